@@ -1,0 +1,39 @@
+"""Counterfactual data for language tasks, native to Hugging Face `datasets`."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+# Public names and where they live: each is imported when it is first used, so that `hfcf --help` loads no model library.
+_PUBLIC = {
+    "RACE": "hfcf.race",
+    "accepted": "hfcf.filters",
+    "expand": "hfcf.augment",
+    "load": "hfcf.corpora",
+    "prepare": "hfcf.schema",
+    "rejected": "hfcf.augment",
+    "run": "hfcf.runner",
+}
+
+if TYPE_CHECKING:
+    from hfcf.augment import expand, rejected
+    from hfcf.corpora import load
+    from hfcf.filters import accepted
+    from hfcf.race import RACE
+    from hfcf.runner import run
+    from hfcf.schema import prepare
+
+__all__ = ["RACE", "accepted", "expand", "load", "prepare", "rejected", "run"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _PUBLIC:
+        raise AttributeError(f"module 'hfcf' has no attribute {name!r}")
+    return getattr(import_module(_PUBLIC[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_PUBLIC])

@@ -1,0 +1,44 @@
+"""How pieces of evidence become one text for a model, and how spans of that text lead back to the pieces."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+
+class Part(NamedTuple):
+    """Where one field of one piece stands in the joined text: characters `start` to `end`, end-exclusive."""
+
+    field: str
+    piece: int
+    start: int
+    end: int
+
+
+def join(evidence: Sequence[dict[str, Any]]) -> tuple[str, list[Part]]:
+    """One text of all pieces, each as "title: text" (or its text alone), and where every field stands in it.
+
+    >>> join([{"title": "Rome", "text": "It is old."}, {"title": "", "text": "Paris too."}])[0]
+    'Rome: It is old. Paris too.'
+    """
+    text, parts = "", []
+    for i, piece in enumerate(evidence):
+        text += " " if text else ""
+        if piece["title"]:
+            parts.append(Part("evidence.title", i, len(text), len(text) + len(piece["title"])))
+            text += piece["title"] + ": "
+        parts.append(Part("evidence", i, len(text), len(text) + len(piece["text"])))
+        text += piece["text"]
+    return text, parts
+
+
+def locate(parts: Sequence[Part], start: int, end: int) -> tuple[str, int, int, int] | None:
+    """The field, the piece and the span inside it of a span of the joined text; None between pieces.
+
+    >>> locate(join([{"title": "Rome", "text": "It is old."}])[1], 6, 8)
+    ('evidence', 0, 0, 2)
+    """
+    for part in parts:
+        if part.start <= start and end <= part.end:
+            return part.field, part.piece, start - part.start, end - part.start
+    return None
