@@ -1,0 +1,241 @@
+"""FEVER: claims written from Wikipedia sentences, and their mutations.
+
+- Paper: Thorne, Vlachos, Christodoulopoulos and Mittal, "FEVER: a Large-scale Dataset for Fact Extraction and
+  VERification", NAACL 2018.
+- Licence: CC BY-SA 3.0 (Wikipedia text).
+- Splits: train 145,449, validation (shared_task_dev) 19,998, paper_dev 9,999, paper_test 9,999 rows.
+- Labels: SUPPORTS, REFUTES and NOT ENOUGH INFO, as ours; the RTE form's entailment → SUPPORTS, not_entailment →
+  REFUTES.
+- Hub id: fever/fever.
+- Files, either of two forms:
+  - the release: `train.jsonl`, `shared_task_dev.jsonl`, `paper_dev.jsonl`, `paper_test.jsonl`, whose evidence is
+    page names and sentence numbers, with `wiki-pages/wiki-*.jsonl` beside them for the text. A row gets the first
+    annotated evidence set whose sentences are all in wiki-pages.
+  - the RTE form with text, `RTE-Fever/processed/{train,dev}.{raw.input0,raw.input1,label}` (COVID-Fact's copy of
+    FEVER's development rows): evidence, claim and label line by line. It holds SUPPORTS and REFUTES rows only, which
+    is why not_entailment can be read as REFUTES. Its evidence is one text without page names: one piece with an
+    empty title.
+- Option `nei`: NOT ENOUGH INFO rows name no evidence. "drop" (the default) leaves them out and says how many in the
+  log and the card; "keep" keeps them with empty evidence, which every stage rejects.
+- Group: FEVER names none; rows that share a claim or an evidence sentence belong together.
+
+The text stays tokenised as released (`` and '' for quotes), but brackets written -LRB-, -RSB- … are brackets again.
+
+One row: claim "There is a capital called Mogadishu.", evidence [title "Mogadishu", text "Mogadishu ( [ ˌmɔːɡəˈdiːʃuː
+] …) , known locally as Hamar , is the capital and most populous city of Somalia ."], label SUPPORTS.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+from hfcf.corpora.base import BadRow, Corpus, CorpusConfig, CorpusError, CorpusInfo, Files, need, unbracket
+from hfcf.corpora.read import Record, json_lines, lines
+from hfcf.schema import LABELS, NOT_ENOUGH_INFO, REFUTES, SUPPORTS
+
+INFO = CorpusInfo(
+    name="fever",
+    title="FEVER: fact extraction and verification",
+    paper="Thorne et al. (NAACL 2018), FEVER: a Large-scale Dataset for Fact Extraction and VERification",
+    citation="""@inproceedings{thorne-etal-2018-fever,
+  title = {FEVER: a Large-scale Dataset for Fact Extraction and VERification},
+  author = {Thorne, James and Vlachos, Andreas and Christodoulopoulos, Christos and Mittal, Arpit},
+  booktitle = {Proceedings of NAACL-HLT 2018},
+  year = {2018}
+}""",
+    licence="cc-by-sa-3.0",
+    hub_id="fever/fever",
+    splits={"train": 145_449, "validation": 19_998, "paper_dev": 9_999, "paper_test": 9_999},
+    labels={**{label: label for label in LABELS}, "entailment": SUPPORTS, "not_entailment": REFUTES},
+)
+
+_RELEASE = (
+    ("train", "train.jsonl"),
+    ("validation", "shared_task_dev.jsonl"),
+    ("paper_dev", "paper_dev.jsonl"),
+    ("paper_test", "paper_test.jsonl"),
+)
+_RTE_FOLDERS = ("RTE-Fever/processed/", "processed/", "")
+_RTE = (("train", "train.raw.input1"), ("validation", "dev.raw.input1"))
+_NEED_PAGES = (
+    "the release names evidence by page and sentence number: put its wiki-pages/wiki-*.jsonl into data_dir, "
+    "or use the RTE form with text (RTE-Fever/processed/dev.raw.input0 …)"
+)
+
+
+@dataclass
+class FeverConfig(CorpusConfig):
+    """FEVER's own option."""
+
+    nei: str = "drop"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.nei not in ("drop", "keep"):
+            raise ValueError(f"nei={self.nei!r}: 'drop' or 'keep'")
+
+
+class Fever(Corpus):
+    """Release files → rows."""
+
+    BUILDER_CONFIG_CLASS = FeverConfig
+    INFO = INFO
+    FILES = (*_RELEASE, *((split, folder + name) for folder in _RTE_FOLDERS for split, name in _RTE))
+    OPTIONS: ClassVar = {"nei": "what to do with NOT ENOUGH INFO rows, which have no evidence: drop (default) or keep"}
+
+    @classmethod
+    def find(cls, data_dir: Path, name: str) -> Files:
+        # One form of a split, the release first: a split is never read twice.
+        return {split: paths[:1] for split, paths in super().find(data_dir, name).items()}
+
+    @classmethod
+    def find_resources(cls, data_dir: Path, options: Mapping[str, Any]) -> dict[str, Path]:
+        folder = data_dir / "wiki-pages"
+        # The archive unpacks to wiki-pages/wiki-pages in some copies.
+        folder = folder / "wiki-pages" if (folder / "wiki-pages").is_dir() else folder
+        found = {"wiki-pages": folder} if folder.is_dir() else {}
+        for claims in (data_dir / rte / name for rte in _RTE_FOLDERS for _, name in _RTE):
+            for other in (_evidence_file(claims), _label_file(claims)):
+                if other.is_file():
+                    found[other.relative_to(data_dir).as_posix()] = other
+        return found
+
+    def groups_by_keys(self) -> bool:
+        return True
+
+    def start(self, files: Sequence[Path]) -> None:
+        self.sentences: dict[tuple[str, int], str] = {}
+        release = [path for path in files if path.suffix == ".jsonl"]
+        if not release:
+            return
+        if "wiki-pages" not in self.config.resources:
+            raise CorpusError(f"{release[0]}: {_NEED_PAGES}")
+        wanted: dict[str, set[int]] = {}
+        for path in release:
+            for record in json_lines(path):
+                with suppress(BadRow):  # `fill` says what is wrong with it.
+                    for page, sentence in (fact for facts in _evidence_sets(record.value) for fact in facts):
+                        wanted.setdefault(page, set()).add(sentence)
+        self.sentences = _sentences(Path(self.config.resources["wiki-pages"]), wanted)
+
+    def records(self, path: Path) -> Iterator[Record]:
+        if path.suffix == ".jsonl":
+            yield from json_lines(path)
+            return
+        beside = (_evidence_file(path), _label_file(path))
+        if absent := [other for other in beside if not other.is_file()]:
+            raise CorpusError(f"{path}: there is no {absent[0].name} beside it; the RTE form is three files")
+        claims, evidence, labels = lines(path), *(lines(other) for other in beside)
+        if not len(claims) == len(evidence) == len(labels):
+            raise CorpusError(
+                f"{path}: the three files of the RTE form are not parallel: "
+                f"{len(claims)} claims, {len(evidence)} evidence texts, {len(labels)} labels"
+            )
+        for i, (claim, text, label) in enumerate(zip(claims, evidence, labels, strict=True), 1):
+            name = f"{path.name.partition('.')[0]}-{i}"
+            yield Record("line", i, {"id": name, "claim": claim, "text": text, "label": label.strip()})
+
+    def fill(self, row: dict[str, Any], record: dict[str, Any]) -> None:
+        if "text" in record and "evidence" not in record:
+            row |= {"id": record["id"], "claim": record["claim"], "label": record["label"]}
+            row["evidence"] = [{"title": "", "text": unbracket(record["text"])}]
+            # Its evidence is tokenised sentences joined by blanks: each one is a key, as page and sentence are below.
+            row["keys"] = [("claim", record["claim"]), *_sentence_keys(record["text"])]
+        else:
+            self._release(row, record)
+        row["label"] = self.label(record["label"])
+
+    def _release(self, row: dict[str, Any], record: dict[str, Any]) -> None:
+        need(record, "id", "label", "claim", "evidence")
+        row |= {"id": record["id"], "claim": record["claim"], "label": record["label"]}
+        row["keys"] = [("claim", record["claim"])]
+        if record["label"] == NOT_ENOUGH_INFO:
+            if self.config.nei == "drop":
+                self.leave_out(row, "NOT ENOUGH INFO rows, which name no evidence, were left out")
+            return
+        sets = _evidence_sets(record)
+        found = [facts for facts in sets if all(self.sentences.get(fact) for fact in facts)]
+        if not found:
+            raise BadRow(f"none of its {len(sets)} evidence sets is whole in wiki-pages; the first is {sets[:1]}")
+        row["keys"] += [("fact", fact) for facts in sets for fact in facts]
+        row["evidence"] = [{"title": _title(page), "text": self.sentences[page, i]} for page, i in found[0]]
+
+
+def _sentence_keys(text: str) -> list[tuple[str, str]]:
+    # Tokenised, so that " . " ends a sentence; fragments such as a lone quotation mark are none.
+    sentences = [part.strip(" .") for part in text.split(" . ")]
+    return [("sentence", sentence) for sentence in sentences if sentence.count(" ") > 2]
+
+
+def _evidence_file(claims: Path) -> Path:
+    return claims.with_name(claims.name.replace(".raw.input1", ".raw.input0"))
+
+
+def _label_file(claims: Path) -> Path:
+    return claims.with_name(claims.name.replace(".raw.input1", ".label"))
+
+
+def _evidence_sets(record: Mapping[str, Any]) -> list[list[tuple[str, int]]]:
+    """The (page, sentence number) facts of each evidence set, once each; sets without a page are none."""
+    try:
+        sets = [
+            list(dict.fromkeys((_nfc(page), int(sentence)) for _, _, page, sentence in facts if page is not None))
+            for facts in record.get("evidence") or []
+        ]
+    except (TypeError, ValueError):
+        form = "[[[annotation id, evidence id, page, sentence number] …] …]"
+        raise BadRow(f"the evidence is not of the form {form}: {str(record['evidence'])[:200]}") from None
+    return [facts for facts in sets if facts]
+
+
+_ID = re.compile(rb'\{"id": ?("(?:[^"\\]|\\.)*")')
+
+
+def _sentences(folder: Path, wanted: Mapping[str, set[int]]) -> dict[tuple[str, int], str]:
+    """The wanted sentences of wiki-pages; of five million pages only those with one are parsed."""
+    files = sorted(folder.glob("*.jsonl"))
+    if not files:
+        raise CorpusError(f"{folder} holds no wiki-*.jsonl: {_NEED_PAGES}")
+    found: dict[tuple[str, int], str] = {}
+    for path in files:
+        with path.open("rb") as file:
+            for line in file:
+                start = _ID.match(line)
+                if start and _nfc(json.loads(start[1])) not in wanted:
+                    continue
+                if not line.strip():
+                    continue
+                page = json.loads(line)
+                if not isinstance(page, dict) or not {"id", "lines"} <= page.keys():
+                    raise CorpusError(f"{path}: expected pages with 'id' and 'lines', found {str(page)[:200]}")
+                name = _nfc(page["id"])
+                # A line is "number\tsentence\tlinked words\tlinked page …".
+                for entry in page["lines"].split("\n"):
+                    number, _, rest = entry.partition("\t")
+                    if number.isdecimal() and int(number) in wanted.get(name, ()):
+                        found[name, int(number)] = unbracket(rest.partition("\t")[0]).strip()
+    return found
+
+
+def _nfc(page: str) -> str:
+    # Evidence and wiki-pages spell accents differently in places.
+    return unicodedata.normalize("NFC", page)
+
+
+def _title(page: str) -> str:
+    """A page name as a title.
+
+    >>> _title("Savages_-LRB-2012_film-RRB-"), _title("Star_Trek-COLON-_Discovery")
+    ('Savages (2012 film)', 'Star Trek: Discovery')
+    """
+    return unbracket(page.replace("-COLON-", ":").replace("_", " "))
+
+
+BUILDER = Fever

@@ -1,0 +1,260 @@
+"""HoVer: claims over two to four Wikipedia articles.
+
+- Paper: Jiang, Bordia, Zhong, Dognin, Singh and Bansal, "HoVer: A Dataset for Many-Hop Fact Extraction And Claim
+  Verification", Findings of EMNLP 2020.
+- Licence: CC BY-SA 4.0.
+- Splits: train 18,171, validation 4,000, test 4,000 (blind: claims only) rows.
+- Labels: SUPPORTED → SUPPORTS, NOT_SUPPORTED → REFUTES (as RACE reads it).
+- Hub id: hover-nlp/hover.
+- Files, in any of four layouts, told apart by their fields:
+  - the release, `hover_{train,dev,test}_release_v1.1.json`: evidence is [title, sentence number]; the text comes
+    from `wiki_wo_links.db` beside it (table `documents`: id, text; titles in Unicode NFD). The database holds
+    running text, which HoVer's authors split with Stanford CoreNLP; ours is split by `sentences.py`, or at "[SENT]"
+    in rebuilt databases that mark the sentences. A number past the last sentence is an error, never a guess.
+  - the same with the text in it: a field `evidence`, parallel to `supporting_facts`, of [title, sentence] or {title,
+    text}.
+  - FactFlip's copies, `{train,dev,test}.json`: `id, claim, evidence, label`, the sentences in `supporting_facts`
+    order and each ended by " \\n", and integer labels 0 = SUPPORTED, 1 = NOT_SUPPORTED. (Integers are read in this
+    layout only: the Hub's dataset has them the other way round.) Its test.json is the official validation split, its
+    train.json and dev.json are the official train split. Where a release file is given (`release_dir`, or one in
+    data_dir or in ../hover), titles, hpqa_id and num_hops are attached by claim; if the number of sentences differs
+    the titles stay empty.
+  - ProgramFC's copies, `claims/{train,dev}.json`: `id, claim, label (supports, refutes), num_hops, evidence` with
+    one "Title<tab>sentence", or one sentence, per line.
+- Option `release_dir`: the folder of the release files to attach titles from.
+- Group: `hpqa_id`, the HotpotQA question that the claims were made from; in copies without it, rows that share a
+  claim or the whole evidence belong together.
+- Extra column: `num_hops`, null where the copy does not say.
+
+One row: claim "Stephen King wrote the novel that the movie directed by Stanley Kubrick that was sampled in the album
+"Where Blood and Fire Bring Rest" was based on.", evidence [title "Where Blood and Fire Bring Rest", text "The album
+contains a sample from the film "The Shining" …"], [title "The Shining (film)", text "The film is based on Stephen
+King's 1977 novel "The Shining"."], label SUPPORTS, num_hops 2.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any, ClassVar
+
+from hfcf.corpora.base import BadRow, Corpus, CorpusError, CorpusInfo, Files, need
+from hfcf.corpora.read import Record, json_list
+from hfcf.corpora.sentences import split_sentences
+from hfcf.schema import INT, REFUTES, SUPPORTS
+
+INFO = CorpusInfo(
+    name="hover",
+    title="HoVer: many-hop fact extraction and claim verification",
+    paper="Jiang et al. (Findings of EMNLP 2020), HoVer: A Dataset for Many-Hop Fact Extraction And Claim Verification",
+    citation="""@inproceedings{jiang-etal-2020-hover,
+  title = {HoVer: A Dataset for Many-Hop Fact Extraction And Claim Verification},
+  author = {Jiang, Yichen and Bordia, Shikha and Zhong, Zheng and Dognin, Charles and Singh, Maneesh and Bansal, Mohit},
+  booktitle = {Findings of the Association for Computational Linguistics: EMNLP 2020},
+  year = {2020}
+}""",
+    licence="cc-by-sa-4.0",
+    hub_id="hover-nlp/hover",
+    splits={"train": 18_171, "validation": 4_000, "test": 4_000},
+    labels={"SUPPORTED": SUPPORTS, "NOT_SUPPORTED": REFUTES, "supports": SUPPORTS, "refutes": REFUTES},
+)
+
+_RELEASE = (
+    ("train", "hover_train_release_v1.1.json"),
+    ("validation", "hover_dev_release_v1.1.json"),
+    ("test", "hover_test_release_v1.1.json"),
+)
+_COPIES = (
+    ("train", "claims/train.json"),
+    ("validation", "claims/dev.json"),
+    ("train", "train.json"),
+    ("validation", "dev.json"),
+)
+_FACTFLIP = {"train.json": "train", "dev.json": "train", "test.json": "validation"}
+_FACTFLIP_LABELS = {0: SUPPORTS, 1: REFUTES}
+_LAYOUTS = "uid, claim, supporting_facts, label, num_hops, hpqa_id (release), or id, claim, evidence, label (copies with text)"
+
+
+class Hover(Corpus):
+    """Release files and copies with text → rows."""
+
+    INFO = INFO
+    FILES = (*_RELEASE, *_COPIES, ("validation", "test.json"))
+    EXTRA: ClassVar = {"num_hops": INT}
+    OPTIONS: ClassVar = {"release_dir": "folder of the release files, to attach titles and groups to copies without them"}
+    BLIND = ("test",)
+
+    @classmethod
+    def find(cls, data_dir: Path, name: str) -> Files:
+        # One layout of a split, in this order: a split is never read twice.
+        files: Files = {}
+        for split, file in (*_RELEASE, *_COPIES):
+            path = data_dir / file
+            if path.is_file() and not _is_factflip(path):
+                files.setdefault(split, [path])
+        copies: Files = {}
+        for file, split in _FACTFLIP.items():
+            if (data_dir / file).is_file() and _is_factflip(data_dir / file):
+                copies.setdefault(split, []).append(data_dir / file)
+        return copies | files
+
+    @classmethod
+    def split_of(cls, path: Path) -> str | None:
+        if path.name in _FACTFLIP and path.is_file() and _is_factflip(path):
+            return _FACTFLIP[path.name]
+        return super().split_of(path)
+
+    @classmethod
+    def find_resources(cls, data_dir: Path, options: Mapping[str, Any]) -> dict[str, Path]:
+        given = options.get("release_dir")
+        if given is not None and not Path(given).expanduser().is_dir():
+            raise CorpusError(f"hover: there is no folder release_dir={given}")
+        found = {"pages": data_dir / "wiki_wo_links.db"}
+        folders = [Path(given).expanduser()] if given is not None else [data_dir, data_dir.resolve().parent / "hover"]
+        for folder in reversed(folders):
+            there = {f"release {split}": folder / name for split, name in _RELEASE if split not in cls.BLIND}
+            found |= {key: path for key, path in there.items() if path.is_file()}
+        return {key: path for key, path in found.items() if path.is_file()}
+
+    def groups_by_keys(self) -> bool:
+        return True
+
+    def start(self, files: Sequence[Path]) -> None:
+        self._pages: dict[str, list[str] | None] = {}
+        self._release: dict[str, list[dict[str, Any]]] = {}
+        if {path.name for path in files} <= {name for _, name in _RELEASE}:
+            return
+        for name, path in self.config.resources.items():
+            if name.startswith("release "):
+                for record in json_list(Path(path)):
+                    self._release.setdefault(record.value.get("claim", ""), []).append(record.value)
+
+    def records(self, path: Path) -> Iterator[Record]:
+        for record in json_list(path):
+            if record.number == 1 and {"uid", "claim"} <= record.value.keys() and "label" not in record.value:
+                raise CorpusError(f"{path}: this is HoVer's blind test split, claims without labels or evidence")
+            yield record
+
+    def fill(self, row: dict[str, Any], record: dict[str, Any]) -> None:
+        if "supporting_facts" in record or "uid" in record:
+            self._fill_release(row, record)
+        elif "evidence" in record and "id" in record:
+            self._fill_copy(row, record)
+        else:
+            raise BadRow(f"found the fields {', '.join(record)}; expected {_LAYOUTS}")
+
+    def _fill_release(self, row: dict[str, Any], record: dict[str, Any]) -> None:
+        need(record, "uid", "claim", "supporting_facts", "label", "num_hops", "hpqa_id")
+        row |= {"id": record["uid"], "claim": record["claim"], "label": record["label"], "num_hops": _hops(record)}
+        row |= {"group_id": str(record["hpqa_id"]), "keys": [("hpqa_id", str(record["hpqa_id"]))]}
+        facts = _facts(record)
+        if "evidence" in record:
+            row["evidence"] = [_piece(piece) for piece in record["evidence"]]
+            if [piece["title"] for piece in row["evidence"]] != [title for title, _ in facts]:
+                raise BadRow("the titles of its evidence are not those of its supporting_facts, in order")
+        else:
+            row["evidence"] = [{"title": title, "text": self._sentence(title, i)} for title, i in facts]
+        row["label"] = self.label(record["label"])
+
+    def _fill_copy(self, row: dict[str, Any], record: dict[str, Any]) -> None:
+        need(record, "id", "claim", "evidence", "label")
+        label, evidence = record["label"], record["evidence"]
+        row |= {"id": record["id"], "claim": record["claim"], "label": label, "num_hops": _hops(record)}
+        if not isinstance(evidence, str):
+            raise BadRow(f"the evidence is {type(evidence).__name__}, not one text; expected {_LAYOUTS}")
+        row["keys"] = [("claim", record["claim"]), ("evidence", " ".join(evidence.split()))]
+        if isinstance(label, int) and not isinstance(label, bool):
+            row["evidence"] = [{"title": "", "text": text.strip()} for text in evidence.split(" \n") if text.strip()]
+            if label not in _FACTFLIP_LABELS:
+                raise BadRow(f"the label {label} is unknown; the known ones are 0 (SUPPORTED) and 1 (NOT_SUPPORTED)")
+            row["label"] = _FACTFLIP_LABELS[label]
+            self._attach(row)
+        else:
+            row["evidence"] = [_line(line) for line in evidence.split("\n") if line.strip()]
+            row["label"] = self.label(label)
+
+    def _attach(self, row: dict[str, Any]) -> None:
+        """Titles, group and hops from the release's row of this claim, where there is one such row."""
+        found = self._release.get(row["claim"], [])
+        if not found:
+            return
+        if row["label"] not in {self.label(record["label"]) for record in found}:
+            raise BadRow(f"the release labels this claim {found[0]['label']}, the copy {row['label']}: are its integers swapped?")
+        found = [record for record in found if self.label(record["label"]) == row["label"]]
+        facts = {tuple(_facts(record)) for record in found}
+        row |= {"group_id": found[0]["hpqa_id"], "num_hops": _hops(found[0])}
+        row["keys"].append(("hpqa_id", found[0]["hpqa_id"]))
+        if len(facts) == 1 and len(only := facts.pop()) == len(row["evidence"]):
+            row["evidence"] = [
+                {"title": title, "text": piece["text"]} for (title, _), piece in zip(only, row["evidence"], strict=True)
+            ]
+
+    def _sentence(self, title: str, number: int) -> str:
+        if title not in self._pages:
+            self._pages[title] = self._read_page(title)
+        sentences = self._pages[title]
+        if sentences is None:
+            raise BadRow(f"the page {title!r} is not in wiki_wo_links.db")
+        if not 0 <= number < len(sentences):
+            raise BadRow(f"the page {title!r} has {len(sentences)} sentences, none of number {number}")
+        return sentences[number]
+
+    def _read_page(self, title: str) -> list[str] | None:
+        if "pages" not in self.config.resources:
+            raise CorpusError(
+                "HoVer's release names evidence by title and sentence number: put its wiki_wo_links.db into data_dir, "
+                "or use a copy that carries the text"
+            )
+        path = Path(self.config.resources["pages"])
+        with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as connection:
+            columns = [name for _, name, *_ in connection.execute("PRAGMA table_info(documents)")]
+            if not {"id", "text"} <= set(columns):
+                raise CorpusError(f"{path}: expected the table documents (id, text), found the columns {columns}")
+            for name in dict.fromkeys((unicodedata.normalize("NFD", title), title)):
+                if found := connection.execute("SELECT text FROM documents WHERE id = ?", (name,)).fetchone():
+                    text = found[0]
+                    marked = "[SENT]" in text
+                    return [part.strip() for part in text.split("[SENT]")] if marked else split_sentences(text)
+        return None
+
+
+def _is_factflip(path: Path) -> bool:
+    """Whether a file has FactFlip's integer labels."""
+    first = next(json_list(path), None)
+    return first is not None and isinstance(first.value.get("label"), int)
+
+
+def _hops(record: Mapping[str, Any]) -> int | None:
+    hops = record.get("num_hops")
+    if hops is None or (isinstance(hops, int) and not isinstance(hops, bool)):
+        return hops
+    raise BadRow(f"num_hops is {hops!r}, not a number")
+
+
+def _facts(record: Mapping[str, Any]) -> list[tuple[str, int]]:
+    facts = record["supporting_facts"]
+    if not isinstance(facts, list) or not all(
+        isinstance(fact, list) and len(fact) == 2 and isinstance(fact[0], str) and isinstance(fact[1], int) for fact in facts
+    ):
+        raise BadRow(f"supporting_facts is not [[title, sentence number] …]: {json.dumps(facts)[:200]}")
+    return [(title, number) for title, number in facts]
+
+
+def _piece(piece: Any) -> dict[str, str]:
+    if isinstance(piece, list) and len(piece) == 2:
+        return {"title": piece[0], "text": piece[1]}
+    if isinstance(piece, dict) and {"title", "text"} <= piece.keys():
+        return {"title": piece["title"], "text": piece["text"]}
+    raise BadRow(f"a piece of evidence is neither [title, sentence] nor {{title, text}}: {json.dumps(piece)[:200]}")
+
+
+def _line(line: str) -> dict[str, str]:
+    title, tab, text = line.partition("\t")
+    return {"title": title.strip(), "text": text.strip()} if tab else {"title": "", "text": line.strip()}
+
+
+BUILDER = Hover

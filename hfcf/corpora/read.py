@@ -1,0 +1,122 @@
+"""Files as records, each with its place; what can't be read is a record that says why, so that nothing is lost."""
+
+from __future__ import annotations
+
+import csv
+import json
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+
+class CorpusError(ValueError):
+    """Release files that are missing or hold something else than expected."""
+
+
+class BadRow(ValueError):
+    """One record that can't be read; the text says why, for a person."""
+
+
+@dataclass
+class Record:
+    """One record of a file: its fields, or why it has none that could be read."""
+
+    kind: str
+    """What the file is counted in: "line" or "item"."""
+    number: int
+    """From 1."""
+    value: dict[str, Any] = field(default_factory=dict)
+    unreadable: str | None = None
+
+    @property
+    def place(self) -> str:
+        """Where it stands, for a message."""
+        return f"{self.kind} {self.number}"
+
+
+def json_list(path: Path) -> Iterator[Record]:
+    """The items of a file that is one JSON list."""
+    try:
+        items = json.loads(path.read_bytes().decode("utf-8-sig"))
+    except (ValueError, RecursionError) as error:
+        raise _unreadable_file(path, error) from None
+    if not isinstance(items, list):
+        raise _unreadable_file(path, f"a JSON {type(items).__name__}, not a list of records")
+    for i, item in enumerate(items, 1):
+        yield _record("item", i, item)
+
+
+def json_lines(path: Path) -> Iterator[Record]:
+    """The lines of a JSON-lines file; blank ones are no records."""
+    # Bytes are split at line feeds only: str.splitlines would also split at U+2028 and others inside a text.
+    with path.open("rb") as file:
+        for i, line in enumerate(file, 1):
+            if i == 1:
+                line = line.removeprefix(b"\xef\xbb\xbf")
+            if not line.strip():
+                continue
+            try:
+                yield _record("line", i, json.loads(line.decode()))
+            except UnicodeDecodeError as error:
+                yield Record("line", i, unreadable=f"line {i} is not UTF-8: {_bytes(error)}")
+            except json.JSONDecodeError as error:
+                yield Record(
+                    "line", i, unreadable=f"line {i} is not JSON: {error.msg.removesuffix(' at')} at character {error.pos}"
+                )
+            except RecursionError:
+                yield Record("line", i, unreadable=f"line {i} is not JSON that can be read: it is nested too deeply")
+            except ValueError as error:
+                yield Record("line", i, unreadable=f"line {i} is not JSON: {error}")
+
+
+def csv_rows(path: Path) -> Iterator[Record]:
+    """The rows of a CSV file with a header; `number` counts lines, as an editor does."""
+    limit = csv.field_size_limit(sys.maxsize)  # A long text is a row to reject, not a file to fail on.
+    try:
+        # A byte that is not UTF-8 becomes half a surrogate pair, which the checks of a row find and name.
+        with path.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
+            reader = csv.reader(file, strict=True)
+            header = next(reader, [])
+            while True:
+                start = reader.line_num + 1
+                try:
+                    cells = next(reader)
+                except StopIteration:
+                    return
+                except csv.Error as error:
+                    yield Record("line", start, unreadable=f"line {start} is not CSV: {error}")
+                    continue
+                if not cells:
+                    continue
+                if len(cells) != len(header):
+                    why = f"line {start} has {len(cells)} fields and the header {len(header)}"
+                    yield Record("line", start, unreadable=why)
+                else:
+                    yield Record("line", start, dict(zip(header, cells, strict=True)))
+    finally:
+        csv.field_size_limit(limit)
+
+
+def lines(path: Path) -> list[str]:
+    """The lines of a text file, without their ends."""
+    try:
+        text = path.read_bytes().decode()
+    except UnicodeDecodeError as error:
+        raise _unreadable_file(path, f"not UTF-8: {_bytes(error)}") from None
+    return [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")]
+
+
+def _record(kind: str, number: int, value: Any) -> Record:
+    if isinstance(value, dict):
+        return Record(kind, number, value)
+    return Record(kind, number, unreadable=f"{kind} {number} is a {type(value).__name__}, not an object with fields")
+
+
+def _bytes(error: UnicodeDecodeError) -> str:
+    return f"byte 0x{error.object[error.start]:02x} at position {error.start}"
+
+
+def _unreadable_file(path: Path, why: object) -> CorpusError:
+    return CorpusError(f"{path} can't be read: {why}")

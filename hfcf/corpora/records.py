@@ -1,0 +1,138 @@
+"""A user's own rows: JSON lines and CSV.
+
+    ds = hfcf.load("jsonl", data_files="claims.jsonl", split="train")
+    ds = hfcf.load("csv", data_files={"train": "a.csv", "validation": "b.csv"}, on_error="reject")
+
+- Fields: `claim`, `evidence` and `label`; `id` and `group_id` if there are any (else row-1, row-2 … and the row's
+  id). Others are left out. A file's split is "train" unless `data_files` or its name (`dev.jsonl`, `test.csv` …)
+  says otherwise.
+- Evidence, in any of these forms: a list of {"title": …, "text": …}, a list of [title, text], a list of texts, or
+  one text. In CSV a cell is one text, or one of the lists as JSON; a column `title` is the title of a cell's one
+  text.
+- Labels: SUPPORTS, REFUTES and NOT ENOUGH INFO, spelt so; the option `labels` maps others: labels={"true":
+  "SUPPORTS"}.
+- With on_error="reject" every record becomes a row; one that can't be worked on has a `status` that says why, and
+  its values as far as they could be read: broken lines are `line-<number>`, a repeated id gets "#2" and so on.
+
+One row: {"id": "1", "claim": "Rome is in Italy.", "evidence": [{"title": "Rome", "text": "Rome is the capital of
+Italy."}], "label": "SUPPORTS"}.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar
+
+from hfcf.corpora.base import BadRow, Corpus, CorpusConfig, CorpusInfo, Files, as_text, need
+from hfcf.corpora.read import Record, csv_rows, json_lines
+from hfcf.schema import LABELS, kind
+
+INFO = CorpusInfo(
+    name="records",
+    title="Rows from a user's own files",
+    paper="",
+    citation="",
+    licence="unknown",
+    splits={},
+    labels={label: label for label in LABELS},
+)
+
+_NAMES = (("train", "train"), ("validation", "validation"), ("validation", "dev"), ("test", "test"))
+_FORMS = 'a list of {"title", "text"}, a list of [title, text], a list of texts, or one text'
+
+
+@dataclass
+class RecordsConfig(CorpusConfig):
+    """The option of a user's own files."""
+
+    labels: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if unknown := [label for label in self.labels.values() if label not in LABELS]:
+            raise ValueError(f"labels= maps to {unknown[0]!r}, which is none of {', '.join(LABELS)}")
+
+
+class Records(Corpus):
+    """JSON lines or CSV → rows; `corpus` is "jsonl" or "csv"."""
+
+    BUILDER_CONFIG_CLASS = RecordsConfig
+    INFO = INFO
+    FILES = tuple((split, f"{name}.{suffix}") for suffix in ("jsonl", "csv") for split, name in _NAMES)
+    OPTIONS: ClassVar = {"labels": "label of the file → SUPPORTS, REFUTES or NOT ENOUGH INFO"}
+
+    @classmethod
+    def split_of(cls, path: Path) -> str | None:
+        return super().split_of(path) or "train"
+
+    @classmethod
+    def find(cls, data_dir: Path, name: str) -> Files:
+        found = super().find(data_dir, name)
+        kept = {split: [path for path in paths if path.suffix == f".{name}"] for split, paths in found.items()}
+        return {split: paths for split, paths in kept.items() if paths}
+
+    def records(self, path: Path) -> Iterator[Record]:
+        return csv_rows(path) if self.config.name == "csv" else json_lines(path)
+
+    def fill(self, row: dict[str, Any], record: dict[str, Any]) -> None:
+        row |= {key: record.get(key) for key in ("id", "group_id", "claim", "label")}
+        row["evidence"], problem = _pieces(self._evidence(record), record.get("title"))
+        need(record, "claim", "evidence", "label")
+        if problem:
+            raise BadRow(problem)
+        label = record["label"]
+        row["label"] = self.config.labels.get(label, label) if isinstance(label, str) else label
+        row["label"] = self.label(row["label"])
+
+    def _evidence(self, record: dict[str, Any]) -> Any:
+        value = record.get("evidence")
+        if self.config.name == "csv" and isinstance(value, str) and value.lstrip().startswith("["):
+            try:
+                return json.loads(value)
+            except (ValueError, RecursionError):
+                return value  # A text may start with a bracket.
+        return value
+
+
+def _pieces(value: Any, title: Any) -> tuple[list[dict[str, Any]], str | None]:
+    """The pieces, as far as they can be read, and what is wrong with them."""
+    if value is None:
+        return [], None
+    if isinstance(value, str):
+        return ([{"title": title if isinstance(title, str) else "", "text": value}] if value else []), None
+    if not isinstance(value, list):
+        return [_raw(value)], f"the evidence is {_kind(value)}; the known forms are {_FORMS}"
+    pieces: list[dict[str, Any]] = []
+    problem = None
+    for i, item in enumerate(value):
+        piece: dict[str, Any]
+        if isinstance(item, str):
+            piece = {"title": "", "text": item}
+        elif isinstance(item, list) and len(item) == 2:
+            piece = {"title": item[0], "text": item[1]}
+        elif isinstance(item, dict) and "text" in item:
+            piece = {"title": item.get("title"), "text": item["text"]}
+        else:
+            piece = _raw(item)
+            problem = problem or f"evidence piece {i} is {_kind(item)}; the known forms are {_FORMS}"
+        if piece["title"] is None:
+            piece["title"] = ""
+        if not isinstance(piece["title"], str):
+            problem = problem or f"the title of evidence piece {i} is {_kind(piece['title'])}, not text"
+            piece["title"] = as_text(piece["title"])
+        pieces.append(piece)
+    return pieces, problem
+
+
+def _raw(value: Any) -> dict[str, Any]:
+    return {"title": "", "text": as_text(value)}
+
+
+def _kind(value: Any) -> str:
+    return f"{kind(value)} ({(as_text(value) or 'null')[:60]})"
+
+
+BUILDER = Records

@@ -1,0 +1,72 @@
+"""VitaminC: claims with one evidence sentence, in sets of near-identical contrasts.
+
+- Paper: Schuster, Fisch and Barzilay, "Get Your Vitamin C! Robust Fact Verification with Contrastive Evidence",
+  NAACL 2021.
+- Licence: CC BY-SA 3.0 (Wikipedia text).
+- Splits: train 370,653, validation 63,054, test 55,197 (34,481 real and 20,716 synthetic) rows.
+- Labels: SUPPORTS, REFUTES and NOT ENOUGH INFO, as ours.
+- Hub id: tals/vitaminc.
+- Files: `train.jsonl`, `dev.jsonl`, `test.jsonl`; or the two parts of the test split in their own folders,
+  `vitaminc_real/test.jsonl` and `vitaminc_synthetic/test.jsonl`, of which `data_dir` may be either or the folder
+  above.
+- Group: `case_id`, the contrasts made from one revision.
+- Extra column: `page`, the Wikipedia page. The piece's title stays empty, because the authors' models read no title
+  and the claims were written for the sentence alone.
+
+One row: claim "Westlife made under 23.5 million sales in the UK .", evidence "According to the British Phonographic
+Industry ( BPI ) , Westlife has been certified for 13 million albums …", label REFUTES, page "Westlife". The text is
+tokenised as released (with brackets for -LRB- …), and a few real sentences hold U+FFFD where the release lost a character.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, ClassVar
+
+from hfcf.corpora.base import Corpus, CorpusInfo, need, text_of, unbracket
+from hfcf.corpora.read import Record, json_lines
+from hfcf.schema import LABELS, TEXT
+
+INFO = CorpusInfo(
+    name="vitaminc",
+    title="VitaminC: robust fact verification with contrastive evidence",
+    paper="Schuster, Fisch and Barzilay (NAACL 2021), Get Your Vitamin C! Robust Fact Verification with Contrastive Evidence",
+    citation="""@inproceedings{schuster-etal-2021-get,
+  title = {Get Your Vitamin C! Robust Fact Verification with Contrastive Evidence},
+  author = {Schuster, Tal and Fisch, Adam and Barzilay, Regina},
+  booktitle = {Proceedings of NAACL-HLT 2021},
+  year = {2021}
+}""",
+    licence="cc-by-sa-3.0",
+    hub_id="tals/vitaminc",
+    splits={"train": 370_653, "validation": 63_054, "test": 55_197},
+    labels={label: label for label in LABELS},
+)
+
+
+class VitaminC(Corpus):
+    """Release files → rows."""
+
+    INFO = INFO
+    FILES = (
+        ("train", "train.jsonl"),
+        ("validation", "dev.jsonl"),
+        ("test", "test.jsonl"),
+        ("test", "vitaminc_real/test.jsonl"),
+        ("test", "vitaminc_synthetic/test.jsonl"),
+    )
+    EXTRA: ClassVar = {"page": TEXT}
+
+    def records(self, path: Path) -> Iterator[Record]:
+        return json_lines(path)
+
+    def fill(self, row: dict[str, Any], record: dict[str, Any]) -> None:
+        need(record, "unique_id", "case_id", "label", "claim", "evidence", "page")
+        row |= {"id": record["unique_id"], "group_id": record["case_id"], "claim": record["claim"], "label": record["label"]}
+        row |= {field: unbracket(text_of(record, field)) for field in ("claim", "page")}
+        row["evidence"] = [{"title": "", "text": unbracket(text_of(record, "evidence"))}]
+        row["label"] = self.label(record["label"])
+
+
+BUILDER = VitaminC
