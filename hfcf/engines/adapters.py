@@ -1,0 +1,102 @@
+"""Adapters over a base model: PEFT's, or a patch: what training changed, in low-rank form at half precision.
+
+An adapter's folder also holds the `config.json` of the tuned model, which names its classes.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from hfcf.engines.model import Model
+
+PATCH = "patch.safetensors"
+
+
+def load_network(auto: Any, model: Model, dtype: Any) -> Any:
+    """The network of `model` with its adapter merged in.
+
+    Args:
+        auto: the `AutoModelFor…` class.
+        model: which weights.
+        dtype: the torch number type.
+    """
+    adapter = model.adapter_source()
+    kwargs: dict[str, Any] = {}
+    if adapter and (Path(adapter) / "config.json").exists():
+        from transformers import AutoConfig
+
+        kwargs["config"] = AutoConfig.from_pretrained(adapter)
+    network = auto.from_pretrained(model.source(), revision=model.revision, dtype=dtype, use_safetensors=True, **kwargs)
+    if adapter and (Path(adapter) / PATCH).exists():
+        _patch(network, Path(adapter) / PATCH)
+    elif adapter:
+        from peft import PeftModel
+
+        with quiet_peft():
+            network = PeftModel.from_pretrained(network, adapter).merge_and_unload()
+    return network.to(dtype=dtype).eval()
+
+
+@contextmanager
+def quiet_peft() -> Iterator[None]:
+    """Hold back two warnings about nothing that we do: PEFT reads a property that Transformers renamed, and takes a T5 whose
+    head is its own for one with tied embeddings, as T5's configuration says of every T5.
+    """
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "`is_gradient_checkpointing` is deprecated", FutureWarning)
+        warnings.filterwarnings("ignore", "Input and output embeddings are no longer tied", UserWarning)
+        yield
+
+
+def save_patch(network: Any, before: dict[str, Any], out: Path, rank: int, whole: tuple[str, ...]) -> None:
+    """Store what training changed, beside the network's configuration.
+
+    Args:
+        network: after training.
+        before: its tensors before.
+        out: the folder.
+        rank: matrices are stored as the two factors of their change's best approximation of this rank.
+        whole: modules that the base model lacks: their tensors are stored as they are.
+    """
+    import torch
+    from safetensors.torch import save_file
+
+    tensors: dict[str, Any] = {}
+    for name, tensor in network.state_dict().items():
+        change = tensor - before[name]
+        if name.startswith(whole):
+            tensors[name] = tensor
+        elif not change.any():
+            continue
+        elif change.dim() == 2 and rank < min(change.shape) // 2:
+            left, values, right = torch.linalg.svd(change.float(), full_matrices=False)
+            tensors[f"{name}:left"], tensors[f"{name}:right"] = left[:, :rank] * values[:rank], right[:rank]
+        else:
+            tensors[f"{name}:change"] = change
+    halves = {name: tensor.to(torch.float16).contiguous() for name, tensor in tensors.items()}
+    save_file(halves, out / PATCH, metadata={"format": "pt"})
+    network.config.save_pretrained(out)
+
+
+def _patch(network: Any, path: Path) -> None:
+    import torch
+    from safetensors.torch import load_file
+
+    state, patch = network.state_dict(), load_file(os.fspath(path))
+    with torch.no_grad():
+        for key, stored in patch.items():
+            name, _, kind = key.partition(":")
+            if name not in state:
+                raise ValueError(f"{path} does not fit this model, which has no {name!r}")
+            # state_dict() shares the network's memory: writing there changes the network.
+            if kind == "left":
+                state[name] += (stored.float() @ patch[f"{name}:right"].float()).to(state[name].dtype)
+            elif kind == "change":
+                state[name] += stored.to(state[name].dtype)
+            elif not kind:
+                state[name].copy_(stored)

@@ -1,0 +1,90 @@
+"""Which words a classifier's logit rests on: gradient attribution over its input embeddings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from hfcf.engines.base import Encoded, Engine, pad
+from hfcf.engines.classifier import ROUND, encode_pairs, load_classifier
+from hfcf.engines.model import Model
+
+METHODS = ("gradient_x_input", "integrated_gradients")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Attribution(Engine):
+    """Word scores of `[claim, evidence, label]` requests: `[[start, end, score], …]` over the evidence's characters.
+
+    The score of a word is the absolute value of the sum, over its word pieces, of gradient × embedding of the label's logit:
+    a word matters whether it speaks for or against the label.
+
+    Args:
+        model: a sequence classifier.
+        max_length: tokens of the pair; evidence past it has no score.
+        method: "gradient_x_input" (one forward and one backward pass) or "integrated_gradients".
+        steps: points of the integral.
+    """
+
+    model: Model
+    max_length: int
+    method: str = "gradient_x_input"
+    steps: int = 20
+
+    def load(self, device: torch.device) -> Any:
+        return load_classifier(self.model, device, self.dtype())
+
+    def encode(self, loaded: Any, requests: Sequence[Any]) -> list[Encoded]:
+        network, tokenizer = loaded
+        encoded = encode_pairs(tokenizer, requests, self.max_length, return_offsets_mapping=True)
+        names = [name for name in tokenizer.model_input_names if name != "attention_mask"]
+        items = []
+        for i, request in enumerate(requests):
+            # Word by word: a span of characters without a space between, whatever pieces the tokenizer makes of it.
+            spans = [
+                span if part == 1 else None
+                for span, part in zip(encoded["offset_mapping"][i], encoded.sequence_ids(i), strict=True)
+            ]
+            target = network.config.label2id[request[2]]
+            items.append(Encoded({name: encoded[name][i] for name in names}, (spans, target, request[1])))
+        return items
+
+    def forward(self, loaded: Any, encoded: Sequence[Any]) -> list[Any]:
+        from captum.attr import LayerGradientXActivation, LayerIntegratedGradients
+
+        network, tokenizer = loaded
+        batch = pad(tokenizer, encoded, network.device)
+        ids, others = batch.pop("input_ids"), list(batch)
+
+        def logits(ids: torch.Tensor, *values: torch.Tensor) -> torch.Tensor:
+            return network(input_ids=ids, **dict(zip(others, values, strict=True))).logits
+
+        layer, target = network.get_input_embeddings(), torch.tensor([item.extra[1] for item in encoded], device=ids.device)
+        extra = tuple(batch[name] for name in others)
+        if self.method == "integrated_gradients":
+            baseline = torch.where(batch["attention_mask"].bool(), tokenizer.pad_token_id, ids)
+            attribution = LayerIntegratedGradients(logits, layer).attribute(
+                ids, baseline, target=target, additional_forward_args=extra, n_steps=self.steps, internal_batch_size=len(ids)
+            )
+        else:
+            attribution = LayerGradientXActivation(logits, layer).attribute(ids, target=target, additional_forward_args=extra)
+        scores = attribution.detach().sum(-1).float().cpu().tolist()
+        return [_words(row, *item.extra[::2]) for row, item in zip(scores, encoded, strict=True)]
+
+
+def _words(scores: Sequence[float], spans: Sequence[Any], text: str) -> list[list[Any]]:
+    """Scores of whole words, from those of their pieces."""
+    words: list[list[Any]] = []
+    for score, span in zip(scores, spans, strict=False):  # scores go on over the padding
+        if span is None or span[0] == span[1]:
+            continue
+        start, end = span
+        start += len(text[start:end]) - len(text[start:end].lstrip())
+        if words and not any(c.isspace() for c in text[words[-1][0] : end]):
+            words[-1][1:] = [end, words[-1][2] + score]
+        else:
+            words.append([start, end, score])
+    return [[start, end, round(abs(score), ROUND)] for start, end, score in words]

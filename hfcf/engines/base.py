@@ -1,0 +1,221 @@
+"""What every engine shares: answer each different request once, in batches of like length, and remember it.
+
+A stage hands over all the requests of its rows at once. Equal ones are asked once, those that were ever answered come from
+the request cache, the rest are sorted by length, packed by token budget, halved when memory runs out, and come back in the
+order in which they were asked.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import multiprocessing
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields
+from functools import lru_cache
+from typing import Any, ClassVar
+
+import torch
+from accelerate.utils.memory import clear_device_cache, should_reduce_batch_size
+
+from hfcf.engines.cache import open_cache
+from hfcf.engines.model import Model
+
+
+@dataclass
+class Usage:
+    """What this process's engines have done so far, by engine."""
+
+    calls: int = 0
+    """Requests that a model answered."""
+    cached: int = 0
+    """Requests that the cache answered."""
+    tokens: int = 0
+    """Tokens (characters, for taggers) that went through a model, without padding."""
+    seconds: float = 0.0
+    """Seconds inside models, forward and backward."""
+
+
+@dataclass
+class _Process:
+    usage: dict[str, Usage] = field(default_factory=dict)
+
+
+@lru_cache(maxsize=1)
+def _process(pid: int) -> _Process:
+    return _Process()
+
+
+def usage() -> dict[str, Usage]:
+    """The running totals of this process, by engine name. Workers of `num_proc` keep their own."""
+    return _process(os.getpid()).usage
+
+
+@dataclass
+class Encoded:
+    """One request in a model's form: what `tokenizer.pad` takes, and what the engine keeps beside it."""
+
+    features: dict[str, list[int]]
+    extra: Any = None
+
+    def __len__(self) -> int:
+        return len(self.features["input_ids"])
+
+
+def pad(tokenizer: Any, encoded: Sequence[Encoded], device: torch.device) -> dict[str, torch.Tensor]:
+    """One padded batch."""
+    batch = tokenizer.pad([item.features for item in encoded], return_tensors="pt")
+    return {name: tensor.to(device) for name, tensor in batch.items()}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Engine:
+    """Settings of one kind of inference; the weights are loaded at the first request that the cache can't answer.
+
+    Subclasses implement `load`, `encode` and `forward`. Results must survive JSON.
+
+    Environment: `HFCF_DEVICE` (else accelerate's choice), `HFCF_TOKEN_BUDGET` (padded tokens to a batch),
+    `HFCF_REQUEST_CACHE=off`, `HFCF_CACHE`.
+    """
+
+    VERSION: ClassVar[str] = "1"
+    """Raise it when equal requests get other answers: it is part of the cache key."""
+
+    @property
+    def width(self) -> int:
+        """How many sequences one request keeps in memory (the beams of a search)."""
+        return 1
+
+    def load(self, device: torch.device) -> Any:
+        """The weights and what belongs to them, on `device`."""
+        raise NotImplementedError
+
+    def encode(self, loaded: Any, requests: Sequence[Any]) -> list[Any]:
+        """Requests in the model's form; `len()` of each is its length in tokens."""
+        raise NotImplementedError
+
+    def forward(self, loaded: Any, encoded: Sequence[Any]) -> list[Any]:
+        """Answers to one batch, as JSON-able values."""
+        raise NotImplementedError
+
+    def settings(self) -> dict[str, Any]:
+        """Everything that changes an answer, as JSON-able values."""
+        values = {f.name: getattr(self, f.name) for f in fields(self)}
+        return {name: value.key() if isinstance(value, Model) else value for name, value in values.items()}
+
+    def run(self, requests: Sequence[Any]) -> list[Any]:
+        """Answer every request, in order.
+
+        Args:
+            requests: JSON-able values, such as `[claim, evidence]`.
+        """
+        if not requests:
+            return []
+        kind = type(self).__name__
+        head = self._head()
+        keys = [_key(head, request) for request in requests]
+        first = dict(reversed(list(zip(keys, requests, strict=True))))
+        cache = open_cache()
+        answers = cache.get(first) if cache is not None else {}
+        record = usage().setdefault(kind, Usage())
+        record.cached += len(answers)
+        missing = [key for key in dict.fromkeys(keys) if key not in answers]
+        if missing:
+            loaded = self.loaded()
+            encoded = self.encode(loaded, [first[key] for key in missing])
+            for batch in self.batches([len(item) for item in encoded]):
+                start = time.perf_counter()
+                results = self._forward(loaded, [encoded[i] for i in batch])
+                record.seconds += time.perf_counter() - start
+                record.calls += len(batch)
+                record.tokens += sum(len(encoded[i]) for i in batch)
+                new = {missing[i]: result for i, result in zip(batch, results, strict=True)}
+                if cache is not None:
+                    cache.put(new)
+                answers.update(new)
+        return [answers[key] for key in keys]
+
+    def loaded(self) -> Any:
+        """The weights in this process: read at the first use, and again when their files have changed."""
+        return load(self, self.device(), os.getpid(), self._head())
+
+    def _head(self) -> str:
+        """What all requests to this engine have in common in their cache keys."""
+        return json.dumps([type(self).__name__, self.VERSION, self.settings(), str(self.dtype())], sort_keys=True, default=str)
+
+    def batches(self, lengths: Sequence[int]) -> list[list[int]]:
+        """Indices in batches of like length whose padded size fits the token budget, longest first.
+
+        Longest first: what does not fit in memory shows in the first minute of a run, not in its last.
+        """
+        budget = int(os.environ.get("HFCF_TOKEN_BUDGET", 65_536 if self.device().type == "cuda" else 4_096))
+        found: list[list[int]] = []
+        room = 0
+        for i in sorted(range(len(lengths)), key=lambda i: (-lengths[i], i)):
+            if room <= 0:
+                found.append([])
+                room = max(1, budget // (max(1, lengths[i]) * self.width))
+            found[-1].append(i)
+            room -= 1
+        return found
+
+    def _forward(self, loaded: Any, batch: Sequence[Any]) -> list[Any]:
+        try:
+            return self.forward(loaded, batch)
+        except RuntimeError as error:
+            if len(batch) == 1 or not should_reduce_batch_size(error):
+                raise
+        clear_device_cache(garbage_collection=True)
+        half = len(batch) // 2
+        return self._forward(loaded, batch[:half]) + self._forward(loaded, batch[half:])
+
+    def device(self) -> torch.device:
+        """Where this process computes: `HFCF_DEVICE`, else the accelerator of its rank, else the CPU."""
+        if name := os.environ.get("HFCF_DEVICE"):
+            return torch.device(name)
+        if torch.cuda.is_available():
+            rank = int(os.environ.get("LOCAL_RANK", _worker_rank()))
+            return torch.device("cuda", rank % torch.cuda.device_count())
+        return torch.device("mps") if torch.backends.mps.is_available() else torch.device("cpu")
+
+    def dtype(self) -> torch.dtype:
+        """The number type that "auto" means here."""
+        wanted = next((v.dtype for f in fields(self) if isinstance(v := getattr(self, f.name), Model)), "float32")
+        if wanted != "auto":
+            return getattr(torch, wanted)
+        return torch.bfloat16 if self.device().type == "cuda" and torch.cuda.is_bf16_supported() else torch.float32
+
+
+def _worker_rank() -> int:
+    """Which of `Dataset.map`'s workers this is (0 in the main process): they are numbered from 1 in their names."""
+    name = multiprocessing.current_process().name
+    try:
+        import multiprocess
+
+        name = name if name != "MainProcess" else multiprocess.current_process().name
+    except ImportError:
+        pass
+    digits = name.rsplit("-", 1)[-1]
+    return int(digits) - 1 if digits.isdigit() else 0
+
+
+def is_worker() -> bool:
+    """Whether this process was started by a pool (`num_proc`)."""
+    import multiprocess
+
+    return multiprocess.parent_process() is not None or multiprocessing.parent_process() is not None
+
+
+def _key(head: str, request: Any) -> str:
+    return hashlib.sha256(f"{head}\n{json.dumps(request, ensure_ascii=False)}".encode()).hexdigest()
+
+
+@lru_cache(maxsize=8)
+def load(engine: Engine, device: torch.device, pid: int, contents: str) -> Any:
+    """The loaded engine, one for each process, device and state of its files: weights that came through a fork are not used."""
+    if is_worker() and device.type == "cpu":
+        # More threads than one for each worker make two workers several times slower, and after a fork they hang.
+        torch.set_num_threads(1)
+    return engine.load(device)

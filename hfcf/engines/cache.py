@@ -1,0 +1,82 @@
+"""The request cache: every answer of a model, on disk the moment it is given, so that a rerun repeats no model call."""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock
+
+from hfcf.paths import cache_dir
+
+_LOOKUP = 500  # keys to a SELECT: SQLite allows 999 variables in its older builds
+
+
+class RequestCache:
+    """Answers by key in one SQLite file that several processes can share.
+
+    Args:
+        path: the file; its folder is made when missing.
+
+    >>> import tempfile
+    >>> cache = RequestCache(Path(tempfile.mkdtemp()) / "requests.sqlite")
+    >>> cache.put({"k": [0.1, 0.9]})
+    >>> cache.get(["k", "unknown"])
+    {'k': [0.1, 0.9]}
+    """
+
+    def __init__(self, path: Path) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        # Writers of other processes hold the lock for milliseconds; waiting a minute outlasts a slow disk.
+        self._db = sqlite3.connect(path, timeout=60, isolation_level=None, check_same_thread=False)
+        # Two processes that switch a new file to WAL at once deadlock, and SQLite then fails without waiting.
+        with FileLock(path.with_name(f"{path.name}.lock")):
+            self._db.execute("PRAGMA journal_mode=WAL")
+        self._db.execute("PRAGMA synchronous=NORMAL")
+        self._db.execute("CREATE TABLE IF NOT EXISTS answers (key TEXT PRIMARY KEY, answer TEXT NOT NULL) WITHOUT ROWID")
+
+    def get(self, keys: Iterable[str]) -> dict[str, Any]:
+        """The answers that are known, by key."""
+        wanted, found = list(keys), {}
+        for i in range(0, len(wanted), _LOOKUP):
+            part = wanted[i : i + _LOOKUP]
+            marks = ",".join("?" * len(part))
+            query = f"SELECT key, answer FROM answers WHERE key IN ({marks})"
+            found.update({key: json.loads(answer) for key, answer in self._db.execute(query, part)})
+        return found
+
+    def put(self, answers: Mapping[str, Any]) -> None:
+        """Store answers in one transaction; a key that another process stored first keeps its answer."""
+        rows = [(key, json.dumps(answer, ensure_ascii=False)) for key, answer in answers.items()]
+        self._db.execute("BEGIN IMMEDIATE")
+        try:
+            self._db.executemany("INSERT OR IGNORE INTO answers VALUES (?, ?)", rows)
+        except BaseException:
+            self._db.execute("ROLLBACK")
+            raise
+        self._db.execute("COMMIT")
+
+    def __len__(self) -> int:
+        return int(self._db.execute("SELECT count(*) FROM answers").fetchone()[0])
+
+    def close(self) -> None:
+        """Close the file."""
+        self._db.close()
+
+
+def open_cache() -> RequestCache | None:
+    """This process's cache in `hfcf.paths.cache_dir()`; None when `HFCF_REQUEST_CACHE=off`."""
+    if os.environ.get("HFCF_REQUEST_CACHE") == "off":
+        return None
+    return _open(cache_dir() / "requests.sqlite", os.getpid())
+
+
+@lru_cache(maxsize=4)
+def _open(path: Path, pid: int) -> RequestCache:
+    # A connection must not cross a fork, so the process is part of the key.
+    return RequestCache(path)

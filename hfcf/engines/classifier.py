@@ -1,0 +1,74 @@
+"""Sequence classification of text pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import torch
+
+from hfcf.engines.adapters import load_network
+from hfcf.engines.base import Encoded, Engine, pad
+from hfcf.engines.model import Model
+
+ROUND = 5
+"""Decisions read scores at this many decimals: padding moves later ones."""
+
+
+def load_classifier(model: Model, device: torch.device, dtype: torch.dtype) -> tuple[Any, Any]:
+    """A sequence classifier with its adapter merged in, and its tokenizer; shared by the engines that read it."""
+    return _load(model, device, dtype, model.key())
+
+
+@lru_cache(maxsize=4)
+def _load(model: Model, device: torch.device, dtype: torch.dtype, contents: str) -> tuple[Any, Any]:
+    # `contents` is in the key so that weights which were trained again in place are read again.
+    from transformers import AutoModelForSequenceClassification, AutoTokenizer
+
+    network = load_network(AutoModelForSequenceClassification, model, dtype).to(device)
+    return network, AutoTokenizer.from_pretrained(model.source(), revision=model.revision)
+
+
+def encode_pairs(tokenizer: Any, requests: Sequence[Sequence[str]], max_length: int, **kwargs: Any) -> Any:
+    """Tokenise `[claim, evidence]` pairs. Evidence is cut at `max_length`; a claim, only if it fills half of it.
+
+    The tokenizer's own "only_second" fails on a claim that leaves no room, and "longest_first" would cut long claims while
+    evidence could still be cut.
+    """
+    half = max_length // 2
+    claims = [request[0] for request in requests]
+    heads = tokenizer(claims, add_special_tokens=False, return_offsets_mapping=True)["offset_mapping"]
+    claims = [claim[: head[half - 1][1]] if len(head) > half else claim for claim, head in zip(claims, heads, strict=True)]
+    evidence = [request[1] for request in requests]
+    return tokenizer(claims, evidence, truncation="only_second", max_length=max_length, **kwargs)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Classifier(Engine):
+    """Class probabilities of `[claim, evidence]` requests, as `{class: probability}`.
+
+    Args:
+        model: a sequence classifier; its `id2label` names the classes.
+        max_length: tokens of the pair; evidence past it is not read.
+    """
+
+    model: Model
+    max_length: int
+
+    def load(self, device: torch.device) -> Any:
+        return load_classifier(self.model, device, self.dtype())
+
+    def encode(self, loaded: Any, requests: Sequence[Any]) -> list[Encoded]:
+        encoded = encode_pairs(loaded[1], requests, self.max_length)
+        names = [name for name in loaded[1].model_input_names if name != "attention_mask"]
+        return [Encoded({name: encoded[name][i] for name in names}) for i in range(len(requests))]
+
+    def forward(self, loaded: Any, encoded: Sequence[Any]) -> list[Any]:
+        network, tokenizer = loaded
+        with torch.inference_mode():
+            logits = network(**pad(tokenizer, encoded, network.device)).logits
+        names = network.config.id2label
+        probabilities = logits.float().softmax(-1).cpu().tolist()
+        return [{names[i]: round(p, ROUND) for i, p in enumerate(row)} for row in probabilities]

@@ -1,0 +1,1 @@
+"""Intrinsic metrics of counterfactuals."""
