@@ -1,0 +1,113 @@
+"""Claims that the sentence rationales of E or E′ support, naming a causal entity of every piece (RACE, section 3.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from hfcf import edits, schema
+from hfcf.engines.constrained import met
+from hfcf.engines.generator import generator_engine
+from hfcf.engines.model import Model
+from hfcf.evidence import join
+from hfcf.filters import reject, settle
+from hfcf.groups import normalised
+from hfcf.race.check import CANDIDATES
+from hfcf.race.explain import SENTENCES
+from hfcf.stage import Reject, Stage
+
+
+def clauses(row: Mapping[str, Any]) -> list[list[str]]:
+    """The row's constraints, equation 1: for each piece of the sentence rationales, the causal entities that stand in it.
+
+    A piece without a causal entity adds no clause, and two pieces with the same entities add one.
+
+    >>> clauses({"sentence_rationales": [{"piece": 1}], "edited_entities": [{"piece": 0, "text": "A"}, {"piece": 1, "text": "B"}]})
+    [['B']]
+    """
+    pieces = [sentence["piece"] for sentence in row["sentence_rationales"]]
+    found = [list(dict.fromkeys(e["text"] for e in row["edited_entities"] if e["piece"] == piece)) for piece in pieces]
+    return [list(clause) for clause in dict.fromkeys(tuple(clause) for clause in found if clause)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class GenerateClaim(Stage):
+    """Generate k candidate claims from the sentence rationales of E (REFUTES rows) or E′ (SUPPORTS rows).
+
+    Input columns: `claim`, `edited_evidence`, `edited_entities`, `sentence_rationales`, `candidates`. Output column:
+    `candidates`, the
+    evidence candidate first, then the claims, best first; a claim that names no causal entity of some piece is rejected, as is
+    one that repeats the source's claim or that the limit of tokens cut off.
+
+    Deviation: the paper searches under the constraints; until this library's constrained decoder takes its place in
+    `hfcf.engines.constrained.search`, this is a plain beam search whose hypotheses are kept when they meet the constraints.
+
+    Args:
+        generator: an encoder-decoder or decoder-only model, trained on evidence → claim.
+        num_candidates: k.
+        num_beams: beams of the search.
+        max_new_tokens: longest claim, in tokens.
+        max_length: tokens of evidence that the generator reads.
+
+    >>> GenerateClaim(generator=Model("t5-base")).num_beams
+    30
+    """
+
+    inputs: ClassVar = {
+        "claim": schema.TEXT,
+        "edited_evidence": schema.EVIDENCE,
+        "edited_entities": schema.ENTITIES,
+        "sentence_rationales": SENTENCES,
+        "candidates": CANDIDATES,
+    }
+    outputs: ClassVar = {"candidates": CANDIDATES}
+    filled_by: ClassVar = {
+        "edited_evidence": "race.edit_evidence",
+        "edited_entities": "race.edit_evidence",
+        "sentence_rationales": "race.explain",
+        "candidates": "race.check_edit",
+    }
+    batch_size: ClassVar[int] = 32
+
+    generator: Model
+    num_candidates: int = 10
+    num_beams: int = 30
+    max_new_tokens: int = 96
+    max_length: int = 512
+
+    def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
+        engine = generator_engine(
+            self.generator,
+            num_beams=self.num_beams,
+            num_return_sequences=self.num_candidates,
+            max_new_tokens=self.max_new_tokens,
+            max_length=self.max_length,
+        )
+        wanted = [clauses(row) for row in rows]
+        texts = [join([row["edited_evidence"][s["piece"]] for s in row["sentence_rationales"]])[0] for row in rows]
+        answers = engine.run([[text, constraints] for text, constraints in zip(texts, wanted, strict=True)])
+        results: list[dict[str, Any] | Reject] = []
+        for row, constraints, found in zip(rows, wanted, answers, strict=True):
+            kept = [one for one in row["candidates"] if one["change"] == "evidence"]
+            kept += [self._candidate(row["claim"], one, constraints) for one in found]
+            results.append(settle(kept, "the generator found no claim"))
+        return results
+
+    def _candidate(self, claim: str, found: Mapping[str, Any], constraints: list[list[str]]) -> dict[str, Any]:
+        candidate = {
+            "claim": found["text"],
+            "label": None,
+            "change": "claim",
+            "edits": edits.rewrite("claim", claim, found["text"]),
+            "scores": [{"name": "log-probability", "value": found["score"]}],
+            "status": None,
+        }
+        if not found["finished"]:
+            return reject(candidate, self.name, f"is cut off at {self.max_new_tokens} tokens")
+        unmet = [clause for clause, is_met in zip(constraints, met(found["text"], constraints), strict=True) if not is_met]
+        if unmet:
+            return reject(candidate, self.name, "names no causal entity of every piece of evidence")
+        if normalised(found["text"]) == normalised(claim):
+            return reject(candidate, self.name, "repeats the source's claim")
+        return candidate
