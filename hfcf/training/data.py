@@ -1,0 +1,60 @@
+"""Rows for training and evaluation: from several corpora, without what an evaluation set repeats, split by group."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from datasets import Dataset, concatenate_datasets
+
+from hfcf import corpora
+from hfcf.distractors import from_recipe
+from hfcf.groups import evidence_key, normalised
+from hfcf.recipe import RecipeError
+from hfcf.schema import TASKS
+
+
+def load_rows(sources: Sequence[Mapping[str, Any]], *, training: bool = False) -> Dataset:
+    """The canonical columns of several corpora, one after the other.
+
+    Args:
+        sources: arguments of `hfcf.load` (`split` is "train" if not said), each with `corpus`, its name; `take: n` keeps its
+            first n rows and `skip: n` leaves them out; `distractors` as in the recipe of a run.
+        training: the rows are trained on, so those of a dev or test split need `role: train`.
+
+    Raises:
+        RecipeError: `training`, and rows of another split than "train" whose source does not say `role: train`.
+    """
+    parts = []
+    for source in sources:
+        options = dict(source)
+        name, take, skip = options.pop("corpus"), options.pop("take", None), options.pop("skip", 0)
+        options.setdefault("split", "train")
+        distractors = options.pop("distractors", None)
+        ds = from_recipe(corpora.load(name, **options).select_columns(list(TASKS["verification"])), distractors)
+        if training and source.get("role") != "train" and (others := sorted(set(ds["split"]) - {"train"})):
+            raise RecipeError(
+                f"data: {name}: these are rows of the split {others[0]!r}, which are not for training; "
+                "if they shall be trained on, say so in their source: role: train"
+            )
+        parts.append(ds.select(range(min(skip, len(ds)), len(ds) if take is None else min(len(ds), take))))
+    return concatenate_datasets(parts)
+
+
+def without_repeats(ds: Dataset, of: Dataset) -> tuple[Dataset, int]:
+    """`ds` less the rows whose claim, or whose whole evidence, stands in `of`; and how many those were."""
+    claims = {normalised(claim) for claim in of["claim"]}
+    texts = {evidence_key(evidence) for evidence in of["evidence"]}
+    keep = [
+        i
+        for i, row in enumerate(ds.select_columns(["claim", "evidence"]))
+        if normalised(row["claim"]) not in claims and evidence_key(row["evidence"]) not in texts
+    ]
+    return ds.select(keep), len(ds) - len(keep)
+
+
+def apart(ds: Dataset, training: Dataset) -> Dataset:
+    """`ds` without the rows that share a group, a claim or their evidence with rows that were trained on."""
+    groups = set(zip(training["corpus"], training["group_id"], strict=True))
+    keep = [i for i, key in enumerate(zip(ds["corpus"], ds["group_id"], strict=True)) if key not in groups]
+    return without_repeats(ds.select(keep), training)[0]

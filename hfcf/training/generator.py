@@ -1,0 +1,96 @@
+"""The claim generator: all gold evidence of FEVEROUS SUPPORTS rows → their claim (RACE, section 3.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from datasets import Dataset
+
+from hfcf.engines.causal import PROMPT, load_tokenizer
+from hfcf.engines.generator import generator_engine
+from hfcf.engines.model import Model
+from hfcf.evidence import join
+from hfcf.schema import SUPPORTS
+from hfcf.training.loop import Hyperparameters, fit
+
+
+def train_generator(rows: Dataset, hp: Hyperparameters, out: Path, *, max_claim: int = 96) -> None:
+    """Train a claim generator and store it, or its adapter, in `out`.
+
+    Args:
+        rows: verification rows; those that are not SUPPORTS are left out.
+        hp: how; an encoder-decoder and a decoder-only model both work.
+        out: a folder; an interrupted run in it goes on.
+        max_claim: tokens of the target.
+    """
+    from transformers import (
+        AutoConfig,
+        AutoModelForCausalLM,
+        AutoModelForSeq2SeqLM,
+        AutoTokenizer,
+        DataCollatorForSeq2Seq,
+    )
+
+    source, revision = hp.model.source(), hp.model.revision
+    two_sided = AutoConfig.from_pretrained(source, revision=revision).is_encoder_decoder
+    auto = AutoModelForSeq2SeqLM if two_sided else AutoModelForCausalLM
+    tokenizer = AutoTokenizer.from_pretrained(source, revision=revision) if two_sided else load_tokenizer(hp.model)
+    network = auto.from_pretrained(source, revision=revision)
+
+    def encode(batch: Mapping[str, list[Any]]) -> dict[str, Any]:
+        texts = [join(evidence)[0] for evidence in batch["evidence"]]
+        ids = tokenizer(texts, truncation=True, max_length=hp.max_length)["input_ids"]
+        if two_sided:
+            labels = tokenizer(text_target=batch["claim"], truncation=True, max_length=max_claim)["input_ids"]
+            return {"input_ids": ids, "labels": labels}
+        # Only the evidence may begin with a special token: the rest goes on after it.
+        plain = {"add_special_tokens": False, "truncation": True, "max_length": max_claim}
+        ending, stop = tokenizer(PROMPT.format(""), **plain)["input_ids"], [tokenizer.eos_token_id]
+        claims = tokenizer([f" {claim}" for claim in batch["claim"]], **plain)["input_ids"]
+        return {
+            "input_ids": [head + ending + claim + stop for head, claim in zip(ids, claims, strict=True)],
+            # −100 keeps the evidence out of the loss.
+            "labels": [[-100] * len(head + ending) + claim + stop for head, claim in zip(ids, claims, strict=True)],
+        }
+
+    rows = rows.select([i for i, label in enumerate(rows["label"]) if label == SUPPORTS])
+    encoded = rows.map(encode, batched=True, remove_columns=rows.column_names, desc="tokenise")
+    task = "SEQ_2_SEQ_LM" if two_sided else "CAUSAL_LM"
+    fit(
+        network, tokenizer, encoded, hp, collator=DataCollatorForSeq2Seq(tokenizer, model=network), task_type=task, head=(),
+        out=out,
+    )  # fmt: skip
+
+
+def evaluate_generator(rows: Dataset, model: Model, *, max_length: int, num_beams: int = 5, take: int = 100) -> dict[str, Any]:
+    """Score a generator on held-out SUPPORTS rows, beside the baseline that copies the first piece of evidence.
+
+    Args:
+        rows: verification rows that it was not trained on.
+        model: the generator.
+        max_length: tokens of evidence that it reads.
+        num_beams: beams of the search; its best hypothesis is scored.
+        take: score the first rows alone: a search costs seconds.
+
+    Returns:
+        `rows`; `bleu` and `chrf` (sacreBLEU, 0–100) of the model and of the copy; `copied`, the share of claims that stand in
+        the evidence word for word.
+    """
+    from sacrebleu.metrics import BLEU, CHRF
+
+    rows = rows.select([i for i, label in enumerate(rows["label"]) if label == SUPPORTS][:take])
+    engine = generator_engine(model, num_beams=num_beams, num_return_sequences=1, max_length=max_length)
+    texts = [join(evidence)[0] for evidence in rows["evidence"]]
+    claims = [answer[0]["text"] if answer else "" for answer in engine.run([[text, []] for text in texts])]
+    copies, gold = [evidence[0]["text"] for evidence in rows["evidence"]], [list(rows["claim"])]
+
+    def score(found: list[str]) -> dict[str, float]:
+        return {
+            "bleu": round(BLEU().corpus_score(found, gold).score, 2),
+            "chrf": round(CHRF().corpus_score(found, gold).score, 2),
+        }
+
+    copied = sum(claim in text for claim, text in zip(claims, texts, strict=True)) / max(1, len(rows))
+    return {"rows": len(rows), "model": {**score(claims), "copied": round(copied, 4)}, "first piece": score(copies)}

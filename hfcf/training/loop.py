@@ -1,0 +1,115 @@
+"""The training loop that verifiers and generators share: Transformers' Trainer, whole or with a small stored part."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from datasets import Dataset
+
+from hfcf.engines.adapters import quiet_peft, save_patch
+from hfcf.engines.model import Model
+
+TUNE = ("full", "lora", "lowrank")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hyperparameters:
+    """How to train. The defaults are RACE's (section 4, appendix B); the paper gives no number of epochs.
+
+    Args:
+        model: what to start from.
+        max_length: tokens of an input.
+        batch_size: rows to a step.
+        learning_rate: AdamW's, falling linearly to zero (the paper names no schedule).
+        epochs: passes over the rows (not in the paper).
+        warmup: share of the steps in which the learning rate rises.
+        weight_decay: AdamW's.
+        tune: "full" trains and stores all weights; "lora" trains and stores low-rank adapters; "lowrank" trains all weights but the
+            embeddings and stores the best low-rank form of what changed, which keeps more of a small encoder's gain.
+        rank: of the stored matrices.
+        seed: order of the rows and the new weights.
+    """
+
+    model: Model
+    max_length: int = 130
+    batch_size: int = 4
+    learning_rate: float = 1e-5
+    epochs: float = 3.0
+    warmup: float = 0.0
+    weight_decay: float = 0.01
+    tune: str = "full"
+    rank: int = 16
+    seed: int = 13
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "model", Model.of(self.model))
+        if self.tune not in TUNE:
+            raise ValueError(f"tune={self.tune!r}: choose one of {', '.join(TUNE)}")
+
+
+def fit(
+    network: Any,
+    tokenizer: Any,
+    rows: Dataset,
+    hp: Hyperparameters,
+    *,
+    collator: Any,
+    task_type: str,
+    head: tuple[str, ...],
+    out: Path,
+) -> Any:
+    """Train `network` on tokenised rows and store it in `out`; goes on from a checkpoint of an interrupted run.
+
+    Args:
+        rows: columns as the network takes them.
+        head: names of the modules that are new, trained whole whatever `tune` says.
+
+    Returns:
+        The trained network, adapters merged, in evaluation mode.
+    """
+    from transformers import Trainer, TrainingArguments, set_seed
+    from transformers.trainer_utils import get_last_checkpoint
+
+    set_seed(hp.seed)
+    if hp.tune == "lora":
+        from peft import LoraConfig, get_peft_model
+
+        config = LoraConfig(
+            task_type=task_type, r=hp.rank, lora_alpha=2 * hp.rank, lora_dropout=0.05, target_modules="all-linear",
+            modules_to_save=list(head) or None, exclude_modules=list(head) or None,
+        )  # fmt: skip
+        with quiet_peft():
+            network = get_peft_model(network, config)
+    before = {name: tensor.clone() for name, tensor in network.state_dict().items()} if hp.tune == "lowrank" else {}
+    if before:
+        # A change of the embeddings has as many rows as the vocabulary: it would not be small in any form.
+        network.get_input_embeddings().weight.requires_grad = False
+    work = out / "checkpoints"
+    arguments = TrainingArguments(
+        output_dir=str(work), per_device_train_batch_size=hp.batch_size, learning_rate=hp.learning_rate,
+        num_train_epochs=hp.epochs, warmup_steps=hp.warmup, weight_decay=hp.weight_decay, seed=hp.seed, data_seed=hp.seed,
+        save_strategy="epoch", save_total_limit=1, logging_steps=50, report_to="none", train_sampling_strategy="group_by_length",
+        dataloader_pin_memory=False, disable_tqdm=True,
+    )  # fmt: skip
+    trainer = Trainer(model=network, args=arguments, train_dataset=rows, data_collator=collator, processing_class=tokenizer)
+    trainer.train(resume_from_checkpoint=get_last_checkpoint(str(work)) if work.is_dir() else None)
+    network = network.cpu().float().eval()
+    out.mkdir(parents=True, exist_ok=True)
+    if hp.tune == "lora":
+        # Not the folder that it was loaded from on this machine.
+        network.peft_config["default"].base_model_name_or_path = hp.model.name
+        network.half().save_pretrained(out)
+        (out / "README.md").unlink(missing_ok=True)  # PEFT's empty card; ours is written from the scores
+        with quiet_peft():
+            network = network.float().merge_and_unload()
+        network.config.save_pretrained(out)
+    elif hp.tune == "lowrank":
+        save_patch(network, before, out, hp.rank, whole=head)
+    else:
+        network.save_pretrained(out)
+        tokenizer.save_pretrained(out)
+    shutil.rmtree(work, ignore_errors=True)  # else the next training in this folder would go on from this one's end
+    return network.eval()

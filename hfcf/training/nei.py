@@ -1,0 +1,73 @@
+"""NOT ENOUGH INFO rows for a corpus that has none (Zhu et al. 2023, RACE, appendix B).
+
+Half of the SUPPORTS rows and half of the REFUTES rows are perturbed, by one of two ways with equal odds: one true piece of
+evidence is removed, or the claim is paired with another row's evidence. The perturbed rows are added to the whole original set.
+
+Deviations: a row with a single true piece is always paired anew, since removing its only piece would leave nothing to read; and the
+other row is never one of the same group, whose evidence may decide the claim after all. Table 6 of the paper counts 9,086 NEI
+rows beside 11,023 + 7,148 = 18,171, which add up to 27,257 and not to the 27,572 that it prints.
+"""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+from datasets import Dataset, concatenate_datasets
+
+from hfcf.schema import NOT_ENOUGH_INFO, REFUTES, SUPPORTS
+
+
+def add_nei(ds: Dataset, *, seed: int = 13) -> Dataset:
+    """`ds` and, after it, the NEI rows made from it.
+
+    Args:
+        ds: verification rows.
+        seed: which rows, which way, which piece.
+
+    >>> rows = [{"id": str(i), "group_id": str(i), "claim": f"claim {i}", "label": "SUPPORTS",
+    ...          "evidence": [{"title": "", "text": f"a{i}"}, {"title": "", "text": f"b{i}"}]} for i in range(4)]
+    >>> add_nei(Dataset.from_list(rows))["label"][4:]
+    ['NOT ENOUGH INFO', 'NOT ENOUGH INFO']
+    """
+    rng = random.Random(f"{seed}:nei")
+    columns = ["id", "group_id", "label", "evidence", *(["gold"] if "gold" in ds.features else [])]
+    rows = ds.select_columns(columns).to_list()
+    chosen: list[int] = []
+    for label in (SUPPORTS, REFUTES):
+        members = [i for i, row in enumerate(rows) if row["label"] == label]
+        chosen += rng.sample(members, len(members) // 2)
+    picked: list[int] = []
+    changed: list[dict[str, Any]] = []
+    for i in sorted(chosen):
+        drop = rng.random() < 0.5 and sum(_gold(rows[i])) > 1
+        kept = _without_a_piece(rows[i], rng) if drop else _of_another(rows, i, rng)
+        if kept is not None:
+            picked.append(i)
+            changed.append({"evidence": kept[0], "label": NOT_ENOUGH_INFO, "id": f"{rows[i]['id']}-nei"})
+            if "gold" in columns:
+                changed[-1]["gold"] = kept[1]
+    if not picked:
+        return ds
+    new = ds.select(picked).map(lambda row, i: changed[i], with_indices=True, features=ds.features, desc="add NEI")
+    return concatenate_datasets([ds, new])
+
+
+def _without_a_piece(row: dict[str, Any], rng: random.Random) -> tuple[list[dict[str, Any]], list[bool]]:
+    gold = _gold(row)
+    drop = rng.choice([i for i, true in enumerate(gold) if true])
+    kept = [i for i in range(len(gold)) if i != drop]
+    return [row["evidence"][i] for i in kept], [gold[i] for i in kept]
+
+
+def _gold(row: dict[str, Any]) -> list[bool]:
+    """Which pieces are true evidence and no distractors: all, where nothing says otherwise."""
+    return row.get("gold") or [True] * len(row["evidence"])
+
+
+def _of_another(rows: list[dict[str, Any]], i: int, rng: random.Random) -> tuple[list[dict[str, Any]], list[bool]] | None:
+    for _ in range(100):
+        other = rows[rng.randrange(len(rows))]
+        if other["group_id"] != rows[i]["group_id"] and other["evidence"]:
+            return list(other["evidence"]), [False] * len(other["evidence"])  # none of it is true evidence of this claim
+    return None  # the set holds one group only
