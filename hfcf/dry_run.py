@@ -1,0 +1,65 @@
+"""`hfcf run --dry-run`: everything checked, three rows through every stage, and what the whole would cost."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from hfcf.runner import Clock, content_of, load, system_of
+
+ROWS = 3
+FIT_ON = 200  # rows that the fitted table is made of here; the run makes it of all
+
+
+def dry_run(recipe: str | Path | Mapping[str, Any], *, changes: Sequence[str] = (), limit: int | None = None) -> dict[str, Any]:
+    """Run the first three rows through a recipe without writing anything.
+
+    Returns:
+        `rows` of the whole run, `stages` with the calls, tokens and minutes expected of each, and `examples`.
+    """
+    content = content_of(recipe, changes)
+    ds, system = load(content), system_of(content)
+    whole = min(len(ds), limit or content.get("limit") or len(ds))
+    clock = Clock()
+    # Answers from the cache would cost nothing, and so would the estimate.
+    cached, os.environ["HFCF_REQUEST_CACHE"] = os.environ.get("HFCF_REQUEST_CACHE"), "off"
+    try:
+        rows = system(ds.select(range(min(FIT_ON, len(ds)))), limit=ROWS, watch=clock, load_from_cache_file=False)
+    finally:
+        os.environ.pop("HFCF_REQUEST_CACHE") if cached is None else os.environ.update(HFCF_REQUEST_CACHE=cached)
+    by_name = {stage.name: stage for stage in system.stages}
+    stages = []
+    for entry in clock.stages:
+        stage = by_name[entry["stage"]]
+        tried = min(FIT_ON, len(ds)) if stage.name in system.needs else len(rows)
+        times = (len(ds) if stage.name in system.needs else whole) / tried
+        stages.append(
+            {
+                "stage": stage.name,
+                "reads": ", ".join(stage.inputs),
+                "fills": ", ".join(stage.outputs),
+                "calls": round(entry["calls"] * times),
+                "tokens": round(entry["tokens"] * times),
+                "minutes": round(entry["model_seconds"] * times / 60, 1),
+            }
+        )
+    examples = [
+        {"id": row["id"], "claim": row["claim"], "stages": [(stage.name, _told(row, stage)) for stage in system.stages]}
+        for row in rows
+    ]
+    return {"corpus": content["corpus"], "rows": whole, "tried": len(rows), "stages": stages, "examples": examples}
+
+
+def _told(row: Mapping[str, Any], stage: Any) -> str:
+    """What a stage left on a row, in one line."""
+    status = row["status"]
+    if status and status["accepted"] is False and status["stage"] == stage.name:
+        return f"rejected: {status['reason']}"
+    filled = {column: row[column] for column in stage.outputs if row[column] is not None}
+    return "; ".join(f"{column}: {_short(value)}" for column, value in filled.items()) or "not reached"
+
+
+def _short(value: Any) -> str:
+    return f"{len(value)} ({str(value[0])[:90]} …)" if isinstance(value, list) and value else str(value)[:90]

@@ -1,0 +1,1 @@
+"""Dataset repositories and their cards."""

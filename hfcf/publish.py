@@ -1,0 +1,118 @@
+"""A finished run as a dataset repository in a folder: Parquet, card, report, `run.json` and the recipe."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import yaml
+from datasets import ClassLabel, Dataset
+
+from hfcf import augment
+from hfcf.edits import revert
+from hfcf.funnel import funnel
+from hfcf.hub.dataset_card import dataset_card
+from hfcf.hub.folder import configs, remove_others, write_parquet
+from hfcf.report import report
+from hfcf.schema import LABELS
+
+LIBRARIES = ("hfcf", "datasets", "transformers", "torch", "accelerate", "huggingface_hub", "peft", "captum", "POT")
+
+
+def publish(
+    ds: Dataset,
+    out: Path,
+    *,
+    run: Mapping[str, Any],
+    recipe: Mapping[str, Any],
+    corpus: Mapping[str, Any],
+    command: str,
+    stages: Sequence[str],
+) -> dict[str, Any]:
+    """Write everything that a run leaves behind; what an older run left in its place is replaced.
+
+    Args:
+        ds: the rows after every stage.
+        out: the folder; `load_dataset(out)` reads it afterwards.
+        run: what is known of the run; the counts are added here.
+        recipe: as it ran.
+        corpus: see `dataset_card`.
+        command: that makes the set again.
+        stages: their names, in order.
+
+    Returns:
+        What `run.json` holds.
+    """
+    made = {"default": augment.expand(ds), "rejected": augment.rejected(ds, system=run["system"])}
+    written = {
+        name: {split: write_parquet(_classes(rows), out / "data" / name, split) for split, rows in _by_split(part).items()}
+        for name, part in made.items()
+    }
+    accepted = sum(bool(status and status["accepted"]) for status in ds["status"])
+    found = {
+        **run,
+        "rows_in": len(ds),
+        "sources_accepted": accepted,
+        "sources_rejected": len(ds) - accepted,
+        "counterfactuals": len(made["default"]),
+        "changes": dict(sorted(Counter(made["default"]["change"]).items())),
+        "labels": dict(sorted(Counter(made["default"]["label"]).items())),
+        "empty": [name for name, part in made.items() if not len(part)],
+        "funnel": funnel(ds, stages),
+        "versions": {library: version(library) for library in LIBRARIES},
+    }
+    pairs = [pair(row) for row in made["default"].select(range(min(20, len(made["default"]))))]
+    card = dataset_card(
+        name=str(recipe.get("name") or out.name), command=command, corpus=corpus,
+        configs=configs(out, {name: splits for name, splits in written.items() if splits}),
+        empty=found["empty"], run=found, examples=pairs[:10],
+    )  # fmt: skip
+    (out / "report.html").write_text(report(found, pairs), encoding="utf-8")
+    (out / "recipe.yaml").write_text(
+        f"# {command}\n" + yaml.safe_dump(dict(recipe), sort_keys=False, allow_unicode=True), encoding="utf-8"
+    )
+    (out / "run.json").write_text(json.dumps(found, indent=1, ensure_ascii=False, default=str) + "\n", encoding="utf-8")
+    # The card names the files: until it is replaced the older run can be read, and afterwards this one.
+    part = out / ".README.part"
+    part.write_text(card, encoding="utf-8")
+    part.replace(out / "README.md")
+    remove_others(out / "data", (path for splits in written.values() for path in splits.values()))
+    return found
+
+
+def _classes(ds: Dataset) -> Dataset:
+    """A published set's labels are classes, as trainers and the Hub expect; inside the library they are strings."""
+    return ds.cast_column("label", ClassLabel(names=list(LABELS))) if "label" in ds.features else ds
+
+
+def _by_split(ds: Dataset) -> dict[str, Dataset]:
+    """The rows of each official split (a rejected row's is its source's)."""
+    names = ds["split"] if "split" in ds.features else [json.loads(source)["split"] for source in ds["source"]]
+    return {split: ds.select([i for i, name in enumerate(names) if name == split]) for split in sorted(set(names))}
+
+
+def pair(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A counterfactual beside its source, rebuilt from the edits: `before` and `after` of every text that changed.
+
+    >>> row = {"claim": "b", "evidence": [], "change": "claim", "label": 0, "id": "1",
+    ...        "edits": [{"field": "claim", "piece": -1, "start": 0, "end": 1, "before": "a", "after": "b"}]}
+    >>> pair(row)["texts"]
+    [{'where': 'claim', 'before': 'a', 'after': 'b'}]
+    """
+    source = revert(row, row["edits"])
+    texts = [{"where": "claim", "before": source["claim"], "after": row["claim"]}]
+    for i, (old, new) in enumerate(zip(source["evidence"], row["evidence"], strict=True)):
+        one, other = (f"[{piece['title']}] {piece['text']}" if piece["title"] else piece["text"] for piece in (old, new))
+        texts.append({"where": f"evidence {i}", "before": one, "after": other})
+    changed = [text for text in texts if text["before"] != text["after"]]
+    return {
+        **{key: row[key] for key in ("id", "change", "label")},
+        "texts": changed,
+        "context": [text for text in texts if text["before"] == text["after"]],
+        "before": " ".join(text["before"] for text in changed),
+        "after": " ".join(text["after"] for text in changed),
+    }

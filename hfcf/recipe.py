@@ -1,0 +1,110 @@
+"""Recipes: YAML files that say what to load, run, train and publish. They are data, and an unknown key is an error."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+
+class RecipeError(ValueError):
+    """A recipe that can't be read or does not fit its kind."""
+
+
+def find(name: str) -> Path:
+    """The file of a recipe: a path, or the name of one that ships with this library ("race_hover").
+
+    Raises:
+        RecipeError: there is none; the message lists those that ship.
+    """
+    if Path(name).is_file():
+        return Path(name)
+    path = folder() / f"{name.removesuffix('.yaml')}.yaml"
+    if not path.is_file():
+        raise RecipeError(f"no recipe {name!r}: give a file, or one of {', '.join(shipped())}")
+    return path
+
+
+def shipped() -> list[str]:
+    """The names of the recipes that ship with this library."""
+    return sorted(path.stem for path in folder().glob("*.yaml"))
+
+
+def folder() -> Path:
+    """Where the recipes lie: inside the installed package, or beside it in a checkout."""
+    here = Path(__file__).parent
+    return here / "recipes" if (here / "recipes").is_dir() else here.parent / "recipes"
+
+
+def read(path: Path, changes: Sequence[str] = ()) -> dict[str, Any]:
+    """A recipe with its preset and the command line's changes applied.
+
+    Args:
+        path: the YAML file. Its `presets` map a preset's name to what it changes.
+        changes: "key=value" strings; a dotted key reaches inside, a value is read as YAML. `preset=NAME` is applied before
+            the others.
+
+    >>> import tempfile
+    >>> file = Path(tempfile.mkdtemp()) / "r.yaml"
+    >>> _ = file.write_text("seed: 13\\npresets: {offline: {model: {name: tiny}}}")
+    >>> read(file, ["preset=offline", "model.dtype=float32"])
+    {'seed': 13, 'preset': 'offline', 'model': {'name': 'tiny', 'dtype': 'float32'}}
+    """
+    try:
+        recipe = yaml.safe_load(path.read_text())
+    except yaml.YAMLError as error:
+        raise RecipeError(f"{path} is not YAML: {error}") from error
+    if not isinstance(recipe, dict):
+        raise RecipeError(f"{path} holds no mapping")
+    return changed(recipe, changes)
+
+
+def changed(recipe: dict[str, Any], changes: Sequence[str]) -> dict[str, Any]:
+    """A recipe's content with its preset and the changes applied, in place; see `read`."""
+    given = [_assignment(change) for change in changes]
+    presets = recipe.pop("presets", {})
+    recipe["preset"] = dict(given).get("preset", recipe.get("preset", "paper"))
+    if recipe["preset"] in presets:
+        _merge(recipe, presets[recipe["preset"]])
+    for key, value in given:
+        at = recipe
+        *path_to, last = key.split(".")
+        for part in path_to:
+            at = at.setdefault(part, {}) if isinstance(at, dict) else at
+        if not isinstance(at, dict):
+            raise RecipeError(f"{key}: there is nothing of that name to set")
+        at[last] = value
+    return recipe
+
+
+def check(keys: Iterable[str], allowed: Iterable[str], where: str) -> None:
+    """Raise `RecipeError` on a key that is not allowed, suggesting the nearest.
+
+    >>> check(["corpsu"], ["corpus", "split"], "race.yaml")
+    Traceback (most recent call last):
+    hfcf.recipe.RecipeError: race.yaml: unknown key 'corpsu'; did you mean 'corpus'? (allowed: corpus, split)
+    """
+    names = sorted(allowed)
+    for key in keys:
+        if key not in names:
+            near = difflib.get_close_matches(key, names, 1)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            raise RecipeError(f"{where}: unknown key {key!r}{hint} (allowed: {', '.join(names)})")
+
+
+def _assignment(change: str) -> tuple[str, Any]:
+    key, equals, value = change.partition("=")
+    if not equals:
+        raise RecipeError(f"--set {change}: write key=value")
+    return key.strip(), yaml.safe_load(value)
+
+
+def _merge(recipe: dict[str, Any], changes: Mapping[str, Any]) -> None:
+    for key, value in changes.items():
+        if isinstance(value, dict) and isinstance(recipe.get(key), dict):
+            _merge(recipe[key], value)
+        else:
+            recipe[key] = value

@@ -1,0 +1,203 @@
+"""`hfcf run`: a recipe from the corpus's files to a published folder."""
+
+from __future__ import annotations
+
+import logging
+import shlex
+import time
+from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
+from dataclasses import MISSING, fields
+from pathlib import Path
+from typing import Any
+
+from datasets import Dataset
+
+from hfcf import corpora
+from hfcf import recipe as recipes
+from hfcf.distractors import from_recipe
+from hfcf.engines.base import Usage, usage
+from hfcf.engines.model import Model
+from hfcf.publish import publish
+from hfcf.race import RACE
+from hfcf.stage import Stage, System
+
+log = logging.getLogger(__name__)
+
+SYSTEMS: dict[str, type[RACE]] = {"race": RACE}
+_KEYS = {
+    "name",
+    "corpus",
+    "data_dir",
+    "data_files",
+    "split",
+    "role",
+    "on_error",
+    "options",
+    "distractors",
+    "system",
+    "settings",
+    "preset",
+    "seed",
+    "limit",
+}
+
+
+def run(
+    recipe: str | Path | Mapping[str, Any],
+    out: str | Path,
+    *,
+    changes: Sequence[str] = (),
+    limit: int | None = None,
+    **map_kwargs: Any,
+) -> dict[str, Any]:
+    """Run a recipe and write a dataset repository that `load_dataset(out)` and `load_dataset(out, "rejected")` read.
+
+    Run again after a kill it completes without repeating a finished model call; run again on unchanged inputs it calls no model.
+
+    Args:
+        recipe: a file, the name of a recipe that ships with the library, or its content.
+        out: the folder.
+        changes: "key=value" strings, as `--set` takes them.
+        limit: run only the first rows, after fitting on all.
+        map_kwargs: passed to `Dataset.map`.
+
+    Returns:
+        What `run.json` in the folder holds. Its seconds, calls and tokens are those of this call: what an earlier, killed one did
+        is in the caches, and with `num_proc` only the seconds of whole stages are known.
+
+    Raises:
+        RecipeError: an unknown key, or one that is missing.
+    """
+    content = content_of(recipe, changes)
+    ds, system = load(content), system_of(content)
+    if not len(ds):
+        raise recipes.RecipeError(f"{content['corpus']}: the split has no rows")
+    limit = content.get("limit") if limit is None else limit
+    clock = Clock()
+    rows = system(ds, limit=limit, watch=clock, **map_kwargs)
+    if (map_kwargs.get("num_proc") or 1) > 1:
+        clock.forget_models()
+    found = publish(
+        rows, Path(out),
+        run={
+            "name": content.get("name") or Path(out).name, "system": system.name, "corpus": content["corpus"],
+            "split": str(content.get("split") or "train"), "role": content.get("role"), "preset": content["preset"], "seed":
+            system.seed, "limit": limit, "settings": system.settings, "models": models(system), "stages": clock.stages,
+        },
+        recipe=content, corpus=_front_matter(content["corpus"]),
+        command=command(recipe, out, changes, limit), stages=system.chain,
+    )  # fmt: skip
+    if not found["counterfactuals"]:
+        log.warning("no counterfactual was accepted: the funnel in %s says why", Path(out) / "report.html")
+    return found
+
+
+def load(content: Mapping[str, Any]) -> Dataset:
+    """The recipe's rows."""
+    given = {key: content[key] for key in ("data_dir", "data_files", "role", "on_error") if content.get(key) is not None}
+    split = str(content.get("split") or "train")
+    ds = corpora.load(content["corpus"], split=split, **given, **content.get("options", {}))
+    return from_recipe(ds, content.get("distractors"))
+
+
+def system_of(content: Mapping[str, Any]) -> System:
+    """The recipe's system, with its preset and settings."""
+    if content.get("system") not in SYSTEMS:
+        raise recipes.RecipeError(f"system {content.get('system')!r}: choose one of {', '.join(SYSTEMS)}")
+    cls = SYSTEMS[content["system"]]
+    settings = dict(content.get("settings") or {})
+    recipes.check(settings, [field.name for field in fields(cls) if field.name != "fitted"], "settings")
+    needed = [field.name for field in fields(cls) if field.default is MISSING and field.default_factory is MISSING]
+    if content["preset"] == "paper" and (absent := [name for name in needed if name not in settings]):
+        raise recipes.RecipeError(
+            f"the preset 'paper' names no {absent[0]}, which you train (hfcf train): --set settings.{absent[0]}=FOLDER, "
+            "or --set preset=offline"
+        )
+    try:
+        return cls.preset(content["preset"], **{"seed": content.get("seed", 13), **settings})
+    except (TypeError, ValueError) as error:
+        raise recipes.RecipeError(f"settings: {error}") from error
+
+
+def models(system: System) -> dict[str, str]:
+    """Which weights a system reads, with their revision and adapter."""
+    found = {}
+    for field in fields(system):
+        value = getattr(system, field.name)
+        model = value if isinstance(value, Model) else getattr(value, "model", None)
+        if isinstance(model, Model):
+            found[field.name] = (
+                model.name + (f"@{model.revision}" if model.revision else "") + (f" + {model.adapter}" if model.adapter else "")
+            )
+    return found
+
+
+class Clock:
+    """Times every stage, and counts what its engines did meanwhile."""
+
+    def __init__(self) -> None:
+        self.stages: list[dict[str, Any]] = []
+
+    def __call__(self, stage: Stage, run: Callable[[], Any]) -> Any:
+        before, start = _totals(), time.perf_counter()
+        result = run()
+        seconds, after = time.perf_counter() - start, _totals()
+        self.stages.append(
+            {
+                "stage": stage.name,
+                "seconds": round(seconds, 2),
+                "model_seconds": round(after.seconds - before.seconds, 2),
+                "calls": after.calls - before.calls,
+                "cached": after.cached - before.cached,
+                "tokens": after.tokens - before.tokens,
+            }
+        )
+        return result
+
+    def forget_models(self) -> None:
+        """Leave out what engines did: with `num_proc` they work in other processes, which keep their own counts."""
+        for entry in self.stages:
+            entry.update(dict.fromkeys(("model_seconds", "calls", "cached", "tokens")))
+
+
+def _totals() -> Usage:
+    total = Usage()
+    for one in usage().values():
+        for field in fields(Usage):
+            setattr(total, field.name, getattr(total, field.name) + getattr(one, field.name))
+    return total
+
+
+def content_of(recipe: str | Path | Mapping[str, Any], changes: Sequence[str]) -> dict[str, Any]:
+    """A recipe's content with its preset and the changes applied, its keys checked."""
+    if isinstance(recipe, Mapping):
+        content, where = recipes.changed(deepcopy(dict(recipe)), changes), "the recipe"
+    else:
+        path = recipes.find(str(recipe))
+        content, where = recipes.read(path, changes), path.name
+    if str(content.get("data_dir") or "").startswith("recipes:"):
+        content["data_dir"] = str(recipes.folder() / content["data_dir"].removeprefix("recipes:"))
+    recipes.check(content, _KEYS, where)
+    for key in ("corpus", "system"):
+        if key not in content:
+            raise recipes.RecipeError(f"{where}: the key {key!r} is missing")
+    return content
+
+
+def command(recipe: str | Path | Mapping[str, Any], out: str | Path, changes: Sequence[str], limit: int | None) -> str:
+    """The command line that makes a run again.
+
+    >>> command("race_hover", "out", ["seed=7"], 10)
+    'hfcf run race_hover --out out --set seed=7 --limit 10'
+    """
+    name = "recipe.yaml" if isinstance(recipe, Mapping) else str(recipe)
+    parts = ["hfcf", "run", name, "--out", str(out)]
+    for change in changes:
+        parts += ["--set", change]
+    return shlex.join(parts + (["--limit", str(limit)] if limit is not None else []))
+
+
+def _front_matter(name: str) -> dict[str, Any]:
+    info = corpora.builder_class(name).INFO
+    return {key: getattr(info, key) for key in ("title", "licence", "hub_id", "paper", "citation")}
