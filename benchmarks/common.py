@@ -1,0 +1,64 @@
+"""What the benchmarks share: their options, a clock for functions, and the table that each prints."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+
+def options(description: str) -> argparse.Namespace:
+    """`--quick` and `--json FILE`."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--quick", action="store_true", help="under a minute")
+    parser.add_argument("--json", type=Path, help="write the figures there, too")
+    return parser.parse_args()
+
+
+class Clock:
+    """Seconds spent inside functions, each call counted once however they nest."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        self._depth = 0
+
+    def timed(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*args: Any, **kwargs: Any) -> Any:
+            self._depth += 1
+            start = time.perf_counter()
+            try:
+                return function(*args, **kwargs)
+            finally:
+                self._depth -= 1
+                if not self._depth:
+                    self.seconds += time.perf_counter() - start
+
+        return call
+
+
+@contextmanager
+def patched(*places: tuple[Any, str, Callable[..., Any]]) -> Iterator[None]:
+    """Put functions in the place of attributes for a while."""
+    olds = [(owner, name, getattr(owner, name)) for owner, name, _ in places]
+    for owner, name, new in places:
+        setattr(owner, name, new)
+    try:
+        yield
+    finally:
+        for owner, name, old in olds:
+            setattr(owner, name, old)
+
+
+def show(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], to: Path | None, figures: dict[str, Any]) -> None:
+    """Print the table; write the figures where `--json` says."""
+    cells = [[f"{cell:.3g}" if isinstance(cell, float) else str(cell) for cell in row] for row in rows]
+    widths = [max(len(row[i]) for row in [list(columns), *cells]) for i in range(len(columns))]
+    print(title)
+    for row in [list(columns), *cells]:
+        print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)))
+    if to:
+        to.write_text(json.dumps(figures, indent=1) + "\n")

@@ -1,0 +1,198 @@
+from __future__ import annotations
+
+import json
+import math
+import string
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import ot
+import pytest
+import torch
+from datasets import Dataset
+from scipy.optimize import linprog
+
+from hfcf import offline
+from hfcf.engines.model import Model
+from hfcf.metrics.moverscore import MoverScore, _score, fit_idf
+
+MINILM = Model("offline:minilm")
+
+
+@pytest.fixture(autouse=True)
+def on_cpu(monkeypatch: pytest.MonkeyPatch, no_request_cache: None) -> None:
+    monkeypatch.setenv("HFCF_DEVICE", "cpu")
+
+
+@pytest.fixture
+def minilm() -> Model:
+    try:
+        offline.folder("minilm")
+    except FileNotFoundError as error:
+        pytest.skip(str(error))
+    return MINILM
+
+
+@pytest.fixture
+def pairs(demo: Dataset) -> list[list[str]]:
+    """Ten claims, each with a sentence of its evidence; the eighth holds punctuation and rare words, the ninth is long."""
+    return [[claim, evidence[0]["text"]] for claim, evidence in zip(demo["claim"][:10], demo["evidence"][:10], strict=True)]
+
+
+def stored(counts: dict[str, Any], folder: Path) -> str:
+    """The sha of the fitted file, at the place where the engine looks."""
+    (folder / "fitted").mkdir()
+    (folder / "fitted" / "0123abcd.json").write_text(json.dumps(counts))
+    return "0123abcd"
+
+
+# --- the transport
+
+
+def unit(rng: np.random.Generator, rows: int, size: int = 4) -> Any:
+    vectors = rng.normal(size=(rows, size))
+    return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+
+
+def linear_programme(one: Any, one_weights: Any, other: Any, other_weights: Any) -> float:
+    """1 / (1 + the least cost of moving one's mass to the other), with every flow a variable."""
+    n, m = len(one), len(other)
+    costs = [math.dist(one[i], other[j]) for i in range(n) for j in range(m)]
+    leaves = [[float(k // m == i) for k in range(n * m)] for i in range(n)]
+    arrives = [[float(k % m == j) for k in range(n * m)] for j in range(m)]
+    amounts = [*(one_weights / one_weights.sum()), *(other_weights / other_weights.sum())]
+    return float(1 / (1 + linprog(costs, A_eq=np.array([*leaves, *arrives]), b_eq=amounts).fun))
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_transport_is_the_best_one(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    n, m = rng.integers(1, 7, size=2)
+    one, other, one_weights, other_weights = unit(rng, n), unit(rng, m), rng.random(n) + 0.1, rng.random(m) + 0.1
+    expected = linear_programme(one, one_weights, other, other_weights)
+    assert _score(one, one_weights, other, other_weights) == pytest.approx(expected, abs=1e-6)
+
+
+def test_two_words_against_one_by_hand() -> None:
+    one, other = np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([[0.0, 1.0]])
+    # Three quarters of the mass go the way of √2, the rest stays.
+    assert _score(one, np.array([3.0, 1.0]), other, np.array([5.0])) == pytest.approx(1 / (1 + 0.75 * math.sqrt(2)), abs=1e-9)
+
+
+def test_a_word_without_weight_does_not_count() -> None:
+    rng = np.random.default_rng(1)
+    one, other = unit(rng, 3), unit(rng, 2)
+    full = _score(one[:2], np.array([1.0, 2.0]), other, np.ones(2))
+    assert _score(one, np.array([1.0, 2.0, 0.0]), other, np.ones(2)) == full
+    assert _score(one, np.array([1.0, 2.0, 0.5]), other, np.ones(2)) != full
+
+
+@pytest.mark.parametrize(("left", "right"), [(0.0, 1.0), (1.0, 0.0), (0.0, 0.0)])
+def test_a_text_without_weight_scores_nothing(left: float, right: float) -> None:
+    vectors = unit(np.random.default_rng(0), 2)
+    assert _score(vectors, np.full(2, left), vectors, np.full(2, right)) == 0.0
+
+
+# --- texts
+
+
+def test_identical_texts_score_one_and_others_less(minilm: Model, pairs: list[list[str]]) -> None:
+    engine = MoverScore(model=minilm)
+    assert engine.run([[text, text] for pair in pairs for text in pair]) == [1.0] * 20
+    assert all(0.3 < score < 0.95 for score in engine.run(pairs))
+
+
+def test_likeness_shows_in_the_score(minilm: Model) -> None:
+    text = "The bridge was built in Rome."
+    others = ["The bridge was built in Paris.", "A viaduct went up in Italy.", "Dogs bark at night."]
+    scores = MoverScore(model=minilm).run([[text, other] for other in others])
+    assert scores == sorted(scores, reverse=True)
+    assert scores[0] > scores[2] + 0.05
+
+
+def reference(pairs: list[list[str]], model: Model, counts: dict[str, Any] | None) -> list[float]:
+    """`word_mover_score` of moverscore_v2 with n_gram=1 and no stop words, written again from its formula."""
+    from transformers import AutoModel, AutoTokenizer
+
+    network, tokenizer = AutoModel.from_pretrained(model.source()).eval(), AutoTokenizer.from_pretrained(model.source())
+    idf: dict[int, float] = defaultdict(lambda: 1.0)
+    if counts:
+        idf = defaultdict(lambda: math.log(counts["rows"] + 1))
+        idf |= {int(i): math.log((counts["rows"] + 1) / (n + 1)) for i, n in counts["frequencies"].items()}
+    sides = []
+    for texts in zip(*pairs, strict=True):
+        batch = tokenizer(list(texts), padding=True, return_tensors="pt")
+        with torch.no_grad():
+            vectors = network(**batch).last_hidden_state.double()
+        weights = torch.zeros(batch["input_ids"].shape, dtype=torch.float64)
+        for i, row in enumerate(batch["input_ids"].tolist()):
+            for k, token in enumerate(row):
+                piece = tokenizer.convert_ids_to_tokens(token)
+                muted = "##" in piece or piece in set(string.punctuation) or not batch["attention_mask"][i, k]
+                weights[i, k] = 0.0 if muted else idf[token]
+                vectors[i, k] *= not muted
+        sides.append((vectors, weights))
+    (references, reference_weights), (hypotheses, hypothesis_weights) = sides
+    raw = torch.cat([references, hypotheses], 1)
+    raw = raw / (raw.norm(dim=-1, keepdim=True) + 1e-30)
+    scores = []
+    for i in range(len(pairs)):
+        distances = torch.cdist(raw[i], raw[i], compute_mode="donot_use_mm_for_euclid_dist").numpy()
+        masses = np.zeros((2, len(raw[i])))
+        masses[0, : reference_weights.shape[1]] = reference_weights[i].numpy()
+        masses[1, reference_weights.shape[1] :] = hypothesis_weights[i].numpy()
+        masses /= masses.sum(1, keepdims=True)
+        scores.append(1 / (1 + float(ot.emd2(masses[0], masses[1], distances))))
+    return scores
+
+
+@pytest.mark.parametrize("weighed", [False, True], ids=["equal weights", "IDF"])
+def test_scores_are_those_of_the_authors_formula(
+    weighed: bool, minilm: Model, pairs: list[list[str]], demo: Dataset, cache: Path
+) -> None:
+    counts = fit_idf(demo["claim"], minilm) if weighed else None
+    sha = stored(counts, cache) if counts else None
+    found = MoverScore(model=minilm, idf=sha).run(pairs)
+    assert found == pytest.approx(reference(pairs, minilm, counts), abs=1e-4)
+    assert len(set(found)) == len(pairs)
+
+
+def test_idf_changes_the_scores(minilm: Model, pairs: list[list[str]], demo: Dataset, cache: Path) -> None:
+    sha = stored(fit_idf(demo["claim"], minilm), cache)
+    changes = zip(MoverScore(model=minilm, idf=sha).run(pairs), MoverScore(model=minilm).run(pairs), strict=True)
+    assert max(abs(one - other) for one, other in changes) > 0.005
+
+
+def test_idf_counts_texts_and_not_occurrences(minilm: Model) -> None:
+    from transformers import AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(minilm.source())
+    found = fit_idf(iter(["rome rome rome", "rome paris"]), minilm)
+    count = {tokenizer.convert_ids_to_tokens(int(i)): n for i, n in found["frequencies"].items()}
+    assert found["rows"] == 2
+    assert count == {"[CLS]": 2, "[SEP]": 2, "rome": 2, "paris": 1}
+
+
+def test_a_lost_fitted_file_is_an_error_with_its_cure(minilm: Model) -> None:
+    with pytest.raises(FileNotFoundError, match=r"gone: fit again"):
+        MoverScore(model=minilm, idf="ffff").run([["a", "b"]])
+
+
+def test_only_punctuation_scores_nothing_under_idf(minilm: Model, demo: Dataset, cache: Path) -> None:
+    sha = stored(fit_idf(demo["claim"], minilm), cache)
+    # The marks that open and close a text stand in every text: their IDF is 0, and nothing is left.
+    assert MoverScore(model=minilm, idf=sha).run([["Rome is old.", "?!"], ["...", "..."]]) == [0.0, 0.0]
+
+
+def test_a_batch_scores_like_single_requests(minilm: Model, pairs: list[list[str]], monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = MoverScore(model=minilm)
+    together = engine.run(pairs)
+    monkeypatch.setenv("HFCF_TOKEN_BUDGET", "1")
+    assert engine.run(pairs) == pytest.approx(together, abs=1e-4)
+
+
+def test_the_order_of_the_two_texts_does_not_matter(minilm: Model, pairs: list[list[str]]) -> None:
+    engine = MoverScore(model=minilm)
+    assert engine.run([pair[::-1] for pair in pairs]) == pytest.approx(engine.run(pairs), abs=2e-5)

@@ -1,0 +1,446 @@
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from datasets import Dataset, concatenate_datasets
+from transformers import AutoModelForSequenceClassification, AutoTokenizer, BertModel, Trainer
+
+from hfcf import recipe as recipes
+from hfcf.engines.base import Engine
+from hfcf.engines.causal import PROMPT
+from hfcf.engines.classifier import Classifier, encode_pairs
+from hfcf.engines.generator import generator_engine
+from hfcf.engines.model import Model
+from hfcf.evidence import join
+from hfcf.groups import normalised
+from hfcf.recipe import RecipeError
+from hfcf.schema import LABELS, NOT_ENOUGH_INFO, REFUTES, SUPPORTS, TASKS
+from hfcf.training import generator as generator_module
+from hfcf.training import verifier
+from hfcf.training.data import load_rows, without_repeats
+from hfcf.training.generator import evaluate_generator, train_generator
+from hfcf.training.loop import Hyperparameters
+from hfcf.training.nei import add_nei
+from hfcf.training.run import train, trained
+from hfcf.training.verifier import evaluate_verifier, scores, train_verifier
+
+Tiny = Callable[[str], str]
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:.is_gradient_checkpointing. is deprecated:FutureWarning"),  # PEFT asks for it
+    pytest.mark.filterwarnings("ignore:fan_in_fan_out is set to False"),  # PEFT on GPT-2's layers
+]
+
+
+@pytest.fixture(autouse=True)
+def on_cpu(monkeypatch: pytest.MonkeyPatch, no_request_cache: None) -> None:
+    monkeypatch.setenv("HFCF_DEVICE", "cpu")
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+
+
+def rows(number: int, *, pieces: int = 2, group: int = 1, labels: tuple[str, ...] = (SUPPORTS, REFUTES)) -> Dataset:
+    """`number` rows, `group` of them to a group, with labels in turn."""
+    made = [
+        {
+            "id": f"row-{i}", "claim": f"Claim {i} is about river {i}.", "label": labels[i % len(labels)],
+            "evidence": [{"title": f"Title {i}", "text": f"Piece {k} of row {i}."} for k in range(pieces)],
+            "group_id": f"group-{i // group}", "corpus": "made", "split": "train",
+        }
+        for i in range(number)
+    ]  # fmt: skip
+    return Dataset.from_list(made, features=TASKS["verification"])
+
+
+# --- NOT ENOUGH INFO rows
+
+
+def test_half_of_each_label_is_added_and_the_originals_stay() -> None:
+    ds = concatenate_datasets([rows(30), rows(11, labels=(REFUTES,))])
+    made = add_nei(ds)
+    assert made.select(range(41)).to_list() == ds.to_list()
+    new = made.select(range(41, len(made)))
+    assert set(new["label"]) == {NOT_ENOUGH_INFO}
+    assert len(new) == 15 // 2 + 26 // 2
+    assert len(set(new["id"]) - set(ds["id"])) == len({*new["id"]})
+    assert made.features == ds.features
+
+
+def test_both_ways_are_used_about_equally() -> None:
+    ds = rows(400)
+    new = add_nei(ds).select(range(400, 600))
+    ways: Counter[str] = Counter()
+    for row in new:
+        own = [piece["text"] for piece in ds[int(row["id"].split("-")[1])]["evidence"]]
+        found = [piece["text"] for piece in row["evidence"]]
+        removed, anew = set(found) < set(own), not set(found) & set(own)
+        assert removed != anew
+        assert len(found) == (1 if removed else 2)
+        ways["removed" if removed else "anew"] += 1
+    assert 70 < ways["removed"] < 130
+    assert sum(ways.values()) == 200
+
+
+def test_a_single_piece_is_never_removed() -> None:
+    for row in add_nei(rows(40, pieces=1)).select(range(40, 60)):
+        assert len(row["evidence"]) == 1
+        assert f"row {row['id'].split('-')[1]}." not in row["evidence"][0]["text"]
+
+
+def test_a_claim_never_gets_evidence_of_its_own_group() -> None:
+    for row in add_nei(rows(60, pieces=1, group=5)).select(range(60, 90)):
+        other = int(row["evidence"][0]["text"].rsplit(" ", 1)[1][:-1])
+        assert f"group-{other // 5}" != row["group_id"]
+
+
+def test_a_set_of_one_group_gets_no_strange_evidence() -> None:
+    ds = rows(10, pieces=1, group=10)
+    assert add_nei(ds).to_list() == ds.to_list()
+
+
+def test_distractors_are_no_true_evidence() -> None:
+    ds = rows(60, pieces=3)
+    ds = ds.add_column("gold", [[True, False, True]] * 60)
+    removed = [row for row in add_nei(ds).select(range(60, 90)) if len(row["evidence"]) == 2]
+    assert removed
+    assert all("Piece 1" in " ".join(piece["text"] for piece in row["evidence"]) for row in removed)
+
+
+def test_nei_rows_follow_the_seed() -> None:
+    ds = rows(60)
+    assert add_nei(ds).to_list() == add_nei(ds).to_list() != add_nei(ds, seed=14).to_list()
+
+
+def test_nei_rows_are_not_made_of_nei_rows() -> None:
+    ds = rows(20, labels=(NOT_ENOUGH_INFO,))
+    assert add_nei(ds).to_list() == ds.to_list()
+
+
+# --- rows
+
+
+def jsonl(path: Path, ds: Dataset) -> str:
+    kept = ("id", "group_id", "claim", "evidence", "label")
+    path.write_text("".join(json.dumps({k: row[k] for k in kept}) + "\n" for row in ds))
+    return str(path)
+
+
+def test_what_an_excluded_set_repeats_is_dropped() -> None:
+    ds, other = rows(6), rows(6).select([0])
+    changed = other.map(lambda row: {"claim": "An unknown claim."})
+    assert without_repeats(ds, other)[0]["id"][:] == [f"row-{i}" for i in range(1, 6)]
+    assert without_repeats(ds, changed)[1] == 1
+    assert without_repeats(ds, other.map(lambda row: {"claim": row["claim"].upper() + " !", "evidence": []}))[1] == 1
+    assert without_repeats(ds, changed.map(lambda row: {"evidence": row["evidence"][:1]}))[1] == 0
+
+
+def test_rows_are_taken_and_skipped(tmp_path: Path) -> None:
+    source = {"corpus": "jsonl", "data_files": jsonl(tmp_path / "train.jsonl", rows(8)), "split": "train"}
+    ids = load_rows([{**source, "take": 3}, {**source, "skip": 6}])["id"][:]
+    assert ids == ["row-0", "row-1", "row-2", "row-6", "row-7"]
+
+
+@pytest.mark.parametrize("split", ["validation", "test"])
+def test_a_development_or_test_split_trains_only_when_it_is_said(tmp_path: Path, split: str) -> None:
+    source = {"corpus": "jsonl", "data_files": {split: jsonl(tmp_path / "some.jsonl", rows(4))}, "split": split}
+    assert len(load_rows([source])) == 4
+    with pytest.raises(RecipeError, match=rf"jsonl: these are rows of the split '{split}'.*role: train"):
+        load_rows([source], training=True)
+    assert len(load_rows([{**source, "role": "train"}], training=True)) == 4
+
+
+@pytest.mark.parametrize("name", ["train_verifier", "train_generator"])
+@pytest.mark.parametrize("preset", ["paper", "offline"])
+def test_the_shipped_recipes_say_it(name: str, preset: str) -> None:
+    content = recipes.read(recipes.find(name), [f"preset={preset}"])
+    for source in content["data"]:
+        assert source["split"] == "train" or source["role"] == "train"
+
+
+# --- settings
+
+
+@pytest.mark.parametrize("changes", [{"tune": "some"}, {"tune": ""}])
+def test_unknown_settings_are_an_error(changes: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="choose one of full, lora, lowrank"):
+        Hyperparameters(model=Model("a"), **changes)
+
+
+def test_the_defaults_are_the_papers() -> None:
+    hp = Hyperparameters(model="roberta-base")  # type: ignore[arg-type]
+    assert (hp.model, hp.max_length, hp.batch_size, hp.learning_rate) == (Model("roberta-base"), 130, 4, 1e-5)
+
+
+# --- the verifier
+
+
+def settings(folder: str, **changes: Any) -> Hyperparameters:
+    standard = {"max_length": 48, "batch_size": 4, "learning_rate": 3e-3, "epochs": 1, "rank": 8}
+    return Hyperparameters(model=Model(folder), **{**standard, **changes})
+
+
+@pytest.fixture
+def networks(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The networks that `fit` returns while the test runs."""
+    kept: list[Any] = []
+    for module in (verifier, generator_module):
+        original = module.fit
+        monkeypatch.setattr(module, "fit", lambda *a, _fit=original, **k: kept.append(_fit(*a, **k)) or kept[-1])
+    return kept
+
+
+def answers_of(network: Any, folder: str, pairs: list[list[str]], max_length: int) -> list[list[float]]:
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    batch = encode_pairs(tokenizer, pairs, max_length, padding=True, return_tensors="pt")
+    with torch.no_grad():
+        return network(**batch).logits.softmax(-1).tolist()
+
+
+@pytest.mark.parametrize("tune", ["full", "lora", "lowrank"])
+def test_a_stored_verifier_answers_as_it_did_after_training(
+    tune: str, tiny_model: Tiny, tmp_path: Path, networks: list[Any]
+) -> None:
+    folder, out = tiny_model("classifier"), tmp_path / "out"
+    hp, ds = settings(folder, tune=tune, rank=15 if tune == "lowrank" else 8), rows(24)
+    train_verifier(ds, hp, out)
+    pairs = [[row["claim"], join(row["evidence"])[0]] for row in ds]
+    found = Classifier(model=trained(hp, out), max_length=48).run(pairs)
+    values = [[row[label] for label in LABELS] for row in found]
+    error = {"full": 1e-4, "lora": 0.01, "lowrank": 0.05}[tune]
+    for row, expected in zip(values, answers_of(networks[0], folder, pairs, 48), strict=True):
+        assert row == pytest.approx(expected, abs=error)
+    base = AutoModelForSequenceClassification.from_pretrained(folder).eval()
+    old = answers_of(base, folder, pairs, 48)
+    moved = [abs(a - b) for row, before in zip(values, old, strict=True) for a, b in zip(row, before, strict=True)]
+    assert max(moved) > 0.1
+
+
+@pytest.mark.parametrize(("tune", "weights"), [("lora", "adapter_model.safetensors"), ("lowrank", "patch.safetensors")])
+def test_an_adapter_is_smaller_than_its_model_and_names_no_folder_of_this_machine(
+    tune: str, weights: str, tiny_model: Tiny, tmp_path: Path
+) -> None:
+    folder, out = tiny_model("classifier"), tmp_path / "out"
+    train_verifier(rows(4), settings(folder, tune=tune, rank=2), out)
+    files = {path.name for path in out.iterdir() if path.is_file()}
+    assert {weights, "config.json"} <= files
+    assert not {"model.safetensors", "README.md"} & files
+    assert (out / weights).stat().st_size < (Path(folder) / "model.safetensors").stat().st_size / 3
+
+
+def test_a_new_head_follows_the_seed(tiny_model: Tiny, tmp_path: Path, networks: list[Any]) -> None:
+    encoder = tmp_path / "encoder"
+    AutoModelForSequenceClassification.from_pretrained(tiny_model("classifier")).bert.save_pretrained(encoder)
+    AutoTokenizer.from_pretrained(tiny_model("classifier")).save_pretrained(encoder)
+    for i, seed in enumerate((1, 1, 2)):
+        train_verifier(rows(4), settings(str(encoder), seed=seed, learning_rate=0.0), tmp_path / str(i))
+    one, same, other = (network.classifier.weight for network in networks)
+    assert torch.equal(one, same)
+    assert not torch.equal(one, other)
+
+
+@pytest.mark.parametrize("tune", ["lora", "lowrank"])
+def test_a_new_pooler_is_stored(tune: str, tiny_model: Tiny, tmp_path: Path, networks: list[Any]) -> None:
+    encoder, out = tmp_path / "encoder", tmp_path / "out"
+    BertModel.from_pretrained(tiny_model("classifier"), add_pooling_layer=False).save_pretrained(encoder)
+    AutoTokenizer.from_pretrained(tiny_model("classifier")).save_pretrained(encoder)
+    hp = settings(str(encoder), tune=tune)
+    train_verifier(rows(8), hp, out)
+    network, _ = Classifier(model=trained(hp, out), max_length=48).loaded()
+    assert torch.allclose(network.bert.pooler.dense.weight, networks[0].bert.pooler.dense.weight, atol=5e-3)
+
+
+def test_an_interrupted_training_goes_on_and_ends_as_if_it_had_not_been(
+    tiny_model: Tiny, tmp_path: Path, networks: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hp, ds = settings(tiny_model("classifier"), epochs=2), rows(12)
+    train_verifier(ds, hp, tmp_path / "whole")
+    steps: list[int] = []
+    original = Trainer.training_step
+
+    def step(self: Trainer, *args: Any, **kwargs: Any) -> Any:
+        steps.append(self.state.global_step)
+        if len(steps) == 5:
+            raise KeyboardInterrupt
+        return original(self, *args, **kwargs)
+
+    monkeypatch.setattr(Trainer, "training_step", step)
+    with pytest.raises(KeyboardInterrupt):
+        train_verifier(ds, hp, tmp_path / "cut")
+    train_verifier(ds, hp, tmp_path / "cut")
+    assert steps == [0, 1, 2, 3, 4, 3, 4, 5]
+    for name, weight in networks[0].state_dict().items():
+        assert torch.allclose(weight, networks[1].state_dict()[name], atol=1e-5), name
+
+
+def test_a_finished_training_does_not_stand_in_for_the_next(tiny_model: Tiny, tmp_path: Path, networks: list[Any]) -> None:
+    hp = settings(tiny_model("classifier"))
+    train_verifier(rows(8), hp, tmp_path / "out")
+    train_verifier(rows(8, labels=(REFUTES, SUPPORTS)), hp, tmp_path / "out")
+    assert not torch.equal(networks[0].classifier.weight, networks[1].classifier.weight)
+    assert not (tmp_path / "out" / "checkpoints").exists()
+
+
+def test_a_claim_only_verifier_sees_no_evidence(tiny_model: Tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept: list[Dataset] = []
+    monkeypatch.setattr(verifier, "fit", lambda network, tokenizer, encoded, hp, **k: kept.append(encoded))
+    for hidden in (True, False):
+        train_verifier(rows(3), settings(tiny_model("classifier")), tmp_path, claim_only=hidden)
+    lengths = [[len(ids) for ids in encoded["input_ids"]] for encoded in kept]
+    assert all(one < other for one, other in zip(*lengths, strict=True))
+    assert kept[0]["labels"][:] == [0, 1, 0]
+
+
+# --- how well a verifier does
+
+
+class Fixed(Engine):
+    """Answers by claim."""
+
+    def run(self, requests: Any) -> list[dict[str, float]]:
+        return [json.loads(claim) for claim, _ in requests]
+
+
+def judged(*cases: tuple[str, float, float, float]) -> Dataset:
+    """Rows of (gold label, three probabilities)."""
+    ds = rows(len(cases))
+    claims = [json.dumps(dict(zip(LABELS, case[1:], strict=True))) for case in cases]
+    columns = {"claim": claims, "label": [case[0] for case in cases]}
+    return ds.map(lambda row, i: {name: values[i] for name, values in columns.items()}, with_indices=True)
+
+
+def test_scores_are_those_counted_by_hand() -> None:
+    ds = judged(
+        (SUPPORTS, 0.8, 0.1, 0.1), (SUPPORTS, 0.3, 0.1, 0.6), (SUPPORTS, 0.2, 0.7, 0.1), (REFUTES, 0.1, 0.2, 0.7),
+        (REFUTES, 0.4, 0.3, 0.3), (NOT_ENOUGH_INFO, 0.1, 0.2, 0.7),
+    )  # fmt: skip
+    # Three ways: S→S, S→N, S→R, R→N, R→S, N→N. F1 of S: p 1/2, r 1/3 = 0.4; of R: 0; of N: p 1/3, r 1 = 0.5.
+    assert evaluate_verifier(ds, Fixed(), ways=3) == {"rows": 6, "accuracy": 0.3333, "macro_f1": 0.3, "majority": 0.5}  # type: ignore[arg-type]
+    # Two ways: S→S, S→S, S→R, R→R, R→S. F1 of S: p 2/3, r 2/3; of R: p 1/2, r 1/2.
+    assert evaluate_verifier(ds, Fixed()) == {"rows": 5, "accuracy": 0.6, "macro_f1": 0.5833, "majority": 0.6}  # type: ignore[arg-type]
+
+
+def test_a_set_without_rows_has_no_scores() -> None:
+    assert evaluate_verifier(judged((NOT_ENOUGH_INFO, 0.1, 0.2, 0.7)), Fixed()) == {"rows": 0}  # type: ignore[arg-type]
+
+
+def test_a_label_that_is_only_predicted_is_no_class_of_the_mean() -> None:
+    assert scores([SUPPORTS, SUPPORTS], [SUPPORTS, REFUTES]) == {"accuracy": 0.5, "macro_f1": 0.6667}
+
+
+# --- the generator
+
+
+@pytest.mark.parametrize("kind", ["t5", "gpt2"])
+def test_a_generator_is_trained_on_supported_claims_alone(
+    kind: str, tiny_model: Tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept: list[Dataset] = []
+    monkeypatch.setattr(generator_module, "fit", lambda network, tokenizer, encoded, hp, **k: kept.append(encoded))
+    ds = rows(6)
+    train_generator(ds, settings(tiny_model(kind)), tmp_path)
+    tokenizer = AutoTokenizer.from_pretrained(tiny_model(kind))
+    supported = [row for row in ds if row["label"] == SUPPORTS]
+    assert len(kept[0]) == len(supported) == 3
+    for made, row in zip(kept[0], supported, strict=True):
+        text = normalised(join(row["evidence"])[0])
+        target = normalised(tokenizer.decode([i for i in made["labels"] if i != -100], skip_special_tokens=True))
+        assert target == normalised(row["claim"])
+        size = made["labels"].count(-100) if kind == "gpt2" else len(made["input_ids"])
+        read = made["input_ids"][:size]
+        prompt = normalised(PROMPT.format("")) if kind == "gpt2" else ""
+        assert normalised(tokenizer.decode(read, skip_special_tokens=True)) == text + prompt
+        assert made["labels"][-1] == tokenizer.eos_token_id
+        if kind == "gpt2":
+            assert made["input_ids"][size:] == made["labels"][size:]
+
+
+@pytest.mark.parametrize("kind", ["t5", "gpt2"])
+@pytest.mark.parametrize("tune", ["full", "lora", "lowrank"])
+def test_a_stored_generator_writes_what_it_learned(
+    kind: str, tune: str, tiny_model: Tiny, tmp_path: Path, networks: list[Any]
+) -> None:
+    hp, out = settings(tiny_model(kind), tune=tune, rank=15, epochs=2), tmp_path / "out"
+    train_generator(rows(8), hp, out)
+    engine = generator_engine(trained(hp, out), num_beams=2, num_return_sequences=1, max_new_tokens=5)
+    network, _ = engine.loaded()
+    state = networks[0].state_dict()
+    assert all(torch.allclose(weight, state[name], atol=0.05) for name, weight in network.state_dict().items())
+    assert engine.run([["Piece 0 of row 1.", []]])[0]
+
+
+def test_a_generator_is_scored_beside_the_copy(monkeypatch: pytest.MonkeyPatch) -> None:
+    ds = rows(4).map(lambda row: {"evidence": [{"title": "", "text": row["claim"]}]})
+
+    class Writer:
+        def run(self, requests: Any) -> list[Any]:
+            return [[{"text": requests[0][0]}], []]
+
+    monkeypatch.setattr(generator_module, "generator_engine", lambda model, **settings: Writer())
+    found = evaluate_generator(ds, Model("a"), max_length=64)
+    assert found["rows"] == 2
+    assert found["first piece"]["bleu"] == pytest.approx(100)
+    assert found["model"]["bleu"] < 70
+
+
+# --- recipes
+
+
+def recipe_of(tmp_path: Path, tiny: str, **changes: Any) -> dict[str, Any]:
+    jsonl(tmp_path / "train.jsonl", rows(40))
+    jsonl(tmp_path / "other.jsonl", rows(3))
+    return {
+        "train": "verifier", "model": tiny, "data_dir": str(tmp_path), "max_length": 48, "batch_size": 4, "epochs": 1,
+        "data": [{"corpus": "jsonl", "data_files": "train.jsonl", "split": "train"}],
+        "exclude": [{"corpus": "jsonl", "data_files": "other.jsonl", "split": "train"}],
+        "evaluate": [{"name": "Others", "corpus": "jsonl", "data_files": "other.jsonl", "split": "train"}],
+        "held_out": 0.25, "nei": ["jsonl"], "baselines": True, **changes,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("tune", ["full", "lowrank"])
+def test_a_recipe_trains_scores_and_describes_a_verifier(tune: str, tiny_model: Tiny, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    recipe = recipe_of(tmp_path, tiny_model("classifier"), tune=tune)
+    report = train(recipe, out, command="hfcf train mine.yaml")
+    counts = report["rows"]
+    assert counts["dropped as repeats"] == 3
+    assert counts["train"] + counts["held_out"] == 37
+    assert counts["held_out"] > 0
+    assert json.loads((out / "scores.json").read_text()) == report
+    assert set(report["scores"]) == {"held out: jsonl", "Others"}
+    others = report["scores"]["Others"]
+    assert others["2-way"]["verifier"]["rows"] == others["2-way"]["claim only"]["rows"] == 3
+    assert report["scores"]["held out: jsonl"]["3-way"]["verifier"]["rows"] > counts["held_out"]
+    assert "hfcf train mine.yaml" in (out / "README.md").read_text()
+    hp = Hyperparameters(model=Model(tiny_model("classifier")), tune=tune)
+    [answer] = Classifier(model=trained(hp, out), max_length=48).run([["A claim.", "Evidence."]])
+    assert set(answer) == set(LABELS)
+
+
+def test_a_recipe_trains_a_generator(tiny_model: Tiny, tmp_path: Path) -> None:
+    recipe = recipe_of(tmp_path, tiny_model("t5"), train="generator")
+    report = train({k: v for k, v in recipe.items() if k not in ("nei", "evaluate", "baselines")}, tmp_path / "out", limit=8)
+    assert report["rows"]["train"] == 8
+    assert set(report["scores"]["held out"]["model"]) == {"bleu", "chrf", "copied"}
+
+
+def test_a_recipe_with_rows_of_a_test_set_is_refused_before_training(tiny_model: Tiny, tmp_path: Path) -> None:
+    recipe = recipe_of(tmp_path, tiny_model("classifier"))
+    jsonl(tmp_path / "test.jsonl", rows(4))
+    recipe["data"] = [{"corpus": "jsonl", "data_dir": ".", "split": "test"}]
+    with pytest.raises(RecipeError, match="role: train"):
+        train(recipe, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"), [({"train": "parser"}, "must be verifier or generator"), ({"epoch": 1}, "did you mean 'epochs'")]
+)
+def test_a_recipe_that_does_not_fit_is_an_error(changes: dict[str, Any], message: str, tmp_path: Path) -> None:
+    with pytest.raises(RecipeError, match=message):
+        train(recipe_of(tmp_path, "a", **changes), tmp_path / "out")
