@@ -20,8 +20,8 @@ from datasets import disable_caching
 
 import hfcf
 from hfcf import recipe
-from hfcf.engines import causal, classifier, seq2seq
-from hfcf.engines.generator import generator_engine
+from hfcf.engines import classifier, generator
+from hfcf.engines.generator import Generator
 from hfcf.engines.ner import Ner
 from hfcf.race import RACE
 from hfcf.stage import run_stage
@@ -47,7 +47,7 @@ def main() -> None:
     verifier, _ = classifier.load_classifier(race.verifier, device, dtype)
     race(ds.select(range(2)))  # loads and warms every model
     settings = {"num_beams": 10, "num_return_sequences": 10, "max_new_tokens": 32, "max_length": 512}
-    writer, _ = generator_engine(race.generator, **settings).loaded()
+    writer = Generator(model=race.generator, **settings).loaded()[0]
     fitted = race.fit(run_stage(hfcf.prepare(ds, for_=race), race.tag_entities, {}))
     ds = hfcf.prepare(ds, for_=race).select(range(rows))
 
@@ -59,8 +59,7 @@ def main() -> None:
             (verifier, "forward", network.timed(verifier.forward)),
             (writer, "forward", network.timed(writer.forward)),
             (torch.autograd, "grad", network.timed(torch.autograd.grad)),
-            (seq2seq, "search", search.timed(seq2seq.search)),
-            (causal, "search", search.timed(causal.search)),
+            (generator, "generate_constrained", search.timed(generator.generate_constrained)),
             (Ner, "forward", tagger.timed(Ner.forward)),
         ]
         if stage.name == "check_claim":

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from random import Random
 from typing import Any
 
-from hfcf.engines.constrained import mentions
+from hfcf.mentions import mentions
 from hfcf.paths import cache_dir
 
 IN_DATASET = ("GPE", "DATE", "NUM")

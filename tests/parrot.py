@@ -7,7 +7,7 @@ from typing import Any
 
 
 def forward(self: Any, loaded: Any, encoded: Sequence[Any]) -> list[Any]:
-    """In the place of `Seq2Seq.forward`: two claims that meet every clause, and one that was cut off."""
+    """In the place of `Generator.forward`: two claims that meet every clause, and one that was cut off."""
     answers = []
     for item in encoded:
         names = " met ".join(clause[0] for clause in item.extra) or "Nobody"

@@ -18,8 +18,8 @@ from rich.text import Text
 
 import hfcf
 from hfcf.corpora.base import CorpusError
+from hfcf.engines.generator import Generator
 from hfcf.engines.model import Model
-from hfcf.engines.seq2seq import Seq2Seq
 from hfcf.race import RACE
 from hfcf.stage import StageError, run_stage
 
@@ -95,7 +95,7 @@ def mixed(tmp_path: Path) -> Path:
 @pytest.fixture
 def system(race: RACE, tiny_model: Callable[[str], str], monkeypatch: pytest.MonkeyPatch) -> RACE:
     """RACE whose tiny models decide and name what they must, fitted to the good rows."""
-    monkeypatch.setattr(Seq2Seq, "forward", parrot.forward)
+    monkeypatch.setattr(Generator, "forward", parrot.forward)
     system = replace(race, verifier=Model(tiny_model("verifier")))
     good = hfcf.prepare(read(FIXTURES / "good_rows.jsonl"), for_=system)
     return system.fit(run_stage(good, system.tag_entities, {}))

@@ -23,9 +23,9 @@ from safetensors.torch import load_file, save_file
 import hfcf
 from hfcf import recipe, schema
 from hfcf.engines import base
+from hfcf.engines.generator import Generator
 from hfcf.engines.model import Model
 from hfcf.engines.ner import Ner
-from hfcf.engines.seq2seq import Seq2Seq
 from hfcf.paths import cache_dir
 from hfcf.race import RACE
 from hfcf.stage import Reject, Stage, StageError, run_stage
@@ -65,7 +65,7 @@ def chain(tmp_path_factory: pytest.TempPathFactory, tiny_model: Callable[[str], 
         for name in race.chain:
             before[name] = Dataset.from_list(list(ds), features=ds.features)
             if name == "generate_claim":  # random models name nothing of what they must
-                patch.setattr(Seq2Seq, "forward", parrot.forward)
+                patch.setattr(Generator, "forward", parrot.forward)
             ds = run_stage(ds, getattr(race, name), {})
         before["end"] = ds
     return Chain(race, before, folder)

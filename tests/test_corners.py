@@ -6,7 +6,7 @@ from datasets import Dataset
 
 from hfcf import schema
 from hfcf.distractors import fill_evidence
-from hfcf.engines.constrained import mentions
+from hfcf.mentions import mentions
 from hfcf.race.edit import _last, _moved, edits_of
 from hfcf.training.data import apart
 from hfcf.training.nei import add_nei

@@ -15,9 +15,9 @@ from datasets import Dataset
 import hfcf
 from hfcf import edits, schema
 from hfcf.engines.classifier import Classifier
+from hfcf.engines.generator import Generator
 from hfcf.engines.model import Model
 from hfcf.engines.ner import Ner
-from hfcf.engines.seq2seq import Seq2Seq
 from hfcf.entities import EntityTable, fitted_path, save_fitted
 from hfcf.metrics.moverscore import MoverScore
 from hfcf.race import RACE, EditEvidence, FilterClaim
@@ -416,7 +416,7 @@ def test_equal_sums_are_decided_by_the_text(monkeypatch: pytest.MonkeyPatch) -> 
 @pytest.fixture
 def finished(race: RACE, demo: Dataset, tiny_model: Callable[[str], str], monkeypatch: pytest.MonkeyPatch) -> Dataset:
     """The demo after every stage, with a verifier that decides and a generator that names what it must."""
-    monkeypatch.setattr(Seq2Seq, "forward", parrot.forward)
+    monkeypatch.setattr(Generator, "forward", parrot.forward)
     return replace(race, verifier=Model(tiny_model("verifier")))(demo)
 
 

@@ -25,8 +25,8 @@ import hfcf
 from hfcf import cli, recipe, runner
 from hfcf.cli import app
 from hfcf.corpora import builder_class
+from hfcf.engines.generator import Generator
 from hfcf.engines.ner import Ner
-from hfcf.engines.seq2seq import Seq2Seq
 from hfcf.race import RACE
 from hfcf.recipe import RecipeError
 from hfcf.training import run as training
@@ -47,7 +47,7 @@ def content(tiny_model: Callable[[str], str], spacy_ner: Ner) -> dict[str, Any]:
 @pytest.fixture
 def talkative(monkeypatch: pytest.MonkeyPatch) -> None:
     """The generator names what it must, so that claims are accepted."""
-    monkeypatch.setattr(Seq2Seq, "forward", parrot.forward)
+    monkeypatch.setattr(Generator, "forward", parrot.forward)
 
 
 def written(content: dict[str, Any], path: Path) -> str:
@@ -130,7 +130,7 @@ def test_a_limited_run_gives_the_first_rows_of_the_whole(content: dict[str, Any]
 def test_a_run_that_accepts_nothing_ends_with_a_warning(
     content: dict[str, Any], tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Seq2Seq, "forward", lambda self, loaded, encoded: [[] for _ in encoded])
+    monkeypatch.setattr(Generator, "forward", lambda self, loaded, encoded: [[] for _ in encoded])
     out = tmp_path / "out"
     content["split"] = "train[1:2]"  # a REFUTES row: its one chance is a claim
     found = hfcf.run(content, out)
@@ -355,14 +355,14 @@ SLOW = """
 import sys, time
 from pathlib import Path
 import yaml
-from hfcf.engines.seq2seq import Seq2Seq
+from hfcf.engines.generator import Generator
 from hfcf.runner import run
 import parrot
 wait = float(sys.argv[3])
 def forward(self, loaded, encoded):
     time.sleep(wait)
     return parrot.forward(self, loaded, encoded)
-Seq2Seq.forward = forward
+Generator.forward = forward
 run(yaml.safe_load(Path(sys.argv[1]).read_text()), sys.argv[2])
 """
 

@@ -9,8 +9,8 @@ from random import Random
 from typing import Any, ClassVar
 
 from hfcf import edits, schema
-from hfcf.engines.constrained import WORD_END, WORD_START
 from hfcf.entities import IN_DATASET, IN_INSTANCE, cased
+from hfcf.mentions import WORD_END, WORD_START
 from hfcf.race.resource import entity_table
 from hfcf.stage import Reject, Stage, StageError
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from hfcf import edits, schema
-from hfcf.engines.constrained import met
-from hfcf.engines.generator import generator_engine
+from hfcf.engines.generator import Generator
 from hfcf.engines.model import Model
 from hfcf.evidence import join
 from hfcf.filters import reject, settle
 from hfcf.groups import normalised
+from hfcf.mentions import met
 from hfcf.race.check import CANDIDATES
 from hfcf.race.explain import SENTENCES
 from hfcf.stage import Reject, Stage
@@ -37,11 +37,9 @@ class GenerateClaim(Stage):
 
     Input columns: `claim`, `edited_evidence`, `edited_entities`, `sentence_rationales`, `candidates`. Output column:
     `candidates`, the
-    evidence candidate first, then the claims, best first; a claim that names no causal entity of some piece is rejected, as is
-    one that repeats the source's claim or that the limit of tokens cut off.
-
-    Deviation: the paper searches under the constraints; until this library's constrained decoder takes its place in
-    `hfcf.engines.constrained.search`, this is a plain beam search whose hypotheses are kept when they meet the constraints.
+    evidence candidate first, then the claims, best first. The search is under the constraints (equation 1, `clauses`). A claim
+    that still names no causal entity of some piece is rejected (no claim of `max_new_tokens` tokens can, or the generator cannot
+    write it), as is one that repeats the source's claim or that the limit of tokens cut off.
 
     Args:
         generator: an encoder-decoder or decoder-only model, trained on evidence → claim.
@@ -77,8 +75,8 @@ class GenerateClaim(Stage):
     max_length: int = 512
 
     def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
-        engine = generator_engine(
-            self.generator,
+        engine = Generator(
+            model=self.generator,
             num_beams=self.num_beams,
             num_return_sequences=self.num_candidates,
             max_new_tokens=self.max_new_tokens,

@@ -8,8 +8,7 @@ from typing import Any
 
 from datasets import Dataset
 
-from hfcf.engines.causal import PROMPT, load_tokenizer
-from hfcf.engines.generator import generator_engine
+from hfcf.engines.generator import PROMPT, Generator, load_tokenizer, two_sided
 from hfcf.engines.model import Model
 from hfcf.evidence import join
 from hfcf.schema import SUPPORTS
@@ -25,24 +24,18 @@ def train_generator(rows: Dataset, hp: Hyperparameters, out: Path, *, max_claim:
         out: a folder; an interrupted run in it goes on.
         max_claim: tokens of the target.
     """
-    from transformers import (
-        AutoConfig,
-        AutoModelForCausalLM,
-        AutoModelForSeq2SeqLM,
-        AutoTokenizer,
-        DataCollatorForSeq2Seq,
-    )
+    from transformers import AutoModelForCausalLM, AutoModelForSeq2SeqLM, DataCollatorForSeq2Seq
 
     source, revision = hp.model.source(), hp.model.revision
-    two_sided = AutoConfig.from_pretrained(source, revision=revision).is_encoder_decoder
-    auto = AutoModelForSeq2SeqLM if two_sided else AutoModelForCausalLM
-    tokenizer = AutoTokenizer.from_pretrained(source, revision=revision) if two_sided else load_tokenizer(hp.model)
+    encodes = two_sided(hp.model)
+    auto = AutoModelForSeq2SeqLM if encodes else AutoModelForCausalLM
+    tokenizer = load_tokenizer(hp.model)
     network = auto.from_pretrained(source, revision=revision)
 
     def encode(batch: Mapping[str, list[Any]]) -> dict[str, Any]:
         texts = [join(evidence)[0] for evidence in batch["evidence"]]
         ids = tokenizer(texts, truncation=True, max_length=hp.max_length)["input_ids"]
-        if two_sided:
+        if encodes:
             labels = tokenizer(text_target=batch["claim"], truncation=True, max_length=max_claim)["input_ids"]
             return {"input_ids": ids, "labels": labels}
         # Only the evidence may begin with a special token: the rest goes on after it.
@@ -57,7 +50,7 @@ def train_generator(rows: Dataset, hp: Hyperparameters, out: Path, *, max_claim:
 
     rows = rows.select([i for i, label in enumerate(rows["label"]) if label == SUPPORTS])
     encoded = rows.map(encode, batched=True, remove_columns=rows.column_names, desc="tokenise")
-    task = "SEQ_2_SEQ_LM" if two_sided else "CAUSAL_LM"
+    task = "SEQ_2_SEQ_LM" if encodes else "CAUSAL_LM"
     fit(
         network, tokenizer, encoded, hp, collator=DataCollatorForSeq2Seq(tokenizer, model=network), task_type=task, head=(),
         out=out,
@@ -81,7 +74,7 @@ def evaluate_generator(rows: Dataset, model: Model, *, max_length: int, num_beam
     from sacrebleu.metrics import BLEU, CHRF
 
     rows = rows.select([i for i, label in enumerate(rows["label"]) if label == SUPPORTS][:take])
-    engine = generator_engine(model, num_beams=num_beams, num_return_sequences=1, max_length=max_length)
+    engine = Generator(model=model, num_beams=num_beams, num_return_sequences=1, max_length=max_length)
     texts = [join(evidence)[0] for evidence in rows["evidence"]]
     claims = [answer[0]["text"] if answer else "" for answer in engine.run([[text, []] for text in texts])]
     copies, gold = [evidence[0]["text"] for evidence in rows["evidence"]], [list(rows["claim"])]

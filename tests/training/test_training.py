@@ -13,9 +13,8 @@ from transformers import AutoModelForSequenceClassification, AutoTokenizer, Bert
 
 from hfcf import recipe as recipes
 from hfcf.engines.base import Engine
-from hfcf.engines.causal import PROMPT
 from hfcf.engines.classifier import Classifier, encode_pairs
-from hfcf.engines.generator import generator_engine
+from hfcf.engines.generator import PROMPT, Generator
 from hfcf.engines.model import Model
 from hfcf.evidence import join
 from hfcf.groups import normalised
@@ -366,8 +365,8 @@ def test_a_stored_generator_writes_what_it_learned(
 ) -> None:
     hp, out = settings(tiny_model(kind), tune=tune, rank=15, epochs=2), tmp_path / "out"
     train_generator(rows(8), hp, out)
-    engine = generator_engine(trained(hp, out), num_beams=2, num_return_sequences=1, max_new_tokens=5)
-    network, _ = engine.loaded()
+    engine = Generator(model=trained(hp, out), num_beams=2, num_return_sequences=1, max_new_tokens=5)
+    network = engine.loaded()[0]
     state = networks[0].state_dict()
     assert all(torch.allclose(weight, state[name], atol=0.05) for name, weight in network.state_dict().items())
     assert engine.run([["Piece 0 of row 1.", []]])[0]
@@ -380,7 +379,7 @@ def test_a_generator_is_scored_beside_the_copy(monkeypatch: pytest.MonkeyPatch) 
         def run(self, requests: Any) -> list[Any]:
             return [[{"text": requests[0][0]}], []]
 
-    monkeypatch.setattr(generator_module, "generator_engine", lambda model, **settings: Writer())
+    monkeypatch.setattr(generator_module, "Generator", lambda model, **settings: Writer())
     found = evaluate_generator(ds, Model("a"), max_length=64)
     assert found["rows"] == 2
     assert found["first piece"]["bleu"] == pytest.approx(100)

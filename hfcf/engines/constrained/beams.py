@@ -1,0 +1,205 @@
+"""A model's next-token logits for every beam, with the cache moved along: what a search needs of Transformers.
+
+A beam search of the library's own copies the whole cache at every step, the encoder's or prompt's part with it, though all beams
+of a row have the same; and it computes that part once per beam. Here the first step is taken once per row, the common part is
+kept once per row, and only what the beams wrote is copied, once, into a buffer that is kept. `forward` and the cache are the
+library's interface for this, so no model is rewritten.
+"""
+
+from __future__ import annotations
+
+import inspect
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+import torch
+from transformers.cache_utils import Cache, CacheLayerMixin, DynamicCache, DynamicLayer, EncoderDecoderCache
+from transformers.modeling_outputs import BaseModelOutput
+
+from hfcf.engines.constrained.attention import attending, replaceable
+
+
+class BeamLayer(CacheLayerMixin):
+    """One layer's keys and values: those of the first step once per row, and each beam's own.
+
+    What the beams wrote lies packed at the start of a buffer and is moved to the start of another one when beams change places,
+    with room for one token more: one copy a step, no memory asked for, and keys that attention reads in one piece.
+
+    Args:
+        tokens: how many steps are taken after the first.
+    """
+
+    is_sliding = False
+
+    def __init__(self, tokens: int) -> None:
+        super().__init__()
+        self.tokens, self.length = tokens, 0
+        self.prefix: tuple[torch.Tensor, torch.Tensor] | None = None
+        self._buffers: list[tuple[torch.Tensor, torch.Tensor]] = []
+
+    def lazy_initialization(self, key_states: torch.Tensor, value_states: torch.Tensor) -> None:
+        self.dtype, self.device, self.is_initialized = key_states.dtype, key_states.device, True
+
+    def update(
+        self, key_states: torch.Tensor, value_states: torch.Tensor, *args: Any, **kwargs: Any
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        if not self.is_initialized:
+            self.lazy_initialization(key_states, value_states)
+            self.keys, self.values, self.length = key_states, value_states, key_states.shape[2]
+        else:
+            for store, states in zip(self._both(), (key_states, value_states), strict=True):
+                store[:, :, self.length :] = states
+            self.length += 1
+        return self._both()
+
+    def _both(self) -> tuple[torch.Tensor, torch.Tensor]:
+        assert self.keys is not None
+        assert self.values is not None
+        return self.keys, self.values
+
+    def expand(self, beams: int, *, share: bool) -> None:
+        """Go from rows to beams; `share` keeps what is there once per row, where `beam_attention` looks it up."""
+        first = self._both()
+        if share:
+            self.prefix, self.length = first, 0
+        for states in first:
+            size = states[:, :, : self.length].numel() + states[:, :, :1].numel() * self.tokens
+            self._buffers.append((states.new_empty(size * beams), states.new_empty(size * beams)))
+        rows = torch.arange(len(first[0]), device=self.device).repeat_interleave(beams)
+        self.reorder(rows, None)
+
+    def reorder(self, beams: torch.Tensor, rows: torch.Tensor | None) -> None:
+        """Keep the beams at `beams`, and make room for a token; `rows` are those of the prefix to keep, None for all."""
+        moved = []
+        for i, states in enumerate(self._both()):
+            shape = (len(beams), states.shape[1], self.length + 1, states.shape[3])
+            used, free = self._buffers[i]
+            target = free[: shape[0] * shape[1] * shape[2] * shape[3]].view(shape)
+            if self.length:
+                torch.index_select(states[:, :, : self.length], 0, beams, out=target[:, :, : self.length])
+            self._buffers[i] = free, used
+            moved.append(target)
+        self.keys, self.values = moved
+        if rows is not None and self.prefix is not None:
+            self.prefix = self.prefix[0][rows], self.prefix[1][rows]
+
+    def get_seq_length(self) -> int:
+        return self.length + (self.prefix[0].shape[2] if self.prefix is not None else 0)
+
+    def get_mask_sizes(self, query_length: int) -> tuple[int, int]:
+        return self.get_seq_length() + query_length, 0
+
+    def get_max_length(self) -> int:
+        return -1
+
+
+class Beams:
+    """The beams of a batch, stepped through the model.
+
+    Args:
+        model: an encoder-decoder or decoder-only model.
+        input_ids: decoder prompts, each row's once per beam, as `generate` hands them to a decoding loop.
+        beams: beams of a row.
+        tokens: how many tokens will be asked for at most.
+        inputs: the model's other inputs, as `generate` hands them on.
+
+    Attributes:
+        narrows: whether rows can leave the batch.
+    """
+
+    def __init__(self, model: Any, input_ids: torch.Tensor, beams: int, tokens: int, inputs: dict[str, Any]) -> None:
+        self.model, self.beams, self.two_sided = model, beams, bool(model.config.is_encoder_decoder)
+        self.cache: Any = inputs.get("past_key_values")
+        accepted = inspect.signature(model.forward).parameters
+        self._keep = {"logits_to_keep": 1} if "logits_to_keep" in accepted else {}
+        self._positions = "position_ids" in accepted and not self.two_sided
+        self.narrows = replaceable(model) and _plain(self.cache) and not hasattr(model, "_reorder_cache")
+        step = beams if self.narrows else 1
+        self.ids = input_ids[::step]
+        self.mask = inputs["attention_mask"][::step] if inputs.get("attention_mask") is not None else None
+        self.encoded = inputs["encoder_outputs"].last_hidden_state[::step] if self.two_sided else None
+        if self.narrows:
+            # The cross-attention cache stays the library's: it is filled in the first step, once per row, and never moved.
+            own = _cache(model, tokens)
+            self.cache = EncoderDecoderCache(own, DynamicCache()) if self.two_sided else own
+
+    @property
+    def _own(self) -> Any:
+        return self.cache.self_attention_cache if isinstance(self.cache, EncoderDecoderCache) else self.cache
+
+    def first(self) -> torch.Tensor:
+        """Logits after the prompts, of shape (rows × beams, vocabulary)."""
+        logits = self._forward(self.ids)
+        if not self.narrows:
+            return logits
+        for layer in self._own.layers:
+            layer.expand(self.beams, share=not self.two_sided)
+        self.ids = self.ids.repeat_interleave(self.beams, 0)
+        if self.mask is not None and not self.two_sided:
+            self.mask = self.mask.repeat_interleave(self.beams, 0)
+        return logits.repeat_interleave(self.beams, 0)
+
+    def next(self, beams: torch.Tensor, tokens: torch.Tensor, rows: torch.Tensor | None = None) -> torch.Tensor:
+        """Logits after one token more.
+
+        Args:
+            beams: which beam each goes on from, counted over all rows.
+            tokens: its token.
+            rows: the rows that stay in the batch; None for all.
+        """
+        if self.narrows:
+            for layer in self._own.layers:
+                layer.reorder(beams, rows)
+            if rows is not None and self.encoded is not None:
+                self.encoded = self.encoded[rows]
+                for cross in self.cache.cross_attention_cache.layers:
+                    cross.batch_select_indices(rows)
+        elif hasattr(self.model, "_reorder_cache"):
+            self.cache = self.model._reorder_cache(self.cache, beams)
+        elif self.cache is not None:
+            self._own.reorder_cache(beams)  # all beams of a row have the same cross-attention cache
+        if self.mask is not None:
+            if not self.two_sided:
+                self.mask = torch.cat([self.mask[beams], self.mask.new_ones(len(beams), 1)], -1)
+            elif rows is not None:
+                self.mask = self.mask[rows]
+        self.ids = torch.cat([self.ids[beams], tokens[:, None]], -1)
+        return self._forward(self.ids[:, -1:] if self.cache is not None else self.ids)
+
+    def _forward(self, ids: torch.Tensor) -> torch.Tensor:
+        inputs: dict[str, Any] = {"attention_mask": self.mask, "use_cache": self.cache is not None, **self._keep}
+        if self.cache is not None:
+            inputs["past_key_values"] = self.cache
+        if self.two_sided:
+            inputs["encoder_outputs"] = BaseModelOutput(last_hidden_state=self.encoded)
+            inputs["decoder_input_ids"] = ids
+        else:
+            inputs["input_ids"] = ids
+            if self._positions:
+                inputs["position_ids"] = self._position_ids(ids.shape[1])
+        output = self.model(**inputs, return_dict=True)
+        self.cache = output.past_key_values if self.cache is not None else None
+        logits: torch.Tensor = output.logits[:, -1]
+        return logits
+
+    def _position_ids(self, last: int) -> torch.Tensor:
+        if self.mask is None:
+            return torch.arange(self.ids.shape[1], device=self.ids.device)[None, -last:]
+        return (self.mask.long().cumsum(-1) - 1).clamp(min=0)[:, -last:]
+
+    def attending(self) -> AbstractContextManager[None]:
+        """The context in which the model must be stepped."""
+        return attending(self.model, None if self.two_sided else self.cache) if self.narrows else nullcontext()
+
+
+def _plain(cache: Any) -> bool:
+    """Whether a cache has growing layers alone, which `BeamLayer` can stand in for; sliding and static ones are kept."""
+    own = cache.self_attention_cache if isinstance(cache, EncoderDecoderCache) else cache
+    if type(own) is not DynamicCache or own.offloading or own.get_seq_length() > 0:
+        return False
+    return all(type(layer) is DynamicLayer for layer in own.layers)
+
+
+def _cache(model: Any, tokens: int) -> Cache:
+    layers = model.config.get_text_config(decoder=True).num_hidden_layers
+    return Cache(layers=[BeamLayer(tokens) for _ in range(layers)])

@@ -1,0 +1,105 @@
+"""How many tokens a row still needs: what lets a search end only when its clauses are met, and still end in time."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hfcf.engines.constrained.automaton import DIGIT, ENDS, STOP, Automaton
+
+EXACT_CLAUSES = 12
+"""Rows with more clauses than this are planned by a bound instead of the exact number (`bound`)."""
+
+NEVER = 30_000
+
+
+def needed(automaton: Automaton, goal: int) -> np.ndarray:
+    """The fewest tokens after which `goal` of the clauses are met, for every state and every set of clauses met so far.
+
+    A shortest path in the product of the automaton and the sets of clauses, exact whatever phrases share or overlap. An edge
+    never loses a clause, so the sets are taken from the largest down, and within one size a path only follows phrases that have
+    begun; a phrase that begins does so as from an empty state, which is looked up once for all states.
+
+    Returns:
+        Of shape (states, 2 ** clauses); `NEVER` where no number of tokens suffices.
+
+    >>> from hfcf.engines.constrained.automaton import Pattern
+    >>> table = needed(Automaton([Pattern((5, 6), 0b01), Pattern((6, 7), 0b10)], 2), 2)
+    >>> table[0].tolist()  # 5 6 7 meets both
+    [3, 2, 2, 0]
+    """
+    sets = np.arange(1 << automaton.clauses)
+    sizes = np.bitwise_count(sets)
+    waiting = np.array(automaton.waiting, np.int64)
+    table = np.full((len(automaton.goto), len(sets)), NEVER, np.int16)
+    table[np.bitwise_count(sets[None, :] | automaton.last[:, None]) >= goal] = 0
+    edges = np.array(automaton.edges, np.int64).reshape(-1, 3)
+    # What a match that waits gains from a token that begins anew, by what that token does to the word before it. A full stop
+    # keeps the match waiting, which is an edge of its own.
+    kinds = (ENDS, DIGIT, 0, STOP)
+    extra = [np.where(kind == ENDS, waiting[:, 0], 0) | np.where(kind != DIGIT, waiting[:, 1], 0) for kind in kinds]
+    base = np.where(automaton.opened, 0, 1)
+    for size in range(min(goal, automaton.clauses) - 1, -1, -1):
+        now = sets[sizes == size]
+        while True:
+            best = table[:, now]
+            fresh = np.full((2, len(kinds), len(sets)), NEVER, np.int16)
+            for i, kind in enumerate(kinds):
+                columns = np.flatnonzero(automaton.written & (automaton.kinds == kind))
+                for start in (0, 1):
+                    after = table[automaton.goto[start, columns][:, None], sets | automaton.gain[start, columns][:, None]]
+                    fresh[start, i] = after.min(0, initial=NEVER)
+            for i, _ in enumerate(kinds):
+                np.minimum(best, fresh[base, i][np.arange(len(base))[:, None], now[None, :] | extra[i][:, None]] + 1, out=best)
+            np.minimum.at(best, edges[:, 0], table[edges[:, 1][:, None], now[None, :] | edges[:, 2][:, None]] + 1)
+            if (best == table[:, now]).all():
+                break
+            table[:, now] = np.minimum(best, NEVER)
+    return table
+
+
+def reachable(automaton: Automaton, tokens: int) -> tuple[int, np.ndarray]:
+    """The most clauses that `tokens` tokens can meet, and the table of `needed` for that goal."""
+    goal = automaton.clauses
+    while True:
+        table = needed(automaton, goal)
+        if table[0, 0] <= tokens:
+            return goal, table
+        goal -= 1
+
+
+def progress(automaton: Automaton) -> np.ndarray:
+    """The bank of every state and set of clauses met: clauses met first, and then how near the nearest phrase is.
+
+    Beams are shared out over banks (Post and Vilar, 2018), so that a hypothesis that has begun a phrase does not compete with
+    those that have not.
+
+    Returns:
+        Of shape (states, 2 ** clauses).
+    """
+    sets = np.arange(1 << automaton.clauses)
+    span = 1 + max((len(pattern.tokens) for pattern in automaton.patterns), default=0)
+    begun = np.where(automaton.near < 0, 0, span - automaton.near)  # 0: not begun; span: waits for the end of its word
+    unmet = (sets[:, None] >> np.arange(automaton.clauses) & 1) == 0
+    part = (begun[:, None, :] * unmet[None]).max(-1, initial=0)
+    return (np.bitwise_count(sets)[None, :].astype(np.int32) * (span + 1) + part).astype(np.int32)
+
+
+def shortest(automaton: Automaton) -> np.ndarray:
+    """The length of each clause's shortest pattern, and one token more where a word must be able to begin before it."""
+    lengths = np.full(automaton.clauses, NEVER, np.int64)
+    for pattern in automaton.patterns:
+        for clause in range(automaton.clauses):
+            if pattern.clauses >> clause & 1:
+                lengths[clause] = min(lengths[clause], len(pattern.tokens) + 2 * pattern.start)
+    return lengths
+
+
+def affordable(automaton: Automaton, tokens: int) -> int:
+    """Bits of the clauses, the shortest first, whose shortest patterns one after the other fit in `tokens` tokens."""
+    lengths, bits = shortest(automaton), 0
+    for clause in np.argsort(lengths, kind="stable"):
+        tokens -= int(lengths[clause])
+        if tokens < 0:
+            break
+        bits |= 1 << int(clause)
+    return bits

@@ -1,0 +1,276 @@
+"""Beam search under constraints: a decoding loop for `generate(custom_generate=…)`.
+
+Beams are shared out over banks of equal progress (dynamic beam allocation: Post and Vilar, 2018; Hu et al., 2019). What is ours:
+every hypothesis knows the fewest tokens that its row still needs, and one that could not finish in time is not kept; so a narrow
+beam meets every clause wherever any text of the allowed length does.
+
+A row without constraints takes the very steps of the library's own beam search.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from transformers import GenerationConfig, LogitsProcessorList, StoppingCriteriaList
+from transformers.generation.stopping_criteria import EosTokenCriteria, MaxLengthCriteria
+
+from hfcf.engines.constrained.automaton import Automaton
+from hfcf.engines.constrained.beams import Beams
+from hfcf.engines.constrained.candidates import Candidates, candidates, share_out
+from hfcf.engines.constrained.top import Scores
+from hfcf.engines.constrained.tracker import Progress, Tracker
+
+NONE = -1.0e9
+"""The score of a place that no hypothesis has taken, as in the library's search."""
+
+# Processors that look at each hypothesis alone. With any other, rows stay in the batch when they are done: it may count them.
+_BY_HYPOTHESIS = {
+    *("MinLengthLogitsProcessor", "MinNewTokensLengthLogitsProcessor", "NoRepeatNGramLogitsProcessor"),
+    *("NoBadWordsLogitsProcessor", "SequenceBiasLogitsProcessor"),
+    *("ForcedBOSTokenLogitsProcessor", "ForcedEOSTokenLogitsProcessor", "SuppressTokensLogitsProcessor"),
+    *("SuppressTokensAtBeginLogitsProcessor", "InfNanRemoveLogitsProcessor", "TemperatureLogitsWarper"),
+}
+
+
+@dataclass(frozen=True)
+class ConstrainedOutput:
+    """What a constrained search found: rows × num_return_sequences hypotheses, those of a row together and best first.
+
+    Args:
+        sequences: token ids, with the prompt of a decoder-only model, filled up with the padding token.
+        sequences_scores: sums of log-probabilities divided by length ** length_penalty; -1e9 where a row has fewer hypotheses.
+        satisfied: whether all clauses of the row are met.
+        met: whether each clause of the row is met, one list for each hypothesis.
+    """
+
+    sequences: torch.Tensor
+    sequences_scores: torch.Tensor
+    satisfied: torch.Tensor
+    met: list[list[bool]]
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """The constraints of a batch, ready for a search.
+
+    Args:
+        automata: each row's automaton.
+        classes: the classes of the tokens that each was made with, None where it has only token sequences.
+    """
+
+    automata: Sequence[Automaton]
+    classes: Sequence[np.ndarray | None]
+
+    def columns(self, vocabulary: int, ends: Sequence[int]) -> np.ndarray:
+        """Each row's column for every token."""
+        pairs = zip(self.automata, self.classes, strict=True)
+        return np.stack([automaton.columns(vocabulary, classes, ends) for automaton, classes in pairs])
+
+
+def constrained_beam_search(
+    model: Any,
+    input_ids: torch.Tensor,
+    logits_processor: LogitsProcessorList,
+    stopping_criteria: StoppingCriteriaList,
+    generation_config: GenerationConfig,
+    constraints: Compiled | None = None,
+    synced_gpus: bool = False,
+    streamer: Any = None,
+    **model_kwargs: Any,
+) -> ConstrainedOutput | torch.Tensor:
+    """The decoding loop; `generate` calls it with everything prepared.
+
+    Args:
+        model: the model.
+        input_ids: prompts, each once per beam.
+        logits_processor: applied to the log-probabilities, as in the library's beam search.
+        stopping_criteria: besides the end token and the length; a hypothesis that they stop counts if its goal is reached.
+        generation_config: `num_beams`, `num_return_sequences`, `max_length`, `length_penalty`, `early_stopping` are used.
+        constraints: each row's automaton; without it the search is a plain one.
+        synced_gpus: not supported.
+        streamer: not supported.
+        model_kwargs: the model's inputs.
+
+    Returns:
+        A `ConstrainedOutput` with `return_dict_in_generate`, else its sequences.
+    """
+    if generation_config.do_sample or synced_gpus or streamer is not None:
+        raise ValueError("the constrained search neither samples nor streams, nor waits for the other parts of a sharded model")
+    known = {"attention_mask", "encoder_outputs", "past_key_values", "use_cache", "position_ids", "logits_to_keep"}
+    known |= {"output_attentions", "output_hidden_states", "return_dict"}
+    if odd := sorted(key for key, value in model_kwargs.items() if key not in known and value is not None):
+        raise ValueError(f"the constrained search does not hand {', '.join(odd)} to the model: leave it out")
+    rows = len(input_ids) // generation_config.num_beams
+    constraints = constraints or Compiled([Automaton([], 0)] * rows, [None] * rows)
+    if len(constraints.automata) != rows:
+        raise ValueError(f"there are constraints for {len(constraints.automata)} rows, but {rows} inputs")
+    search = _Search(model, input_ids, logits_processor, stopping_criteria, generation_config, constraints, model_kwargs)
+    search.run()
+    output = search.output()
+    return output if generation_config.return_dict_in_generate else output.sequences
+
+
+class _Search:
+    def __init__(
+        self,
+        model: Any,
+        input_ids: torch.Tensor,
+        processors: LogitsProcessorList,
+        criteria: StoppingCriteriaList,
+        config: GenerationConfig,
+        constraints: Compiled,
+        model_kwargs: dict[str, Any],
+    ) -> None:
+        self.config, self.processors, self.constraints = config, processors, constraints
+        self.width, self.prompt, self.device = config.num_beams, input_ids.shape[1], input_ids.device
+        self.length, self.limit = self.prompt, config.max_length
+        # One beam is a greedy search, which is over when its text is.
+        self.stops_early = config.early_stopping is True or self.width == 1
+        # A model that is made to write the end token last has one token less for its text.
+        self.usable = self.limit - int(config.forced_eos_token_id is not None)
+        self.criteria = [one for one in criteria if not isinstance(one, MaxLengthCriteria | EosTokenCriteria)]
+        ends, pad = config._eos_token_tensor, config._pad_token_tensor
+        self.ends = ends.to(self.device) if ends is not None else torch.zeros(0, dtype=torch.long, device=self.device)
+        # What follows an ended text; the library takes a padding token 0 for none, and so do we, to give the same sequences.
+        self.fill = (int(pad) if pad is not None else 0) or (int(self.ends[0]) if len(self.ends) else 0)
+        self.beams = Beams(model, input_ids, self.width, self.limit - self.prompt, model_kwargs)
+        self.narrows = self.beams.narrows and all(type(one).__name__ in _BY_HYPOTHESIS for one in processors)
+        rows = len(constraints.automata)
+
+        def every(value: float, dtype: torch.dtype) -> torch.Tensor:
+            return torch.full((rows, self.width), value, dtype=dtype, device=self.device)
+
+        # The hypotheses that go on, of the rows that are still in the batch.
+        self.rows = torch.arange(rows, device=self.device)
+        self.scores = every(-torch.inf, torch.float32)
+        self.scores[:, 0] = 0
+        self.texts = every(self.fill, torch.long)[..., None].repeat(1, 1, self.limit)
+        self.texts[:, :, : self.prompt] = input_ids.view(rows, self.width, -1)
+        # The finished ones, of all rows.
+        self.found, self.found_scores, self.found_met = self.texts.clone(), every(NONE, torch.float32), every(0, torch.long)
+        self.found_length, self.finished = every(self.prompt, torch.long), every(False, torch.bool)
+        self.improvable = torch.ones(rows, dtype=torch.bool, device=self.device)
+
+    def run(self) -> None:
+        with self.beams.attending():
+            logits = self.beams.first()
+            columns = self.constraints.columns(logits.shape[-1], self.ends.tolist())
+            self.tracker = Tracker(self.constraints.automata, columns, self.usable - self.prompt, self.device)
+            self.now = self.tracker.start(self.width)
+            while (step := self._step(logits)) is not None:
+                logits = self.beams.next(*step)
+
+    def _step(self, logits: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor | None] | None:
+        """Choose the next token of every beam: which beams go on, with what, and which rows stay; None when all is done."""
+        found = candidates(self._scores(logits), self.now, self.tracker, self.ends)
+        after = self.tracker.move(self.now.take(found.beam), found.token)
+        possible = found.score > -torch.inf
+        in_time = possible & (after.need <= max(0, self.usable - self.length - 1))
+        if bool((stuck := ~in_time.any(1)).any()):
+            after = self._settle(stuck, possible, after)
+            in_time |= possible & stuck[:, None]
+        self.length += 1
+        stops, counts = self._stops(found)
+        self._take_up(found, after, in_time & stops & counts & (after.need == 0))
+        score = found.score.masked_fill(stops | ~in_time, -torch.inf)
+        index = share_out(score, after.bank, self.width)
+        before = self.texts, self.scores, self.now
+        beam, token = found.beam.gather(1, index), found.token.gather(1, index)
+        self.scores, self.now = score.gather(1, index), after.take(index)
+        self.texts = self.texts.gather(1, beam[..., None].expand(-1, -1, self.limit))
+        self.texts[:, :, self.length - 1] = token
+        going = self._going()
+        self._rescue(~going & ~self.finished[self.rows].any(1), before)
+        if not bool(going.any()):
+            return None
+        flat = beam + torch.arange(len(beam), device=self.device)[:, None] * self.width
+        if not self.narrows or bool(going.all()):
+            return flat.flatten(), token.flatten(), None
+        rows = going.nonzero().flatten()
+        self.rows, self.scores, self.texts, self.now = self.rows[rows], self.scores[rows], self.texts[rows], self.now.keep(rows)
+        self.tracker = self.tracker.keep(rows)
+        return flat[rows].flatten(), token[rows].flatten(), rows
+
+    def _scores(self, logits: torch.Tensor) -> Scores:
+        """The scores of every continuation, without those that end a text before its goal is reached."""
+        scores = logits.float().log_softmax(-1)
+        if self.processors:
+            scores = self.processors(self.texts[:, :, : self.length].flatten(0, 1), scores)  # type: ignore[arg-type]
+        early = (self.now.need > 0).view(-1, 1)
+        scores[:, self.ends] = scores[:, self.ends].masked_fill(early, -torch.inf)
+        return Scores(scores, self.scores)
+
+    def _settle(self, stuck: torch.Tensor, possible: torch.Tensor, after: Progress) -> Progress:
+        """Every token that leads a row on in time is forbidden: be content with as many clauses as its best beam has."""
+        for row in stuck.nonzero().flatten().tolist():
+            met = [int(bits) for bits in after.met[row][possible[row]].tolist()]
+            if met:
+                self.tracker.lower(row, max(met, key=int.bit_count))
+        return self.tracker.measured(after)
+
+    def _stops(self, found: Candidates) -> tuple[torch.Tensor, torch.Tensor]:
+        """Which candidates cannot go on, and which of those may count as finished."""
+        if self.length >= self.limit:
+            return torch.ones_like(found.ends), torch.ones_like(found.counts)
+        if not self.criteria:
+            return found.ends, found.counts
+        texts = self.texts[:, :, : self.length].gather(1, found.beam[..., None].expand(-1, -1, self.length))
+        texts[:, :, -1] = found.token
+        hit = torch.stack([one(texts.flatten(0, 1), None) for one in self.criteria]).any(0)
+        return found.ends | hit.view_as(found.ends), found.counts
+
+    def _take_up(self, found: Candidates, after: Progress, done: torch.Tensor) -> None:
+        """Put ended hypotheses among the finished ones of their rows, of which the best `num_beams` stay."""
+        full = self.finished[self.rows].all(1) & self.stops_early
+        done = done & (self.improvable[self.rows] & ~full)[:, None]
+        if not bool(done.any()):
+            return
+        score = found.score / (self.length - self.prompt) ** self.config.length_penalty
+        score, index = score.masked_fill(~done, NONE).topk(self.width, dim=1)
+        texts = self.texts.gather(1, found.beam.gather(1, index)[..., None].expand(-1, -1, self.limit))
+        texts[:, :, self.length - 1] = found.token.gather(1, index)
+        self.found_scores[self.rows], keep = torch.cat([self.found_scores[self.rows], score], 1).topk(self.width, dim=1)
+        texts = torch.cat([self.found[self.rows], texts], 1)
+        self.found[self.rows] = texts.gather(1, keep[..., None].expand(-1, -1, self.limit))
+        met, length = self.tracker.ended(after).gather(1, index), torch.full_like(index, self.length)
+        for old, new in ((self.found_met, met), (self.found_length, length), (self.finished, done.gather(1, index))):
+            old[self.rows] = torch.cat([old[self.rows], new], 1).gather(1, keep)
+
+    def _going(self) -> torch.Tensor:
+        """Which rows can still improve, by the library's rule."""
+        penalty, stopping = self.config.length_penalty, self.config.early_stopping
+        longest = self.limit if stopping == "never" and penalty > 0.0 else self.length
+        best = self.scores.amax(1) / (longest - self.prompt) ** penalty
+        full = self.finished[self.rows].all(1)
+        worst = torch.where(full, self.found_scores[self.rows].amin(1), NONE)
+        self.improvable[self.rows] = improvable = self.improvable[self.rows] & (best > worst)
+        return improvable & ~(full & self.stops_early)
+
+    def _rescue(self, lost: torch.Tensor, before: tuple[torch.Tensor, torch.Tensor, Progress]) -> None:
+        """Keep the best a row had, if it must stop with nothing finished: every next token is forbidden, or its time is up."""
+        texts, scores, now = before
+        met = self.tracker.ended(now)
+        for row in lost.nonzero().flatten().tolist():
+            bank = now.bank[row].masked_fill(scores[row] == -torch.inf, -1)
+            best = int(scores[row].masked_fill(bank < bank.amax(), -torch.inf).argmax())
+            at, length = self.rows[row], self.length - 1
+            self.found[at, 0], self.found_met[at, 0], self.found_length[at, 0] = texts[row, best], met[row, best], length
+            self.found_scores[at, 0] = scores[row, best] / max(1, length - self.prompt) ** self.config.length_penalty
+            self.finished[at, 0] = True
+
+    def output(self) -> ConstrainedOutput:
+        count = self.config.num_return_sequences
+        lengths, met = self.found_length[:, :count], self.found_met[:, :count].tolist()
+        clauses = [automaton.clauses for automaton in self.constraints.automata]
+        listed = [[bits >> clause & 1 == 1 for clause in range(n)] for row, n in zip(met, clauses, strict=True) for bits in row]
+        done = self.finished[:, :count].flatten()
+        return ConstrainedOutput(
+            sequences=self.found[:, :count, : int(lengths.max())].flatten(0, 1),
+            sequences_scores=self.found_scores[:, :count].flatten(),
+            satisfied=torch.tensor([all(one) for one in listed], device=self.device) & done,
+            met=listed,
+        )

@@ -1,0 +1,162 @@
+"""Every beam of every row in its row's automaton: tensors, and gathers to move them on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from hfcf.engines.constrained import plan
+from hfcf.engines.constrained.automaton import Automaton
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Where hypotheses stand, each of shape (rows, hypotheses).
+
+    Args:
+        state: the automaton's state.
+        met: a bit for each clause met.
+        need: the fewest tokens after which the row's goal is reached; 0 when it is, should the text end here.
+        bank: what hypotheses are compared within, larger for more progress.
+    """
+
+    state: torch.Tensor
+    met: torch.Tensor
+    need: torch.Tensor
+    bank: torch.Tensor
+
+    def take(self, index: torch.Tensor) -> Progress:
+        """The hypotheses at `index`, of shape (rows, any number)."""
+        return Progress(*(part.gather(1, index) for part in (self.state, self.met, self.need, self.bank)))
+
+    def keep(self, rows: torch.Tensor) -> Progress:
+        """The hypotheses of the rows at `rows`."""
+        return Progress(*(part[rows] for part in (self.state, self.met, self.need, self.bank)))
+
+
+class Tracker:
+    """The tables of all rows, each in one flat tensor.
+
+    Up to `plan.EXACT_CLAUSES` clauses, need and bank are looked up by state and set of clauses met. Above, the need is a bound:
+    the shortest patterns of the clauses that are still to be met, one after the other, less what has been written of one.
+
+    Args:
+        automata: each row's automaton.
+        columns: each row's column for every token of the vocabulary, of shape (rows, vocabulary).
+        tokens: how many tokens a row may get. A row whose clauses do not all fit has as its goal as many as do.
+        device: where the tensors lie.
+    """
+
+    def __init__(self, automata: Sequence[Automaton], columns: np.ndarray, tokens: int, device: torch.device) -> None:
+        self.automata, self.device = automata, device
+        self._columns = torch.as_tensor(columns, device=device)
+        self._width = self._put([len(automaton.goto[0]) for automaton in automata])
+        self._edges = self._offsets([automaton.goto.size for automaton in automata])
+        self._goto = self._put(np.concatenate([automaton.goto.ravel() for automaton in automata]))
+        self._gain = self._put(np.concatenate([automaton.gain.ravel() for automaton in automata]))
+        small = [automaton.clauses <= plan.EXACT_CLAUSES for automaton in automata]
+        self._small = self._put(small).bool()
+        self._all_small = all(small)
+        self._sets = self._put([1 << automaton.clauses if small[row] else 0 for row, automaton in enumerate(automata)])
+        self._states = self._offsets([len(automaton.goto) for automaton in automata])
+        self._last = self._put(np.concatenate([automaton.last for automaton in automata]))
+        needs, banks = [], []
+        self._targets = [0] * len(automata)
+        for row, automaton in enumerate(automata):
+            if small[row]:
+                needs.append(plan.reachable(automaton, tokens)[1].ravel())
+                banks.append(plan.progress(automaton).ravel())
+            else:
+                self._targets[row] = plan.affordable(automaton, tokens)
+                needs.append(np.zeros(1, np.int16))
+                banks.append(np.zeros(1, np.int32))
+        self._tables = self._offsets([len(need) for need in needs])
+        self._need, self._bank = self._put(np.concatenate(needs)), self._put(np.concatenate(banks))
+        self.tokens = self._alphabet()
+        if not self._all_small:
+            self._large()
+
+    def _put(self, values: object) -> torch.Tensor:
+        return torch.as_tensor(np.asarray(values), device=self.device).long()
+
+    def _offsets(self, sizes: Sequence[int]) -> torch.Tensor:
+        return self._put(np.concatenate([[0], np.cumsum(sizes)[:-1]]))
+
+    def _alphabet(self) -> torch.Tensor:
+        widest = max(len(automaton.tokens) for automaton in self.automata)
+        found = np.full((len(self.automata), widest), -1, np.int64)
+        for row, automaton in enumerate(self.automata):
+            found[row, : len(automaton.tokens)] = automaton.tokens
+        return self._put(found)
+
+    def _large(self) -> None:
+        most = max(automaton.clauses for automaton in self.automata)
+        states = sum(len(automaton.goto) for automaton in self.automata)
+        lengths, left, at = np.zeros((len(self.automata), most), np.int64), np.full((states, most), -1, np.int64), 0
+        for row, automaton in enumerate(self.automata):
+            lengths[row, : automaton.clauses] = np.minimum(plan.shortest(automaton), plan.NEVER)
+            left[at : at + len(automaton.goto), : automaton.clauses] = automaton.near
+            at += len(automaton.goto)
+        self._lengths, self._left = self._put(lengths), self._put(left)
+        self._target = self._put(self._targets)
+        self._span = self._put([1 + max((len(p.tokens) for p in automaton.patterns), default=0) for automaton in self.automata])
+
+    def start(self, beams: int) -> Progress:
+        """Every row's beams before the first token."""
+        state = torch.zeros(len(self._width), beams, dtype=torch.long, device=self.device)
+        return Progress(state, state, *self._measure(state, state))
+
+    def move(self, now: Progress, tokens: torch.Tensor) -> Progress:
+        """Hypotheses after one token more; `tokens` has their shape."""
+        edge = self._edges[:, None] + now.state * self._width[:, None] + self._columns.gather(1, tokens).long()
+        state, met = self._goto[edge], now.met | self._gain[edge]
+        return Progress(state, met, *self._measure(state, met))
+
+    def measured(self, now: Progress) -> Progress:
+        """The same hypotheses, need and bank looked up again."""
+        return Progress(now.state, now.met, *self._measure(now.state, now.met))
+
+    def ended(self, now: Progress) -> torch.Tensor:
+        """The clauses that are met if the texts end here."""
+        return now.met | self._last[self._states[:, None] + now.state]
+
+    def _measure(self, state: torch.Tensor, met: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        entry = self._tables[:, None] + torch.where(self._small[:, None], state * self._sets[:, None] + met, 0)
+        need, bank = self._need[entry], self._bank[entry]
+        if self._all_small:
+            return need, bank
+        at = self._states[:, None] + state
+        bits = torch.arange(self._lengths.shape[1], device=self.device)
+        left, lengths = self._left[at], self._lengths[:, None, :]
+        open_ = ((self._target[:, None] & ~(met | self._last[at]))[..., None] >> bits & 1).bool()
+        saved = torch.where(open_ & (left >= 0), lengths - left, 0).amax(-1).clamp(min=0)
+        bound = (lengths * open_).sum(-1) - saved
+        unmet = (met[..., None] >> bits & 1) == 0
+        span = self._span[:, None]
+        begun = torch.where(unmet & (left >= 0), span[..., None] - left, 0).amax(-1)
+        count = (~unmet).sum(-1)
+        small = self._small[:, None]
+        return torch.where(small, need, bound), torch.where(small, bank, count * (span + 1) + begun)
+
+    def lower(self, row: int, met: int) -> None:
+        """Be content with the clauses in `met`: what a row is left with when its tokens are forbidden."""
+        if bool(self._small[row]):
+            table = plan.needed(self.automata[row], met.bit_count()).ravel()
+            at = int(self._tables[row])
+            self._need[at : at + len(table)] = self._put(table)
+        else:
+            self._target[row] = met
+
+    def keep(self, rows: torch.Tensor) -> Tracker:
+        """The tracker of the rows at `rows`; the tables are shared."""
+        kept = object.__new__(Tracker)
+        kept.__dict__.update(self.__dict__)
+        kept.automata = [self.automata[row] for row in rows.tolist()]
+        for name in ("_columns", "_width", "_edges", "_small", "_sets", "_states", "_tables", "tokens"):
+            setattr(kept, name, getattr(self, name)[rows])
+        if not self._all_small:
+            kept._lengths, kept._target, kept._span = self._lengths[rows], self._target[rows], self._span[rows]
+        return kept

@@ -1,0 +1,111 @@
+"""What a tokenizer's tokens do to the words around them, and how it writes a phrase."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from hfcf.engines.constrained.automaton import CONTINUES, DIGIT, END_OF_TEXT, ENDS, STOP, Automaton, Pattern
+from hfcf.mentions import mentions
+
+Alternative = str | Sequence[int]
+MOST_CLAUSES = 62
+
+
+class Vocabulary:
+    """A tokenizer's vocabulary, read once: make one and use it for every batch.
+
+    Args:
+        tokenizer: the tokenizer of the model that generates.
+    """
+
+    def __init__(self, tokenizer: Any) -> None:
+        self.tokenizer = tokenizer
+        # A token's text shows after another one: alone, SentencePiece drops the space that it stands for.
+        anchor = self._ids("a")
+        before = self._decode([anchor])[0]
+        texts = [text[len(before) :] for text in self._decode([[*anchor, token] for token in range(len(tokenizer))])]
+        self.classes = np.array([_class(text) for text in texts], np.int8)
+        special = [token for token in tokenizer.all_special_ids if token < len(texts)]
+        self.classes[special] = 2 * CONTINUES  # they leave no trace in the text, so nothing is sure about the words around them
+        self.ends = [tokenizer.eos_token_id] if tokenizer.eos_token_id is not None else []
+        self.classes[self.ends] = END_OF_TEXT
+
+    def _ids(self, text: str) -> list[int]:
+        return list(self.tokenizer(text, add_special_tokens=False)["input_ids"])
+
+    def _decode(self, rows: Sequence[Sequence[int]]) -> list[str]:
+        decode = self.tokenizer.batch_decode
+        return list(decode(rows, skip_special_tokens=False, clean_up_tokenization_spaces=False))
+
+    def variants(self, phrase: str) -> list[tuple[tuple[int, ...], bool]]:
+        """The token sequences that write a phrase, each with whether it counts only where a word can begin before it.
+
+        A phrase inside a sentence, at the start of a text and after a bracket or a quotation mark is three sequences for most
+        tokenizers; each is taken with a capital too, as at the start of a sentence. A sequence that does not decode to the phrase
+        (an unknown character) is left out, so a phrase that the model cannot write has none.
+        """
+        found: dict[tuple[int, ...], bool] = {}
+        for text in dict.fromkeys((phrase, phrase[:1].upper() + phrase[1:])):
+            for context, start in (("a ", False), ("(", True)):
+                before, whole = self._ids(context.strip()), self._ids(context + text)
+                if whole[: len(before)] == before and len(whole) > len(before):
+                    found.setdefault(tuple(whole[len(before) :]), start)
+            alone = tuple(self._ids(text))
+            if alone:
+                # A first token that brings its own space is the sequence inside a sentence, which is in already.
+                found.setdefault(alone, True)
+        writes = [ids for ids in found if not set(ids) & {*self.tokenizer.all_special_ids}]
+        texts = self._decode(writes) if writes else []
+        return [(ids, found[ids]) for ids, text in zip(writes, texts, strict=True) if mentions(" ".join(text.split()), phrase)]
+
+
+def _class(text: str) -> int:
+    if not text or "\ufffd" in text:  # no text, or a part of a character: a word may well go on
+        return 2 * CONTINUES
+    first, last = text[0], text[-1]
+    if first in ".,":
+        kind = STOP if len(text) == 1 else CONTINUES if text[1].isdigit() else ENDS
+    elif first.isalnum() or first in "_-":
+        kind = DIGIT if first.isdigit() else CONTINUES
+    else:
+        kind = ENDS
+    # After a full stop or a comma a number may go on.
+    return 2 * kind + int(not (last.isalnum() or last in "_-.,"))
+
+
+def compile_row(
+    clauses: Sequence[Sequence[Alternative]], vocabulary: Vocabulary | None, ends: Iterable[int], row: int
+) -> tuple[Automaton, np.ndarray | None]:
+    """One row's automaton, and the classes of the tokens that it was made with (none when all alternatives are token sequences)."""
+    ends = list(ends)
+    if len(clauses) > MOST_CLAUSES:
+        raise ValueError(f"row {row} has {len(clauses)} clauses; the search follows at most {MOST_CLAUSES}: merge or drop some")
+    bits: dict[Pattern, int] = {}
+    for number, clause in enumerate(clauses):
+        if isinstance(clause, str) or not len(clause):
+            cure = "a clause is a list of alternatives, such as ['Rome', 'Paris']"
+            raise ValueError(f"row {row}, clause {number} is {clause!r}: {cure}")
+        for alternative in clause:
+            for pattern in _patterns(alternative, vocabulary, f"row {row}, clause {number}"):
+                if set(pattern.tokens) & set(ends):
+                    raise ValueError(f"row {row}, clause {number} holds the end token in {alternative!r}: no text goes on after it")
+                bits[pattern] = bits.get(pattern, 0) | 1 << number
+    patterns = [Pattern(pattern.tokens, value, pattern.word, pattern.start) for pattern, value in bits.items()]
+    classes = vocabulary.classes if vocabulary and any(pattern.word for pattern in patterns) else None
+    return Automaton(patterns, len(clauses), classes, ends), classes
+
+
+def _patterns(alternative: Alternative, vocabulary: Vocabulary | None, where: str) -> list[Pattern]:
+    if isinstance(alternative, str):
+        if not alternative.strip():
+            raise ValueError(f"{where} has an empty alternative: leave it out")
+        if vocabulary is None:
+            raise ValueError(f"{where} has the string {alternative!r}: give the tokenizer, or token sequences")
+        return [Pattern(ids, 0, word=True, start=start) for ids, start in vocabulary.variants(alternative.strip())]
+    tokens = tuple(int(token) for token in alternative)
+    if not tokens:
+        raise ValueError(f"{where} has an empty alternative: leave it out")
+    return [Pattern(tokens, 0)]

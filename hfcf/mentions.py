@@ -1,0 +1,31 @@
+"""Whether a text mentions a phrase: what entity tables, edits, the claim generator and its constraints mean by whole words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+Clauses = Sequence[Sequence[str]]
+"""A conjunction of disjunctions: `[["Rome", "Paris"], ["1994"]]` asks for Rome or Paris, and for 1994."""
+
+# Where a phrase of whole words begins and ends: a part of a hyphenated word or of a number ("3" in "3,000") is no whole word.
+WORD_START = r"(?<![\w-])(?<!\d[.,])"
+WORD_END = r"(?![\w-])(?![.,]\d)"
+
+
+def mentions(text: str, phrase: str) -> bool:
+    """Whether `phrase` stands in `text` as whole words, in any case.
+
+    >>> mentions("The Romans left.", "Roman"), mentions("the romans left", "The Romans")
+    (False, True)
+    """
+    return re.search(WORD_START + re.escape(phrase) + WORD_END, text, re.IGNORECASE) is not None
+
+
+def met(text: str, clauses: Clauses) -> list[bool]:
+    """Which clauses a text meets.
+
+    >>> met("It stands in Rome.", [["Rome", "Paris"], ["1994"]])
+    [True, False]
+    """
+    return [any(mentions(text, phrase) for phrase in clause) for clause in clauses]
