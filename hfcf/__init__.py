@@ -12,6 +12,7 @@ _PUBLIC = {
     "RACE": "hfcf.race",
     "accepted": "hfcf.filters",
     "expand": "hfcf.augment",
+    "generate_constrained": "hfcf.engines.constrained",
     "load": "hfcf.corpora",
     "prepare": "hfcf.schema",
     "rejected": "hfcf.augment",
@@ -21,12 +22,13 @@ _PUBLIC = {
 if TYPE_CHECKING:
     from hfcf.augment import expand, rejected
     from hfcf.corpora import load
+    from hfcf.engines.constrained import generate_constrained
     from hfcf.filters import accepted
     from hfcf.race import RACE
     from hfcf.runner import run
     from hfcf.schema import prepare
 
-__all__ = ["RACE", "accepted", "expand", "load", "prepare", "rejected", "run"]
+__all__ = ["RACE", "accepted", "expand", "generate_constrained", "load", "prepare", "rejected", "run"]
 
 
 def __getattr__(name: str) -> Any:

@@ -170,7 +170,7 @@ class _Search:
         after = self.tracker.move(self.now.take(found.beam), found.token)
         possible = found.score > -torch.inf
         in_time = possible & (after.need <= max(0, self.usable - self.length - 1))
-        if bool((stuck := ~in_time.any(1)).any()):
+        if bool((stuck := ~(in_time.any(1) | self.finished[self.rows].any(1))).any()):
             after = self._settle(stuck, possible, after)
             in_time |= possible & stuck[:, None]
         self.length += 1
@@ -205,7 +205,7 @@ class _Search:
         return Scores(scores, self.scores)
 
     def _settle(self, stuck: torch.Tensor, possible: torch.Tensor, after: Progress) -> Progress:
-        """Every token that leads a row on in time is forbidden: be content with as many clauses as its best beam has."""
+        """Every token that leads on in time is forbidden, and no text is finished: be content with what a row's best beam has."""
         for row in stuck.nonzero().flatten().tolist():
             met = [int(bits) for bits in after.met[row][possible[row]].tolist()]
             if met:
