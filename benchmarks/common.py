@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -38,6 +41,30 @@ class Clock:
                     self.seconds += self._now() - start
 
         return call
+
+
+PEER = "HFCF_PEER_TRANSFORMERS"
+CURE = "pip install --target FOLDER --no-deps transformers==4.56.2 tokenizers==0.22.1 huggingface_hub==0.36.0"
+
+
+def peer_folder() -> str | None:
+    """Where transformers 4.56.2 lies, the last version with a constrained search; `PEER` names what `CURE` makes."""
+    return os.environ.get(PEER)
+
+
+def ask_peer(script: str, place: str, folder: str) -> Any:
+    """What a script says with `--peer PLACE` under that version, in a process of its own: JSON on its last line."""
+    command, env = [sys.executable, script, "--peer", place], {**os.environ, "PYTHONPATH": folder}
+    done = subprocess.run(command, env=env, stdout=subprocess.PIPE, text=True, check=True)
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def run(main: Callable[[], None], peer: Callable[[Path], None]) -> None:
+    """Start a script that also has to run under the other version."""
+    if sys.argv[1:2] == ["--peer"]:
+        peer(Path(sys.argv[2]))
+    else:
+        main()
 
 
 @contextmanager

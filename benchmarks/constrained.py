@@ -18,13 +18,11 @@ The other search is measured where HFCF_PEER_TRANSFORMERS names a folder with th
 from __future__ import annotations
 
 import os
-import sys
 import time
 
 os.environ.update(HF_HUB_OFFLINE="1", OMP_NUM_THREADS="1", TOKENIZERS_PARALLELISM="false", TRANSFORMERS_VERBOSITY="error")
 
 import json
-import subprocess
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
@@ -35,12 +33,10 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import torch
-from common import Clock, options, patched, show
+from common import CURE, PEER, Clock, ask_peer, options, patched, peer_folder, run, show
 
 Clauses = list[list[list[int]]]
 
-PEER = "HFCF_PEER_TRANSFORMERS"
-CURE = "pip install --target FOLDER --no-deps transformers==4.56.2 tokenizers==0.22.1 huggingface_hub==0.36.0"
 PROMPT, WORDS = 128, 32128
 
 
@@ -294,9 +290,7 @@ def asked(large: Any, small: Any, folder: str) -> dict[str, Any]:
     with TemporaryDirectory() as place:
         torch.save(large.state_dict(), Path(place, "large.pt"))
         torch.save(small.state_dict(), Path(place, "tiny.pt"))
-        command = [sys.executable, __file__, "--peer", place]
-        done = subprocess.run(command, env={**os.environ, "PYTHONPATH": folder}, stdout=subprocess.PIPE, text=True, check=True)
-    figures: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+        figures: dict[str, Any] = ask_peer(__file__, place, folder)
     return figures
 
 
@@ -310,8 +304,7 @@ def table(rows: list[dict[str, Any]]) -> list[list[Any]]:
 def main() -> None:
     """Measure every setting, and the other version if it is there; print the table."""
     given = options(__doc__ or "")
-    torch.set_num_threads(1)
-    settings, folder = (QUICK, None) if given.quick else (FULL, os.environ.get(PEER))
+    settings, folder = (QUICK, None) if given.quick else (FULL, peer_folder())
     models = {"encoder-decoder": encoder_decoder(), "decoder-only": decoder_only()}
     small = tiny()
     other = asked(models["encoder-decoder"], small, folder) if folder else None  # first, lest it fail after a long wait
@@ -356,8 +349,5 @@ def report(figures: dict[str, Any]) -> None:
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["--peer"]:
-        torch.set_num_threads(1)
-        peer(Path(sys.argv[2]))
-    else:
-        main()
+    torch.set_num_threads(1)
+    run(main, peer)

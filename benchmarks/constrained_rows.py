@@ -11,22 +11,19 @@ are written inside a sentence, and what it refuses is left out of all means.
 from __future__ import annotations
 
 import os
-import sys
 
 os.environ.update(HF_HUB_OFFLINE="1", OMP_NUM_THREADS="1", HFCF_REQUEST_CACHE="off", HF_DATASETS_DISABLE_PROGRESS_BARS="1")
 os.environ.update(TOKENIZERS_PARALLELISM="false", TRANSFORMERS_VERBOSITY="error")
 
 import json
-import subprocess
 from pathlib import Path
 from statistics import mean
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import torch
-from common import options, patched, show
+from common import ask_peer, options, patched, peer_folder, run, show
 
-PEER = "HFCF_PEER_TRANSFORMERS"
 SEARCH: dict[str, Any] = {"num_beams": 10, "max_new_tokens": 64}
 
 
@@ -95,9 +92,7 @@ def theirs(loaded: Any, encoded: list[Any], folder: str) -> list[list[int] | Non
         torch.save(network.state_dict(), Path(place, "weights.pt"))
         rows = [[item.features["input_ids"], clauses] for item, clauses in zip(encoded, phrases, strict=True)]
         Path(place, "given.json").write_text(json.dumps({"config": network.config.to_dict(), "rows": rows}, default=str))
-        command = [sys.executable, __file__, "--peer", place]
-        done = subprocess.run(command, env={**os.environ, "PYTHONPATH": folder}, stdout=subprocess.PIPE, text=True, check=True)
-    found: list[list[int] | None] = json.loads(done.stdout.splitlines()[-1])
+        found: list[list[int] | None] = ask_peer(__file__, place, folder)
     return found
 
 
@@ -116,7 +111,12 @@ def peer(folder: Path) -> None:
         try:
             with torch.inference_mode():
                 output = network.generate(
-                    input_ids=inputs, attention_mask=torch.ones_like(inputs), do_sample=False, force_words_ids=clauses, **SEARCH
+                    input_ids=inputs,
+                    attention_mask=torch.ones_like(inputs),
+                    do_sample=False,
+                    use_cache=True,
+                    force_words_ids=clauses,
+                    **SEARCH,
                 )
         except ValueError:
             found.append(None)
@@ -132,7 +132,6 @@ def main() -> None:
     from hfcf.race import RACE
 
     given = options(__doc__ or "")
-    torch.set_num_threads(1)
     asked = requests(8 if given.quick else 60)
     engine = Generator(model=RACE.preset("offline").generator, num_return_sequences=1, **SEARCH)
     loaded = engine.loaded()
@@ -141,7 +140,7 @@ def main() -> None:
     found: dict[str, list[Any]] = {"ours": ours(loaded, encoded)}
     free = [type(item)(item.features, []) for item in encoded]
     found["no constraints"] = ours(loaded, free)
-    if (folder := os.environ.get(PEER)) and not given.quick:
+    if (folder := peer_folder()) and not given.quick:
         found["4.56.2"] = theirs(loaded, encoded, folder)
     shared = [i for i in range(len(asked)) if all(texts[i] is not None for texts in found.values())]
     table: list[list[Any]] = []
@@ -157,8 +156,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["--peer"]:
-        torch.set_num_threads(1)
-        peer(Path(sys.argv[2]))
-    else:
-        main()
+    torch.set_num_threads(1)
+    run(main, peer)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import inspect
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from typing import Any
 
 import torch
@@ -120,7 +121,7 @@ class Beams:
         self.encoded = inputs["encoder_outputs"].last_hidden_state[::step] if self.two_sided else None
         if self.narrows:
             # The cross-attention cache stays the library's: it is filled in the first step, once per row, and never moved.
-            own = _cache(model, tokens)
+            own = Cache(layer_class_to_replicate=partial(BeamLayer, tokens))  # type: ignore[arg-type]
             self.cache = EncoderDecoderCache(own, DynamicCache()) if self.two_sided else own
 
     @property
@@ -198,8 +199,3 @@ def _plain(cache: Any) -> bool:
     if type(own) is not DynamicCache or own.offloading or own.get_seq_length() > 0:
         return False
     return all(type(layer) is DynamicLayer for layer in own.layers)
-
-
-def _cache(model: Any, tokens: int) -> Cache:
-    layers = model.config.get_text_config(decoder=True).num_hidden_layers
-    return Cache(layers=[BeamLayer(tokens) for _ in range(layers)])

@@ -104,6 +104,8 @@ def constrained_beam_search(
     known |= {"output_attentions", "output_hidden_states", "return_dict"}
     if odd := sorted(key for key, value in model_kwargs.items() if key not in known and value is not None):
         raise ValueError(f"the constrained search does not hand {', '.join(odd)} to the model: leave it out")
+    if (cache := model_kwargs.get("past_key_values")) is not None and cache.get_seq_length() > 0:
+        raise ValueError("the constrained search starts from an empty cache: leave past_key_values out")
     rows = len(input_ids) // generation_config.num_beams
     constraints = constraints or Compiled([Automaton([], 0)] * rows, [None] * rows)
     if len(constraints.automata) != rows:

@@ -221,6 +221,9 @@ def test_what_the_search_cannot_do_is_refused() -> None:
         network.generate(**given, do_sample=True, custom_generate=constrained_beam_search, max_new_tokens=3)
     with pytest.raises(ValueError, match="token_type_ids"):
         generate_constrained(network, {**given, "token_type_ids": given["input_ids"]}, [[], []], max_new_tokens=3)
+    cache = network(**given, use_cache=True).past_key_values
+    with pytest.raises(ValueError, match="an empty cache"):
+        generate_constrained(network, {**given, "past_key_values": cache}, [[], []], max_new_tokens=3, num_beams=1)
     plain = network.generate(**given, num_beams=3, custom_generate=constrained_beam_search, max_new_tokens=3)
     assert torch.equal(plain, network.generate(**given, num_beams=3, do_sample=False, max_new_tokens=3)[:, : plain.shape[1]])
 
