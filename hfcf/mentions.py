@@ -19,7 +19,7 @@ def mentions(text: str, phrase: str) -> bool:
     >>> mentions("The Romans left.", "Roman"), mentions("the romans left", "The Romans")
     (False, True)
     """
-    return re.search(WORD_START + re.escape(phrase) + WORD_END, text, re.IGNORECASE) is not None
+    return re.search(WORD_START + re.escape(phrase.strip()) + WORD_END, text, re.IGNORECASE) is not None
 
 
 def met(text: str, clauses: Clauses) -> list[bool]:

@@ -12,6 +12,7 @@ import torch
 from hfcf.engines.adapters import load_network
 from hfcf.engines.base import Encoded, Engine, pad
 from hfcf.engines.constrained import generate_constrained
+from hfcf.engines.constrained.search import NONE
 from hfcf.engines.constrained.vocabulary import Vocabulary
 from hfcf.engines.model import Model
 
@@ -76,25 +77,25 @@ class Generator(Engine):
                 num_return_sequences=self.num_return_sequences,
                 max_new_tokens=self.max_new_tokens,
             )
-        # The first token of an encoder-decoder may be the end token too: it starts the search there.
-        prompt = 1 if network.config.is_encoder_decoder else inputs["input_ids"].shape[1]
-        return hypotheses(tokenizer, found.sequences[:, prompt:], found.sequences_scores, len(encoded))
+        prompt = 0 if network.config.is_encoder_decoder else inputs["input_ids"].shape[1]
+        return hypotheses(tokenizer, found.sequences[:, prompt:], found.sequences_scores, found.ended, len(encoded))
 
 
-def hypotheses(tokenizer: Any, sequences: torch.Tensor, scores: torch.Tensor, inputs: int) -> list[list[dict[str, Any]]]:
+def hypotheses(
+    tokenizer: Any, sequences: torch.Tensor, scores: torch.Tensor, ended: torch.Tensor, inputs: int
+) -> list[list[dict[str, Any]]]:
     """The different texts found for each input, best first, as `{"text", "score", "finished"}`.
 
     `finished` tells whether the model ended the text or the limit of tokens cut it off.
     """
     texts = [" ".join(text.split()) for text in tokenizer.batch_decode(sequences, skip_special_tokens=True)]
-    ended = (sequences == tokenizer.eos_token_id).any(-1).tolist()
-    values, each = scores.float().cpu().tolist(), len(texts) // inputs
+    values, finished, each = scores.float().cpu().tolist(), ended.tolist(), len(texts) // inputs
     found: list[list[dict[str, Any]]] = []
     for i in range(inputs):
         best: dict[str, dict[str, Any]] = {}
         for j in range(i * each, (i + 1) * each):
-            if texts[j]:
-                best.setdefault(texts[j], {"text": texts[j], "score": round(values[j], 5), "finished": ended[j]})
+            if texts[j] and values[j] > NONE:
+                best.setdefault(texts[j], {"text": texts[j], "score": round(values[j], 5), "finished": finished[j]})
         found.append(list(best.values()))
     return found
 

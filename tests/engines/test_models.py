@@ -426,7 +426,8 @@ class Words:
 def test_hypotheses_are_merged_and_know_whether_they_ended() -> None:
     sequences = torch.tensor([[1, 2, 3], [1, 2, 0], [1, 2, 0], [0, 0, 0], [3, 0, 0], [2, 1, 3]])
     scores = torch.tensor([-0.1, -0.2, -0.3, -0.4, -0.5, -0.6])
-    assert hypotheses(Words(), sequences, scores, 2) == [
+    ended = torch.tensor([False, True, True, True, True, False])
+    assert hypotheses(Words(), sequences, scores, ended, 2) == [
         [{"text": "Rome is old", "score": -0.1, "finished": False}, {"text": "Rome is", "score": -0.2, "finished": True}],
         [{"text": "old", "score": -0.5, "finished": True}, {"text": "is Rome old", "score": -0.6, "finished": False}],
     ]

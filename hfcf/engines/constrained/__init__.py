@@ -50,10 +50,11 @@ def generate_constrained(
             stopping criteria, `cache_implementation` and so on.
 
     Returns:
-        `sequences`, `sequences_scores`, `satisfied` and `met`.
+        `sequences`, `sequences_scores`, `satisfied`, `met` and `ended`.
 
     Raises:
-        ValueError: for an empty clause or alternative, more than 62 clauses, a string without a tokenizer; it names the row.
+        ValueError: for an empty clause or alternative, more than 62 clauses, a string without a tokenizer, a token that the model
+            does not know (it names the row); for sampling, streaming and inputs that the search cannot hand on.
 
     >>> import torch
     >>> from transformers import GPT2Config, GPT2LMHeadModel
@@ -70,9 +71,10 @@ def generate_constrained(
 
     if vocabulary is None and tokenizer is not None:
         vocabulary = Vocabulary(tokenizer)
-    ends = settings.get("eos_token_id", model.generation_config.eos_token_id)
-    ends = [ends] if isinstance(ends, int) else list(ends or [])
-    rows = [compile_row(clauses, vocabulary, ends, row) for row, clauses in enumerate(constraints)]
+    config = settings.get("generation_config") or model.generation_config
+    ends = settings.get("eos_token_id", config.eos_token_id)
+    ends, size = [ends] if isinstance(ends, int) else list(ends or []), model.get_output_embeddings().weight.shape[0]
+    rows = [compile_row(clauses, vocabulary, ends, size, row) for row, clauses in enumerate(constraints)]
     found: ConstrainedOutput = model.generate(
         **inputs,
         **settings,

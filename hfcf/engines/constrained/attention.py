@@ -10,14 +10,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from threading import Lock
 from typing import Any
 
 import torch
 
 NAME = "hfcf_beams"
 
-# Not every model hands unknown arguments on to its attention, so the cache is found here while a search steps the model.
+# Not every model hands unknown arguments on to its attention, so the cache is found here while a model is stepped.
 _stepped: ContextVar[Any] = ContextVar("stepped", default=None)
+_LOCK = Lock()
 
 
 def beam_attention(
@@ -45,14 +47,20 @@ def beam_attention(
     """
     from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
-    cache = _stepped.get()
-    if cache is not None and (prefix := cache.layers[module.layer_idx].prefix) is not None:
-        return _after_prefix(query, key, value, prefix, attention_mask, scaling), None
+    cache, number = _stepped.get(), getattr(module, "layer_idx", None)
+    layer = cache.layers[number] if cache is not None and number is not None else None
+    if layer is not None and layer.prefix is not None:
+        return _after_prefix(query, key, value, layer.prefix, attention_mask, scaling), None
+    if layer is not None and query.shape[2] == layer.length:  # the first step
+        # The prompt can be looked up in the cache later if it is what this layer attends to, as it is, and nothing else is.
+        one_mask = attention_mask is None or attention_mask.shape[1] == 1
+        plain = all(kwargs.get(name) is None for name in ("position_bias", "s_aux", "softcap"))
+        layer.sharable = key is layer.keys and value is layer.values and one_mask and plain
     beams = query.shape[0] // key.shape[0]
     if beams == 1:
         return sdpa_attention_forward(module, query, key, value, attention_mask, scaling=scaling, **kwargs)
     # The beams of a row stand side by side as if they were the tokens of one query; none of them is the future of another.
-    folded = query.view(key.shape[0], beams, *query.shape[1:3], -1).transpose(1, 2).flatten(2, 3)
+    folded = query.reshape(key.shape[0], beams, *query.shape[1:3], -1).transpose(1, 2).flatten(2, 3)
     output, _ = sdpa_attention_forward(
         module, folded, key, value, attention_mask, scaling=scaling, **{**kwargs, "is_causal": False}
     )
@@ -70,52 +78,54 @@ def _after_prefix(
     """One softmax over the row's prompt and the beam's own tokens, with one product for each."""
     keys, values = prefix
     (rows, groups, length, size), (total, heads, _, _) = keys.shape, query.shape
-    beams, share = total // rows, heads // groups
-    scale = size**-0.5 if scaling is None else scaling
-    own = query.view(total, groups, share, size) * scale
+    beams, share, wide = total // rows, heads // groups, values.shape[-1]
+    scale = query.shape[-1] ** -0.5 if scaling is None else scaling
+    own = query.reshape(total, groups, share, size) * scale
     common = own.view(rows, beams, groups, share, size).transpose(1, 2).reshape(rows, groups, beams * share, size)
-    scores = common @ keys.transpose(2, 3)
-    if attention_mask is not None:  # a prompt's padding; what was generated is always seen
-        seen = attention_mask[::beams, :, -1:, :length]
-        scores = scores.masked_fill(~seen, -torch.inf) if seen.dtype == torch.bool else scores + seen
-    scores = scores.view(rows, groups, beams, share, length).transpose(1, 2).reshape(total, groups, share, length)
-    weights = torch.cat([scores, own @ key.transpose(2, 3)], -1).softmax(-1, dtype=torch.float32).to(query.dtype)
+    scores = (common @ keys.transpose(2, 3)).view(rows, groups, beams, share, length)
+    scores = torch.cat([scores.transpose(1, 2).reshape(total, groups, share, length), own @ key.transpose(2, 3)], -1)
+    if attention_mask is not None:
+        seen = attention_mask[:, :, -1:]
+        scores = scores.masked_fill(~seen, torch.finfo(scores.dtype).min) if seen.dtype == torch.bool else scores + seen
+    weights = scores.softmax(-1, dtype=torch.float32).to(query.dtype)
     ahead = weights[..., :length].view(rows, beams, groups, share, length).transpose(1, 2)
-    first = (ahead.reshape(rows, groups, beams * share, length) @ values).view(rows, groups, beams, share, size)
-    output = first.transpose(1, 2).reshape(total, groups, share, size) + weights[..., length:] @ value
-    return output.reshape(total, 1, heads, size)
+    first = (ahead.reshape(rows, groups, beams * share, length) @ values).view(rows, groups, beams, share, wide)
+    output = first.transpose(1, 2).reshape(total, groups, share, wide) + weights[..., length:] @ value
+    return output.reshape(total, 1, heads, wide)
 
 
-@contextmanager
-def attending(model: Any, cache: Any) -> Iterator[None]:
-    """Let the model's layers call `beam_attention`, and put back what they called before.
+class Attending:
+    """Let a model's layers call `beam_attention` while it is stepped, and put back what they called before.
+
+    A model is not stepped by two threads at once: each would find the other's attention.
 
     Args:
         model: the model.
-        cache: the cache of a decoder-only model, whose layers hold the prompt once per row in `prefix`; else None.
     """
-    from transformers import AttentionInterface, AttentionMaskInterface
-    from transformers.masking_utils import sdpa_mask
 
-    AttentionInterface.register(NAME, beam_attention)
-    AttentionMaskInterface.register(NAME, sdpa_mask)
-    before = {id(part.config): (part.config, part.config._attn_implementation) for part in _parts(model)}
-    model.set_attn_implementation(NAME)
-    token = _stepped.set(cache)
-    try:
-        yield
-    finally:
-        _stepped.reset(token)
-        for config, name in before.values():
-            config._attn_implementation = name
+    def __init__(self, model: Any) -> None:
+        from transformers import AttentionInterface, AttentionMaskInterface, PreTrainedModel
+        from transformers.masking_utils import sdpa_mask
 
+        AttentionInterface.register(NAME, beam_attention)
+        AttentionMaskInterface.register(NAME, sdpa_mask)
+        parts = [part for part in model.modules() if isinstance(part, PreTrainedModel)]
+        self._configs = list({id(part.config): part.config for part in parts}.values())
+        with _LOCK:
+            names = {config._attn_implementation for config in self._configs}
+        self.possible = names == {"sdpa"} and all(part._can_set_attn_implementation() for part in parts)
+        """Whether every part of the model calls its attention through the interface, as plain scaled dot products."""
 
-def replaceable(model: Any) -> bool:
-    """Whether every part of the model calls its attention through the interface, as plain scaled dot products."""
-    return all(part.config._attn_implementation == "sdpa" and part._can_set_attn_implementation() for part in _parts(model))
-
-
-def _parts(model: Any) -> list[Any]:
-    from transformers import PreTrainedModel
-
-    return [part for part in model.modules() if isinstance(part, PreTrainedModel)]
+    @contextmanager
+    def step(self, cache: Any) -> Iterator[None]:
+        """One forward. Of a decoder-only model's cache, the layers' `prefix` holds the prompts once per row; else None."""
+        with _LOCK:
+            token = _stepped.set(cache)
+            for config in self._configs:
+                config._attn_implementation = NAME
+            try:
+                yield
+            finally:
+                for config in self._configs:
+                    config._attn_implementation = "sdpa"
+                _stepped.reset(token)

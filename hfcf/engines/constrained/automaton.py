@@ -18,6 +18,7 @@ import numpy as np
 # follows it: "3" is no whole word of "3.5" (hfcf.mentions.WORD_END).
 CONTINUES, ENDS, STOP, DIGIT = range(4)
 END_OF_TEXT = 2 * ENDS + 1  # a token's class is twice the above, plus one if a word can begin right after it
+TEXTLESS = 2 * DIGIT  # nothing is sure about the words around it, so that it ends none, not even after a full stop
 
 
 @dataclass(frozen=True)
@@ -73,13 +74,13 @@ class Automaton:
     def __init__(
         self, patterns: Sequence[Pattern], clauses: int, classes: np.ndarray | None = None, ends: Iterable[int] = ()
     ) -> None:
-        self.patterns, self.clauses = list(patterns), clauses
+        self.patterns, self.clauses, ends = list(patterns), clauses, set(ends)
         alphabet = {token for pattern in patterns for token in pattern.tokens}
         kinds = np.zeros(1, np.int8) if classes is None else classes
         if any(pattern.start for pattern in patterns):
             # A word may need something to begin after: one token of each class stands for it, so that a search can write it.
             for kind in range(8):
-                alphabet.update(int(token) for token in np.flatnonzero(kinds == kind)[:1] if token not in set(ends))
+                alphabet.update([int(token) for token in np.flatnonzero(kinds == kind) if token not in ends][:1])
         self.tokens = np.array(sorted(alphabet), np.int64)
         self._kind = [int(kinds[token]) if classes is not None else 0 for token in self.tokens]
         self._column_kinds = np.array([*range(8), END_OF_TEXT, *self._kind])
@@ -97,10 +98,11 @@ class Automaton:
 
     def columns(self, vocabulary: int, classes: np.ndarray | None, ends: Iterable[int]) -> np.ndarray:
         """The column of each token of a vocabulary of that size."""
-        found = np.zeros(vocabulary, np.int16)
+        # What the tokenizer does not know has no text.
+        found = np.full(vocabulary, 0 if classes is None else TEXTLESS, np.int16)
         if classes is not None:
             found[: len(classes)] = classes[:vocabulary]
-        found[list(ends)] = 8
+        found[[token for token in ends if token < vocabulary]] = 8
         found[self.tokens] = 9 + np.arange(len(self.tokens))
         return found
 

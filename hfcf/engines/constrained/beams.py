@@ -8,16 +8,16 @@ library's interface for this, so no model is rewritten.
 
 from __future__ import annotations
 
+import copy
 import inspect
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from functools import partial
 from typing import Any
 
 import torch
 from transformers.cache_utils import Cache, CacheLayerMixin, DynamicCache, DynamicLayer, EncoderDecoderCache
-from transformers.modeling_outputs import BaseModelOutput
 
-from hfcf.engines.constrained.attention import attending, replaceable
+from hfcf.engines.constrained.attention import Attending
 
 
 class BeamLayer(CacheLayerMixin):
@@ -36,6 +36,7 @@ class BeamLayer(CacheLayerMixin):
         super().__init__()
         self.tokens, self.length = tokens, 0
         self.prefix: tuple[torch.Tensor, torch.Tensor] | None = None
+        self.sharable = False
         self._buffers: list[tuple[torch.Tensor, torch.Tensor]] = []
 
     def lazy_initialization(self, key_states: torch.Tensor, value_states: torch.Tensor) -> None:
@@ -114,11 +115,18 @@ class Beams:
         accepted = inspect.signature(model.forward).parameters
         self._keep = {"logits_to_keep": 1} if "logits_to_keep" in accepted else {}
         self._positions = "position_ids" in accepted and not self.two_sided
-        self.narrows = replaceable(model) and _plain(self.cache) and not hasattr(model, "_reorder_cache")
+        self._attending = Attending(model)
+        self.narrows = self._attending.possible and _plain(self.cache) and not hasattr(model, "_reorder_cache")
         step = beams if self.narrows else 1
         self.ids = input_ids[::step]
         self.mask = inputs["attention_mask"][::step] if inputs.get("attention_mask") is not None else None
-        self.encoded = inputs["encoder_outputs"].last_hidden_state[::step] if self.two_sided else None
+        self.encoded = copy.copy(inputs["encoder_outputs"]) if self.two_sided else None
+        if self.encoded is not None:
+            self.encoded.last_hidden_state = self.encoded.last_hidden_state[::step].contiguous()
+        if (given := inputs.get("position_ids")) is not None and not self.two_sided:
+            expected = self._position_ids(self.ids.shape[1])[:: beams // step]
+            if given.dim() != 2 or not bool((given[::beams] == expected).all()):
+                raise ValueError("the constrained search counts positions by the attention mask: leave position_ids out")
         if self.narrows:
             # The cross-attention cache stays the library's: it is filled in the first step, once per row, and never moved.
             own = Cache(layer_class_to_replicate=partial(BeamLayer, tokens))  # type: ignore[arg-type]
@@ -126,6 +134,7 @@ class Beams:
 
     @property
     def _own(self) -> Any:
+        """The cache of what the decoder wrote."""
         return self.cache.self_attention_cache if isinstance(self.cache, EncoderDecoderCache) else self.cache
 
     def first(self) -> torch.Tensor:
@@ -133,8 +142,10 @@ class Beams:
         logits = self._forward(self.ids)
         if not self.narrows:
             return logits
-        for layer in self._own.layers:
-            layer.expand(self.beams, share=not self.two_sided)
+        layers = self._own.layers if self.cache is not None else []
+        share = not self.two_sided and all(layer.sharable for layer in layers)
+        for layer in layers:
+            layer.expand(self.beams, share=share)
         self.ids = self.ids.repeat_interleave(self.beams, 0)
         if self.mask is not None and not self.two_sided:
             self.mask = self.mask.repeat_interleave(self.beams, 0)
@@ -148,16 +159,19 @@ class Beams:
             tokens: its token.
             rows: the rows that stay in the batch; None for all.
         """
-        if self.narrows:
+        if rows is not None and self.encoded is not None:
+            self.encoded.last_hidden_state = self.encoded.last_hidden_state[rows]
+        if self.cache is None:
+            pass
+        elif self.narrows:
             for layer in self._own.layers:
                 layer.reorder(beams, rows)
-            if rows is not None and self.encoded is not None:
-                self.encoded = self.encoded[rows]
+            if rows is not None and self.two_sided:
                 for cross in self.cache.cross_attention_cache.layers:
                     cross.batch_select_indices(rows)
         elif hasattr(self.model, "_reorder_cache"):
             self.cache = self.model._reorder_cache(self.cache, beams)
-        elif self.cache is not None:
+        else:
             self._own.reorder_cache(beams)  # all beams of a row have the same cross-attention cache
         if self.mask is not None:
             if not self.two_sided:
@@ -172,25 +186,22 @@ class Beams:
         if self.cache is not None:
             inputs["past_key_values"] = self.cache
         if self.two_sided:
-            inputs["encoder_outputs"] = BaseModelOutput(last_hidden_state=self.encoded)
+            inputs["encoder_outputs"] = self.encoded
             inputs["decoder_input_ids"] = ids
         else:
             inputs["input_ids"] = ids
             if self._positions:
                 inputs["position_ids"] = self._position_ids(ids.shape[1])
-        output = self.model(**inputs, return_dict=True)
-        self.cache = output.past_key_values if self.cache is not None else None
+        with self._attending.step(None if self.two_sided else self.cache) if self.narrows else nullcontext():
+            output = self.model(**inputs, return_dict=True)
+        self.cache = getattr(output, "past_key_values", None) if self.cache is not None else None
         logits: torch.Tensor = output.logits[:, -1]
         return logits
 
     def _position_ids(self, last: int) -> torch.Tensor:
         if self.mask is None:
             return torch.arange(self.ids.shape[1], device=self.ids.device)[None, -last:]
-        return (self.mask.long().cumsum(-1) - 1).clamp(min=0)[:, -last:]
-
-    def attending(self) -> AbstractContextManager[None]:
-        """The context in which the model must be stepped."""
-        return attending(self.model, None if self.two_sided else self.cache) if self.narrows else nullcontext()
+        return (self.mask.long().cumsum(-1) - 1).masked_fill(self.mask == 0, 0)[:, -last:]
 
 
 def _plain(cache: Any) -> bool:

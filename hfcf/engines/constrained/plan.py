@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from hfcf.engines.constrained.automaton import DIGIT, ENDS, STOP, Automaton
+from hfcf.engines.constrained.automaton import CONTINUES, DIGIT, ENDS, STOP, Automaton
 
 EXACT_CLAUSES = 12
 """Rows with more clauses than this are planned by a bound instead of the exact number (`bound`)."""
@@ -33,38 +33,54 @@ def needed(automaton: Automaton, goal: int) -> np.ndarray:
     table = np.full((len(automaton.goto), len(sets)), NEVER, np.int16)
     table[np.bitwise_count(sets[None, :] | automaton.last[:, None]) >= goal] = 0
     edges = np.array(automaton.edges, np.int64).reshape(-1, 3)
+    base = np.where(automaton.opened, 0, 1)
     # What a match that waits gains from a token that begins anew, by what that token does to the word before it. A full stop
     # keeps the match waiting, which is an edge of its own.
-    kinds = (ENDS, DIGIT, 0, STOP)
+    kinds = (ENDS, DIGIT, CONTINUES, STOP)
     extra = [np.where(kind == ENDS, waiting[:, 0], 0) | np.where(kind != DIGIT, waiting[:, 1], 0) for kind in kinds]
-    base = np.where(automaton.opened, 0, 1)
+    columns = [np.flatnonzero(automaton.written & (automaton.kinds == kind)) for kind in kinds]
+    fresh = np.full((2, len(kinds), len(sets)), NEVER, np.int16)  # from the empty states, by the first token's kind
+
+    def look_up(now: np.ndarray) -> None:
+        for start in (0, 1):
+            for i, some in enumerate(columns):
+                after = table[automaton.goto[start, some][:, None], now | automaton.gain[start, some][:, None]]
+                fresh[start, i, now] = after.min(0, initial=NEVER)
+
+    look_up(sets[sizes >= goal])
     for size in range(min(goal, automaton.clauses) - 1, -1, -1):
         now = sets[sizes == size]
         while True:
+            look_up(now)
             best = table[:, now]
-            fresh = np.full((2, len(kinds), len(sets)), NEVER, np.int16)
-            for i, kind in enumerate(kinds):
-                columns = np.flatnonzero(automaton.written & (automaton.kinds == kind))
-                for start in (0, 1):
-                    after = table[automaton.goto[start, columns][:, None], sets | automaton.gain[start, columns][:, None]]
-                    fresh[start, i] = after.min(0, initial=NEVER)
-            for i, _ in enumerate(kinds):
-                np.minimum(best, fresh[base, i][np.arange(len(base))[:, None], now[None, :] | extra[i][:, None]] + 1, out=best)
+            for i, bits in enumerate(extra):
+                np.minimum(best, fresh[base[:, None], i, now[None, :] | bits[:, None]] + 1, out=best)
             np.minimum.at(best, edges[:, 0], table[edges[:, 1][:, None], now[None, :] | edges[:, 2][:, None]] + 1)
+            best = np.minimum(best, NEVER)
             if (best == table[:, now]).all():
                 break
-            table[:, now] = np.minimum(best, NEVER)
+            table[:, now] = best
     return table
 
 
 def reachable(automaton: Automaton, tokens: int) -> tuple[int, np.ndarray]:
     """The most clauses that `tokens` tokens can meet, and the table of `needed` for that goal."""
-    goal = automaton.clauses
-    while True:
-        table = needed(automaton, goal)
+    written = 0
+    for pattern in automaton.patterns:
+        written |= pattern.clauses
+    # What can be met with a goal can be met with every smaller one, so the largest is found by halving.
+    low, high, best = 0, written.bit_count(), needed(automaton, written.bit_count())
+    if best[0, 0] <= tokens:
+        return high, best
+    best = needed(automaton, 0)
+    while high - low > 1:
+        middle = (low + high) // 2
+        table = needed(automaton, middle)
         if table[0, 0] <= tokens:
-            return goal, table
-        goal -= 1
+            low, best = middle, table
+        else:
+            high = middle
+    return low, best
 
 
 def progress(automaton: Automaton) -> np.ndarray:
@@ -94,12 +110,13 @@ def shortest(automaton: Automaton) -> np.ndarray:
     return lengths
 
 
-def affordable(automaton: Automaton, tokens: int) -> int:
-    """Bits of the clauses, the shortest first, whose shortest patterns one after the other fit in `tokens` tokens."""
-    lengths, bits = shortest(automaton), 0
+def affordable(automaton: Automaton, tokens: int, met: int = 0) -> int:
+    """Bits of the clauses, those met and then the shortest first, whose shortest patterns one after the other fit in `tokens`."""
+    lengths, bits = shortest(automaton), met
     for clause in np.argsort(lengths, kind="stable"):
-        tokens -= int(lengths[clause])
-        if tokens < 0:
-            break
-        bits |= 1 << int(clause)
+        if not met >> int(clause) & 1:
+            tokens -= int(lengths[clause])
+            if tokens < 0:
+                break
+            bits |= 1 << int(clause)
     return bits

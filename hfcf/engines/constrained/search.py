@@ -45,12 +45,14 @@ class ConstrainedOutput:
         sequences_scores: sums of log-probabilities divided by length ** length_penalty; -1e9 where a row has fewer hypotheses.
         satisfied: whether all clauses of the row are met.
         met: whether each clause of the row is met, one list for each hypothesis.
+        ended: whether the model ended the text; else the length, a stopping criterion or forbidden tokens cut it off.
     """
 
     sequences: torch.Tensor
     sequences_scores: torch.Tensor
     satisfied: torch.Tensor
     met: list[list[bool]]
+    ended: torch.Tensor
 
 
 @dataclass(frozen=True)
@@ -102,8 +104,13 @@ def constrained_beam_search(
         raise ValueError("the constrained search neither samples nor streams, nor waits for the other parts of a sharded model")
     known = {"attention_mask", "encoder_outputs", "past_key_values", "use_cache", "position_ids", "logits_to_keep"}
     known |= {"output_attentions", "output_hidden_states", "return_dict"}
-    if odd := sorted(key for key, value in model_kwargs.items() if key not in known and value is not None):
+    given = {key for key, value in model_kwargs.items() if value is not None and not (isinstance(value, dict) and not value)}
+    if odd := sorted(given - known):
         raise ValueError(f"the constrained search does not hand {', '.join(odd)} to the model: leave it out")
+    # PEFT puts its soft prompts in before each step, through a method of the model that this search does not call.
+    adapter = getattr(model.__dict__.get("prepare_inputs_for_generation"), "__self__", None)
+    if getattr(getattr(adapter, "active_peft_config", None), "is_prompt_learning", False):
+        raise ValueError("the constrained search does not work with prompt learning; adapters such as LoRA do")
     if (cache := model_kwargs.get("past_key_values")) is not None and cache.get_seq_length() > 0:
         raise ValueError("the constrained search starts from an empty cache: leave past_key_values out")
     rows = len(input_ids) // generation_config.num_beams
@@ -132,8 +139,10 @@ class _Search:
         self.length, self.limit = self.prompt, config.max_length
         # One beam is a greedy search, which is over when its text is.
         self.stops_early = config.early_stopping is True or self.width == 1
-        # A model that is made to write the end token last has one token less for its text.
+        # A model that is made to write a token first, or the end token last, has one token less for its text.
         self.usable = self.limit - int(config.forced_eos_token_id is not None)
+        forced = int(config.forced_bos_token_id is not None and self.prompt == 1)
+        self.tokens = max(0, self.usable - self.prompt - forced)
         self.criteria = [one for one in criteria if not isinstance(one, MaxLengthCriteria | EosTokenCriteria)]
         ends, pad = config._eos_token_tensor, config._pad_token_tensor
         self.ends = ends.to(self.device) if ends is not None else torch.zeros(0, dtype=torch.long, device=self.device)
@@ -158,27 +167,25 @@ class _Search:
         self.improvable = torch.ones(rows, dtype=torch.bool, device=self.device)
 
     def run(self) -> None:
-        with self.beams.attending():
-            logits = self.beams.first()
-            columns = self.constraints.columns(logits.shape[-1], self.ends.tolist())
-            self.tracker = Tracker(self.constraints.automata, columns, self.usable - self.prompt, self.device)
-            self.now = self.tracker.start(self.width)
-            while (step := self._step(logits)) is not None:
-                logits = self.beams.next(*step)
+        logits = self.beams.first()
+        columns = self.constraints.columns(logits.shape[-1], self.ends.tolist())
+        self.tracker = Tracker(self.constraints.automata, columns, self.tokens, self.device)
+        self.now = self.tracker.start(self.width)
+        while (step := self._step(logits)) is not None:
+            logits = self.beams.next(*step)
 
     def _step(self, logits: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor | None] | None:
         """Choose the next token of every beam: which beams go on, with what, and which rows stay; None when all is done."""
-        found = candidates(self._scores(logits), self.now, self.tracker, self.ends)
-        after = self.tracker.move(self.now.take(found.beam), found.token)
-        possible = found.score > -torch.inf
-        in_time = possible & (after.need <= max(0, self.usable - self.length - 1))
-        if bool((stuck := ~(in_time.any(1) | self.finished[self.rows].any(1))).any()):
-            after = self._settle(stuck, possible, after)
-            in_time |= possible & stuck[:, None]
+        left = max(0, self.usable - self.length - 1)
+        found, after = self._found(self._scores(logits), left)
+        lost = (found.score == -torch.inf).all(1) & ~self.finished[self.rows].any(1)
+        if bool(lost.any()):
+            self._settle(lost, self._scores(logits), left)
+            found, after = self._found(self._scores(logits), left)
         self.length += 1
         stops, counts = self._stops(found)
-        self._take_up(found, after, in_time & stops & counts & (after.need == 0))
-        score = found.score.masked_fill(stops | ~in_time, -torch.inf)
+        self._take_up(found, after, (found.score > -torch.inf) & stops & counts & (after.need == 0))
+        score = found.score.masked_fill(stops, -torch.inf)
         index = share_out(score, after.bank, self.width)
         before = self.texts, self.scores, self.now
         beam, token = found.beam.gather(1, index), found.token.gather(1, index)
@@ -197,22 +204,27 @@ class _Search:
         self.tracker = self.tracker.keep(rows)
         return flat[rows].flatten(), token[rows].flatten(), rows
 
-    def _scores(self, logits: torch.Tensor) -> Scores:
-        """The scores of every continuation, without those that end a text before its goal is reached."""
+    def _scores(self, logits: torch.Tensor) -> torch.Tensor:
+        """The log-probability of every token for every beam."""
         scores = logits.float().log_softmax(-1)
         if self.processors:
             scores = self.processors(self.texts[:, :, : self.length].flatten(0, 1), scores)  # type: ignore[arg-type]
+        return scores.contiguous()
+
+    def _found(self, scores: torch.Tensor, left: int) -> tuple[Candidates, Progress]:
+        """The candidates that can reach their row's goal with `left` tokens more; none that ends its text before."""
         early = (self.now.need > 0).view(-1, 1)
         scores[:, self.ends] = scores[:, self.ends].masked_fill(early, -torch.inf)
-        return Scores(scores, self.scores)
+        self.tracker.forbid_late(scores, self.now, left)
+        found = candidates(Scores(scores, self.scores), self.now, self.tracker, self.ends)
+        return found, self.tracker.move(self.now.take(found.beam), found.token)
 
-    def _settle(self, stuck: torch.Tensor, possible: torch.Tensor, after: Progress) -> Progress:
-        """Every token that leads on in time is forbidden, and no text is finished: be content with what a row's best beam has."""
-        for row in stuck.nonzero().flatten().tolist():
-            met = [int(bits) for bits in after.met[row][possible[row]].tolist()]
-            if met:
-                self.tracker.lower(row, max(met, key=int.bit_count))
-        return self.tracker.measured(after)
+    def _settle(self, lost: torch.Tensor, scores: torch.Tensor, left: int) -> None:
+        """Every token that leads a row on in time is forbidden, and it has no text: be content with what can still be met."""
+        for row in lost.nonzero().flatten().tolist():
+            alive = (self.scores[row] > -torch.inf)[:, None]
+            self.tracker.lower(row, self.now, (scores.view(*self.scores.shape, -1)[row] > -torch.inf) & alive, left)
+        self.now = self.tracker.measured(self.now)
 
     def _stops(self, found: Candidates) -> tuple[torch.Tensor, torch.Tensor]:
         """Which candidates cannot go on, and which of those may count as finished."""
@@ -232,7 +244,8 @@ class _Search:
         if not bool(done.any()):
             return
         score = found.score / (self.length - self.prompt) ** self.config.length_penalty
-        score, index = score.masked_fill(~done, NONE).topk(self.width, dim=1)
+        # Below NONE, so that what has not ended does not take an empty place.
+        score, index = score.masked_fill(~done, -torch.inf).topk(self.width, dim=1)
         texts = self.texts.gather(1, found.beam.gather(1, index)[..., None].expand(-1, -1, self.limit))
         texts[:, :, self.length - 1] = found.token.gather(1, index)
         self.found_scores[self.rows], keep = torch.cat([self.found_scores[self.rows], score], 1).topk(self.width, dim=1)
@@ -270,9 +283,12 @@ class _Search:
         clauses = [automaton.clauses for automaton in self.constraints.automata]
         listed = [[bits >> clause & 1 == 1 for clause in range(n)] for row, n in zip(met, clauses, strict=True) for bits in row]
         done = self.finished[:, :count].flatten()
+        last = self.found[:, :count].gather(2, (lengths - 1).clamp(min=0)[..., None]).flatten()
+        ended = done & torch.isin(last, self.ends) & (lengths.flatten() > self.prompt)
         return ConstrainedOutput(
             sequences=self.found[:, :count, : int(lengths.max())].flatten(0, 1),
             sequences_scores=self.found_scores[:, :count].flatten(),
             satisfied=torch.tensor([all(one) for one in listed], device=self.device) & done,
             met=listed,
+            ended=ended,
         )

@@ -64,17 +64,21 @@ class Tracker:
         self._states = self._offsets([len(automaton.goto) for automaton in automata])
         self._last = self._put(np.concatenate([automaton.last for automaton in automata]))
         needs, banks = [], []
-        self._targets = [0] * len(automata)
+        self._targets, self._goals, self._most = [0] * len(automata), [0] * len(automata), 0
         for row, automaton in enumerate(automata):
             if small[row]:
-                needs.append(plan.reachable(automaton, tokens)[1].ravel())
+                self._goals[row], table = plan.reachable(automaton, tokens)
+                needs.append(table.ravel())
+                self._most = max(self._most, int(table[table < plan.NEVER].max(initial=0)))
                 banks.append(plan.progress(automaton).ravel())
             else:
                 self._targets[row] = plan.affordable(automaton, tokens)
+                self._most = max(self._most, tokens)
                 needs.append(np.zeros(1, np.int16))
                 banks.append(np.zeros(1, np.int32))
         self._tables = self._offsets([len(need) for need in needs])
-        self._need, self._bank = self._put(np.concatenate(needs)), self._put(np.concatenate(banks))
+        # As narrow as they are made: with twelve clauses a row has millions of entries.
+        self._need, self._bank = (torch.as_tensor(np.concatenate(parts), device=device) for parts in (needs, banks))
         self.tokens = self._alphabet()
         if not self._all_small:
             self._large()
@@ -141,20 +145,53 @@ class Tracker:
         small = self._small[:, None]
         return torch.where(small, need, bound), torch.where(small, bank, count * (span + 1) + begun)
 
-    def lower(self, row: int, met: int) -> None:
-        """Be content with the clauses in `met`: what a row is left with when its tokens are forbidden."""
-        if bool(self._small[row]):
-            table = plan.needed(self.automata[row], met.bit_count()).ravel()
-            at = int(self._tables[row])
-            self._need[at : at + len(table)] = self._put(table)
-        else:
-            self._target[row] = met
+    def forbid_late(self, scores: torch.Tensor, now: Progress, left: int) -> None:
+        """Forbid the tokens after which a row's goal could not be reached with `left` more; scores: (rows × beams, vocabulary).
+
+        Only the last steps have any: before, every token is in time.
+        """
+        if left >= self._most:
+            return
+        (rows, beams), most = now.state.shape, int(self._width.max())
+        column = torch.arange(most, device=self.device).minimum(self._width[:, None] - 1)
+        edge = self._edges[:, None, None] + now.state[..., None] * self._width[:, None, None] + column[:, None, :]
+        state, met = self._goto[edge], now.met[..., None] | self._gain[edge]
+        need = self._measure(state.flatten(1), met.flatten(1))[0].view(rows, beams, most)
+        late, each = need > left, scores.view(rows, beams, -1)
+        for row in late.flatten(1).any(1).nonzero().flatten().tolist():
+            each[row].masked_fill_(late[row][:, self._columns[row].long()], -torch.inf)
+
+    def lower(self, row: int, now: Progress, possible: torch.Tensor, left: int) -> None:
+        """Be content with the most clauses that a row can still meet, when its tokens are forbidden.
+
+        Args:
+            row: the row.
+            now: where its beams stand.
+            possible: which tokens each of its beams may go on with, of shape (beams, vocabulary).
+            left: how many tokens there are after the next.
+        """
+        automaton, columns = self.automata[row], self._columns[row].cpu().numpy()
+        pairs = [
+            (int(state), int(met), np.unique(columns[some]))
+            for state, met, some in zip(now.state[row], now.met[row], possible.cpu().numpy(), strict=True)
+        ]
+        if not bool(self._small[row]):
+            met = max((met for _, met, some in pairs if len(some)), key=int.bit_count, default=0)
+            self._target[row] = plan.affordable(automaton, left, met)
+            return
+        for goal in range(self._goals[row] - 1, -1, -1):
+            table = plan.needed(automaton, goal)
+            if any((table[automaton.goto[s, some], met | automaton.gain[s, some]] <= left).any() for s, met, some in pairs):
+                self._goals[row], at = goal, int(self._tables[row])
+                self._need[at : at + table.size] = torch.as_tensor(table.ravel(), device=self.device)
+                return
 
     def keep(self, rows: torch.Tensor) -> Tracker:
         """The tracker of the rows at `rows`; the tables are shared."""
         kept = object.__new__(Tracker)
         kept.__dict__.update(self.__dict__)
         kept.automata = [self.automata[row] for row in rows.tolist()]
+        kept._goals = [self._goals[row] for row in rows.tolist()]
         for name in ("_columns", "_width", "_edges", "_small", "_sets", "_states", "_tables", "tokens"):
             setattr(kept, name, getattr(self, name)[rows])
         if not self._all_small:

@@ -7,7 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from hfcf.engines.constrained.automaton import CONTINUES, DIGIT, END_OF_TEXT, ENDS, STOP, Automaton, Pattern
+from hfcf.engines.constrained.automaton import (
+    CONTINUES,
+    DIGIT,
+    END_OF_TEXT,
+    ENDS,
+    STOP,
+    TEXTLESS,
+    Automaton,
+    Pattern,
+)
 from hfcf.mentions import mentions
 
 Alternative = str | Sequence[int]
@@ -28,8 +37,9 @@ class Vocabulary:
         before = self._decode([anchor])[0]
         texts = [text[len(before) :] for text in self._decode([[*anchor, token] for token in range(len(tokenizer))])]
         self.classes = np.array([_class(text) for text in texts], np.int8)
+        self._spaced = [text[:1].isspace() for text in texts]
         special = [token for token in tokenizer.all_special_ids if token < len(texts)]
-        self.classes[special] = 2 * CONTINUES  # they leave no trace in the text, so nothing is sure about the words around them
+        self.classes[special] = TEXTLESS
         self.ends = [tokenizer.eos_token_id] if tokenizer.eos_token_id is not None else []
         self.classes[self.ends] = END_OF_TEXT
 
@@ -47,24 +57,23 @@ class Vocabulary:
         tokenizers; each is taken with a capital too, as at the start of a sentence. A sequence that does not decode to the phrase
         (an unknown character) is left out, so a phrase that the model cannot write has none.
         """
-        found: dict[tuple[int, ...], bool] = {}
+        forms: list[tuple[int, ...]] = []
         for text in dict.fromkeys((phrase, phrase[:1].upper() + phrase[1:])):
-            for context, start in (("a ", False), ("(", True)):
+            for context in ("a ", "("):
                 before, whole = self._ids(context.strip()), self._ids(context + text)
                 if whole[: len(before)] == before and len(whole) > len(before):
-                    found.setdefault(tuple(whole[len(before) :]), start)
-            alone = tuple(self._ids(text))
-            if alone:
-                # A first token that brings its own space is the sequence inside a sentence, which is in already.
-                found.setdefault(alone, True)
+                    forms.append(tuple(whole[len(before) :]))
+            forms.append(tuple(self._ids(text)))
+        # A form whose first token brings its own space may stand anywhere; the others need one before them, or a bracket.
+        found = {ids: not self._spaced[ids[0]] for ids in forms if ids}
         writes = [ids for ids in found if not set(ids) & {*self.tokenizer.all_special_ids}]
         texts = self._decode(writes) if writes else []
         return [(ids, found[ids]) for ids, text in zip(writes, texts, strict=True) if mentions(" ".join(text.split()), phrase)]
 
 
 def _class(text: str) -> int:
-    if not text or "\ufffd" in text:  # no text, or a part of a character: a word may well go on
-        return 2 * CONTINUES
+    if not text or "\ufffd" in text:  # no text, or a part of a character
+        return TEXTLESS
     first, last = text[0], text[-1]
     if first in ".,":
         kind = STOP if len(text) == 1 else CONTINUES if text[1].isdigit() else ENDS
@@ -77,9 +86,17 @@ def _class(text: str) -> int:
 
 
 def compile_row(
-    clauses: Sequence[Sequence[Alternative]], vocabulary: Vocabulary | None, ends: Iterable[int], row: int
+    clauses: Sequence[Sequence[Alternative]], vocabulary: Vocabulary | None, ends: Iterable[int], size: int, row: int
 ) -> tuple[Automaton, np.ndarray | None]:
-    """One row's automaton, and the classes of the tokens that it was made with (none when all alternatives are token sequences)."""
+    """One row's automaton, and the classes of the tokens that it was made with (none when all alternatives are token sequences).
+
+    Args:
+        clauses: the row's clauses.
+        vocabulary: the tokenizer's, if there are strings.
+        ends: the tokens that end a text.
+        size: how many tokens the model knows.
+        row: for messages.
+    """
     ends = list(ends)
     if len(clauses) > MOST_CLAUSES:
         raise ValueError(f"row {row} has {len(clauses)} clauses; the search follows at most {MOST_CLAUSES}: merge or drop some")
@@ -89,7 +106,7 @@ def compile_row(
             cure = "a clause is a list of alternatives, such as ['Rome', 'Paris']"
             raise ValueError(f"row {row}, clause {number} is {clause!r}: {cure}")
         for alternative in clause:
-            for pattern in _patterns(alternative, vocabulary, f"row {row}, clause {number}"):
+            for pattern in _patterns(alternative, vocabulary, size, f"row {row}, clause {number}"):
                 if set(pattern.tokens) & set(ends):
                     raise ValueError(f"row {row}, clause {number} holds the end token in {alternative!r}: no text goes on after it")
                 bits[pattern] = bits.get(pattern, 0) | 1 << number
@@ -98,14 +115,17 @@ def compile_row(
     return Automaton(patterns, len(clauses), classes, ends), classes
 
 
-def _patterns(alternative: Alternative, vocabulary: Vocabulary | None, where: str) -> list[Pattern]:
+def _patterns(alternative: Alternative, vocabulary: Vocabulary | None, size: int, where: str) -> list[Pattern]:
     if isinstance(alternative, str):
         if not alternative.strip():
             raise ValueError(f"{where} has an empty alternative: leave it out")
         if vocabulary is None:
             raise ValueError(f"{where} has the string {alternative!r}: give the tokenizer, or token sequences")
-        return [Pattern(ids, 0, word=True, start=start) for ids, start in vocabulary.variants(alternative.strip())]
+        forms = vocabulary.variants(alternative.strip())
+        return [Pattern(ids, 0, word=True, start=start) for ids, start in forms if max(ids) < size]
     tokens = tuple(int(token) for token in alternative)
     if not tokens:
         raise ValueError(f"{where} has an empty alternative: leave it out")
+    if odd := [token for token in tokens if not 0 <= token < size]:
+        raise ValueError(f"{where} has the token {odd[0]}: the model knows 0 to {size - 1}")
     return [Pattern(tokens, 0)]

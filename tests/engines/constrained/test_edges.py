@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import random
 from collections import deque
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import exhaustive
@@ -16,7 +17,7 @@ from transformers import StoppingCriteria, StoppingCriteriaList
 
 from hfcf.engines.constrained import generate_constrained, plan
 from hfcf.engines.constrained.automaton import Automaton, Pattern
-from hfcf.engines.constrained.search import constrained_beam_search
+from hfcf.engines.constrained.search import Compiled, constrained_beam_search
 from hfcf.engines.constrained.top import Scores
 
 
@@ -171,6 +172,85 @@ def test_phrases_are_met_beside_processors_of_the_library(kind: str) -> None:
             assert all(END in text for text in texts)
 
 
+@pytest.mark.parametrize("kind", ["t5", "bart"])
+def test_a_forced_first_token_costs_a_token_and_no_more(kind: str) -> None:
+    rows: list[Clauses] = [[[[token]] for token in (10, 11, 12, 13, 14)]]
+    found, [text] = run(kind, rows, max_new_tokens=5, forced_bos_token_id=20)
+    assert sum(found.met[0]) == 4
+    assert text[0] == 20
+
+
+class Continues:
+    """Every token of a word's middle is likelier than one that ends it."""
+
+    def __init__(self, middles: list[int]) -> None:
+        self.middles = middles
+
+    def __call__(self, ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
+        scores = scores - 50.0
+        scores[:, self.middles] += 50.0
+        return scores
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("width", [1, 2, 4])
+@pytest.mark.parametrize("tokens", [1, 2, 3])
+def test_a_word_is_ended_in_time(kind: str, width: int, tokens: int) -> None:
+    """With no token to spare, the phrase must not be continued to another word, however likely that is."""
+    network, given = exhaustive.model(kind, 40, seed=2), exhaustive.inputs(kind, 40, 3, seed=4)
+    classes = np.full(40, 0, np.int8)
+    classes[[END, 5, 6, 30]] = 3
+    automata = [Automaton([Pattern((5,), 1, word=True), Pattern((6,), 1, word=True)], 1, classes, [END]) for _ in range(3)]
+    found = network.generate(
+        **given, custom_generate=constrained_beam_search, constraints=Compiled(automata, [classes] * 3), num_beams=width,
+        max_new_tokens=tokens, do_sample=False, return_dict_in_generate=True, logits_processor=[Continues(list(range(7, 25)))],
+    )  # fmt: skip
+    assert found.satisfied.all()
+
+
+@pytest.mark.parametrize("width", [1, 3])
+def test_what_a_word_begins_after_can_be_written(width: int) -> None:
+    """Phrases that count only where a word can begin, and the end token the first of the tokens that one can begin after."""
+    network, given = exhaustive.model("t5", 40, seed=2), exhaustive.inputs("t5", 40, 5, seed=4)
+    classes = np.full(40, 0, np.int8)
+    classes[[END, 30]] = 3
+    patterns = [Pattern((5,), 1, word=True, start=True), Pattern((6, 7), 2, word=True, start=True)]
+    automaton = Automaton(patterns, 2, classes, [END])
+    need = int(plan.needed(automaton, 2)[0, 0])
+    found = network.generate(
+        **given, custom_generate=constrained_beam_search, constraints=Compiled([automaton] * 5, [classes] * 5), num_beams=width,
+        max_new_tokens=need, do_sample=False, return_dict_in_generate=True,
+    )  # fmt: skip
+    assert need == 4
+    assert found.satisfied.all()
+
+
+# --- what is returned
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_empty_places_hold_no_text_and_cut_off_texts_are_not_ended(kind: str) -> None:
+    found, texts = run(kind, [[[[5]]], []], vocabulary=40, num_return_sequences=4, max_new_tokens=3, suppress_tokens=[END])
+    assert not found.ended.any()
+    found, texts = run(kind, [[[[5]]]], num_return_sequences=4, max_new_tokens=1)
+    assert (found.sequences_scores[1:] <= -1e8).all()
+    assert texts[0] == [5]
+    assert not found.satisfied[1:].any()
+    found, texts = run(kind, [[[[5]]], []], num_return_sequences=2, max_new_tokens=12, sequence_bias=[[[END], 60.0]])
+    assert found.ended.all()
+    assert all(END in text for text in texts)
+
+
+def test_two_searches_at_once_on_one_model() -> None:
+    network, given = exhaustive.model("t5", 40, seed=2), exhaustive.inputs("t5", 40, 4, seed=4)
+    settings: dict[str, Any] = {"num_beams": 4, "max_new_tokens": 12}
+    expected = generate_constrained(network, given, [[[[5, 6]]]] * 4, **settings).sequences
+    with ThreadPoolExecutor(3) as pool:
+        found = list(pool.map(lambda _: generate_constrained(network, given, [[[[5, 6]]]] * 4, **settings).sequences, range(9)))
+    assert all(torch.equal(one, expected) for one in found)
+    assert network.config._attn_implementation == "sdpa"
+
+
 # --- rows that finish at different times
 
 
@@ -205,6 +285,8 @@ def test_rows_that_are_done_leave_the_batch_and_change_nothing(kind: str) -> Non
         ([[["Rome"]], []], "row 0, clause 0 has the string 'Rome': give the tokenizer"),
         ([[], ["Rome"]], "row 1, clause 0 is 'Rome': a clause is a list of alternatives"),
         ([[[[END]]], []], "row 0, clause 0 holds the end token"),
+        ([[], [[[5, 40]]]], "row 1, clause 0 has the token 40: the model knows 0 to 39"),
+        ([[[[-5]]], []], "row 0, clause 0 has the token -5"),
         ([[[[5]]] * 63, []], "row 0 has 63 clauses"),
         ([[]], "constraints for 1 rows, but 2 inputs"),
     ],
@@ -221,6 +303,8 @@ def test_what_the_search_cannot_do_is_refused() -> None:
         network.generate(**given, do_sample=True, custom_generate=constrained_beam_search, max_new_tokens=3)
     with pytest.raises(ValueError, match="token_type_ids"):
         generate_constrained(network, {**given, "token_type_ids": given["input_ids"]}, [[], []], max_new_tokens=3)
+    with pytest.raises(ValueError, match="leave position_ids out"):
+        generate_constrained(network, {**given, "position_ids": given["input_ids"]}, [[], []], max_new_tokens=3)
     cache = network(**given, use_cache=True).past_key_values
     with pytest.raises(ValueError, match="an empty cache"):
         generate_constrained(network, {**given, "past_key_values": cache}, [[], []], max_new_tokens=3, num_beams=1)

@@ -13,7 +13,7 @@ import torch
 from transformers import AutoModelForCausalLM, AutoModelForSeq2SeqLM, AutoTokenizer
 
 from hfcf.engines.constrained import generate_constrained
-from hfcf.engines.constrained.automaton import Automaton, Pattern
+from hfcf.engines.constrained.automaton import TEXTLESS, Automaton, Pattern
 from hfcf.engines.constrained.vocabulary import Vocabulary, compile_row
 from hfcf.engines.model import Model
 from hfcf.mentions import mentions, met
@@ -60,7 +60,7 @@ def test_every_form_of_a_phrase_is_found_and_nothing_else(tokenizer: Any) -> Non
     agreed = 0
     for _ in range(300):
         phrase = rng.choice(PHRASES)
-        automaton, classes = compile_row([[phrase]], vocabulary, vocabulary.ends, 0)
+        automaton, classes = compile_row([[phrase]], vocabulary, vocabulary.ends, len(tokenizer), 0)
         columns = automaton.columns(size, classes, vocabulary.ends)
         parts = [rng.choice([phrase, phrase[:1].upper() + phrase[1:], *around]) + rng.choice(["", " "]) for _ in range(5)]
         tokens = tokenizer("".join(parts), add_special_tokens=False)["input_ids"]
@@ -77,7 +77,7 @@ def test_sequences_at_random_never_count_where_the_text_does_not_mention(tokeniz
     rng = random.Random(1)
     special = set(tokenizer.all_special_ids)
     pool = [token for token in range(len(tokenizer)) if token not in special]
-    compiled = [(phrase, *compile_row([[phrase]], vocabulary, vocabulary.ends, 0)) for phrase in PHRASES]
+    compiled = [(phrase, *compile_row([[phrase]], vocabulary, vocabulary.ends, len(tokenizer), 0)) for phrase in PHRASES]
     written = [
         (phrase, automaton, automaton.columns(len(tokenizer), classes, vocabulary.ends))
         for phrase, automaton, classes in compiled
@@ -101,6 +101,25 @@ def test_a_phrase_that_cannot_be_written_has_no_form(tokenizer: Any) -> None:
         assert mentions(tokenizer.decode(list(ids)), "Rome")
     unknown = Vocabulary(tokenizer).variants("\u6771\U0001f642")
     assert all(mentions(" ".join(tokenizer.decode(list(ids)).split()), "\u6771\U0001f642") for ids, _ in unknown)
+
+
+def test_a_token_without_text_ends_no_word(tokenizer: Any) -> None:
+    vocabulary = Vocabulary(tokenizer)
+    for token in tokenizer.all_special_ids:
+        assert token in vocabulary.ends or vocabulary.classes[token] == TEXTLESS
+    automaton, classes = compile_row([["Rome"]], vocabulary, vocabulary.ends, len(tokenizer), 0)
+    columns = automaton.columns(len(tokenizer) + 3, classes, vocabulary.ends)
+    assert set(columns[len(tokenizer) :].tolist()) == {TEXTLESS}
+    tokens = list(automaton.patterns[0].tokens)
+    assert follow(automaton, columns, tokens)
+    assert not follow(automaton, columns, [*tokens, len(tokenizer)])
+
+
+def test_outer_spaces_are_no_part_of_a_phrase(tokenizer: Any) -> None:
+    vocabulary = Vocabulary(tokenizer)
+    assert vocabulary.variants(" Rome ".strip()) == vocabulary.variants("Rome")
+    assert mentions("in Rome.", " Rome ")
+    assert not mentions("Romes", " Rome ")
 
 
 def test_the_end_of_a_word_shows_in_the_next_token() -> None:
