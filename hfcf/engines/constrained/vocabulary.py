@@ -32,16 +32,21 @@ class Vocabulary:
 
     def __init__(self, tokenizer: Any) -> None:
         self.tokenizer = tokenizer
-        # A token's text shows after another one: alone, SentencePiece drops the space that it stands for.
-        anchor = self._ids("a")
-        before = self._decode([anchor])[0]
-        texts = [text[len(before) :] for text in self._decode([[*anchor, token] for token in range(len(tokenizer))])]
+        # A token's text shows after another one: alone, SentencePiece drops the space that it stands for. And after the first
+        # piece of a word: a tokenizer that marks where words end, not where they begin, puts no space there.
+        texts = self._after(self._ids("a"))
+        inside = self._after(self._ids("counterrevolutionaries")[:1])
         self.classes = np.array([_class(text) for text in texts], np.int8)
-        self._spaced = [text[:1].isspace() for text in texts]
+        self._spaced = [text[:1].isspace() and other[:1].isspace() for text, other in zip(texts, inside, strict=True)]
         special = [token for token in tokenizer.all_special_ids if token < len(texts)]
         self.classes[special] = TEXTLESS
         self.ends = [tokenizer.eos_token_id] if tokenizer.eos_token_id is not None else []
         self.classes[self.ends] = END_OF_TEXT
+
+    def _after(self, ids: list[int]) -> list[str]:
+        """What each token adds to a text."""
+        before = self._decode([ids])[0]
+        return [text[len(before) :] for text in self._decode([[*ids, token] for token in range(len(self.tokenizer))])]
 
     def _ids(self, text: str) -> list[int]:
         return list(self.tokenizer(text, add_special_tokens=False)["input_ids"])
