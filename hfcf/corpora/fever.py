@@ -29,7 +29,6 @@ from __future__ import annotations
 
 import json
 import re
-import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -37,8 +36,11 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from hfcf.corpora.base import BadRow, Corpus, CorpusConfig, CorpusError, CorpusInfo, Files, need, unbracket
-from hfcf.corpora.read import Record, json_lines, lines
-from hfcf.schema import LABELS, NOT_ENOUGH_INFO, REFUTES, SUPPORTS
+from hfcf.corpora.read import Record, json_lines
+from hfcf.corpora.rte import LABELS as RTE_LABELS
+from hfcf.corpora.rte import beside, rte_lines
+from hfcf.corpora.wikipedia import nfc, page_title
+from hfcf.schema import LABELS, NOT_ENOUGH_INFO
 
 INFO = CorpusInfo(
     name="fever",
@@ -53,7 +55,7 @@ INFO = CorpusInfo(
     licence="cc-by-sa-3.0",
     hub_id="fever/fever",
     splits={"train": 145_449, "validation": 19_998, "paper_dev": 9_999, "paper_test": 9_999},
-    labels={**{label: label for label in LABELS}, "entailment": SUPPORTS, "not_entailment": REFUTES},
+    labels={**{label: label for label in LABELS}, **RTE_LABELS},
 )
 
 _RELEASE = (
@@ -102,7 +104,7 @@ class Fever(Corpus):
         folder = folder / "wiki-pages" if (folder / "wiki-pages").is_dir() else folder
         found = {"wiki-pages": folder} if folder.is_dir() else {}
         for claims in (data_dir / rte / name for rte in _RTE_FOLDERS for _, name in _RTE):
-            for other in (_evidence_file(claims), _label_file(claims)):
+            for other in beside(claims):
                 if other.is_file():
                     found[other.relative_to(data_dir).as_posix()] = other
         return found
@@ -129,18 +131,7 @@ class Fever(Corpus):
         if path.suffix == ".jsonl":
             yield from json_lines(path)
             return
-        beside = (_evidence_file(path), _label_file(path))
-        if absent := [other for other in beside if not other.is_file()]:
-            raise CorpusError(f"{path}: there is no {absent[0].name} beside it; the RTE form is three files")
-        claims, evidence, labels = lines(path), *(lines(other) for other in beside)
-        if not len(claims) == len(evidence) == len(labels):
-            raise CorpusError(
-                f"{path}: the three files of the RTE form are not parallel: "
-                f"{len(claims)} claims, {len(evidence)} evidence texts, {len(labels)} labels"
-            )
-        for i, (claim, text, label) in enumerate(zip(claims, evidence, labels, strict=True), 1):
-            name = f"{path.name.partition('.')[0]}-{i}"
-            yield Record("line", i, {"id": name, "claim": claim, "text": text, "label": label.strip()})
+        yield from rte_lines(path)
 
     def fill(self, row: dict[str, Any], record: dict[str, Any]) -> None:
         if "text" in record and "evidence" not in record:
@@ -165,7 +156,7 @@ class Fever(Corpus):
         if not found:
             raise BadRow(f"none of its {len(sets)} evidence sets is whole in wiki-pages; the first is {sets[:1]}")
         row["keys"] += [("fact", fact) for facts in sets for fact in facts]
-        row["evidence"] = [{"title": _title(page), "text": self.sentences[page, i]} for page, i in found[0]]
+        row["evidence"] = [{"title": page_title(page), "text": self.sentences[page, i]} for page, i in found[0]]
 
 
 def _sentence_keys(text: str) -> list[tuple[str, str]]:
@@ -174,19 +165,11 @@ def _sentence_keys(text: str) -> list[tuple[str, str]]:
     return [("sentence", sentence) for sentence in sentences if sentence.count(" ") > 2]
 
 
-def _evidence_file(claims: Path) -> Path:
-    return claims.with_name(claims.name.replace(".raw.input1", ".raw.input0"))
-
-
-def _label_file(claims: Path) -> Path:
-    return claims.with_name(claims.name.replace(".raw.input1", ".label"))
-
-
 def _evidence_sets(record: Mapping[str, Any]) -> list[list[tuple[str, int]]]:
     """The (page, sentence number) facts of each evidence set, once each; sets without a page are none."""
     try:
         sets = [
-            list(dict.fromkeys((_nfc(page), int(sentence)) for _, _, page, sentence in facts if page is not None))
+            list(dict.fromkeys((nfc(page), int(sentence)) for _, _, page, sentence in facts if page is not None))
             for facts in record.get("evidence") or []
         ]
     except (TypeError, ValueError):
@@ -208,34 +191,20 @@ def _sentences(folder: Path, wanted: Mapping[str, set[int]]) -> dict[tuple[str, 
         with path.open("rb") as file:
             for line in file:
                 start = _ID.match(line)
-                if start and _nfc(json.loads(start[1])) not in wanted:
+                if start and nfc(json.loads(start[1])) not in wanted:
                     continue
                 if not line.strip():
                     continue
                 page = json.loads(line)
                 if not isinstance(page, dict) or not {"id", "lines"} <= page.keys():
                     raise CorpusError(f"{path}: expected pages with 'id' and 'lines', found {str(page)[:200]}")
-                name = _nfc(page["id"])
+                name = nfc(page["id"])
                 # A line is "number\tsentence\tlinked words\tlinked page …".
                 for entry in page["lines"].split("\n"):
                     number, _, rest = entry.partition("\t")
                     if number.isdecimal() and int(number) in wanted.get(name, ()):
                         found[name, int(number)] = unbracket(rest.partition("\t")[0]).strip()
     return found
-
-
-def _nfc(page: str) -> str:
-    # Evidence and wiki-pages spell accents differently in places.
-    return unicodedata.normalize("NFC", page)
-
-
-def _title(page: str) -> str:
-    """A page name as a title.
-
-    >>> _title("Savages_-LRB-2012_film-RRB-"), _title("Star_Trek-COLON-_Discovery")
-    ('Savages (2012 film)', 'Star Trek: Discovery')
-    """
-    return unbracket(page.replace("-COLON-", ":").replace("_", " "))
 
 
 BUILDER = Fever

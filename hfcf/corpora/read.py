@@ -71,13 +71,13 @@ def json_lines(path: Path) -> Iterator[Record]:
                 yield Record("line", i, unreadable=f"line {i} is not JSON: {error}")
 
 
-def csv_rows(path: Path) -> Iterator[Record]:
+def csv_rows(path: Path, delimiter: str = ",") -> Iterator[Record]:
     """The rows of a CSV file with a header; `number` counts lines, as an editor does."""
     limit = csv.field_size_limit(sys.maxsize)  # A long text is a row to reject, not a file to fail on.
     try:
         # A byte that is not UTF-8 becomes half a surrogate pair, which the checks of a row find and name.
         with path.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
-            reader = csv.reader(file, strict=True)
+            reader = csv.reader(file, delimiter=delimiter, strict=True)
             header = next(reader, [])
             while True:
                 start = reader.line_num + 1

@@ -1,0 +1,91 @@
+"""Counterfactually-augmented NLI (CAD): SNLI pairs, and human revisions of the premise or the hypothesis to another label.
+
+- Paper: Kaushik, Hovy and Lipton, "Learning the Difference that Makes a Difference with Counterfactually-Augmented Data",
+  ICLR 2020.
+- Licence: Apache 2.0 (the repository's); SNLI's text is CC BY-SA 4.0.
+- Splits: train 8,330 rows (1,666 originals, each revised twice on either side), validation 1,000 (200 originals); the size
+  of test is not confirmed.
+- Labels: premise → evidence, hypothesis → claim; entailment → SUPPORTS, contradiction → REFUTES, neutral → NOT ENOUGH INFO.
+- Hub id: none known.
+- Files: `NLI/{original,revised_premise,revised_hypothesis}/{train,dev,test}.tsv`, tab-separated with CSV's quotes;
+  `data_dir` may be the repository or its folder `NLI`.
+- Group: the original. A revised file has two revisions per original, in the same order: its rows 2n-1 and 2n are of row n
+  of the original file. Where that is read too, it must have half as many rows; anything else is an error. (One revision of
+  the release, train-809-revised_premise-2, changes both sentences.)
+- Extra column: `kind`, one of original, revised_premise, revised_hypothesis.
+
+The release has no ids: an original's is train-<n>, a revision's train-<n>-revised_premise-1 and so on.
+
+One row: claim "A little boy is playing cricket.", evidence "The little boy in jean shorts kicks the soccer ball.", label
+REFUTES, kind revised_hypothesis, id "dev-1-revised_hypothesis-1", group "dev-1".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+from hfcf.corpora.base import Corpus, CorpusError, CorpusInfo, need, text_of
+from hfcf.corpora.read import Record, csv_rows
+from hfcf.schema import NOT_ENOUGH_INFO, REFUTES, SUPPORTS, TEXT
+
+INFO = CorpusInfo(
+    name="cad_nli",
+    title="Counterfactually-augmented NLI: SNLI pairs and their human revisions",
+    paper="Kaushik et al. (ICLR 2020), Learning the Difference that Makes a Difference with Counterfactually-Augmented Data",
+    citation="""@inproceedings{kaushik2020learning,
+  title = {Learning the Difference that Makes a Difference with Counterfactually-Augmented Data},
+  author = {Kaushik, Divyansh and Hovy, Eduard and Lipton, Zachary C},
+  booktitle = {International Conference on Learning Representations (ICLR)},
+  year = {2020}
+}""",
+    licence="apache-2.0",
+    splits={"train": 8_330, "validation": 1_000},
+    labels={"entailment": SUPPORTS, "contradiction": REFUTES, "neutral": NOT_ENOUGH_INFO},
+)
+
+_SPLITS = (("train", "train.tsv"), ("validation", "dev.tsv"), ("test", "test.tsv"))
+_KINDS = ("original", "revised_premise", "revised_hypothesis")
+
+
+class CadNli(Corpus):
+    """Release files → rows."""
+
+    INFO = INFO
+    FILES = tuple((split, f"{folder}{kind}/{file}") for folder in ("NLI/", "") for split, file in _SPLITS for kind in _KINDS)
+    EXTRA: ClassVar = {"kind": TEXT}
+
+    def start(self, files: Sequence[Path]) -> None:
+        counts = {}
+        for path in files:
+            if path.parent.name not in _KINDS:
+                raise CorpusError(f"{path}: its folder says what it holds, and must be one of {', '.join(_KINDS)}")
+            counts[path.parent.name, path.name] = sum(1 for _ in csv_rows(path, delimiter="\t"))
+        for (kind, file), count in counts.items():
+            originals = counts.get(("original", file), count / 2)
+            if kind != "original" and count != 2 * originals:
+                raise CorpusError(
+                    f"{kind}/{file} has {count:,} rows and original/{file} {originals:,}: not two revisions of each, so nothing "
+                    "says which original a revision is of"
+                )
+
+    def records(self, path: Path) -> Iterator[Record]:
+        kind = path.parent.name
+        for i, record in enumerate(csv_rows(path, delimiter="\t")):
+            if not record.unreadable:
+                number, which = (i, 0) if kind == "original" else divmod(i, 2)
+                group = f"{path.stem}-{number + 1}"
+                name = group if kind == "original" else f"{group}-{kind}-{which + 1}"
+                record.value |= {"id": name, "group": group, "kind": kind}
+            yield record
+
+    def fill(self, row: dict[str, Any], record: dict[str, Any]) -> None:
+        row |= {"id": record["id"], "group_id": record["group"], "kind": record["kind"]}
+        need(record, "sentence1", "sentence2", "gold_label")
+        row |= {"claim": text_of(record, "sentence2").strip(), "label": record["gold_label"]}
+        row["evidence"] = [{"title": "", "text": text_of(record, "sentence1").strip()}]
+        row["label"] = self.label(record["gold_label"])
+
+
+BUILDER = CadNli

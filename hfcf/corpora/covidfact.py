@@ -1,0 +1,81 @@
+"""COVID-Fact: claims of a COVID-19 forum with evidence sentences, and automatic counter-claims.
+
+- Paper: Saakyan, Chakrabarty and Muresan, "COVID-Fact: Fact Extraction and Verification of Real-World Claims on COVID-19
+  Pandemic", ACL 2021.
+- Licence: not stated.
+- Splits: full 4,086 rows. The release is one undivided file, "the full dataset" in its words, and so is the split here. The
+  authors' train, dev and test (folder RTE-covidfact, in another form) are parts of it: it is no training split.
+- Labels: SUPPORTED → SUPPORTS, REFUTED → REFUTES. A refuted claim was made from the supported one before it, by
+  putting other words in the place of salient ones.
+- Hub id: none known.
+- Files: `COVIDFACT_dataset.jsonl`.
+- Evidence: one piece per sentence, untitled. A counter-claim has the evidence of its claim.
+- Group: a claim and its counter-claims share `gold_source`; rows that share it, or the whole evidence, belong together.
+- Extra columns: `gold_source`, the page that the evidence is from, and `flair`, the forum's category.
+
+The release has no ids: a row's is covidfact-<line>.
+
+One row: claim "Measuring chs-cov-2 neutralizing antibody activity using pseudotyped and chimeric viruses", evidence "While each
+surrogate virus exhibited subtle differences in …", "Here, we describe a collection of approaches …", label REFUTES, flair
+"Academic Report", id "covidfact-2", group "covidfact-1".
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, ClassVar
+
+from hfcf.corpora.base import BadRow, Corpus, CorpusInfo, as_text, need, text_of
+from hfcf.corpora.read import Record, json_lines
+from hfcf.schema import REFUTES, SUPPORTS, TEXT, kind
+
+INFO = CorpusInfo(
+    name="covidfact",
+    title="COVID-Fact: real-world claims on the COVID-19 pandemic",
+    paper="Saakyan et al. (ACL 2021), COVID-Fact: Fact Extraction and Verification of Real-World Claims on COVID-19 Pandemic",
+    citation="""@inproceedings{saakyan-etal-2021-covid,
+  title = {{COVID}-Fact: Fact Extraction and Verification of Real-World Claims on {COVID}-19 Pandemic},
+  author = {Saakyan, Arkadiy and Chakrabarty, Tuhin and Muresan, Smaranda},
+  booktitle = {Proceedings of ACL-IJCNLP 2021},
+  pages = {2116--2129},
+  year = {2021}
+}""",
+    licence="unknown",
+    splits={"full": 4_086},
+    labels={"SUPPORTED": SUPPORTS, "REFUTED": REFUTES},
+)
+
+
+class CovidFact(Corpus):
+    """The release file → rows."""
+
+    INFO = INFO
+    FILES = (("full", "COVIDFACT_dataset.jsonl"),)
+    EXTRA: ClassVar = {"gold_source": TEXT, "flair": TEXT}
+
+    def records(self, path: Path) -> Iterator[Record]:
+        for record in json_lines(path):
+            if not record.unreadable:
+                record.value["id"] = f"covidfact-{record.number}"
+            yield record
+
+    def groups_by_keys(self) -> bool:
+        return True
+
+    def fill(self, row: dict[str, Any], record: dict[str, Any]) -> None:
+        row["id"] = record["id"]
+        need(record, "claim", "label", "evidence", "gold_source", "flair")
+        row |= {"claim": record["claim"], "label": record["label"]}
+        if not isinstance(record["evidence"], list):
+            raise BadRow(f"the evidence is {kind(record['evidence'])}, not a list of sentences")
+        row["evidence"] = [{"title": "", "text": text} for text in record["evidence"]]
+        row |= {name: as_text(text_of(record, name)) for name in ("gold_source", "flair")}
+        row["keys"] = [("evidence", json.dumps(record["evidence"]))]
+        if source := record["gold_source"].strip():
+            row["keys"].append(("source", source))
+        row["label"] = self.label(record["label"])
+
+
+BUILDER = CovidFact

@@ -1,0 +1,170 @@
+"""PolitiHop: political claims with the chains of PolitiFact sentences that decide them.
+
+- Paper: Ostrowski, Arora, Atanasova and Augenstein, "Multi-Hop Fact Checking of Political Claims", IJCAI 2021.
+- Licence: not stated (text of PolitiFact).
+- Splits: train 592, validation 141, test 200 rows, one for each evidence chain (238, 59 and 200 claims).
+- Labels: true → SUPPORTS, false → REFUTES; half-true rows are left out and counted, as RACE leaves them out.
+- Hub id: none known.
+- Files, either of two forms:
+  - the release, `data/politihop_{train,valid,test}.tsv`: tab-separated and quoted as CSV, `ruling` (the article's
+    sentences) and `annotated_evidence` ({chain: sentence numbers}, some joined as "13,14") are JSON in a cell.
+  - Transformer-XH's graphs, `Transformer-XH/data/politihop_{train,valid,test}_xh.json` (JSON lines), or its variants
+    `…_xh_all.json` (every sentence) and `…_xh_adv.json` (named entities exchanged), which `data_files` names: tokenised
+    sentences as nodes, label 1 in the chain. Read where there is no .tsv.
+- Option `evidence`: "chain" (the default) gives the annotated sentences in the chain's order, as RACE evaluates (its
+  119 rows are the 141 less 22 half-true ones); "ruling" gives every sentence of the article that has letters or
+  digits, or every such node, in the article's order. A row has one chain in the release; of several the union is taken.
+- Group: the claim; its rows differ in their chain only.
+- Extra columns: `author` ("Speaker: …", who made the claim; the pieces have no titles) and `rationales`, human: the
+  sentences of the chain.
+
+One row: claim "“Chinese people eat human baby soup to improve health.”", evidence [title "", text "The photos with the
+post are from Chinese performance artist Zhu Yu."] and two more, label REFUTES, author "Speaker: Bloggers".
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+from hfcf.corpora.base import BadRow, Corpus, CorpusConfig, CorpusInfo, Files, need, text_of
+from hfcf.corpora.read import Record, csv_rows, json_lines
+from hfcf.corpora.spans import says_nothing, whole_pieces
+from hfcf.schema import RATIONALES, REFUTES, SUPPORTS, TEXT, kind
+
+INFO = CorpusInfo(
+    name="politihop",
+    title="PolitiHop: multi-hop fact checking of political claims",
+    paper="Ostrowski et al. (IJCAI 2021), Multi-Hop Fact Checking of Political Claims",
+    citation="""@inproceedings{ostrowski-etal-2021-multi,
+  title = {Multi-Hop Fact Checking of Political Claims},
+  author = {Ostrowski, Wojciech and Arora, Arnav and Atanasova, Pepa and Augenstein, Isabelle},
+  booktitle = {Proceedings of IJCAI 2021},
+  year = {2021}
+}""",
+    licence="unknown",
+    splits={"train": 592, "validation": 141, "test": 200},
+    labels={"true": SUPPORTS, "false": REFUTES},
+)
+
+_SPLITS = (("train", "train"), ("validation", "valid"), ("test", "test"))
+_FORMS = tuple(
+    (folder, f"_{suffix}")
+    for folders, suffix in (
+        (("data/", ""), "{}.tsv"),
+        (("Transformer-XH/data/", "data/", ""), "{}_xh.json"),
+        (("Transformer-XH/data/", "data/", ""), "{}_xh_all.json"),
+        (("Transformer-XH/data/", "data/", ""), "{}_xh_adv.json"),
+    )
+    for folder in folders
+)
+
+
+@dataclass
+class PolitiHopConfig(CorpusConfig):
+    """PolitiHop's own option."""
+
+    evidence: str = "chain"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.evidence not in ("chain", "ruling"):
+            raise ValueError(f"evidence={self.evidence!r}: 'chain' or 'ruling'")
+
+
+class PolitiHop(Corpus):
+    """Release files and graphs → rows."""
+
+    BUILDER_CONFIG_CLASS = PolitiHopConfig
+    INFO = INFO
+    FILES = tuple((split, f"{folder}politihop{form.format(name)}") for folder, form in _FORMS for split, name in _SPLITS)
+    EXTRA: ClassVar = {"author": TEXT, "rationales": RATIONALES}
+    OPTIONS: ClassVar = {"evidence": "chain (default): the annotated sentences; ruling: every sentence of the article"}
+
+    @classmethod
+    def find(cls, data_dir: Path, name: str) -> Files:
+        # One form of a split, in this order: a split is never read twice.
+        return {split: paths[:1] for split, paths in super().find(data_dir, name).items()}
+
+    def groups_by_keys(self) -> bool:
+        return True
+
+    def records(self, path: Path) -> Iterator[Record]:
+        return csv_rows(path, delimiter="\t") if path.suffix == ".tsv" else json_lines(path)
+
+    def fill(self, row: dict[str, Any], record: dict[str, Any]) -> None:
+        if "qid" in record:
+            need(record, "qid", "question", "label", "node")
+            row |= {"id": record["qid"], "claim": record["question"], "label": record["label"]}
+        else:
+            need(record, "article_id", "statement", "author", "ruling", "annotated_evidence", "annotated_label")
+            row |= {"id": record["article_id"], "claim": record["statement"], "label": record["annotated_label"]}
+        if row["label"] == "half-true":
+            self.leave_out(row, "half-true rows were left out")
+            return
+        row["keys"] = [("claim", str(row["claim"]).strip())]
+        if "qid" in record:
+            row["author"], sentences, chain = _graph(record)
+        else:
+            row["author"], sentences, chain = text_of(record, "author"), _sentences(record), _chain(record)
+            if beyond := [i for i in chain if i >= len(sentences)]:
+                raise BadRow(f"the ruling has {len(sentences)} sentences, none of number {beyond[0]}")
+        if not chain:
+            raise BadRow("its evidence chain is empty")
+        shown = chain
+        if self.config.evidence == "ruling":
+            shown = [i for i, sentence in enumerate(sentences) if i in chain or not says_nothing(sentence)]
+        row["evidence"] = [{"title": "", "text": sentences[i]} for i in shown]
+        row["rationales"] = whole_pieces(row["evidence"], [n for n, i in enumerate(shown) if i in chain])
+        row["label"] = self.label(row["label"])
+
+
+def _sentences(record: dict[str, Any]) -> list[str]:
+    ruling = _json(record, "ruling")
+    if not isinstance(ruling, list) or not all(isinstance(sentence, str) for sentence in ruling):
+        raise BadRow(f"the ruling is no JSON list of sentences: {record['ruling'][:100]}")
+    return ruling
+
+
+def _chain(record: dict[str, Any]) -> list[int]:
+    """The sentence numbers of every chain, once each, in order."""
+    chains = _json(record, "annotated_evidence")
+    try:
+        numbers = [number for chain in chains.values() for entry in chain for number in str(entry).split(",")]
+        if all(number.strip().isdecimal() for number in numbers):
+            return list(dict.fromkeys(int(number) for number in numbers))
+    except (AttributeError, TypeError):
+        pass
+    raise BadRow(f"annotated_evidence is not {{chain: [sentence numbers]}}: {record['annotated_evidence'][:100]}")
+
+
+def _json(record: dict[str, Any], name: str) -> Any:
+    try:
+        return json.loads(text_of(record, name))
+    except (ValueError, RecursionError):
+        raise BadRow(f"the field {name!r} is not JSON: {record[name][:100]}") from None
+
+
+def _graph(record: dict[str, Any]) -> tuple[str, list[str], list[int]]:
+    """The author, the nodes' sentences in the article's order, and the places of the chain among them."""
+    nodes = record["node"]
+    if not isinstance(nodes, list) or not nodes:
+        raise BadRow(f"'node' is {kind(nodes)}, not a list of nodes")
+    for node in nodes:
+        if not isinstance(node, dict):
+            raise BadRow(f"a node is {kind(node)}, not an object")
+        need(node, "node_id", "name", "context", "sent_num", "label")
+        if not isinstance(node["context"], list) or not all(isinstance(token, str) for token in node["context"]):
+            raise BadRow(f"the context of node {node['node_id']!r} is no list of tokens")
+        if not all(isinstance(node[name], int) for name in ("node_id", "sent_num", "label")):
+            raise BadRow(f"node_id, sent_num and label of node {node['node_id']!r} are not all numbers")
+    # The files list nodes in random order; the chain's have the lowest ids, in its order.
+    nodes = sorted(nodes, key=lambda node: (node["sent_num"], node["node_id"]))
+    chain = sorted((i for i, node in enumerate(nodes) if node["label"] == 1), key=lambda i: nodes[i]["node_id"])
+    return str(nodes[0]["name"]), [" ".join(node["context"]) for node in nodes], chain
+
+
+BUILDER = PolitiHop

@@ -1,0 +1,218 @@
+"""SciFact: scientific claims and the sentences of abstracts that decide them.
+
+- Paper: Wadden, Lin, Lo, Wang, van Zuylen, Cohan and Hajishirzi, "Fact or Fiction: Verifying Scientific Claims", EMNLP
+  2020.
+- Licence: claims CC BY 4.0 (abstracts ODC-By).
+- Splits: train 809, validation 300, test 300 (blind: claims only) rows.
+- Labels: SUPPORT → SUPPORTS; CONTRADICT, which copies call REFUTE → REFUTES; no evidence → NOT ENOUGH INFO; the RTE
+  form's entailment → SUPPORTS, not_entailment → REFUTES.
+- Hub id: allenai/scifact.
+- Files, either of two forms:
+  - the release, `claims_{train,dev,test}.jsonl` with `corpus.jsonl` beside them for the abstracts, in data_dir or in
+    its folder data/. Corpora of the same layout (Citation-Integrity) load too; a labelled test split of theirs has to be
+    asked for (split="test").
+  - the RTE form with text (COVID-Fact's copy): `RTE-scifact/{train,dev}.tsv` (index, sentence1, sentence2, entailment;
+    quoted as CSV), or line by line `RTE-scifact/processed/{train,dev}.{raw.input0,raw.input1,label}`. It has a row for
+    each claim and abstract, SUPPORTS and REFUTES only, its evidence the rationale sentences as one text: one piece
+    without a title, and no `rationales`.
+- Option `evidence`: "abstract" (the default) gives every sentence of the abstracts that decide the claim; "rationale"
+  only the sentences that do (RACE evaluates SUPPORTS and REFUTES rows; its paper does not say on which of the two).
+  A NOT ENOUGH INFO row has the abstracts that its claim cites, whole.
+- Group: rows that share a claim or an abstract belong together (RTE form: a claim or the evidence text).
+- Extra column: `rationales`, human: the sentences that decide the claim, of all annotated sets together.
+
+One row (RTE form): claim "1 in 5 million in UK have abnormal PrP positivity.", evidence [title "", text "RESULTS Of the
+32,441 appendix samples 16 were positive for abnormal PrP, …"], label REFUTES.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+from hfcf.corpora.base import BadRow, Corpus, CorpusConfig, CorpusError, CorpusInfo, Files, need, text_of
+from hfcf.corpora.read import Record, csv_rows, json_lines
+from hfcf.corpora.rte import LABELS as RTE_LABELS
+from hfcf.corpora.rte import beside, rte_lines
+from hfcf.corpora.spans import whole_pieces
+from hfcf.schema import NOT_ENOUGH_INFO, RATIONALES, REFUTES, SUPPORTS, kind
+
+INFO = CorpusInfo(
+    name="scifact",
+    title="SciFact: verifying scientific claims",
+    paper="Wadden et al. (EMNLP 2020), Fact or Fiction: Verifying Scientific Claims",
+    citation="""@inproceedings{wadden-etal-2020-fact,
+  title = {Fact or Fiction: Verifying Scientific Claims},
+  author = {Wadden, David and Lin, Shanchuan and Lo, Kyle and Wang, Lucy Lu and van Zuylen, Madeleine and Cohan, Arman
+    and Hajishirzi, Hannaneh},
+  booktitle = {Proceedings of EMNLP 2020},
+  year = {2020}
+}""",
+    licence="cc-by-4.0",
+    hub_id="allenai/scifact",
+    splits={"train": 809, "validation": 300, "test": 300},
+    labels={"SUPPORT": SUPPORTS, "CONTRADICT": REFUTES, "REFUTE": REFUTES, **RTE_LABELS},
+)
+
+_SPLITS = (("train", "train"), ("validation", "dev"))
+_CLAIMS = tuple((split, f"{folder}claims_{name}.jsonl") for folder in ("", "data/") for split, name in (*_SPLITS, ("test", "test")))
+_TABLES = tuple((split, f"{folder}{name}.tsv") for folder in ("RTE-scifact/", "") for split, name in _SPLITS)
+_LINES = tuple(
+    (split, f"{folder}{name}.raw.input1") for folder in ("RTE-scifact/processed/", "processed/", "") for split, name in _SPLITS
+)
+
+
+@dataclass
+class SciFactConfig(CorpusConfig):
+    """SciFact's own option."""
+
+    evidence: str = "abstract"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.evidence not in ("abstract", "rationale"):
+            raise ValueError(f"evidence={self.evidence!r}: 'abstract' or 'rationale'")
+
+
+class SciFact(Corpus):
+    """Release files and copies with text → rows."""
+
+    BUILDER_CONFIG_CLASS = SciFactConfig
+    INFO = INFO
+    FILES = (*_CLAIMS, *_TABLES, *_LINES)
+    EXTRA: ClassVar = {"rationales": RATIONALES}
+    OPTIONS: ClassVar = {"evidence": "abstract (default): every sentence; rationale: only those that decide the claim"}
+    BLIND = ("test",)
+
+    @classmethod
+    def find(cls, data_dir: Path, name: str) -> Files:
+        # One form of a split, in this order: a split is never read twice.
+        return {split: paths[:1] for split, paths in super().find(data_dir, name).items()}
+
+    @classmethod
+    def find_resources(cls, data_dir: Path, options: Mapping[str, Any]) -> dict[str, Path]:
+        corpora = [data_dir / file for file in ("corpus.jsonl", "data/corpus.jsonl")]
+        found = {"corpus": next(path for path in corpora if path.is_file())} if any(path.is_file() for path in corpora) else {}
+        for claims in (data_dir / file for _, file in _LINES):
+            found |= {other.relative_to(data_dir).as_posix(): other for other in beside(claims) if other.is_file()}
+        return found
+
+    def groups_by_keys(self) -> bool:
+        return True
+
+    def start(self, files: Sequence[Path]) -> None:
+        self.abstracts: dict[str, dict[str, Any]] = {}
+        release = [path for path in files if path.suffix == ".jsonl"]
+        if not release:
+            return
+        for path in release:
+            first = next(json_lines(path), None)
+            if first is not None and {"id", "claim"} <= first.value.keys() and "evidence" not in first.value:
+                raise CorpusError(f"{path}: this is SciFact's blind test split, claims without labels or evidence")
+        if "corpus" not in self.config.resources:
+            raise CorpusError(
+                f"{release[0]}: the release names evidence by document and sentence number: put its corpus.jsonl beside it, "
+                "or use the RTE form with text (RTE-scifact/train.tsv …)"
+            )
+        self.abstracts = _abstracts(Path(self.config.resources["corpus"]))
+
+    def records(self, path: Path) -> Iterator[Record]:
+        if path.suffix == ".jsonl":
+            yield from json_lines(path)
+        elif path.suffix == ".tsv":
+            yield from _table(path)
+        else:
+            yield from rte_lines(path)
+
+    def fill(self, row: dict[str, Any], record: dict[str, Any]) -> None:
+        if "text" in record:
+            row |= {"id": record["id"], "claim": record["claim"], "label": record["label"]}
+            row["evidence"] = [{"title": "", "text": record["text"].strip()}]
+            row["keys"] = [("claim", record["claim"]), ("evidence", record["text"].strip())]
+            row["label"] = self.label(record["label"])
+            return
+        need(record, "id", "claim", "evidence", "cited_doc_ids")
+        row |= {"id": record["id"], "claim": record["claim"]}
+        marked, labels = _evidence(record)
+        if len(labels) > 1:
+            raise BadRow(f"its evidence has several labels: {', '.join(map(repr, labels))}")
+        row["label"] = labels[0] if labels else NOT_ENOUGH_INFO
+        documents = list(marked) if labels else [str(name) for name in record["cited_doc_ids"]]
+        row["keys"] = [("claim", str(record["claim"]).strip()), *(("document", name) for name in documents)]
+        if not documents:
+            raise BadRow("it has no evidence and cites no document")
+        found: list[int] = []
+        for name in documents:
+            for i, sentence in enumerate(self._sentences(name, marked.get(name, set()))):
+                if i in marked.get(name, ()):
+                    found.append(len(row["evidence"]))
+                elif labels and self.config.evidence == "rationale":
+                    continue
+                row["evidence"].append({"title": self.abstracts[name]["title"], "text": sentence})
+        row["rationales"] = whole_pieces(row["evidence"], found)
+        if labels:
+            row["label"] = self.label(labels[0])
+
+    def _sentences(self, name: str, marked: set[int]) -> list[str]:
+        if name not in self.abstracts:
+            raise BadRow(f"the document {name} is not in corpus.jsonl")
+        sentences = self.abstracts[name]["abstract"]
+        if beyond := [i for i in sorted(marked) if not 0 <= i < len(sentences)]:
+            raise BadRow(f"the abstract of document {name} has {len(sentences)} sentences, none of number {beyond[0]}")
+        return list(sentences)
+
+
+def _evidence(record: Mapping[str, Any]) -> tuple[dict[str, set[int]], list[Any]]:
+    """The rationale sentences of each document, and the labels."""
+    if not isinstance(record["cited_doc_ids"], list):
+        raise BadRow(f"the field 'cited_doc_ids' is {kind(record['cited_doc_ids'])}, not a list")
+    marked: dict[str, set[int]] = {}
+    labels: list[Any] = []
+    try:
+        for name, sets in record["evidence"].items():
+            for one in sets:
+                need(one, "sentences", "label")
+                marked.setdefault(name, set()).update(int(i) for i in one["sentences"])
+                labels.append(one["label"])
+    except (AttributeError, TypeError, ValueError) as error:
+        if isinstance(error, BadRow):
+            raise
+        raise BadRow(f"the evidence is not {{document: [{{sentences, label}}]}}: {str(record['evidence'])[:200]}") from None
+    return marked, [label for i, label in enumerate(labels) if label not in labels[:i]]
+
+
+def _table(path: Path) -> Iterator[Record]:
+    for record in csv_rows(path, delimiter="\t"):
+        if record.unreadable:
+            yield record
+        elif missing := [name for name in ("index", "sentence1", "sentence2", "entailment") if name not in record.value]:
+            found = ", ".join(map(repr, record.value))
+            yield Record(record.kind, record.number, unreadable=f"the field {missing[0]!r} is missing: found {found}")
+        else:
+            index, text, claim, label = (record.value[name] for name in ("index", "sentence1", "sentence2", "entailment"))
+            value = {"id": f"{path.stem}-{index}", "claim": claim, "text": text, "label": label}
+            yield Record(record.kind, record.number, value)
+
+
+def _abstracts(path: Path) -> dict[str, dict[str, Any]]:
+    """The documents by id."""
+    found = {}
+    for record in json_lines(path):
+        if record.unreadable:
+            raise CorpusError(f"{path}: {record.unreadable}")
+        try:
+            need(record.value, "doc_id", "title", "abstract")
+            text_of(record.value, "title")
+            sentences = record.value["abstract"]
+            if not isinstance(sentences, list) or not all(isinstance(sentence, str) for sentence in sentences):
+                raise BadRow("the field 'abstract' is no list of sentences")
+        except BadRow as error:
+            raise CorpusError(f"{path}, {record.place}: {error}") from None
+        sentences = [sentence.strip() for sentence in sentences]
+        found[str(record.value["doc_id"])] = {"title": record.value["title"].strip(), "abstract": sentences}
+    return found
+
+
+BUILDER = SciFact

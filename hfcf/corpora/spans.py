@@ -1,0 +1,28 @@
+"""Human rationales that are whole pieces of evidence, and pieces that are none."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+
+def whole_pieces(evidence: Sequence[Mapping[str, Any]], marked: Collection[int] | None = None) -> list[dict[str, Any]]:
+    """Rationales over the whole text of the marked pieces; of every piece by default.
+
+    >>> whole_pieces([{"text": "It rains."}, {"text": "Snow."}], {1})
+    [{'field': 'evidence', 'piece': 1, 'start': 0, 'end': 5, 'score': 1.0}]
+    """
+    return [
+        {"field": "evidence", "piece": i, "start": 0, "end": len(piece["text"]), "score": 1.0}
+        for i, piece in enumerate(evidence)
+        if marked is None or i in marked
+    ]
+
+
+def says_nothing(sentence: str) -> bool:
+    """Whether a line of a document has neither letters nor digits: stages would reject a row for such a piece.
+
+    >>> says_nothing("' .") and not says_nothing("1994")
+    True
+    """
+    return not any(character.isalnum() for character in sentence)

@@ -1,0 +1,21 @@
+"""Names of Wikipedia pages as FEVER's files spell them."""
+
+from __future__ import annotations
+
+import unicodedata
+
+from hfcf.corpora.base import unbracket
+
+
+def nfc(page: str) -> str:
+    """A page name in one form: evidence, pages and file names spell accents differently in places."""
+    return unicodedata.normalize("NFC", page)
+
+
+def page_title(page: str) -> str:
+    """A page name as a title.
+
+    >>> page_title("Savages_-LRB-2012_film-RRB-"), page_title("Star_Trek-COLON-_Discovery")
+    ('Savages (2012 film)', 'Star Trek: Discovery')
+    """
+    return unbracket(page.replace("-COLON-", ":").replace("_", " "))
