@@ -6,11 +6,14 @@ import random
 from typing import Any
 
 import exhaustive
+import numpy as np
 import pytest
 import torch
 from exhaustive import END, KINDS, Clauses
 
-from hfcf.engines.constrained import generate_constrained
+from hfcf.engines.constrained import generate_constrained, plan
+from hfcf.engines.constrained.automaton import END_OF_TEXT, Automaton, Pattern
+from hfcf.engines.constrained.search import Compiled, constrained_beam_search
 
 ROWS = 24
 
@@ -107,6 +110,45 @@ def test_a_narrow_beam_meets_every_clause_that_a_text_of_the_length_can_meet(kin
             assert met == exhaustive.meets(text, wanted[row])
             assert sum(met) == most
             assert satisfied == (most == len(wanted[row]))
+
+
+def follow(automaton: Automaton, classes: np.ndarray, text: list[int]) -> int:
+    """The clauses that a text meets, token by token."""
+    columns, state, bits = automaton.columns(len(classes), classes, [END]), 0, 0
+    for token in text:
+        bits |= int(automaton.gain[state, columns[token]])
+        state = int(automaton.goto[state, columns[token]])
+    return bits | int(automaton.last[state])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("beams", [1, 2, 4])
+@pytest.mark.parametrize("seed", range(4))
+def test_a_narrow_beam_meets_clauses_of_whole_words(kind: str, beams: int, seed: int) -> None:
+    """Tokens that go on with a word, end it, stop it or are digits, at random; phrases that mind where words begin and end."""
+    rng = random.Random(f"{kind} {beams} {seed}")
+    vocabulary, length = 14, rng.choice([3, 5, 8])
+    network, given = exhaustive.model(kind, vocabulary, seed), exhaustive.inputs(kind, vocabulary, ROWS, seed)
+    going = [token for token in range(vocabulary) if token != END]
+    automata, every = [], []
+    for _ in range(ROWS):
+        classes = np.array([rng.randrange(8) for _ in range(vocabulary)], np.int8)
+        classes[END] = END_OF_TEXT
+        count = rng.randint(1, 4)
+        patterns = [
+            Pattern(tuple(rng.choices(going, k=rng.randint(1, 3))), rng.randrange(1, 1 << count), True, rng.random() < 0.5)
+            for _ in range(rng.randint(1, 6))
+        ]
+        automata.append(Automaton(patterns, count, classes, [END]))
+        every.append(classes)
+    found = network.generate(
+        **given, custom_generate=constrained_beam_search, constraints=Compiled(automata, every), num_beams=beams,
+        max_new_tokens=length, do_sample=False, return_dict_in_generate=True, length_penalty=rng.choice([0.0, 1.0]),
+    )  # fmt: skip
+    for text, met, automaton, classes in zip(written(kind, given, found.sequences), found.met, automata, every, strict=True):
+        most, _ = plan.reachable(automaton, length)
+        assert sum(met) == follow(automaton, classes, text).bit_count() >= most
+        assert met == [bool(follow(automaton, classes, text) >> clause & 1) for clause in range(automaton.clauses)]
 
 
 @pytest.mark.parametrize("kind", [*KINDS, "llama"])
