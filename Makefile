@@ -21,7 +21,7 @@ $(STAMP): setup.cfg constraints.txt offline-models.txt
 	touch $(STAMP)
 
 demo: $(STAMP)  ## RACE on fifty claims with small models: no Hub, under five minutes on two cores.
-	@echo "A small search, 10 beams and 32 tokens: the paper's 30 and 96 would take 11-15 seconds a row here."
+	@echo "A small search, 10 beams and 32 tokens: the paper's 30 and 96 would take 5-7 seconds a row here."
 	HF_HUB_OFFLINE=1 $(BIN)/hfcf run demo --out out/demo
 	@$(BIN)/hfcf peek out/demo --rows 4
 	@echo "The result: out/demo (load_dataset reads it); the page: out/demo/report.html"

@@ -35,7 +35,7 @@ OFFLINE: dict[str, Any] = {
     "encoder": Model("offline:minilm"),
     "ner": Ner(backend="spacy", model=Model("offline:spacy")),
     "max_length": 160,
-    # The paper's search of 30 beams and 96 tokens takes 11 to 15 seconds a row on two cores.
+    # The paper's search of 30 beams and 96 tokens takes 5 to 7 CPU seconds a row.
     "num_beams": 10,
     "max_new_tokens": 64,
     # A small verifier often answers NOT ENOUGH INFO where it is merely lost, which is no sign of a flipped label.
