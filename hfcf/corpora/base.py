@@ -72,6 +72,8 @@ class Corpus(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
     INFO: ClassVar[CorpusInfo]
     FILES: ClassVar[Sequence[tuple[str, str]]]
     """(split, file name inside data_dir), each official name that the files may have."""
+    ONE_FORM: ClassVar[bool] = False
+    """Whether a split's files are forms or places of the same rows: the first that is there is read, lest a split be read twice."""
     EXTRA: ClassVar[dict[str, Any]] = {}
     """Columns beside the canonical ones."""
     OPTIONS: ClassVar[dict[str, str]] = {}
@@ -103,7 +105,7 @@ class Corpus(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
         for split, file in cls.FILES:
             if (data_dir / file).is_file():
                 found.setdefault(split, []).append(data_dir / file)
-        return found
+        return {split: paths[:1] for split, paths in found.items()} if cls.ONE_FORM else found
 
     @classmethod
     def find_resources(cls, data_dir: Path, options: Mapping[str, Any]) -> dict[str, Path]:

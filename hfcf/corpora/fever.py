@@ -35,7 +35,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from hfcf.corpora.base import BadRow, Corpus, CorpusConfig, CorpusError, CorpusInfo, Files, need, unbracket
+from hfcf.corpora.base import BadRow, Corpus, CorpusConfig, CorpusError, CorpusInfo, need, unbracket
 from hfcf.corpora.read import Record, json_lines
 from hfcf.corpora.rte import LABELS as RTE_LABELS
 from hfcf.corpora.rte import beside, rte_lines
@@ -90,12 +90,8 @@ class Fever(Corpus):
     BUILDER_CONFIG_CLASS = FeverConfig
     INFO = INFO
     FILES = (*_RELEASE, *((split, folder + name) for folder in _RTE_FOLDERS for split, name in _RTE))
+    ONE_FORM = True
     OPTIONS: ClassVar = {"nei": "what to do with NOT ENOUGH INFO rows, which have no evidence: drop (default) or keep"}
-
-    @classmethod
-    def find(cls, data_dir: Path, name: str) -> Files:
-        # One form of a split, the release first: a split is never read twice.
-        return {split: paths[:1] for split, paths in super().find(data_dir, name).items()}
 
     @classmethod
     def find_resources(cls, data_dir: Path, options: Mapping[str, Any]) -> dict[str, Path]:

@@ -28,7 +28,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, ClassVar
 
-from hfcf.corpora.base import BadRow, Corpus, CorpusError, CorpusInfo, Files, need
+from hfcf.corpora.base import BadRow, Corpus, CorpusError, CorpusInfo, need
 from hfcf.corpora.feverous_pages import Pages, open_pages, plain
 from hfcf.corpora.read import Record, json_lines, json_list
 from hfcf.schema import LABELS, REFUTES, SUPPORTS, TEXT
@@ -63,12 +63,8 @@ class Feverous(Corpus):
         ("train", "train.json"),
         ("validation", "dev.json"),
     )
+    ONE_FORM = True
     EXTRA: ClassVar = {"challenge": TEXT}
-
-    @classmethod
-    def find(cls, data_dir: Path, name: str) -> Files:
-        # One form of a split, the release first: a split is never read twice.
-        return {split: paths[:1] for split, paths in super().find(data_dir, name).items()}
 
     @classmethod
     def find_resources(cls, data_dir: Path, options: Mapping[str, Any]) -> dict[str, Path]:

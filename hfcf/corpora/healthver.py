@@ -22,7 +22,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, ClassVar
 
-from hfcf.corpora.base import Corpus, CorpusInfo, Files, need, text_of
+from hfcf.corpora.base import Corpus, CorpusInfo, need, text_of
 from hfcf.corpora.read import Record, csv_rows
 from hfcf.corpora.sentences import split_sentences
 from hfcf.schema import NOT_ENOUGH_INFO, REFUTES, SUPPORTS, TEXT
@@ -52,12 +52,8 @@ class HealthVer(Corpus):
         for folder in ("data/", "")
         for split, name in (("train", "train"), ("validation", "dev"), ("test", "test"))
     )
+    ONE_FORM = True
     EXTRA: ClassVar = {"question": TEXT}
-
-    @classmethod
-    def find(cls, data_dir: Path, name: str) -> Files:
-        # In one of the two folders: a split is never read twice.
-        return {split: paths[:1] for split, paths in super().find(data_dir, name).items()}
 
     def groups_by_keys(self) -> bool:
         return True

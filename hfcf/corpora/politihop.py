@@ -30,7 +30,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from hfcf.corpora.base import BadRow, Corpus, CorpusConfig, CorpusInfo, Files, need, text_of
+from hfcf.corpora.base import BadRow, Corpus, CorpusConfig, CorpusInfo, need, text_of
 from hfcf.corpora.read import Record, csv_rows, json_lines
 from hfcf.corpora.spans import says_nothing, whole_pieces
 from hfcf.schema import RATIONALES, REFUTES, SUPPORTS, TEXT, kind
@@ -81,13 +81,9 @@ class PolitiHop(Corpus):
     BUILDER_CONFIG_CLASS = PolitiHopConfig
     INFO = INFO
     FILES = tuple((split, f"{folder}politihop{form.format(name)}") for folder, form in _FORMS for split, name in _SPLITS)
+    ONE_FORM = True
     EXTRA: ClassVar = {"author": TEXT, "rationales": RATIONALES}
     OPTIONS: ClassVar = {"evidence": "chain (default): the annotated sentences; ruling: every sentence of the article"}
-
-    @classmethod
-    def find(cls, data_dir: Path, name: str) -> Files:
-        # One form of a split, in this order: a split is never read twice.
-        return {split: paths[:1] for split, paths in super().find(data_dir, name).items()}
 
     def groups_by_keys(self) -> bool:
         return True

@@ -25,7 +25,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from hfcf.corpora.base import Corpus, CorpusInfo, Files, need, text_of
+from hfcf.corpora.base import Corpus, CorpusInfo, need, text_of
 from hfcf.corpora.read import Record, csv_rows
 from hfcf.corpora.sentences import split_sentences
 from hfcf.schema import REFUTES, SUPPORTS
@@ -64,11 +64,7 @@ class PubHealth(Corpus):
         for folder in ("", "PUBHEALTH/")
         for split, name in (("train", "train"), ("validation", "dev"), ("test", "test"))
     )
-
-    @classmethod
-    def find(cls, data_dir: Path, name: str) -> Files:
-        # In one of the two folders: a split is never read twice.
-        return {split: paths[:1] for split, paths in super().find(data_dir, name).items()}
+    ONE_FORM = True
 
     def groups_by_keys(self) -> bool:
         return True

@@ -32,7 +32,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from hfcf.corpora.base import BadRow, Corpus, CorpusConfig, CorpusError, CorpusInfo, Files, need, text_of
+from hfcf.corpora.base import BadRow, Corpus, CorpusConfig, CorpusError, CorpusInfo, need, text_of
 from hfcf.corpora.read import Record, csv_rows, json_lines
 from hfcf.corpora.rte import LABELS as RTE_LABELS
 from hfcf.corpora.rte import beside, rte_lines
@@ -82,14 +82,10 @@ class SciFact(Corpus):
     BUILDER_CONFIG_CLASS = SciFactConfig
     INFO = INFO
     FILES = (*_CLAIMS, *_TABLES, *_LINES)
+    ONE_FORM = True
     EXTRA: ClassVar = {"rationales": RATIONALES}
     OPTIONS: ClassVar = {"evidence": "abstract (default): every sentence; rationale: only those that decide the claim"}
     BLIND = ("test",)
-
-    @classmethod
-    def find(cls, data_dir: Path, name: str) -> Files:
-        # One form of a split, in this order: a split is never read twice.
-        return {split: paths[:1] for split, paths in super().find(data_dir, name).items()}
 
     @classmethod
     def find_resources(cls, data_dir: Path, options: Mapping[str, Any]) -> dict[str, Path]:

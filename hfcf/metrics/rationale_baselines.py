@@ -1,0 +1,128 @@
+"""Rationales that need no model, in the struct of all others: what predicted ones have to beat at the same budget."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Collection, Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+from hfcf.metrics.rationales import Evidence, Spans, Word, words
+
+
+def marked_share(rationales: Spans, evidence: Evidence, *, titles: bool = False) -> float:
+    """The share of the evidence's words that rationales mark: the budget to give a baseline.
+
+    Args:
+        rationales: spans into `evidence`.
+        evidence: the pieces.
+        titles: whether titles' words count: no for `agreement`, which does not score them; yes for `faithfulness`, whose
+            verifier reads them.
+
+    Returns:
+        0–1; 0 for evidence without a word.
+
+    >>> span = {"field": "evidence", "piece": 0, "start": 0, "end": 4, "score": 1.0}
+    >>> marked_share([span], [{"title": "Rome", "text": "Rome is very old."}])
+    0.25
+    """
+    found = _pool(evidence, titles, rationales)
+    return sum(word.marked for word in found) / len(found) if found else 0.0
+
+
+def random_rationales(row: Mapping[str, Any], share: float, seed: int, *, titles: bool = False) -> list[dict[str, Any]]:
+    """A share of the evidence's words, drawn at random without replacement.
+
+    Args:
+        row: a row with `id` and `evidence`; equal rows get equal rationales, wherever they stand in a dataset.
+        share: of the words, 0–1; share × words is rounded, halves up. `marked_share` of a prediction gives as many words as it has.
+        seed: of the draw.
+        titles: whether titles' words can be drawn.
+
+    Returns:
+        Rationales in reading order, adjacent words joined; scores are shares of the chosen words and add up to 1.
+
+    >>> row = {"id": "1", "claim": "Rome is old.", "evidence": [{"title": "", "text": "Rome was built long ago."}]}
+    >>> marked_share(random_rationales(row, 0.4, seed=0), row["evidence"])
+    0.4
+    >>> random_rationales(row, 0.4, seed=0) == random_rationales(row, 0.4, seed=0)
+    True
+    """
+    found = _pool(row["evidence"], titles)
+    drawn = random.Random(f"{seed}:random_rationales:{row['id']}").sample(range(len(found)), _budget(share, len(found)))
+    return _spans(found, set(drawn))
+
+
+def lexical_rationales(row: Mapping[str, Any], share: float, *, titles: bool = False) -> list[dict[str, Any]]:
+    """Words of the evidence that stand in the claim, in any case and without the marks at their edges.
+
+    The claim's words that are no stop words (scikit-learn's English list) come first, then its stop words; within each, the first
+    in reading order. A word that is not in the claim is never chosen, so there may be fewer words than the budget allows.
+
+    Args:
+        row: a row with `claim` and `evidence`.
+        share: of the words, 0–1, at most; share × words is rounded, halves up.
+        titles: whether titles' words can be chosen.
+
+    Returns:
+        Rationales in reading order, adjacent words joined; scores are shares of the chosen words and add up to 1.
+
+    >>> row = {"id": "1", "claim": "Rome is old.", "evidence": [{"title": "", "text": "It is Rome, which is old."}]}
+    >>> [(span["start"], span["end"]) for span in lexical_rationales(row, 0.4)]
+    [(6, 11), (21, 25)]
+    """
+    found = _pool(row["evidence"], titles)
+    claim = {_bare(word) for word in row["claim"].split()} - {""}
+    texts = {"evidence.title": "title", "evidence": "text"}
+    bare = [_bare(row["evidence"][word.piece][texts[word.field]][word.start : word.end]) for word in found]
+    shared = sorted((i for i, word in enumerate(bare) if word in claim), key=lambda i: (bare[i] in _stop_words(), i))
+    return _spans(found, set(shared[: _budget(share, len(found))]))
+
+
+def _pool(evidence: Evidence, titles: bool, rationales: Spans = None) -> list[Word]:
+    return [word for word in words(evidence, rationales) if titles or word.field == "evidence"]
+
+
+def _budget(share: float, size: int) -> int:
+    """How many of `size` words a share is.
+
+    >>> _budget(0.5, 5), _budget(0.1, 4), _budget(1.0, 4)
+    (3, 0, 4)
+    """
+    if not 0 <= share <= 1:
+        raise ValueError(f"share={share}: from 0 to 1")
+    # A share that was k / size has to give k again, whatever the division lost.
+    return math.floor(round(share * size, 6) + 0.5)
+
+
+def _bare(word: str) -> str:
+    """A word without case and without what stands around its letters and digits.
+
+    >>> _bare("“Rome’s”,"), _bare("--")
+    ('rome’s', '')
+    """
+    inside = [i for i, character in enumerate(word) if character.isalnum()]
+    return word[inside[0] : inside[-1] + 1].casefold() if inside else ""
+
+
+@lru_cache(maxsize=1)
+def _stop_words() -> frozenset[str]:
+    from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
+
+    return frozenset(ENGLISH_STOP_WORDS)
+
+
+def _spans(found: Sequence[Word], chosen: Collection[int]) -> list[dict[str, Any]]:
+    """The chosen words as rationales, adjacent ones of a field joined, as `Explain` joins them."""
+    sizes: list[int] = []
+    spans: list[dict[str, Any]] = []
+    for i in sorted(chosen):
+        word = found[i]
+        if i - 1 in chosen and (found[i - 1].field, found[i - 1].piece) == (word.field, word.piece):
+            spans[-1]["end"] = word.end
+            sizes[-1] += 1
+        else:
+            spans.append({"field": word.field, "piece": word.piece, "start": word.start, "end": word.end})
+            sizes.append(1)
+    return [{**span, "score": round(size / len(chosen), 5)} for span, size in zip(spans, sizes, strict=True)]

@@ -1,0 +1,231 @@
+"""How well predicted rationales agree with human ones, and how much the verifier's prediction rests on them.
+
+Rationales are a row's `rationales`: `{field, piece, start, end, score}`, spans of code points into a piece's text ("evidence")
+or title ("evidence.title"). Scores are not read, and spans may overlap. A word is what gradient attribution calls one: characters
+without a space between, so that "Rome," is one word and its comma is part of it.
+
+A span that lies outside the evidence is an error: the rationales are another row's, or the evidence was edited since.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from hfcf.evidence import join
+
+if TYPE_CHECKING:
+    from hfcf.engines.classifier import Classifier
+
+Spans = Sequence[Mapping[str, Any]] | None
+"""A row's `rationales`; null says as much as none."""
+Evidence = Sequence[dict[str, Any]]
+"""A row's `evidence`: `{title, text}` pieces."""
+
+SCORES = ("token_precision", "token_recall", "token_f1", "sentence_precision", "sentence_recall", "sentence_f1")
+"""What `agreement` returns."""
+
+# A piece's columns in reading order, and what spans call them.
+_FIELDS = {"title": "evidence.title", "text": "evidence"}
+_WORD = re.compile(r"\S+")
+
+
+class Word(NamedTuple):
+    """A word of the evidence: characters `start` to `end` of a field of a piece, and whether a rationale overlaps it."""
+
+    field: str
+    piece: int
+    start: int
+    end: int
+    marked: bool
+
+
+def words(evidence: Evidence, rationales: Spans = None) -> list[Word]:
+    """Every word of the evidence in reading order, each piece's title before its text.
+
+    Args:
+        evidence: the pieces.
+        rationales: a word is marked if one of these spans has a character in common with it.
+
+    Raises:
+        ValueError: a span lies outside the evidence.
+
+    >>> span = {"field": "evidence", "piece": 0, "start": 1, "end": 4, "score": 1.0}
+    >>> [(word.field, word.start, word.end, word.marked) for word in words([{"title": "Rome", "text": "It is old."}], [span])]
+    [('evidence.title', 0, 4, False), ('evidence', 0, 2, True), ('evidence', 3, 5, True), ('evidence', 6, 10, False)]
+    """
+    texts = {(field, i): piece[column] or "" for i, piece in enumerate(evidence) for column, field in _FIELDS.items()}
+    # One byte for each character, so that many spans over long texts stay linear.
+    marks = {place: bytearray(len(text)) for place, text in texts.items()}
+    for span in rationales or ():
+        place, start, end = (span["field"], span["piece"]), span["start"], span["end"]
+        if place not in texts or not 0 <= start <= end <= len(texts[place]):
+            raise ValueError(f"a rationale lies outside the evidence of {len(evidence)} pieces: {dict(span)}")
+        marks[place][start:end] = b"\1" * (end - start)
+    return [
+        Word(*place, found.start(), found.end(), 1 in marks[place][found.start() : found.end()])
+        for place, text in texts.items()
+        for found in _WORD.finditer(text)
+    ]
+
+
+def agreement(predicted: Spans, human: Spans, evidence: Evidence) -> dict[str, float]:
+    """How well one row's predicted rationales agree with its human ones, by words and by pieces ("sentences").
+
+    Words are those of the texts: annotators of the corpora here marked sentences, never a title, so a title's word is neither
+    right nor wrong. A piece is marked if any of its words is, its title's included: a span that is empty or over spaces alone
+    marks nothing.
+
+    Args:
+        predicted: rationales in any order; nothing marked is a precision of 0.
+        human: as `predicted`; nothing marked is a recall of 0 (`mean_agreement` leaves such rows out).
+        evidence: the pieces that both point into.
+
+    Returns:
+        `SCORES`, each 0–1. F1 is the harmonic mean, 0 if both are.
+
+    Source: DeYoung et al. (ACL 2020), ERASER, agreement of hard selections (its token F1; its IOU F1 is not here). Deviation: its
+    tokens are those of its files and its unit is a row's document; here they are words and a row.
+
+    Raises:
+        ValueError: a span lies outside the evidence.
+
+    >>> evidence = [{"title": "", "text": "Rome is old."}, {"title": "", "text": "Dogs bark."}]
+    >>> human = [{"field": "evidence", "piece": 0, "start": 0, "end": 12, "score": 1.0}]
+    >>> predicted = [{"field": "evidence", "piece": 0, "start": 0, "end": 4, "score": 1.0}]
+    >>> scores = agreement(predicted, human, evidence)
+    >>> [round(scores[name], 3) for name in ("token_precision", "token_recall", "token_f1", "sentence_f1")]
+    [1.0, 0.333, 0.5, 1.0]
+    """
+    one, other = words(evidence, predicted), words(evidence, human)
+    in_texts = [(a.marked, b.marked) for a, b in zip(one, other, strict=True) if a.field == _FIELDS["text"]]
+    pieces, others = ({word.piece for word in side if word.marked} for side in (one, other))
+    in_pieces = [(i in pieces, i in others) for i in range(len(evidence))]
+    return dict(zip(SCORES, (*_scores(in_texts), *_scores(in_pieces)), strict=True))
+
+
+def _scores(pairs: Iterable[tuple[bool, bool]]) -> tuple[float, float, float]:
+    """Precision, recall and F1 of (predicted, human) marks.
+
+    >>> _scores([(True, True), (True, False), (False, False)])
+    (0.5, 1.0, 0.6666666666666666)
+    """
+    pairs = list(pairs)
+    both = sum(one and other for one, other in pairs)
+    predicted, human = (sum(side) for side in zip(*pairs, strict=True)) if pairs else (0, 0)
+    f1 = 2 * both / (predicted + human) if both else 0.0
+    return (both / predicted if predicted else 0.0, both / human if human else 0.0, f1)
+
+
+def mean_agreement(rows: Iterable[tuple[Spans, Spans, Evidence]]) -> dict[str, float]:
+    """The mean of `agreement` over rows, each row counting alike (ERASER's macro mean: its F1 is the mean of the rows' F1).
+
+    Args:
+        rows: `(predicted, human, evidence)` of each row, read once. A row without predictions counts with zeros, so leave out
+            what the explainer rejected if it should not count.
+
+    Returns:
+        `SCORES`, each 0–1 (nan if no row is left), `rows`: how many are in the mean, and `left_out`: how many are not, for their
+        human rationales mark no word of a text.
+
+    >>> evidence = [{"title": "", "text": "Rome is old."}]
+    >>> span = {"field": "evidence", "piece": 0, "start": 0, "end": 12, "score": 1.0}
+    >>> found = mean_agreement([([span], [span], evidence), ([], [span], evidence), ([span], [], evidence)])
+    >>> found["token_f1"], found["rows"], found["left_out"]
+    (0.5, 2, 1)
+    """
+    kept: list[dict[str, float]] = []
+    left_out = 0
+    for predicted, human, evidence in rows:
+        if any(word.marked and word.field == _FIELDS["text"] for word in words(evidence, human)):
+            kept.append(agreement(predicted, human, evidence))
+        else:
+            left_out += 1
+    means = {name: math.fsum(row[name] for row in kept) / len(kept) if kept else math.nan for name in SCORES}
+    return {**means, "rows": len(kept), "left_out": left_out}
+
+
+def faithfulness(rows: Sequence[Mapping[str, Any]], rationales: Sequence[Spans], engine: Classifier) -> list[dict[str, Any]]:
+    """How much the verifier's prediction rests on each row's rationales.
+
+    `sufficiency` is p(label | all evidence) − p(label | the rationales' words alone): low if the words are enough.
+    `comprehensiveness` is p(label | all evidence) − p(label | the other words): high if the words are needed. The label is the
+    one that the verifier predicts on all evidence (ties: the first by name), whatever the row's own label says.
+
+    Removed words are dropped and the words left stand with single spaces between; titles' words are words like all others. A
+    piece of which nothing is left is gone, and a field that loses nothing stays as it is, spaces and all, so that everything
+    kept is exactly the full input. Nothing kept is an empty evidence, which the verifier answers from the claim alone.
+
+    The verifier reads `engine.max_length` tokens: where that cuts the evidence, removing words lets later ones in, and words
+    past the cut count for nothing. Give it room for the whole evidence, or read the numbers as those of the cut input.
+
+    Args:
+        rows: n rows, of which `claim` and `evidence` are read.
+        rationales: n rationales, one for each row.
+        engine: the verifier; it answers all 3n inputs in one run, equal ones once.
+
+    Returns:
+        n of `{"label": str, "probability": 0–1, "sufficiency": −1–1, "comprehensiveness": −1–1}`, rounded to the engine's five
+        decimals. A rationale of all words has sufficiency 0, one of no word has comprehensiveness 0.
+
+    Source: DeYoung et al. (ACL 2020), ERASER, faithfulness of one selection (no mean over thresholds). Deviation: ERASER drops
+    tokens of the model's own input; words are dropped here before the verifier's tokenizer sees them.
+
+    Raises:
+        ValueError: a span lies outside the evidence, or there are not as many rationales as rows.
+
+    >>> from hfcf.engines.classifier import Classifier
+    >>> from hfcf.engines.model import Model
+    >>> faithfulness([], [], Classifier(model=Model("me/verifier"), max_length=256))
+    []
+    """
+    requests: list[list[str]] = []
+    for row, spans in zip(rows, rationales, strict=True):
+        found = words(row["evidence"], spans)
+        texts = (join(row["evidence"])[0], _text(row["evidence"], found, True), _text(row["evidence"], found, False))
+        requests += [[row["claim"], text] for text in texts]
+    answers = engine.run(requests)
+    results = []
+    for i in range(0, len(answers), 3):
+        full, alone, without = answers[i : i + 3]
+        label = max(sorted(full), key=lambda name: full[name])
+        results.append(
+            {
+                "label": label,
+                "probability": full[label],
+                "sufficiency": round(full[label] - alone[label], 5),
+                "comprehensiveness": round(full[label] - without[label], 5),
+            }
+        )
+    return results
+
+
+def _text(evidence: Evidence, found: Sequence[Word], kept: bool) -> str:
+    """The verifier's evidence with only the words that are marked, or only those that are not.
+
+    >>> evidence = [{"title": "Rome", "text": "It  is old."}, {"title": "", "text": "Dogs  bark."}]
+    >>> spans = [{"field": "evidence", "piece": 0, "start": 4, "end": 6, "score": 1.0}]
+    >>> _text(evidence, words(evidence, spans), True), _text(evidence, words(evidence, spans), False)
+    ('is', 'Rome: It old. Dogs  bark.')
+    """
+    if all(word.marked == kept for word in found):
+        return join(evidence)[0]
+    pieces = [{column: piece[column] or "" for column in _FIELDS} for piece in evidence]
+    for column, field in _FIELDS.items():
+        for i, some in _by_piece(word for word in found if word.field == field).items():
+            if not all(word.marked == kept for word in some):
+                left = (word for word in some if word.marked == kept)
+                pieces[i][column] = " ".join(pieces[i][column][word.start : word.end] for word in left)
+    for piece in pieces:
+        if not piece["text"].strip():
+            piece["title"], piece["text"] = "", piece["title"]  # a title alone announces nothing: no colon
+    return join([piece for piece in pieces if piece["text"].strip()])[0]
+
+
+def _by_piece(found: Iterable[Word]) -> dict[int, list[Word]]:
+    pieces: dict[int, list[Word]] = {}
+    for word in found:
+        pieces.setdefault(word.piece, []).append(word)
+    return pieces
