@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Sequence
 
 Clauses = Sequence[Sequence[str]]
@@ -14,12 +15,13 @@ WORD_END = r"(?![\w-])(?![.,]\d)"
 
 
 def mentions(text: str, phrase: str) -> bool:
-    """Whether `phrase` stands in `text` as whole words, in any case.
+    """Whether `phrase` stands in `text` as whole words, in any case, and however its accents are coded.
 
-    >>> mentions("The Romans left.", "Roman"), mentions("the romans left", "The Romans")
-    (False, True)
+    >>> mentions("The Romans left.", "Roman"), mentions("the romans left", "The Romans"), mentions("Zu\u0308rich", "Z\u00fcrich")
+    (False, True, True)
     """
-    return re.search(WORD_START + re.escape(phrase.strip()) + WORD_END, text, re.IGNORECASE) is not None
+    text, phrase = (unicodedata.normalize("NFC", one) for one in (text, phrase.strip()))
+    return re.search(WORD_START + re.escape(phrase) + WORD_END, text, re.IGNORECASE) is not None
 
 
 def met(text: str, clauses: Clauses) -> list[bool]:

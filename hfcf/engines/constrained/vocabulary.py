@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -63,7 +64,8 @@ class Vocabulary:
         (an unknown character) is left out, so a phrase that the model cannot write has none.
         """
         forms: list[tuple[int, ...]] = []
-        for text in dict.fromkeys((phrase, phrase[:1].upper() + phrase[1:])):
+        coded = (phrase, unicodedata.normalize("NFC", phrase))
+        for text in dict.fromkeys(form for one in coded for form in (one, one[:1].upper() + one[1:])):
             for context in ("a ", "("):
                 before, whole = self._ids(context.strip()), self._ids(context + text)
                 if whole[: len(before)] == before and len(whole) > len(before):
@@ -77,7 +79,7 @@ class Vocabulary:
 
 
 def _class(text: str) -> int:
-    if not text or "\ufffd" in text:  # no text, or a part of a character
+    if not text or "\ufffd" in text or unicodedata.combining(text[0]):  # no text, or a part of a character
         return TEXTLESS
     first, last = text[0], text[-1]
     if first in ".,":

@@ -115,6 +115,15 @@ def test_a_token_without_text_ends_no_word(tokenizer: Any) -> None:
     assert not follow(automaton, columns, [*tokens, len(tokenizer)])
 
 
+def test_an_accent_may_be_coded_apart(tokenizer: Any) -> None:
+    composed, apart = "M\u00fcnchen", "Mu\u0308nchen"
+    vocabulary = Vocabulary(tokenizer)
+    assert len(vocabulary.variants(apart)) >= bool(vocabulary.variants(composed))
+    assert mentions(composed, apart)
+    assert mentions(apart, composed)
+    assert not mentions("Rome\u0301", "Rome")
+
+
 def test_outer_spaces_are_no_part_of_a_phrase(tokenizer: Any) -> None:
     vocabulary = Vocabulary(tokenizer)
     assert vocabulary.variants(" Rome ".strip()) == vocabulary.variants("Rome")
