@@ -7,7 +7,7 @@ import numpy as np
 from hfcf.engines.constrained.automaton import CONTINUES, DIGIT, ENDS, STOP, Automaton
 
 EXACT_CLAUSES = 12
-"""Rows with more clauses than this are planned by a bound instead of the exact number (`bound`)."""
+"""Rows with more clauses than this are planned by a bound instead of the exact number (`affordable`)."""
 
 NEVER = 30_000
 
@@ -93,11 +93,16 @@ def progress(automaton: Automaton) -> np.ndarray:
         Of shape (states, 2 ** clauses).
     """
     sets = np.arange(1 << automaton.clauses)
-    span = 1 + max((len(pattern.tokens) for pattern in automaton.patterns), default=0)
+    span = reach(automaton)
     begun = np.where(automaton.near < 0, 0, span - automaton.near)  # 0: not begun; span: waits for the end of its word
     unmet = (sets[:, None] >> np.arange(automaton.clauses) & 1) == 0
     part = (begun[:, None, :] * unmet[None]).max(-1, initial=0)
     return (np.bitwise_count(sets)[None, :].astype(np.int32) * (span + 1) + part).astype(np.int32)
+
+
+def reach(automaton: Automaton) -> int:
+    """One more than the longest pattern: what a match that is all there is worth in a bank."""
+    return 1 + max((len(pattern.tokens) for pattern in automaton.patterns), default=0)
 
 
 def shortest(automaton: Automaton) -> np.ndarray:

@@ -64,7 +64,8 @@ class Tracker:
         self._states = self._offsets([len(automaton.goto) for automaton in automata])
         self._last = self._put(np.concatenate([automaton.last for automaton in automata]))
         needs, banks = [], []
-        self._targets, self._goals, self._most = [0] * len(automata), [0] * len(automata), 0
+        self._goals, self._most = [0] * len(automata), 0
+        targets = [0] * len(automata)
         for row, automaton in enumerate(automata):
             if small[row]:
                 self._goals[row], table = plan.reachable(automaton, tokens)
@@ -72,7 +73,7 @@ class Tracker:
                 self._most = max(self._most, int(table[table < plan.NEVER].max(initial=0)))
                 banks.append(plan.progress(automaton).ravel())
             else:
-                self._targets[row] = plan.affordable(automaton, tokens)
+                targets[row] = plan.affordable(automaton, tokens)
                 self._most = max(self._most, tokens)
                 needs.append(np.zeros(1, np.int16))
                 banks.append(np.zeros(1, np.int32))
@@ -81,7 +82,7 @@ class Tracker:
         self._need, self._bank = (torch.as_tensor(np.concatenate(parts), device=device) for parts in (needs, banks))
         self.tokens = self._alphabet()
         if not self._all_small:
-            self._large()
+            self._large(targets)
 
     def _put(self, values: object) -> torch.Tensor:
         return torch.as_tensor(np.asarray(values), device=self.device).long()
@@ -96,17 +97,17 @@ class Tracker:
             found[row, : len(automaton.tokens)] = automaton.tokens
         return self._put(found)
 
-    def _large(self) -> None:
+    def _large(self, targets: Sequence[int]) -> None:
         most = max(automaton.clauses for automaton in self.automata)
         states = sum(len(automaton.goto) for automaton in self.automata)
         lengths, left, at = np.zeros((len(self.automata), most), np.int64), np.full((states, most), -1, np.int64), 0
         for row, automaton in enumerate(self.automata):
-            lengths[row, : automaton.clauses] = np.minimum(plan.shortest(automaton), plan.NEVER)
+            lengths[row, : automaton.clauses] = plan.shortest(automaton)
             left[at : at + len(automaton.goto), : automaton.clauses] = automaton.near
             at += len(automaton.goto)
         self._lengths, self._left = self._put(lengths), self._put(left)
-        self._target = self._put(self._targets)
-        self._span = self._put([1 + max((len(p.tokens) for p in automaton.patterns), default=0) for automaton in self.automata])
+        self._target = self._put(targets)
+        self._span = self._put([plan.reach(automaton) for automaton in self.automata])
 
     def start(self, beams: int) -> Progress:
         """Every row's beams before the first token."""
@@ -115,9 +116,12 @@ class Tracker:
 
     def move(self, now: Progress, tokens: torch.Tensor) -> Progress:
         """Hypotheses after one token more; `tokens` has their shape."""
-        edge = self._edges[:, None] + now.state * self._width[:, None] + self._columns.gather(1, tokens).long()
-        state, met = self._goto[edge], now.met | self._gain[edge]
+        state, met = self._follow(now.state, now.met, self._columns.gather(1, tokens).long())
         return Progress(state, met, *self._measure(state, met))
+
+    def _follow(self, state: torch.Tensor, met: torch.Tensor, column: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        edge = self._edges[:, None] + state * self._width[:, None] + column
+        return self._goto[edge], met | self._gain[edge]
 
     def measured(self, now: Progress) -> Progress:
         """The same hypotheses, need and bank looked up again."""
@@ -153,10 +157,9 @@ class Tracker:
         if left >= self._most:
             return
         (rows, beams), most = now.state.shape, int(self._width.max())
-        column = torch.arange(most, device=self.device).minimum(self._width[:, None] - 1)
-        edge = self._edges[:, None, None] + now.state[..., None] * self._width[:, None, None] + column[:, None, :]
-        state, met = self._goto[edge], now.met[..., None] | self._gain[edge]
-        need = self._measure(state.flatten(1), met.flatten(1))[0].view(rows, beams, most)
+        column = torch.arange(most, device=self.device).minimum(self._width[:, None] - 1).repeat(1, beams)
+        after = self._follow(now.state.repeat_interleave(most, 1), now.met.repeat_interleave(most, 1), column)
+        need = self._measure(*after)[0].view(rows, beams, most)
         late, each = need > left, scores.view(rows, beams, -1)
         for row in late.flatten(1).any(1).nonzero().flatten().tolist():
             each[row].masked_fill_(late[row][:, self._columns[row].long()], -torch.inf)
