@@ -77,14 +77,25 @@ class Attribution(Engine):
 
 def _words(scores: Sequence[float], spans: Sequence[Any], text: str) -> list[list[Any]]:
     """Scores of whole words, from those of their pieces."""
-    words: list[list[Any]] = []
-    for score, span in zip(scores, spans, strict=False):  # scores go on over the padding
+    return [[start, end, round(abs(sum(scores[i] for i in its)), ROUND)] for start, end, its in words_of(spans, text)]
+
+
+def words_of(spans: Sequence[Any], text: str) -> list[tuple[int, int, list[int]]]:
+    """Words as start, end and the numbers of the tokens that they are made of; tokens without a span belong to none.
+
+    >>> words_of([None, (0, 4), (4, 5), (6, 8)], "Rome, is")
+    [(0, 5, [1, 2]), (6, 8, [3])]
+    """
+    words: list[tuple[int, int, list[int]]] = []
+    for i, span in enumerate(spans):
         if span is None or span[0] == span[1]:
             continue
         start, end = span
         start += len(text[start:end]) - len(text[start:end].lstrip())
         if words and not any(c.isspace() for c in text[words[-1][0] : end]):
-            words[-1][1:] = [end, words[-1][2] + score]
+            first, _, its = words[-1]
+            its.append(i)
+            words[-1] = (first, end, its)
         else:
-            words.append([start, end, score])
-    return [[start, end, round(abs(score), ROUND)] for start, end, score in words]
+            words.append((start, end, [i]))
+    return words

@@ -80,15 +80,12 @@ def _identity(source: str, revision: str | None) -> str:
     from transformers.utils import cached_file
 
     # The cached path names the commit ("…/snapshots/<commit>/config.json"), so no weights are read to learn it.
-    path = cached_file(source, "adapter_config.json" if _is_adapter(source, revision) else "config.json", revision=revision)
+    names = ("config.json", "adapter_config.json", "explainer.json")
+    quiet = {"revision": revision, "_raise_exceptions_for_missing_entries": False}
+    path = next((path for name in names[:-1] if (path := cached_file(source, name, **quiet))), None)
+    path = path or cached_file(source, names[-1], revision=revision)
     found = re.search(r"/snapshots/([^/]+)/", str(path))
     return f"{source}@{found[1] if found else revision}"
-
-
-def _is_adapter(source: str, revision: str | None) -> bool:
-    from transformers.utils import cached_file
-
-    return cached_file(source, "config.json", revision=revision, _raise_exceptions_for_missing_entries=False) is None
 
 
 def folder_hash(folder: str) -> str:

@@ -40,11 +40,17 @@ def model_card(recipe: Mapping[str, Any], settings: Any, report: Mapping[str, An
             for source in recipe["data"]
         ],
         exclude=[source["corpus"] for source in recipe.get("exclude", [])],
-        settings={field.name: getattr(settings, field.name) for field in fields(settings) if field.name != "model"},
+        settings={**_settings(recipe, settings), **(recipe.get("explainer") or {})},
         model=settings.model.name,
+        adapter=settings.model.adapter,
         report=report,
         scores=list(_flat(report["scores"])),
     )
+
+
+def _settings(recipe: Mapping[str, Any], settings: Any) -> dict[str, Any]:
+    none_of_its = {"model", *(("tune", "rank") if recipe["train"] == "explainer" else ())}
+    return {field.name: getattr(settings, field.name) for field in fields(settings) if field.name not in none_of_its}
 
 
 def _licence(licences: set[str]) -> str:

@@ -2,43 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from operator import add
 from typing import Any, ClassVar
 
 from datasets import List
 
 from hfcf import schema
 from hfcf.engines.attribution import METHODS, Attribution
+from hfcf.engines.cure import Cure
 from hfcf.engines.model import Model
 from hfcf.evidence import join, locate
 from hfcf.stage import Reject, Stage
 
+CURE = "cure"
+NO_LABEL = "a NOT ENOUGH INFO row has no label that evidence could flip"
 SENTENCES = List({"piece": schema.INT, "score": schema.FLOAT})
 
 
 @dataclass(frozen=True, kw_only=True)
 class Explain(Stage):
-    """Token and sentence rationales by gradient attribution over the verifier.
+    """Token and sentence rationales by gradient attribution over the verifier, or by a trained CURE explainer.
 
     Input columns: `claim`, `evidence`, `label`. Output columns: `rationales`, the words of titles and texts that carry the label
     (adjacent ones joined), and `sentence_rationales`, the pieces that do, in reading order. Scores are shares of the row's
-    attribution.
+    attribution; with "cure", probabilities that the gate is open (of joined words, the highest).
 
-    Where to cut: token rationales are the fewest words that together hold `token_share` of the row's attribution; sentence
-    rationales are the fewest pieces that hold `sentence_share` of it, a piece counting with its mean over words, lest long pieces
-    win by length.
+    Where to cut, for attribution: token rationales are the fewest words that together hold `token_share` of the row's attribution;
+    sentence rationales are the fewest pieces that hold `sentence_share` of it, a piece counting with its mean over words, lest long
+    pieces win by length.
 
-    Deviation: the paper trains CURE (Si et al. 2023) as its explainer, with a loss for compactness; gradient attribution over a
-    trained verifier needs no training of its own, and the cut takes the place of that loss. The logit explained is that of the
-    row's own label. Evidence past `max_length` has no score, so it is never a rationale.
+    With "cure", token rationales are the words whose gate is open with a probability above ½, and sentence rationales the pieces;
+    if no piece's is, the likeliest is taken. Explained is the verifier's prediction, whatever the row's label says.
+
+    Deviation: the paper trains CURE (Si et al. 2023) as its explainer, with a loss for compactness. The default, gradient
+    attribution over a trained verifier, needs no training of its own, and the cut takes the place of that loss; the logit explained
+    is that of the row's own label. What "cure" does is in `hfcf.training.explainer`. Evidence past `max_length` has no score, so it
+    is never a rationale.
 
     Args:
         verifier: a sequence classifier over (claim, evidence).
         max_length: tokens of the pair.
-        method: "gradient_x_input" (one pass) or "integrated_gradients".
+        method: "gradient_x_input" (one pass), "integrated_gradients" or "cure".
         token_share: cut of the token rationales, 0–1.
         sentence_share: cut of the sentence rationales, 0–1.
+        explainer_model: CURE's gates for this verifier, which `train: explainer` makes; the other methods don't read it.
 
     >>> sorted(Explain(verifier=Model("roberta-base")).outputs)
     ['rationales', 'sentence_rationales']
@@ -52,12 +61,43 @@ class Explain(Stage):
     method: str = "gradient_x_input"
     token_share: float = 0.6
     sentence_share: float = 0.8
+    explainer_model: Model | None = None
 
     def __post_init__(self) -> None:
-        if self.method not in METHODS:
-            raise ValueError(f"method={self.method!r}: choose one of {', '.join(METHODS)}")
+        if self.method not in (*METHODS, CURE):
+            raise ValueError(f"method={self.method!r}: choose one of {', '.join((*METHODS, CURE))}")
+        if self.method == CURE and self.explainer_model is None:
+            raise ValueError(
+                "method='cure' reads a trained explainer and there is none: train one for your verifier "
+                "(hfcf train train_explainer) and give its folder as explainer_model"
+            )
 
     def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
+        return self._gated(rows) if self.method == CURE else self._attributed(rows)
+
+    def _gated(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
+        assert self.explainer_model is not None
+        engine = Cure(verifier=self.verifier, explainer=self.explainer_model, max_length=self.max_length)
+        joined = [join(row["evidence"]) for row in rows]
+        two_way = [i for i, row in enumerate(rows) if row["label"] != schema.NOT_ENOUGH_INFO]
+        answers = engine.run([[rows[i]["claim"], joined[i][0], [list(part) for part in joined[i][1]]] for i in two_way])
+        found = dict(zip(two_way, answers, strict=True))
+        results: list[dict[str, Any] | Reject] = []
+        for i in range(len(rows)):
+            if i not in found:
+                results.append(Reject(NO_LABEL))
+                continue
+            words, pieces = found[i]["words"], found[i]["pieces"]
+            spans = _spans(joined[i][1], words, {n for n, word in enumerate(words) if word[2] > 0.5}, max)
+            if not spans:
+                results.append(Reject("the explainer opens the gate of no word of the evidence"))
+                continue
+            likeliest = max(pieces, key=lambda piece: (piece[1], -piece[0]))
+            kept = [piece for piece in pieces if piece[1] > 0.5] or [likeliest]
+            results.append({"rationales": spans, "sentence_rationales": [{"piece": n, "score": score} for n, score in kept]})
+        return results
+
+    def _attributed(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
         joined = [join(row["evidence"]) for row in rows]
         engine = Attribution(model=self.verifier, max_length=self.max_length, method=self.method)
         two_way = [i for i, row in enumerate(rows) if row["label"] != schema.NOT_ENOUGH_INFO]
@@ -65,7 +105,7 @@ class Explain(Stage):
         results: list[dict[str, Any] | Reject] = []
         for i in range(len(rows)):
             if i not in scores:
-                results.append(Reject("a NOT ENOUGH INFO row has no label that evidence could flip"))
+                results.append(Reject(NO_LABEL))
             elif not sum(score for _, _, score in scores[i]):
                 results.append(Reject("the verifier's label rests on no word of the evidence"))
             else:
@@ -74,30 +114,43 @@ class Explain(Stage):
 
     def _rationales(self, text: str, parts: Any, words: Sequence[Sequence[Any]]) -> dict[str, Any] | Reject:
         total = sum(score for _, _, score in words)
-        chosen = _fewest([score / total for _, _, score in words], self.token_share)
-        spans: list[dict[str, Any]] = []
+        shares = [(start, end, score / total) for start, end, score in words]
+        chosen = _fewest([share for _, _, share in shares], self.token_share)
         by_piece: dict[int, list[float]] = {}
-        for i, (start, end, score) in enumerate(words):
-            while (place := locate(parts, start, end)) is None and end > start + 1:
-                end -= 1  # the colon after a title is no part of it
-            if place is None:
-                continue
-            where, piece, first, last = place
-            by_piece.setdefault(piece, []).append(score / total)
-            if i not in chosen:
-                continue
-            before = spans[-1] if spans else None
-            if before and i - 1 in chosen and (before["field"], before["piece"]) == (where, piece):
-                before["end"], before["score"] = last, round(before["score"] + score / total, 5)
-            else:
-                spans.append({"field": where, "piece": piece, "start": first, "end": last, "score": round(score / total, 5)})
+        for _, (_, piece, _, _), share in placed(parts, shares):
+            by_piece.setdefault(piece, []).append(share)
         pieces = sorted(by_piece)
         means = [sum(by_piece[piece]) / len(by_piece[piece]) for piece in pieces]
         if not sum(means):
             return Reject("the verifier's label rests on no word of the evidence")
         kept = _fewest([mean / sum(means) for mean in means], self.sentence_share)
         sentences = [{"piece": pieces[i], "score": round(means[i] / sum(means), 5)} for i in sorted(kept)]
-        return {"rationales": spans, "sentence_rationales": sentences}
+        return {"rationales": _spans(parts, shares, chosen, add), "sentence_rationales": sentences}
+
+
+def placed(parts: Any, words: Sequence[Sequence[Any]]) -> Iterator[tuple[int, Any, float]]:
+    """The number, the place in the evidence and the score of every word that lies in a piece."""
+    for i, (start, end, score) in enumerate(words):
+        while (place := locate(parts, start, end)) is None and end > start + 1:
+            end -= 1  # the colon after a title is no part of it
+        if place is not None:
+            yield i, place, score
+
+
+def _spans(
+    parts: Any, words: Sequence[Sequence[Any]], chosen: set[int], joined: Callable[[float, float], float]
+) -> list[dict[str, Any]]:
+    """The chosen words as rationales, adjacent ones of a field joined, with their scores."""
+    spans: list[dict[str, Any]] = []
+    for i, (where, piece, first, last), score in placed(parts, words):
+        if i not in chosen:
+            continue
+        before = spans[-1] if spans else None
+        if before and i - 1 in chosen and (before["field"], before["piece"]) == (where, piece):
+            before["end"], before["score"] = last, round(joined(before["score"], score), 5)
+        else:
+            spans.append({"field": where, "piece": piece, "start": first, "end": last, "score": round(score, 5)})
+    return spans
 
 
 def _fewest(shares: Sequence[float], wanted: float) -> set[int]:

@@ -9,18 +9,20 @@ from datasets import Dataset, concatenate_datasets
 
 from hfcf import corpora
 from hfcf.distractors import from_recipe
-from hfcf.groups import evidence_key, normalised
+from hfcf.groups import evidence_key, group_safe_split, normalised
 from hfcf.recipe import RecipeError
 from hfcf.schema import TASKS
 
 
-def load_rows(sources: Sequence[Mapping[str, Any]], *, training: bool = False) -> Dataset:
+def load_rows(sources: Sequence[Mapping[str, Any]], *, training: bool = False, extra: Sequence[str] = ()) -> Dataset:
     """The canonical columns of several corpora, one after the other.
 
     Args:
         sources: arguments of `hfcf.load` (`split` is "train" if not said), each with `corpus`, its name; `take: n` keeps its
-            first n rows and `skip: n` leaves them out; `distractors` as in the recipe of a run.
+            first n rows and `skip: n` leaves them out; `half: 0` or `half: 1` keeps one half of its groups; `distractors` as in
+            the recipe of a run; with `on_error: reject`, rows that can't be read are left out.
         training: the rows are trained on, so those of a dev or test split need `role: train`.
+        extra: columns that are kept besides the canonical ones; every corpus must have them.
 
     Raises:
         RecipeError: `training`, and rows of another split than "train" whose source does not say `role: train`.
@@ -28,16 +30,24 @@ def load_rows(sources: Sequence[Mapping[str, Any]], *, training: bool = False) -
     parts = []
     for source in sources:
         options = dict(source)
-        name, take, skip = options.pop("corpus"), options.pop("take", None), options.pop("skip", 0)
+        name, take, skip, half = (options.pop(key, None) for key in ("corpus", "take", "skip", "half"))
         options.setdefault("split", "train")
         distractors = options.pop("distractors", None)
-        ds = from_recipe(corpora.load(name, **options).select_columns(list(TASKS["verification"])), distractors)
+        ds = corpora.load(name, **options)
+        if options.get("on_error") == "reject":
+            ds = ds.select([i for i, status in enumerate(ds["status"]) if status is None or status["accepted"] is not False])
+        ds = from_recipe(ds.select_columns([*TASKS["verification"], *extra]), distractors)
         if training and source.get("role") != "train" and (others := sorted(set(ds["split"]) - {"train"})):
             raise RecipeError(
                 f"data: {name}: these are rows of the split {others[0]!r}, which are not for training; "
                 "if they shall be trained on, say so in their source: role: train"
             )
-        parts.append(ds.select(range(min(skip, len(ds)), len(ds) if take is None else min(len(ds), take))))
+        ds = ds.select(range(min(skip or 0, len(ds)), len(ds) if take is None else min(len(ds), take)))
+        if half is not None:
+            if half not in (0, 1):
+                raise RecipeError(f"data: {name}: half: {half}: 0 or 1")
+            ds = group_safe_split(ds, 0.5)[("train", "validation")[half]]
+        parts.append(ds)
     return concatenate_datasets(parts)
 
 

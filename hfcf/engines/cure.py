@@ -1,0 +1,78 @@
+"""Which words and pieces of the evidence a trained CURE explainer keeps: the gates, without a draw."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from hfcf.engines.attribution import words_of
+from hfcf.engines.base import Encoded, Engine, pad
+from hfcf.engines.classifier import ROUND, encode_pairs, load_classifier
+from hfcf.engines.gates import OUTSIDE, is_open, load_gates
+from hfcf.engines.model import Model
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cure(Engine):
+    """How open the gates are of `[claim, text, parts]` requests; `hfcf.evidence.join` makes text and parts.
+
+    An answer is `{"words": [[start, end, p], …], "pieces": [[piece, p], …]}`: words as characters of the text, with the highest
+    probability of their word pieces, and every piece of which a token is read. Explained is what the verifier predicts.
+
+    Args:
+        verifier: the sequence classifier that the explainer was trained for.
+        explainer: a folder or Hub id with what `train: explainer` stores, or "hfcf:explainer".
+        max_length: tokens of the pair; evidence past it has no gate.
+    """
+
+    verifier: Model
+    explainer: Model
+    max_length: int
+
+    def load(self, device: torch.device) -> Any:
+        network, tokenizer = load_classifier(self.verifier, device, self.dtype())
+        return network, tokenizer, load_gates(self.explainer, self.verifier, network)
+
+    def encode(self, loaded: Any, requests: Sequence[Any]) -> list[Encoded]:
+        return encode_pieces(loaded[1], requests, self.max_length)
+
+    def forward(self, loaded: Any, encoded: Sequence[Any]) -> list[Any]:
+        network, tokenizer, gates = loaded
+        with torch.inference_mode():
+            states = network(**pad(tokenizer, encoded, network.device), output_hidden_states=True).hidden_states
+            pieces = pad_pieces(encoded, states[0].shape[1], network.device)
+            tokens, sentences = (is_open(location).cpu().tolist() for location in gates(states, pieces))
+        return [_answer(*row) for row in zip(tokens, sentences, encoded, strict=True)]
+
+
+def encode_pieces(tokenizer: Any, requests: Sequence[Any], max_length: int) -> list[Encoded]:
+    """`[claim, text, parts]` requests in a verifier's form; `extra` is (the piece of every token, spans of the evidence, text)."""
+    encoded = encode_pairs(tokenizer, requests, max_length, return_offsets_mapping=True)
+    names = [name for name in tokenizer.model_input_names if name != "attention_mask"]
+    items = []
+    for i, (_, text, parts) in enumerate(requests):
+        places = zip(encoded["offset_mapping"][i], encoded.sequence_ids(i), strict=True)
+        spans = [span if part == 1 and span[0] < span[1] else None for span, part in places]
+        pieces = [OUTSIDE if span is None else _piece(parts, span) for span in spans]
+        items.append(Encoded({name: encoded[name][i] for name in names}, (pieces, spans, text)))
+    return items
+
+
+def pad_pieces(encoded: Sequence[Encoded], length: int, device: torch.device) -> torch.Tensor:
+    """Rows × tokens: the piece of every token of a batch that the tokenizer padded, on the right, to `length`."""
+    rows = [item.extra[0] + [OUTSIDE] * (length - len(item.extra[0])) for item in encoded]
+    return torch.tensor(rows, device=device)
+
+
+def _piece(parts: Sequence[Sequence[Any]], span: Sequence[int]) -> int:
+    """The piece that a token belongs to: the last that begins before its end, since a colon after a title is its piece's."""
+    return max((piece for _, piece, start, _ in parts if start < span[1]), default=OUTSIDE)
+
+
+def _answer(tokens: Sequence[float], sentences: Sequence[float], item: Encoded) -> dict[str, list[list[Any]]]:
+    pieces, spans, text = item.extra
+    words = [[start, end, round(max(tokens[i] for i in its), ROUND)] for start, end, its in words_of(spans, text)]
+    return {"words": words, "pieces": [[i, round(sentences[i], ROUND)] for i in sorted(set(pieces) - {OUTSIDE})]}

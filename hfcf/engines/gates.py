@@ -1,0 +1,152 @@
+"""Gates over a verifier's hidden states: one for each word piece of the evidence and one for each piece of evidence.
+
+A gate is a hard concrete variable (Louizos, Welling and Kingma, ICLR 2018): a logistic draw, squashed, stretched to (−0.1, 1.1) and
+clipped, so that it is 0 or 1 exactly with some probability and still has a gradient. A closed gate puts a learned vector in the
+place of a word piece's embedding, as DiffMask does (De Cao et al., EMNLP 2020).
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from hfcf.engines.model import Model
+
+WEIGHTS, SETTINGS = "explainer.safetensors", "explainer.json"
+LOW, HIGH, TEMPERATURE = -0.1, 1.1, 2 / 3
+OUTSIDE = -1
+"""The piece of a token that no gate may close: the claim's, a special one, padding."""
+
+
+class Gates(nn.Module):
+    """Two small networks over a frozen verifier's hidden states; one forward pass of the verifier answers for all gates.
+
+    Args:
+        hidden_size: of the verifier's hidden states.
+        embedding_size: of its input embeddings.
+        layers: whose states are read; 0 is the embeddings' output.
+        width: of the hidden layer of both networks.
+    """
+
+    def __init__(self, hidden_size: int, embedding_size: int, layers: Sequence[int], width: int = 128) -> None:
+        super().__init__()
+        self.layers = tuple(layers)
+        size = hidden_size * len(self.layers)
+        self.norm = nn.LayerNorm(size)
+        self.token = nn.Sequential(nn.Linear(size, width), nn.GELU(), nn.Linear(width, 1))
+        self.sentence = nn.Sequential(nn.Linear(size, width), nn.GELU(), nn.Linear(width, 1))
+        self.baseline = nn.Parameter(torch.zeros(embedding_size))
+
+    def forward(self, hidden_states: Sequence[torch.Tensor], pieces: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """The gates' locations (log α): of tokens, rows × tokens, and of pieces, rows × pieces.
+
+        Args:
+            hidden_states: of the verifier on the whole input.
+            pieces: rows × tokens, the number of the piece that a token belongs to, or `OUTSIDE`.
+        """
+        states = self.norm(torch.cat([hidden_states[layer].float() for layer in self.layers], -1))
+        members = membership(pieces, states.dtype)
+        means = members.transpose(1, 2) @ states / members.sum(1).clamp(min=1).unsqueeze(-1)
+        return self.token(states).squeeze(-1), self.sentence(means).squeeze(-1)
+
+    def mask(self, embeddings: torch.Tensor, gates: torch.Tensor) -> torch.Tensor:
+        """z·x + (1 − z)·b for every token; gates are rows × tokens."""
+        gates = gates.unsqueeze(-1).to(embeddings.dtype)
+        return gates * embeddings + (1 - gates) * self.baseline.to(embeddings.dtype)
+
+
+def membership(pieces: torch.Tensor, dtype: torch.dtype = torch.float32) -> torch.Tensor:
+    """Rows × tokens × pieces: 1 where a token belongs to a piece.
+
+    >>> membership(torch.tensor([[OUTSIDE, 0, 1, 1]])).tolist()
+    [[[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.0, 1.0]]]
+    """
+    count = max(1, int(pieces.max()) + 1 if pieces.numel() else 0)
+    return (pieces.unsqueeze(-1) == torch.arange(count, device=pieces.device)).to(dtype)
+
+
+def spread(of_pieces: torch.Tensor, pieces: torch.Tensor) -> torch.Tensor:
+    """Values of pieces at the places of their tokens; 1 at tokens outside.
+
+    >>> spread(torch.tensor([[0.2, 0.7]]), torch.tensor([[OUTSIDE, 0, 1]])).tolist()
+    [[1.0, 0.20000000298023224, 0.699999988079071]]
+    """
+    found = of_pieces.gather(1, pieces.clamp(min=0))
+    return torch.where(pieces == OUTSIDE, 1.0, found)
+
+
+def sample(location: torch.Tensor) -> torch.Tensor:
+    """A draw of every gate, 0 to 1, both ends included."""
+    noise = torch.rand_like(location).clamp(1e-6, 1 - 1e-6)
+    squashed = torch.sigmoid((torch.logit(noise) + location) / TEMPERATURE)
+    return (squashed * (HIGH - LOW) + LOW).clamp(0, 1)
+
+
+def not_shut(location: torch.Tensor) -> torch.Tensor:
+    """P(z > 0): what a compactness loss counts.
+
+    >>> round(float(not_shut(torch.tensor(0.0))), 3)
+    0.832
+    """
+    return torch.sigmoid(location - TEMPERATURE * math.log(-LOW / HIGH))
+
+
+def is_open(location: torch.Tensor) -> torch.Tensor:
+    """P(z > ½): the probability that a gate is more open than shut. What is reported, without a draw.
+
+    >>> float(is_open(torch.tensor(0.0)))
+    0.5
+    """
+    return torch.sigmoid(location)
+
+
+def save_gates(gates: Gates, out: Path, settings: Mapping[str, Any]) -> None:
+    """Store gates at half precision, and what they belong to."""
+    from safetensors.torch import save_file
+
+    out.mkdir(parents=True, exist_ok=True)
+    save_file({name: tensor.half().contiguous() for name, tensor in gates.state_dict().items()}, out / WEIGHTS)
+    (out / SETTINGS).write_text(json.dumps(settings, indent=1) + "\n", encoding="utf-8")
+
+
+def load_gates(explainer: Model, verifier: Model, network: Any) -> Gates:
+    """The gates of `explainer`, for the verifier's network and on its device.
+
+    Raises:
+        ValueError: they were trained for a verifier of another size, or this is no explainer.
+    """
+    settings, tensors = _read(explainer, explainer.key())
+    config = network.config
+    for what, size in (("hidden_size", config.hidden_size), ("num_hidden_layers", config.num_hidden_layers)):
+        if settings[what] != size:
+            raise ValueError(
+                f"the explainer {explainer.name} was trained for the verifier {settings['verifier']['name']} with {what} "
+                f"{settings[what]}; {verifier.name} has {size}: train one for it with `train: explainer`"
+            )
+    gates = Gates(config.hidden_size, tensors["baseline"].shape[0], settings["layers"], settings["width"])
+    gates.load_state_dict(tensors)
+    return gates.to(network.device).eval().requires_grad_(False)
+
+
+@lru_cache(maxsize=4)
+def _read(explainer: Model, contents: str) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
+    from safetensors.torch import load_file
+    from transformers.utils import cached_file
+
+    source = explainer.source()
+    if os.path.isdir(source):
+        paths = [Path(source) / name for name in (SETTINGS, WEIGHTS)]
+    else:
+        paths = [Path(str(cached_file(source, name, revision=explainer.revision))) for name in (SETTINGS, WEIGHTS)]
+    if missing := [path.name for path in paths if not path.is_file()]:
+        raise ValueError(f"{explainer.name} is no explainer: there is no {missing[0]}; `train: explainer` makes one")
+    settings = json.loads(paths[0].read_text(encoding="utf-8"))
+    return settings, {name: tensor.float() for name, tensor in load_file(os.fspath(paths[1])).items()}

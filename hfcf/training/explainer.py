@@ -1,0 +1,152 @@
+"""CURE (Si, Zhu and Zhou 2023, arXiv 2305.09400) as an explainer: token and sentence gates over a frozen verifier.
+
+Known of the paper: given a pretrained veracity prediction model, a token-level and a sentence-level explainer are trained at
+the same time to get multi-granular rationales via differentiable masking; three diagnostic properties, fidelity, consistency and
+salience, are introduced and applied to the training.
+
+We could not read the paper itself. Not confirmed, and our choice:
+
+- the gates: hard concrete, stretched to (−0.1, 1.1), temperature 2/3 (`hfcf.engines.gates`).
+- where they read: the embeddings' output, the middle and the last layer of the verifier, normalised, through a perceptron of 128
+  GELU units for tokens and another, over the mean of a piece's tokens, for pieces.
+- what is masked: input embeddings of the evidence, titles included; claim and special tokens never. What stands in their place: one
+  learned vector, which starts as the mask token's embedding (the padding token's if there is none).
+- fidelity: KL from the verifier's distribution on the whole input to that on the input that the token gates leave, and the same for
+  the sentence gates; and −log(1 − p) of the predicted class on each complement, with half the weight.
+- consistency: the Jensen–Shannon divergence, over a row's pieces, of the token gates' mean probabilities and the sentence gates'.
+- salience: by how much the expected share of gates that are not shut exceeds a budget. Gates start half open (new weights): were
+  they nearly all open, its gradient would vanish.
+- the weights and budgets (`Weights`), the optimiser (AdamW, linear decay), learning rate, batch size and epochs (the recipe).
+- whether human rationales, or the row's label, are used in the paper. Here neither is: what is explained is the verifier's own
+  prediction, where gradient attribution explains the row's label. Rows that it predicts as NOT ENOUGH INFO are left out, for
+  without evidence that is what it predicts anyway.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from datasets import Dataset
+
+from hfcf.engines.base import Encoded, pad
+from hfcf.engines.classifier import load_classifier
+from hfcf.engines.cure import encode_pieces, pad_pieces
+from hfcf.engines.gates import OUTSIDE, Gates, membership, sample, save_gates, spread
+from hfcf.evidence import join
+from hfcf.schema import NOT_ENOUGH_INFO
+from hfcf.training.loop import Hyperparameters
+from hfcf.training.rationale_losses import Weights, disagreement, divergence, excess, unpredicted
+
+log = logging.getLogger(__name__)
+
+
+def train_explainer(rows: Dataset, hp: Hyperparameters, out: Path, weights: Weights | None = None) -> None:
+    """Train the gates for a verifier, which stays as it is, and store them in `out`.
+
+    Args:
+        rows: verification rows; labels are not read.
+        hp: how; `model` is the verifier. `tune` and `rank` do not apply.
+        out: a folder.
+        weights: of the losses.
+    """
+    from transformers import set_seed
+
+    weights = weights or Weights()
+    set_seed(hp.seed)
+    network, tokenizer = load_classifier(hp.model, torch.device("cpu"), torch.float32)
+    items = [item for item in encode(tokenizer, rows, hp.max_length) if set(item.extra[0]) != {OUTSIDE}]
+    if not items:
+        raise ValueError("there is nothing to explain: no row has evidence that the verifier reads")
+    config, embeddings = network.config, network.get_input_embeddings()
+    layers = sorted({0, config.num_hidden_layers // 2, config.num_hidden_layers})
+    gates = Gates(config.hidden_size, embeddings.weight.shape[1], layers)
+    with torch.no_grad():
+        token = tokenizer.pad_token_id if tokenizer.mask_token_id is None else tokenizer.mask_token_id
+        gates.baseline.copy_(embeddings.weight[token])
+    optimiser = torch.optim.AdamW(gates.parameters(), lr=hp.learning_rate, weight_decay=hp.weight_decay)
+    steps = max(1, round(hp.epochs * len(items) / hp.batch_size))
+    rising = max(1, round(hp.warmup * steps))
+    frozen = {name: parameter.requires_grad for name, parameter in network.named_parameters()}
+    network.requires_grad_(False)  # the network is shared with the engines of this process
+    for step, chosen in zip(range(steps), _batches(items, hp.batch_size, hp.seed), strict=False):
+        for group in optimiser.param_groups:
+            group["lr"] = hp.learning_rate * min((step + 1) / rising, 1, (steps - step) / max(1, steps - rising))
+        if parts := losses(gates, network, *padded(tokenizer, chosen), weights):
+            optimiser.zero_grad()
+            torch.stack(list(parts.values())).sum().backward()
+            torch.nn.utils.clip_grad_norm_(gates.parameters(), 1.0)
+            optimiser.step()
+            if step % 10 == 0:
+                log.info("step %d of %d: %s", step, steps, {name: round(part.item(), 3) for name, part in parts.items()})
+    for name, parameter in network.named_parameters():
+        parameter.requires_grad_(frozen[name])
+    verifier = {"name": hp.model.name, "revision": hp.model.revision, "adapter": hp.model.adapter, "key": hp.model.key()}
+    sizes = {"hidden_size": config.hidden_size, "num_hidden_layers": config.num_hidden_layers}
+    save_gates(gates, out, {"verifier": verifier, **sizes, "layers": layers, "width": 128, "max_length": hp.max_length})
+
+
+def losses(gates: Gates, network: Any, batch: dict[str, Any], pieces: torch.Tensor, weights: Weights) -> dict[str, Any]:
+    """The weighted losses of one batch: means over its rows that are explained, nothing if it has none.
+
+    Args:
+        gates: what is trained.
+        network: the verifier.
+        batch: what it takes.
+        pieces: rows × tokens.
+        weights: of the losses.
+    """
+    with torch.no_grad():
+        full = network(**batch, output_hidden_states=True)
+    kept = decided(network, full.logits)
+    if not kept.any():
+        return {}
+    states, logits, pieces = [state[kept] for state in full.hidden_states], full.logits[kept], pieces[kept]
+    tokens, sentences = gates(states, pieces)
+    masks = [torch.where(pieces == OUTSIDE, 1.0, sample(tokens)), spread(sample(sentences), pieces)]
+    masks += [torch.where(pieces == OUTSIDE, 1.0, 1 - mask) for mask in masks]
+    others = {name: values[kept].repeat(len(masks), 1) for name, values in batch.items()}
+    inputs = network.get_input_embeddings()(others.pop("input_ids"))
+    answers = network(inputs_embeds=gates.mask(inputs, torch.cat(masks)), **others).logits.chunk(len(masks))
+    present = membership(pieces).sum(1) > 0
+    over = excess(tokens, pieces != OUTSIDE, weights.token_budget) + excess(sentences, present, weights.sentence_budget)
+    return {
+        "fidelity": weights.fidelity * (divergence(logits, answers[0]) + divergence(logits, answers[1])).mean(),
+        "complement": weights.complement * (unpredicted(logits, answers[2]) + unpredicted(logits, answers[3])).mean(),
+        "consistency": weights.consistency * disagreement(tokens, sentences, pieces).mean(),
+        "salience": weights.salience * over.mean(),
+    }
+
+
+def decided(network: Any, logits: torch.Tensor) -> torch.Tensor:
+    """Which rows the verifier predicts to be anything but NOT ENOUGH INFO: those that are explained."""
+    names = network.config.id2label
+    return torch.tensor([names[i] != NOT_ENOUGH_INFO for i in logits.argmax(-1).tolist()], device=logits.device)
+
+
+def encode(tokenizer: Any, rows: Dataset, max_length: int) -> list[Encoded]:
+    """Rows as the verifier takes them, with the piece of every token."""
+    joined = [join(evidence) for evidence in rows["evidence"]]
+    requests = [[claim, text, parts] for claim, (text, parts) in zip(rows["claim"], joined, strict=True)]
+    return encode_pieces(tokenizer, requests, max_length) if requests else []
+
+
+def padded(tokenizer: Any, items: Sequence[Encoded]) -> tuple[dict[str, torch.Tensor], torch.Tensor]:
+    """A batch, and the pieces of its tokens."""
+    batch = pad(tokenizer, items, torch.device("cpu"))
+    return batch, pad_pieces(items, batch["input_ids"].shape[1], torch.device("cpu"))
+
+
+def _batches(items: Sequence[Encoded], size: int, seed: int) -> Iterator[list[Encoded]]:
+    """Batches of like length in random order, pass after pass, without end."""
+    rng = random.Random(f"{seed}:explainer")
+    while True:
+        order = sorted(range(len(items)), key=lambda i: (len(items[i]) * rng.uniform(0.8, 1.2), i))
+        starts = list(range(0, len(items), size))
+        rng.shuffle(starts)
+        for start in starts:
+            yield [items[i] for i in order[start : start + size]]

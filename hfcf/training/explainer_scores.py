@@ -1,0 +1,78 @@
+"""How faithful a trained explainer is to its verifier, on held-out rows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import torch
+from datasets import Dataset
+
+from hfcf.engines.classifier import load_classifier
+from hfcf.engines.gates import OUTSIDE, is_open, load_gates, membership, spread
+from hfcf.engines.model import Model
+from hfcf.training.explainer import decided, encode, padded
+from hfcf.training.loop import Hyperparameters
+
+
+@torch.no_grad()
+def evaluate_explainer(rows: Dataset, hp: Hyperparameters, out: Path) -> dict[str, Any]:
+    """How a stored explainer does on held-out rows, with gates open or shut and no draw, beside as many random gates.
+
+    Args:
+        rows: rows that it was not trained on.
+        hp: as for training.
+        out: its folder.
+
+    Returns:
+        `rows` that are explained; `consistent`, the mean share of open tokens that lie in open pieces; and for "token" gates,
+        "sentence" gates and "random token", as many tokens of each row: `open`, the mean share of tokens marked; `kept`, how
+        often the verifier predicts the same from them; `lost`, how often not from the others.
+    """
+    network, tokenizer = load_classifier(hp.model, torch.device("cpu"), torch.float32)
+    gates = load_gates(Model(str(out)), hp.model, network)
+    items = sorted((item for item in encode(tokenizer, rows, hp.max_length) if set(item.extra[0]) != {OUTSIDE}), key=len)
+    noise = torch.Generator().manual_seed(hp.seed)
+    found: dict[str, list[tuple[float, bool, bool]]] = {}
+    inside: list[float] = []
+    for start in range(0, len(items), hp.batch_size):
+        batch, pieces = padded(tokenizer, items[start : start + hp.batch_size])
+        full = network(**batch, output_hidden_states=True)
+        chosen = decided(network, full.logits)
+        if not chosen.any():
+            continue
+        pieces, predicted = pieces[chosen], full.logits[chosen].argmax(-1)
+        tokens, sentences = gates([state[chosen] for state in full.hidden_states], pieces)
+        batch = {name: values[chosen] for name, values in batch.items()}
+        inputs = network.get_input_embeddings()(batch.pop("input_ids"))
+        gated = pieces != OUTSIDE
+        by_token, by_sentence = is_open(tokens) > 0.5, spread(_at_least_one(sentences, pieces), pieces) > 0.5
+        masks = {"token": by_token, "sentence": by_sentence, "random token": _shuffled(by_token, gated, noise)}
+        for name, mask in masks.items():
+            kept, lost = (
+                network(inputs_embeds=gates.mask(inputs, torch.where(gated, side.float(), 1.0)), **batch).logits.argmax(-1)
+                == predicted
+                for side in (mask, ~mask)
+            )
+            shares = (mask & gated).sum(-1) / gated.sum(-1)
+            found.setdefault(name, []).extend(zip(shares.tolist(), kept.tolist(), (~lost).tolist(), strict=True))
+        both = (by_token & by_sentence & gated).sum(-1) / (by_token & gated).sum(-1).clamp(min=1)
+        inside += both.tolist()
+    report: dict[str, Any] = {"rows": len(inside), "consistent": round(sum(inside) / max(1, len(inside)), 4)}
+    for name, values in found.items():
+        means = [round(sum(column) / len(values), 4) for column in zip(*values, strict=True)]
+        report[name] = dict(zip(("open", "kept", "lost"), means, strict=True))
+    return report
+
+
+def _at_least_one(sentences: torch.Tensor, pieces: torch.Tensor) -> torch.Tensor:
+    """1 for the open pieces, or for the likeliest where none is open: what `Explain` marks."""
+    probabilities = torch.where(membership(pieces).sum(1) > 0, is_open(sentences), -1.0)
+    best = probabilities == probabilities.amax(-1, keepdim=True)
+    return ((probabilities > 0.5) | best).float()
+
+
+def _shuffled(mask: torch.Tensor, gated: torch.Tensor, noise: torch.Generator) -> torch.Tensor:
+    """As many gates of each row, drawn at random."""
+    rank = torch.where(gated, torch.rand(mask.shape, generator=noise), 2.0).argsort(-1).argsort(-1)
+    return (rank < (mask & gated).sum(-1, keepdim=True)) & gated

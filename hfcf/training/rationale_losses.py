@@ -1,0 +1,87 @@
+"""What an explainer is trained to do: keep the verifier's prediction, agree with itself, and mark little."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+
+from hfcf.engines.gates import is_open, membership, not_shut
+
+
+@dataclass(frozen=True, kw_only=True)
+class Weights:
+    """How much each loss counts; `training/explainer.py` says what each is.
+
+    Args:
+        fidelity: of keeping the prediction on what is marked.
+        complement: of losing it on what is not.
+        consistency: of the agreement between words and pieces.
+        salience: of marking more than the budgets allow.
+        token_budget: share of a row's word pieces that may be marked.
+        sentence_budget: share of its pieces of evidence, of which there is always room for one.
+    """
+
+    fidelity: float = 1.0
+    complement: float = 0.5
+    consistency: float = 1.0
+    salience: float = 10.0
+    token_budget: float = 0.3
+    sentence_budget: float = 0.5
+
+    def __post_init__(self) -> None:
+        for name in ("token_budget", "sentence_budget"):
+            if not 0 < getattr(self, name) <= 1:
+                raise ValueError(f"{name}={getattr(self, name)}: above 0, up to 1")
+
+
+def divergence(full: torch.Tensor, masked: torch.Tensor) -> torch.Tensor:
+    """KL from the full input's class distribution to that of each masked one, from logits.
+
+    >>> divergence(torch.tensor([[2.0, 0.0]]), torch.tensor([[2.0, 0.0]])).tolist()
+    [0.0]
+    """
+    log_p, log_q = full.log_softmax(-1), masked.log_softmax(-1)
+    return (log_p.exp() * (log_p - log_q)).sum(-1)
+
+
+def unpredicted(full: torch.Tensor, complement: torch.Tensor) -> torch.Tensor:
+    """−log(1 − p) of the full input's predicted class on the complement, from logits: 0 when it lost all its probability."""
+    p = complement.softmax(-1).gather(1, full.argmax(-1, keepdim=True)).squeeze(-1)
+    return -torch.log1p(-p.clamp(max=1 - 1e-4))
+
+
+def disagreement(tokens: torch.Tensor, sentences: torch.Tensor, pieces: torch.Tensor) -> torch.Tensor:
+    """Jensen–Shannon divergence, 0 to log 2, between two distributions over a row's pieces, from gates' locations.
+
+    One is proportional to the mean probability of a piece's token gates, the other to that of its own gate. It asks that the two
+    rank pieces alike, not that they mark as much.
+
+    >>> pieces = torch.tensor([[0, 0, 1]])
+    >>> round(float(disagreement(torch.tensor([[1.0, 1.0, -2.0]]), torch.tensor([[1.0, -2.0]]), pieces)), 6)
+    0.0
+    """
+    members = membership(pieces)
+    sizes = members.sum(1)
+    present = sizes > 0
+    inside = (members * is_open(tokens).unsqueeze(-1)).sum(1) / sizes.clamp(min=1)
+    one, other = (_distribution(values, present) for values in (inside, is_open(sentences)))
+    middle = (one + other) / 2
+    return sum((p * ((p + 1e-8) / (middle + 1e-8)).log()).sum(-1) / 2 for p in (one, other))  # type: ignore[return-value]
+
+
+def _distribution(values: torch.Tensor, present: torch.Tensor) -> torch.Tensor:
+    values = torch.where(present, values, 0.0)
+    return values / values.sum(-1, keepdim=True).clamp(min=1e-8)
+
+
+def excess(location: torch.Tensor, present: torch.Tensor, budget: float) -> torch.Tensor:
+    """By how much the expected share of gates that are not shut is over the budget; there is always room for one gate.
+
+    >>> locations, present = torch.tensor([[9.0, 9.0, -9.0, -9.0]]), torch.tensor([[True, True, True, True]])
+    >>> [round(float(excess(locations, present, budget)), 2) for budget in (0.25, 0.6)]
+    [0.25, 0.0]
+    """
+    count = present.sum(-1).clamp(min=1)
+    share = torch.where(present, not_shut(location), 0.0).sum(-1) / count
+    return (share - torch.clamp(1 / count, min=budget)).clamp(min=0)

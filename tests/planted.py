@@ -1,0 +1,64 @@
+"""A tiny verifier that reads one word: "film" in the evidence SUPPORTS, "born" REFUTES, neither is NOT ENOUGH INFO."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import tiny
+import torch
+from datasets import Dataset
+from transformers import AutoTokenizer, BertConfig, BertForSequenceClassification
+
+from hfcf.evidence import join
+from hfcf.schema import LABELS, NOT_ENOUGH_INFO, REFUTES, SUPPORTS, TASKS
+
+SIGNAL = {SUPPORTS: "film", REFUTES: "born"}
+FILLERS = ("the", "city", "was", "in", "river", "and", "first", "American", "band", "county", "of", "by")
+
+
+def rows(number: int, *, seed: int = 0, labels: tuple[str, ...] = (SUPPORTS, REFUTES)) -> Dataset:
+    """Rows of three pieces of four words; one word of one piece, the human rationale, decides the label."""
+    rng = random.Random(seed)
+    made = []
+    for i in range(number):
+        pieces = [[rng.choice(FILLERS) for _ in range(4)] for _ in range(3)]
+        label, at = labels[i % len(labels)], rng.randrange(3)
+        if label in SIGNAL:
+            pieces[at][rng.randrange(4)] = SIGNAL[label]
+        texts = [" ".join(piece) for piece in pieces]
+        human = {"field": "evidence", "piece": at, "start": 0, "end": len(texts[at]), "score": 1.0}
+        made.append(
+            {
+                "id": f"row-{i}", "claim": f"It was in city {i}.", "label": label,
+                "evidence": [{"title": "", "text": text} for text in texts], "rationales": [human],
+                "group_id": f"group-{i}", "corpus": "made", "split": "train",
+            }
+        )  # fmt: skip
+    return Dataset.from_list(made)
+
+
+def canonical(ds: Dataset) -> Dataset:
+    return ds.select_columns(list(TASKS["verification"]))
+
+
+def verifier(folder: Path, hidden_size: int = 32) -> str:
+    """Train it: a few seconds."""
+    torch.manual_seed(0)
+    tiny.classifier(folder)
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    config = BertConfig.from_pretrained(folder, initializer_range=0.1, hidden_size=hidden_size, hidden_dropout_prob=0.0)
+    network = BertForSequenceClassification(config)
+    optimiser = torch.optim.AdamW(network.parameters(), lr=2e-3)
+    ds = rows(3000, labels=(SUPPORTS, REFUTES, NOT_ENOUGH_INFO))
+    for start in range(0, len(ds), 24):
+        batch: dict[str, Any] = ds[start : start + 24]
+        texts = [join(evidence)[0] for evidence in batch["evidence"]]
+        inputs = tokenizer(batch["claim"], texts, padding=True, return_tensors="pt")
+        labels = torch.tensor([LABELS.index(label) for label in batch["label"]])
+        network.train()(**inputs, labels=labels).loss.backward()
+        optimiser.step()
+        optimiser.zero_grad()
+    network.eval().save_pretrained(folder)
+    return str(folder)
