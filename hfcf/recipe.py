@@ -80,6 +80,18 @@ def changed(recipe: dict[str, Any], changes: Sequence[str]) -> dict[str, Any]:
     return recipe
 
 
+def located(source: Mapping[str, Any], data_dir: str | None) -> dict[str, Any]:
+    """A corpus of a recipe, its folder or files inside the recipe's `data_dir`.
+
+    >>> located({"corpus": "fm2", "data_dir": "fm2"}, "data")["data_dir"]
+    'data/fm2'
+    """
+    folder = Path(data_dir or ".")
+    key = "data_files" if "data_files" in source else "data_dir"
+    given = source.get(key, ".")
+    return {**source, key: [str(folder / path) for path in given] if isinstance(given, list) else str(folder / given)}
+
+
 def check(keys: Iterable[str], allowed: Iterable[str], where: str) -> None:
     """Raise `RecipeError` on a key that is not allowed, suggesting the nearest.
 

@@ -16,6 +16,16 @@ from datasets import Dataset, DatasetDict, Features, IterableDataset, List, Valu
 SUPPORTS, REFUTES, NOT_ENOUGH_INFO = LABELS = ("SUPPORTS", "REFUTES", "NOT ENOUGH INFO")
 """The three labels of verification rows, in the order of every three-way verifier's outputs."""
 
+
+def opposite(label: str) -> str:
+    """The label that a counterfactual of a SUPPORTS or REFUTES row has.
+
+    >>> opposite("REFUTES")
+    'SUPPORTS'
+    """
+    return SUPPORTS if label == REFUTES else REFUTES
+
+
 TEXT, INT, FLOAT, BOOL = Value("string"), Value("int64"), Value("float64"), Value("bool")
 
 EVIDENCE = List({"title": TEXT, "text": TEXT})

@@ -14,17 +14,16 @@ from datasets import Dataset
 
 import hfcf
 from hfcf import edits, schema
-from hfcf.engines.classifier import Classifier
+from hfcf.engines.classifier import Classifier, choose
 from hfcf.engines.generator import Generator
 from hfcf.engines.model import Model
 from hfcf.engines.ner import Ner
-from hfcf.entities import EntityTable, fitted_path, save_fitted
+from hfcf.entities import ENOUGH, EntityTable, fitted_path, form, save_fitted
 from hfcf.metrics.moverscore import MoverScore
 from hfcf.race import RACE, EditEvidence, FilterClaim
-from hfcf.race.check import verdict
 from hfcf.race.edit import edits_of
 from hfcf.race.generate import GenerateClaim, clauses
-from hfcf.stage import run_stage
+from hfcf.stage import Reject, run_stage
 
 SUPPORTS, REFUTES, NEI = schema.LABELS
 TABLE = {
@@ -208,6 +207,15 @@ def test_three_organisations_move_in_one_cycle() -> None:
         assert all(a != b for a, b in zip(names, new, strict=True))
 
 
+def test_the_subject_of_a_page_is_not_swapped_away() -> None:
+    people = dict.fromkeys(("Ada Lovelace", "Alan Turing", "Grace Hopper"), "PERSON")
+    pieces = ["Ada Lovelace wrote it.", "Alan Turing read it.", "Grace Hopper sold it."]
+    found = edit(row([("Ada Lovelace (writer)", text) for text in pieces], people))
+    assert [piece["text"] for piece in found["edited_evidence"]] == [pieces[0], "Grace Hopper read it.", "Alan Turing sold it."]
+    several = edit(row([("Ada Lovelace", pieces[0]), ("Enigma", pieces[1])], people))
+    assert texts(several) == ["Alan Turing|Alan Turing wrote it.", "Enigma|Ada Lovelace read it."]
+
+
 def test_a_swap_and_a_replacement_in_one_text() -> None:
     found = edit(row(JAWS, {"1975": "DATE", "Steven Spielberg": "PERSON", "Spielberg": "PERSON", "Jaws": "ORG"}))
     year = found["edits"][0]["after"]
@@ -239,6 +247,31 @@ def test_a_row_without_a_substitute_is_rejected_with_its_entities() -> None:
     assert found["status"] == {"accepted": False, "stage": "edit_evidence", "reason": found["status"]["reason"]}
     assert "no other value of its form in the dataset" in found["status"]["reason"]
     assert [e["text"] for e in found["causal_entities"]] == ["3.5", "1994", "2006"]
+
+
+def test_without_editing_every_row_keeps_its_evidence_and_needs_no_table() -> None:
+    stage = EditEvidence(edit=False)
+    given = row(JAWS, {"1975": "DATE"})
+    found = stage(given)
+    assert (found["status"], found["edits"], found["edited_evidence"]) == (None, [], given["evidence"])
+    assert found["edited_entities"] == found["causal_entities"] == given["entities"]
+    bare = stage({**given, "entities": []})
+    assert (bare["status"], bare["edited_entities"]) == (None, [])
+
+
+def test_places_that_one_row_alone_has_are_left_out_where_enough_have_more() -> None:
+    places = [f"Place {i}" for i in range(ENOUGH)]
+
+    def rows(*twice: str) -> list[list[dict[str, str]]]:
+        return [[{"text": text, "type": "GPE"}] * 2 for text in (*twice, *places, "Orchestra")]
+
+    assert EntityTable.collect(rows(*places)).values["GPE"][""] == sorted(places)
+    assert "Orchestra" in EntityTable.collect(rows(*places[1:])).values["GPE"][""], "too few to be choosy"
+
+
+@pytest.mark.parametrize(("text", "expected"), [("1994", "Year"), ("2100", "Year"), ("6554", "N"), ("0931", "N")])
+def test_a_number_of_four_digits_is_a_year_if_it_can_be_one(text: str, expected: str) -> None:
+    assert form(text, "DATE") == expected
 
 
 def test_entities_of_the_claim_are_no_causal_entities() -> None:
@@ -274,6 +307,56 @@ def test_claims_that_break_a_rule_are_rejected() -> None:
     assert found_claim("Rome in 410 was", finished=False) == "is cut off at 96 tokens"
 
 
+def test_a_claim_that_says_something_twice_is_rejected_where_that_is_asked_for() -> None:
+    text = "Rome fell in 411, and Rome fell in 411."
+    assert found_claim(text) is None
+    found = {"text": text, "score": -0.5, "finished": True}
+    one = GenerateClaim(generator=Model("x"), no_repeat=4)._candidate("c", found, [])
+    assert one["status"] == {"accepted": False, "stage": "generate_claim", "reason": "says 4 words or more twice"}
+
+
+@pytest.mark.parametrize(
+    ("settings", "text", "constraints"),
+    [
+        ({}, "t.", [["A"]]),
+        ({"constrain": False}, "t.", []),
+        ({"prefixed": True}, "refute: t.", [["A"]]),
+        ({"prefixed": True, "constrain": False}, "refute: t.", []),
+    ],
+)
+def test_what_each_ablation_asks_the_generator(
+    settings: dict[str, bool], text: str, constraints: list[list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Any] = []
+
+    def run(self: Generator, requests: Sequence[Any]) -> list[Any]:
+        asked.extend(requests)
+        return [[{"text": "Nobody knows.", "score": -1.0, "finished": True}] for _ in requests]
+
+    monkeypatch.setattr(Generator, "run", run)
+    rows = [
+        {
+            "claim": "c", "label": label, "edited_evidence": [{"title": "", "text": "t."}], "edited_entities": names((0, "A")),
+            "sentence_rationales": [{"piece": 0}], "candidates": [],
+        }
+        for label in (SUPPORTS, REFUTES)
+    ]  # fmt: skip
+    found = GenerateClaim(generator=Model("x"), **settings).batch(rows)
+    assert asked == [[text, constraints], [text.replace("refute", "support"), constraints]]
+    assert isinstance(found[0], Reject) == bool(constraints), "without constraints a claim may name nobody"
+
+
+def test_the_ablation_without_editing_takes_the_generator_that_is_told_the_label() -> None:
+    ours, given = RACE.preset("offline", edit=False), RACE.preset("offline", edit=False, generator="mine")
+    assert (ours.generator.adapter, ours.generate_claim.prefixed, ours.edit_evidence.edit) == (
+        "hfcf:generator_prefixed",
+        True,
+        False,
+    )
+    assert given.generator == Model("mine")
+    assert RACE.preset("offline").generate_claim.prefixed is False
+
+
 # --- checking
 
 
@@ -300,8 +383,9 @@ RULES = RACE(verifier="v", generator="g", ner=Ner(backend="spacy"))
 @pytest.mark.parametrize(("found", "reason"), [(REFUTES, None), (SUPPORTS, "under-edited"), (NEI, "over-edited")])
 def test_an_edit_is_kept_when_it_refutes(says: Any, found: str, reason: str | None) -> None:
     asked = says({"c": found})
+    made_of = [{"field": "evidence", "piece": 0, "start": 0, "end": 1, "before": "s", "after": "t"}]
     answer = RULES.check_edit.batch(
-        [{"claim": "c", "label": SUPPORTS, "edits": [], "edited_evidence": [{"title": "T", "text": "t."}]}]
+        [{"claim": "c", "label": SUPPORTS, "edits": made_of, "edited_evidence": [{"title": "T", "text": "t."}]}]
     )[0]
     assert asked == [["c", "T: t."]]
     made = answer["candidates"] if reason is None else answer.outputs["candidates"]  # type: ignore[index,union-attr]
@@ -358,7 +442,8 @@ def test_decided_candidates_are_not_asked_about_again(says: Any) -> None:
 
 
 def test_equal_probabilities_are_no_accident_of_order() -> None:
-    assert verdict({SUPPORTS: 0.4, REFUTES: 0.4, NEI: 0.2}) == verdict({NEI: 0.2, REFUTES: 0.4, SUPPORTS: 0.4}) == SUPPORTS
+    one, other = {SUPPORTS: 0.4, REFUTES: 0.4, NEI: 0.2}, {NEI: 0.2, REFUTES: 0.4, SUPPORTS: 0.4}
+    assert choose(one, schema.LABELS) == choose(other, schema.LABELS) == SUPPORTS
 
 
 def test_an_unknown_flip_is_an_error() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -43,6 +43,15 @@ def encode_pairs(tokenizer: Any, requests: Sequence[Sequence[str]], max_length: 
     claims = [claim[: head[half - 1][1]] if len(head) > half else claim for claim, head in zip(claims, heads, strict=True)]
     evidence = [request[1] for request in requests]
     return tokenizer(claims, evidence, truncation="only_second", max_length=max_length, **kwargs)
+
+
+def choose(answer: Mapping[str, float], allowed: Sequence[str]) -> str:
+    """The likeliest of the allowed labels; a tie goes to the later name, so that it is no accident of order.
+
+    >>> choose({"SUPPORTS": 0.3, "REFUTES": 0.2, "NOT ENOUGH INFO": 0.5}, ["SUPPORTS", "REFUTES"])
+    'SUPPORTS'
+    """
+    return max(allowed, key=lambda label: (answer.get(label, 0.0), label))
 
 
 @dataclass(frozen=True, kw_only=True)

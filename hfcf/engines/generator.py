@@ -15,9 +15,23 @@ from hfcf.engines.constrained import generate_constrained
 from hfcf.engines.constrained.search import NONE
 from hfcf.engines.constrained.vocabulary import Vocabulary
 from hfcf.engines.model import Model
+from hfcf.schema import REFUTES, SUPPORTS
 
 PROMPT = "{}\nClaim:"
 """What stands between the evidence and the claim for a decoder-only model, in training and in use."""
+
+_PREFIXES = {SUPPORTS: "support: ", REFUTES: "refute: "}
+
+
+def prefix(label: str) -> str:
+    """What stands before the evidence for a generator that is told whether it shall support or refute the claim (RACE, −EDIT).
+
+    The paper sets "the prefix" and does not print it.
+
+    >>> prefix("REFUTES")
+    'refute: '
+    """
+    return _PREFIXES[label]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -21,7 +21,7 @@ from hfcf.entities import Collector, save_fitted
 from hfcf.metrics.moverscore import fit_idf
 from hfcf.race.check import CheckClaim, CheckEdit
 from hfcf.race.edit import EditEvidence
-from hfcf.race.explain import Explain
+from hfcf.race.explain import CURE, Explain
 from hfcf.race.filter import FilterClaim
 from hfcf.race.generate import GenerateClaim
 from hfcf.race.tag import TagEntities
@@ -33,11 +33,13 @@ OFFLINE: dict[str, Any] = {
     "verifier": Model("offline:minilm", adapter="hfcf:verifier"),
     "generator": Model("offline:t5", adapter="hfcf:generator"),
     "encoder": Model("offline:minilm"),
+    "explainer_model": Model("hfcf:explainer"),  # read by explainer="cure" alone
     "ner": Ner(backend="spacy", model=Model("offline:spacy")),
     "max_length": 160,
     # The paper's search of 30 beams and 96 tokens takes 5 to 7 CPU seconds a row.
     "num_beams": 10,
     "max_new_tokens": 64,
+    "no_repeat": 4,
     # A small verifier often answers NOT ENOUGH INFO where it is merely lost, which is no sign of a flipped label.
     "flip": "opposite",
 }
@@ -58,12 +60,17 @@ class RACE(System):
         encoder: MoverScore's model.
         ner: the tagger; the paper's is Stanza.
         max_length: tokens of claim and evidence that the verifier reads (section 4).
-        explainer: attribution method, see `Explain`.
+        explainer: attribution method or "cure", see `Explain`.
+        explainer_model: what "cure" reads: gates trained for this verifier (`recipes/train_explainer.yaml`).
         token_share: see `Explain`.
         sentence_share: see `Explain`.
+        edit: False is the ablation −EDIT (section 5.2): no evidence is edited, and claims come from the evidence of all rows by a
+            generator that is told to support or to refute (`prefixed: true` in its recipe).
+        constrain: False is the ablation −CONS (section 5.2), plain beam search; both False, −EDIT&CONS.
         num_candidates: k, claims to a row (section 3.3).
         num_beams: beams of the search (section 4).
         max_new_tokens: longest claim (section 4).
+        no_repeat: see `GenerateClaim`.
         flip: see `CheckClaim`.
 
     >>> race = RACE.preset("offline", seed=7)
@@ -82,16 +89,22 @@ class RACE(System):
     ner: Ner = field(default_factory=Ner)
     max_length: int = 130
     explainer: str = "gradient_x_input"
+    explainer_model: Model | None = None
     token_share: float = 0.6
     sentence_share: float = 0.8
+    edit: bool = True
+    constrain: bool = True
     num_candidates: int = 10
     num_beams: int = 30
     max_new_tokens: int = 96
+    no_repeat: int | None = None
     flip: str = "any"
 
     def __post_init__(self) -> None:
         for name in ("verifier", "generator", "encoder"):
             object.__setattr__(self, name, Model.of(getattr(self, name)))
+        if self.explainer_model is not None:
+            object.__setattr__(self, "explainer_model", Model.of(self.explainer_model))
         if isinstance(self.ner, dict):
             object.__setattr__(self, "ner", Ner(**{**self.ner, "model": Model.of(self.ner.get("model", "en"))}))
 
@@ -101,7 +114,10 @@ class RACE(System):
         presets: dict[str, dict[str, Any]] = {"paper": {}, "offline": OFFLINE}
         if name not in presets:
             raise ValueError(f"no preset {name!r}: choose one of {', '.join(presets)}")
-        return cls(**{**presets[name], **changes})
+        given = {**presets[name], **changes}
+        if name == "offline" and not given.get("edit", True) and "generator" not in changes:
+            given["generator"] = Model("offline:t5", adapter="hfcf:generator_prefixed")
+        return cls(**given)
 
     def _common(self) -> dict[str, Any]:
         return {"seed": self.seed, "strict": self.strict}
@@ -115,11 +131,12 @@ class RACE(System):
         return Explain(
             **self._common(), verifier=self.verifier, max_length=self.max_length, method=self.explainer,
             token_share=self.token_share, sentence_share=self.sentence_share,
+            explainer_model=self.explainer_model if self.explainer == CURE else None,
         )  # fmt: skip
 
     @property
     def edit_evidence(self) -> EditEvidence:
-        return EditEvidence(**self._common(), fitted=self.fitted)
+        return EditEvidence(**self._common(), edit=self.edit, fitted=self.fitted)
 
     @property
     def check_edit(self) -> CheckEdit:
@@ -128,8 +145,9 @@ class RACE(System):
     @property
     def generate_claim(self) -> GenerateClaim:
         return GenerateClaim(
-            **self._common(), generator=self.generator, num_candidates=self.num_candidates, num_beams=self.num_beams,
-            max_new_tokens=self.max_new_tokens,
+            **self._common(), generator=self.generator, constrain=self.constrain, prefixed=not self.edit,
+            num_candidates=self.num_candidates, num_beams=self.num_beams, max_new_tokens=self.max_new_tokens,
+            no_repeat=self.no_repeat,
         )  # fmt: skip
 
     @property

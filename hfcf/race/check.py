@@ -9,29 +9,24 @@ from typing import Any, ClassVar
 from datasets import List
 
 from hfcf import schema
-from hfcf.engines.classifier import Classifier
+from hfcf.engines.classifier import Classifier, choose
 from hfcf.engines.model import Model
 from hfcf.evidence import join
 from hfcf.filters import accept, reject, settle, undecided
-from hfcf.schema import LABELS, REFUTES, SUPPORTS
+from hfcf.schema import LABELS, REFUTES, SUPPORTS, opposite
 from hfcf.stage import Reject, Stage
 
 CANDIDATES = List(schema.candidate("verification"))
 FLIPS = ("any", "opposite")
 
 
-def verdict(probabilities: Mapping[str, float]) -> str:
-    """The likeliest label; a tie goes to the later name, so that it is no accident of order."""
-    return max(LABELS, key=lambda label: (probabilities.get(label, 0.0), label))
-
-
 @dataclass(frozen=True, kw_only=True)
 class CheckEdit(Stage):
     """Keep E′ where the verifier says that it refutes the original claim: (c, E′) → REFUTES (section 3.2).
 
-    Input columns: `claim`, `label`, `edits`, `edited_evidence`. Output column: `candidates`: for a SUPPORTS row one of change
-    "evidence", accepted, or rejected as under-edited (→ SUPPORTS) or over-edited (→ NOT ENOUGH INFO), and then the row is
-    rejected as the paper discards it; for a REFUTES row, whose evidence stays, none.
+    Input columns: `claim`, `label`, `edits`, `edited_evidence`. Output column: `candidates`: for a row whose evidence was
+    edited (a SUPPORTS row) one of change "evidence", accepted, or rejected as under-edited (→ SUPPORTS) or over-edited (→ NOT
+    ENOUGH INFO), and then the row is rejected as the paper discards it; for one whose evidence stays, none.
 
     Args:
         verifier: the three-way verifier.
@@ -55,12 +50,11 @@ class CheckEdit(Stage):
 
     def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
         engine = Classifier(model=self.verifier, max_length=self.max_length)
-        edited = [row for row in rows if row["label"] == SUPPORTS]
-        answers = iter(engine.run([[row["claim"], join(row["edited_evidence"])[0]] for row in edited]))
-        return [self._judge(row, next(answers)) if row["label"] == SUPPORTS else {"candidates": []} for row in rows]
+        answers = iter(engine.run([[row["claim"], join(row["edited_evidence"])[0]] for row in rows if row["edits"]]))
+        return [self._judge(row, next(answers)) if row["edits"] else {"candidates": []} for row in rows]
 
     def _judge(self, row: dict[str, Any], probabilities: Mapping[str, float]) -> dict[str, Any] | Reject:
-        found = verdict(probabilities)
+        found = choose(probabilities, LABELS)
         candidate = {
             "claim": row["claim"],
             "label": REFUTES,
@@ -121,9 +115,9 @@ class CheckClaim(Stage):
         return results
 
     def _judge(self, candidate: dict[str, Any], label: str, probabilities: Mapping[str, float]) -> dict[str, Any]:
-        found = verdict(probabilities)
+        found = choose(probabilities, LABELS)
         score = {"name": f"verifier: {found}", "value": probabilities[found]}
-        candidate = {**candidate, "label": SUPPORTS if label == REFUTES else REFUTES, "scores": [*candidate["scores"], score]}
+        candidate = {**candidate, "label": opposite(label), "scores": [*candidate["scores"], score]}
         wanted = (SUPPORTS,) if label == REFUTES else tuple(LABELS[1:] if self.flip == "any" else LABELS[1:2])
         if found in wanted:
             return candidate

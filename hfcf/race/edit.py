@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from hfcf import edits, schema
 from hfcf.entities import IN_DATASET, IN_INSTANCE, cased
-from hfcf.mentions import WORD_END, WORD_START
+from hfcf.mentions import WORD_END, WORD_START, mentions
 from hfcf.race.resource import entity_table
 from hfcf.stage import Reject, Stage, StageError
 
@@ -30,6 +30,8 @@ class EditEvidence(Stage):
     - *in-instance*: PERSONs change places with PERSONs, ORGs with ORGs, in one random cycle, when there are two or more and they
       stand in different pieces. Both of the paper's types are "PERSON/ORG"; we keep them apart, since a person in a company's
       place reads as an error, not as a counterfactual.
+      Not swapped is a name in the title that all pieces share: the paper's rows (HoVer's) are of several pages, where a swap says
+      something else of each; on one page it only makes the page's subject another's name, which decides no claim.
     - *consistent*: what is chosen is changed at every mention in every piece and title, also outside the rationales: whole words (a
       part of a hyphenated word is none), the longest mention first, so that "Washington" stays as it is inside "Washington Post". A
       possessive ending stays. A PERSON's shorter names (first or last name, or without the middle name) follow the full one: a last
@@ -38,12 +40,15 @@ class EditEvidence(Stage):
     Rows without a causal entity are rejected, and SUPPORTS rows none of whose causal entities has a substitute.
 
     Args:
+        edit: False is the ablation −EDIT (section 5.2): every row keeps its evidence, and none is rejected.
         fitted: the sha256 of the entity table; `race.fit(ds)` sets it.
 
     >>> EditEvidence()({"id": "1"})  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     hfcf.stage.StageError: edit_evidence draws substitutes from the whole dataset's entities and is not fitted: run ...
     """
+
+    VERSION = "2"
 
     inputs: ClassVar = {
         "claim": schema.TEXT,
@@ -60,10 +65,11 @@ class EditEvidence(Stage):
     }
     filled_by: ClassVar = {"entities": "race.tag_entities", "rationales": "race.explain"}
 
+    edit: bool = True
     fitted: str | None = None
 
     def check_fitted(self) -> None:
-        if self.fitted is None:
+        if self.edit and self.fitted is None:
             raise StageError(
                 "edit_evidence draws substitutes from the whole dataset's entities and is not fitted: run "
                 "ds = ds.map(race.tag_entities, …), then race = race.fit(ds)"
@@ -72,9 +78,9 @@ class EditEvidence(Stage):
     def row(self, row: dict[str, Any]) -> dict[str, Any]:
         here = [entity for entity in row["entities"] if entity["field"] != "claim"]
         causal = [entity for entity in here if any(_overlap(entity, span) for span in row["rationales"])]
-        if not causal:
+        if self.edit and not causal:
             raise Reject("no entity of the types ORG, PERSON, DATE, GPE or NUM stands in the token rationales")
-        if row["label"] != schema.SUPPORTS:
+        if not self.edit or row["label"] != schema.SUPPORTS:
             return {"causal_entities": causal, "edits": [], "edited_evidence": row["evidence"], "edited_entities": causal}
         changes = self._changes(row, here, causal)
         changed = edits_of(row, changes, protected=[entity["text"] for entity in here]) if changes else []
@@ -105,10 +111,14 @@ class EditEvidence(Stage):
                     if type_ != "GPE":  # "two parts" and "Two men": the same number
                         other = value[0].swapcase() + value[1:]
                         changes.setdefault(other, cased(new, like=other))
+        subject = _subject(row)
         for type_ in IN_INSTANCE:
             people = type_ == "PERSON"
             names = _groups([entity["text"] for entity in here if entity["type"] == type_], people)
-            chosen = [name for name in names if any(e["text"] in names[name] and e["type"] == type_ for e in causal)]
+            fixed = {name for name in names if any(mentions(subject, form) for form in names[name])}
+            chosen = [
+                name for name in names if name not in fixed and any(e["text"] in names[name] and e["type"] == type_ for e in causal)
+            ]
             pieces = {name: {e["piece"] for e in here if e["type"] == type_ and e["text"] in names[name]} for name in chosen}
             for old, new in _cycle(chosen, pieces, rng):
                 for short in (*names[old], *([last] if people and (last := _last(old)) else ())):
@@ -137,6 +147,16 @@ def edits_of(row: Mapping[str, Any], changes: Mapping[str, str], protected: Iter
 def _in_a_name(text: str, start: int, end: int) -> bool:
     """Whether a capitalised word stands on either side, inside the sentence: "Young" in "Young Americans" is not Neil Young."""
     return text[start].isupper() and (re.search(r"[A-Z]\w* $", text[:start]) or re.match(r" [A-Z]", text[end:])) is not None
+
+
+def _subject(row: Mapping[str, Any]) -> str:
+    """The title that all pieces of evidence share, if they do.
+
+    >>> _subject({"evidence": [{"title": "Rome"}, {"title": "Rome"}]})
+    'Rome'
+    """
+    titles = {piece["title"] or "" for piece in row["evidence"]}
+    return titles.pop() if len(titles) == 1 else ""
 
 
 def _overlap(entity: Mapping[str, Any], span: Mapping[str, Any]) -> bool:

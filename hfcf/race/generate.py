@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from hfcf import edits, schema
-from hfcf.engines.generator import Generator
+from hfcf.engines.generator import Generator, prefix
 from hfcf.engines.model import Model
 from hfcf.evidence import join
 from hfcf.filters import reject, settle
@@ -15,6 +15,7 @@ from hfcf.groups import normalised
 from hfcf.mentions import met
 from hfcf.race.check import CANDIDATES
 from hfcf.race.explain import SENTENCES
+from hfcf.schema import opposite
 from hfcf.stage import Reject, Stage
 
 
@@ -31,18 +32,33 @@ def clauses(row: Mapping[str, Any]) -> list[list[str]]:
     return [list(clause) for clause in dict.fromkeys(tuple(clause) for clause in found if clause)]
 
 
+def says_twice(text: str, words: int) -> bool:
+    """Whether a run of `words` words stands in a text twice.
+
+    >>> says_twice("She is an American actress who is an American actress.", 4), says_twice("Rome is old, Rome is big.", 4)
+    (True, False)
+    """
+    found = [normalised(word) for word in text.split()]
+    runs = [tuple(found[i : i + words]) for i in range(len(found) - words + 1)]
+    return len(set(runs)) < len(runs)
+
+
 @dataclass(frozen=True, kw_only=True)
 class GenerateClaim(Stage):
     """Generate k candidate claims from the sentence rationales of E (REFUTES rows) or E′ (SUPPORTS rows).
 
-    Input columns: `claim`, `edited_evidence`, `edited_entities`, `sentence_rationales`, `candidates`. Output column:
-    `candidates`, the
-    evidence candidate first, then the claims, best first. The search is under the constraints (equation 1, `clauses`). A claim
-    that still names no causal entity of some piece is rejected (no claim of `max_new_tokens` tokens can, or the generator cannot
-    write it), as is one that repeats the source's claim or that the limit of tokens cut off.
+    Input columns: `claim`, `label`, `edited_evidence`, `edited_entities`, `sentence_rationales`, `candidates`. Output column:
+    `candidates`, the evidence candidate first, then the claims, best first. The search is under the constraints (equation 1,
+    `clauses`). A claim that still names no causal entity of some piece is rejected (no claim of `max_new_tokens` tokens can, or
+    the generator cannot write it), as is one that repeats the source's claim or that the limit of tokens cut off.
 
     Args:
         generator: an encoder-decoder or decoder-only model, trained on evidence → claim.
+        constrain: False is the ablation −CONS (section 5.2): plain beam search, and no claim is rejected for what it names.
+        prefixed: False asks for a claim that the evidence supports. True is the generator of the ablation −EDIT, trained on rows
+            of both labels (`prefix: true` in its recipe): it is told to support or to refute, the other of what the row's label is.
+        no_repeat: a claim that holds a run of this many words twice is rejected: small generators ramble. None, as in the paper,
+            rejects none.
         num_candidates: k.
         num_beams: beams of the search.
         max_new_tokens: longest claim, in tokens.
@@ -54,6 +70,7 @@ class GenerateClaim(Stage):
 
     inputs: ClassVar = {
         "claim": schema.TEXT,
+        "label": schema.TEXT,
         "edited_evidence": schema.EVIDENCE,
         "edited_entities": schema.ENTITIES,
         "sentence_rationales": SENTENCES,
@@ -69,10 +86,13 @@ class GenerateClaim(Stage):
     batch_size: ClassVar[int] = 32
 
     generator: Model
+    constrain: bool = True
+    prefixed: bool = False
     num_candidates: int = 10
     num_beams: int = 30
     max_new_tokens: int = 96
     max_length: int = 512
+    no_repeat: int | None = None
 
     def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
         engine = Generator(
@@ -82,8 +102,10 @@ class GenerateClaim(Stage):
             max_new_tokens=self.max_new_tokens,
             max_length=self.max_length,
         )
-        wanted = [clauses(row) for row in rows]
+        wanted = [clauses(row) if self.constrain else [] for row in rows]
         texts = [join([row["edited_evidence"][s["piece"]] for s in row["sentence_rationales"]])[0] for row in rows]
+        if self.prefixed:
+            texts = [prefix(opposite(row["label"])) + text for row, text in zip(rows, texts, strict=True)]
         answers = engine.run([[text, constraints] for text, constraints in zip(texts, wanted, strict=True)])
         results: list[dict[str, Any] | Reject] = []
         for row, constraints, found in zip(rows, wanted, answers, strict=True):
@@ -108,4 +130,6 @@ class GenerateClaim(Stage):
             return reject(candidate, self.name, "names no causal entity of every piece of evidence")
         if normalised(found["text"]) == normalised(claim):
             return reject(candidate, self.name, "repeats the source's claim")
+        if self.no_repeat and says_twice(found["text"], self.no_repeat):
+            return reject(candidate, self.name, f"says {self.no_repeat} words or more twice")
         return candidate

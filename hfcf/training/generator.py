@@ -1,27 +1,29 @@
-"""The claim generator: all gold evidence of FEVEROUS SUPPORTS rows → their claim (RACE, section 3.3)."""
+"""The claim generator: all gold evidence of FEVEROUS rows → their claim (RACE, sections 3.3 and 5.2)."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from datasets import Dataset
 
-from hfcf.engines.generator import PROMPT, Generator, load_tokenizer, two_sided
+from hfcf.engines.generator import PROMPT, Generator, load_tokenizer, prefix, two_sided
 from hfcf.engines.model import Model
 from hfcf.evidence import join
-from hfcf.schema import SUPPORTS
+from hfcf.schema import REFUTES, SUPPORTS
 from hfcf.training.loop import Hyperparameters, fit
 
 
-def train_generator(rows: Dataset, hp: Hyperparameters, out: Path, *, max_claim: int = 96) -> None:
+def train_generator(rows: Dataset, hp: Hyperparameters, out: Path, *, prefixed: bool = False, max_claim: int = 96) -> None:
     """Train a claim generator and store it, or its adapter, in `out`.
 
     Args:
-        rows: verification rows; those that are not SUPPORTS are left out.
+        rows: verification rows; those that `usable` leaves out are not trained on.
         hp: how; an encoder-decoder and a decoder-only model both work.
         out: a folder; an interrupted run in it goes on.
+        prefixed: train the generator of the ablation −EDIT, which is told to support or to refute
+            (`hfcf.engines.generator.prefix`).
         max_claim: tokens of the target.
     """
     from transformers import AutoModelForCausalLM, AutoModelForSeq2SeqLM, DataCollatorForSeq2Seq
@@ -33,7 +35,7 @@ def train_generator(rows: Dataset, hp: Hyperparameters, out: Path, *, max_claim:
     network = auto.from_pretrained(source, revision=revision)
 
     def encode(batch: Mapping[str, list[Any]]) -> dict[str, Any]:
-        texts = [join(evidence)[0] for evidence in batch["evidence"]]
+        texts = _texts(batch["evidence"], batch["label"], prefixed)
         ids = tokenizer(texts, truncation=True, max_length=hp.max_length)["input_ids"]
         if encodes:
             labels = tokenizer(text_target=batch["claim"], truncation=True, max_length=max_claim)["input_ids"]
@@ -48,7 +50,7 @@ def train_generator(rows: Dataset, hp: Hyperparameters, out: Path, *, max_claim:
             "labels": [[-100] * len(head + ending) + claim + stop for head, claim in zip(ids, claims, strict=True)],
         }
 
-    rows = rows.select([i for i, label in enumerate(rows["label"]) if label == SUPPORTS])
+    rows = usable(rows, prefixed)
     encoded = rows.map(encode, batched=True, remove_columns=rows.column_names, desc="tokenise")
     task = "SEQ_2_SEQ_LM" if encodes else "CAUSAL_LM"
     fit(
@@ -57,12 +59,25 @@ def train_generator(rows: Dataset, hp: Hyperparameters, out: Path, *, max_claim:
     )  # fmt: skip
 
 
-def evaluate_generator(rows: Dataset, model: Model, *, max_length: int, num_beams: int = 5, take: int = 100) -> dict[str, Any]:
-    """Score a generator on held-out SUPPORTS rows, beside the baseline that copies the first piece of evidence.
+def usable(rows: Dataset, prefixed: bool) -> Dataset:
+    """The rows whose claim a generator learns to write: the SUPPORTS ones, and for a prefixed one the REFUTES ones too."""
+    wanted = (SUPPORTS, REFUTES) if prefixed else (SUPPORTS,)
+    return rows.select([i for i, label in enumerate(rows["label"]) if label in wanted])
+
+
+def _texts(evidence: Sequence[Any], labels: Sequence[str], prefixed: bool) -> list[str]:
+    return [(prefix(label) if prefixed else "") + join(pieces)[0] for pieces, label in zip(evidence, labels, strict=True)]
+
+
+def evaluate_generator(
+    rows: Dataset, model: Model, *, max_length: int, prefixed: bool = False, num_beams: int = 5, take: int = 100
+) -> dict[str, Any]:
+    """Score a generator on held-out rows, beside the baseline that copies the first piece of evidence.
 
     Args:
-        rows: verification rows that it was not trained on.
+        rows: verification rows that it was not trained on; those that `usable` leaves out are not scored.
         model: the generator.
+        prefixed: as it was trained.
         max_length: tokens of evidence that it reads.
         num_beams: beams of the search; its best hypothesis is scored.
         take: score the first rows alone: a search costs seconds.
@@ -73,9 +88,10 @@ def evaluate_generator(rows: Dataset, model: Model, *, max_length: int, num_beam
     """
     from sacrebleu.metrics import BLEU, CHRF
 
-    rows = rows.select([i for i, label in enumerate(rows["label"]) if label == SUPPORTS][:take])
+    rows = usable(rows, prefixed)
+    rows = rows.select(range(min(take, len(rows))))
     engine = Generator(model=model, num_beams=num_beams, num_return_sequences=1, max_length=max_length)
-    texts = [join(evidence)[0] for evidence in rows["evidence"]]
+    texts = _texts(rows["evidence"], rows["label"], prefixed)
     claims = [answer[0]["text"] if answer else "" for answer in engine.run([[text, []] for text in texts])]
     copies, gold = [evidence[0]["text"] for evidence in rows["evidence"]], [list(rows["claim"])]
 

@@ -50,6 +50,11 @@ class Hyperparameters:
             raise ValueError(f"tune={self.tune!r}: choose one of {', '.join(TUNE)}")
 
 
+def trained(hp: Hyperparameters, out: Path) -> Model:
+    """The reference to a model that `fit` stored in `out`."""
+    return Model(str(out)) if hp.tune == "full" else Model(hp.model.name, hp.model.revision, adapter=str(out))
+
+
 def fit(
     network: Any,
     tokenizer: Any,

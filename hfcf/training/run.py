@@ -16,11 +16,17 @@ from hfcf.engines.classifier import Classifier
 from hfcf.engines.model import Model
 from hfcf.groups import group_safe_split, regroup
 from hfcf.hub.model_card import model_card
+from hfcf.schema import LABELS
 from hfcf.training.data import apart, load_rows, without_repeats
-from hfcf.training.loop import Hyperparameters
+from hfcf.training.loop import Hyperparameters, trained
+from hfcf.training.rationale_losses import Weights
 
 _HYPER = {field.name for field in fields(Hyperparameters)}
-_KEYS = {"train", "name", "data", "exclude", "held_out", "nei", "evaluate", "baselines", "preset", "data_dir", "split", *_HYPER}
+_KINDS = ("verifier", "generator", "explainer")
+_KEYS = {
+    "train", "verifier", "explainer", "name", "data", "exclude", "held_out", "nei", "evaluate", "baselines", "prefixed", "ways",
+    "preset", "data_dir", "split", *_HYPER,
+}  # fmt: skip
 
 
 def train(
@@ -29,10 +35,12 @@ def train(
     """Run a training recipe.
 
     Args:
-        recipe: `train` ("verifier" or "generator"), `data` (arguments of `hfcf.load`, one mapping for each corpus), and optionally
-            `exclude` (corpora of which nothing may be trained on), `held_out` (share of the groups), `nei` (the corpora to add
-            NEI rows for), `evaluate` (more corpora to score on), `baselines` (also train the claim-only verifier), `split` (in
-            the place of that of every corpus in `data`), and the fields of `Hyperparameters`.
+        recipe: `train` ("verifier", "generator" or "explainer"), `data` (arguments of `hfcf.load`, one mapping for each corpus),
+            and optionally `exclude` (corpora of which nothing may be trained on), `held_out` (share of the groups), `nei` (the
+            corpora to add NEI rows for), `evaluate` (more corpora to score on), `baselines` (also train the claim-only verifier),
+            `prefixed` (train the generator of RACE's ablation −EDIT), `ways` (3, or 2: a verifier without NOT ENOUGH INFO),
+            `split` (in the place of that of every corpus in `data`), and the fields of `Hyperparameters`. An explainer has
+            `verifier`, what it explains, in the place of `model`, and in `explainer` fields of `Weights`.
         out: where the model goes.
         where: what to call the recipe in errors.
         limit: train on the first rows alone, to try a recipe out.
@@ -42,20 +50,25 @@ def train(
         What `scores.json` in `out` holds: rows, seconds, and scores per corpus.
     """
     recipes.check(recipe, _KEYS, where)
-    if recipe.get("train") not in ("verifier", "generator"):
-        raise recipes.RecipeError(f"{where}: train: must be verifier or generator")
-    hp = Hyperparameters(**{**{k: v for k, v in recipe.items() if k in _HYPER}, "model": Model.of(recipe["model"])})
+    if recipe.get("train") not in _KINDS:
+        raise recipes.RecipeError(f"{where}: train: must be verifier or generator or explainer")
+    recipes.check(recipe.get("explainer") or (), [field.name for field in fields(Weights)], f"{where}: explainer")
+    start_from = "verifier" if recipe["train"] == "explainer" else "model"
+    if start_from not in recipe:
+        raise recipes.RecipeError(f"{where}: {start_from}: must name a model for train: {recipe['train']}")
+    hp = Hyperparameters(**{**{k: v for k, v in recipe.items() if k in _HYPER}, "model": Model.of(recipe[start_from])})
     split = {"split": recipe["split"]} if recipe.get("split") else {}
-    rows = load_rows([{**_source(source, recipe), **split} for source in recipe["data"]], training=True)
+    folder = recipe.get("data_dir")
+    rows = load_rows([{**recipes.located(source, folder), **split} for source in recipe["data"]], training=True)
     dropped = 0
     if recipe.get("exclude"):
-        rows, dropped = without_repeats(rows, load_rows([_source(source, recipe) for source in recipe["exclude"]]))
+        rows, dropped = without_repeats(rows, load_rows([recipes.located(source, folder) for source in recipe["exclude"]]))
     split = group_safe_split(rows, recipe.get("held_out", 0.0), seed=hp.seed, groups=regroup(rows))
     training, held = split["train"], split["validation"]
     if limit is not None:
         training = training.select(range(min(limit, len(training))))
     report: dict[str, Any] = {"rows": {"train": len(training), "held_out": len(held), "dropped as repeats": dropped}}
-    run = _verifier if recipe["train"] == "verifier" else _generator
+    run = {"verifier": _verifier, "generator": _generator, "explainer": _explainer}[recipe["train"]]
     out.mkdir(parents=True, exist_ok=True)
     start = time.perf_counter()
     report["scores"] = run(recipe, hp, training, held, out)
@@ -65,40 +78,28 @@ def train(
     return report
 
 
-def trained(hp: Hyperparameters, out: Path) -> Model:
-    """The reference to a model that `train` stored in `out`."""
-    return Model(str(out)) if hp.tune == "full" else Model(hp.model.name, hp.model.revision, adapter=str(out))
-
-
-def _source(source: Mapping[str, Any], recipe: Mapping[str, Any]) -> dict[str, Any]:
-    """A corpus of the recipe; its folder is relative to the recipe's `data_dir`."""
-    folder = Path(recipe.get("data_dir") or ".")
-    key = "data_files" if "data_files" in source else "data_dir"
-    given = source.get(key, ".")
-    if isinstance(given, list):
-        return {**source, key: [str(folder / path) for path in given]}
-    return {**source, key: str(folder / given)}
-
-
 def _verifier(recipe: Mapping[str, Any], hp: Hyperparameters, training: Dataset, held: Dataset, out: Path) -> dict[str, Any]:
-    from hfcf.training.verifier import evaluate_verifier, train_verifier
+    from hfcf.training.verifier import evaluate_verifier, train_verifier, two_way
 
     training, held = (_with_nei(rows, recipe.get("nei", []), hp.seed) for rows in (training, held))
-    train_verifier(training, hp, out)
+    ways = recipe.get("ways", 3)
+    if ways == 2:
+        training, held = two_way(training), two_way(held)
+    train_verifier(training, hp, out, labels=LABELS[:ways])
     engines = {"verifier": (Classifier(model=trained(hp, out), max_length=hp.max_length), False)}
     if recipe.get("baselines"):
-        train_verifier(training, hp, out / "claim-only", claim_only=True)
+        train_verifier(training, hp, out / "claim-only", labels=LABELS[:ways], claim_only=True)
         engines["claim only"] = (Classifier(model=trained(hp, out / "claim-only"), max_length=hp.max_length), True)
     sets = {f"held out: {corpus}": _of(held, corpus) for corpus in sorted(set(held["corpus"]))}
     for source in recipe.get("evaluate", []):
-        title = source.get("name", source["corpus"])
-        sets[title] = apart(load_rows([_source({k: v for k, v in source.items() if k != "name"}, recipe)]), training)
+        options = recipes.located({key: value for key, value in source.items() if key != "name"}, recipe.get("data_dir"))
+        sets[source.get("name", source["corpus"])] = apart(load_rows([options]), training)
     return {
         name: {
-            f"{ways}-way": {
-                who: evaluate_verifier(rows, engine, ways=ways, claim_only=hidden) for who, (engine, hidden) in engines.items()
+            f"{asked}-way": {
+                who: evaluate_verifier(rows, engine, ways=asked, claim_only=hidden) for who, (engine, hidden) in engines.items()
             }
-            for ways in (2, 3)
+            for asked in range(2, ways + 1)
         }
         for name, rows in sets.items()
     }
@@ -123,5 +124,14 @@ def _of(rows: Dataset, corpus: str) -> Dataset:
 def _generator(recipe: Mapping[str, Any], hp: Hyperparameters, training: Dataset, held: Dataset, out: Path) -> dict[str, Any]:
     from hfcf.training.generator import evaluate_generator, train_generator
 
-    train_generator(training, hp, out)
-    return {"held out": evaluate_generator(held, trained(hp, out), max_length=hp.max_length)}
+    prefixed = bool(recipe.get("prefixed"))
+    train_generator(training, hp, out, prefixed=prefixed)
+    return {"held out": evaluate_generator(held, trained(hp, out), max_length=hp.max_length, prefixed=prefixed)}
+
+
+def _explainer(recipe: Mapping[str, Any], hp: Hyperparameters, training: Dataset, held: Dataset, out: Path) -> dict[str, Any]:
+    from hfcf.training.explainer import train_explainer
+    from hfcf.training.explainer_scores import evaluate_explainer
+
+    train_explainer(training, hp, out, Weights(**recipe.get("explainer") or {}))
+    return {f"held out: {corpus}": evaluate_explainer(_of(held, corpus), hp, out) for corpus in sorted(set(held["corpus"]))}

@@ -1,4 +1,4 @@
-"""The three-way verifier (SUPPORTS, REFUTES, NOT ENOUGH INFO) that checks edits and claims, and how well it does."""
+"""Verifiers, and how well they do: the three-way one that checks edits and claims, the two-way one that data is judged by."""
 
 from __future__ import annotations
 
@@ -8,41 +8,48 @@ from typing import Any
 
 from datasets import Dataset
 
-from hfcf.engines.classifier import Classifier, encode_pairs
+from hfcf.engines.adapters import load_network
+from hfcf.engines.classifier import Classifier, choose, encode_pairs
 from hfcf.evidence import join
 from hfcf.schema import LABELS, NOT_ENOUGH_INFO
 from hfcf.training.loop import Hyperparameters, fit
 
 
-def train_verifier(rows: Dataset, hp: Hyperparameters, out: Path, *, claim_only: bool = False) -> None:
-    """Train a three-way verifier and store it, or its adapter, in `out`.
+def train_verifier(
+    rows: Dataset, hp: Hyperparameters, out: Path, *, labels: Sequence[str] = LABELS, claim_only: bool = False
+) -> None:
+    """Train a verifier and store it, or its adapter, in `out`.
 
     Args:
-        rows: verification rows, NEI rows included (`hfcf.training.nei.add_nei` makes some).
+        rows: verification rows with these labels; for three, NEI rows included (`hfcf.training.nei.add_nei` makes some).
         hp: how.
         out: a folder; an interrupted run in it goes on.
+        labels: its classes, in the order of its outputs.
         claim_only: hide the evidence: the baseline that shows how much of a score is claim bias.
     """
     from transformers import AutoModelForSequenceClassification, AutoTokenizer, DataCollatorWithPadding, set_seed
 
     set_seed(hp.seed)  # the new head's weights too
     tokenizer = AutoTokenizer.from_pretrained(hp.model.source(), revision=hp.model.revision)
-    network, loading = AutoModelForSequenceClassification.from_pretrained(
-        hp.model.source(),
-        revision=hp.model.revision,
-        id2label=dict(enumerate(LABELS)),
-        label2id={label: i for i, label in enumerate(LABELS)},
-        output_loading_info=True,
-    )
-    # What the base model lacks is new, the pooler of some encoders too.
-    head = ("classifier", *sorted({name.rpartition(".")[0] for name in loading["missing_keys"]}))
-    labels = {label: i for i, label in enumerate(LABELS)}
+    classes = {label: i for i, label in enumerate(labels)}
+    if hp.model.adapter:
+        network, head = _tuned(hp, classes), ()
+    else:
+        network, loading = AutoModelForSequenceClassification.from_pretrained(
+            hp.model.source(),
+            revision=hp.model.revision,
+            id2label=dict(enumerate(labels)),
+            label2id=classes,
+            output_loading_info=True,
+        )
+        # What the base model lacks is new, the pooler of some encoders too.
+        head = ("classifier", *sorted({name.rpartition(".")[0] for name in loading["missing_keys"]}))
 
     def encode(batch: Mapping[str, list[Any]]) -> dict[str, Any]:
         pairs = _pairs(batch["claim"], batch["evidence"], claim_only)
         return {
             **encode_pairs(tokenizer, pairs, hp.max_length),
-            "labels": [labels[label] for label in batch["label"]],
+            "labels": [classes[label] for label in batch["label"]],
         }
 
     encoded = rows.map(encode, batched=True, remove_columns=rows.column_names, desc="tokenise")
@@ -50,6 +57,29 @@ def train_verifier(rows: Dataset, hp: Hyperparameters, out: Path, *, claim_only:
         network, tokenizer, encoded, hp,
         collator=DataCollatorWithPadding(tokenizer), task_type="SEQ_CLS", head=head, out=out,
     )  # fmt: skip
+
+
+def _tuned(hp: Hyperparameters, classes: Mapping[str, int]) -> Any:
+    """The network of a model that was tuned before, its head included."""
+    import torch
+    from transformers import AutoModelForSequenceClassification
+
+    if hp.tune != "full":
+        raise ValueError(f"tune={hp.tune!r}: a training that starts from an adapter stores all weights: tune=full")
+    network = load_network(AutoModelForSequenceClassification, hp.model, torch.float32)
+    if network.config.label2id != classes:
+        known = ", ".join(network.config.id2label[i] for i in range(len(network.config.id2label)))
+        raise ValueError(f"{hp.model.adapter} tells {known} apart, not {', '.join(classes)}")
+    return network
+
+
+def two_way(rows: Dataset) -> Dataset:
+    """The rows that are SUPPORTS or REFUTES: what the paper trains and evaluates its two-way verifier on.
+
+    >>> two_way(Dataset.from_dict({"label": ["REFUTES", "NOT ENOUGH INFO"]}))["label"]
+    Column(['REFUTES'])
+    """
+    return rows.select([i for i, label in enumerate(rows["label"]) if label != NOT_ENOUGH_INFO])
 
 
 def predict(rows: Dataset, engine: Classifier, *, claim_only: bool = False) -> list[dict[str, float]]:
@@ -89,12 +119,11 @@ def evaluate_verifier(rows: Dataset, engine: Classifier, *, ways: int = 2, claim
         `rows`, `accuracy`, `macro_f1`, and `majority`, the accuracy of always answering the commonest label.
     """
     if ways == 2:
-        rows = rows.select([i for i, label in enumerate(rows["label"]) if label != NOT_ENOUGH_INFO])
+        rows = two_way(rows)
     if not len(rows):
         return {"rows": 0}
     allowed = [label for label in LABELS if ways == 3 or label != NOT_ENOUGH_INFO]
     gold = list(rows["label"])
-    answers = predict(rows, engine, claim_only=claim_only)
-    predicted = [max(allowed, key=lambda label: (answer.get(label, 0.0), label)) for answer in answers]
+    predicted = [choose(answer, allowed) for answer in predict(rows, engine, claim_only=claim_only)]
     majority = max(gold.count(label) for label in set(gold)) / len(gold)
     return {"rows": len(rows), **scores(gold, predicted), "majority": round(majority, 4)}

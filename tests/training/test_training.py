@@ -180,7 +180,7 @@ def test_the_defaults_are_the_papers() -> None:
 
 def settings(folder: str, **changes: Any) -> Hyperparameters:
     standard = {"max_length": 48, "batch_size": 4, "learning_rate": 3e-3, "epochs": 1, "rank": 8}
-    return Hyperparameters(model=Model(folder), **{**standard, **changes})
+    return Hyperparameters(**{"model": Model(folder), **standard, **changes})
 
 
 @pytest.fixture
@@ -251,6 +251,25 @@ def test_a_new_pooler_is_stored(tune: str, tiny_model: Tiny, tmp_path: Path, net
     train_verifier(rows(8), hp, out)
     network, _ = Classifier(model=trained(hp, out), max_length=48).loaded()
     assert torch.allclose(network.bert.pooler.dense.weight, networks[0].bert.pooler.dense.weight, atol=5e-3)
+
+
+def test_a_training_can_start_from_an_adapter_and_goes_on_from_its_answers(
+    tiny_model: Tiny, tmp_path: Path, networks: list[Any]
+) -> None:
+    encoder, first = tmp_path / "encoder", tmp_path / "first"
+    BertModel.from_pretrained(tiny_model("classifier")).save_pretrained(encoder)
+    AutoTokenizer.from_pretrained(tiny_model("classifier")).save_pretrained(encoder)
+    hp = settings(str(encoder), tune="lowrank")
+    train_verifier(rows(8), hp, first, labels=LABELS[:2])
+    start, pairs = trained(hp, first), [["Claim 1.", "Piece 2."], ["Claim 3.", "Piece 4."]]
+    train_verifier(rows(4), settings(str(encoder), model=start, learning_rate=0.0), tmp_path / "second", labels=LABELS[:2])
+    before, after = (Classifier(model=model, max_length=48).run(pairs) for model in (start, Model(str(tmp_path / "second"))))
+    assert [set(one) for one in after] == [{SUPPORTS, REFUTES}] * 2
+    assert [list(one.values()) for one in after] == [pytest.approx(list(one.values()), abs=1e-4) for one in before]
+    with pytest.raises(ValueError, match="stores all weights: tune=full"):
+        train_verifier(rows(4), settings(str(encoder), model=start, tune="lowrank"), tmp_path / "third", labels=LABELS[:2])
+    with pytest.raises(ValueError, match="tells SUPPORTS, REFUTES apart, not SUPPORTS, REFUTES, NOT ENOUGH INFO"):
+        train_verifier(rows(4), settings(str(encoder), model=start), tmp_path / "third")
 
 
 def test_an_interrupted_training_goes_on_and_ends_as_if_it_had_not_been(
@@ -358,6 +377,29 @@ def test_a_generator_is_trained_on_supported_claims_alone(
             assert made["input_ids"][size:] == made["labels"][size:]
 
 
+def test_a_prefixed_generator_is_told_to_support_or_to_refute(
+    tiny_model: Tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept: list[Dataset] = []
+    monkeypatch.setattr(generator_module, "fit", lambda network, tokenizer, encoded, hp, **k: kept.append(encoded))
+    ds = rows(3, labels=(SUPPORTS, REFUTES, NOT_ENOUGH_INFO))
+    train_generator(ds, settings(tiny_model("t5")), tmp_path, prefixed=True)
+    tokenizer = AutoTokenizer.from_pretrained(tiny_model("t5"))
+    read = [normalised(tokenizer.decode(ids, skip_special_tokens=True)) for ids in kept[0]["input_ids"]]
+    texts = [normalised(join(evidence)[0]) for evidence in ds["evidence"]]
+    assert read == [f"support{texts[0]}", f"refute{texts[1]}"]
+    asked: list[Any] = []
+
+    class Writer:
+        def run(self, requests: Any) -> list[Any]:
+            asked.extend(requests)
+            return [[] for _ in requests]
+
+    monkeypatch.setattr(generator_module, "Generator", lambda model, **settings: Writer())
+    evaluate_generator(ds, Model("a"), max_length=64, prefixed=True)
+    assert [text.partition(":")[0] for text, _ in asked] == ["support", "refute"]
+
+
 @pytest.mark.parametrize("kind", ["t5", "gpt2"])
 @pytest.mark.parametrize("tune", ["full", "lora", "lowrank"])
 def test_a_stored_generator_writes_what_it_learned(
@@ -419,6 +461,15 @@ def test_a_recipe_trains_scores_and_describes_a_verifier(tune: str, tiny_model: 
     hp = Hyperparameters(model=Model(tiny_model("classifier")), tune=tune)
     [answer] = Classifier(model=trained(hp, out), max_length=48).run([["A claim.", "Evidence."]])
     assert set(answer) == set(LABELS)
+
+
+def test_a_recipe_trains_a_two_way_verifier(tiny_model: Tiny, tmp_path: Path) -> None:
+    encoder = tmp_path / "encoder"
+    BertModel.from_pretrained(tiny_model("classifier")).save_pretrained(encoder)
+    AutoTokenizer.from_pretrained(tiny_model("classifier")).save_pretrained(encoder)
+    report = train(recipe_of(tmp_path, str(encoder), ways=2), tmp_path / "out")
+    assert set(report["scores"]["Others"]) == {"2-way"}
+    assert json.loads((tmp_path / "out" / "config.json").read_text())["label2id"] == {SUPPORTS: 0, REFUTES: 1}
 
 
 def test_a_recipe_trains_a_generator(tiny_model: Tiny, tmp_path: Path) -> None:
