@@ -1,4 +1,4 @@
-"""`hfcf`: run, peek, list, train, evaluate. Every command imports what it needs, so that `--help` answers at once."""
+"""`hfcf`: run, peek, list, train, evaluate, compare. Every command imports what it needs, so that `--help` answers at once."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 app = typer.Typer(help="Counterfactual data for language tasks.", no_args_is_help=True, add_completion=False)
@@ -135,6 +135,24 @@ def evaluate(
     out_console.print(table)
 
 
+@app.command()
+def compare(
+    recipe: Annotated[str, typer.Argument(help="A comparison recipe: compare_race, compare_rationales or a YAML file.")],
+    out: Annotated[Path, typer.Option(help="Where the tables and the figure go.")],
+    set_: Set = None,
+    results: Annotated[Path, typer.Option(help="Where finished cells are kept, not to be computed again.")] = Path("results"),
+    full: Annotated[bool, typer.Option("--full", help="All rows, not the samples that the recipe names.")] = False,
+) -> None:
+    """Compare methods: a verifier for each method and seed, scored on each corpus, in tables with intervals."""
+    _quiet()
+    from hfcf.compare.run import compare as compare_methods
+
+    found = compare_methods(recipe, out, changes=set_ or [], results=results, full=full)
+    if found["missing"]:
+        err_console.print(f"{found['missing']} cells are missing: another process has them, or was stopped; run this again")
+    out_console.print(Text("the table: ").append(found["table"], style="bold"), soft_wrap=True)
+
+
 def _result(folder: str, config: str) -> Any:
     from datasets import disable_progress_bars, load_dataset
 
@@ -204,12 +222,19 @@ def _list_systems() -> None:
 def _list_corpora() -> None:
     from hfcf.corpora import CORPORA, builder_class
 
-    table = Table("corpus", "title", "official splits", "licence", "labels", title="Corpora")
+    reads = Column("reads", overflow="fold")
+    title = "Corpora (docs/corpora.md tells of other files that they read)"
+    table = Table("corpus", "title", reads, "official splits", "licence", "labels", title=title)
     for name in CORPORA:
-        info = builder_class(name).INFO
+        builder = builder_class(name)
+        info = builder.INFO
+        # Each split's first file is the release's.
+        files: dict[str, str] = {}
+        for split, file in builder.FILES:
+            files.setdefault(split, file)
         splits = ", ".join(f"{split} {rows:,}" for split, rows in info.splits.items())
         labels = ", ".join(f"{raw} → {ours}" if raw != ours else ours for raw, ours in info.labels.items())
-        table.add_row(name, info.title, splits, info.licence or "the user's", labels)
+        table.add_row(name, info.title, "\n".join(files.values()), splits, info.licence or "the user's", labels)
     out_console.print(table)
 
 

@@ -202,6 +202,9 @@ def test_every_recipe_is_valid_under_both_presets(name: str, preset: str) -> Non
     assert content["preset"] == preset
     assert content["seed"] == 7
     first = path.read_text(encoding="utf-8").splitlines()[0]
+    if "compare" in content:
+        assert first.startswith(f"# hfcf compare recipes/{name}.yaml --out ")
+        return
     if "train" in content:
         assert first.startswith(f"# hfcf train recipes/{name}.yaml --out ")
         recipe.check(content, training._KEYS, path.name)

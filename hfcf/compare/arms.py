@@ -1,0 +1,131 @@
+"""The methods of a comparison, and what each adds to the training rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+from datasets import Dataset, concatenate_datasets
+
+from hfcf import augment, runner
+from hfcf import recipe as recipes
+from hfcf.engines.base import Engine
+from hfcf.engines.model import Model
+from hfcf.schema import TASKS, opposite
+from hfcf.stage import Stage, System
+from hfcf.training.data import without_repeats
+
+CANONICAL = list(TASKS["verification"])
+CHANGES = ("claim", "evidence")
+
+
+@dataclass(frozen=True)
+class Arm:
+    """One method.
+
+    Args:
+        name: in the tables.
+        system: what makes the counterfactuals; None: none are added.
+        changes: which of them are trained on: those of the claim, (c′, E, y′), and of the evidence, (c, E′, y′).
+    """
+
+    name: str
+    system: System | None
+    changes: tuple[str, ...] = ("claim",)
+
+    def definition(self) -> dict[str, Any]:
+        """Everything that its counterfactuals depend on, besides the rows."""
+        if self.system is None:
+            return {}
+        stages = {stage.name: [stage.VERSION, _settings(stage)] for stage in self.system.stages}
+        return {"seed of the system": self.system.seed, "stages": stages, "changes": list(self.changes)}
+
+
+def arms(recipe: Mapping[str, Any]) -> list[Arm]:
+    """The recipe's methods, in order.
+
+    Each is a mapping of `settings` of the system, over those that the recipe gives all of them, and `changes`; null adds nothing.
+
+    Raises:
+        RecipeError: an unknown key or setting.
+    """
+    found = []
+    for name, given in recipe["methods"].items():
+        if given is None:
+            found.append(Arm(name, None))
+            continue
+        recipes.check(given, ("settings", "changes"), f"methods: {name}")
+        changes = tuple(given.get("changes", ("claim",)))
+        recipes.check(changes, CHANGES, f"methods: {name}: changes")
+        settings = {**(recipe.get("settings") or {}), **(given.get("settings") or {})}
+        content = {"preset": recipe["preset"], "seed": recipe.get("seed", 13), "system": recipe["system"], "settings": settings}
+        found.append(Arm(name, runner.system_of(content), changes))
+    return found
+
+
+def made(arm: Arm, ds: Dataset, take: int | None) -> Dataset:
+    """The arm's system over the training rows: their columns, those of its stages, and `counterfactuals`.
+
+    It is fitted on all of `ds` and run on the first `take` rows. Methods that share stages share their model calls.
+    """
+    if arm.system is None:
+        raise ValueError(f"{arm.name} makes no counterfactuals")
+    return arm.system(ds, limit=take)
+
+
+def training_rows(arm: Arm, originals: Dataset, rows: Dataset | None, evaluation: Dataset) -> tuple[Dataset, int]:
+    """What the arm's verifier is trained on, and how many counterfactuals were left out because an evaluation row repeats them.
+
+    Args:
+        arm: the method.
+        originals: the training rows of every arm.
+        rows: from `made`; None for an arm without counterfactuals.
+        evaluation: all rows that are evaluated on.
+    """
+    if rows is None:
+        return originals, 0
+    made_ = augment.expand(rows)
+    chosen = made_.select([i for i, change in enumerate(made_["change"]) if change in arm.changes]).select_columns(CANONICAL)
+    kept, dropped = without_repeats(chosen, evaluation)
+    return concatenate_datasets([originals, kept.cast(originals.features)]), dropped
+
+
+def claims(rows: Dataset) -> list[dict[str, Any]]:
+    """The accepted counterfactuals (c′, E, y′), each with its source's claim as `source_claim`."""
+    sources = dict(zip(rows["id"], rows["claim"], strict=True))
+    return [
+        {**{column: row[column] for column in CANONICAL}, "source_claim": sources[row["source_id"]]}
+        for row in augment.expand(rows)
+        if row["change"] == "claim"
+    ]
+
+
+def candidates(rows: Dataset) -> list[dict[str, Any]]:
+    """As `claims`, of all generated claims: what there is before the post-check and the filter (−FILTER of the paper's Table 4).
+
+    What the generator's own stage rejected, a claim that was cut off or that names no causal entity, is not among them.
+    """
+    found = []
+    for row in rows.select_columns([*CANONICAL, "candidates"]):
+        for i, one in enumerate(_generated(row["candidates"] or [])):
+            found.append(
+                {
+                    **{column: row[column] for column in CANONICAL},
+                    "id": f"{row['id']}:{i}", "claim": one["claim"], "label": opposite(row["label"]), "source_claim": row["claim"],
+                }
+            )  # fmt: skip
+    return found
+
+
+def _settings(stage: Stage) -> dict[str, Any]:
+    """A stage's settings, with the weights in the place of their names; what it was fitted on are the rows, which are known."""
+    values = {field.name: getattr(stage, field.name) for field in fields(stage) if field.name not in ("strict", "fitted")}
+    return {
+        name: value.key() if isinstance(value, Model) else value.settings() if isinstance(value, Engine) else value
+        for name, value in values.items()
+    }
+
+
+def _generated(found: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    return [one for one in found if one["change"] == "claim" and not (one["status"] and one["status"]["stage"] == "generate_claim")]

@@ -1,0 +1,112 @@
+"""What a comparison is evaluated on: two-way rows of each corpus, apart from the training rows, the same for every method."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from datasets import Dataset, concatenate_datasets
+
+from hfcf import recipe as recipes
+from hfcf.compare.cells import digest
+from hfcf.compare.layout import SETTINGS
+from hfcf.schema import LABELS
+from hfcf.training.data import apart, load_rows
+from hfcf.training.verifier import two_way
+
+
+@dataclass(frozen=True)
+class EvaluationSet:
+    """The rows of one corpus.
+
+    Args:
+        name: in the tables.
+        setting: "in-domain", "out-of-domain" or "challenge" (RACE, section 4).
+        rows: what is evaluated, in the order of a hash of their ids.
+        available: rows by label before anything is left out.
+        removed: how many overlap with training rows.
+        expected: rows by label of the paper's Table 8, if it counts this corpus.
+    """
+
+    name: str
+    setting: str
+    rows: Dataset
+    available: Mapping[str, int]
+    removed: int
+    expected: Mapping[str, int] | None
+
+    @cached_property
+    def ids(self) -> str:
+        """A hash of which rows these are, and of what is in them."""
+        return rows_digest(self.rows)
+
+    def about(self) -> dict[str, Any]:
+        """What a cell says of its corpus."""
+        return {
+            "corpus": self.name, "setting": self.setting, "rows": len(self.rows), "labels": _counts(self.rows),
+            "available": sum(self.available.values()), "available_labels": dict(self.available),
+            "expected": self.expected, "removed_as_overlap": self.removed, "ids": self.ids,
+        }  # fmt: skip
+
+
+def rows_digest(rows: Dataset) -> str:
+    """A hash of verification rows, their order included."""
+    return digest(rows.select_columns(["id", "claim", "evidence", "label"]).to_list())
+
+
+def evaluation_sets(
+    sources: Sequence[Mapping[str, Any]], data_dir: str | None, training: Dataset, take: int | None
+) -> list[EvaluationSet]:
+    """The recipe's `evaluate`.
+
+    Rows of two labels only; those that share a group, a claim or their whole evidence with a training row are left out; of the rest
+    the first `take` by a hash of name and id.
+
+    Args:
+        sources: arguments of `hfcf.load` with `corpus`, `name`, `setting` and optionally `expected`.
+        data_dir: what their folders are relative to.
+        training: the training rows before augmentation.
+        take: how many; None: all.
+    """
+    found = []
+    for source in sources:
+        options = {key: value for key, value in source.items() if key not in ("name", "setting", "expected")}
+        if source.get("setting") not in SETTINGS:
+            raise recipes.RecipeError(f"evaluate: {source.get('corpus')}: setting: choose one of {', '.join(SETTINGS)}")
+        name = source.get("name", source["corpus"])
+        rows = two_way(load_rows([recipes.located(options, data_dir)]))
+        if not len(rows):
+            raise recipes.RecipeError(f"evaluate: {name}: no SUPPORTS or REFUTES row")
+        kept = apart(rows, training)
+        order = sorted(range(len(kept)), key=lambda i, ids=kept["id"]: _rank(name, ids[i]))  # type: ignore[misc]
+        found.append(
+            EvaluationSet(
+                name, source["setting"], kept.select(order[:take]), _counts(rows), len(rows) - len(kept), source.get("expected")
+            )
+        )
+    return found
+
+
+def check_apart(sets: Sequence[EvaluationSet], training: Dataset) -> Dataset:
+    """All evaluation rows, after a check that none shares a group, a claim or its evidence with the training rows.
+
+    Raises:
+        RuntimeError: one does.
+    """
+    for one in sets:
+        if shared := len(one.rows) - len(apart(one.rows, training)):
+            raise RuntimeError(f"{shared} evaluation rows of {one.name} overlap with the training rows")
+    return concatenate_datasets([one.rows for one in sets])
+
+
+def _rank(name: str, row_id: str) -> str:
+    return hashlib.sha256(f"{name}:{row_id}".encode()).hexdigest()
+
+
+def _counts(rows: Dataset) -> dict[str, int]:
+    counts = Counter(rows["label"])
+    return {label: counts[label] for label in LABELS[:2]}

@@ -1,0 +1,115 @@
+"""Cells of a comparison, checked and put in the order of the tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+Cell = Mapping[str, Any]
+"""The results of one method × seed × corpus, as `results/` keeps them."""
+
+SETTINGS = ("in-domain", "out-of-domain", "challenge")
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Which methods, seeds and corpora a table has, and the cells that are there.
+
+    `corpora` holds the setting of each corpus, settings in the order of `SETTINGS`; `cells` is keyed by method, seed and corpus.
+    """
+
+    methods: tuple[str, ...]
+    seeds: tuple[int, ...]
+    corpora: Mapping[str, str]
+    baseline: str
+    cells: Mapping[tuple[str, int, str], Cell]
+
+    def of(self, method: str, corpus: str) -> dict[int, Cell]:
+        """A method's cells on a corpus, by seed."""
+        return {seed: self.cells[method, seed, corpus] for seed in self.seeds if (method, seed, corpus) in self.cells}
+
+    def about(self, corpus: str) -> list[Cell]:
+        """All cells of a corpus."""
+        return [cell for (_, _, name), cell in self.cells.items() if name == corpus]
+
+    def missing(self) -> list[tuple[str, int, str]]:
+        """Method, seed and corpus of each cell that is not there."""
+        keys = ((method, seed, corpus) for method in self.methods for corpus in self.corpora for seed in self.seeds)
+        return [key for key in keys if key not in self.cells]
+
+
+def lay_out(
+    cells: Iterable[Cell],
+    baseline: str,
+    methods: Sequence[str] | None = None,
+    seeds: Sequence[int] | None = None,
+    corpora: Mapping[str, str] | None = None,
+) -> Layout:
+    """Check cells against each other and order them.
+
+    Args:
+        cells: in any order; no method × seed × corpus twice.
+        baseline: the method that the others are compared with. It comes first unless `methods` says otherwise.
+        methods: all methods of the table in order, so that those without a cell count as missing; else those of the cells, in the
+            order in which they come.
+        seeds: as `methods`; else those of the cells, ascending.
+        corpora: as `methods`, with the setting of each.
+
+    Raises:
+        ValueError: a cell comes twice, is none of the table's, contradicts itself, or was evaluated on other rows than another
+            cell of its corpus. The message names it.
+
+    >>> cell = {"setting": "challenge", "corpus": "FM2", "ids": "a1", "gold": "SR", "predicted": "SS", "correct": "10"}
+    >>> layout = lay_out([{**cell, "method": "RACE", "seed": 13}, {**cell, "method": "None", "seed": 14}], baseline="None")
+    >>> layout.methods, layout.seeds, layout.corpora
+    (('None', 'RACE'), (13, 14), {'FM2': 'challenge'})
+    >>> layout.missing()
+    [('None', 13, 'FM2'), ('RACE', 14, 'FM2')]
+    """
+    cells = list(cells)
+    if methods is None:
+        methods = [baseline, *(cell["method"] for cell in cells)]
+    if seeds is None:
+        seeds = sorted({cell["seed"] for cell in cells})
+    if corpora is None:
+        corpora = {}
+        for cell in cells:
+            corpora.setdefault(cell["corpus"], cell["setting"])
+    if baseline not in methods:
+        raise ValueError(f"the baseline {baseline!r} is none of the methods {', '.join(methods)}")
+    if unknown := set(corpora.values()) - set(SETTINGS):
+        raise ValueError(f"{', '.join(sorted(unknown))}: no setting; settings are {', '.join(SETTINGS)}")
+    placed: dict[tuple[str, int, str], Cell] = {}
+    first: dict[str, Cell] = {}
+    for cell in cells:
+        key = (cell["method"], cell["seed"], cell["corpus"])
+        if key in placed:
+            raise ValueError(f"{name(cell)} comes twice")
+        if cell["method"] not in methods or cell["seed"] not in seeds or corpora.get(cell["corpus"]) != cell["setting"]:
+            raise ValueError(f"{name(cell)} ({cell['setting']}) is none of the table's")
+        _check(cell, first.setdefault(cell["corpus"], cell))
+        placed[key] = cell
+    by_setting = sorted(corpora.items(), key=lambda item: SETTINGS.index(item[1]))
+    methods = tuple(dict.fromkeys(methods))
+    order = [(method, seed, corpus) for method in methods for seed in seeds for corpus, _ in by_setting]
+    return Layout(methods, tuple(seeds), dict(by_setting), baseline, {key: placed[key] for key in order if key in placed})
+
+
+def name(cell: Cell) -> str:
+    """What messages call a cell.
+
+    >>> name({"method": "RACE", "seed": 13, "corpus": "FM2"})
+    'the cell RACE × 13 × FM2'
+    """
+    return f"the cell {cell['method']} × {cell['seed']} × {cell['corpus']}"
+
+
+def _check(cell: Cell, first: Cell) -> None:
+    gold, predicted = cell["gold"], cell["predicted"]
+    if not gold:
+        raise ValueError(f"{name(cell)} has no rows")
+    if len(gold) != len(predicted) or cell["correct"] != "".join("01"[a == b] for a, b in zip(gold, predicted, strict=True)):
+        raise ValueError(f"{name(cell)} contradicts itself: 'correct' is not where 'predicted' equals 'gold'")
+    if cell["ids"] != first["ids"] or gold != first["gold"]:
+        raise ValueError(f"{name(cell)} has other rows (ids {cell['ids']}) than {name(first)} (ids {first['ids']})")

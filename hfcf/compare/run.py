@@ -1,0 +1,107 @@
+"""`hfcf compare`: from a comparison recipe to its tables, and to its figure."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import statistics
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from hfcf import recipe as recipes
+
+KINDS = ("verifiers", "rationales")
+_KEYS = {
+    *("compare", "name", "preset", "data_dir", "seed", "seeds", "train", "take", "system", "settings", "methods", "baseline"),
+    *("verifier", "encoder", "evaluate", "evaluate_take", "notes"),
+}
+
+
+def compare(
+    recipe: str | Path, out: str | Path, *, changes: Sequence[str] = (), results: str | Path = "results", full: bool = False
+) -> dict[str, Any]:
+    """Run a comparison recipe; run again it goes on where it stopped, and what is finished is only read.
+
+    `compare: verifiers` trains a verifier for each method and seed and scores it on each corpus. Started twice with the same
+    arguments, two processes share the work. Written to `out`: `table.md`, `table.csv`, `figure.svg`, `figure.png`.
+
+    `compare: rationales` scores explainers; see `hfcf.compare.rationales`.
+
+    Args:
+        recipe: a file, or the name of a recipe that ships with the library.
+        out: the folder.
+        changes: "key=value" strings, as `--set` takes them.
+        results: the folder of the finished cells: `<results>/<name of the recipe>/*.json`.
+        full: all training and evaluation rows, whatever `take` and `evaluate_take` say.
+
+    Returns:
+        `table`, the file, and `missing`, how many cells are not there yet (another process has them).
+
+    Raises:
+        RecipeError: an unknown key, or one that is missing.
+    """
+    path = recipes.find(str(recipe))
+    content = recipes.read(path, changes)
+    if content.get("compare") not in KINDS:
+        raise recipes.RecipeError(f"{path.name}: compare: choose one of {', '.join(KINDS)}")
+    if content["compare"] == "rationales":
+        from hfcf.compare.rationales import rationale_table
+
+        rationale_table(content, Path(out), full=full)
+        return {"table": str(Path(out) / "rationales.md"), "missing": 0}
+    recipes.check(content, _KEYS, path.name)
+    if absent := sorted({"train", "system", "methods", "verifier", "encoder", "evaluate", "seeds"} - set(content)):
+        raise recipes.RecipeError(f"{path.name}: the key {absent[0]!r} is missing")
+    content.setdefault("name", path.stem)
+    command = ["hfcf", "compare", str(recipe), "--out", str(out), *(part for one in changes for part in ("--set", one))]
+    return _verifiers(content, Path(out), Path(results), full, shlex.join([*command, *(["--full"] if full else [])]))
+
+
+def _verifiers(recipe: Mapping[str, Any], out: Path, results: Path, full: bool, command: str) -> dict[str, Any]:
+    from hfcf.compare.figure import save
+    from hfcf.compare.intrinsic import intrinsic_rows
+    from hfcf.compare.layout import lay_out
+    from hfcf.compare.stats import differences
+    from hfcf.compare.table import long_csv, markdown
+    from hfcf.compare.verifiers import fill, open_comparison, read
+
+    comparison = open_comparison(recipe, results, full=full)
+    work = out / "work"
+    fill(comparison, work)
+    cells = read(comparison)
+    layout = lay_out(
+        cells,
+        baseline=recipe.get("baseline", comparison.arms[0].name),
+        methods=[arm.name for arm in comparison.arms],
+        seeds=comparison.seeds,
+        corpora={one.name: one.setting for one in comparison.sets},
+    )
+    found = differences(layout)
+    out.mkdir(parents=True, exist_ok=True)
+    text = markdown(layout, found, intrinsic=intrinsic_rows(comparison, work), title=comparison.name)
+    (out / "table.md").write_text(text + _made(recipe, comparison, cells, command), encoding="utf-8")
+    (out / "table.csv").write_text(long_csv(layout), encoding="utf-8")
+    if cells:
+        save(layout, found, out)
+    return {"table": str(out / "table.md"), "missing": len(layout.missing())}
+
+
+def _made(recipe: Mapping[str, Any], comparison: Any, cells: Sequence[Mapping[str, Any]], command: str) -> str:
+    """The last section of the table: what it was made of."""
+    hp = recipe["verifier"]
+    lines = [
+        f"Command: `{command}`.",
+        f"Every method starts from the same {len(comparison.originals):,} rows of {recipe['train']['corpus']}"
+        + (f" (of {len(comparison.rows):,}; its system was fitted on all)." if comparison.take is not None else "."),
+        f"Verifier: {json.dumps(hp, ensure_ascii=False)}.",
+    ]
+    if cells:
+        seconds = [cell["cpu_seconds"] for cell in cells]
+        lines.append(
+            "A cell is one training and one evaluation: "
+            f"{statistics.median(seconds):.0f} CPU seconds in the median, {max(seconds):.0f} at most."
+        )
+        dropped = max(cell["counterfactuals_dropped"] for cell in cells)
+        lines.append(f"Counterfactuals left out because an evaluation row has their claim or evidence: {dropped} at most.")
+    return "\n## How it was made\n\n" + "\n".join(f"- {line}" for line in [*lines, *recipe.get("notes", [])]) + "\n"

@@ -1,0 +1,167 @@
+"""Method × seed × corpus: a two-way verifier for each method and seed, scored on every corpus (RACE, section 4 and Table 2)."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+from datasets import Dataset
+from filelock import FileLock, Timeout
+
+from hfcf import recipe as recipes
+from hfcf import runner
+from hfcf.compare.arms import CANONICAL, Arm, arms, made, training_rows
+from hfcf.compare.cells import Cells, digest, slug
+from hfcf.compare.evaluation import EvaluationSet, check_apart, evaluation_sets, rows_digest
+from hfcf.engines.classifier import Classifier, choose
+from hfcf.engines.model import Model
+from hfcf.schema import LABELS
+from hfcf.training.loop import Hyperparameters, trained
+from hfcf.training.verifier import predict, scores, train_verifier, two_way
+
+log = logging.getLogger(__name__)
+
+TWO = LABELS[:2]
+VERSION = "1"
+"""Raise it when the same recipe gives other numbers: it is part of every cell's key."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What a recipe says, loaded."""
+
+    name: str
+    arms: Sequence[Arm]
+    seeds: Sequence[int]
+    hp: Hyperparameters
+    rows: Dataset
+    originals: Dataset
+    take: int | None
+    sets: Sequence[EvaluationSet]
+    encoder: Model
+    cells: Cells
+
+    def definition(self, arm: Arm, seed: int) -> dict[str, Any]:
+        """Everything that a trained verifier depends on."""
+        hp = {key: value for key, value in asdict(self.hp).items() if key not in ("seed", "model")}
+        rows = (
+            {"rows": rows_digest(self.originals), "fitted on": rows_digest(self.rows)}
+            if arm.system
+            else {"rows": rows_digest(self.originals)}
+        )
+        return {"version": VERSION, "seed": seed, "hp": hp, "model": self.hp.model.key(), **rows, **arm.definition()}
+
+
+def open_comparison(recipe: Mapping[str, Any], results: Path, *, full: bool) -> Comparison:
+    """Load the rows, and name the cells, of a comparison recipe.
+
+    Raises:
+        RecipeError: an unknown key.
+    """
+    recipes.check(recipe["verifier"], [field.name for field in fields(Hyperparameters) if field.name != "seed"], "verifier")
+    hp = Hyperparameters(**{**recipe["verifier"], "model": Model.of(recipe["verifier"]["model"])})
+    rows = two_way(runner.load(recipes.located(recipe["train"], recipe.get("data_dir")))).select_columns(CANONICAL)
+    take = None if full else recipe.get("take")
+    originals = rows if take is None else rows.select(range(min(take, len(rows))))
+    sets = evaluation_sets(recipe["evaluate"], recipe.get("data_dir"), originals, None if full else recipe.get("evaluate_take"))
+    return Comparison(
+        name=recipe["name"], arms=arms(recipe), seeds=recipe["seeds"], hp=hp, rows=rows, originals=originals, take=take, sets=sets,
+        encoder=Model.of(recipe["encoder"]), cells=Cells(results / recipe["name"]),
+    )  # fmt: skip
+
+
+def fill(comparison: Comparison, work: Path) -> None:
+    """Compute the cells that are missing; several processes may share the work, each (method, seed) is one's.
+
+    Args:
+        comparison: from `open_comparison`.
+        work: a folder for verifiers that are in training.
+    """
+    for seed in comparison.seeds:
+        for arm in comparison.arms:
+            if not _missing(comparison, arm, seed):
+                continue
+            folder = folder_of(comparison, arm, seed, work)
+            with _alone(work / f"{folder.name}.lock") as free:
+                if free and (missing := _missing(comparison, arm, seed)):
+                    _train_and_score(comparison, arm, seed, missing, folder)
+
+
+def read(comparison: Comparison) -> list[dict[str, Any]]:
+    """The finished cells, in the order of the recipe."""
+    keys = [(arm, seed, one) for arm in comparison.arms for seed in comparison.seeds for one in comparison.sets]
+    found = (comparison.cells.get(*_key(comparison, arm, seed, one)) for arm, seed, one in keys)
+    return [cell for cell in found if cell is not None]
+
+
+def counterfactuals(comparison: Comparison, arm: Arm, work: Path) -> Dataset | None:
+    """The rows that the arm's system was run on, with its columns; None for an arm without one."""
+    if arm.system is None:
+        return None
+    work.mkdir(parents=True, exist_ok=True)
+    # Two processes would do the same work; the second finds it in the caches.
+    with FileLock(work / f"{digest(arm.definition()['stages'])}.lock"):
+        return made(arm, comparison.rows, comparison.take)
+
+
+def _key(comparison: Comparison, arm: Arm, seed: int, one: EvaluationSet) -> tuple[list[Any], dict[str, Any]]:
+    return [arm.name, seed, one.name], {**comparison.definition(arm, seed), "corpus": one.name, "ids": one.ids}
+
+
+def _missing(comparison: Comparison, arm: Arm, seed: int) -> list[EvaluationSet]:
+    return [one for one in comparison.sets if comparison.cells.get(*_key(comparison, arm, seed, one)) is None]
+
+
+def folder_of(comparison: Comparison, arm: Arm, seed: int, work: Path) -> Path:
+    """Where the verifier of an arm and a seed is trained: an interrupted training goes on only as what it was."""
+    return work / f"{slug(arm.name)}-{seed}-{digest(comparison.definition(arm, seed))}"
+
+
+def _train_and_score(comparison: Comparison, arm: Arm, seed: int, missing: Sequence[EvaluationSet], folder: Path) -> None:
+    log.info("%s, seed %d", arm.name, seed)
+    everything = check_apart(comparison.sets, comparison.originals)
+    rows, repeats = training_rows(arm, comparison.originals, counterfactuals(comparison, arm, folder.parent), everything)
+    check_apart(comparison.sets, rows)
+    hp = replace(comparison.hp, seed=seed)
+    start, cpu = time.perf_counter(), time.process_time()
+    train_verifier(rows, hp, folder, labels=TWO)
+    training = time.perf_counter() - start, time.process_time() - cpu
+    engine = Classifier(model=trained(hp, folder), max_length=hp.max_length)
+    for one in missing:
+        start, cpu = time.perf_counter(), time.process_time()
+        predicted = [choose(answer, TWO) for answer in predict(one.rows, engine)]
+        seconds = [time.perf_counter() - start + training[0], time.process_time() - cpu + training[1]]
+        comparison.cells.put(
+            *_key(comparison, arm, seed, one),
+            {
+                "recipe": comparison.name, "method": arm.name, "seed": seed, **one.about(),
+                "train_rows": len(rows), "counterfactuals": len(rows) - len(comparison.originals),
+                "counterfactuals_dropped": repeats, **scores(one.rows["label"], predicted), "gold": _letters(one.rows["label"]),
+                "predicted": _letters(predicted),
+                "correct": "".join("01"[a == b] for a, b in zip(one.rows["label"], predicted, strict=True)),
+                "seconds": round(seconds[0], 1), "cpu_seconds": round(seconds[1], 1),
+            },
+        )  # fmt: skip
+    if arm.system is not None:
+        shutil.rmtree(folder)  # those without augmentation say later which counterfactuals flip
+
+
+def _letters(labels: Sequence[str]) -> str:
+    return "".join(label[0] for label in labels)
+
+
+@contextmanager
+def _alone(lock: Path) -> Iterator[bool]:
+    """Whether nobody else holds the lock, which is held meanwhile."""
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        with FileLock(lock, timeout=0):
+            yield True
+    except Timeout:
+        yield False
