@@ -62,6 +62,15 @@ def _kind(token: str, type_: str) -> str:
     return "Month" if low in _MONTHS and token[0].isupper() else low
 
 
+def is_month(text: str) -> bool:
+    """Whether a text is the name of a month and nothing else, in any case.
+
+    >>> is_month("March"), is_month("March 1994")
+    (True, False)
+    """
+    return text.lower() in _MONTHS
+
+
 class EntityTable:
     """Values of the types in `IN_DATASET`, by type and form.
 

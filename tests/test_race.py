@@ -259,6 +259,11 @@ def test_without_editing_every_row_keeps_its_evidence_and_needs_no_table() -> No
     assert (bare["status"], bare["edited_entities"]) == (None, [])
 
 
+def test_a_month_is_no_verb() -> None:
+    given = row([("", "It was built in May and may fall.")], {"May": "DATE"})
+    assert edit(given, table={"DATE": {"Month": ["June"]}})["edited_evidence"][0]["text"] == "It was built in June and may fall."
+
+
 def test_places_that_one_row_alone_has_are_left_out_where_enough_have_more() -> None:
     places = [f"Place {i}" for i in range(ENOUGH)]
 

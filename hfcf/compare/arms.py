@@ -10,14 +10,21 @@ from datasets import Dataset, concatenate_datasets
 
 from hfcf import augment, runner
 from hfcf import recipe as recipes
+from hfcf.engines.attribution import Attribution
 from hfcf.engines.base import Engine
+from hfcf.engines.classifier import Classifier
+from hfcf.engines.cure import Cure
+from hfcf.engines.generator import Generator
 from hfcf.engines.model import Model
+from hfcf.engines.ner import Ner
+from hfcf.metrics.moverscore import MoverScore
 from hfcf.schema import TASKS, opposite
 from hfcf.stage import Stage, System
 from hfcf.training.data import without_repeats
 
 CANONICAL = list(TASKS["verification"])
 CHANGES = ("claim", "evidence")
+ENGINES: tuple[type[Engine], ...] = (Attribution, Classifier, Cure, Generator, MoverScore, Ner)
 
 
 @dataclass(frozen=True)
@@ -39,7 +46,10 @@ class Arm:
         if self.system is None:
             return {}
         stages = {stage.name: [stage.VERSION, _settings(stage)] for stage in self.system.stages}
-        return {"seed of the system": self.system.seed, "stages": stages, "changes": list(self.changes)}
+        engines = {engine.__name__: engine.VERSION for engine in ENGINES}
+        dtype = str(MoverScore(model=Model("any")).dtype())  # what "auto" is on this machine
+        known = {"stages": stages, "engines": engines, "dtype": dtype}
+        return {"system seed": self.system.seed, "changes": list(self.changes), **known}
 
 
 def arms(recipe: Mapping[str, Any]) -> list[Arm]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,6 +18,8 @@ from hfcf.compare.layout import SETTINGS
 from hfcf.schema import LABELS
 from hfcf.training.data import apart, load_rows
 from hfcf.training.verifier import two_way
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -61,7 +64,7 @@ def rows_digest(rows: Dataset) -> str:
 def evaluation_sets(
     sources: Sequence[Mapping[str, Any]], data_dir: str | None, training: Dataset, take: int | None
 ) -> list[EvaluationSet]:
-    """The recipe's `evaluate`.
+    """The recipe's `evaluate`, without the corpora of which no row is left.
 
     Rows of two labels only; those that share a group, a claim or their whole evidence with a training row are left out; of the rest
     the first `take` by a hash of name and id.
@@ -72,16 +75,23 @@ def evaluation_sets(
         training: the training rows before augmentation.
         take: how many; None: all.
     """
+    names = [source.get("name", source.get("corpus")) for source in sources]
+    if twice := [name for name in dict.fromkeys(names) if names.count(name) > 1]:
+        raise recipes.RecipeError(f"evaluate: {twice[0]} comes twice: give each a name of its own")
     found = []
-    for source in sources:
+    for name, source in zip(names, sources, strict=True):
         options = {key: value for key, value in source.items() if key not in ("name", "setting", "expected")}
+        if "corpus" not in source:
+            raise recipes.RecipeError(f"evaluate: {name}: the key 'corpus' is missing")
         if source.get("setting") not in SETTINGS:
-            raise recipes.RecipeError(f"evaluate: {source.get('corpus')}: setting: choose one of {', '.join(SETTINGS)}")
-        name = source.get("name", source["corpus"])
+            raise recipes.RecipeError(f"evaluate: {name}: setting: choose one of {', '.join(SETTINGS)}")
         rows = two_way(load_rows([recipes.located(options, data_dir)]))
         if not len(rows):
             raise recipes.RecipeError(f"evaluate: {name}: no SUPPORTS or REFUTES row")
         kept = apart(rows, training)
+        if not len(kept):
+            log.warning("%s is not evaluated on: each of its %d rows overlaps with a training row", name, len(rows))
+            continue
         order = sorted(range(len(kept)), key=lambda i, ids=kept["id"]: _rank(name, ids[i]))  # type: ignore[misc]
         found.append(
             EvaluationSet(
@@ -95,11 +105,11 @@ def check_apart(sets: Sequence[EvaluationSet], training: Dataset) -> Dataset:
     """All evaluation rows, after a check that none shares a group, a claim or its evidence with the training rows.
 
     Raises:
-        RuntimeError: one does.
+        ValueError: one does.
     """
     for one in sets:
         if shared := len(one.rows) - len(apart(one.rows, training)):
-            raise RuntimeError(f"{shared} evaluation rows of {one.name} overlap with the training rows")
+            raise ValueError(f"{shared} evaluation rows of {one.name} overlap with the training rows")
     return concatenate_datasets([one.rows for one in sets])
 
 

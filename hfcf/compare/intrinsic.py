@@ -10,8 +10,7 @@ from typing import Any
 from datasets import Dataset
 
 from hfcf.compare.arms import Arm, candidates, claims
-from hfcf.compare.cells import digest
-from hfcf.compare.verifiers import TWO, Comparison, counterfactuals, folder_of
+from hfcf.compare.verifiers import READY, TWO, Comparison, counterfactuals, folder_of
 from hfcf.engines.classifier import Classifier, choose
 from hfcf.entities import save_fitted
 from hfcf.metrics.moverscore import MoverScore, fit_idf
@@ -30,36 +29,47 @@ def intrinsic_rows(comparison: Comparison, work: Path) -> list[dict[str, Any]]:
         `Method`, `Flip` and what `intrinsic` gives. `Flip`, as in the paper, is the accuracy on (c′, E, y′) of the verifiers that
         were trained without augmentation, which checked nothing; the mean over seeds.
     """
-    idf = save_fitted(fit_idf(comparison.rows["claim"], comparison.encoder))
-    mover = MoverScore(model=comparison.encoder, idf=idf)
     found = []
     for arm in comparison.arms:
         # "w/ (c, E′, REF)" has the claims of another method.
-        if arm.changes != ("claim",) or (rows := counterfactuals(comparison, arm, work)) is None:
+        if arm.system is None or arm.changes != ("claim",):
             continue
-        for name, its in ((arm.name, claims(rows)), (f"{arm.name} −FILTER", candidates(rows))):
-            found.append({"Method": name, "Flip": _flip(comparison, its, work), **intrinsic(its, mover)})
+        flippers = [(one, seed) for one in comparison.arms if one.system is None for seed in comparison.seeds]
+        of_flip = [comparison.definition(one, seed) for one, seed in flippers]
+        key = ["intrinsic", arm.name], {**comparison.definition(arm, 0), "encoder": comparison.encoder.key(), "flip": of_flip}
+        cell = comparison.cells.get(*key)
+        if cell is None:
+            verifiers = [folder for one, seed in flippers if ((folder := folder_of(comparison, one, seed, work)) / READY).is_file()]
+            rows = _rows(comparison, arm, work, verifiers if len(verifiers) == len(flippers) else [])
+            if all(row["Flip"] is not None or not row["n"] for row in rows):
+                comparison.cells.put(*key, {"rows": rows})
+        else:
+            rows = cell["rows"]
+        found += [{**row, "Method": arm.name + row["Method"]} for row in rows]
     return found
 
 
-def _flip(comparison: Comparison, found: Sequence[Mapping[str, Any]], work: Path) -> float | None:
-    rates = [_flip_of(comparison, arm, seed, found, work) for arm in comparison.arms if not arm.system for seed in comparison.seeds]
-    known = [rate for rate in rates if rate is not None]
-    return statistics.fmean(known) if known else None
+def _rows(comparison: Comparison, arm: Arm, work: Path, verifiers: Sequence[Path]) -> list[dict[str, Any]]:
+    rows = counterfactuals(comparison, arm, work)
+    if rows is None:
+        return []
+    idf = save_fitted(fit_idf(comparison.rows["claim"], comparison.encoder))
+    mover = MoverScore(model=comparison.encoder, idf=idf)
+    made = {"": claims(rows), " −FILTER": candidates(rows)}
+    return [{"Method": name, "Flip": _flip(comparison, its, verifiers), **intrinsic(its, mover)} for name, its in made.items()]
 
 
-def _flip_of(comparison: Comparison, arm: Arm, seed: int, found: Sequence[Mapping[str, Any]], work: Path) -> float | None:
-    """One verifier's accuracy, a cell of its own; None if it is not stored and the cell is not there."""
-    key = ["flip", arm.name, seed], {**comparison.definition(arm, seed), "rows": digest(list(found))}
-    folder = folder_of(comparison, arm, seed, work)
-    cell = comparison.cells.get(*key)
-    if cell is None and found and (folder / "config.json").is_file():
+def _flip(comparison: Comparison, found: Sequence[Mapping[str, Any]], verifiers: Sequence[Path]) -> float | None:
+    """The mean accuracy of the verifiers on the counterfactuals; None if they are not all there."""
+    if not found or not verifiers:
+        return None
+    rows = Dataset.from_list([{key: row[key] for key in ("claim", "evidence", "label")} for row in found])
+    rates = []
+    for folder in verifiers:
         engine = Classifier(model=trained(comparison.hp, folder), max_length=comparison.hp.max_length)
-        rows = Dataset.from_list([{key: row[key] for key in ("claim", "evidence", "label")} for row in found])
-        right = [choose(answer, TWO) == row["label"] for answer, row in zip(predict(rows, engine), found, strict=True)]
-        cell = {"flip": statistics.fmean(right), "rows": len(right)}
-        comparison.cells.put(*key, cell)
-    return None if cell is None else cell["flip"]
+        answers = zip(predict(rows, engine), rows["label"], strict=True)
+        rates.append(statistics.fmean(choose(answer, TWO) == label for answer, label in answers))
+    return statistics.fmean(rates)
 
 
 def intrinsic(found: Sequence[Mapping[str, Any]], mover: MoverScore) -> dict[str, Any]:

@@ -29,17 +29,14 @@ class Found(NamedTuple):
 
 
 def cure(rows: Sequence[Row], verifier: Model, explainer: Model, max_length: int) -> list[Found | None]:
-    """What CURE marks; None where it opens no word's gate."""
+    """What CURE marks; None where it opens the gate of no word of a text."""
     stage = Explain(verifier=verifier, method="cure", explainer_model=explainer, max_length=max_length)
-    return [
-        None
-        if isinstance(answer, Reject)
-        else Found(
-            [span for span in answer["rationales"] if span["field"] == TEXT],
-            [sentence["piece"] for sentence in answer["sentence_rationales"]],
-        )
-        for answer in stage.batch([dict(row) for row in rows])
-    ]
+    found: list[Found | None] = []
+    for answer in stage.batch([dict(row) for row in rows]):
+        spans = [] if isinstance(answer, Reject) else [span for span in answer["rationales"] if span["field"] == TEXT]
+        pieces = [] if isinstance(answer, Reject) else [sentence["piece"] for sentence in answer["sentence_rationales"]]
+        found.append(Found(spans, pieces) if spans else None)
+    return found
 
 
 def gradient(rows: Sequence[Row], budgets: Sequence[Found], verifier: Model, max_length: int) -> list[Found]:

@@ -35,7 +35,7 @@ def rationale_table(recipe: Mapping[str, Any], out: Path, *, full: bool = False)
 
     Args:
         recipe: `verifier`, `explainer`, `corpora` (as `data` of a training recipe, with `name`), `max_length`, `rows` to a corpus,
-            `seeds` of the random baseline, `data_dir`.
+            `seeds` of the random baseline (or `seed`, its first), `split` in the place of every corpus's, `data_dir`.
         out: a folder.
         full: all rows, not the first by a hash of their ids.
 
@@ -45,10 +45,11 @@ def rationale_table(recipe: Mapping[str, Any], out: Path, *, full: bool = False)
     recipes.check(recipe, KEYS, "compare: rationales")
     verifier, explainer = Model.of(recipe["verifier"]), Model.of(recipe["explainer"])
     engine = Classifier(model=verifier, max_length=recipe["max_length"])
+    seeds = list(range(recipe["seed"], recipe["seed"] + len(recipe["seeds"]))) if "seed" in recipe else list(recipe["seeds"])
     found = []
     for source in recipe["corpora"]:
         options = {key: value for key, value in source.items() if key != "name"}
-        options["data_dir"] = str(Path(recipe.get("data_dir") or ".") / source["data_dir"])
+        options = recipes.located(options | ({"split": recipe["split"]} if recipe.get("split") else {}), recipe.get("data_dir"))
         picked = pick(load_rows([options], extra=("rationales",)).to_list(), None if full else recipe.get("rows", 400))
         rows, cut = shorten(picked, engine)
         marked = cure(rows, verifier, explainer, engine.max_length)
@@ -58,7 +59,7 @@ def rationale_table(recipe: Mapping[str, Any], out: Path, *, full: bool = False)
             "cure": [budgets],
             BASELINE: [gradient(rows, budgets, verifier, engine.max_length)],
             "lexical": [lexical(rows, budgets)],
-            "random": [at_random(rows, budgets, seed) for seed in recipe["seeds"]],
+            "random": [at_random(rows, budgets, seed) for seed in seeds],
         }
         scores = {method: np.mean([score(rows, its, engine) for its in draws], axis=0) for method, draws in methods.items()}
         labels = [answer["label"] for answer in faithfulness(rows, [[] for _ in rows], engine)]
@@ -73,7 +74,7 @@ def rationale_table(recipe: Mapping[str, Any], out: Path, *, full: bool = False)
         )  # fmt: skip
     report = {
         "verifier": verifier.name, "adapter": verifier.adapter, "explainer": explainer.name, "max_length": engine.max_length,
-        "seeds": list(recipe["seeds"]), "full": full, "corpora": found,
+        "seeds": seeds, "full": full, "corpora": found,
     }  # fmt: skip
     out.mkdir(parents=True, exist_ok=True)
     (out / "rationales.json").write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")

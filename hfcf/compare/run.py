@@ -13,8 +13,22 @@ from hfcf import recipe as recipes
 
 KINDS = ("verifiers", "rationales")
 _KEYS = {
-    *("compare", "name", "preset", "data_dir", "seed", "seeds", "train", "take", "system", "settings", "methods", "baseline"),
-    *("verifier", "encoder", "evaluate", "evaluate_take", "notes"),
+    *(
+        "compare",
+        "name",
+        "preset",
+        "data_dir",
+        "split",
+        "seed",
+        "seeds",
+        "train",
+        "take",
+        "system",
+        "settings",
+        "methods",
+        "baseline",
+    ),
+    *("baseline", "verifier", "encoder", "evaluate", "evaluate_take", "notes"),
 }
 
 
@@ -69,6 +83,7 @@ def _verifiers(recipe: Mapping[str, Any], out: Path, results: Path, full: bool, 
     comparison = open_comparison(recipe, results, full=full)
     work = out / "work"
     fill(comparison, work)
+    intrinsic = intrinsic_rows(comparison, work)  # takes its time: another process may finish cells meanwhile
     cells = read(comparison)
     layout = lay_out(
         cells,
@@ -79,7 +94,7 @@ def _verifiers(recipe: Mapping[str, Any], out: Path, results: Path, full: bool, 
     )
     found = differences(layout)
     out.mkdir(parents=True, exist_ok=True)
-    text = markdown(layout, found, intrinsic=intrinsic_rows(comparison, work), title=comparison.name)
+    text = markdown(layout, found, intrinsic=intrinsic, title=comparison.name)
     (out / "table.md").write_text(text + _made(recipe, comparison, cells, command), encoding="utf-8")
     (out / "table.csv").write_text(long_csv(layout), encoding="utf-8")
     if cells:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 import shutil
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +17,13 @@ from datasets import Dataset
 from filelock import FileLock, Timeout
 
 from hfcf import recipe as recipes
-from hfcf import runner
-from hfcf.compare.arms import CANONICAL, Arm, arms, made, training_rows
+from hfcf.compare.arms import Arm, arms, made, training_rows
 from hfcf.compare.cells import Cells, digest, slug
 from hfcf.compare.evaluation import EvaluationSet, check_apart, evaluation_sets, rows_digest
 from hfcf.engines.classifier import Classifier, choose
 from hfcf.engines.model import Model
 from hfcf.schema import LABELS
+from hfcf.training.data import load_rows
 from hfcf.training.loop import Hyperparameters, trained
 from hfcf.training.verifier import predict, scores, train_verifier, two_way
 
@@ -30,6 +32,8 @@ log = logging.getLogger(__name__)
 TWO = LABELS[:2]
 VERSION = "1"
 """Raise it when the same recipe gives other numbers: it is part of every cell's key."""
+READY = "scored"
+"""The file beside a verifier that is whole."""
 
 
 @dataclass(frozen=True)
@@ -47,15 +51,20 @@ class Comparison:
     encoder: Model
     cells: Cells
 
+    @cached_property
+    def _known(self) -> dict[str, Any]:
+        """What the verifiers of all arms depend on; hashing the rows takes its time."""
+        hp = {key: value for key, value in asdict(self.hp).items() if key not in ("seed", "model")}
+        return {"version": VERSION, "hp": hp, "model": self.hp.model.key(), "rows": rows_digest(self.originals)}
+
+    @cached_property
+    def _known_of_systems(self) -> dict[str, Any]:
+        """What the counterfactuals of all arms depend on: those that repeat an evaluation row are left out."""
+        return {"fitted on": rows_digest(self.rows), "apart from": sorted(one.ids for one in self.sets)}
+
     def definition(self, arm: Arm, seed: int) -> dict[str, Any]:
         """Everything that a trained verifier depends on."""
-        hp = {key: value for key, value in asdict(self.hp).items() if key not in ("seed", "model")}
-        rows = (
-            {"rows": rows_digest(self.originals), "fitted on": rows_digest(self.rows)}
-            if arm.system
-            else {"rows": rows_digest(self.originals)}
-        )
-        return {"version": VERSION, "seed": seed, "hp": hp, "model": self.hp.model.key(), **rows, **arm.definition()}
+        return {**self._known, "seed": seed, **(self._known_of_systems if arm.system else {}), **arm.definition()}
 
 
 def open_comparison(recipe: Mapping[str, Any], results: Path, *, full: bool) -> Comparison:
@@ -65,15 +74,31 @@ def open_comparison(recipe: Mapping[str, Any], results: Path, *, full: bool) -> 
         RecipeError: an unknown key.
     """
     recipes.check(recipe["verifier"], [field.name for field in fields(Hyperparameters) if field.name != "seed"], "verifier")
+    if "model" not in recipe["verifier"]:
+        raise recipes.RecipeError("verifier: the key 'model' is missing")
     hp = Hyperparameters(**{**recipe["verifier"], "model": Model.of(recipe["verifier"]["model"])})
-    rows = two_way(runner.load(recipes.located(recipe["train"], recipe.get("data_dir")))).select_columns(CANONICAL)
+    found = arms(recipe)
+    if recipe.get("baseline", found[0].name) not in [arm.name for arm in found]:
+        raise recipes.RecipeError(f"baseline: {recipe['baseline']} is none of the methods {', '.join(arm.name for arm in found)}")
+    for arm in found:
+        _check_models(arm)
+    train = {**recipe["train"], **({"split": recipe["split"]} if recipe.get("split") else {})}
+    rows = two_way(load_rows([recipes.located(train, recipe.get("data_dir"))], training=True))
     take = None if full else recipe.get("take")
     originals = rows if take is None else rows.select(range(min(take, len(rows))))
     sets = evaluation_sets(recipe["evaluate"], recipe.get("data_dir"), originals, None if full else recipe.get("evaluate_take"))
     return Comparison(
-        name=recipe["name"], arms=arms(recipe), seeds=recipe["seeds"], hp=hp, rows=rows, originals=originals, take=take, sets=sets,
+        name=recipe["name"], arms=found, seeds=recipe["seeds"], hp=hp, rows=rows, originals=originals, take=take, sets=sets,
         encoder=Model.of(recipe["encoder"]), cells=Cells(results / recipe["name"]),
     )  # fmt: skip
+
+
+def _check_models(arm: Arm) -> None:
+    """Say now, not after hours, that a model of a method is not there."""
+    try:
+        arm.definition()
+    except OSError as error:
+        raise recipes.RecipeError(f"{arm.name}: a model cannot be read; train it first, or give another: {error}") from error
 
 
 def fill(comparison: Comparison, work: Path) -> None:
@@ -94,10 +119,15 @@ def fill(comparison: Comparison, work: Path) -> None:
 
 
 def read(comparison: Comparison) -> list[dict[str, Any]]:
-    """The finished cells, in the order of the recipe."""
-    keys = [(arm, seed, one) for arm in comparison.arms for seed in comparison.seeds for one in comparison.sets]
-    found = (comparison.cells.get(*_key(comparison, arm, seed, one)) for arm, seed, one in keys)
-    return [cell for cell in found if cell is not None]
+    """The finished cells, in the order of the recipe.
+
+    What a corpus or a method is called, and what the paper counts, may have been corrected since a cell was stored.
+    """
+    found = []
+    for arm, seed, one in itertools.product(comparison.arms, comparison.seeds, comparison.sets):
+        if (cell := comparison.cells.get(*_key(comparison, arm, seed, one))) is not None:
+            found.append({**cell, **one.about(), "method": arm.name, "recipe": comparison.name})
+    return found
 
 
 def counterfactuals(comparison: Comparison, arm: Arm, work: Path) -> Dataset | None:
@@ -111,7 +141,7 @@ def counterfactuals(comparison: Comparison, arm: Arm, work: Path) -> Dataset | N
 
 
 def _key(comparison: Comparison, arm: Arm, seed: int, one: EvaluationSet) -> tuple[list[Any], dict[str, Any]]:
-    return [arm.name, seed, one.name], {**comparison.definition(arm, seed), "corpus": one.name, "ids": one.ids}
+    return [arm.name, seed, one.name], {**comparison.definition(arm, seed), "ids": one.ids}
 
 
 def _missing(comparison: Comparison, arm: Arm, seed: int) -> list[EvaluationSet]:
@@ -142,14 +172,16 @@ def _train_and_score(comparison: Comparison, arm: Arm, seed: int, missing: Seque
             {
                 "recipe": comparison.name, "method": arm.name, "seed": seed, **one.about(),
                 "train_rows": len(rows), "counterfactuals": len(rows) - len(comparison.originals),
-                "counterfactuals_dropped": repeats, **scores(one.rows["label"], predicted), "gold": _letters(one.rows["label"]),
-                "predicted": _letters(predicted),
+                "counterfactuals_dropped": repeats, **scores(one.rows["label"], predicted, TWO),
+                "gold": _letters(one.rows["label"]), "predicted": _letters(predicted),
                 "correct": "".join("01"[a == b] for a, b in zip(one.rows["label"], predicted, strict=True)),
                 "seconds": round(seconds[0], 1), "cpu_seconds": round(seconds[1], 1),
             },
         )  # fmt: skip
-    if arm.system is not None:
-        shutil.rmtree(folder)  # those without augmentation say later which counterfactuals flip
+    if arm.system is None:
+        (folder / READY).touch()  # it says later which counterfactuals flip
+    else:
+        shutil.rmtree(folder)
 
 
 def _letters(labels: Sequence[str]) -> str:

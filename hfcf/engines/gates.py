@@ -8,6 +8,7 @@ place of a word piece's embedding, as DiffMask does (De Cao et al., EMNLP 2020).
 from __future__ import annotations
 
 import json
+import logging
 import math
 import os
 from collections.abc import Mapping, Sequence
@@ -19,6 +20,8 @@ import torch
 from torch import nn
 
 from hfcf.engines.model import Model
+
+log = logging.getLogger(__name__)
 
 WEIGHTS, SETTINGS = "explainer.safetensors", "explainer.json"
 LOW, HIGH, TEMPERATURE = -0.1, 1.1, 2 / 3
@@ -120,11 +123,15 @@ def save_gates(gates: Gates, out: Path, settings: Mapping[str, Any]) -> None:
 def load_gates(explainer: Model, verifier: Model, network: Any) -> Gates:
     """The gates of `explainer`, for the verifier's network and on its device.
 
+    Gates of another verifier of the same size are used, with a warning in the log.
+
     Raises:
         ValueError: they were trained for a verifier of another size, or this is no explainer.
     """
     settings, tensors = _read(explainer, explainer.key())
     config = network.config
+    if _weights(settings["verifier"]["key"]) != _weights(verifier.key()):
+        log.warning("%s was trained for the verifier %s, not for this one", explainer.name, settings["verifier"]["name"])
     for what, size in (("hidden_size", config.hidden_size), ("num_hidden_layers", config.num_hidden_layers)):
         if settings[what] != size:
             raise ValueError(
@@ -150,3 +157,8 @@ def _read(explainer: Model, contents: str) -> tuple[dict[str, Any], dict[str, to
         raise ValueError(f"{explainer.name} is no explainer: there is no {missing[0]}; `train: explainer` makes one")
     settings = json.loads(paths[0].read_text(encoding="utf-8"))
     return settings, {name: tensor.float() for name, tensor in load_file(os.fspath(paths[1])).items()}
+
+
+def _weights(key: str) -> str:
+    """A model's key without its number type."""
+    return key.rpartition("+")[0]

@@ -34,6 +34,8 @@ def model_card(recipe: Mapping[str, Any], settings: Any, report: Mapping[str, An
         "model_card.md.jinja",
         front=yaml.safe_dump(front, sort_keys=False),
         kind=recipe["train"],
+        ways=recipe.get("ways", 3),
+        prefixed=recipe.get("prefixed", False),
         command=command,
         data=[
             {**source, "title": infos[source["corpus"]].title, "licence": infos[source["corpus"]].licence}

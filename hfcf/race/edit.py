@@ -9,7 +9,7 @@ from random import Random
 from typing import Any, ClassVar
 
 from hfcf import edits, schema
-from hfcf.entities import IN_DATASET, IN_INSTANCE, cased
+from hfcf.entities import IN_DATASET, IN_INSTANCE, cased, is_month
 from hfcf.mentions import WORD_END, WORD_START, mentions
 from hfcf.race.resource import entity_table
 from hfcf.stage import Reject, Stage, StageError
@@ -48,7 +48,7 @@ class EditEvidence(Stage):
     hfcf.stage.StageError: edit_evidence draws substitutes from the whole dataset's entities and is not fitted: run ...
     """
 
-    VERSION = "2"
+    VERSION = "3"
 
     inputs: ClassVar = {
         "claim": schema.TEXT,
@@ -108,7 +108,8 @@ class EditEvidence(Stage):
                 if (new := table.substitute(value, type_, taken, rng)) is not None:
                     changes[value] = new
                     taken.append(new)
-                    if type_ != "GPE":  # "two parts" and "Two men": the same number
+                    # "two parts" and "Two men" are the same number; "May" and "may" are not the same month.
+                    if type_ != "GPE" and not is_month(value):
                         other = value[0].swapcase() + value[1:]
                         changes.setdefault(other, cased(new, like=other))
         subject = _subject(row)

@@ -56,7 +56,7 @@ class GenerateClaim(Stage):
         generator: an encoder-decoder or decoder-only model, trained on evidence → claim.
         constrain: False is the ablation −CONS (section 5.2): plain beam search, and no claim is rejected for what it names.
         prefixed: False asks for a claim that the evidence supports. True is the generator of the ablation −EDIT, trained on rows
-            of both labels (`prefix: true` in its recipe): it is told to support or to refute, the other of what the row's label is.
+            of both labels (`prefixed: true` in its recipe): it is told to support or to refute, whichever the row's label is not.
         no_repeat: a claim that holds a run of this many words twice is rejected: small generators ramble. None, as in the paper,
             rejects none.
         num_candidates: k.

@@ -33,7 +33,10 @@ def load_rows(sources: Sequence[Mapping[str, Any]], *, training: bool = False, e
         name, take, skip, half = (options.pop(key, None) for key in ("corpus", "take", "skip", "half"))
         options.setdefault("split", "train")
         distractors = options.pop("distractors", None)
-        ds = corpora.load(name, **options)
+        try:
+            ds = corpora.load(name, **options)
+        except TypeError as error:  # an option that the corpus does not have
+            raise RecipeError(str(error)) from error
         if options.get("on_error") == "reject":
             ds = ds.select([i for i, status in enumerate(ds["status"]) if status is None or status["accepted"] is not False])
         ds = from_recipe(ds.select_columns([*TASKS["verification"], *extra]), distractors)

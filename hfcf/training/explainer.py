@@ -34,7 +34,7 @@ import torch
 from datasets import Dataset
 
 from hfcf.engines.base import Encoded, pad
-from hfcf.engines.classifier import load_classifier
+from hfcf.engines.classifier import Classifier, load_classifier
 from hfcf.engines.cure import encode_pieces, pad_pieces
 from hfcf.engines.gates import OUTSIDE, Gates, membership, sample, save_gates, spread
 from hfcf.evidence import join
@@ -58,13 +58,14 @@ def train_explainer(rows: Dataset, hp: Hyperparameters, out: Path, weights: Weig
 
     weights = weights or Weights()
     set_seed(hp.seed)
-    network, tokenizer = load_classifier(hp.model, torch.device("cpu"), torch.float32)
+    device = Classifier(model=hp.model, max_length=hp.max_length).device()
+    network, tokenizer = load_classifier(hp.model, device, torch.float32)
     items = [item for item in encode(tokenizer, rows, hp.max_length) if set(item.extra[0]) != {OUTSIDE}]
     if not items:
         raise ValueError("there is nothing to explain: no row has evidence that the verifier reads")
     config, embeddings = network.config, network.get_input_embeddings()
     layers = sorted({0, config.num_hidden_layers // 2, config.num_hidden_layers})
-    gates = Gates(config.hidden_size, embeddings.weight.shape[1], layers)
+    gates = Gates(config.hidden_size, embeddings.weight.shape[1], layers).to(device)
     with torch.no_grad():
         token = tokenizer.pad_token_id if tokenizer.mask_token_id is None else tokenizer.mask_token_id
         gates.baseline.copy_(embeddings.weight[token])
@@ -76,7 +77,7 @@ def train_explainer(rows: Dataset, hp: Hyperparameters, out: Path, weights: Weig
     for step, chosen in zip(range(steps), _batches(items, hp.batch_size, hp.seed), strict=False):
         for group in optimiser.param_groups:
             group["lr"] = hp.learning_rate * min((step + 1) / rising, 1, (steps - step) / max(1, steps - rising))
-        if parts := losses(gates, network, *padded(tokenizer, chosen), weights):
+        if parts := losses(gates, network, *padded(tokenizer, chosen, device), weights):
             optimiser.zero_grad()
             torch.stack(list(parts.values())).sum().backward()
             torch.nn.utils.clip_grad_norm_(gates.parameters(), 1.0)
@@ -135,10 +136,10 @@ def encode(tokenizer: Any, rows: Dataset, max_length: int) -> list[Encoded]:
     return encode_pieces(tokenizer, requests, max_length) if requests else []
 
 
-def padded(tokenizer: Any, items: Sequence[Encoded]) -> tuple[dict[str, torch.Tensor], torch.Tensor]:
+def padded(tokenizer: Any, items: Sequence[Encoded], device: torch.device) -> tuple[dict[str, torch.Tensor], torch.Tensor]:
     """A batch, and the pieces of its tokens."""
-    batch = pad(tokenizer, items, torch.device("cpu"))
-    return batch, pad_pieces(items, batch["input_ids"].shape[1], torch.device("cpu"))
+    batch = pad(tokenizer, items, device)
+    return batch, pad_pieces(items, batch["input_ids"].shape[1], device)
 
 
 def _batches(items: Sequence[Encoded], size: int, seed: int) -> Iterator[list[Encoded]]:

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from datasets import Dataset
 
-from hfcf.engines.classifier import load_classifier
+from hfcf.engines.classifier import Classifier, load_classifier
 from hfcf.engines.gates import OUTSIDE, is_open, load_gates, membership, spread
 from hfcf.engines.model import Model
 from hfcf.training.explainer import decided, encode, padded
@@ -29,14 +29,15 @@ def evaluate_explainer(rows: Dataset, hp: Hyperparameters, out: Path) -> dict[st
         "sentence" gates and "random token", as many tokens of each row: `open`, the mean share of tokens marked; `kept`, how
         often the verifier predicts the same from them; `lost`, how often not from the others.
     """
-    network, tokenizer = load_classifier(hp.model, torch.device("cpu"), torch.float32)
+    device = Classifier(model=hp.model, max_length=hp.max_length).device()
+    network, tokenizer = load_classifier(hp.model, device, torch.float32)
     gates = load_gates(Model(str(out)), hp.model, network)
     items = sorted((item for item in encode(tokenizer, rows, hp.max_length) if set(item.extra[0]) != {OUTSIDE}), key=len)
     noise = torch.Generator().manual_seed(hp.seed)
     found: dict[str, list[tuple[float, bool, bool]]] = {}
     inside: list[float] = []
     for start in range(0, len(items), hp.batch_size):
-        batch, pieces = padded(tokenizer, items[start : start + hp.batch_size])
+        batch, pieces = padded(tokenizer, items[start : start + hp.batch_size], device)
         full = network(**batch, output_hidden_states=True)
         chosen = decided(network, full.logits)
         if not chosen.any():
@@ -74,5 +75,5 @@ def _at_least_one(sentences: torch.Tensor, pieces: torch.Tensor) -> torch.Tensor
 
 def _shuffled(mask: torch.Tensor, gated: torch.Tensor, noise: torch.Generator) -> torch.Tensor:
     """As many gates of each row, drawn at random."""
-    rank = torch.where(gated, torch.rand(mask.shape, generator=noise), 2.0).argsort(-1).argsort(-1)
+    rank = torch.where(gated, torch.rand(mask.shape, generator=noise).to(mask.device), 2.0).argsort(-1).argsort(-1)
     return (rank < (mask & gated).sum(-1, keepdim=True)) & gated

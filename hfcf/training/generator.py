@@ -28,6 +28,8 @@ def train_generator(rows: Dataset, hp: Hyperparameters, out: Path, *, prefixed: 
     """
     from transformers import AutoModelForCausalLM, AutoModelForSeq2SeqLM, DataCollatorForSeq2Seq
 
+    if hp.model.adapter:
+        raise ValueError(f"{hp.model.adapter}: a generator's training starts from a whole model, not from an adapter")
     source, revision = hp.model.source(), hp.model.revision
     encodes = two_sided(hp.model)
     auto = AutoModelForSeq2SeqLM if encodes else AutoModelForCausalLM

@@ -50,6 +50,17 @@ class Hyperparameters:
             raise ValueError(f"tune={self.tune!r}: choose one of {', '.join(TUNE)}")
 
 
+def _whole_checkpoint(work: Path) -> str | None:
+    """The last checkpoint of an interrupted run; one that was cut off while it was written is removed."""
+    from transformers.trainer_utils import get_last_checkpoint
+
+    while last := get_last_checkpoint(str(work)) if work.is_dir() else None:
+        if (Path(last) / "trainer_state.json").is_file():  # the file that is written last
+            return last
+        shutil.rmtree(last)
+    return None
+
+
 def trained(hp: Hyperparameters, out: Path) -> Model:
     """The reference to a model that `fit` stored in `out`."""
     return Model(str(out)) if hp.tune == "full" else Model(hp.model.name, hp.model.revision, adapter=str(out))
@@ -76,7 +87,6 @@ def fit(
         The trained network, adapters merged, in evaluation mode.
     """
     from transformers import Trainer, TrainingArguments, set_seed
-    from transformers.trainer_utils import get_last_checkpoint
 
     set_seed(hp.seed)
     if hp.tune == "lora":
@@ -100,7 +110,7 @@ def fit(
         dataloader_pin_memory=False, disable_tqdm=True,
     )  # fmt: skip
     trainer = Trainer(model=network, args=arguments, train_dataset=rows, data_collator=collator, processing_class=tokenizer)
-    trainer.train(resume_from_checkpoint=get_last_checkpoint(str(work)) if work.is_dir() else None)
+    trainer.train(resume_from_checkpoint=_whole_checkpoint(work))
     network = network.cpu().float().eval()
     out.mkdir(parents=True, exist_ok=True)
     if hp.tune == "lora":

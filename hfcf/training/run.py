@@ -20,6 +20,7 @@ from hfcf.schema import LABELS
 from hfcf.training.data import apart, load_rows, without_repeats
 from hfcf.training.loop import Hyperparameters, trained
 from hfcf.training.rationale_losses import Weights
+from hfcf.training.verifier import two_way
 
 _HYPER = {field.name for field in fields(Hyperparameters)}
 _KINDS = ("verifier", "generator", "explainer")
@@ -53,6 +54,8 @@ def train(
     if recipe.get("train") not in _KINDS:
         raise recipes.RecipeError(f"{where}: train: must be verifier or generator or explainer")
     recipes.check(recipe.get("explainer") or (), [field.name for field in fields(Weights)], f"{where}: explainer")
+    if recipe.get("ways", 3) not in (2, 3) or (recipe.get("ways") == 2 and recipe.get("nei")):
+        raise recipes.RecipeError(f"{where}: ways: 3, or 2 without nei: a two-way verifier knows no NOT ENOUGH INFO")
     start_from = "verifier" if recipe["train"] == "explainer" else "model"
     if start_from not in recipe:
         raise recipes.RecipeError(f"{where}: {start_from}: must name a model for train: {recipe['train']}")
@@ -63,6 +66,8 @@ def train(
     dropped = 0
     if recipe.get("exclude"):
         rows, dropped = without_repeats(rows, load_rows([recipes.located(source, folder) for source in recipe["exclude"]]))
+    if recipe.get("ways") == 2:
+        rows = two_way(rows)
     split = group_safe_split(rows, recipe.get("held_out", 0.0), seed=hp.seed, groups=regroup(rows))
     training, held = split["train"], split["validation"]
     if limit is not None:
@@ -79,12 +84,10 @@ def train(
 
 
 def _verifier(recipe: Mapping[str, Any], hp: Hyperparameters, training: Dataset, held: Dataset, out: Path) -> dict[str, Any]:
-    from hfcf.training.verifier import evaluate_verifier, train_verifier, two_way
+    from hfcf.training.verifier import evaluate_verifier, train_verifier
 
     training, held = (_with_nei(rows, recipe.get("nei", []), hp.seed) for rows in (training, held))
     ways = recipe.get("ways", 3)
-    if ways == 2:
-        training, held = two_way(training), two_way(held)
     train_verifier(training, hp, out, labels=LABELS[:ways])
     engines = {"verifier": (Classifier(model=trained(hp, out), max_length=hp.max_length), False)}
     if recipe.get("baselines"):

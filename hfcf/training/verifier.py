@@ -91,15 +91,15 @@ def _pairs(claims: Sequence[str], evidence: Sequence[Any], claim_only: bool) -> 
     return [[claim, "" if claim_only else join(pieces)[0]] for claim, pieces in zip(claims, evidence, strict=True)]
 
 
-def scores(gold: Sequence[str], predicted: Sequence[str]) -> dict[str, float]:
-    """Accuracy and macro-F1 over the labels that occur in `gold`.
+def scores(gold: Sequence[str], predicted: Sequence[str], labels: Sequence[str] = ()) -> dict[str, float]:
+    """Accuracy and macro-F1 over `labels`; if none are given, over those that occur in `gold`.
 
     >>> scores(["SUPPORTS", "REFUTES"], ["SUPPORTS", "SUPPORTS"])
     {'accuracy': 0.5, 'macro_f1': 0.3333}
     """
     from sklearn.metrics import accuracy_score, f1_score
 
-    labels = sorted(set(gold))
+    labels = labels or sorted(set(gold))
     return {
         "accuracy": round(float(accuracy_score(gold, predicted)), 4),
         "macro_f1": round(float(f1_score(gold, predicted, labels=labels, average="macro", zero_division=0)), 4),

@@ -147,6 +147,43 @@ def test_another_setting_is_another_cell(content: dict[str, Any], tmp_path: Path
     assert len(base & others) == 1, "what adds nothing does not depend on the system"
 
 
+def test_what_a_cell_is_called_may_be_corrected(content: dict[str, Any], tmp_path: Path) -> None:
+    content = {**content, "methods": {"none": None}, "seeds": [1]}
+    compare(write(content, tmp_path), tmp_path / "out", results=tmp_path / "results")
+    other = {**content["evaluate"][0], "setting": "in-domain", "expected": {"SUPPORTS": 1, "REFUTES": 1}}
+    content = {**content, "methods": {"None": None}, "baseline": "None", "evaluate": [other]}
+    assert compare(write(content, tmp_path), tmp_path / "out", results=tmp_path / "results")["missing"] == 0
+    table = (tmp_path / "out" / "table.md").read_text(encoding="utf-8")
+    assert "| Other | in-domain |" in table
+    assert "differs: 6 SUPPORTS instead of 1, 5 REFUTES instead of 1" in table
+
+
+def test_another_evaluation_corpus_may_leave_other_counterfactuals_out(content: dict[str, Any], tmp_path: Path) -> None:
+    more = [*content["evaluate"], {**content["evaluate"][0], "name": "More", "split": "train[:4]"}]
+    one, two = (verifiers.open_comparison({**content, "evaluate": sets}, tmp_path, full=False) for sets in (more[:1], more))
+    keys = [[one.definition(arm, 1) == two.definition(arm, 1)] for arm in one.arms]
+    assert keys == [[True], [False], [False]], "the baseline has none"
+
+
+def test_a_corpus_that_is_all_training_rows_is_not_evaluated_on(
+    content: dict[str, Any], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    same = {"name": "Same", "setting": "in-domain", **content["train"]}
+    comparison = verifiers.open_comparison({**content, "evaluate": [*content["evaluate"], same]}, tmp_path, full=True)
+    assert [one.name for one in comparison.sets] == ["Other"]
+    assert "Same is not evaluated on: each of its 50 rows overlaps" in caplog.text
+
+
+def test_intrinsic_scores_are_kept_for_where_no_model_is(content: dict[str, Any], tmp_path: Path, monkeypatch: Any) -> None:
+    compare(write(content, tmp_path), tmp_path / "out", results=tmp_path / "results")
+    table = (tmp_path / "out" / "table.md").read_text(encoding="utf-8")
+    monkeypatch.setattr(verifiers, "made", lambda *a: pytest.fail("finished cells are only read"))
+    compare(write(content, tmp_path), tmp_path / "elsewhere", results=tmp_path / "results")
+    assert (tmp_path / "elsewhere" / "table.md").read_text(encoding="utf-8") == table.replace(
+        str(tmp_path / "out"), str(tmp_path / "elsewhere")
+    )
+
+
 def test_what_another_process_has_is_left_to_it(content: dict[str, Any], tmp_path: Path) -> None:
     from filelock import FileLock
 
@@ -179,7 +216,7 @@ def test_overlap_with_training_is_an_error_where_it_should_be_gone(content: dict
     training = Dataset.from_list([{**row(99, SUPPORTS), "group_id": "99", "corpus": "jsonl", "split": "train"}])
     sets = evaluation_sets(content["evaluate"], None, training, None)
     again = Dataset.from_list([{**row(98, REFUTES, claim="Town 3 is OLD"), "group_id": "x", "corpus": "x"}])
-    with pytest.raises(RuntimeError, match=r"1 evaluation rows of Other overlap"):
+    with pytest.raises(ValueError, match=r"1 evaluation rows of Other overlap"):
         check_apart(sets, again)
 
 
@@ -191,6 +228,10 @@ def test_overlap_with_training_is_an_error_where_it_should_be_gone(content: dict
         ({"methods": {"RACE": {"settings": {"edits": False}}}}, "unknown key 'edits'; did you mean 'edit'"),
         ({"verifier": {"model": "m", "epoch": 1}}, "unknown key 'epoch'; did you mean 'epochs'"),
         ({"evaluate": [{"corpus": "jsonl", "setting": "hard"}]}, "setting: choose one of in-domain"),
+        ({"baseline": "nothing"}, "baseline: nothing is none of the methods none, RACE, both"),
+        ({"verifier": {"epochs": 1}}, "verifier: the key 'model' is missing"),
+        ({"settings": {"generator": "out/not-there", "verifier": "out/not-there"}}, "RACE: a model cannot be read; train it first"),
+        ({"train": {"corpus": "hover", "data_dir": str(DEMO), "split": "train", "evdence": 1}}, "evdence"),
         ({"compare": "models"}, "compare: choose one of verifiers, rationales"),
         ({"take_all": 1}, "unknown key 'take_all'"),
     ],

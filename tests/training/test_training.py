@@ -295,6 +295,16 @@ def test_an_interrupted_training_goes_on_and_ends_as_if_it_had_not_been(
         assert torch.allclose(weight, networks[1].state_dict()[name], atol=1e-5), name
 
 
+def test_a_checkpoint_that_was_cut_off_is_not_gone_on_from(tiny_model: Tiny, tmp_path: Path, networks: list[Any]) -> None:
+    hp, ds = settings(tiny_model("classifier")), rows(8)
+    train_verifier(ds, hp, tmp_path / "whole")
+    half = tmp_path / "cut" / "checkpoints" / "checkpoint-1"
+    half.mkdir(parents=True)
+    (half / "model.safetensors").write_bytes(b"half of")
+    train_verifier(ds, hp, tmp_path / "cut")
+    assert torch.equal(networks[0].classifier.weight, networks[1].classifier.weight)
+
+
 def test_a_finished_training_does_not_stand_in_for_the_next(tiny_model: Tiny, tmp_path: Path, networks: list[Any]) -> None:
     hp = settings(tiny_model("classifier"))
     train_verifier(rows(8), hp, tmp_path / "out")
@@ -463,11 +473,17 @@ def test_a_recipe_trains_scores_and_describes_a_verifier(tune: str, tiny_model: 
     assert set(answer) == set(LABELS)
 
 
+@pytest.mark.parametrize("changes", [{"ways": 4}, {"ways": 2, "nei": ["jsonl"]}])
+def test_ways_that_do_not_go_are_an_error(changes: dict[str, Any], tmp_path: Path) -> None:
+    with pytest.raises(RecipeError, match="ways: 3, or 2 without nei"):
+        train(recipe_of(tmp_path, "x", **changes), tmp_path / "out")
+
+
 def test_a_recipe_trains_a_two_way_verifier(tiny_model: Tiny, tmp_path: Path) -> None:
     encoder = tmp_path / "encoder"
     BertModel.from_pretrained(tiny_model("classifier")).save_pretrained(encoder)
     AutoTokenizer.from_pretrained(tiny_model("classifier")).save_pretrained(encoder)
-    report = train(recipe_of(tmp_path, str(encoder), ways=2), tmp_path / "out")
+    report = train(recipe_of(tmp_path, str(encoder), ways=2, nei=[]), tmp_path / "out")
     assert set(report["scores"]["Others"]) == {"2-way"}
     assert json.loads((tmp_path / "out" / "config.json").read_text())["label2id"] == {SUPPORTS: 0, REFUTES: 1}
 
