@@ -36,7 +36,8 @@ def explainer(folder: Path, seed: int = 0, **changes: Any) -> Model:
     with torch.no_grad():
         for weights in (gates.token[-1].weight, gates.sentence[-1].weight):
             weights *= 20  # so that gates differ
-    settings = {"hidden_size": 32, "num_hidden_layers": 2, "layers": [0, 1, 2], "width": 128, "verifier": {"name": "me/other"}}
+    other = {"name": "me/other", "key": "weights of another+auto"}
+    settings = {"hidden_size": 32, "num_hidden_layers": 2, "layers": [0, 1, 2], "width": 128, "verifier": other}
     save_gates(gates, folder, {**settings, **changes})
     return Model(str(folder))
 
@@ -122,3 +123,15 @@ def test_a_folder_without_gates_is_an_error(tiny_model: Tiny, tmp_path: Path) ->
     engine = Cure(verifier=Model(tiny_model("classifier")), explainer=Model(str(tmp_path)), max_length=64)
     with pytest.raises(ValueError, match=r"is no explainer: there is no explainer\.json"):
         engine.run(REQUESTS)
+
+
+def test_gates_of_another_verifier_of_that_size_are_told(
+    engine: Cure, tiny_model: Tiny, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    engine.run(REQUESTS[:1])
+    assert "was trained for the verifier me/other, not for this one" in caplog.text
+    caplog.clear()
+    its = Model(tiny_model("classifier"))
+    own = explainer(tmp_path / "own", verifier={"name": "it", "key": its.key()})
+    Cure(verifier=its, explainer=own, max_length=64).run(REQUESTS[:1])
+    assert not caplog.text
