@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -10,6 +11,7 @@ from datasets import Dataset, concatenate_datasets
 
 from hfcf import augment, runner
 from hfcf import recipe as recipes
+from hfcf.compare.cells import digest
 from hfcf.engines.attribution import Attribution
 from hfcf.engines.base import Engine
 from hfcf.engines.classifier import Classifier
@@ -35,11 +37,14 @@ class Arm:
         name: in the tables.
         system: what makes the counterfactuals; None: none are added.
         changes: which of them are trained on: those of the claim, (c′, E, y′), and of the evidence, (c, E′, y′).
+        copies: train on a copy of a training row of the same label in the place of each: a control for what more rows, and their
+            balance of labels, do without the counterfactuals' text.
     """
 
     name: str
     system: System | None
     changes: tuple[str, ...] = ("claim",)
+    copies: bool = False
 
     def definition(self) -> dict[str, Any]:
         """Everything that its counterfactuals depend on, besides the rows."""
@@ -48,14 +53,16 @@ class Arm:
         stages = {stage.name: [stage.VERSION, _settings(stage)] for stage in self.system.stages}
         engines = {engine.__name__: engine.VERSION for engine in ENGINES}
         dtype = str(MoverScore(model=Model("any")).dtype())  # what "auto" is on this machine
-        known = {"stages": stages, "engines": engines, "dtype": dtype}
+        known: dict[str, Any] = {"copies": True} if self.copies else {}
+        known |= {"stages": stages, "engines": engines, "dtype": dtype}
         return {"system seed": self.system.seed, "changes": list(self.changes), **known}
 
 
 def arms(recipe: Mapping[str, Any]) -> list[Arm]:
     """The recipe's methods, in order.
 
-    Each is a mapping of `settings` of the system, over those that the recipe gives all of them, and `changes`; null adds nothing.
+    Each is a mapping of `settings` of the system, over those that the recipe gives all of them, `changes` and `copies`; null adds
+    nothing.
 
     Raises:
         RecipeError: an unknown key or setting.
@@ -65,12 +72,12 @@ def arms(recipe: Mapping[str, Any]) -> list[Arm]:
         if given is None:
             found.append(Arm(name, None))
             continue
-        recipes.check(given, ("settings", "changes"), f"methods: {name}")
+        recipes.check(given, ("settings", "changes", "copies"), f"methods: {name}")
         changes = tuple(given.get("changes", ("claim",)))
         recipes.check(changes, CHANGES, f"methods: {name}: changes")
         settings = {**(recipe.get("settings") or {}), **(given.get("settings") or {})}
         content = {"preset": recipe["preset"], "seed": recipe.get("seed", 13), "system": recipe["system"], "settings": settings}
-        found.append(Arm(name, runner.system_of(content), changes))
+        found.append(Arm(name, runner.system_of(content), changes, bool(given.get("copies"))))
     return found
 
 
@@ -98,7 +105,17 @@ def training_rows(arm: Arm, originals: Dataset, rows: Dataset | None, evaluation
     made_ = augment.expand(rows)
     chosen = made_.select([i for i, change in enumerate(made_["change"]) if change in arm.changes]).select_columns(CANONICAL)
     kept, dropped = without_repeats(chosen, evaluation)
+    if arm.copies:
+        kept = _copies(originals, kept["label"])
     return concatenate_datasets([originals, kept.cast(originals.features)]), dropped
+
+
+def _copies(originals: Dataset, labels: Iterable[str]) -> Dataset:
+    """For each label a row that has it, each row in turn, in the order of a hash of their ids."""
+    ids, own = originals["id"], originals["label"]
+    order = sorted(range(len(originals)), key=lambda i: digest(ids[i]))
+    in_turn = {label: itertools.cycle([i for i in order if own[i] == label]) for label in set(own)}
+    return originals.select([next(in_turn[label]) for label in labels])
 
 
 def claims(rows: Dataset) -> list[dict[str, Any]]:

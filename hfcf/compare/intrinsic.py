@@ -31,8 +31,8 @@ def intrinsic_rows(comparison: Comparison, work: Path) -> list[dict[str, Any]]:
     """
     found = []
     for arm in comparison.arms:
-        # "w/ (c, E′, REF)" has the claims of another method.
-        if arm.system is None or arm.changes != ("claim",):
+        # "w/ (c, E′, REF)" and copies have no claims of their own.
+        if arm.system is None or arm.copies or arm.changes != ("claim",):
             continue
         flippers = [(one, seed) for one in comparison.arms if one.system is None for seed in comparison.seeds]
         of_flip = [comparison.definition(one, seed) for one, seed in flippers]

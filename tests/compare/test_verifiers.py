@@ -262,6 +262,23 @@ def test_a_counterfactual_that_an_evaluation_row_repeats_is_left_out() -> None:
     assert (list(kept["claim"]), dropped) == (["Rome is old.", "Rome is old."], 1)
 
 
+def test_copies_have_the_labels_of_the_counterfactuals_and_no_new_text() -> None:
+    def rows(labels: list[str], prefix: str) -> list[dict[str, Any]]:
+        common = {"group_id": "g", "corpus": "c", "split": "s"}
+        return [{**row(i, label, claim=f"{prefix} {i}."), **common} for i, label in enumerate(labels)]
+
+    originals = Dataset.from_list(rows([SUPPORTS, REFUTES, SUPPORTS], "Old"))
+    made = [{**one, "change": "claim"} for one in rows([REFUTES, SUPPORTS, REFUTES, SUPPORTS, SUPPORTS], "New")]
+    evaluation = Dataset.from_list(rows([SUPPORTS], "Other")).map(lambda one: {"evidence": [{"title": "", "text": "u"}]})
+    arm = Arm("labels alone", None, copies=True)
+    kept, _ = training_rows(arm, originals, Dataset.from_list([{"id": "1", "counterfactuals": made}]), evaluation)
+    assert list(kept["label"])[3:] == [REFUTES, SUPPORTS, REFUTES, SUPPORTS, SUPPORTS]
+    assert set(kept["claim"]) == set(originals["claim"])
+    counts = [list(kept["claim"]).count(claim) for claim in ("Old 0.", "Old 1.", "Old 2.")]
+    assert counts[1] == 3
+    assert sorted((counts[0], counts[2])) == [2, 3], "each in turn"
+
+
 def test_candidates_are_all_that_was_generated_and_claims_what_was_accepted() -> None:
     def one(claim: str, stage: str | None, accepted: bool = False, change: str = "claim") -> dict[str, Any]:
         return {"claim": claim, "change": change, "status": stage and {"accepted": accepted, "stage": stage, "reason": None}}
