@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from datasets import Dataset, concatenate_datasets
+from datasets import Dataset
 
 from hfcf import recipe as recipes
 from hfcf.compare.cells import digest
@@ -101,8 +101,8 @@ def evaluation_sets(
     return found
 
 
-def check_apart(sets: Sequence[EvaluationSet], training: Dataset) -> Dataset:
-    """All evaluation rows, after a check that none shares a group, a claim or its evidence with the training rows.
+def check_apart(sets: Sequence[EvaluationSet], training: Dataset) -> None:
+    """Check that no evaluation row shares a group, a claim or its evidence with the training rows, counterfactuals included.
 
     Raises:
         ValueError: one does.
@@ -110,7 +110,6 @@ def check_apart(sets: Sequence[EvaluationSet], training: Dataset) -> Dataset:
     for one in sets:
         if shared := len(one.rows) - len(apart(one.rows, training)):
             raise ValueError(f"{shared} evaluation rows of {one.name} overlap with the training rows")
-    return concatenate_datasets([one.rows for one in sets])
 
 
 def _rank(name: str, row_id: str) -> str:

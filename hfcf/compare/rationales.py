@@ -14,6 +14,7 @@ import numpy as np
 
 from hfcf import recipe as recipes
 from hfcf.compare.rationale_methods import Found, at_random, cure, gradient, lexical
+from hfcf.compare.sections import table
 from hfcf.engines.classifier import Classifier, encode_pairs
 from hfcf.engines.model import Model
 from hfcf.evidence import join
@@ -159,11 +160,12 @@ def markdown(report: Mapping[str, Any]) -> str:
     names = ("token P", "token R", "token F1", "sent. P", "sent. R", "sent. F1", "suff.", "compr.", "marked", "token F1 − gradient")
     text = []
     for part in report["corpora"]:
-        text += [f"**{part['corpus']}**, {part['rows']} rows", "", f"| method | {' | '.join(names)} |", "|---" * 11 + "|"]
+        lines = []
         for method, values in part["methods"].items():
             mean, low, high = values["token_f1 − gradient"]
             apart = "" if method == BASELINE else f"{mean:+.3f} ({low:+.3f} to {high:+.3f})"
-            text.append(f"| {method} | " + " | ".join(f"{values[name]:.3f}" for name in COLUMNS) + f" | {apart} |")
+            lines.append([method, *(f"{values[name]:.3f}" for name in COLUMNS), apart])
+        text += [f"**{part['corpus']}**, {part['rows']} rows", "", table(["method", *names], lines)]
         lost = (
             f"{part['cut']} rows lost pieces past {report['max_length']} tokens, {part['cut gold']} of them a human rationale. "
             f"Left out for all methods: {part['without gold']} rows without a human rationale (left) or NOT ENOUGH INFO, and "

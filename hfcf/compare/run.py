@@ -12,23 +12,19 @@ from typing import Any
 from hfcf import recipe as recipes
 
 KINDS = ("verifiers", "rationales")
-_KEYS = {
-    *(
-        "compare",
-        "name",
-        "preset",
-        "data_dir",
-        "split",
-        "seed",
-        "seeds",
-        "train",
-        "take",
-        "system",
-        "settings",
-        "methods",
-        "baseline",
-    ),
-    *("baseline", "verifier", "encoder", "evaluate", "evaluate_take", "notes"),
+_NEEDED = {"train", "system", "methods", "verifier", "encoder", "evaluate", "seeds"}
+_KEYS = _NEEDED | {
+    "compare",
+    "name",
+    "preset",
+    "data_dir",
+    "split",
+    "seed",
+    "take",
+    "settings",
+    "baseline",
+    "evaluate_take",
+    "notes",
 }
 
 
@@ -65,7 +61,7 @@ def compare(
         rationale_table(content, Path(out), full=full)
         return {"table": str(Path(out) / "rationales.md"), "missing": 0}
     recipes.check(content, _KEYS, path.name)
-    if absent := sorted({"train", "system", "methods", "verifier", "encoder", "evaluate", "seeds"} - set(content)):
+    if absent := sorted(_NEEDED - set(content)):
         raise recipes.RecipeError(f"{path.name}: the key {absent[0]!r} is missing")
     content.setdefault("name", path.stem)
     command = ["hfcf", "compare", str(recipe), "--out", str(out), *(part for one in changes for part in ("--set", one))]

@@ -13,7 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from datasets import Dataset
+from datasets import Dataset, concatenate_datasets
 from filelock import FileLock, Timeout
 
 from hfcf import recipe as recipes
@@ -61,6 +61,11 @@ class Comparison:
     def _known_of_systems(self) -> dict[str, Any]:
         """What the counterfactuals of all arms depend on: those that repeat an evaluation row are left out."""
         return {"fitted on": rows_digest(self.rows), "apart from": sorted(one.ids for one in self.sets)}
+
+    @cached_property
+    def evaluated(self) -> Dataset:
+        """All evaluation rows."""
+        return concatenate_datasets([one.rows for one in self.sets])
 
     def definition(self, arm: Arm, seed: int) -> dict[str, Any]:
         """Everything that a trained verifier depends on."""
@@ -155,8 +160,8 @@ def folder_of(comparison: Comparison, arm: Arm, seed: int, work: Path) -> Path:
 
 def _train_and_score(comparison: Comparison, arm: Arm, seed: int, missing: Sequence[EvaluationSet], folder: Path) -> None:
     log.info("%s, seed %d", arm.name, seed)
-    everything = check_apart(comparison.sets, comparison.originals)
-    rows, repeats = training_rows(arm, comparison.originals, counterfactuals(comparison, arm, folder.parent), everything)
+    made_rows = counterfactuals(comparison, arm, folder.parent)
+    rows, repeats = training_rows(arm, comparison.originals, made_rows, comparison.evaluated)
     check_apart(comparison.sets, rows)
     hp = replace(comparison.hp, seed=seed)
     start, cpu = time.perf_counter(), time.process_time()

@@ -73,47 +73,34 @@ class Explain(Stage):
             )
 
     def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
-        return self._gated(rows) if self.method == CURE else self._attributed(rows)
+        joined = [join(row["evidence"]) for row in rows]
+        two_way = [i for i, row in enumerate(rows) if row["label"] != schema.NOT_ENOUGH_INFO]
+        ask, mark = (self._gates, self._gated) if self.method == CURE else (self._scores, self._attributed)
+        answers = dict(zip(two_way, ask([(rows[i], *joined[i]) for i in two_way]), strict=True))
+        return [mark(joined[i][1], answers[i]) if i in answers else Reject(NO_LABEL) for i in range(len(rows))]
 
-    def _gated(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
+    def _gates(self, rows: Sequence[tuple[dict[str, Any], str, Any]]) -> list[Any]:
         assert self.explainer_model is not None
         engine = Cure(verifier=self.verifier, explainer=self.explainer_model, max_length=self.max_length)
-        joined = [join(row["evidence"]) for row in rows]
-        two_way = [i for i, row in enumerate(rows) if row["label"] != schema.NOT_ENOUGH_INFO]
-        answers = engine.run([[rows[i]["claim"], joined[i][0], [list(part) for part in joined[i][1]]] for i in two_way])
-        found = dict(zip(two_way, answers, strict=True))
-        results: list[dict[str, Any] | Reject] = []
-        for i in range(len(rows)):
-            if i not in found:
-                results.append(Reject(NO_LABEL))
-                continue
-            words, pieces = found[i]["words"], found[i]["pieces"]
-            spans = _spans(joined[i][1], words, {n for n, word in enumerate(words) if word[2] > 0.5}, max)
-            if not spans:
-                results.append(Reject("the explainer opens the gate of no word of the evidence"))
-                continue
-            likeliest = max(pieces, key=lambda piece: (piece[1], -piece[0]))
-            kept = [piece for piece in pieces if piece[1] > 0.5] or [likeliest]
-            results.append({"rationales": spans, "sentence_rationales": [{"piece": n, "score": score} for n, score in kept]})
-        return results
+        return engine.run([[row["claim"], text, [list(part) for part in parts]] for row, text, parts in rows])
 
-    def _attributed(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
-        joined = [join(row["evidence"]) for row in rows]
+    def _gated(self, parts: Any, answer: dict[str, Any]) -> dict[str, Any] | Reject:
+        words, pieces = answer["words"], answer["pieces"]
+        spans = _spans(parts, words, {n for n, word in enumerate(words) if word[2] > 0.5}, max)
+        if not spans:
+            return Reject("the explainer opens the gate of no word of the evidence")
+        likeliest = max(pieces, key=lambda piece: (piece[1], -piece[0]))
+        kept = [piece for piece in pieces if piece[1] > 0.5] or [likeliest]
+        return {"rationales": spans, "sentence_rationales": [{"piece": n, "score": score} for n, score in kept]}
+
+    def _scores(self, rows: Sequence[tuple[dict[str, Any], str, Any]]) -> list[Any]:
         engine = Attribution(model=self.verifier, max_length=self.max_length, method=self.method)
-        two_way = [i for i, row in enumerate(rows) if row["label"] != schema.NOT_ENOUGH_INFO]
-        scores = dict(zip(two_way, engine.run([[rows[i]["claim"], joined[i][0], rows[i]["label"]] for i in two_way]), strict=True))
-        results: list[dict[str, Any] | Reject] = []
-        for i in range(len(rows)):
-            if i not in scores:
-                results.append(Reject(NO_LABEL))
-            elif not sum(score for _, _, score in scores[i]):
-                results.append(Reject("the verifier's label rests on no word of the evidence"))
-            else:
-                results.append(self._rationales(joined[i][0], joined[i][1], scores[i]))
-        return results
+        return engine.run([[row["claim"], text, row["label"]] for row, text, _ in rows])
 
-    def _rationales(self, text: str, parts: Any, words: Sequence[Sequence[Any]]) -> dict[str, Any] | Reject:
+    def _attributed(self, parts: Any, words: Sequence[Sequence[Any]]) -> dict[str, Any] | Reject:
         total = sum(score for _, _, score in words)
+        if not total:
+            return Reject("the verifier's label rests on no word of the evidence")
         shares = [(start, end, score / total) for start, end, score in words]
         chosen = _fewest([share for _, _, share in shares], self.token_share)
         by_piece: dict[int, list[float]] = {}
