@@ -209,11 +209,12 @@ def _print_plan(plan: dict[str, Any]) -> None:
 
 
 def _list_systems() -> None:
-    from hfcf.runner import SYSTEMS
+    from hfcf.runner import SYSTEMS, system_class
 
     table = Table("system", "stage", "reads", "fills", title="Systems")
-    for name, cls in SYSTEMS.items():
-        for stage in cls.preset("offline").stages:
+    for name in SYSTEMS:
+        cls = system_class(name)
+        for stage in cls.preset("offline" if "offline" in cls.presets else "paper").stages:
             table.add_row(name, stage.name, ", ".join(stage.inputs), ", ".join(stage.outputs))
             name = ""
     out_console.print(table)

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import MISSING, fields
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +20,22 @@ from hfcf.distractors import from_recipe
 from hfcf.engines.base import Usage, usage
 from hfcf.engines.model import Model
 from hfcf.publish import publish
-from hfcf.race import RACE
 from hfcf.stage import Stage, System
 
 log = logging.getLogger(__name__)
 
-SYSTEMS: dict[str, type[RACE]] = {"race": RACE}
+SYSTEMS = {
+    "race": "hfcf.race:RACE",
+    "crossaug": "hfcf.crossaug:CrossAug",
+    "eda": "hfcf.baselines.eda:EDA",
+    "synonym": "hfcf.baselines.synonym:Synonym",
+    "masked_lm": "hfcf.baselines.masked_lm:MaskedLM",
+    "back_translation": "hfcf.baselines.back_translation:BackTranslation",
+    "paraphrase": "hfcf.baselines.paraphrase:Paraphrase",
+    "polyjuice": "hfcf.baselines.polyjuice:Polyjuice",
+    "llm": "hfcf.baselines.llm:LLM",
+}
+"""Where each system of a recipe lives; it is imported when it is first used."""
 _KEYS = {
     "name",
     "corpus",
@@ -101,11 +112,21 @@ def load(content: Mapping[str, Any]) -> Dataset:
     return from_recipe(ds, content.get("distractors"))
 
 
+def system_class(name: str) -> type[System]:
+    """The class of a recipe's system.
+
+    >>> system_class("race").chain[0]
+    'tag_entities'
+    """
+    if name not in SYSTEMS:
+        raise recipes.RecipeError(f"system {name!r}: choose one of {', '.join(SYSTEMS)}")
+    module, _, its = SYSTEMS[name].partition(":")
+    return getattr(import_module(module), its)
+
+
 def system_of(content: Mapping[str, Any]) -> System:
     """The recipe's system, with its preset and settings."""
-    if content.get("system") not in SYSTEMS:
-        raise recipes.RecipeError(f"system {content.get('system')!r}: choose one of {', '.join(SYSTEMS)}")
-    cls = SYSTEMS[content["system"]]
+    cls = system_class(content.get("system", ""))
     settings = dict(content.get("settings") or {})
     recipes.check(settings, [field.name for field in fields(cls) if field.name != "fitted"], "settings")
     needed = [field.name for field in fields(cls) if field.default is MISSING and field.default_factory is MISSING]
@@ -151,6 +172,8 @@ class Clock:
                 "calls": after.calls - before.calls,
                 "cached": after.cached - before.cached,
                 "tokens": after.tokens - before.tokens,
+                # Of remote models alone.
+                **{key: n for key in ("attempts", "written", "cost") if (n := getattr(after, key) - getattr(before, key))},
             }
         )
         return result

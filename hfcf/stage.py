@@ -220,6 +220,12 @@ class System:
     task: ClassVar[str]
     chain: ClassVar[tuple[str, ...]]
     """The stages' names, in order."""
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {"paper": {}, "offline": {}}
+    """Named sets of settings: "paper" is what the paper used, "offline" runs on models from the package registry alone."""
+    flips: ClassVar[bool] = True
+    """Whether its counterfactuals have another label than their source (else it only augments)."""
+    engines: ClassVar[tuple[type[Any], ...]] = ()
+    """What its stages ask: their versions are part of what its rows depend on."""
 
     seed: int = 13
     strict: bool = False
@@ -229,6 +235,21 @@ class System:
     def name(self) -> str:
         """The system's name in provenance and reports."""
         return type(self).__name__.lower()
+
+    @classmethod
+    def preset(cls, name: str, **changes: Any) -> Self:
+        """The system with a named set of settings.
+
+        Args:
+            name: one of `presets`.
+            changes: settings that differ.
+        """
+        if name not in cls.presets:
+            raise ValueError(f"{cls.__name__.lower()} has no preset {name!r}: choose one of {', '.join(cls.presets)}")
+        return cls(**{**cls.presets[name], **changes})
+
+    def _common(self) -> dict[str, Any]:
+        return {"seed": self.seed, "strict": self.strict}
 
     @property
     def stages(self) -> tuple[Stage, ...]:

@@ -15,10 +15,14 @@ from typing import Any, ClassVar, Self
 
 from datasets import Dataset, IterableDataset
 
+from hfcf.engines.attribution import Attribution
+from hfcf.engines.classifier import Classifier
+from hfcf.engines.cure import Cure
+from hfcf.engines.generator import Generator
 from hfcf.engines.model import Model
 from hfcf.engines.ner import Ner
 from hfcf.entities import Collector, save_fitted
-from hfcf.metrics.moverscore import fit_idf
+from hfcf.metrics.moverscore import MoverScore, fit_idf
 from hfcf.race.check import CheckClaim, CheckEdit
 from hfcf.race.edit import EditEvidence
 from hfcf.race.explain import CURE, Explain
@@ -82,6 +86,8 @@ class RACE(System):
     chain: ClassVar[tuple[str, ...]] = (
         "tag_entities", "explain", "edit_evidence", "check_edit", "generate_claim", "check_claim", "filter_claim",
     )  # fmt: skip
+    presets: ClassVar = {"paper": {}, "offline": OFFLINE}
+    engines: ClassVar = (Attribution, Classifier, Cure, Generator, MoverScore, Ner)
 
     verifier: Model
     generator: Model
@@ -111,16 +117,9 @@ class RACE(System):
     @classmethod
     def preset(cls, name: str, **changes: Any) -> Self:
         """RACE with a named set of settings: "paper" (give `verifier` and `generator`) or "offline"."""
-        presets: dict[str, dict[str, Any]] = {"paper": {}, "offline": OFFLINE}
-        if name not in presets:
-            raise ValueError(f"no preset {name!r}: choose one of {', '.join(presets)}")
-        given = {**presets[name], **changes}
-        if name == "offline" and not given.get("edit", True) and "generator" not in changes:
-            given["generator"] = Model("offline:t5", adapter="hfcf:generator_prefixed")
-        return cls(**given)
-
-    def _common(self) -> dict[str, Any]:
-        return {"seed": self.seed, "strict": self.strict}
+        if name == "offline" and not changes.get("edit", True):
+            changes = {"generator": Model("offline:t5", adapter="hfcf:generator_prefixed"), **changes}
+        return super().preset(name, **changes)
 
     @property
     def tag_entities(self) -> TagEntities:

@@ -6,17 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from datasets import List
-
 from hfcf import schema
 from hfcf.engines.classifier import Classifier, choose
 from hfcf.engines.model import Model
 from hfcf.evidence import join
 from hfcf.filters import accept, reject, settle, undecided
+from hfcf.pairs import CANDIDATES, candidate
 from hfcf.schema import LABELS, REFUTES, SUPPORTS, opposite
 from hfcf.stage import Reject, Stage
 
-CANDIDATES = List(schema.candidate("verification"))
 FLIPS = ("any", "opposite")
 
 
@@ -55,20 +53,14 @@ class CheckEdit(Stage):
 
     def _judge(self, row: dict[str, Any], probabilities: Mapping[str, float]) -> dict[str, Any] | Reject:
         found = choose(probabilities, LABELS)
-        candidate = {
-            "claim": row["claim"],
-            "label": REFUTES,
-            "change": "evidence",
-            "edits": row["edits"],
-            "scores": [{"name": f"verifier: {found}", "value": probabilities[found]}],
-            "status": None,
-        }
+        scores = [{"name": f"verifier: {found}", "value": probabilities[found]}]
+        edited = candidate(row["claim"], REFUTES, "evidence", row["edits"], scores)
         if found == REFUTES:
-            return {"candidates": [accept(candidate, self.name)]}
+            return {"candidates": [accept(edited, self.name)]}
         reason = "under-edited: the edited evidence still supports the claim" if found == SUPPORTS else (
             "over-edited: the edited evidence no longer decides the claim"
         )  # fmt: skip
-        return Reject(reason, candidates=[reject(candidate, self.name, reason)])
+        return Reject(reason, candidates=[reject(edited, self.name, reason)])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,11 +106,11 @@ class CheckClaim(Stage):
             results.append(settle(judged, "there is no candidate to check"))
         return results
 
-    def _judge(self, candidate: dict[str, Any], label: str, probabilities: Mapping[str, float]) -> dict[str, Any]:
+    def _judge(self, claim: dict[str, Any], label: str, probabilities: Mapping[str, float]) -> dict[str, Any]:
         found = choose(probabilities, LABELS)
         score = {"name": f"verifier: {found}", "value": probabilities[found]}
-        candidate = {**candidate, "label": opposite(label), "scores": [*candidate["scores"], score]}
+        claim = {**claim, "label": opposite(label), "scores": [*claim["scores"], score]}
         wanted = (SUPPORTS,) if label == REFUTES else tuple(LABELS[1:] if self.flip == "any" else LABELS[1:2])
         if found in wanted:
-            return candidate
-        return reject(candidate, self.name, f"the label does not flip: the original evidence makes it {found}")
+            return claim
+        return reject(claim, self.name, f"the label does not flip: the original evidence makes it {found}")

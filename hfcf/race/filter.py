@@ -6,15 +6,13 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from datasets import List
-
-from hfcf import edits, schema
+from hfcf import schema
 from hfcf.engines.model import Model
 from hfcf.engines.ner import Ner
 from hfcf.filters import accept, reject, settle, undecided
 from hfcf.groups import normalised
 from hfcf.metrics.moverscore import MoverScore
-from hfcf.race.check import CANDIDATES
+from hfcf.pairs import CANDIDATES, COUNTERFACTUALS, counterfactuals
 from hfcf.race.resource import idf_of
 from hfcf.stage import Reject, Stage, StageError
 
@@ -49,7 +47,7 @@ class FilterClaim(Stage):
         "edits": schema.EDITS,
         "candidates": CANDIDATES,
     }
-    outputs: ClassVar = {"candidates": CANDIDATES, "counterfactuals": List(schema.counterfactual("verification"))}
+    outputs: ClassVar = {"candidates": CANDIDATES, "counterfactuals": COUNTERFACTUALS}
     filled_by: ClassVar = {
         "entities": "race.tag_entities",
         "edits": "race.edit_evidence",
@@ -94,22 +92,11 @@ class FilterClaim(Stage):
             for i, one in enumerate(candidates)
         ]  # fmt: skip
         accepted = [one for one in judged if one["status"]["accepted"]]
-        made = [self._counterfactual(row, one) for one in sorted(accepted, key=lambda one: one["change"])]
+        made = counterfactuals(row, sorted(accepted, key=lambda one: one["change"]), "race")
         answer = settle(judged, "there is no candidate to choose from", counterfactuals=made)
         if isinstance(answer, Reject):
             return answer
         return {**answer, "status": {"accepted": True, "stage": self.name, "reason": None}}
-
-    def _counterfactual(self, row: dict[str, Any], candidate: dict[str, Any]) -> dict[str, Any]:
-        return {
-            **{column: row[column] for column in ("group_id", "corpus", "split")},
-            **edits.apply(row, candidate["edits"]),
-            "id": f"{row['id']}:race:{candidate['change']}",
-            "label": candidate["label"],
-            "source_id": row["id"],
-            "system": "race",
-            **{key: candidate[key] for key in ("change", "edits", "scores")},
-        }
 
 
 def _share(names: Collection[str], new: Collection[str]) -> float:

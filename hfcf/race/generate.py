@@ -13,7 +13,7 @@ from hfcf.evidence import join
 from hfcf.filters import reject, settle
 from hfcf.groups import normalised
 from hfcf.mentions import met
-from hfcf.race.check import CANDIDATES
+from hfcf.pairs import CANDIDATES
 from hfcf.race.explain import SENTENCES
 from hfcf.schema import opposite
 from hfcf.stage import Reject, Stage

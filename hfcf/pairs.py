@@ -1,0 +1,147 @@
+"""Candidate pairs of claim and evidence, the check that systems share, and the counterfactuals that come of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from datasets import List
+
+from hfcf import edits, schema
+from hfcf.engines.classifier import Classifier, choose
+from hfcf.engines.model import Model
+from hfcf.evidence import join
+from hfcf.filters import Candidate, accept, reject, settle, undecided
+from hfcf.groups import normalised
+from hfcf.schema import LABELS
+from hfcf.stage import Reject, Stage
+
+CANDIDATES = List(schema.candidate("verification"))
+COUNTERFACTUALS = List(schema.counterfactual("verification"))
+
+
+def candidate(
+    claim: str, label: str, change: str, edited: Sequence[edits.Edit], scores: Sequence[Mapping[str, Any]] = ()
+) -> Candidate:
+    """A candidate that nothing has been decided about.
+
+    Args:
+        claim: its claim, changed or not.
+        label: that its pair of claim and evidence is meant to have.
+        change: "claim", "evidence" or "both".
+        edited: what makes its pair of the source's, as `hfcf.edits` has them.
+        scores: `{"name", "value"}` of whatever made it.
+
+    >>> candidate("b", "REFUTES", "claim", edits.rewrite("claim", "a", "b"))["status"] is None
+    True
+    """
+    made = {"claim": claim, "label": label, "change": change, "edits": list(edited), "scores": list(scores)}
+    return {**made, "status": None}
+
+
+def rewritten(
+    source: str,
+    claim: str,
+    label: str,
+    stage: str,
+    *,
+    edited: Sequence[edits.Edit] | None = None,
+    scores: Sequence[Mapping[str, Any]] = (),
+) -> Candidate:
+    """A candidate whose claim was rewritten and whose evidence stays; one that says what the source says is rejected.
+
+    Args:
+        source: the source's claim.
+        claim: the new one.
+        label: that it is meant to have on the source's evidence.
+        stage: the name of the stage that wrote it.
+        edited: what was changed in `source`; if not given, the whole of it.
+        scores: see `candidate`.
+
+    >>> rewritten("Rome is old.", "rome is old", "SUPPORTS", "rewrite_eda")["status"]["reason"]
+    "repeats the source's claim"
+    """
+    made = candidate(claim, label, "claim", edits.rewrite("claim", source, claim) if edited is None else edited, scores)
+    return reject(made, stage, "repeats the source's claim") if normalised(source) == normalised(claim) else made
+
+
+def counterfactuals(row: Mapping[str, Any], candidates: Sequence[Candidate], system: str) -> list[dict[str, Any]]:
+    """The counterfactual rows of a source's accepted candidates, in order, with provenance.
+
+    Ids are `<source>:<system>:<change>`, with a number from the second of a change on.
+
+    >>> row = {"id": "7", "group_id": "7", "corpus": "c", "split": "train", "claim": "a", "evidence": [], "label": "SUPPORTS"}
+    >>> one = accept(candidate("b", "REFUTES", "claim", edits.rewrite("claim", "a", "b")), "check_pairs")
+    >>> [made["id"] for made in counterfactuals(row, [one, one], "polyjuice")]
+    ['7:polyjuice:claim', '7:polyjuice:claim:2']
+    """
+    found, seen = [], Counter[str]()
+    for one in candidates:
+        if not (one["status"] and one["status"]["accepted"]):
+            continue
+        seen[one["change"]] += 1
+        number = f":{seen[one['change']]}" if seen[one["change"]] > 1 else ""
+        found.append(
+            {
+                **{column: row[column] for column in ("group_id", "corpus", "split")},
+                **edits.apply(row, one["edits"]),
+                "id": f"{row['id']}:{system}:{one['change']}{number}",
+                "label": one["label"],
+                "source_id": row["id"],
+                "system": system,
+                **{key: one[key] for key in ("change", "edits", "scores")},
+            }
+        )
+    return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckPairs(Stage):
+    """Accept the candidates, with a verifier only those whose pair it gives their label; write the counterfactuals, decide the row.
+
+    Input columns: the task's, `candidates`. Output columns: `candidates`, each decided, and `counterfactuals`. A row is accepted
+    when one of its candidates is.
+
+    Args:
+        system: the name in provenance.
+        verifier: a three-way verifier; None, as in the papers of the systems that use this stage, accepts every candidate.
+        max_length: tokens of claim and evidence that it reads.
+
+    >>> CheckPairs(system="crossaug").name
+    'check_pairs'
+    """
+
+    inputs: ClassVar = {**schema.TASKS["verification"], "candidates": CANDIDATES}
+    outputs: ClassVar = {"candidates": CANDIDATES, "counterfactuals": COUNTERFACTUALS}
+    filled_by: ClassVar = {"candidates": "the system's stage before it"}
+
+    system: str
+    verifier: Model | None = None
+    max_length: int = 130
+
+    def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
+        asked = []
+        if self.verifier is not None:
+            pairs = [edits.apply(row, one["edits"]) for row in rows for one in row["candidates"] if undecided(one)]
+            engine = Classifier(model=self.verifier, max_length=self.max_length)
+            asked = engine.run([[pair["claim"], join(pair["evidence"])[0]] for pair in pairs])
+        answers = iter(asked)
+        results: list[dict[str, Any] | Reject] = []
+        for row in rows:
+            judged = [self._judge(one, answers) if undecided(one) else one for one in row["candidates"]]
+            made = counterfactuals(row, judged, self.system)
+            answer = settle(judged, "there is no candidate", counterfactuals=made)
+            if not isinstance(answer, Reject):
+                answer["status"] = {"accepted": True, "stage": self.name, "reason": None}
+            results.append(answer)
+        return results
+
+    def _judge(self, one: Candidate, answers: Any) -> Candidate:
+        if self.verifier is None:
+            return accept(one, self.name)
+        answer = next(answers)
+        found = choose(answer, LABELS)
+        one = {**one, "scores": [*one["scores"], {"name": f"verifier: {found}", "value": answer[found]}]}
+        return accept(one, self.name) if found == one["label"] else reject(one, self.name, f"the verifier says {found}")
