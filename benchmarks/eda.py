@@ -1,0 +1,229 @@
+"""How fast are EDA and synonym replacement beside what a user would pick: the authors' eda_nlp, nlpaug and TextAttack?
+
+Every tool is asked for nine sentences of each claim at α = 0.1, in a process of its own, one after another on the same few
+claims, round by round; a second pass over the same claims is "warm". Seconds are of the processor, so neighbours disturb
+little. The slow ones get the first claims of each round only. Claims are HoVer's development set if `HFCF_DATA` names the folder
+with the corpora, else the demo's.
+
+The others live in a virtual environment that `HFCF_PEER_EDA` names; without it only this library is measured. Their WordNet is
+this library's; NLTK's stop words and tagger, which are downloads, are EDA's list and a tagger trained on the spaCy pipeline's tags.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from common import options, run, show
+
+PEER = "HFCF_PEER_EDA"
+CURE = """python -m venv FOLDER
+FOLDER/bin/pip install torch==2.13.0 nltk==3.10.4 nlpaug==1.1.11 "transformers<5" datasets bert-score \\
+  editdistance jieba langdetect language_tool_python==2.9.4 lemminflect Levenshtein lru-dict more-itertools num2words OpenHowNet \\
+  terminaltables word2number pinyin
+FOLDER/bin/pip install --no-deps textattack==0.3.11    # without flair, which its EDA does not use
+git clone https://github.com/jasonwei20/eda_nlp FOLDER/eda_nlp"""
+
+ASKED, ALPHA = 9, 0.1
+OURS = {"hfcf EDA": "ours", "hfcf synonyms": "synonyms"}
+PEERS = {"eda_nlp": "eda_nlp", "nlpaug SynonymAug": "nlpaug", "TextAttack EDA": "textattack"}
+SHARE = {"nlpaug": 0.1, "textattack": 0.04}
+"""Of each round's claims, how many a slow tool gets."""
+
+Make = Callable[[str], Any]
+
+
+def ours(place: Path) -> Make:
+    from hfcf.baselines.word_edits import eda
+
+    rng = random.Random(1)
+    return lambda claim: eda(claim, rng, alpha=ALPHA, num_augmentations=ASKED)
+
+
+def synonyms(place: Path) -> Make:
+    from hfcf.baselines.synonym import synonym_edits
+    from hfcf.edits import replace_text
+
+    rng = random.Random(1)
+    return lambda claim: [replace_text(claim, synonym_edits(claim, rng, share=ALPHA)) for _ in range(ASKED)]
+
+
+def eda_nlp(place: Path) -> Make:
+    sys.path.insert(0, str(Path(sys.prefix) / "eda_nlp" / "code"))
+    eda = import_module("eda")  # and not this file
+
+    return lambda claim: eda.eda(claim, num_aug=ASKED)[:-1]  # the last is the source
+
+
+def nlpaug(place: Path) -> Make:
+    import nltk
+    from nltk.tag.perceptron import PerceptronTagger
+
+    try:
+        nltk.pos_tag(["a"])
+    except LookupError:
+        tagger = PerceptronTagger(load=False)
+        random.seed(0)
+        tagger.train(json.loads((place / "tagged.json").read_text(encoding="utf-8")), nr_iter=3)
+        nltk.tag.PerceptronTagger = lambda *_, **__: tagger
+    import nlpaug.augmenter.word as words
+
+    augmenter = words.SynonymAug(aug_src="wordnet", aug_p=ALPHA)
+    return lambda claim: augmenter.augment(claim, n=ASKED)
+
+
+def textattack(place: Path) -> Make:
+    import types
+    from importlib.machinery import ModuleSpec
+
+    for name in ("flair", "flair.data", "flair.models", "flair.datasets", "flair.embeddings"):
+        sys.modules[name] = module = types.ModuleType(name)
+        module.__spec__, module.__path__ = ModuleSpec(name, None), []
+        for each in ("Sentence", "SequenceTagger", "Tokenizer", "Token", "Corpus"):
+            setattr(module, each, type(each, (), {}))
+    flair: Any = sys.modules["flair"]
+    flair.device, flair.data = "cpu", sys.modules["flair.data"]
+    flair.data.use_tokenizer = None
+    from textattack.augmentation import EasyDataAugmenter
+
+    return EasyDataAugmenter(pct_words_to_swap=ALPHA, transformations_per_example=ASKED).augment
+
+
+def work(place: Path) -> None:
+    """One tool's process: for every line "START STOP" on its input, the seconds and sentences that these claims took and gave."""
+    claims = json.loads((place.parent / "claims.json").read_text(encoding="utf-8"))
+    before = time.process_time()
+    make: Make = globals()[place.name](place.parent)
+    imported = time.process_time()
+    make(claims[-1])
+    print(json.dumps([imported - before, time.process_time() - imported]), flush=True)
+    for line in sys.stdin:
+        start, stop = map(int, line.split())
+        before = time.process_time()
+        made = sum(len(make(claim)) for claim in claims[start:stop])
+        print(json.dumps([time.process_time() - before, made]), flush=True)
+
+
+class Tool:
+    """A tool in its process."""
+
+    def __init__(self, name: str, python: str, place: Path, env: dict[str, str]) -> None:
+        command = [python, "-W", "ignore", __file__, "--peer", str(place / name)]
+        self.name, self.share, self.passes = name, SHARE.get(name, 1.0), [[0.0, 0, 0], [0.0, 0, 0]]
+        self.process = subprocess.Popen(command, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.imported, self.first = self.answer()
+
+    def answer(self) -> list[Any]:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            if line.startswith("["):  # TextAttack and its kin print, too
+                answer: list[Any] = json.loads(line)
+                return answer
+        raise RuntimeError(f"{self.name} ended with status {self.process.wait()}; its message is above")
+
+    def ask(self, number: int, start: int, stop: int) -> None:
+        assert self.process.stdin is not None
+        stop = start + max(1, round((stop - start) * self.share))
+        print(start, stop, file=self.process.stdin, flush=True)
+        seconds, made = self.answer()
+        for i, value in enumerate((seconds, stop - start, made)):
+            self.passes[number][i] += value
+
+    def rate(self, number: int) -> float:
+        """Claims in a second."""
+        seconds, claims, _ = self.passes[number]
+        return claims / seconds
+
+    def end(self) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+        self.process.wait()
+
+
+def claims() -> list[str]:
+    from hfcf import recipe
+
+    release, demo = ("hover", "hover_dev_release_v1.1.json"), recipe.folder() / "demo" / "hover_train_release_v1.1.json"
+    data = os.environ.get("HFCF_DATA")
+    file = Path(data, *release) if data else demo
+    return list(dict.fromkeys(row["claim"] for row in json.loads(file.read_text(encoding="utf-8"))))
+
+
+def tagged(sentences: list[str]) -> list[list[tuple[str, str]]]:
+    """What a tagger is trained on: sentences with the spaCy pipeline's Penn tags."""
+    import spacy
+
+    from hfcf import offline
+
+    pipeline = spacy.load(offline.folder("spacy"), exclude=["ner", "lemmatizer", "parser"])
+    return [[(token.text, token.tag_) for token in text if token.tag_] for text in pipeline.pipe(sentences)]
+
+
+def main() -> None:
+    """Run every tool and print claims per second and their ratios."""
+    from hfcf import offline
+
+    given = options(__doc__ or "")
+    texts, folder = claims(), os.environ.get(PEER)
+    rounds, size = (3, 100) if given.quick else (12, 200)
+    size = min(size, len(texts) // rounds)  # the demo has fifty claims
+    with tempfile.TemporaryDirectory() as made:
+        place = Path(made)
+        (place / "claims.json").write_text(json.dumps(texts), encoding="utf-8")
+        env = {**os.environ, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "TA_CACHE_DIR": str(place / "textattack")}
+        tools = {title: Tool(name, sys.executable, place, env) for title, name in OURS.items()}
+        if folder:
+            from hfcf.baselines.word_edits import STOP_WORDS
+
+            (place / "tagged.json").write_text(json.dumps(tagged(texts[-200:])), encoding="utf-8")
+            stop_words = place / "corpora" / "stopwords" / "english"
+            stop_words.parent.mkdir(parents=True)
+            stop_words.write_text("\n".join(sorted(STOP_WORDS)), encoding="utf-8")
+            env["NLTK_DATA"] = os.pathsep.join([str(offline.folder("wordnet")), str(place)])
+            python = str(Path(folder) / "bin" / "python")
+            tools |= {title: Tool(name, python, place, env) for title, name in PEERS.items()}
+        for number in range(2):
+            for i in range(rounds):
+                for tool in tools.values():
+                    tool.ask(number, i * size, (i + 1) * size)
+        for tool in tools.values():
+            tool.end()
+    report(tools, rounds * size, given.json)
+    if not folder:
+        print(f"\nThe others were not measured: {PEER} names no environment with them. This makes one:\n{CURE}")
+
+
+def report(tools: dict[str, Tool], number: int, to: Path | None) -> None:
+    eda = tools["hfcf EDA"]
+    table = []
+    figures: dict[str, Any] = {"claims": number, "asked": ASKED}
+    for title, tool in tools.items():
+        _, asked, made = tool.passes[0]
+        cold, warm = tool.rate(0), tool.rate(1)
+        ratios = [eda.rate(i) / tool.rate(i) for i in range(2)]
+        figures[tool.name] = {
+            "claims": asked,
+            "made_per_claim": made / asked,
+            "import_seconds": tool.imported,
+            "first_call_seconds": tool.first,
+            "claims_per_second": cold,
+            "claims_per_second_warm": warm,
+            "eda_over_this": ratios[0],
+            "eda_over_this_warm": ratios[1],
+        }
+        table.append([title, asked, made / asked, tool.imported, tool.first, cold * made / asked, warm * made / asked, *ratios])
+    columns = ["tool", "claims", "made each", "import s", "first call s", "sentences/s", "warm", "hfcf EDA ÷ it", "warm"]
+    show(f"nine sentences asked of each claim, α {ALPHA}; ratios are of claims per second", columns, table, to, figures)
+
+
+if __name__ == "__main__":
+    run(main, work)

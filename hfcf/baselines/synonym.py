@@ -1,0 +1,182 @@
+"""Synonym replacement: a share of the claim's words by WordNet synonyms, in place, and the label stays."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, ClassVar
+
+from hfcf import edits, schema
+from hfcf.baselines.word_edits import STOP_WORDS
+from hfcf.engines.model import Model
+from hfcf.filters import settle
+from hfcf.lexicon import PARTS, WordNet, wordnet
+from hfcf.pairs import CANDIDATES, CheckPairs, rewritten
+from hfcf.stage import Reject, Stage, System
+
+# A whole word of plain letters: no part of "well-known", "café", "B2" or "won't"; "dog" of "dog's" is one.
+_WORD = re.compile(r"(?<![\w'’-])[A-Za-z]{2,}(?![\w-]|['’](?!s\b)\w)")
+_NUMBER_WORDS = """
+zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen
+twenty thirty forty fifty sixty seventy eighty ninety hundred hundreds thousand thousands million millions billion billions trillion
+dozen half third quarter first second fourth fifth sixth seventh eighth ninth tenth eleventh twelfth once twice
+"""
+_KEPT = STOP_WORDS | frozenset(_NUMBER_WORDS.split())
+
+
+def synonym_edits(text: str, rng: random.Random, *, share: float = 0.3) -> list[edits.Edit]:
+    """Edits of a claim that put synonyms in the place of some of its words; spacing and punctuation stay.
+
+    A synonym is any other lemma of any of the word's synsets: no sense and no part of speech is chosen, as in the baselines this
+    stands for. It takes the word's inflection, the capital of the claim's first word, and is left out where it does not go with
+    "a" or "an" before it. Function words stay. So do numbers and capitalised words (but for the claim's first, where it can be
+    no name), and capitalised senses and synonyms are not used: the "synonym" of a name is another name, that of a number
+    another way to write it, and a claim is about exactly these.
+
+    Args:
+        text: the claim.
+        rng: where the draws come from.
+        share: of all its words, how many to replace; at least one.
+
+    Returns:
+        Edits of the field "claim", sorted; fewer than the share where fewer words have synonyms.
+
+    >>> found = synonym_edits("The quick dogs barked.", random.Random(1))
+    >>> edits.replace_text("The quick dogs barked.", found)
+    'The quick franks barked.'
+    """
+    net = wordnet()
+    wanted = max(1, int(share * len(re.findall(r"\w+(?:['’-]\w+)*", text)) + 0.5))
+    places = list(_places(net, text))
+    rng.shuffle(places)
+    made: list[edits.Edit] = []
+    for match, article in places:
+        word = match.group()
+        synonyms = [one for one in _inflected(net, word.lower()) if article is None or (one[0] in "aeiou") == (article == "an")]
+        if not synonyms:
+            continue
+        new = synonyms[int(rng.random() * len(synonyms))]
+        new = new[0].upper() + new[1:] if word[0].isupper() else new
+        made.append({"field": "claim", "piece": -1, "start": match.start(), "end": match.end(), "before": word, "after": new})
+        if len(made) == wanted:
+            break
+    return sorted(made, key=lambda edit: edit["start"])
+
+
+def _places(net: WordNet, text: str) -> Iterator[tuple[re.Match[str], str | None]]:
+    """The words that may be replaced, each with the indefinite article that stands before it."""
+    for match in _WORD.finditer(text):
+        word, before = match.group(), text[: match.start()].rstrip()
+        if word.lower() in _KEPT:
+            continue
+        if not word.islower() and (before.strip("\"'“‘(") or _may_be_a_name(net, word, text[match.end() :])):
+            continue
+        article = re.search(r"(?:^|[^\w'’-])(an?)$", before, re.IGNORECASE)
+        yield match, article and article.group(1).lower()
+
+
+def _may_be_a_name(net: WordNet, word: str, after: str) -> bool:
+    """Whether a claim's first word, whose capital says nothing, goes on as a name ("Michael Jordan") or has a sense as one."""
+    return not word[1:].islower() or bool(re.match(r"\s+[A-Z]", after)) or any(word in net.names(one) for one in net.synsets(word))
+
+
+@lru_cache(maxsize=1 << 16)
+def _inflected(net: WordNet, word: str) -> tuple[str, ...]:
+    """A lower-case word's synonyms in the word's own inflection, in the order of WordNet's files."""
+    found: dict[str | None, None] = {}
+    for part in PARTS:
+        for lemma in _read_as(net, word, part):
+            for synset in net.senses(lemma, part):
+                names = net.names(synset)
+                if lemma not in names:  # there the word is a name: "May", "China"
+                    continue
+                for name in names:
+                    if name.islower() and not re.search(r"[\d.]", name) and name != lemma:
+                        found[net.inflected_like(name, word, lemma, part)] = None
+    return tuple(form.replace("_", " ") for form in found if form and form != word)
+
+
+def _read_as(net: WordNet, word: str, part: str) -> tuple[str, ...]:
+    """What the word is most likely a form of: "left" of leave, not of itself, but "species" of itself, not of "specie"."""
+    lemmas = net.lemmas(word, part)
+    if word not in lemmas or len(lemmas) == 1:
+        return lemmas
+    return (word,) if part == "n" else tuple(lemma for lemma in lemmas if lemma != word)
+
+
+def _check(share: float) -> None:
+    if not 0 <= share <= 1:
+        raise ValueError(f"share is a share of words, from 0 to 1, and was {share}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class RewriteSynonym(Stage):
+    """A candidate whose claim has synonyms in the place of some words, for every label, which it keeps.
+
+    Input columns: `claim`, `label`. Output columns: `candidates`. A row in which no word can be replaced is rejected.
+
+    Args:
+        share: the share of the claim's words to replace; one word where it rounds to none.
+
+    >>> made = RewriteSynonym().row({"id": "1", "claim": "The film is older than the book.", "label": "SUPPORTS"})
+    >>> made["candidates"][0]["claim"]
+    'The pic is older than the book of account.'
+    """
+
+    inputs: ClassVar = {"claim": schema.TEXT, "label": schema.TEXT}
+    outputs: ClassVar = {"candidates": CANDIDATES}
+
+    share: float = 0.3
+
+    def __post_init__(self) -> None:
+        _check(self.share)
+
+    def row(self, row: dict[str, Any]) -> dict[str, Any]:
+        claim = row["claim"]
+        made = synonym_edits(claim, self.random(row["id"]), share=self.share)
+        candidates = [rewritten(claim, edits.replace_text(claim, made), row["label"], self.name, edited=made)] if made else []
+        answer = settle(candidates, "no word of the claim has a synonym that may take its place")
+        if isinstance(answer, Reject):
+            raise answer
+        return answer
+
+
+@dataclass(frozen=True, kw_only=True)
+class Synonym(System):
+    """Replace words of the claim by WordNet synonyms, a baseline that keeps labels.
+
+    Stages, in order: `rewrite_synonym`, `check_pairs`. CCG's baselines change 30 % of a sentence's words; the paper does not say
+    which synonyms are allowed, so what `synonym_edits` does about inflection, names and numbers is this library's choice.
+
+    Args:
+        share: see `RewriteSynonym`.
+        verifier: see `CheckPairs`; the baseline itself checks nothing.
+        max_length: see `CheckPairs`.
+
+    >>> [stage.name for stage in Synonym(share=0.1).stages]
+    ['rewrite_synonym', 'check_pairs']
+    """
+
+    task: ClassVar[str] = "verification"
+    chain: ClassVar[tuple[str, ...]] = ("rewrite_synonym", "check_pairs")
+    flips: ClassVar[bool] = False
+
+    share: float = 0.3
+    verifier: Model | None = None
+    max_length: int = 130
+
+    def __post_init__(self) -> None:
+        _check(self.share)
+        if self.verifier is not None:
+            object.__setattr__(self, "verifier", Model.of(self.verifier))
+
+    @property
+    def rewrite_synonym(self) -> RewriteSynonym:
+        return RewriteSynonym(**self._common(), share=self.share)
+
+    @property
+    def check_pairs(self) -> CheckPairs:
+        return CheckPairs(**self._common(), system=self.name, verifier=self.verifier, max_length=self.max_length)
