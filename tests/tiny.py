@@ -13,6 +13,7 @@ from transformers import (
     BartConfig,
     BartForConditionalGeneration,
     BertConfig,
+    BertForMaskedLM,
     BertForSequenceClassification,
     GPT2Config,
     GPT2LMHeadModel,
@@ -111,3 +112,16 @@ def _save(network, tokenizer, folder: Path) -> str:  # type: ignore[no-untyped-d
     network.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return str(folder)
+
+
+def mlm(folder: Path) -> str:
+    """A masked language model of BERT's form; its tokenizer has a mask token besides."""
+    torch.manual_seed(0)
+    config = BertConfig(
+        vocab_size=1501, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=64,
+        max_position_embeddings=128, initializer_range=0.5,
+    )  # fmt: skip
+    made = tokenizer(pair=True)
+    made.add_special_tokens({"mask_token": "[MASK]"})
+    made.model_max_length = 128
+    return _save(BertForMaskedLM(config), made, folder)

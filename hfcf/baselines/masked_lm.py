@@ -1,0 +1,204 @@
+"""Masked-word replacement: a share of the claim's words by what a masked language model says there, and the label stays."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from hfcf import edits, schema
+from hfcf.baselines.word_edits import STOP_WORDS
+from hfcf.engines import masked
+from hfcf.engines.model import Model
+from hfcf.filters import settle
+from hfcf.pairs import CANDIDATES, CheckPairs, rewritten
+from hfcf.stage import Reject, Stage, System
+
+BERT = Model("bert-base-uncased")
+# A whole word of letters: no part of "well-known", "B2" or "won't", and no name, that is nothing with a capital.
+_WORD = re.compile(r"(?<![\w'’-])[^\W\d_]+(?![\w-]|['’]\w)")
+_WORDS = re.compile(r"\w+(?:['’.,-]\w+)*")
+_DECIDING = """
+no not nor never none nothing nobody nowhere neither cannot without hardly barely only
+zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen
+twenty thirty forty fifty sixty seventy eighty ninety hundred thousand million billion trillion dozen half third quarter first
+second fourth fifth sixth seventh eighth ninth tenth once twice
+"""
+_KEPT = STOP_WORDS | frozenset(_DECIDING.split())
+"""Neither masked nor filled in: a label hangs on negations and numbers, and few places of function words take another."""
+
+
+def maskable(claim: str) -> list[tuple[int, int]]:
+    """The words of a claim that may be masked.
+
+    Numbers, negations and function words stay, and so does every word with a capital. Inside the claim that is a name, and another
+    name makes another claim; its first word always has one, and in the corpora of fact verification that is most often a name too.
+
+    >>> claim = "The Beatles never played in 3 old halls."
+    >>> [claim[start:end] for start, end in maskable(claim)]
+    ['played', 'old', 'halls']
+    """
+    return [match.span() for match in _WORD.finditer(claim) if match[0].islower() and match[0] not in _KEPT]
+
+
+def masked_spans(claim: str, rng: random.Random, *, share: float = 0.3) -> list[tuple[int, int]]:
+    """The words to mask, sorted.
+
+    Args:
+        claim: the claim.
+        rng: where the draw comes from.
+        share: of all its words; at least one, and no more than `maskable` gives.
+
+    >>> masked_spans("Rome is old.", random.Random(1))
+    [(8, 11)]
+    """
+    places = maskable(claim)
+    wanted = max(1, int(share * len(_WORDS.findall(claim)) + 0.5))
+    return sorted(rng.sample(places, min(wanted, len(places))))
+
+
+def filled_edits(
+    claim: str, spans: Sequence[tuple[int, int]], fills: Sequence[Sequence[Sequence[Any]]], rng: random.Random, *, top: int = 10
+) -> list[edits.Edit]:
+    """Edits of a claim that put a drawn fill in the place of each span; a span stays where none is left to draw.
+
+    Never drawn are the word itself, names (what a model writes with a capital), function words, negations, numbers in words, and
+    after "a" or "an" what does not go with it.
+
+    Args:
+        claim: the claim.
+        spans: words of it.
+        fills: of each span, `[word, probability]`, best first.
+        rng: where the draws come from.
+        top: draw from the first so many, in proportion to their probability.
+
+    >>> made = filled_edits("Rome is old.", [(8, 11)], [[["old", 0.5], ["big", 0.3], ["new", 0.0]]], random.Random(1))
+    >>> edits.replace_text("Rome is old.", made)
+    'Rome is big.'
+    """
+    made = []
+    for (start, end), found in zip(spans, fills, strict=True):
+        word = claim[start:end]
+        article = re.search(r"(?<![\w'’-])(an?)\s+$", claim[:start], re.IGNORECASE)
+        fitting = [(fill, p) for fill, p in found if _fits(fill, word, article and article[1].lower())][:top]
+        if not sum(p for _, p in fitting):
+            continue
+        new = rng.choices([fill for fill, _ in fitting], [p for _, p in fitting])[0]
+        made.append({"field": "claim", "piece": -1, "start": start, "end": end, "before": word, "after": new})
+    return made
+
+
+def _fits(fill: str, word: str, article: str | None) -> bool:
+    if not fill.islower() or fill == word or fill in _KEPT:
+        return False
+    return article is None or (fill[0] in "aeiou") == (article == "an")
+
+
+def _check(share: float, top: int) -> None:
+    if not 0 <= share <= 1:
+        raise ValueError(f"share is a share of words, from 0 to 1, and was {share}")
+    if top < 1:
+        raise ValueError(f"top is at least 1 and was {top}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class RewriteMaskedLm(Stage):
+    """A candidate whose claim has a masked language model's words in the place of some of its own, for every label, which it keeps.
+
+    Input columns: `claim`, `label`. Output columns: `candidates`. All chosen words (`masked_spans`) are masked at once, and each
+    place gets a draw of its own (`filled_edits`), so two of them need not go together. A row is rejected in which no word may be
+    masked, or for whose masks the model knows no other word.
+
+    Args:
+        model: a masked language model.
+        share: the share of the claim's words to mask; one word where it rounds to none.
+        top: how many fills to draw from, of the first four times as many that the model gives.
+        max_length: tokens of a claim that the model reads; of a longer one, those around a mask.
+
+    >>> RewriteMaskedLm().name
+    'rewrite_masked_lm'
+    """
+
+    inputs: ClassVar = {"claim": schema.TEXT, "label": schema.TEXT}
+    outputs: ClassVar = {"candidates": CANDIDATES}
+
+    model: Model = BERT
+    share: float = 0.3
+    top: int = 10
+    max_length: int = 128
+
+    def __post_init__(self) -> None:
+        _check(self.share, self.top)
+
+    def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
+        draws = [self.random(row["id"]) for row in rows]
+        places = [masked_spans(row["claim"], rng, share=self.share) for row, rng in zip(rows, draws, strict=True)]
+        engine = masked.MaskedLM(model=self.model, top=4 * self.top, max_length=self.max_length)
+        asked = [[row["claim"], [list(span) for span in spans]] for row, spans in zip(rows, places, strict=True) if spans]
+        answers = iter(engine.run(asked))
+        results: list[dict[str, Any] | Reject] = []
+        for row, spans, rng in zip(rows, places, draws, strict=True):
+            if not spans:
+                results.append(settle([], "no word of the claim may be masked"))
+                continue
+            made = filled_edits(row["claim"], spans, next(answers), rng, top=self.top)
+            new = edits.replace_text(row["claim"], made)
+            candidates = [rewritten(row["claim"], new, row["label"], self.name, edited=made)] if made else []
+            results.append(settle(candidates, "the model knows no other word for what was masked"))
+        return results
+
+
+@dataclass(frozen=True, kw_only=True)
+class MaskedLM(System):
+    """Replace words of the claim by a masked language model's, a baseline that keeps labels.
+
+    Stages, in order: `rewrite_masked_lm`, `check_pairs`. It is "BERT-MLM" among CCG's baselines (appendix: 30 % of a sentence's
+    words, chosen at random, BERT-base, one new text for each), after the augmentation of Jiao et al. (2020, "TinyBERT: Distilling
+    BERT for Natural Language Understanding", Findings of EMNLP). CCG says no more of it. Our choice: function words, and words that
+    a label hangs on, stay (`maskable`), and fills are drawn from the first ten in proportion to their probability. Where Jiao et
+    al. mask one word after another and look words of several pieces up in GloVe, all masks are filled at once, each with one word.
+
+    A masked model fills in what is likely, not what means the same, so the label that is kept is often wrong, most often with the
+    tiny model of the offline preset. With a verifier, claims that it judges otherwise are rejected.
+
+    Args:
+        model: see `RewriteMaskedLm`.
+        share: see `RewriteMaskedLm`.
+        top: see `RewriteMaskedLm`.
+        verifier: see `CheckPairs`; the baseline itself checks nothing.
+        max_length: see `CheckPairs`.
+
+    >>> MaskedLM.preset("offline").model.name
+    'hfcf:mlm'
+    """
+
+    task: ClassVar[str] = "verification"
+    chain: ClassVar[tuple[str, ...]] = ("rewrite_masked_lm", "check_pairs")
+    presets: ClassVar = {"paper": {}, "offline": {"model": Model("hfcf:mlm")}}
+    flips: ClassVar[bool] = False
+
+    model: Model = BERT
+    share: float = 0.3
+    top: int = 10
+    verifier: Model | None = None
+    max_length: int = 130
+
+    def __post_init__(self) -> None:
+        _check(self.share, self.top)
+        object.__setattr__(self, "model", Model.of(self.model))
+        if self.verifier is not None:
+            object.__setattr__(self, "verifier", Model.of(self.verifier))
+
+    @property
+    def name(self) -> str:
+        return "masked_lm"
+
+    @property
+    def rewrite_masked_lm(self) -> RewriteMaskedLm:
+        return RewriteMaskedLm(**self._common(), model=self.model, share=self.share, top=self.top)
+
+    @property
+    def check_pairs(self) -> CheckPairs:
+        return CheckPairs(**self._common(), system=self.name, verifier=self.verifier, max_length=self.max_length)

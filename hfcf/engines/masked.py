@@ -1,0 +1,212 @@
+"""Words for the masked places of a text, from a masked language model."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from hfcf.engines.adapters import load_network
+from hfcf.engines.base import Encoded, Engine, pad
+from hfcf.engines.classifier import ROUND
+from hfcf.engines.model import Model
+
+_WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
+_NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
+
+
+@dataclass(frozen=True, kw_only=True)
+class MaskedLM(Engine):
+    """The likeliest single words for spans of a text: requests `[text, [[start, end], …]]`.
+
+    All spans of a request, disjoint and in characters, are masked at once. The answer has for each span, in the order asked,
+    `[[word, probability], …]`, best first, ties in the order of the words. A fill is one whole token: a number where the masked
+    text is a number, else a word; never a piece of a word, a special token or punctuation. Its probability is its share of all
+    that the model might say there. Where no white space stands before a span, a byte-level or SentencePiece tokenizer cannot tell
+    a word from the ending of one.
+
+    Args:
+        model: any that `AutoModelForMaskedLM` loads.
+        top: how many fills to a span; fewer if the model knows no more.
+        max_length: tokens that it reads; of a longer text, those around the span.
+
+    Raises:
+        ValueError: the model's tokenizer has no mask token, or a span is empty, overlaps another or lies outside its text.
+
+    >>> MaskedLM(model=Model("hfcf:mlm"), top=1).run([["He was born in the United States.", [[7, 11]]]])[0][0][0][0]
+    'born'
+    """
+
+    model: Model
+    top: int = 10
+    max_length: int = 128
+
+    def load(self, device: torch.device) -> Any:
+        from transformers import AutoModelForMaskedLM, AutoTokenizer
+
+        tokenizer = AutoTokenizer.from_pretrained(self.model.source(), revision=self.model.revision)
+        if tokenizer.mask_token_id is None:
+            raise ValueError(f"{self.model.name}: its tokenizer has no mask token: give a masked language model")
+        network = load_network(AutoModelForMaskedLM, self.model, self.dtype()).to(device)
+        return network, tokenizer, _Fills(tokenizer, network.config.vocab_size, device)
+
+    def encode(self, loaded: Any, requests: Sequence[Any]) -> list[_Windows]:
+        network, tokenizer, _ = loaded
+        most = min(self.max_length, tokenizer.model_max_length, getattr(network.config, "max_position_embeddings", 1 << 30))
+        texts, ends = zip(*(_mask(text, spans, tokenizer.mask_token) for text, spans in requests), strict=True)
+        coded = tokenizer(list(texts), return_offsets_mapping=True, return_special_tokens_mask=True, verbose=False)
+        found = []
+        for i, (text, spans) in enumerate(requests):
+            ids, offsets = coded["input_ids"][i], coded["offset_mapping"][i]
+            # By its end: a mask token may take in the white space before it.
+            places = {end: k for k, (_, end) in enumerate(offsets) if ids[k] == tokenizer.mask_token_id}
+            kinds = [_kind(text, *span) for span in spans]
+            asked = [(places[end], *kind) for end, kind in zip(ends[i], kinds, strict=True)]
+            found.append(_windows(ids, coded["special_tokens_mask"][i], asked, most))
+        return found
+
+    def forward(self, loaded: Any, encoded: Sequence[Any]) -> list[Any]:
+        network, tokenizer, fills = loaded
+        windows = [window for item in encoded for window in item.windows]
+        answers: list[list[Any]] = [[[] for _ in range(item.asked)] for item in encoded]
+        if not windows:
+            return answers
+        batch = pad(tokenizer, [Encoded({"input_ids": window.ids}) for window in windows], network.device)
+        rows = [row for row, window in enumerate(windows) for _ in window.asked]
+        columns = [place for window in windows for place, *_ in window.asked]
+        mask = torch.zeros_like(batch["input_ids"], dtype=torch.bool)
+        mask[rows, columns] = True
+        with torch.inference_mode():
+            probabilities = logits_at(network, batch, mask).float().softmax(-1)
+        kinds = [kind for window in windows for _, kind, _ in window.asked]
+        found = fills.best(probabilities, kinds, self.top)
+        owners = [(i, number) for i, item in enumerate(encoded) for window in item.windows for *_, number in window.asked]
+        for (i, number), fill in zip(owners, found, strict=True):
+            answers[i][number] = fill
+        return answers
+
+
+def logits_at(network: Any, batch: dict[str, torch.Tensor], mask: torch.Tensor) -> torch.Tensor:
+    """The logits at the marked positions alone, in reading order: the head, most of a small model's work, sees no others.
+
+    Args:
+        network: any masked language model of Transformers: its head follows its `base_model`.
+        batch: what it takes.
+        mask: sequences × tokens.
+    """
+    handle = network.base_model.register_forward_hook(keep(mask))
+    try:
+        return network(**batch).logits[0]
+    finally:
+        handle.remove()
+
+
+def keep(mask: torch.Tensor) -> Callable[[Any, Any, Any], Any]:
+    """A forward hook of an encoder: the states at the marked positions, as if they were one sequence."""
+
+    def gathered(_module: Any, _inputs: Any, output: Any) -> Any:
+        return type(output)(**{**output, "last_hidden_state": output.last_hidden_state[mask][None]})
+
+    return gathered
+
+
+@dataclass
+class _Window:
+    ids: list[int]
+    asked: list[tuple[int, tuple[str, bool], int]]
+    """Position of the mask, kind of fill and the number of the span, by position."""
+
+
+@dataclass
+class _Windows:
+    """A request's masked text: whole, or a window for each cluster of its spans."""
+
+    windows: list[_Window]
+    asked: int
+
+    def __len__(self) -> int:
+        return sum(len(window.ids) for window in self.windows)
+
+
+def _mask(text: str, spans: Sequence[Sequence[int]], token: str) -> tuple[str, list[int]]:
+    """The text with its spans masked, and where each mask ends, in the order of the spans."""
+    ends, shift, last = [0] * len(spans), 0, 0
+    made = []
+    for i in sorted(range(len(spans)), key=lambda i: tuple(spans[i])):
+        start, end = spans[i]
+        if not last <= start < end <= len(text):
+            raise ValueError(f"the span {start}–{end} overlaps another, is empty or lies outside the text {text[:60]!r}")
+        made += [text[last:start], token]
+        shift += len(token) - (end - start)
+        ends[i], last = end + shift, end
+    return "".join([*made, text[last:]]), ends
+
+
+def _kind(text: str, start: int, end: int) -> tuple[str, bool]:
+    """What stands in a span, and whether a word can begin there."""
+    return ("number" if _NUMBER.fullmatch(text[start:end]) else "word"), text[:start][-1:].isspace()
+
+
+def _windows(ids: list[int], special: list[int], asked: list[tuple[int, str, bool]], most: int) -> _Windows:
+    """The request's token ids, in windows of at most `most` if they are more."""
+    order = sorted(range(len(asked)), key=lambda i: asked[i][0])
+    if len(ids) <= most:
+        return _Windows([_Window(ids, [(asked[i][0], asked[i][1:], i) for i in order])] if order else [], len(asked))
+    head = special.index(0)
+    tail = special[::-1].index(0)
+    room, stop = most - head - tail, len(ids) - tail
+    if room < 1:
+        raise ValueError(f"max_length={most} leaves no room for text")
+    found: list[_Window] = []
+    while order:
+        first = asked[order[0]][0]
+        cluster = [i for i in order if asked[i][0] - first < room]
+        order = order[len(cluster) :]
+        last = asked[cluster[-1]][0]
+        start = max(head, last - room + 1, min(first, stop - room, (first + last - room) // 2))
+        cut = ids[:head] + ids[start : start + room] + ids[stop:]
+        found.append(_Window(cut, [(asked[i][0] - start + head, asked[i][1:], i) for i in cluster]))
+    return _Windows(found, len(asked))
+
+
+class _Fills:
+    """Which tokens of a vocabulary are fills of which kind, in the order of their texts."""
+
+    def __init__(self, tokenizer: Any, size: int, device: torch.device) -> None:
+        special = {*tokenizer.all_special_ids, *tokenizer.added_tokens_decoder}
+        tokens = tokenizer.convert_ids_to_tokens(list(range(min(size, len(tokenizer)))))
+        # What marks a token that begins a word, in the place of a space; WordPiece marks the others.
+        marker = next((sign for sign in "Ġ▁" if any(token.startswith(sign) for token in tokens)), "")
+        self.words: dict[tuple[str, bool], list[str]] = {}
+        self.ids: dict[tuple[str, bool], torch.Tensor] = {}
+        for spaced in (True, False):
+            found: dict[str, dict[str, int]] = {"word": {}, "number": {}}
+            for i, token in enumerate(tokens):
+                begins = token.startswith(marker) if marker else not token.startswith("##")
+                if i in special or begins != (spaced or not marker):
+                    continue
+                text = tokenizer.convert_tokens_to_string([token]).strip() if marker else token
+                kind = "word" if _WORD.fullmatch(text) else "number" if _NUMBER.fullmatch(text) else None
+                if kind:
+                    found[kind].setdefault(text, i)
+            for kind, texts in found.items():
+                self.words[kind, spaced] = sorted(texts)
+                self.ids[kind, spaced] = torch.tensor([texts[text] for text in sorted(texts)], dtype=torch.long, device=device)
+
+    def best(self, probabilities: torch.Tensor, kinds: Sequence[tuple[str, bool]], top: int) -> list[list[list[Any]]]:
+        """The best fills of each row of probabilities."""
+        found: list[list[list[Any]]] = [[] for _ in kinds]
+        for kind in dict.fromkeys(kinds):
+            words, ids = self.words[kind], self.ids[kind]
+            rows = [row for row, its in enumerate(kinds) if its == kind]
+            chosen = probabilities[rows][:, ids].double()
+            # One whole number orders by the rounded probability, then by the place in the alphabet.
+            keys = (chosen * 10**ROUND).round().long() * len(words) - torch.arange(len(words), device=ids.device)
+            for row, places in zip(rows, keys.topk(min(top, len(words))).indices.tolist(), strict=True):
+                at = ids[places].tolist()
+                values = probabilities[row, at].tolist()
+                found[row] = [[words[place], round(value, ROUND)] for place, value in zip(places, values, strict=True)]
+        return found

@@ -1,0 +1,117 @@
+"""Plain sentences to train a language model on: of corpora's claims and evidence, and of WordNet's glosses."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from pathlib import Path
+
+from datasets import Dataset
+
+from hfcf.corpora.sentences import split_sentences
+from hfcf.groups import normalised
+
+_EXAMPLE = re.compile(r'"([^"]+)"?')
+
+
+def collect(
+    training: Dataset, held: Dataset, excluded: Sequence[Dataset], *, wordnet: bool, held_out: float, seed: int
+) -> tuple[list[str], dict[str, list[str]], int]:
+    """Sentences to train on, and of each kind those that are held out.
+
+    Args:
+        training: verification rows.
+        held: rows that are held out.
+        excluded: rows none of whose sentences, and no whole text, may be trained on or scored.
+        wordnet: read WordNet's glosses too, of which the text itself says whether it is held out.
+        held_out: share of the glosses.
+        seed: which.
+
+    Returns:
+        The sentences to train on; those held out, none of which is trained on, as "corpora" and "WordNet"; and how many
+        sentences to train on were dropped because of `excluded`.
+    """
+    from hfcf import offline
+
+    known = {normalised(text) for rows in excluded for text in (*_texts(rows), *sentences(rows))}
+    found = list(glosses(offline.folder("wordnet") / "corpora" / "wordnet")) if wordnet else []
+    apart = [is_held_out(text, held_out, seed) for text in found]
+    every = unique([*sentences(training), *(text for text, out in zip(found, apart, strict=True) if not out)])
+    kept = unique(every, known)
+    known |= {normalised(text) for text in kept}
+    sets = {"corpora": unique(sentences(held), known)}
+    if wordnet:
+        sets["WordNet"] = unique((text for text, out in zip(found, apart, strict=True) if out), known)
+    return kept, sets, len(every) - len(kept)
+
+
+def sentences(rows: Dataset) -> Iterator[str]:
+    """Every sentence of the rows' claims and evidence; titles are none."""
+    for text in dict.fromkeys(_texts(rows)):
+        yield from split_sentences(_plain(text))
+
+
+def glosses(folder: Path) -> Iterator[str]:
+    """Every definition and example of WordNet.
+
+    Args:
+        folder: with WordNet's `data.noun`, `data.verb`, `data.adj` and `data.adv`.
+    """
+    for part in ("noun", "verb", "adj", "adv"):
+        for line in (folder / f"data.{part}").read_text(encoding="utf-8").splitlines():
+            if line.startswith("  "):  # the licence
+                continue
+            yield from gloss_parts(line.partition(" | ")[2])
+
+
+def gloss_parts(gloss: str) -> list[str]:
+    """The definition and the examples of one gloss.
+
+    >>> gloss_parts('make steady; "steady yourself"; "he steadied the boat"')
+    ['make steady', 'steady yourself', 'he steadied the boat']
+    """
+    definition, quote, examples = gloss.partition('"')
+    found = [definition.strip(" ;"), *_EXAMPLE.findall(quote + examples)]
+    return [text for part in found if (text := _plain(part))]
+
+
+def unique(texts: Iterable[str], without: Collection[str] = (), words: int = 3) -> list[str]:
+    """Texts that differ in their letters and digits and have at least `words` words, in order.
+
+    Args:
+        texts: sentences.
+        without: texts that count as seen, as `normalised` gives them.
+        words: shorter texts are left out.
+
+    >>> unique(["Rome is old.", "rome is old", "Rome!", "It is big."], {"itisbig"})
+    ['Rome is old.']
+    """
+    seen, found = set(without), []
+    for text in texts:
+        key = normalised(text)
+        if key not in seen and len(text.split()) >= words:
+            seen.add(key)
+            found.append(text)
+    return found
+
+
+def is_held_out(text: str, share: float, seed: int) -> bool:
+    """Whether a text is of the expected share that is held out. Its letters decide: texts that differ in numbers go together.
+
+    >>> is_held_out("He was born in 1994.", 0.5, 1) == is_held_out("he was born in 2006", 0.5, 1)
+    True
+    """
+    letters = "".join(character for character in text.casefold() if character.isalpha())
+    return int(hashlib.sha256(f"{seed}:{letters}".encode()).hexdigest()[:12], 16) / 16**12 < share
+
+
+def _texts(rows: Dataset) -> Iterator[str]:
+    for row in rows.select_columns(["claim", "evidence"]):
+        yield row["claim"]
+        yield from (piece["text"] for piece in row["evidence"])
+
+
+def _plain(text: str) -> str:
+    """Quotation marks as they are written, white space single."""
+    return " ".join(text.replace("``", '"').replace("''", '"').split())
