@@ -122,6 +122,11 @@ def two_sided(model: Model) -> bool:
     return bool(AutoConfig.from_pretrained(model.source(), revision=model.revision).is_encoder_decoder)
 
 
+def plain_prompt(model: Model) -> str:
+    """What a model that this library trained on pairs of texts is given, with {} for the first one."""
+    return "{}" if two_sided(model) else PROMPT
+
+
 def load_tokenizer(model: Model) -> Any:
     """A generation model's tokenizer; a decoder-only model's pads on the left, with the end of text if it has no padding token."""
     from transformers import AutoTokenizer

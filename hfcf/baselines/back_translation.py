@@ -1,0 +1,172 @@
+"""Back translation: a claim into another language and back (Sennrich et al. 2016; as augmentation Yu et al. 2018)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from hfcf import schema
+from hfcf.baselines.paraphrase import check_prompt, rewrites, too_long
+from hfcf.engines.continuation import Continuation
+from hfcf.engines.model import Model
+from hfcf.filters import settle
+from hfcf.pairs import CANDIDATES, CheckPairs
+from hfcf.stage import Reject, Stage, System
+
+TO_GERMAN, TO_ENGLISH = Model("Helsinki-NLP/opus-mt-en-de"), Model("Helsinki-NLP/opus-mt-de-en")
+"""Translators of one direction each, of 74 M weights."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RewriteBackTranslation(Stage):
+    """Translate the claim into another language and back; the label stays.
+
+    Input columns: `claim`, `evidence` (so that a row without any is rejected before a model is asked), `label`. Output column:
+    `candidates`, one. A result that repeats the claim, has no letters or was cut off is rejected. A row is rejected when its
+    translation is empty or cut off, or a text is longer than its model reads.
+
+    Args:
+        forward: the model from the claims' language: Marian, or any encoder-decoder that a prompt or a language code tells what
+            to do.
+        backward: the model that translates back; it may be the same.
+        forward_prompt: what the first is given, with {} for the claim: "translate English to German: {}" for T5, ">>fra<< {}" for
+            a Marian of many languages.
+        backward_prompt: what the second is given.
+        source: the claims' language for NLLB ("eng_Latn"), M2M-100 ("en") and the like; None for models that take no code.
+        pivot: the other language, likewise.
+        num_beams: beams of either search.
+        max_new_tokens: longest translation, in tokens.
+        max_length: longest prompt, in tokens.
+
+    Raises:
+        ValueError: for a prompt without {}, and for one of `source` and `pivot` without the other.
+
+    >>> RewriteBackTranslation(forward=Model("t5-base"), forward_prompt="translate English to German: {}").num_beams
+    5
+    """
+
+    inputs: ClassVar = {"claim": schema.TEXT, "evidence": schema.EVIDENCE, "label": schema.TEXT}
+    outputs: ClassVar = {"candidates": CANDIDATES}
+    batch_size: ClassVar[int] = 64
+
+    forward: Model = TO_GERMAN
+    backward: Model = TO_ENGLISH
+    forward_prompt: str = "{}"
+    backward_prompt: str = "{}"
+    source: str | None = None
+    pivot: str | None = None
+    num_beams: int = 5
+    max_new_tokens: int = 256
+    max_length: int = 512
+
+    def __post_init__(self) -> None:
+        check_prompt(self.forward_prompt, "forward_prompt")
+        check_prompt(self.backward_prompt, "backward_prompt")
+        if (self.source is None) != (self.pivot is None):
+            raise ValueError(f"source={self.source!r} and pivot={self.pivot!r}: give both languages or neither")
+
+    def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
+        there = self._engine(self.forward, self.source, self.pivot)
+        back = self._engine(self.backward, self.pivot, self.source)
+        found = there.run([self.forward_prompt.replace("{}", row["claim"]) for row in rows])
+        faults = [self._fault(answer, there) for answer in found]
+        texts = [answer[0]["text"] for answer, fault in zip(found, faults, strict=True) if fault is None]
+        answers = iter(back.run([self.backward_prompt.replace("{}", text) for text in texts]))
+        return [
+            settle([], fault) if fault else self._judge(row, next(answers), back) for row, fault in zip(rows, faults, strict=True)
+        ]
+
+    def _engine(self, model: Model, source: str | None, target: str | None) -> Continuation:
+        return Continuation(
+            model=model, num_beams=self.num_beams, max_new_tokens=self.max_new_tokens, max_length=self.max_length,
+            source=source, target=target,
+        )  # fmt: skip
+
+    def _fault(self, found: Sequence[Mapping[str, Any]] | None, engine: Continuation) -> str | None:
+        """Why a translation into the other language can't be translated back."""
+        if found is None:
+            return too_long(engine)
+        if not found:
+            return "the translation into the other language is empty"
+        if not found[0]["finished"]:
+            return f"the translation into the other language is cut off at {engine.max_new_tokens} tokens"
+        return None
+
+    def _judge(
+        self, row: Mapping[str, Any], found: Sequence[Mapping[str, Any]] | None, engine: Continuation
+    ) -> dict[str, Any] | Reject:
+        if found is None:
+            return settle([], "the translation into the other language is longer than the second model reads")
+        return rewrites(row, found, engine, self.name)
+
+
+@dataclass(frozen=True, kw_only=True)
+class BackTranslation(System):
+    """Back translation as augmentation: each row once more, its claim translated there and back, its label kept.
+
+    Stages: `rewrite_back_translation`, `check_pairs`. Sennrich, Haddow and Birch (2016, "Improving Neural Machine Translation
+    Models with Monolingual Data", ACL) translate back to train translators; Yu et al. (2018, "QANet", ICLR) translate there and
+    back to rewrite training texts. CrossAug (Lee et al. 2021, section 3.6) calls its paraphrasing by this name; see `Paraphrase`.
+    None of them used the models that are the defaults here, and Yu et al. draw from several hypotheses where this keeps the best.
+    With the package sacremoses installed, Marian's tokenizer also normalises punctuation: keep to one of the two.
+
+    Args:
+        forward: see `RewriteBackTranslation`; English to German by default.
+        backward: see there; German to English by default.
+        forward_prompt: see there.
+        backward_prompt: see there.
+        source: see there.
+        pivot: see there.
+        num_beams: see there.
+        max_new_tokens: see there.
+        max_length: see there.
+        verifier: see `CheckPairs`; None checks nothing.
+        verifier_length: tokens of claim and evidence that it reads.
+
+    No translator installs from the package registry, so there is no preset "offline".
+
+    >>> BackTranslation(forward="facebook/nllb-200-distilled-600M", backward="facebook/nllb-200-distilled-600M",
+    ...                 source="eng_Latn", pivot="deu_Latn").name
+    'back_translation'
+    """
+
+    task: ClassVar[str] = "verification"
+    chain: ClassVar[tuple[str, ...]] = ("rewrite_back_translation", "check_pairs")
+    presets: ClassVar = {"paper": {}}
+    flips: ClassVar[bool] = False
+
+    forward: Model = TO_GERMAN
+    backward: Model = TO_ENGLISH
+    forward_prompt: str = "{}"
+    backward_prompt: str = "{}"
+    source: str | None = None
+    pivot: str | None = None
+    num_beams: int = 5
+    max_new_tokens: int = 256
+    max_length: int = 512
+    verifier: Model | None = None
+    verifier_length: int = 130
+
+    def __post_init__(self) -> None:
+        for name in ("forward", "backward"):
+            object.__setattr__(self, name, Model.of(getattr(self, name)))
+        if self.verifier is not None:
+            object.__setattr__(self, "verifier", Model.of(self.verifier))
+        _ = self.rewrite_back_translation  # checks the other settings
+
+    @property
+    def name(self) -> str:
+        return "back_translation"
+
+    @property
+    def rewrite_back_translation(self) -> RewriteBackTranslation:
+        return RewriteBackTranslation(
+            **self._common(), forward=self.forward, backward=self.backward, forward_prompt=self.forward_prompt,
+            backward_prompt=self.backward_prompt, source=self.source, pivot=self.pivot, num_beams=self.num_beams,
+            max_new_tokens=self.max_new_tokens, max_length=self.max_length,
+        )  # fmt: skip
+
+    @property
+    def check_pairs(self) -> CheckPairs:
+        return CheckPairs(**self._common(), system=self.name, verifier=self.verifier, max_length=self.verifier_length)
