@@ -35,7 +35,13 @@ class Usage:
     tokens: int = 0
     """Tokens (characters, for taggers) that went through a model, without padding."""
     seconds: float = 0.0
-    """Seconds inside models, forward and backward."""
+    """Seconds inside models, forward and backward; for a remote model, until the last answer came."""
+    attempts: int = 0
+    """Times that a remote endpoint was asked, faults and answers of no use included."""
+    written: int = 0
+    """How many of `tokens` a remote model wrote."""
+    cost: float = 0.0
+    """What `HFCF_LLM_PRICE_IN` and `HFCF_LLM_PRICE_OUT` make of the tokens."""
 
 
 @dataclass

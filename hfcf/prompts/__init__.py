@@ -1,0 +1,62 @@
+"""What language models are asked: one template a prompt, its worked examples beside it, and a module that reads the answers."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from functools import lru_cache, partial
+from importlib import resources
+from typing import Any
+
+from jinja2 import Environment, StrictUndefined
+
+Message = dict[str, str]
+
+
+def messages(name: str, *, shots: int, **values: Any) -> list[Message]:
+    """A prompt, filled in: one message of the user, which every server and chat template takes.
+
+    Args:
+        name: "claims" or "relations".
+        shots: how many worked examples it shows.
+        values: what the template names.
+
+    Raises:
+        ValueError: there are not so many examples.
+    """
+    known = examples(name)
+    check_shots(name, shots)
+    environment = Environment(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    environment.filters["json"] = partial(json.dumps, ensure_ascii=False)  # jinja2's own escapes quotes, for HTML
+    text = environment.from_string(_read(f"{name}.jinja")).render(examples=known[:shots], **values)
+    return [{"role": "user", "content": text}]
+
+
+def check_shots(name: str, shots: int) -> None:
+    """Raise `ValueError` when a prompt has not so many worked examples.
+
+    >>> check_shots("claims", 100)
+    Traceback (most recent call last):
+    ValueError: shots=100: the prompt 'claims' has 0 to 4 worked examples
+    """
+    if not 0 <= shots <= len(examples(name)):
+        raise ValueError(f"shots={shots}: the prompt {name!r} has 0 to {len(examples(name))} worked examples")
+
+
+def examples(name: str) -> list[dict[str, Any]]:
+    """A prompt's worked examples, in the order in which shots show them."""
+    return json.loads(_read(f"{name}.json"))
+
+
+def contents(name: str) -> str:
+    """The sha256 of a prompt's template and examples: what a stage that uses it has in its state.
+
+    >>> len(contents("claims"))
+    64
+    """
+    return hashlib.sha256((_read(f"{name}.jinja") + _read(f"{name}.json")).encode()).hexdigest()
+
+
+@lru_cache(maxsize=16)
+def _read(file: str) -> str:
+    return (resources.files("hfcf.prompts") / file).read_text(encoding="utf-8")

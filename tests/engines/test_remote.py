@@ -1,0 +1,444 @@
+"""The remote engine against a server that misbehaves: nothing paid is lost or repeated, nothing wrong is taken for an answer."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import pickle
+import sqlite3
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import bad_server
+import pytest
+from bad_server import Behave, Reply, Start, body, claim, say, starter
+
+from hfcf.engines import remote_endpoint
+from hfcf.engines.base import Usage, usage
+from hfcf.engines.remote import Remote
+from hfcf.engines.remote_limits import Limiter, Stopped
+from hfcf.engines.remote_settings import Endpoint, RemoteError
+
+SCHEMA = json.dumps({"type": "object", "properties": {"claim": {"type": "string"}}, "required": ["claim"]})
+KEY = "sk-secret-0123456789"
+
+
+@pytest.fixture(autouse=True)
+def start(monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
+    with starter(monkeypatch) as begin:
+        yield begin
+
+
+def asks(*texts: str) -> list[list[dict[str, str]]]:
+    return [[{"role": "user", "content": text}] for text in texts]
+
+
+def echo(_: int, asked: dict[str, Any]) -> Reply:
+    return claim(asked["messages"][-1]["content"].upper())
+
+
+def engine(**settings: Any) -> Remote:
+    return Remote(**{"model": "m", "schema": SCHEMA, **settings})
+
+
+def remote() -> Usage:
+    return usage()["Remote"]
+
+
+def in_order(*replies: Reply) -> Behave:
+    return lambda number, _: replies[min(number, len(replies) - 1)]
+
+
+# --- the plain case
+
+
+def test_answers_come_in_the_order_of_the_requests_and_equal_ones_are_asked_once(start: Start) -> None:
+    server = start(lambda n, asked: bad_server.slow(0.02 * (5 - n % 5), echo(n, asked)))
+    found = engine().run(asks(*"abcdefgh", "a", "c"))
+    assert [one["answer"]["claim"] for one in found] == [*"ABCDEFGH", "A", "C"]
+    assert len(server.asked) == 8
+
+
+def test_what_is_sent(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HFCF_LLM_KEY", KEY)
+    server = start(echo)
+    engine(model="big", max_tokens=7, temperature=0.5, seed=3).run(asks("a"))
+    assert server.paths == ["/v1/chat/completions"]
+    assert server.headers[0]["Authorization"] == f"Bearer {KEY}"
+    schema = {"name": "answer", "schema": json.loads(SCHEMA), "strict": True}
+    assert server.asked == [
+        {
+            "model": "big", "messages": asks("a")[0], "max_tokens": 7, "temperature": 0.5, "seed": 3,
+            "response_format": {"type": "json_schema", "json_schema": schema},
+        }
+    ]  # fmt: skip
+
+
+def test_without_a_key_none_is_sent_not_even_the_hubs(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_TOKEN", "hf_of_the_user")
+    server = start(echo)
+    engine(temperature=None).run(asks("a"))
+    assert "Authorization" not in server.headers[0]
+    assert "temperature" not in server.asked[0]
+
+
+@pytest.mark.parametrize(("given", "path"), [("", "/v1/chat/completions"), ("/openai/", "/openai/chat/completions")])
+def test_the_address_may_end_as_providers_write_it(start: Start, monkeypatch: pytest.MonkeyPatch, given: str, path: str) -> None:
+    server = start(echo)
+    monkeypatch.setenv("HFCF_LLM_URL", server.url.removesuffix("/v1") + given)
+    engine().run(asks("a"))
+    assert server.paths == [path]
+
+
+def test_it_works_where_an_event_loop_runs(start: Start) -> None:
+    start(echo)
+
+    async def notebook() -> list[dict[str, Any]]:
+        return engine().run(asks("a"))
+
+    assert asyncio.run(notebook()) == [{"answer": {"claim": "A"}}]
+
+
+def test_requests_run_side_by_side_but_no_more_than_allowed(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HFCF_LLM_CONCURRENCY", "4")
+    server = start(lambda n, asked: bad_server.slow(0.05, echo(n, asked)))
+    began = time.monotonic()
+    engine().run(asks(*(f"r{i}" for i in range(24))))
+    assert server.most_at_once == 4
+    assert time.monotonic() - began < 24 * 0.05
+
+
+# --- answers of no use
+
+
+@pytest.mark.parametrize(
+    ("bad", "why"),
+    [
+        (say("I'd rather not."), "is no JSON object"),
+        (say(None), "is empty"),
+        (say('{"claim": "Rome is'), "breaks off"),
+        (say('{"claim": "Rome', finish="length"), "is cut off at 512 tokens"),
+        (say('{"claim": "whole"}', finish="length"), "is cut off at 512 tokens"),
+        (say('{"claim": 3}'), "the answer.claim is no string"),
+        (say('{"text": "b"}'), "the answer lacks 'claim'"),
+        (say('{"claim": NaN}'), "broken"),
+        (say("{" * 3000), "broken"),
+    ],
+)
+def test_an_answer_of_no_use_is_asked_for_again_in_another_way(start: Start, bad: Reply, why: str) -> None:
+    server = start(in_order(bad, claim("good")))
+    assert engine().run(asks("a")) == [{"answer": {"claim": "good"}}]
+    first, second = server.asked
+    assert (first["seed"], second["seed"]) == (13, 14)
+    assert second["messages"][-1]["content"].startswith("a\n\nAttempt 2: your last answer ")
+    assert why in second["messages"][-1]["content"]
+    assert (remote().calls, remote().attempts) == (1, 2)
+
+
+def test_after_the_last_attempt_the_request_has_an_error_and_the_others_have_answers(start: Start) -> None:
+    server = start(lambda n, asked: say("no") if asked["messages"][0]["content"].startswith("b") else echo(n, asked))
+    first, second, third = engine(attempts=2).run(asks("a", "b", "c"))
+    assert (first, third) == ({"answer": {"claim": "A"}}, {"answer": {"claim": "C"}})
+    assert second == {"error": "2 attempts and no valid answer: the last one is no JSON object"}
+    assert len(server.asked) == 4
+    assert engine(attempts=2).run(asks("b")) == [second]
+    assert len(server.asked) == 4
+    engine(attempts=3).run(asks("b"))  # one more attempt, not three more
+    assert len(server.asked) == 5
+
+
+def test_fences_and_thoughts_around_the_json_do_no_harm(start: Start) -> None:
+    start(in_order(say('<think>{"claim": "no"}</think>Here:\n```json\n{"claim": "yes"}\n```\nBye {')))
+    assert engine().run(asks("a")) == [{"answer": {"claim": "yes"}}]
+
+
+def test_half_a_surrogate_pair_does_not_end_the_run(start: Start) -> None:
+    start(in_order(say('{"claim": "\ud800"}')))
+    assert engine().run(asks("a"))[0]["error"].endswith("holds half of a surrogate pair, which is no text")
+    start(in_order(say("\ud800 {")))
+    assert "error" in engine().run(asks("b"))[0]
+
+
+# --- faults that pass
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        body({"error": "slow down"}, 429), body({"error": "slow down"}, 429, Retry_After="0"), body("oops", 500),
+        body("<html>Bad gateway</html>", 502), body("busy", 503), body("<html>Hello</html>"), body({"error": {"code": 1}}),
+        body({"choices": []}), bad_server.hang_up, bad_server.break_off,
+    ],
+)  # fmt: skip
+def test_a_fault_that_passes_is_waited_for(start: Start, fault: Reply) -> None:
+    server = start(in_order(fault, fault, claim("good")))
+    assert engine().run(asks("a")) == [{"answer": {"claim": "good"}}]
+    assert [asked["seed"] for asked in server.asked] == [13, 13, 13]  # the same question
+    assert (remote().calls, remote().attempts, remote().tokens) == (1, 3, 110)
+
+
+@pytest.mark.parametrize("silence", [bad_server.slow(3, claim("late")), bad_server.trickle])
+def test_a_server_that_hangs_is_given_up_in_time(start: Start, monkeypatch: pytest.MonkeyPatch, silence: Reply) -> None:
+    monkeypatch.setenv("HFCF_LLM_TIMEOUT", "0.2")
+    start(in_order(silence, claim("good")))
+    began = time.monotonic()
+    assert engine().run(asks("a")) == [{"answer": {"claim": "good"}}]
+    assert time.monotonic() - began < 2
+
+
+def test_retry_after_is_obeyed_by_all_threads(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HFCF_LLM_CONCURRENCY", "2")
+    server = start(lambda n, asked: body("wait", 429, Retry_After="1") if n == 0 else bad_server.slow(0.02, echo(n, asked)))
+    engine().run(asks(*"abcdef"))
+    # The other thread's first request may have been under way; after it nobody asks for a second.
+    later = [when for when in server.times if when > server.times[0] + 0.2]
+    assert len(later) >= 5
+    assert min(later) - server.times[0] >= 0.95
+
+
+def test_back_off_grows_and_differs(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(remote_endpoint, "FIRST_DELAY", 0.1)
+    server = start(in_order(body("oops", 500), body("oops", 500), claim("good")))
+    engine().run(asks("a"))
+    first, second = (b - a for a, b in zip(server.times, server.times[1:], strict=False))
+    assert 0.07 < first < 0.16 < second
+
+
+def test_a_quota_that_is_used_up_is_not_waited_for(start: Start) -> None:
+    start(in_order(body("tomorrow", 429, Retry_After="86400")))
+    with pytest.raises(RemoteError, match="asks to wait 86400 seconds"):
+        engine().run(asks("a"))
+    start(in_order(body({"error": {"code": "insufficient_quota"}}, 429)))
+    with pytest.raises(RemoteError, match="quota is used up"):
+        engine().run(asks("a"))
+
+
+# --- faults that stay
+
+
+@pytest.mark.parametrize(
+    ("status", "cure"), [(401, "HFCF_LLM_KEY"), (403, "HFCF_LLM_KEY"), (404, "HFCF_LLM_URL"), (402, "quota"), (307, "moved")]
+)
+def test_a_refusal_is_told_at_once_with_the_cure_and_without_the_key(
+    start: Start, monkeypatch: pytest.MonkeyPatch, status: int, cure: str
+) -> None:
+    monkeypatch.setenv("HFCF_LLM_KEY", KEY)
+    server = start(in_order(body(f"the key {KEY} or the model is wrong", status)))
+    with pytest.raises(RemoteError, match=cure) as caught:
+        engine().run(asks("a"))
+    assert f"{server.url}/chat/completions refuses the request ({status}): the key *** or the model is wrong" in str(caught.value)
+    assert KEY not in str(caught.value)
+    assert len(server.asked) == 1
+
+
+def test_a_server_that_dies_halfway_raises_and_the_next_run_asks_only_for_the_rest(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    texts = [f"r{i}" for i in range(30)]
+    dying = start(lambda n, asked: bad_server.slow(0.01, echo(n, asked)), dies_after=12)
+    with pytest.raises(RemoteError, match=r"does not answer \(.*after 3 tries.*is kept: run again"):
+        engine().run(asks(*texts))
+    assert len(dying.asked) == 12
+    healthy = start(echo)
+    found = engine().run(asks(*texts))
+    assert [one["answer"]["claim"] for one in found] == [text.upper() for text in texts]
+    paid = [asked["messages"][0]["content"] for asked in dying.asked + healthy.asked]
+    assert sorted(paid) == sorted(texts)
+    # And a third run needs no server at all.
+    monkeypatch.delenv("HFCF_LLM_URL")
+    assert engine().run(asks(*texts)) == found
+
+
+def test_answers_under_way_when_another_request_fails_are_kept(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HFCF_LLM_CONCURRENCY", "2")
+    asked_for = {"a": body("no", 401), "b": bad_server.slow(0.4, claim("B"))}
+    server = start(lambda n, asked: bad_server.slow(0.1, asked_for[asked["messages"][0]["content"]]))
+    with pytest.raises(RemoteError, match="401"):
+        engine().run(asks("a", "b"))
+    assert engine().run(asks("b")) == [{"answer": {"claim": "B"}}]
+    assert len(server.asked) == 2
+
+
+def test_a_bad_first_attempt_is_not_paid_twice_when_the_server_dies_before_the_second(start: Start) -> None:
+    start(in_order(say("garbage")), dies_after=1)
+    with pytest.raises(RemoteError):
+        engine().run(asks("a"))
+    server = start(echo)
+    engine().run(asks("a"))
+    assert [asked["seed"] for asked in server.asked] == [14]
+
+
+def test_after_a_fault_nothing_more_is_sent(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HFCF_LLM_CONCURRENCY", "2")
+    server = start(in_order(body("no", 401)))
+    with pytest.raises(RemoteError):
+        engine().run(asks(*(f"r{i}" for i in range(50))))
+    assert len(server.asked) < 10
+
+
+@pytest.mark.parametrize(
+    ("status", "told"),
+    [
+        (400, {"error": {"code": "context_length_exceeded", "message": "too many"}}),
+        (400, "the request exceeds the available context size"),
+        (400, {"error": {"code": "content_filter"}}),
+        (413, "Context window exceeded"),
+    ],
+)
+def test_a_request_that_the_server_refuses_alone_gets_an_error_alone(start: Start, status: int, told: Any) -> None:
+    start(lambda n, asked: body(told, status) if asked["messages"][0]["content"] == "long" else echo(n, asked))
+    long, short = engine().run(asks("long", "a"))
+    assert f"the endpoint refuses it ({status})" in long["error"]
+    assert short == {"answer": {"claim": "A"}}
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "told"),
+    [
+        ("URL", "", "HFCF_LLM_URL is not set"),
+        ("URL", "localhost:8000", "no http or https address"),
+        ("KEY", "sk\u2026", "HFCF_LLM_KEY holds a character"),
+        ("RPM", "many", "HFCF_LLM_RPM='many' is no number of at least 0"),
+        ("CONCURRENCY", "0", "HFCF_LLM_CONCURRENCY='0' is no number of at least 1"),
+        ("TIMEOUT", "nan", "HFCF_LLM_TIMEOUT"),
+    ],
+)
+def test_a_wrong_variable_is_named(start: Start, monkeypatch: pytest.MonkeyPatch, name: str, value: str, told: str) -> None:
+    start(echo)
+    monkeypatch.setenv(f"HFCF_LLM_{name}", value)
+    with pytest.raises(RemoteError, match=told) as caught:
+        engine().run(asks("a"))
+    assert "sk" not in str(caught.value)
+
+
+# --- what servers don't take
+
+
+@pytest.mark.parametrize("status", [400, 422, 501])
+def test_a_server_without_response_format_is_asked_without_from_then_on(start: Start, status: int) -> None:
+    def behave(n: int, asked: dict[str, Any]) -> Reply:
+        return body("unknown field", status) if "response_format" in asked else echo(n, asked)
+
+    server = start(behave)
+    engine().run(asks("a"))
+    engine().run(asks("b", "c"))
+    assert ["response_format" in asked for asked in server.asked] == [True, False, False, False]
+
+
+def test_names_that_newer_and_older_models_want_are_learned(start: Start) -> None:
+    def behave(n: int, asked: dict[str, Any]) -> Reply:
+        if "max_tokens" in asked:
+            return body("Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead.", 400)
+        return body("Unrecognized request argument: seed", 400) if "seed" in asked else echo(n, asked)
+
+    server = start(behave)
+    assert engine().run(asks("a")) == [{"answer": {"claim": "A"}}]
+    assert server.asked[-1]["max_completion_tokens"] == 512
+    assert "response_format" in server.asked[-1]
+
+
+def test_a_400_that_stays_is_told(start: Start) -> None:
+    server = start(in_order(body("temperature must be 1", 400)))
+    with pytest.raises(RemoteError, match=r"\(400\): temperature must be 1\. .*temperature: null leaves"):
+        engine().run(asks("a"))
+    assert len(server.asked) == 2
+
+
+def test_a_schema_that_would_be_checked_by_half_is_refused() -> None:
+    with pytest.raises(ValueError, match="'pattern' is not checked here"):
+        engine(schema='{"type": "object", "properties": {"a": {"pattern": "x"}}}')
+
+
+# --- limits, counts, secrets
+
+
+def test_the_rate_limit_holds_over_runs(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(remote_endpoint, "WINDOW", 0.5)
+    monkeypatch.setenv("HFCF_LLM_RPM", "5")
+    server = start(echo)
+    for part in (asks(*"abcd"), asks(*"efgh"), asks(*"ijkl")):
+        engine().run(part)
+    times = sorted(server.times)
+    assert len(times) == 12
+    gaps = [b - a for a, b in zip(times, times[5:], strict=False)]
+    assert min(gaps) >= 0.3, gaps  # as the server sees them, which is later than they were sent
+
+
+def test_the_token_limit_counts_what_answers_took() -> None:
+    limiter, stop = Limiter(tokens=100, window=0.4), threading.Event()
+    began = time.monotonic()
+    entry = limiter.enter(1000, stop)  # alone, for the estimate is above the limit
+    limiter.correct(entry, 30)
+    limiter.enter(60, stop)
+    assert time.monotonic() - began < 0.2
+    limiter.enter(60, stop)
+    assert time.monotonic() - began >= 0.4
+    stop.set()
+    with pytest.raises(Stopped):
+        limiter.enter(1000, stop)
+
+
+def test_requests_attempts_tokens_and_cost_are_counted(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HFCF_LLM_PRICE_IN", "2")
+    monkeypatch.setenv("HFCF_LLM_PRICE_OUT", "10")
+    start(in_order(say("garbage"), body("oops", 500), claim("b")))
+    engine().run(asks("a"))
+    engine().run(asks("a"))
+    told = remote()
+    assert (told.calls, told.cached, told.attempts, told.tokens, told.written) == (1, 1, 3, 220, 20)
+    assert told.cost == pytest.approx((200 * 2 + 20 * 10) / 1e6)
+    assert told.seconds > 0
+
+
+def test_raw_answers_are_kept_good_and_bad(start: Start, cache: Path) -> None:
+    start(in_order(say("garbage"), say('{"claim": "b"}', completion=4)))
+    engine().run(asks("a"))
+    with sqlite3.connect(cache / "requests.sqlite") as file:
+        kept = [json.loads(answer) for (answer,) in file.execute("SELECT answer FROM answers")]
+    file.close()
+    assert sorted(kept, key=lambda raw: raw["attempt"]) == [
+        {
+            "text": "garbage", "finish": "stop", "model": "served-1", "usage": {"prompt": 100, "completion": 10},
+            "structured": True, "attempt": 1,
+        },
+        {
+            "text": '{"claim": "b"}', "finish": "stop", "model": "served-1", "usage": {"prompt": 100, "completion": 4},
+            "structured": True, "attempt": 2,
+        },
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("changed", [{"model": "n"}, {"temperature": 0.7}, {"max_tokens": 9}, {"seed": 1}, {"schema": "{}"}])
+def test_what_changes_answers_is_asked_anew(start: Start, changed: dict[str, Any]) -> None:
+    server = start(echo)
+    engine().run(asks("a"))
+    engine(**changed).run(asks("a"))
+    assert len(server.asked) == 2
+
+
+def test_the_key_stays_out_of_everything(
+    start: Start, monkeypatch: pytest.MonkeyPatch, cache: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("HFCF_LLM_KEY", KEY)
+    server = start(in_order(body(f"slow down, {KEY}", 429), claim("b")))
+    with caplog.at_level("DEBUG"):
+        asked = engine()
+        asked.run(asks("a"))
+    assert server.headers[0]["Authorization"].endswith(KEY)
+    assert "slow down, ***" in caplog.text
+    assert KEY not in caplog.text
+    assert KEY.encode() not in pickle.dumps(asked)
+    assert KEY not in asked._head()
+    assert KEY not in repr(Endpoint.of_environment())
+    for file in cache.rglob("requests.sqlite*"):
+        assert KEY.encode() not in file.read_bytes()
+
+
+def test_without_the_request_cache_it_asks_every_time(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HFCF_REQUEST_CACHE", "off")
+    server = start(echo)
+    assert engine().run(asks("a")) == engine().run(asks("a"))
+    assert len(server.asked) == 2
