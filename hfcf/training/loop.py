@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -50,6 +51,47 @@ class Hyperparameters:
             raise ValueError(f"tune={self.tune!r}: choose one of {', '.join(TUNE)}")
 
 
+@dataclass(frozen=True)
+class Loss:
+    """A loss in the place of the network's own.
+
+    Args:
+        of: the network's output and the batch, `labels` and `columns` in it → a scalar.
+        columns: of the rows, numbers that `of` reads and the network does not.
+        hidden: `of` reads the network's hidden states.
+        order: of the rows, in the place of batches of like lengths; a `torch.utils.data.Sampler`.
+    """
+
+    of: Callable[[Any, Mapping[str, Any]], Any]
+    columns: tuple[str, ...] = ()
+    hidden: bool = False
+    order: Iterable[int] | None = None
+
+
+def _trainer(loss: Loss) -> type[Any]:
+    """A Trainer with this loss."""
+    from transformers import Trainer
+
+    class LossTrainer(Trainer):
+        def _set_signature_columns_if_needed(self) -> None:
+            super()._set_signature_columns_if_needed()
+            known: Any = self._signature_columns
+            self._signature_columns: Any = list(dict.fromkeys((*known, *loss.columns)))
+
+        def _get_train_sampler(self, *args: Any, **kwargs: Any) -> Any:
+            return super()._get_train_sampler(*args, **kwargs) if loss.order is None else loss.order
+
+        def compute_loss(
+            self, model: Any, inputs: dict[str, Any], return_outputs: bool = False, num_items_in_batch: Any = None
+        ) -> Any:
+            read = {name: value for name, value in inputs.items() if name not in ("labels", *loss.columns)}
+            outputs = model(**read, **({"output_hidden_states": True} if loss.hidden else {}))
+            value = loss.of(outputs, inputs)
+            return (value, outputs) if return_outputs else value
+
+    return LossTrainer
+
+
 def _whole_checkpoint(work: Path) -> str | None:
     """The last checkpoint of an interrupted run; one that was cut off while it was written is removed."""
     from transformers.trainer_utils import get_last_checkpoint
@@ -76,12 +118,14 @@ def fit(
     task_type: str,
     head: tuple[str, ...],
     out: Path,
+    loss: Loss | None = None,
 ) -> Any:
     """Train `network` on tokenised rows and store it in `out`; goes on from a checkpoint of an interrupted run.
 
     Args:
         rows: columns as the network takes them.
         head: names of the modules that are new, trained whole whatever `tune` says.
+        loss: in the place of the network's own; `rows` have its columns too.
 
     Returns:
         The trained network, adapters merged, in evaluation mode.
@@ -109,7 +153,8 @@ def fit(
         save_strategy="epoch", save_total_limit=1, logging_steps=50, report_to="none", train_sampling_strategy="group_by_length",
         dataloader_pin_memory=False, disable_tqdm=True,
     )  # fmt: skip
-    trainer = Trainer(model=network, args=arguments, train_dataset=rows, data_collator=collator, processing_class=tokenizer)
+    made_by = Trainer if loss is None else _trainer(loss)
+    trainer = made_by(model=network, args=arguments, train_dataset=rows, data_collator=collator, processing_class=tokenizer)
     trainer.train(resume_from_checkpoint=_whole_checkpoint(work))
     network = network.cpu().float().eval()
     out.mkdir(parents=True, exist_ok=True)

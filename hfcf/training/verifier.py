@@ -12,11 +12,18 @@ from hfcf.engines.adapters import load_network
 from hfcf.engines.classifier import Classifier, choose, encode_pairs
 from hfcf.evidence import join
 from hfcf.schema import LABELS, NOT_ENOUGH_INFO
+from hfcf.training.debias import Debias, prepare
 from hfcf.training.loop import Hyperparameters, fit
 
 
 def train_verifier(
-    rows: Dataset, hp: Hyperparameters, out: Path, *, labels: Sequence[str] = LABELS, claim_only: bool = False
+    rows: Dataset,
+    hp: Hyperparameters,
+    out: Path,
+    *,
+    labels: Sequence[str] = LABELS,
+    claim_only: bool = False,
+    debias: Debias | None = None,
 ) -> None:
     """Train a verifier and store it, or its adapter, in `out`.
 
@@ -26,9 +33,16 @@ def train_verifier(
         out: a folder; an interrupted run in it goes on.
         labels: its classes, in the order of its outputs.
         claim_only: hide the evidence: the baseline that shows how much of a score is claim bias.
+        debias: train with a loss that keeps it from learning that bias.
+
+    Raises:
+        ValueError: both `claim_only` and `debias`: without the evidence there is nothing else to learn.
     """
     from transformers import AutoModelForSequenceClassification, AutoTokenizer, DataCollatorWithPadding, set_seed
 
+    if claim_only and debias:
+        raise ValueError("claim_only with debias: without the evidence there is nothing else to learn than the bias")
+    loss, columns = prepare(debias, rows, labels, hp, out / "bias") if debias else (None, {})
     set_seed(hp.seed)  # the new head's weights too
     tokenizer = AutoTokenizer.from_pretrained(hp.model.source(), revision=hp.model.revision)
     classes = {label: i for i, label in enumerate(labels)}
@@ -53,9 +67,11 @@ def train_verifier(
         }
 
     encoded = rows.map(encode, batched=True, remove_columns=rows.column_names, desc="tokenise")
+    for name, values in columns.items():
+        encoded = encoded.add_column(name, values)
     fit(
         network, tokenizer, encoded, hp,
-        collator=DataCollatorWithPadding(tokenizer), task_type="SEQ_CLS", head=head, out=out,
+        collator=DataCollatorWithPadding(tokenizer), task_type="SEQ_CLS", head=head, out=out, loss=loss,
     )  # fmt: skip
 
 
@@ -73,13 +89,18 @@ def _tuned(hp: Hyperparameters, classes: Mapping[str, int]) -> Any:
     return network
 
 
-def two_way(rows: Dataset) -> Dataset:
-    """The rows that are SUPPORTS or REFUTES: what the paper trains and evaluates its two-way verifier on.
+def of_labels(rows: Dataset, labels: Sequence[str]) -> Dataset:
+    """The rows that have one of some labels.
 
-    >>> two_way(Dataset.from_dict({"label": ["REFUTES", "NOT ENOUGH INFO"]}))["label"]
+    >>> of_labels(Dataset.from_dict({"label": ["REFUTES", "NOT ENOUGH INFO"]}), LABELS[:2])["label"]
     Column(['REFUTES'])
     """
-    return rows.select([i for i, label in enumerate(rows["label"]) if label != NOT_ENOUGH_INFO])
+    return rows.select([i for i, label in enumerate(rows["label"]) if label in labels])
+
+
+def two_way(rows: Dataset) -> Dataset:
+    """The rows that are SUPPORTS or REFUTES: what RACE's paper trains and evaluates its two-way verifier on."""
+    return of_labels(rows, LABELS[:2])
 
 
 def predict(rows: Dataset, engine: Classifier, *, claim_only: bool = False) -> list[dict[str, float]]:

@@ -1,0 +1,105 @@
+"""A supervised contrast of originals and their counterfactuals: our own addition to the papers' losses.
+
+The loss is that of Khosla et al. 2020 ("Supervised Contrastive Learning"): in a batch, a row's representation shall be nearer to
+those of its label than to those of the others. An original and its counterfactual share nearly all words and have different labels,
+so each is the other's hardest negative; the sampler puts them into the same batch, where a random order would hardly ever.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import deque
+from collections.abc import Hashable, Iterator, Sequence
+
+import torch
+from torch.utils.data import Sampler
+
+
+def pooled(hidden: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    """The mean of a layer over each row's real tokens: every encoder has one, while not each reads its first token.
+
+    >>> pooled(torch.tensor([[[1.0], [3.0], [9.0]]]), torch.tensor([[1, 1, 0]])).tolist()
+    [[2.0]]
+    """
+    weights = mask[..., None].to(hidden.dtype)
+    return (hidden * weights).sum(1) / weights.sum(1)
+
+
+def contrast(vectors: torch.Tensor, labels: torch.Tensor, temperature: float) -> torch.Tensor:
+    """Mean over rows of −log of the share that a row of the same label has in the similarities to all others of the batch.
+
+    A row that is alone with its label is no anchor, only a negative; a batch without anchors has loss 0.
+
+    Args:
+        vectors: rows × features; compared by cosine.
+        labels: of the rows.
+        temperature: that similarities are divided by.
+
+    >>> vectors, labels = torch.tensor([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]]), torch.tensor([0, 0, 1])
+    >>> round(contrast(vectors, labels, 0.5).item(), 3)
+    0.127
+    """
+    vectors = torch.nn.functional.normalize(vectors.float(), dim=-1)
+    itself = torch.eye(len(labels), dtype=torch.bool, device=labels.device)
+    shares = (vectors @ vectors.T / temperature).masked_fill(itself, -1e9).log_softmax(-1)
+    same = (labels[:, None] == labels) & ~itself
+    anchors = same.any(-1)
+    means = (shares * same).sum(-1) / same.sum(-1).clamp(min=1)
+    return -(means * anchors).sum() / anchors.sum().clamp(min=1)
+
+
+class Together(Sampler[int]):
+    """A random order of rows, other in every epoch, in which the rows of a group fall into the same batch.
+
+    Batches are filled with whole groups, in random order; room that the next group is too large for goes to the largest later one
+    that fits. A group is cut only where none fits, or where it is larger than a batch.
+
+    Args:
+        groups: of the rows.
+        batch_size: rows of a batch; the loader must cut the order into such.
+        seed: of the order.
+
+    >>> order = list(Together(["a", "b", "a", "b", "c", "c"], 2, seed=1))
+    >>> sorted(sorted(order[i : i + 2]) for i in (0, 2, 4))
+    [[0, 2], [1, 3], [4, 5]]
+    """
+
+    def __init__(self, groups: Sequence[Hashable], batch_size: int, seed: int) -> None:
+        self.batch_size, self.seed, self.epoch = batch_size, seed, 0
+        members: dict[Hashable, list[int]] = {}
+        for i, group in enumerate(groups):
+            members.setdefault(group, []).append(i)
+        self.members = list(members.values())
+
+    def __len__(self) -> int:
+        return sum(map(len, self.members))
+
+    def set_epoch(self, epoch: int) -> None:
+        """The trainer says which epoch comes: a training that goes on has the order that it would have had."""
+        self.epoch = epoch
+
+    def __iter__(self) -> Iterator[int]:
+        order = random.Random(f"{self.seed}:{self.epoch}")
+        waiting = [order.sample(rows, len(rows)) for rows in order.sample(self.members, len(self.members))]
+        by_size: dict[int, deque[int]] = {}
+        for number, rows in enumerate(waiting):
+            by_size.setdefault(len(rows), deque()).append(number)
+        placed, space = [False] * len(waiting), self.batch_size
+        for number, rows in enumerate(waiting):
+            while not placed[number]:
+                fits = len(rows) <= space or space == self.batch_size
+                chosen = number if fits else _largest(by_size, space, placed, otherwise=number)
+                placed[chosen] = True
+                yield from waiting[chosen]
+                space = (space - len(waiting[chosen])) % self.batch_size or self.batch_size
+
+
+def _largest(by_size: dict[int, deque[int]], space: int, placed: Sequence[bool], otherwise: int) -> int:
+    """The next group that waits, of the largest size up to `space` that there is."""
+    for size in range(space, 0, -1):
+        numbers = by_size.get(size, deque())
+        while numbers and placed[numbers[0]]:
+            numbers.popleft()
+        if numbers:
+            return numbers[0]
+    return otherwise

@@ -1,0 +1,166 @@
+"""Losses for a verifier that shall read the evidence, although the claims of its training rows betray their labels.
+
+Three kinds, each beside the paper that it is from:
+
+- `reweight`: rows count so that no n-gram of the claims tells the label (Schuster et al. 2019; `hfcf.training.reweight`).
+- `poe`: a product of experts, the verifier and one that reads claims alone (Karimi Mahabadi et al. 2020; `hfcf.training.bias`).
+- `contrast`: cross-entropy, and a contrast of originals and their counterfactuals (our own; `hfcf.training.contrast`).
+
+CrossAug (Lee et al. 2021, section 3.2) compares its counterfactuals with the first two. All of it is gone after the training: what
+is stored is a verifier like any other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from datasets import Dataset
+from torch.nn.functional import cross_entropy
+
+from hfcf import recipe as recipes
+from hfcf.training.bias import encoder_bias, ngram_bias
+from hfcf.training.contrast import Together, contrast, pooled
+from hfcf.training.loop import Hyperparameters, Loss
+from hfcf.training.reweight import row_weights
+
+SETTINGS = {
+    "reweight": ("sizes", "common", "at_least", "top", "penalty"),
+    "poe": ("bias", "folds"),
+    "contrast": ("weight", "temperature"),
+}
+"""What can be set, for each kind."""
+BIASES = ("encoder", "ngrams")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Debias:
+    """How a verifier is kept from learning the bias of its training claims.
+
+    Args:
+        kind: "reweight", "poe" or "contrast".
+        sizes: reweight: words of an n-gram.
+        common: reweight: the commonest words that are left out before n-grams are formed.
+        at_least: reweight: rows that an n-gram must occur in.
+        top: reweight: n-grams that are balanced, for each label; 0: all.
+        penalty: reweight: λ, how much large weights are held down.
+        bias: poe: what reads claims alone: "encoder", the same base model, as the paper's but trained beforehand, or "ngrams", a
+            regression, which takes seconds.
+        folds: poe: of the cross-fitting of "ngrams".
+        weight: contrast: of the contrast, beside 1 for the cross-entropy.
+        temperature: contrast: of the similarities.
+
+    Raises:
+        ValueError: an unknown kind or bias, or a value that can't be.
+    """
+
+    kind: str
+    sizes: tuple[int, ...] = (2,)
+    common: int = 10
+    at_least: int = 5
+    top: int = 20
+    penalty: float = 0.01
+    bias: str = "encoder"
+    folds: int = 5
+    weight: float = 0.5
+    temperature: float = 0.1
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "sizes", tuple(self.sizes))
+        for name, allowed in (("kind", tuple(SETTINGS)), ("bias", BIASES)):
+            if getattr(self, name) not in allowed:
+                raise ValueError(f"{name}={getattr(self, name)!r}: choose one of {', '.join(allowed)}")
+        least = {"common": 0, "at_least": 1, "top": 0, "penalty": 0, "folds": 2, "weight": 0}
+        for name, lowest in least.items():
+            if getattr(self, name) < lowest:
+                raise ValueError(f"{name}={getattr(self, name)}: {lowest} or more")
+        if not self.sizes or min(self.sizes) < 1:
+            raise ValueError(f"sizes={self.sizes}: lengths of n-grams, 1 or more")
+        if self.temperature <= 0:
+            raise ValueError(f"temperature={self.temperature}: above 0")
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any], where: str = "debias") -> Debias:
+        """From a mapping of a recipe: `kind`, and settings of that kind alone.
+
+        Raises:
+            RecipeError: an unknown kind or setting, or a value that can't be.
+
+        >>> Debias.of({"kind": "poe", "bias": "ngrams"}).settings()
+        {'kind': 'poe', 'bias': 'ngrams', 'folds': 5}
+        >>> Debias.of({"kind": "poe", "temperature": 0.1})
+        Traceback (most recent call last):
+        hfcf.recipe.RecipeError: debias: unknown key 'temperature' (allowed: bias, folds, kind)
+        """
+        kind = given.get("kind")
+        recipes.check(given, ("kind", *SETTINGS.get(str(kind), cls.__dataclass_fields__)), where)
+        try:
+            return cls(**{"kind": kind, **given})
+        except (ValueError, TypeError) as error:
+            raise recipes.RecipeError(f"{where}: {error}") from error
+
+    def settings(self) -> dict[str, Any]:
+        """What its numbers depend on: the kind and the settings of that kind."""
+        return {name: getattr(self, name) for name in ("kind", *SETTINGS[self.kind])}
+
+
+def prepare(
+    debias: Debias, rows: Dataset, labels: Sequence[str], hp: Hyperparameters, work: Path
+) -> tuple[Loss, dict[str, list[Any]]]:
+    """The loss of a training, and the columns of numbers that it reads besides what the network does.
+
+    Args:
+        debias: which.
+        rows: verification rows, counterfactuals included, which have their source's `group_id`.
+        labels: the classes, in the order of the network's outputs.
+        hp: of the training.
+        work: a folder for a biased model, which is removed afterwards.
+    """
+    if debias.kind == "reweight":
+        settings = {name: getattr(debias, name) for name in SETTINGS["reweight"]}
+        alpha = row_weights(list(rows["claim"]), list(rows["label"]), **settings)
+        return Loss(_reweighted, ("row_weight",)), {"row_weight": (1 + alpha).tolist()}
+    if debias.kind == "poe":
+        encoder = debias.bias == "encoder"
+        found = encoder_bias(rows, labels, hp, work) if encoder else ngram_bias(rows, labels, debias.folds)
+        return Loss(_product, ("bias_log_probabilities",)), {"bias_log_probabilities": found.tolist()}
+
+    def contrasted(outputs: Any, batch: Mapping[str, Any]) -> torch.Tensor:
+        vectors = pooled(outputs.hidden_states[-1], batch["attention_mask"])
+        apart = contrast(vectors, batch["labels"], debias.temperature)
+        return cross_entropy(outputs.logits.float(), batch["labels"]) + debias.weight * apart
+
+    groups = list(zip(rows["corpus"], rows["group_id"], strict=True))
+    return Loss(contrasted, hidden=True, order=Together(groups, hp.batch_size, hp.seed)), {}
+
+
+def weighted(logits: torch.Tensor, labels: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
+    """Cross-entropy, each row with its weight, over the sum of the weights.
+
+    >>> logits, labels = torch.tensor([[1.0, 0.0], [3.0, 0.0]]), torch.tensor([0, 1])
+    >>> weighted(logits, labels, torch.tensor([1.0, 0.0])) == cross_entropy(logits[:1], labels[:1])
+    tensor(True)
+    """
+    return (weights * cross_entropy(logits.float(), labels, reduction="none")).sum() / weights.sum()
+
+
+def product_of_experts(logits: torch.Tensor, labels: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
+    """Cross-entropy of the product of two experts' probabilities. The biased one, given as log-probabilities, learns nothing.
+
+    >>> logits, labels = torch.tensor([[1.0, 0.0]]), torch.tensor([0])
+    >>> sure, unsure = torch.tensor([[0.9, 0.1]]).log(), torch.tensor([[0.5, 0.5]]).log()
+    >>> [round(product_of_experts(logits, labels, bias).item(), 2) for bias in (sure, unsure)]
+    [0.04, 0.31]
+    """
+    return cross_entropy(logits.float().log_softmax(-1) + bias.detach(), labels)
+
+
+def _reweighted(outputs: Any, batch: Mapping[str, Any]) -> torch.Tensor:
+    return weighted(outputs.logits, batch["labels"], batch["row_weight"])
+
+
+def _product(outputs: Any, batch: Mapping[str, Any]) -> torch.Tensor:
+    return product_of_experts(outputs.logits, batch["labels"], batch["bias_log_probabilities"])

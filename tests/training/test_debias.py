@@ -1,0 +1,547 @@
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from datasets import Dataset
+from torch.nn.functional import cross_entropy
+from transformers import AutoTokenizer, BertConfig, BertModel, Trainer
+
+from hfcf.engines.classifier import Classifier, choose, encode_pairs
+from hfcf.engines.model import Model
+from hfcf.evidence import join
+from hfcf.recipe import RecipeError
+from hfcf.schema import LABELS, NOT_ENOUGH_INFO, REFUTES, SUPPORTS, TASKS
+from hfcf.training import debias as debias_module
+from hfcf.training import verifier
+from hfcf.training.bias import FLOOR, encoder_bias, ngram_bias, related
+from hfcf.training.contrast import Together, contrast, pooled
+from hfcf.training.debias import SETTINGS, Debias, prepare, product_of_experts, weighted
+from hfcf.training.loop import Hyperparameters, trained
+from hfcf.training.reweight import balance, bias, most_biased, ngrams, objective, row_weights
+from hfcf.training.verifier import predict, scores, train_verifier
+
+Tiny = Callable[[str], str]
+
+pytestmark = pytest.mark.filterwarnings("ignore:.is_gradient_checkpointing. is deprecated:FutureWarning")  # PEFT asks for it
+
+
+@pytest.fixture(autouse=True)
+def on_cpu(monkeypatch: pytest.MonkeyPatch, no_request_cache: None) -> None:
+    monkeypatch.setenv("HFCF_DEVICE", "cpu")
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+
+
+@pytest.fixture
+def networks(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The networks that `fit` returns while the test runs."""
+    kept: list[Any] = []
+    original = verifier.fit
+    monkeypatch.setattr(verifier, "fit", lambda *a, **k: kept.append(original(*a, **k)) or kept[-1])
+    return kept
+
+
+def settings(folder: str, **changes: Any) -> Hyperparameters:
+    standard = {"max_length": 32, "batch_size": 8, "learning_rate": 3e-3, "epochs": 1, "rank": 8}
+    return Hyperparameters(**{"model": Model(folder), **standard, **changes})
+
+
+def row(i: int, claim: str, evidence: str, label: str, group: str | None = None) -> dict[str, Any]:
+    return {
+        "id": f"row-{i}", "claim": claim, "label": label, "evidence": [{"title": "", "text": evidence}],
+        "group_id": group or f"group-{i}", "corpus": "made", "split": "train",
+    }  # fmt: skip
+
+
+def dataset(rows: list[dict[str, Any]]) -> Dataset:
+    return Dataset.from_list(rows, features=TASKS["verification"])
+
+
+def pairs(number: int, labels: tuple[str, ...] = (SUPPORTS, REFUTES)) -> Dataset:
+    """Groups of one row of each label."""
+    made = [(g, label) for g in range(number) for label in labels]
+    return dataset([row(i, f"Claim {g} is {label}.", f"Piece {g}.", label, f"group-{g}") for i, (g, label) in enumerate(made)])
+
+
+LEAK = {SUPPORTS: "first", REFUTES: "only"}
+SAYS = {SUPPORTS: "film", REFUTES: "song"}
+WORDS = ["American", "band", "born", "city", "known", "album", "series", "team"]
+
+
+def leaking(number: int, *, leak: float, truth: float, seed: int) -> Dataset:
+    """Rows whose claims hold a word that is the label's with probability `leak`, and whose evidence one with `truth`."""
+    draw = random.Random(seed)
+
+    def word(table: dict[str, str], label: str, share: float) -> str:
+        return table[label if draw.random() < share else LABELS[1 - LABELS.index(label)]]
+
+    made = []
+    for i in range(number):
+        label = LABELS[i % 2]
+        claim = [*draw.sample(WORDS, 2), word(LEAK, label, leak)]
+        made.append(row(i, " ".join(draw.sample(claim, 3)), f"{draw.choice(WORDS)} {word(SAYS, label, truth)}", label))
+    return dataset(made)
+
+
+# --- settings
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"kind": "rewight"}, "kind='rewight': choose one of reweight, poe, contrast"),
+        ({"bias": "ngrams"}, "kind=None: choose one of"),
+        ({"kind": "poe", "bais": "ngrams"}, "unknown key 'bais'; did you mean 'bias'"),
+        ({"kind": "reweight", "folds": 3}, "unknown key 'folds'"),
+        ({"kind": "poe", "bias": "oracle"}, "bias='oracle': choose one of encoder, ngrams"),
+        ({"kind": "poe", "folds": 1}, "folds=1: 2 or more"),
+        ({"kind": "reweight", "sizes": []}, r"sizes=\(\): lengths of n-grams"),
+        ({"kind": "reweight", "sizes": 2}, "not iterable"),
+        ({"kind": "reweight", "penalty": -1}, "penalty=-1: 0 or more"),
+        ({"kind": "contrast", "temperature": 0}, "temperature=0: above 0"),
+    ],
+)
+def test_settings_that_do_not_go_are_an_error_that_names_them(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(RecipeError, match=f"methods: {message}|methods: .*{message}"):
+        Debias.of(given, "methods")
+
+
+def test_settings_are_read_from_a_mapping_and_told_again() -> None:
+    for kind in SETTINGS:
+        assert Debias.of({"kind": kind}) == Debias(kind=kind)
+        assert Debias.of(Debias(kind=kind).settings()) == Debias(kind=kind)
+    assert Debias.of({"kind": "reweight", "sizes": [1, 2]}).sizes == (1, 2)
+
+
+def test_there_is_nothing_to_debias_without_the_evidence(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="claim_only with debias"):
+        train_verifier(pairs(2), settings("any"), tmp_path, claim_only=True, debias=Debias(kind="contrast"))
+
+
+# --- row weights
+
+
+def planted(number: int = 2000, share: float = 0.9) -> tuple[list[str], list[str]]:
+    """Claims of words that tell nothing; a tenth hold "did not", and those are REFUTES with probability `share`."""
+    draw = random.Random(5)
+    common, words = [f"common{i}" for i in range(10)], [f"word{i}" for i in range(40)]
+    claims, labels = [], []
+    for _ in range(number):
+        tokens = [token for word in draw.sample(words, 4) for token in (draw.choice(common), word)]
+        negated = draw.random() < 0.1
+        labels.append(REFUTES if draw.random() < (share if negated else 0.5) else SUPPORTS)
+        claims.append(" ".join(["she", "did", "not", *tokens] if negated else tokens))
+    return claims, labels
+
+
+@pytest.mark.parametrize(("top", "error"), [(1, 0.03), (20, 0.06), (0, 0.25)])  # of all, many pull at the same rows
+def test_a_planted_phrase_ends_near_the_balance(top: int, error: float) -> None:
+    claims, labels = planted()
+    classes = np.array([LABELS.index(label) for label in labels])
+    names, held = ngrams(claims)
+    at = names.index("did not")
+    alpha = row_weights(claims, labels, top=top, penalty=1e-3)
+    before, after = (bias(held, classes, given)[at, 1] for given in (np.zeros(len(claims)), alpha))
+    assert before > 0.85
+    assert after == pytest.approx(0.5, abs=error)
+    chosen = held[most_biased(held, classes, top)] if top else held
+    assert objective(chosen, classes, alpha, 1e-3) < objective(chosen, classes, 0 * alpha, 1e-3) - 0.3
+
+
+def test_the_weights_are_no_larger_than_the_balance_needs() -> None:
+    claims, labels = planted()
+    alpha = row_weights(claims, labels, top=1, penalty=1e-3)
+    with_it = np.array(["did not" in claim for claim in claims])
+    refuted = np.array(labels) == REFUTES
+    missing = (with_it & refuted).sum() - (with_it & ~refuted).sum()
+    assert alpha.min() == 0
+    assert alpha[with_it & ~refuted].sum() == pytest.approx(missing, rel=0.1)
+    assert alpha[with_it & ~refuted].max() < 2 * alpha[with_it & ~refuted].mean()
+    assert alpha[with_it & refuted].max() < 0.1
+    rest = row_weights(claims, labels, top=1, penalty=1e-3)[~with_it]
+    assert (rest > 0.1).mean() < 0.03  # those with the one bigram that leans to SUPPORTS by chance
+
+
+def test_a_corpus_without_bias_has_no_weights() -> None:
+    claims = [f"she did not {verb} it" for verb in ("sing", "act", "win") for _ in range(10)]
+    assert not row_weights(claims, [SUPPORTS, REFUTES] * 15, common=0).any()
+    assert not row_weights([], []).size
+    assert row_weights(["a"], [SUPPORTS]).tolist() == [0.0]
+
+
+def test_a_penalty_holds_large_weights_down() -> None:
+    claims, labels = planted()
+    held = [row_weights(claims, labels, top=1, penalty=penalty) for penalty in (1e-3, 1e-2, 1.0)]
+    assert all(np.linalg.norm(a) > np.linalg.norm(b) for a, b in pairwise(held))
+    assert not held[-1].any()
+
+
+def test_a_phrase_of_one_label_alone_can_not_be_balanced() -> None:
+    claims = ["they did not sing"] * 12 + ["they did sing"] * 12
+    assert not row_weights(claims, [REFUTES] * 12 + [SUPPORTS] * 12, common=0).any()
+
+
+def test_three_labels_are_balanced_too() -> None:
+    claims = ["it did not end"] * 30
+    labels = [REFUTES] * 20 + [SUPPORTS] * 7 + [NOT_ENOUGH_INFO] * 3
+    alpha = row_weights(claims, labels, common=0, top=0, penalty=1e-4)
+    sums = [sum(1 + alpha[i] for i in range(30) if labels[i] == label) for label in LABELS]
+    assert max(sums) / min(sums) < 1.05
+    assert max(sums) < 30  # 20 would do
+
+
+def test_more_steps_go_further_down_and_weights_follow_their_rows() -> None:
+    claims, labels = planted(400)
+    classes = np.array([LABELS.index(label) for label in labels])
+    _, held = ngrams(claims)
+    values = [objective(held, classes, balance(held, classes, 0.01, steps), 0.01) for steps in (0, 20, 400)]
+    assert values[0] > values[1] > values[2]
+    turned = row_weights(claims[::-1], labels[::-1])
+    assert turned[::-1] == pytest.approx(row_weights(claims, labels), abs=1e-3)
+
+
+def test_the_commonest_words_are_left_out_and_a_bigram_reaches_over_them() -> None:
+    names, held = ngrams(["The man of the town", "the cat of the sea", "the end"], common=2, at_least=1)
+    assert names == ["cat sea", "man town"]
+    assert held.toarray().tolist() == [[0, 1, 0], [1, 0, 0]]
+
+
+# --- the losses
+
+
+def test_equal_weights_are_plain_cross_entropy_exactly() -> None:
+    logits = torch.randn(7, 3, generator=torch.Generator().manual_seed(0), requires_grad=True)
+    labels = torch.tensor([0, 1, 2, 0, 1, 2, 0])
+    [plain] = torch.autograd.grad(cross_entropy(logits, labels), logits)
+    [ours] = torch.autograd.grad(weighted(logits, labels, torch.ones(7)), logits)
+    assert torch.equal(plain, ours)
+
+
+def test_a_uniform_expert_changes_nothing() -> None:
+    logits = torch.randn(7, 3, generator=torch.Generator().manual_seed(0), requires_grad=True)
+    labels, uniform = torch.tensor([0, 1, 2, 0, 1, 2, 0]), torch.full((7, 3), 1 / 3).log()
+    plain, ours = cross_entropy(logits, labels), product_of_experts(logits, labels, uniform)
+    assert ours.item() == pytest.approx(plain.item(), abs=1e-6)
+    gradients = [torch.autograd.grad(loss, logits)[0] for loss in (plain, ours)]
+    assert torch.allclose(*gradients, atol=1e-7)
+
+
+def test_rows_that_the_bias_gets_right_teach_little() -> None:
+    logits = torch.zeros(3, 2, requires_grad=True)
+    bias_of = torch.tensor([[0.95, 0.05], [0.5, 0.5], [0.05, 0.95]]).log().requires_grad_()
+    product_of_experts(logits, torch.tensor([0, 0, 0]), bias_of).backward()
+    right, neither, wrong = logits.grad.norm(dim=1).tolist()  # type: ignore[union-attr]
+    assert right < neither / 5
+    assert wrong > neither * 1.5
+    assert bias_of.grad is None
+
+
+# --- what reads claims alone
+
+
+def test_no_row_is_judged_by_a_model_that_saw_its_group_or_its_claim(monkeypatch: pytest.MonkeyPatch) -> None:
+    from sklearn.pipeline import Pipeline
+
+    fitted: list[set[str]] = []
+    original = Pipeline.fit
+    monkeypatch.setattr(Pipeline, "fit", lambda self, x, y: fitted.append(set(x)) or original(self, x, y))
+    judged: list[set[str]] = []
+    answer = Pipeline.predict_log_proba
+    monkeypatch.setattr(Pipeline, "predict_log_proba", lambda self, x: judged.append(set(x)) or answer(self, x))
+    ds = pairs(20)
+    twice = dataset([*ds, row(99, ds[0]["claim"].upper(), "Other.", SUPPORTS, "group-of-its-own")])
+    found = ngram_bias(twice, LABELS[:2], folds=4)
+    assert found.shape == (41, 2)
+    assert np.exp(found).sum(1) == pytest.approx(np.ones(41))
+    groups = dict(zip(twice["claim"], related(twice), strict=True))
+    assert groups[ds[0]["claim"]] == groups[ds[1]["claim"]] == groups[ds[0]["claim"].upper()]
+    assert len(fitted) == 4
+    assert set.union(*judged) == set(twice["claim"])
+    for seen, hidden in zip(fitted, judged, strict=True):
+        assert not {groups[claim] for claim in seen} & {groups[claim] for claim in hidden}
+
+
+def test_a_claim_that_is_only_remembered_is_no_bias() -> None:
+    draw = random.Random(3)
+    rows = [row(i, f"name{i} lived in place{i}", "x", draw.choice(LABELS[:2])) for i in range(200)]
+    gold = np.array([LABELS.index(one["label"]) for one in rows])
+    assert abs((ngram_bias(dataset(rows), LABELS[:2]).argmax(1) == gold).mean() - 0.5) < 0.15
+    leaks = leaking(200, leak=0.9, truth=0.9, seed=1)
+    gold = np.array([LABELS.index(label) for label in leaks["label"]])
+    assert (ngram_bias(leaks, LABELS[:2]).argmax(1) == gold).mean() > 0.8
+
+
+def test_a_label_that_a_fold_has_not_seen_is_unlikely_but_not_impossible() -> None:
+    rows = [row(i, f"claim {i}", "x", LABELS[i % 2]) for i in range(10)] + [row(10, "claim odd", "x", NOT_ENOUGH_INFO)]
+    found = ngram_bias(dataset(rows), LABELS)
+    assert found[10, 2] == FLOOR
+    assert np.isfinite(found).all()
+
+
+def test_rows_that_can_not_be_cross_fitted_are_an_error() -> None:
+    one = dataset([row(i, f"claim {i}", "x", LABELS[i % 2], "same") for i in range(6)])
+    with pytest.raises(ValueError, match=r"these rows are one group.*use bias: encoder"):
+        ngram_bias(one, LABELS[:2])
+    same = dataset([row(i, f"claim {i}", "x", SUPPORTS) for i in range(6)])
+    with pytest.raises(ValueError, match="all rows outside a fold are SUPPORTS"):
+        ngram_bias(same, LABELS[:2])
+
+
+def test_an_encoder_reads_claims_alone_and_leaves_nothing_behind(tiny_model: Tiny, tmp_path: Path, networks: list[Any]) -> None:
+    ds = leaking(160, leak=1.0, truth=0.5, seed=2)
+    found = encoder_bias(ds, LABELS[:2], settings(encoder_of(tiny_model, tmp_path), epochs=3), tmp_path / "bias")
+    gold = [LABELS.index(label) for label in ds["label"]]
+    assert (found.argmax(1) == gold).mean() > 0.9
+    assert found.min() >= FLOOR
+    assert not (tmp_path / "bias").exists()
+
+
+def encoder_of(tiny_model: Tiny, tmp_path: Path) -> str:
+    """One layer of random weights that learns a word in a hundred steps."""
+    torch.manual_seed(0)
+    config = BertConfig(
+        vocab_size=1500, hidden_size=32, num_hidden_layers=1, num_attention_heads=4, intermediate_size=64, initializer_range=0.1,
+        hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0,
+    )  # fmt: skip
+    BertModel(config).save_pretrained(tmp_path / "encoder")
+    AutoTokenizer.from_pretrained(tiny_model("classifier")).save_pretrained(tmp_path / "encoder")
+    return str(tmp_path / "encoder")
+
+
+# --- contrast
+
+
+def distances(vectors: torch.Tensor, labels: torch.Tensor) -> tuple[float, float]:
+    """Mean cosine distance inside labels, and between them."""
+    vectors = torch.nn.functional.normalize(vectors, dim=-1)
+    apart = 1 - vectors @ vectors.T
+    same, itself = labels[:, None] == labels, torch.eye(len(labels), dtype=torch.bool)
+    return apart[same & ~itself].mean().item(), apart[~same].mean().item()
+
+
+def test_contrast_draws_a_label_together_and_labels_apart() -> None:
+    vectors = torch.randn(9, 8, generator=torch.Generator().manual_seed(1), requires_grad=True)
+    labels = torch.tensor([0, 1, 2] * 3)
+    before = distances(vectors.detach(), labels)
+    optimiser = torch.optim.Adam([vectors], lr=0.1)
+    for _ in range(60):
+        optimiser.zero_grad()
+        contrast(vectors, labels, 0.5).backward()
+        optimiser.step()
+    after = distances(vectors.detach(), labels)
+    assert after[0] < before[0] / 5
+    assert after[1] > before[1]
+
+
+def test_a_batch_without_two_rows_of_a_label_has_no_contrast_but_a_gradient() -> None:
+    vectors = torch.randn(2, 4, requires_grad=True)
+    loss = contrast(vectors, torch.tensor([0, 1]), 0.1)
+    loss.backward()
+    assert loss.item() == 0
+    assert not vectors.grad.any()  # type: ignore[union-attr]
+    lone = torch.zeros(1, 4, requires_grad=True)
+    assert contrast(lone, torch.tensor([1]), 0.1).item() == 0
+
+
+def test_padding_is_not_pooled() -> None:
+    hidden = torch.randn(2, 5, 3)
+    mask = torch.tensor([[1, 1, 1, 0, 0], [1, 1, 1, 1, 1]])
+    assert torch.allclose(pooled(hidden, mask)[0], hidden[0, :3].mean(0))
+    assert torch.allclose(pooled(hidden, mask)[1], hidden[1].mean(0))
+
+
+def batches(order: list[int], size: int) -> list[list[int]]:
+    return [order[i : i + size] for i in range(0, len(order), size)]
+
+
+@pytest.mark.parametrize(("sizes", "batch_size"), [([2] * 40, 8), ([1, 2, 3] * 30, 8), ([1] * 90 + [5] * 6, 8)])
+def test_groups_stay_in_a_batch(sizes: list[int], batch_size: int) -> None:
+    groups = [g for g, size in enumerate(sizes) for _ in range(size)]
+    random.Random(1).shuffle(groups)
+    for epoch in range(5):
+        sampler = Together(groups, batch_size, seed=13)
+        sampler.set_epoch(epoch)
+        order = list(sampler)
+        assert sorted(order) == list(range(len(groups)))
+        assert len(sampler) == len(groups)
+        seen = [{groups[i] for i in batch} for batch in batches(order, batch_size)]
+        cut = sum(len(one & other) for one, other in pairwise(seen))
+        assert cut <= 1  # the last ones may leave no choice
+
+
+def test_the_order_is_random_and_follows_seed_and_epoch() -> None:
+    def order(seed: int, epoch: int) -> list[int]:
+        sampler = Together([i // 2 for i in range(60)], 6, seed)
+        sampler.set_epoch(epoch)
+        return list(sampler)
+
+    assert order(1, 0) == order(1, 0)
+    assert len({tuple(order(seed, epoch)) for seed in (1, 2) for epoch in (0, 1)}) == 4
+
+
+def test_a_group_larger_than_a_batch_is_cut_and_nothing_is_lost() -> None:
+    groups = ["big"] * 11 + list("abcdefg")
+    assert sorted(Together(groups, 4, seed=1)) == list(range(18))
+
+
+def test_training_sees_an_original_with_its_counterfactual(
+    tiny_model: Tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[list[int]] = []
+    monkeypatch.setattr(debias_module, "contrast", lambda v, labels, t: seen.append(labels.tolist()) or contrast(v, labels, t))
+    hp = settings(tiny_model("classifier"), batch_size=2, epochs=2)
+    train_verifier(pairs(12), hp, tmp_path, debias=Debias(kind="contrast"))
+    assert len(seen) == 24
+    assert all(sorted(labels) == [0, 1] for labels in seen)
+
+
+def test_contrast_shapes_a_verifier(tiny_model: Tiny, tmp_path: Path, networks: list[Any]) -> None:
+    ds = leaking(96, leak=0.9, truth=0.9, seed=4)
+    hp = settings(encoder_of(tiny_model, tmp_path), epochs=3, batch_size=16)
+    for i, debias in enumerate((None, Debias(kind="contrast", weight=2.0))):
+        train_verifier(ds, hp, tmp_path / str(i), labels=LABELS[:2], debias=debias)
+    texts = [[one["claim"], join(one["evidence"])[0]] for one in ds]
+    tokenizer = AutoTokenizer.from_pretrained(tiny_model("classifier"))
+    batch = encode_pairs(tokenizer, texts, 32, padding=True, return_tensors="pt")
+    labels = torch.tensor([LABELS.index(label) for label in ds["label"]])
+    ratios = []
+    for network in networks:
+        with torch.no_grad():
+            hidden = network(**batch, output_hidden_states=True).hidden_states[-1]
+        inside, between = distances(pooled(hidden, batch["attention_mask"]), labels)
+        ratios.append(inside / between)
+    assert ratios[1] < ratios[0] * 0.8
+
+
+# --- in a training
+
+
+KINDS = [
+    Debias(kind="reweight", sizes=(1,), common=0),
+    Debias(kind="poe", bias="ngrams"),
+    Debias(kind="poe", bias="encoder"),
+    Debias(kind="contrast"),
+]
+
+
+@pytest.mark.parametrize("debias", KINDS, ids=lambda one: f"{one.kind}-{one.bias}")
+@pytest.mark.parametrize(("tune", "ways"), [("full", 3), ("lora", 2), ("lowrank", 3)])
+def test_every_kind_trains_every_way(
+    debias: Debias, tune: str, ways: int, tiny_model: Tiny, tmp_path: Path, networks: list[Any]
+) -> None:
+    folder = tiny_model("classifier") if ways == 3 else encoder_of(tiny_model, tmp_path)
+    hp, out, labels = settings(folder, tune=tune), tmp_path / "out", LABELS[:ways]
+    train_verifier(pairs(12, labels), hp, out, labels=labels, debias=debias)
+    [answer] = Classifier(model=trained(hp, out), max_length=32).run([["Claim 1.", "Piece 1."]])
+    assert set(answer) == set(labels)
+    assert not (out / "bias").exists()
+    assert all(torch.isfinite(weight).all() for weight in networks[-1].state_dict().values())
+
+
+def test_weights_of_one_are_plain_training_exactly(
+    tiny_model: Tiny, tmp_path: Path, networks: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(debias_module, "row_weights", lambda claims, labels, **k: np.zeros(len(claims)))
+    hp, ds = settings(encoder_of(tiny_model, tmp_path), batch_size=4, epochs=2), leaking(38, leak=0.9, truth=0.9, seed=1)
+    for i, debias in enumerate((None, Debias(kind="reweight"))):
+        train_verifier(ds, hp, tmp_path / str(i), labels=LABELS[:2], debias=debias)
+    for name, weight in networks[0].state_dict().items():
+        assert torch.equal(weight, networks[1].state_dict()[name]), name
+
+
+@pytest.mark.parametrize("kind", ["poe", "contrast"])
+def test_an_interrupted_debiased_training_ends_as_if_it_had_not_been(
+    kind: str, tiny_model: Tiny, tmp_path: Path, networks: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hp, ds, debias = settings(tiny_model("classifier"), batch_size=4, epochs=2), pairs(6), Debias(kind=kind, bias="ngrams")
+    train_verifier(ds, hp, tmp_path / "whole", debias=debias)
+    steps: list[int] = []
+    original = Trainer.training_step
+
+    def step(self: Trainer, *args: Any, **kwargs: Any) -> Any:
+        steps.append(self.state.global_step)
+        if len(steps) == 5:
+            raise KeyboardInterrupt
+        return original(self, *args, **kwargs)
+
+    monkeypatch.setattr(Trainer, "training_step", step)
+    with pytest.raises(KeyboardInterrupt):
+        train_verifier(ds, hp, tmp_path / "cut", debias=debias)
+    train_verifier(ds, hp, tmp_path / "cut", debias=debias)
+    assert steps == [0, 1, 2, 3, 4, 3, 4, 5]
+    for name, weight in networks[0].state_dict().items():
+        assert torch.allclose(weight, networks[1].state_dict()[name], atol=1e-5), name
+
+
+def test_what_a_kind_reads_is_the_rows_own(tiny_model: Tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Columns stay beside the right rows, whatever the order of the batches."""
+    known = {i: float(i + 1) for i in range(20)}
+    monkeypatch.setattr(debias_module, "row_weights", lambda claims, labels, **k: np.arange(20.0))
+    seen: dict[float, list[int]] = {}
+
+    def record(outputs: Any, batch: Any) -> torch.Tensor:
+        for ids, weight in zip(batch["input_ids"], batch["row_weight"], strict=True):
+            seen[weight.item()] = ids[ids != 0].tolist()
+        return cross_entropy(outputs.logits, batch["labels"])
+
+    monkeypatch.setattr(debias_module, "_reweighted", record)
+    ds = dataset([row(i, f"{'very ' * i}long claim", "x", LABELS[i % 2]) for i in range(20)])
+    train_verifier(ds, settings(tiny_model("classifier"), max_length=64), tmp_path, debias=Debias(kind="reweight"))
+    tokenizer = AutoTokenizer.from_pretrained(tiny_model("classifier"))
+    expected = encode_pairs(tokenizer, [[one["claim"], "x"] for one in ds], 64)["input_ids"]
+    assert seen == {known[i]: ids for i, ids in enumerate(expected)}
+
+
+def test_the_bias_of_an_encoder_does_not_move_the_verifiers_start(
+    tiny_model: Tiny, tmp_path: Path, networks: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    uniform = np.log(np.full((24, 2), 0.5))
+    hp, ds = settings(encoder_of(tiny_model, tmp_path)), pairs(12)
+    train_verifier(ds, hp, tmp_path / "plain", labels=LABELS[:2])
+
+    def after_a_training(*args: Any) -> np.ndarray:
+        encoder_bias(*args)
+        return uniform
+
+    monkeypatch.setattr(debias_module, "encoder_bias", after_a_training)
+    train_verifier(ds, hp, tmp_path / "poe", labels=LABELS[:2], debias=Debias(kind="poe"))
+    plain, _, debiased = networks
+    for name, weight in plain.state_dict().items():
+        if not name.endswith("key.bias"):  # its gradient is 0 but for rounding, which Adam makes large
+            assert torch.allclose(weight, debiased.state_dict()[name], atol=1e-3), name
+
+
+def test_prepare_gives_each_row_its_numbers(tmp_path: Path) -> None:
+    ds = leaking(60, leak=0.9, truth=0.9, seed=1)
+    loss, columns = prepare(Debias(kind="poe", bias="ngrams"), ds, LABELS, settings("any"), tmp_path)
+    assert loss.columns == tuple(columns) == ("bias_log_probabilities",)
+    assert {len(one) for one in columns["bias_log_probabilities"]} == {3}
+    loss, columns = prepare(Debias(kind="reweight"), ds, LABELS, settings("any"), tmp_path)
+    assert loss.columns == tuple(columns) == ("row_weight",)
+    assert min(columns["row_weight"]) >= 1
+
+
+def test_a_debiased_verifier_reads_the_evidence(tiny_model: Tiny, tmp_path: Path) -> None:
+    """In training the claim's word tells the label better than the evidence does; in the test it tells nothing."""
+    training, test = leaking(640, leak=0.95, truth=0.85, seed=1), leaking(200, leak=0.5, truth=1.0, seed=2)
+    hp = settings(encoder_of(tiny_model, tmp_path), epochs=3, batch_size=16, learning_rate=5e-3)
+    found = {}
+    for name, debias in {
+        "plain": None,
+        "reweight": Debias(kind="reweight", sizes=(1,), common=0, top=1, penalty=1e-3),
+        "poe, n-grams": Debias(kind="poe", bias="ngrams"),
+        "poe, encoder": Debias(kind="poe", bias="encoder"),
+    }.items():
+        out = tmp_path / name
+        train_verifier(training, hp, out, labels=LABELS[:2], debias=debias)
+        answers = predict(test, Classifier(model=trained(hp, out), max_length=32))
+        found[name] = scores(test["label"], [choose(answer, LABELS[:2]) for answer in answers])["accuracy"]
+    plain = found.pop("plain")
+    assert plain < 0.75, plain
+    assert min(found.values()) > 0.9, found
