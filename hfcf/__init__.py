@@ -9,6 +9,7 @@ __version__ = "0.1.0"
 
 # Public names and where they live: each is imported when it is first used, so that `hfcf --help` loads no model library.
 _PUBLIC = {
+    "CrossAug": "hfcf.crossaug",
     "RACE": "hfcf.race",
     "accepted": "hfcf.filters",
     "expand": "hfcf.augment",
@@ -22,13 +23,14 @@ _PUBLIC = {
 if TYPE_CHECKING:
     from hfcf.augment import expand, rejected
     from hfcf.corpora import load
+    from hfcf.crossaug import CrossAug
     from hfcf.engines.constrained import generate_constrained
     from hfcf.filters import accepted
     from hfcf.race import RACE
     from hfcf.runner import run
     from hfcf.schema import prepare
 
-__all__ = ["RACE", "accepted", "expand", "generate_constrained", "load", "prepare", "rejected", "run"]
+__all__ = ["RACE", "CrossAug", "accepted", "expand", "generate_constrained", "load", "prepare", "rejected", "run"]
 
 
 def __getattr__(name: str) -> Any:

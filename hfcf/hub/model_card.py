@@ -36,13 +36,15 @@ def model_card(recipe: Mapping[str, Any], settings: Any, report: Mapping[str, An
         kind=recipe["train"],
         ways=recipe.get("ways", 3),
         prefixed=recipe.get("prefixed", False),
+        pairs=recipe.get("pairs"),
+        wordnet=bool(recipe.get("wordnet")),
         command=command,
         data=[
             {**source, "title": infos[source["corpus"]].title, "licence": infos[source["corpus"]].licence}
             for source in recipe["data"]
         ],
         exclude=[source["corpus"] for source in recipe.get("exclude", [])],
-        settings={**_settings(recipe, settings), **(recipe.get("explainer") or {})},
+        settings={**_settings(recipe, settings), **(recipe.get("explainer") or {}), **_mask(recipe)},
         model=settings.model.name,
         adapter=settings.model.adapter,
         report=report,
@@ -51,8 +53,12 @@ def model_card(recipe: Mapping[str, Any], settings: Any, report: Mapping[str, An
 
 
 def _settings(recipe: Mapping[str, Any], settings: Any) -> dict[str, Any]:
-    none_of_its = {"model", *(("tune", "rank") if recipe["train"] == "explainer" else ())}
+    none_of_its = {"model", *(("tune", "rank") if recipe["train"] in ("explainer", "masked_lm") else ())}
     return {field.name: getattr(settings, field.name) for field in fields(settings) if field.name not in none_of_its}
+
+
+def _mask(recipe: Mapping[str, Any]) -> dict[str, Any]:
+    return {"mask": recipe["mask"]} if "mask" in recipe else {}
 
 
 def _licence(licences: set[str]) -> str:

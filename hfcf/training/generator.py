@@ -26,6 +26,19 @@ def train_generator(rows: Dataset, hp: Hyperparameters, out: Path, *, prefixed: 
             (`hfcf.engines.generator.prefix`).
         max_claim: tokens of the target.
     """
+    rows = usable(rows, prefixed)
+    texts = _texts(rows["evidence"], rows["label"], prefixed)
+    train_texts(Dataset.from_dict({"source": texts, "target": list(rows["claim"])}), hp, out, max_target=max_claim)
+
+
+def train_texts(pairs: Dataset, hp: Hyperparameters, out: Path, *, max_target: int = 96) -> None:
+    """Train a model that writes one text for another, for `hfcf.engines.generator.Generator` to read; store it in `out`.
+
+    Args:
+        pairs: rows of `source` and `target`, of which `hp.max_length` and `max_target` tokens are read.
+        hp: how.
+        out: a folder; an interrupted run in it goes on.
+    """
     from transformers import AutoModelForCausalLM, AutoModelForSeq2SeqLM, DataCollatorForSeq2Seq
 
     if hp.model.adapter:
@@ -37,23 +50,21 @@ def train_generator(rows: Dataset, hp: Hyperparameters, out: Path, *, prefixed: 
     network = auto.from_pretrained(source, revision=revision)
 
     def encode(batch: Mapping[str, list[Any]]) -> dict[str, Any]:
-        texts = _texts(batch["evidence"], batch["label"], prefixed)
-        ids = tokenizer(texts, truncation=True, max_length=hp.max_length)["input_ids"]
+        ids = tokenizer(batch["source"], truncation=True, max_length=hp.max_length)["input_ids"]
         if encodes:
-            labels = tokenizer(text_target=batch["claim"], truncation=True, max_length=max_claim)["input_ids"]
+            labels = tokenizer(text_target=batch["target"], truncation=True, max_length=max_target)["input_ids"]
             return {"input_ids": ids, "labels": labels}
-        # Only the evidence may begin with a special token: the rest goes on after it.
-        plain = {"add_special_tokens": False, "truncation": True, "max_length": max_claim}
+        # Only the source may begin with a special token: the rest goes on after it.
+        plain = {"add_special_tokens": False, "truncation": True, "max_length": max_target}
         ending, stop = tokenizer(PROMPT.format(""), **plain)["input_ids"], [tokenizer.eos_token_id]
-        claims = tokenizer([f" {claim}" for claim in batch["claim"]], **plain)["input_ids"]
+        targets = tokenizer([f" {target}" for target in batch["target"]], **plain)["input_ids"]
         return {
-            "input_ids": [head + ending + claim + stop for head, claim in zip(ids, claims, strict=True)],
-            # −100 keeps the evidence out of the loss.
-            "labels": [[-100] * len(head + ending) + claim + stop for head, claim in zip(ids, claims, strict=True)],
+            "input_ids": [head + ending + target + stop for head, target in zip(ids, targets, strict=True)],
+            # −100 keeps the source out of the loss.
+            "labels": [[-100] * len(head + ending) + target + stop for head, target in zip(ids, targets, strict=True)],
         }
 
-    rows = usable(rows, prefixed)
-    encoded = rows.map(encode, batched=True, remove_columns=rows.column_names, desc="tokenise")
+    encoded = pairs.map(encode, batched=True, remove_columns=pairs.column_names, desc="tokenise")
     task = "SEQ_2_SEQ_LM" if encodes else "CAUSAL_LM"
     fit(
         network, tokenizer, encoded, hp, collator=DataCollatorForSeq2Seq(tokenizer, model=network), task_type=task, head=(),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -23,10 +23,10 @@ from hfcf.training.rationale_losses import Weights
 from hfcf.training.verifier import two_way
 
 _HYPER = {field.name for field in fields(Hyperparameters)}
-_KINDS = ("verifier", "generator", "explainer")
+_KINDS = ("verifier", "generator", "rewriter", "explainer", "masked_lm")
 _KEYS = {
     "train", "verifier", "explainer", "name", "data", "exclude", "held_out", "nei", "evaluate", "baselines", "prefixed", "ways",
-    "preset", "data_dir", "split", *_HYPER,
+    "pairs", "judge", "wordnet", "mask", "preset", "data_dir", "split", *_HYPER,
 }  # fmt: skip
 
 
@@ -36,12 +36,15 @@ def train(
     """Run a training recipe.
 
     Args:
-        recipe: `train` ("verifier", "generator" or "explainer"), `data` (arguments of `hfcf.load`, one mapping for each corpus),
-            and optionally `exclude` (corpora of which nothing may be trained on), `held_out` (share of the groups), `nei` (the
-            corpora to add NEI rows for), `evaluate` (more corpora to score on), `baselines` (also train the claim-only verifier),
-            `prefixed` (train the generator of RACE's ablation −EDIT), `ways` (3, or 2: a verifier without NOT ENOUGH INFO),
-            `split` (in the place of that of every corpus in `data`), and the fields of `Hyperparameters`. An explainer has
-            `verifier`, what it explains, in the place of `model`, and in `explainer` fields of `Weights`.
+        recipe: `train` ("verifier", "generator", "rewriter", "explainer" or "masked_lm"), `data` (arguments of `hfcf.load`, one
+            mapping for each corpus), and optionally `exclude` (corpora of which nothing may be trained on), `held_out` (share of
+            the groups),
+            `nei` (the corpora to add NEI rows for), `evaluate` (more corpora to score on), `baselines` (also train the claim-only
+            verifier), `prefixed` (train the generator of RACE's ablation −EDIT), `ways` (3, or 2: a verifier without NOT ENOUGH
+            INFO), `split` (in the place of that of every corpus in `data`), and the fields of `Hyperparameters`. An explainer has
+            `verifier`, what it explains, in the place of `model`, and in `explainer` fields of `Weights`. A rewriter has `pairs`
+            ("negative" or "paraphrase") and `judge`, `{model, max_length}` of a verifier: see `hfcf.training.claim_pairs`. A masked
+            language model has `mask`, the share of the words to be masked, and with `wordnet: true` reads WordNet's glosses too.
         out: where the model goes.
         where: what to call the recipe in errors.
         limit: train on the first rows alone, to try a recipe out.
@@ -52,7 +55,11 @@ def train(
     """
     recipes.check(recipe, _KEYS, where)
     if recipe.get("train") not in _KINDS:
-        raise recipes.RecipeError(f"{where}: train: must be verifier or generator or explainer")
+        raise recipes.RecipeError(f"{where}: train: must be one of {', '.join(_KINDS)}")
+    if (recipe["train"] == "rewriter") != (recipe.get("pairs") in ("negative", "paraphrase")):
+        raise recipes.RecipeError(f"{where}: pairs: negative or paraphrase, with train: rewriter")
+    if recipe.get("pairs") == "paraphrase" and not recipe.get("judge"):
+        raise recipes.RecipeError(f"{where}: judge: must name the verifier that tells paraphrases from other claims")
     recipes.check(recipe.get("explainer") or (), [field.name for field in fields(Weights)], f"{where}: explainer")
     if recipe.get("ways", 3) not in (2, 3) or (recipe.get("ways") == 2 and recipe.get("nei")):
         raise recipes.RecipeError(f"{where}: ways: 3, or 2 without nei: a two-way verifier knows no NOT ENOUGH INFO")
@@ -73,7 +80,9 @@ def train(
     if limit is not None:
         training = training.select(range(min(limit, len(training))))
     report: dict[str, Any] = {"rows": {"train": len(training), "held_out": len(held), "dropped as repeats": dropped}}
-    run = {"verifier": _verifier, "generator": _generator, "explainer": _explainer}[recipe["train"]]
+    run = {"verifier": _verifier, "generator": _generator, "rewriter": _rewriter, "explainer": _explainer, "masked_lm": _masked_lm}[
+        recipe["train"]
+    ]
     out.mkdir(parents=True, exist_ok=True)
     start = time.perf_counter()
     report["scores"] = run(recipe, hp, training, held, out)
@@ -94,9 +103,7 @@ def _verifier(recipe: Mapping[str, Any], hp: Hyperparameters, training: Dataset,
         train_verifier(training, hp, out / "claim-only", labels=LABELS[:ways], claim_only=True)
         engines["claim only"] = (Classifier(model=trained(hp, out / "claim-only"), max_length=hp.max_length), True)
     sets = {f"held out: {corpus}": _of(held, corpus) for corpus in sorted(set(held["corpus"]))}
-    for source in recipe.get("evaluate", []):
-        options = recipes.located({key: value for key, value in source.items() if key != "name"}, recipe.get("data_dir"))
-        sets[source.get("name", source["corpus"])] = apart(load_rows([options]), training)
+    sets |= _named(recipe, training, lambda rows: rows)
     return {
         name: {
             f"{asked}-way": {
@@ -106,6 +113,15 @@ def _verifier(recipe: Mapping[str, Any], hp: Hyperparameters, training: Dataset,
         }
         for name, rows in sets.items()
     }
+
+
+def _named(recipe: Mapping[str, Any], training: Dataset, of: Callable[[Dataset], Dataset]) -> dict[str, Dataset]:
+    """The recipe's `evaluate`, without what overlaps with the rows that were trained on."""
+    found = {}
+    for source in recipe.get("evaluate", []):
+        options = recipes.located({key: value for key, value in source.items() if key != "name"}, recipe.get("data_dir"))
+        found[source.get("name", source["corpus"])] = of(apart(load_rows([options]), training))
+    return found
 
 
 def _with_nei(rows: Dataset, corpora: Sequence[str], seed: int) -> Dataset:
@@ -132,9 +148,42 @@ def _generator(recipe: Mapping[str, Any], hp: Hyperparameters, training: Dataset
     return {"held out": evaluate_generator(held, trained(hp, out), max_length=hp.max_length, prefixed=prefixed)}
 
 
+def _rewriter(recipe: Mapping[str, Any], hp: Hyperparameters, training: Dataset, held: Dataset, out: Path) -> dict[str, Any]:
+    from hfcf.training.claim_pairs import claim_pairs
+    from hfcf.training.generator import train_texts
+    from hfcf.training.rewriter import evaluate_rewriter
+
+    judge = recipe.get("judge")
+    engine = Classifier(model=Model.of(judge["model"]), max_length=judge.get("max_length", 130)) if judge else None
+    kept_by = engine if recipe["pairs"] == "paraphrase" else None  # of a negative pair the corpus says that it is one
+    pairs, apart_ = (claim_pairs(rows, recipe["pairs"], kept_by) for rows in (training, held))
+    train_texts(pairs, hp, out)
+    found = {f"held out: {corpus}": _of(apart_, corpus) for corpus in sorted(set(apart_["corpus"]))}
+    found |= _named(recipe, training, lambda rows: claim_pairs(rows, recipe["pairs"], kept_by))
+    scores = {name: evaluate_rewriter(its, trained(hp, out), max_length=hp.max_length, judge=engine) for name, its in found.items()}
+    return {"trained on": {"pairs": len(pairs)}, **scores}
+
+
 def _explainer(recipe: Mapping[str, Any], hp: Hyperparameters, training: Dataset, held: Dataset, out: Path) -> dict[str, Any]:
     from hfcf.training.explainer import train_explainer
     from hfcf.training.explainer_scores import evaluate_explainer
 
     train_explainer(training, hp, out, Weights(**recipe.get("explainer") or {}))
     return {f"held out: {corpus}": evaluate_explainer(_of(held, corpus), hp, out) for corpus in sorted(set(held["corpus"]))}
+
+
+def _masked_lm(recipe: Mapping[str, Any], hp: Hyperparameters, training: Dataset, held: Dataset, out: Path) -> dict[str, Any]:
+    from hfcf.training.masked_lm import cloze, evaluate_masked_lm, train_masked_lm
+    from hfcf.training.text import collect
+
+    excluded = [load_rows([recipes.located(source, recipe.get("data_dir"))]) for source in recipe.get("exclude", [])]
+    share = recipe.get("held_out", 0.0)
+    texts, sets, dropped = collect(training, held, excluded, wordnet=bool(recipe.get("wordnet")), held_out=share, seed=hp.seed)
+    train_masked_lm(texts, hp, out, share=recipe.get("mask", 0.15))
+    scores: dict[str, Any] = {"sentences": {"train": len(texts), "dropped because an excluded set holds them": dropped}}
+    models = {"as shipped": hp.model, "trained": trained(hp, out)}
+    for name, its in sets.items():
+        scores[f"held out: {name}"] = {
+            who: evaluate_masked_lm(its, model, max_length=hp.max_length, seed=hp.seed) for who, model in models.items()
+        }
+    return {**scores, "cloze": cloze(models, max_length=hp.max_length)}

@@ -1,0 +1,84 @@
+"""Rewriters of claims: CrossAug's generator of negative claims, and a paraphraser."""
+
+from __future__ import annotations
+
+import statistics
+from typing import Any
+
+from datasets import Dataset
+
+from hfcf.edits import diff, words
+from hfcf.engines.classifier import Classifier, choose
+from hfcf.engines.generator import Generator
+from hfcf.engines.model import Model
+from hfcf.evidence import join
+from hfcf.groups import normalised
+from hfcf.schema import LABELS
+
+
+def evaluate_rewriter(
+    pairs: Dataset, model: Model, *, max_length: int, judge: Classifier | None = None, num_beams: int = 5, take: int = 300
+) -> dict[str, Any]:
+    """Score a rewriter on held-out pairs, beside the baseline that copies the source.
+
+    Args:
+        pairs: from `hfcf.training.claim_pairs.claim_pairs`; scored are the first `take`.
+        model: the rewriter.
+        max_length: tokens of a claim that it reads.
+        judge: a three-way verifier, asked what the pair's evidence says of the new claim.
+        num_beams: beams of the search; its best hypothesis is scored.
+        take: how many pairs.
+
+    Returns:
+        `pairs`; `bleu` and `chrf` (sacreBLEU, 0–100) of the model and of the copy against the target; `repeats`, the share of new
+        claims that say what the source says; `one span of 3 words`, the share that differs from the source in one place, of three
+        words at most; `words changed`, the median; with a judge, the share of its verdicts by label.
+    """
+    from sacrebleu.metrics import BLEU, CHRF
+
+    pairs = pairs.select(range(min(take, len(pairs))))
+    if not len(pairs):
+        return {"pairs": 0}
+    engine = Generator(model=model, num_beams=num_beams, num_return_sequences=1, max_length=max_length)
+    sources, gold = list(pairs["source"]), [list(pairs["target"])]
+    made = [answer[0]["text"] if answer else "" for answer in engine.run([[source, []] for source in sources])]
+
+    def score(found: list[str]) -> dict[str, float]:
+        return {
+            "bleu": round(BLEU().corpus_score(found, gold).score, 2),
+            "chrf": round(CHRF().corpus_score(found, gold).score, 2),
+        }
+
+    changes = [_changes(source, text) for source, text in zip(sources, made, strict=True)]
+    found: dict[str, Any] = {
+        "pairs": len(pairs),
+        "repeats": _share(normalised(source) == normalised(text) for source, text in zip(sources, made, strict=True)),
+        "one span of 3 words": _share(len(its) == 1 and max(its[0]) <= 3 for its in changes),
+        "words changed": statistics.median(sum(max(out, in_) for out, in_ in its) for its in changes),
+    }
+    if judge is not None:
+        texts = [join(evidence)[0] for evidence in pairs["evidence"]]
+        verdicts = [choose(answer, LABELS) for answer in judge.run([list(pair) for pair in zip(made, texts, strict=True)])]
+        found |= {f"judged {label}": _share(verdict == label for verdict in verdicts) for label in LABELS}
+    return {**found, "model": score(made), "copy": score(sources)}
+
+
+def _share(marks: Any) -> float:
+    return round(statistics.fmean(map(float, marks)), 4)
+
+
+def _changes(before: str, after: str) -> list[tuple[int, int]]:
+    """Words out and in at each place where two texts differ.
+
+    >>> _changes("a 1994 film", "a big 2006 film")
+    [(1, 2)]
+    """
+    found: list[list[int]] = []
+    last = "same"
+    for kind, part in diff(before, after):
+        if kind != "same":
+            if last == "same":
+                found.append([0, 0])
+            found[-1][kind == "in"] += len(words(part))
+        last = kind
+    return [(out, in_) for out, in_ in found]
