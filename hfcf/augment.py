@@ -1,8 +1,10 @@
-"""Dataset verbs after a system ran: one row for each counterfactual, and one for everything that was rejected."""
+"""Dataset verbs around a system: a small sample before it; after it, one row for each counterfactual or rejection."""
 
 from __future__ import annotations
 
+import hashlib
 import json
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -82,6 +84,48 @@ def _rejections(batch: Mapping[str, list[Any]], system: str) -> dict[str, list[A
                 plain = {key: value for key, value in candidate.items() if key != "status"}
                 found.append({**common, "level": "candidate", **_why(verdict), "candidate": _json(plain)})
     return {column: [row[column] for row in found] for column in schema.REJECTED}
+
+
+def balanced_sample(ds: Dataset, n: int, seed: int) -> Dataset:
+    """A class-balanced sub-sample, as low-resource comparisons train on.
+
+    Which rows are in it depends on their ids and the seed alone, whatever their order, and a larger sample of the same seed holds
+    the smaller one. If `n` is not a multiple of the number of labels, the alphabetically first ones have a row more.
+
+    Args:
+        ds: rows with `id` and `label`.
+        n: rows of the sample.
+        seed: which ones.
+
+    Returns:
+        `n` rows of `ds`, in its order.
+
+    Raises:
+        ValueError: `n` is not positive, or a label has too few rows; the message counts them all.
+
+    Source: Lee et al. 2021, CrossAug, section 3.6, which samples each size anew.
+
+    >>> ds = Dataset.from_dict({"id": list("abcdef"), "label": ["REFUTES", "SUPPORTS"] * 3})
+    >>> sample = balanced_sample(ds, 4, seed=1)
+    >>> sorted(sample["label"]), set(balanced_sample(ds, 2, seed=1)["id"]) < set(sample["id"])
+    (['REFUTES', 'REFUTES', 'SUPPORTS', 'SUPPORTS'], True)
+    """
+    if n < 1:
+        raise ValueError(f"a sample of {n} rows: 1 or more")
+    ids, labels = list(ds["id"]), list(ds["label"])
+    there = dict(sorted(Counter(labels).items()))
+    share, more = divmod(n, max(len(there), 1))
+    wanted = {label: share + (i < more) for i, label in enumerate(there)}
+    if not there or any(wanted[label] > there[label] for label in there):
+        counts = ", ".join(f"{rows:,} {label}" for label, rows in there.items()) or "no rows"
+        needed = max(wanted.values(), default=n)
+        raise ValueError(f"a class-balanced sample of {n:,} rows needs {needed:,} of each label; there are {counts}")
+    ranks, kept = [hashlib.sha256(f"{seed}:{row_id}".encode()).digest() for row_id in ids], []
+    for i in sorted(range(len(ds)), key=ranks.__getitem__):
+        if wanted[labels[i]]:
+            wanted[labels[i]] -= 1
+            kept.append(i)
+    return ds.select(sorted(kept))
 
 
 def _why(verdict: Mapping[str, Any]) -> dict[str, Any]:

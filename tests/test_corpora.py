@@ -237,6 +237,19 @@ def test_vitaminc() -> None:
     assert ds["test"][0]["evidence"][0]["title"] == ""
 
 
+def test_ids_that_come_again_may_be_groups(tmp_path: Path) -> None:
+    path = write_lines(tmp_path / "mine.jsonl", {**ROW, "id": 7}, {**ROW, "id": 7}, {**ROW, "id": 8, "group_id": "g"})
+    with pytest.raises(CorpusError, match="line 2"):
+        hfcf.load("jsonl", data_files=path, split="train")
+    lines = [
+        {("gold_label" if key == "label" else key): value for key, value in json.loads(line).items()}
+        for line in path.read_text().splitlines()
+    ]
+    ds = hfcf.load("jsonl", data_files=write_lines(tmp_path / "gold.jsonl", *lines), split="train", numbered=True)
+    assert set(ds["label"]) == {ROW["label"]}
+    assert list(zip(ds["id"], ds["group_id"], strict=True)) == [("row-1", "7"), ("row-2", "7"), ("row-3", "g")]
+
+
 def test_csv_and_jsonl_forms_of_evidence(tmp_path: Path) -> None:
     forms = [[{"title": "Rome", "text": "It is old."}], [["Rome", "It is old."]], ["It is old."], "It is old."]
     path = write_lines(tmp_path / "mine.jsonl", *({"claim": "Old.", "evidence": form, "label": "REFUTES"} for form in forms))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
@@ -12,21 +13,17 @@ from datasets import Dataset, concatenate_datasets
 from hfcf import augment, runner
 from hfcf import recipe as recipes
 from hfcf.compare.cells import digest
-from hfcf.engines.attribution import Attribution
 from hfcf.engines.base import Engine
 from hfcf.engines.classifier import Classifier
-from hfcf.engines.cure import Cure
-from hfcf.engines.generator import Generator
 from hfcf.engines.model import Model
-from hfcf.engines.ner import Ner
-from hfcf.metrics.moverscore import MoverScore
 from hfcf.schema import TASKS, opposite
 from hfcf.stage import Stage, System
 from hfcf.training.data import without_repeats
+from hfcf.training.debias import Debias
 
 CANONICAL = list(TASKS["verification"])
-CHANGES = ("claim", "evidence")
-ENGINES: tuple[type[Engine], ...] = (Attribution, Classifier, Cure, Generator, MoverScore, Ner)
+_WRITERS = re.compile("generate_claim$|rewrite_")  # the stages that write claims
+CHANGES = ("claim", "evidence", "both")
 
 
 @dataclass(frozen=True)
@@ -36,24 +33,32 @@ class Arm:
     Args:
         name: in the tables.
         system: what makes the counterfactuals; None: none are added.
-        changes: which of them are trained on: those of the claim, (c′, E, y′), and of the evidence, (c, E′, y′).
+        changes: which of them are trained on: those of the claim, (c′, E, y′), of the evidence, (c, E′, y′), and of both.
         copies: train on a copy of a training row of the same label in the place of each: a control for what more rows, and their
             balance of labels, do without the counterfactuals' text.
+        debias: how the verifier is trained, if not by plain cross-entropy.
     """
 
     name: str
     system: System | None
     changes: tuple[str, ...] = ("claim",)
     copies: bool = False
+    debias: Debias | None = None
+
+    @property
+    def plain(self) -> bool:
+        """Whether it is training on the rows as they are."""
+        return self.system is None and self.debias is None
 
     def definition(self) -> dict[str, Any]:
         """Everything that its counterfactuals depend on, besides the rows."""
+        debias: dict[str, Any] = {"debias": self.debias.settings()} if self.debias else {}
         if self.system is None:
-            return {}
+            return debias
         stages = {stage.name: [stage.VERSION, _settings(stage)] for stage in self.system.stages}
-        engines = {engine.__name__: engine.VERSION for engine in ENGINES}
-        dtype = str(MoverScore(model=Model("any")).dtype())  # what "auto" is on this machine
-        known: dict[str, Any] = {"copies": True} if self.copies else {}
+        engines = {engine.__name__: engine.VERSION for engine in self.system.engines}
+        dtype = str(Classifier(model=Model("any"), max_length=1).dtype())  # what "auto" is on this machine
+        known: dict[str, Any] = {**debias, **({"copies": True} if self.copies else {})}
         known |= {"stages": stages, "engines": engines, "dtype": dtype}
         return {"system seed": self.system.seed, "changes": list(self.changes), **known}
 
@@ -61,8 +66,8 @@ class Arm:
 def arms(recipe: Mapping[str, Any]) -> list[Arm]:
     """The recipe's methods, in order.
 
-    Each is a mapping of `settings` of the system, over those that the recipe gives all of them, `changes` and `copies`; null adds
-    nothing.
+    Each is a mapping of `system`, if it is not the recipe's own, `settings` of it, over those that the recipe gives its own,
+    `changes`, `copies` and `debias` (see `hfcf.training.debias.Debias`); null adds nothing.
 
     Raises:
         RecipeError: an unknown key or setting.
@@ -72,12 +77,20 @@ def arms(recipe: Mapping[str, Any]) -> list[Arm]:
         if given is None:
             found.append(Arm(name, None))
             continue
-        recipes.check(given, ("settings", "changes", "copies"), f"methods: {name}")
+        recipes.check(given, ("system", "settings", "changes", "copies", "debias"), f"methods: {name}")
+        debias = Debias.of(given["debias"]) if given.get("debias") else None
+        system = given.get("system", recipe.get("system"))
+        if system is None:
+            if debias is None or set(given) > {"debias"}:
+                raise recipes.RecipeError(f"methods: {name}: the key 'system' is missing")
+            found.append(Arm(name, None, debias=debias))
+            continue
         changes = tuple(given.get("changes", ("claim",)))
         recipes.check(changes, CHANGES, f"methods: {name}: changes")
-        settings = {**(recipe.get("settings") or {}), **(given.get("settings") or {})}
-        content = {"preset": recipe["preset"], "seed": recipe.get("seed", 13), "system": recipe["system"], "settings": settings}
-        found.append(Arm(name, runner.system_of(content), changes, bool(given.get("copies"))))
+        common = recipe.get("settings") if system == recipe.get("system") else None
+        settings = {**(common or {}), **(given.get("settings") or {})}
+        content = {"preset": recipe["preset"], "seed": recipe.get("seed", 13), "system": system, "settings": settings}
+        found.append(Arm(name, runner.system_of(content), changes, bool(given.get("copies")), debias))
     return found
 
 
@@ -155,4 +168,4 @@ def _settings(stage: Stage) -> dict[str, Any]:
 
 
 def _generated(found: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    return [one for one in found if one["change"] == "claim" and not (one["status"] and one["status"]["stage"] == "generate_claim")]
+    return [one for one in found if one["change"] == "claim" and not (one["status"] and _WRITERS.match(one["status"]["stage"]))]

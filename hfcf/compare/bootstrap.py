@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import math
 import zlib
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from hfcf.compare.layout import SETTINGS, Layout
+from hfcf.compare.layout import SETTINGS, Layout, Seed
 
 Array = NDArray[np.float64]
 METRICS = ("accuracy", "macro_f1")
 LEVEL = 0.95
-_LABELS = "SR"
+_LABELS, _NEI = b"SR", b"N"  # the last counts where rows have it
 _CHUNK = 1000  # resamples at a time, so that memory doesn't grow with them
 
 
@@ -30,7 +31,7 @@ class Difference(NamedTuple):
     metric: str
     setting: str | None
     corpus: str | None
-    seeds: tuple[int, ...]
+    seeds: tuple[Seed, ...]
     value: float
     low: float
     high: float
@@ -39,11 +40,21 @@ class Difference(NamedTuple):
     beyond_noise: bool = False
 
 
-def paired_bootstrap(layout: Layout, method: str, resamples: int = 10_000, seed: int = 0) -> list[Difference]:
+def paired_bootstrap(
+    layout: Layout, method: str, resamples: int = 10_000, seed: int = 0, unit: Callable[[Seed], Any] | None = None
+) -> list[Difference]:
     """One method against the baseline, uncorrected: on each corpus, then averages over the corpora of a setting and over all.
 
     Only seeds that both have are read (`seeds` says which). A corpus that shares none is left out, and so are its averages; an
     average of a single corpus is left out too, for it says nothing new.
+
+    Args:
+        layout: the cells.
+        method: which.
+        resamples: how many.
+        seed: of the resampling.
+        unit: what of a seed is drawn again. Seeds of one unit are not independent, as trainings on one sample of rows are not: the
+            mean of their differences stands for them. None: each seed is its own.
 
     >>> from hfcf.compare.layout import lay_out
     >>> cell = {"setting": "challenge", "corpus": "FM2", "ids": "a1", "gold": "SR", "seed": 13}
@@ -66,9 +77,13 @@ def paired_bootstrap(layout: Layout, method: str, resamples: int = 10_000, seed:
             continue
         # Rows of metrics × (observed, then resamples) × seeds. The same seeds are drawn on all corpora.
         mean = np.mean([drawn[c][:, :, [shared[c].index(s) for s in seeds]] for c in corpora], axis=0)
-        weights = np.random.default_rng([seed, len(seeds)]).multinomial(len(seeds), [1 / len(seeds)] * len(seeds), size=resamples)
+        if unit is not None:
+            units = np.array([unit(s) for s in seeds])
+            mean = np.stack([mean[:, :, units == one].mean(axis=2) for one in sorted(set(units))], axis=2)
+        n = mean.shape[2]
+        weights = np.random.default_rng([seed, n]).multinomial(n, [1 / n] * n, size=resamples)
         for metric, scores in zip(METRICS, mean, strict=True):
-            low, high = np.quantile((scores[1:] * weights).sum(axis=1) / len(seeds), [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+            low, high = np.quantile((scores[1:] * weights).sum(axis=1) / n, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
             rows = min(len(layout.about(c)[0]["gold"]) for c in corpora)
             numbers = (float(scores[0].mean()), float(low), float(high), _p(scores, rows))
             found.append(Difference(method, metric, setting, corpus, tuple(seeds), *numbers))
@@ -88,7 +103,7 @@ def _p(scores: Array, rows: int) -> float:
     return float(2 * special.stdtr(freedom, -abs(observed.mean()) / math.sqrt(variance)))
 
 
-def _draw(layout: Layout, method: str, corpus: str, seeds: list[int], resamples: int, seed: int) -> Array:
+def _draw(layout: Layout, method: str, corpus: str, seeds: list[Seed], resamples: int, seed: int) -> Array:
     """Differences of each metric × (observed, then resamples of rows) × seed."""
     one, other = layout.of(method, corpus), layout.of(layout.baseline, corpus)
     texts = [one[seeds[0]]["gold"], *(one[s]["predicted"] for s in seeds), *(other[s]["predicted"] for s in seeds)]
@@ -113,7 +128,7 @@ def _scores(counts: Array, gold: NDArray[np.uint8], predicted: NDArray[np.uint8]
     """
     accuracy = counts @ (predicted == gold).T.astype(float) / counts.sum(axis=1, keepdims=True)
     f1 = []
-    for label in _LABELS.encode():
+    for label in _LABELS + _NEI * (_NEI[0] in gold):
         in_gold, said = (gold == label).astype(float), (predicted == label).astype(float)
         f1.append(2 * (counts @ (said * in_gold).T) / np.maximum((counts @ in_gold)[:, None] + counts @ said.T, 1))
     return np.stack([accuracy, np.mean(f1, axis=0)])

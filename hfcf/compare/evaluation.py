@@ -1,4 +1,4 @@
-"""What a comparison is evaluated on: two-way rows of each corpus, apart from the training rows, the same for every method."""
+"""What a comparison is evaluated on: rows of each corpus, apart from the training rows, the same for every method."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hfcf.compare.cells import digest
 from hfcf.compare.layout import SETTINGS
 from hfcf.schema import LABELS
 from hfcf.training.data import apart, load_rows
-from hfcf.training.verifier import two_way
+from hfcf.training.verifier import of_labels
 
 log = logging.getLogger(__name__)
 
@@ -62,11 +62,15 @@ def rows_digest(rows: Dataset) -> str:
 
 
 def evaluation_sets(
-    sources: Sequence[Mapping[str, Any]], data_dir: str | None, training: Dataset, take: int | None
+    sources: Sequence[Mapping[str, Any]],
+    data_dir: str | None,
+    training: Dataset,
+    take: int | None,
+    labels: Sequence[str] = LABELS[:2],
 ) -> list[EvaluationSet]:
     """The recipe's `evaluate`, without the corpora of which no row is left.
 
-    Rows of two labels only; those that share a group, a claim or their whole evidence with a training row are left out; of the rest
+    Rows of `labels` only; those that share a group, a claim or their whole evidence with a training row are left out; of the rest
     the first `take` by a hash of name and id.
 
     Args:
@@ -74,6 +78,7 @@ def evaluation_sets(
         data_dir: what their folders are relative to.
         training: the training rows before augmentation.
         take: how many; None: all.
+        labels: that the verifiers tell apart.
     """
     names = [source.get("name", source.get("corpus")) for source in sources]
     if twice := [name for name in dict.fromkeys(names) if names.count(name) > 1]:
@@ -85,9 +90,9 @@ def evaluation_sets(
             raise recipes.RecipeError(f"evaluate: {name}: the key 'corpus' is missing")
         if source.get("setting") not in SETTINGS:
             raise recipes.RecipeError(f"evaluate: {name}: setting: choose one of {', '.join(SETTINGS)}")
-        rows = two_way(load_rows([recipes.located(options, data_dir)]))
+        rows = of_labels(load_rows([recipes.located(options, data_dir)]), labels)
         if not len(rows):
-            raise recipes.RecipeError(f"evaluate: {name}: no SUPPORTS or REFUTES row")
+            raise recipes.RecipeError(f"evaluate: {name}: no row is {' or '.join(labels)}")
         kept = apart(rows, training)
         if not len(kept):
             log.warning("%s is not evaluated on: each of its %d rows overlaps with a training row", name, len(rows))
@@ -118,4 +123,4 @@ def _rank(name: str, row_id: str) -> str:
 
 def _counts(rows: Dataset) -> dict[str, int]:
     counts = Counter(rows["label"])
-    return {label: counts[label] for label in LABELS[:2]}
+    return {label: counts[label] for label in LABELS if label in LABELS[:2] or counts[label]}

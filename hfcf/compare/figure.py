@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from matplotlib import rc_context
@@ -14,8 +14,8 @@ from hfcf.compare.layout import Layout
 from hfcf.compare.stats import LEVEL, Difference
 
 # Okabe and Ito's colours, without the yellow that white paper swallows; markers tell methods apart without them.
-_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
-_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">")
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">")
 _LABELS = {"accuracy": "accuracy", "macro_f1": "macro-F1"}
 _ROW, _STEP = 0.34, 0.16  # inches: of a place with one method, and of each further one
 _WIDTH, _SIZE = 7.0, 9
@@ -57,12 +57,7 @@ def figure(layout: Layout, found: Sequence[Difference], metric: str = "accuracy"
     if methods:
         handles = [_dot(i, label=method) for i, method in enumerate(methods)]
         drawn.legend(handles=handles, loc="outside lower center", ncols=columns, fontsize=_SIZE - 1, frameon=False)
-    # The layout's solver differs in the last digits from call to call, which would change ids in the SVG.
-    drawn.draw_without_rendering()
-    drawn.set_layout_engine("none")
-    for axes in every:
-        axes.set_position([round(side, 4) for side in axes.get_position().bounds])
-    return drawn
+    return settled(drawn)
 
 
 def save(layout: Layout, found: Sequence[Difference], folder: Path, metric: str = "accuracy") -> list[Path]:
@@ -78,11 +73,27 @@ def save(layout: Layout, found: Sequence[Difference], folder: Path, metric: str 
     ...     [file.name for file in save(layout, [], Path(folder))]
     ['figure.svg', 'figure.png']
     """
+    return store(lambda: figure(layout, found, metric), folder)
+
+
+def settled(drawn: Figure) -> Figure:
+    """The figure with its axes where the layout's solver put them, to four decimals."""
+    # The solver differs in the last digits from call to call, which would change ids in the SVG.
+    drawn.draw_without_rendering()
+    drawn.set_layout_engine("none")
+    for axes in drawn.axes:
+        left, bottom, width, height = (round(side, 4) for side in axes.get_position().bounds)
+        axes.set_position((left, bottom, width, height))
+    return drawn
+
+
+def store(draw: Callable[[], Figure], folder: Path) -> list[Path]:
+    """Write what `draw` draws as `figure.svg` and `figure.png`, the same bytes each time."""
     folder.mkdir(parents=True, exist_ok=True)
     files = [folder / "figure.svg", folder / "figure.png"]
     # Element ids are hashes, salted at random unless told; files would else state the time and the release.
     with rc_context({"svg.hashsalt": "hfcf", "svg.fonttype": "path", "font.family": "DejaVu Sans"}):
-        drawn = figure(layout, found, metric)
+        drawn = draw()
         drawn.savefig(files[0], metadata={"Date": None, "Creator": None})
         drawn.savefig(files[1], dpi=150, metadata={"Software": None})
     return files
@@ -103,13 +114,13 @@ def _panel(axes: Axes, places: Sequence[str | None], methods: Sequence[str], fou
     for one in found:
         i = methods.index(one.method)
         y = places.index(one.corpus) + 0.7 * ((i + 0.5) / len(methods) - 0.5)
-        axes.hlines(y, 100 * one.low, 100 * one.high, color=_COLOURS[i % len(_COLOURS)], linewidth=1.4)
+        axes.hlines(y, 100 * one.low, 100 * one.high, color=COLOURS[i % len(COLOURS)], linewidth=1.4)
         axes.add_line(_dot(i, 100 * one.value, y, filled=one.beyond_noise))
     axes.autoscale_view(scaley=False)
 
 
 def _dot(i: int, x: float = 0, y: float = 0, filled: bool = True, label: str = "") -> Line2D:
     """The i-th method's marker."""
-    colour, marker = _COLOURS[i % len(_COLOURS)], _MARKERS[i % len(_MARKERS)]
+    colour, marker = COLOURS[i % len(COLOURS)], MARKERS[i % len(MARKERS)]
     face = colour if filled else "white"
     return Line2D([x], [y], color=colour, marker=marker, markerfacecolor=face, markersize=5, linestyle="none", label=label)

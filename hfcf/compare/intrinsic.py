@@ -10,7 +10,7 @@ from typing import Any
 from datasets import Dataset
 
 from hfcf.compare.arms import Arm, candidates, claims
-from hfcf.compare.verifiers import READY, TWO, Comparison, counterfactuals, folder_of
+from hfcf.compare.verifiers import READY, Comparison, counterfactuals, folder_of
 from hfcf.engines.classifier import Classifier, choose
 from hfcf.entities import save_fitted
 from hfcf.metrics.moverscore import MoverScore, fit_idf
@@ -31,10 +31,10 @@ def intrinsic_rows(comparison: Comparison, work: Path) -> list[dict[str, Any]]:
     """
     found = []
     for arm in comparison.arms:
-        # "w/ (c, E′, REF)" and copies have no claims of their own.
-        if arm.system is None or arm.copies or arm.changes != ("claim",):
+        # "w/ (c, E′, REF)" and copies have no claims of their own, and what keeps the label makes no counterfactual.
+        if arm.system is None or not arm.system.flips or arm.copies or arm.debias or arm.changes != ("claim",):
             continue
-        flippers = [(one, seed) for one in comparison.arms if one.system is None for seed in comparison.seeds]
+        flippers = [(one, seed) for one in comparison.arms if one.plain for seed in comparison.seeds]
         of_flip = [comparison.definition(one, seed) for one, seed in flippers]
         key = ["intrinsic", arm.name], {**comparison.definition(arm, 0), "encoder": comparison.encoder.key(), "flip": of_flip}
         cell = comparison.cells.get(*key)
@@ -56,6 +56,8 @@ def _rows(comparison: Comparison, arm: Arm, work: Path, verifiers: Sequence[Path
     idf = save_fitted(fit_idf(comparison.rows["claim"], comparison.encoder))
     mover = MoverScore(model=comparison.encoder, idf=idf)
     made = {"": claims(rows), " −FILTER": candidates(rows)}
+    if len(made[""]) == len(made[" −FILTER"]):  # nothing was filtered
+        del made[" −FILTER"]
     return [{"Method": name, "Flip": _flip(comparison, its, verifiers), **intrinsic(its, mover)} for name, its in made.items()]
 
 
@@ -68,7 +70,7 @@ def _flip(comparison: Comparison, found: Sequence[Mapping[str, Any]], verifiers:
     for folder in verifiers:
         engine = Classifier(model=trained(comparison.hp, folder), max_length=comparison.hp.max_length)
         answers = zip(predict(rows, engine), rows["label"], strict=True)
-        rates.append(statistics.fmean(choose(answer, TWO) == label for answer, label in answers))
+        rates.append(statistics.fmean(choose(answer, comparison.labels) == label for answer, label in answers))
     return statistics.fmean(rates)
 
 

@@ -9,6 +9,9 @@ from typing import Any
 Cell = Mapping[str, Any]
 """The results of one method × seed × corpus, as `results/` keeps them."""
 
+Seed = Any
+"""What tells the trainings of a method apart, in order: the seed; or, of low-resource comparisons, a tuple of sample and seed."""
+
 SETTINGS = ("in-domain", "out-of-domain", "challenge")
 
 
@@ -20,12 +23,12 @@ class Layout:
     """
 
     methods: tuple[str, ...]
-    seeds: tuple[int, ...]
+    seeds: tuple[Seed, ...]
     corpora: Mapping[str, str]
     baseline: str
-    cells: Mapping[tuple[str, int, str], Cell]
+    cells: Mapping[tuple[str, Seed, str], Cell]
 
-    def of(self, method: str, corpus: str) -> dict[int, Cell]:
+    def of(self, method: str, corpus: str) -> dict[Seed, Cell]:
         """A method's cells on a corpus, by seed."""
         return {seed: self.cells[method, seed, corpus] for seed in self.seeds if (method, seed, corpus) in self.cells}
 
@@ -33,7 +36,7 @@ class Layout:
         """All cells of a corpus."""
         return [cell for (_, _, name), cell in self.cells.items() if name == corpus]
 
-    def missing(self) -> list[tuple[str, int, str]]:
+    def missing(self) -> list[tuple[str, Seed, str]]:
         """Method, seed and corpus of each cell that is not there."""
         keys = ((method, seed, corpus) for method in self.methods for corpus in self.corpora for seed in self.seeds)
         return [key for key in keys if key not in self.cells]
@@ -43,7 +46,7 @@ def lay_out(
     cells: Iterable[Cell],
     baseline: str,
     methods: Sequence[str] | None = None,
-    seeds: Sequence[int] | None = None,
+    seeds: Sequence[Seed] | None = None,
     corpora: Mapping[str, str] | None = None,
 ) -> Layout:
     """Check cells against each other and order them.
@@ -80,7 +83,7 @@ def lay_out(
         raise ValueError(f"the baseline {baseline!r} is none of the methods {', '.join(methods)}")
     if unknown := set(corpora.values()) - set(SETTINGS):
         raise ValueError(f"{', '.join(sorted(unknown))}: no setting; settings are {', '.join(SETTINGS)}")
-    placed: dict[tuple[str, int, str], Cell] = {}
+    placed: dict[tuple[str, Seed, str], Cell] = {}
     first: dict[str, Cell] = {}
     for cell in cells:
         key = (cell["method"], cell["seed"], cell["corpus"])

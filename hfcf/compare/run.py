@@ -12,7 +12,7 @@ from typing import Any
 from hfcf import recipe as recipes
 
 KINDS = ("verifiers", "rationales")
-_NEEDED = {"train", "system", "methods", "verifier", "encoder", "evaluate", "seeds"}
+_NEEDED = {"train", "methods", "verifier", "encoder", "evaluate", "seeds"}
 _KEYS = _NEEDED | {
     "compare",
     "name",
@@ -21,9 +21,13 @@ _KEYS = _NEEDED | {
     "split",
     "seed",
     "take",
+    "system",
     "settings",
+    "ways",
     "baseline",
     "evaluate_take",
+    "low_resource",
+    "probes",
     "notes",
 }
 
@@ -35,6 +39,9 @@ def compare(
 
     `compare: verifiers` trains a verifier for each method and seed and scores it on each corpus. Started twice with the same
     arguments, two processes share the work. Written to `out`: `table.md`, `table.csv`, `figure.svg`, `figure.png`.
+
+    With `low_resource` each verifier is trained on each of some small samples of the training rows; see
+    `hfcf.compare.low_resource`. With `probes` the table says how much the claims give away; see `hfcf.compare.probes`.
 
     `compare: rationales` scores explainers; see `hfcf.compare.rationales`.
 
@@ -65,13 +72,16 @@ def compare(
         raise recipes.RecipeError(f"{path.name}: the key {absent[0]!r} is missing")
     content.setdefault("name", path.stem)
     command = ["hfcf", "compare", str(recipe), "--out", str(out), *(part for one in changes for part in ("--set", one))]
-    return _verifiers(content, Path(out), Path(results), full, shlex.join([*command, *(["--full"] if full else [])]))
+    chosen = _low_resource if content.get("low_resource") else _verifiers
+    return chosen(content, Path(out), Path(results), full, shlex.join([*command, *(["--full"] if full else [])]))
 
 
 def _verifiers(recipe: Mapping[str, Any], out: Path, results: Path, full: bool, command: str) -> dict[str, Any]:
     from hfcf.compare.figure import save
     from hfcf.compare.intrinsic import intrinsic_rows
     from hfcf.compare.layout import lay_out
+    from hfcf.compare.probe_tables import probes_section
+    from hfcf.compare.probes import probe
     from hfcf.compare.stats import differences
     from hfcf.compare.table import long_csv, markdown
     from hfcf.compare.verifiers import fill, open_comparison, read
@@ -80,6 +90,7 @@ def _verifiers(recipe: Mapping[str, Any], out: Path, results: Path, full: bool, 
     work = out / "work"
     fill(comparison, work)
     intrinsic = intrinsic_rows(comparison, work)  # takes its time: another process may finish cells meanwhile
+    probed = probe(comparison, work) if recipe.get("probes") else []
     cells = read(comparison)
     layout = lay_out(
         cells,
@@ -91,6 +102,8 @@ def _verifiers(recipe: Mapping[str, Any], out: Path, results: Path, full: bool, 
     found = differences(layout)
     out.mkdir(parents=True, exist_ok=True)
     text = markdown(layout, found, intrinsic=intrinsic, title=comparison.name)
+    if probed:
+        text += probes_section(comparison, layout, probed)
     (out / "table.md").write_text(text + _made(recipe, comparison, cells, command), encoding="utf-8")
     (out / "table.csv").write_text(long_csv(layout), encoding="utf-8")
     if cells:
@@ -98,13 +111,44 @@ def _verifiers(recipe: Mapping[str, Any], out: Path, results: Path, full: bool, 
     return {"table": str(out / "table.md"), "missing": len(layout.missing())}
 
 
+def _low_resource(recipe: Mapping[str, Any], out: Path, results: Path, full: bool, command: str) -> dict[str, Any]:
+    from hfcf.compare.figure import store
+    from hfcf.compare.low_resource import differences_by_size, lay_out_samples, open_samples, rows_of_csv
+    from hfcf.compare.low_resource_figure import figure
+    from hfcf.compare.low_resource_table import CSV_COLUMNS, markdown
+    from hfcf.compare.table import csv_of
+    from hfcf.compare.verifiers import fill, open_comparison, read
+
+    if recipe.get("probes"):
+        raise recipes.RecipeError("low_resource: bias probes are of all rows, not of samples: leave one of the two out")
+    comparison = open_comparison(recipe, results, full=full)
+    parts = open_samples(comparison, recipe["low_resource"])
+    for part in parts:
+        fill(part, out / "work")
+    layout = lay_out_samples(parts, recipe.get("baseline", comparison.arms[0].name))
+    of_all = read(comparison)  # those that the recipe without `low_resource` left
+    found = differences_by_size(layout)
+    out.mkdir(parents=True, exist_ok=True)
+    text = markdown(layout, found, of_all, title=comparison.name)
+    (out / "table.md").write_text(text + _made(recipe, comparison, [*layout.cells.values()], command), encoding="utf-8")
+    (out / "table.csv").write_text(csv_of(rows_of_csv(layout, of_all), CSV_COLUMNS), encoding="utf-8")
+    if layout.cells:
+        store(lambda: figure(layout, of_all), out)
+    return {"table": str(out / "table.md"), "missing": len(layout.missing())}
+
+
 def _made(recipe: Mapping[str, Any], comparison: Any, cells: Sequence[Mapping[str, Any]], command: str) -> str:
     """The last section of the table: what it was made of."""
     hp = recipe["verifier"]
+    if recipe.get("low_resource"):
+        rows = f"class-balanced samples of {len(comparison.originals):,} rows of {recipe['train']['corpus']}; it sees no other row."
+    else:
+        rows = f"{len(comparison.originals):,} rows of {recipe['train']['corpus']}" + (
+            f" (of {len(comparison.rows):,}; its system was fitted on all)." if comparison.take is not None else "."
+        )
     lines = [
         f"Command: `{command}`.",
-        f"Every method starts from the same {len(comparison.originals):,} rows of {recipe['train']['corpus']}"
-        + (f" (of {len(comparison.rows):,}; its system was fitted on all)." if comparison.take is not None else "."),
+        f"Every method starts from the same {rows}",
         f"Verifier: {json.dumps(hp, ensure_ascii=False)}.",
     ]
     if cells:

@@ -26,7 +26,7 @@ from collections.abc import Sequence
 from hfcf.compare.bootstrap import LEVEL, METRICS, Difference, paired_bootstrap
 from hfcf.compare.layout import Layout
 
-__all__ = ["LEVEL", "METRICS", "Difference", "differences", "holm", "mean_std", "paired_bootstrap"]
+__all__ = ["LEVEL", "METRICS", "Difference", "corrected", "differences", "holm", "mean_std", "paired_bootstrap"]
 
 
 def mean_std(values: Sequence[float]) -> tuple[float, float]:
@@ -66,9 +66,13 @@ def differences(layout: Layout, resamples: int = 10_000, seed: int = 0) -> list[
     >>> [(d.corpus, d.setting, d.value, d.low, d.high, d.p) for d in differences(lay_out(cells, "None")) if d.metric == "accuracy"]
     [('FM2', 'challenge', 0.0, 0.0, 0.0, 1.0)]
     """
-    found = [
-        one for method in layout.methods if method != layout.baseline for one in paired_bootstrap(layout, method, resamples, seed)
-    ]
+    methods = [method for method in layout.methods if method != layout.baseline]
+    return corrected([one for method in methods for one in paired_bootstrap(layout, method, resamples, seed)])
+
+
+def corrected(found: Sequence[Difference]) -> list[Difference]:
+    """Differences with their adjusted p values and marks, corrected over all of a metric."""
+    found = list(found)
     for metric in METRICS:
         family = [i for i, one in enumerate(found) if one.metric == metric]
         for i, p in zip(family, holm([found[i].p for i in family]), strict=True):

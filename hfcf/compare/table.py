@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
 from hfcf.compare.intervals import intervals
-from hfcf.compare.layout import Layout
+from hfcf.compare.layout import Cell, Layout
 from hfcf.compare.sections import intrinsic_table, leakage, missing, sizes, spread, table
 from hfcf.compare.stats import LEVEL, METRICS, Difference, mean_std
 
@@ -66,10 +66,15 @@ def long_csv(layout: Layout) -> str:
     >>> long_csv(lay_out([{**cell, "method": "None", "seed": 13, "accuracy": 0.5}], "None")).splitlines()[1]
     ',None,13,challenge,FM2,,,,,,,0.5,,a1,,'
     """
+    return csv_of(layout.cells.values(), COLUMNS)
+
+
+def csv_of(cells: Iterable[Cell], columns: Sequence[str]) -> str:
+    """Some columns of cells."""
     lines = io.StringIO()
-    writer = csv.DictWriter(lines, COLUMNS, extrasaction="ignore", lineterminator="\n")
+    writer = csv.DictWriter(lines, columns, extrasaction="ignore", lineterminator="\n")
     writer.writeheader()
-    writer.writerows(layout.cells.values())
+    writer.writerows(cells)
     return lines.getvalue()
 
 
@@ -99,7 +104,7 @@ def _scores(layout: Layout, found: Sequence[Difference], metric: str) -> str:
     shown = ["", *settings]
     groups = ["" if one == other else other for one, other in pairwise(shown)]
     rows: list[list[str]] = [["", "", *(f"**{corpus}**" for corpus in layout.corpora)]]
-    rows.append(["*majority label*", "–", *(_majority(layout, corpus, metric) for corpus in layout.corpora)])
+    rows.append(["*majority label*", "–", *(majority(layout, corpus, metric) for corpus in layout.corpora)])
     marked = {(one.method, one.corpus) for one in found if one.metric == metric and one.beyond_noise}
     means = {
         (method, corpus): f"{100 * mean_std([cell[metric] for cell in cells.values()])[0]:.1f}"
@@ -126,9 +131,11 @@ def _scores(layout: Layout, found: Sequence[Difference], metric: str) -> str:
     return table(["Method", "|D_train| (counterfactuals)", *groups], rows)
 
 
-def _majority(layout: Layout, corpus: str, metric: str) -> str:
+def majority(layout: Layout, corpus: str, metric: str) -> str:
+    """The score of always saying the commonest label, in points."""
     if not (cells := layout.about(corpus)):
         return "–"
-    share = max(cells[0]["gold"].count(label) for label in "SR") / len(cells[0]["gold"])
-    # Always saying the commonest label: its F1 is 2p / (1 + p), the other's 0.
-    return f"{100 * (share if metric == 'accuracy' else share / (1 + share)):.1f}"
+    gold = cells[0]["gold"]
+    share, labels = max(gold.count(label) for label in "SRN") / len(gold), 2 + ("N" in gold)
+    # Always saying the commonest label: its F1 is 2p / (1 + p), the others' 0.
+    return f"{100 * (share if metric == 'accuracy' else 2 * share / (1 + share) / labels):.1f}"

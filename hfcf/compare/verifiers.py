@@ -6,7 +6,7 @@ import itertools
 import logging
 import shutil
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
@@ -22,14 +22,13 @@ from hfcf.compare.cells import Cells, digest, slug
 from hfcf.compare.evaluation import EvaluationSet, check_apart, evaluation_sets, rows_digest
 from hfcf.engines.classifier import Classifier, choose
 from hfcf.engines.model import Model
-from hfcf.schema import LABELS
+from hfcf.schema import LABELS, NOT_ENOUGH_INFO
 from hfcf.training.data import load_rows
 from hfcf.training.loop import Hyperparameters, trained
-from hfcf.training.verifier import predict, scores, train_verifier, two_way
+from hfcf.training.verifier import of_labels, predict, scores, train_verifier
 
 log = logging.getLogger(__name__)
 
-TWO = LABELS[:2]
 VERSION = "1"
 """Raise it when the same recipe gives other numbers: it is part of every cell's key."""
 READY = "scored"
@@ -38,7 +37,7 @@ READY = "scored"
 
 @dataclass(frozen=True)
 class Comparison:
-    """What a recipe says, loaded."""
+    """What a recipe says, loaded. `sample` is the size and the seed of the sub-sample that its rows are, if they are one."""
 
     name: str
     arms: Sequence[Arm]
@@ -50,12 +49,15 @@ class Comparison:
     sets: Sequence[EvaluationSet]
     encoder: Model
     cells: Cells
+    labels: Sequence[str] = LABELS[:2]
+    sample: tuple[int, int] | None = None
 
     @cached_property
     def _known(self) -> dict[str, Any]:
         """What the verifiers of all arms depend on; hashing the rows takes its time."""
         hp = {key: value for key, value in asdict(self.hp).items() if key not in ("seed", "model")}
-        return {"version": VERSION, "hp": hp, "model": self.hp.model.key(), "rows": rows_digest(self.originals)}
+        ways: dict[str, Any] = {"ways": len(self.labels)} if len(self.labels) > 2 else {}
+        return {"version": VERSION, "hp": hp, "model": self.hp.model.key(), "rows": rows_digest(self.originals), **ways}
 
     @cached_property
     def _known_of_systems(self) -> dict[str, Any]:
@@ -66,6 +68,10 @@ class Comparison:
     def evaluated(self) -> Dataset:
         """All evaluation rows."""
         return concatenate_datasets([one.rows for one in self.sets])
+
+    def which(self) -> dict[str, int]:
+        """What a cell says of its sample."""
+        return dict(zip(("size", "sample"), self.sample, strict=True)) if self.sample else {}
 
     def definition(self, arm: Arm, seed: int) -> dict[str, Any]:
         """Everything that a trained verifier depends on."""
@@ -88,13 +94,16 @@ def open_comparison(recipe: Mapping[str, Any], results: Path, *, full: bool) -> 
     for arm in found:
         _check_models(arm)
     train = {**recipe["train"], **({"split": recipe["split"]} if recipe.get("split") else {})}
-    rows = two_way(load_rows([recipes.located(train, recipe.get("data_dir"))], training=True))
+    labels = LABELS[: recipe.get("ways", 2)]
+    rows = of_labels(load_rows([recipes.located(train, recipe.get("data_dir"))], training=True), labels)
     take = None if full else recipe.get("take")
     originals = rows if take is None else rows.select(range(min(take, len(rows))))
-    sets = evaluation_sets(recipe["evaluate"], recipe.get("data_dir"), originals, None if full else recipe.get("evaluate_take"))
+    sets = evaluation_sets(
+        recipe["evaluate"], recipe.get("data_dir"), originals, None if full else recipe.get("evaluate_take"), labels
+    )
     return Comparison(
         name=recipe["name"], arms=found, seeds=recipe["seeds"], hp=hp, rows=rows, originals=originals, take=take, sets=sets,
-        encoder=Model.of(recipe["encoder"]), cells=Cells(results / recipe["name"]),
+        encoder=Model.of(recipe["encoder"]), cells=Cells(results / recipe["name"]), labels=labels,
     )  # fmt: skip
 
 
@@ -146,7 +155,8 @@ def counterfactuals(comparison: Comparison, arm: Arm, work: Path) -> Dataset | N
 
 
 def _key(comparison: Comparison, arm: Arm, seed: int, one: EvaluationSet) -> tuple[list[Any], dict[str, Any]]:
-    return [arm.name, seed, one.name], {**comparison.definition(arm, seed), "ids": one.ids}
+    of_sample = ["{} rows sample {}".format(*comparison.sample)] if comparison.sample else []
+    return [arm.name, *of_sample, seed, one.name], {**comparison.definition(arm, seed), "ids": one.ids}
 
 
 def _missing(comparison: Comparison, arm: Arm, seed: int) -> list[EvaluationSet]:
@@ -165,28 +175,37 @@ def _train_and_score(comparison: Comparison, arm: Arm, seed: int, missing: Seque
     check_apart(comparison.sets, rows)
     hp = replace(comparison.hp, seed=seed)
     start, cpu = time.perf_counter(), time.process_time()
-    train_verifier(rows, hp, folder, labels=TWO)
+    train_verifier(rows, hp, folder, labels=comparison.labels, debias=arm.debias)
     training = time.perf_counter() - start, time.process_time() - cpu
     engine = Classifier(model=trained(hp, folder), max_length=hp.max_length)
     for one in missing:
         start, cpu = time.perf_counter(), time.process_time()
-        predicted = [choose(answer, TWO) for answer in predict(one.rows, engine)]
+        predicted = [choose(answer, comparison.labels) for answer in predict(one.rows, engine)]
         seconds = [time.perf_counter() - start + training[0], time.process_time() - cpu + training[1]]
         comparison.cells.put(
             *_key(comparison, arm, seed, one),
             {
-                "recipe": comparison.name, "method": arm.name, "seed": seed, **one.about(),
+                "recipe": comparison.name, "method": arm.name, "seed": seed, **comparison.which(), **one.about(),
                 "train_rows": len(rows), "counterfactuals": len(rows) - len(comparison.originals),
-                "counterfactuals_dropped": repeats, **scores(one.rows["label"], predicted, TWO),
+                "counterfactuals_dropped": repeats, **scores(one.rows["label"], predicted, scored_labels(one.rows["label"])),
                 "gold": _letters(one.rows["label"]), "predicted": _letters(predicted),
                 "correct": "".join("01"[a == b] for a, b in zip(one.rows["label"], predicted, strict=True)),
                 "seconds": round(seconds[0], 1), "cpu_seconds": round(seconds[1], 1),
             },
         )  # fmt: skip
-    if arm.system is None:
+    if arm.plain and comparison.sample is None:
         (folder / READY).touch()  # it says later which counterfactuals flip
     else:
         shutil.rmtree(folder)
+
+
+def scored_labels(gold: Iterable[str]) -> list[str]:
+    """The labels that macro-F1 is the mean over: SUPPORTS and REFUTES, and NOT ENOUGH INFO where rows have it.
+
+    >>> scored_labels(["REFUTES", "REFUTES"])
+    ['SUPPORTS', 'REFUTES']
+    """
+    return [*LABELS[:2], *([NOT_ENOUGH_INFO] if NOT_ENOUGH_INFO in set(gold) else [])]
 
 
 def _letters(labels: Sequence[str]) -> str:

@@ -3,9 +3,9 @@
     ds = hfcf.load("jsonl", data_files="claims.jsonl", split="train")
     ds = hfcf.load("csv", data_files={"train": "a.csv", "validation": "b.csv"}, on_error="reject")
 
-- Fields: `claim`, `evidence` and `label`; `id` and `group_id` if there are any (else row-1, row-2 … and the row's
-  id). Others are left out. A file's split is "train" unless `data_files` or its name (`dev.jsonl`, `test.csv` …)
-  says otherwise.
+- Fields: `claim`, `evidence` and `label` (else `gold_label`, as in files of FEVER with text); `id` and `group_id` if there
+  are any (else row-1, row-2 … and the row's id). Others are left out. A file's split is "train" unless `data_files` or its
+  name (`dev.jsonl`, `test.csv` …) says otherwise.
 - Evidence, in any of these forms: a list of {"title": …, "text": …}, a list of [title, text], a list of texts, or
   one text. In CSV a cell is one text, or one of the lists as JSON; a column `title` is the title of a cell's one
   text.
@@ -49,6 +49,7 @@ class RecordsConfig(CorpusConfig):
     """The option of a user's own files."""
 
     labels: dict[str, str] = field(default_factory=dict)
+    numbered: bool = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -62,7 +63,10 @@ class Records(Corpus):
     BUILDER_CONFIG_CLASS = RecordsConfig
     INFO = INFO
     FILES = tuple((split, f"{name}.{suffix}") for suffix in ("jsonl", "csv") for split, name in _NAMES)
-    OPTIONS: ClassVar = {"labels": "label of the file → SUPPORTS, REFUTES or NOT ENOUGH INFO"}
+    OPTIONS: ClassVar = {
+        "labels": "label of the file → SUPPORTS, REFUTES or NOT ENOUGH INFO",
+        "numbered": "true: rows are numbered by line, and the file's id is their group",
+    }
 
     @classmethod
     def split_of(cls, path: Path) -> str | None:
@@ -78,7 +82,11 @@ class Records(Corpus):
         return csv_rows(path) if self.config.name == "csv" else json_lines(path)
 
     def fill(self, row: dict[str, Any], record: dict[str, Any]) -> None:
+        if "label" not in record and "gold_label" in record:
+            record = {**record, "label": record["gold_label"]}
         row |= {key: record.get(key) for key in ("id", "group_id", "claim", "label")}
+        if self.config.numbered:
+            row |= {"id": None, "group_id": row["group_id"] or row["id"]}
         row["evidence"], problem = _pieces(self._evidence(record), record.get("title"))
         need(record, "claim", "evidence", "label")
         if problem:
