@@ -98,7 +98,7 @@ def train(
     set_: Set = None,
     limit: Annotated[int | None, typer.Option(help="Train on the first rows alone, to try a recipe out.")] = None,
 ) -> None:
-    """Train a verifier or a claim generator."""
+    """Train a verifier, a generator or rewriter of claims, an explainer or a masked language model."""
     from hfcf import recipe as recipes
     from hfcf.training.run import train as train_recipe
 
