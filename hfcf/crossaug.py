@@ -124,7 +124,8 @@ class GenerateNegativeClaim(Stage):
         num_beams: beams of the search (5 in the released code).
         num_candidates: how many of the best hypotheses are read: c′ is the first that is whole and not c. The paper's is 1.
         max_new_tokens: longest claim, in tokens.
-        verifier: a three-way verifier; c′ is then the first of them that, as it says, the evidence refutes. The paper has none.
+        verifier: a three-way verifier; c′ is then the first of them that, as it says, the evidence refutes, and c too, read as
+            evidence: small generators paraphrase, and of "a book" for "a text" the evidence alone tells less. The paper has none.
         max_length: tokens of claim and evidence that the verifier reads.
 
     >>> GenerateNegativeClaim(generator=Model("me/negative-claims")).num_beams
@@ -168,22 +169,24 @@ class GenerateNegativeClaim(Stage):
         return others or Reject("the negative claim is the claim", negative_claim=first)
 
     def _refuted(self, rows: Sequence[Mapping[str, Any]], found: Sequence[list[str] | Reject]) -> list[bool]:
-        """Of each candidate, in order, whether the evidence refutes it."""
+        """Of each candidate, in order, whether the evidence and the source's claim refute it."""
         pairs = [
-            [text, join(row["evidence"])[0]]
+            [text, read]
             for row, texts in zip(rows, found, strict=True)
             if isinstance(texts, list)
             for text in texts
+            for read in (join(row["evidence"])[0], row["claim"])
         ]
         if self.verifier is None:
-            return [True] * len(pairs)
+            return [True] * (len(pairs) // 2)
         engine = Classifier(model=self.verifier, max_length=self.max_length)
-        return [choose(answer, LABELS) == REFUTES for answer in engine.run(pairs)]
+        refuted = [choose(answer, LABELS) == REFUTES for answer in engine.run(pairs)]
+        return [both == (True, True) for both in zip(refuted[::2], refuted[1::2], strict=True)]
 
     def _choose(self, texts: Sequence[str], verdicts: Iterator[bool]) -> dict[str, Any] | Reject:
         refuted = [text for text, is_refuted in zip(texts, [next(verdicts) for _ in texts], strict=True) if is_refuted]
         return {"negative_claim": refuted[0]} if refuted else Reject(
-            "the evidence refutes no claim of the generator", negative_claim=texts[0]
+            "the evidence and the claim refute no claim of the generator", negative_claim=texts[0]
         )  # fmt: skip
 
 

@@ -204,7 +204,7 @@ def test_a_verifier_may_check_the_pairs(crossaug: CrossAug, monkeypatch: pytest.
     lost = {(row["source_id"], row["stage"], row["reason"]) for row in hfcf.rejected(ds, system="crossaug")}
     assert ("0", "check_pairs", "the verifier says SUPPORTS") in lost
     assert ("0", "check_pairs", "the verifier says REFUTES") in lost
-    assert ("2", "generate_negative_claim", "the evidence refutes no claim of the generator") in lost
+    assert ("2", "generate_negative_claim", "the evidence and the claim refute no claim of the generator") in lost
 
 
 def test_the_first_hypothesis_that_may_be_it(crossaug: CrossAug, monkeypatch: pytest.MonkeyPatch) -> None:
