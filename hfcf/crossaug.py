@@ -56,8 +56,13 @@ def split(text: str) -> list[Word]:
 def changed_span(one: str, other: str) -> tuple[str, str, int, int]:
     """What stands between the beginning and the ending that two claims share: both texts, and how many words each has.
 
+    A span that touches its neighbour in one claim and not in the other takes that word along: put in the place of one another
+    they would leave a space too many or too few, which would tell the label.
+
     >>> changed_span("It was filmed over 30 days.", "It was filmed less than 10 days.")
     ('over 30', 'less than 10', 2, 3)
+    >>> changed_span("He isn't tall.", "He is not tall.")
+    ("isn't", 'is not', 2, 2)
     """
     first, second = split(one), split(other)
     shortest, head = min(len(first), len(second)), 0
@@ -66,9 +71,19 @@ def changed_span(one: str, other: str) -> tuple[str, str, int, int]:
     tail = 0
     while tail < shortest - head and first[-1 - tail].key == second[-1 - tail].key:
         tail += 1
+    if len(first) > head + tail < len(second):
+        while head and _gap(first, head) != _gap(second, head):
+            head -= 1
+        while tail and _gap(first, len(first) - tail) != _gap(second, len(second) - tail):
+            tail -= 1
     spans = first[head : len(first) - tail], second[head : len(second) - tail]
     texts = (text[span[0].start : span[-1].end] if span else "" for text, span in zip((one, other), spans, strict=True))
     return (*texts, len(spans[0]), len(spans[1]))  # type: ignore[return-value]
+
+
+def _gap(words: Sequence[Word], i: int) -> bool:
+    """Whether a space stands before word i."""
+    return words[i - 1].end < words[i].start
 
 
 def occurrences(text: str, words: str) -> list[tuple[int, int]]:
@@ -124,14 +139,14 @@ class GenerateNegativeClaim(Stage):
         num_beams: beams of the search (5 in the released code).
         num_candidates: how many of the best hypotheses are read: c′ is the first that is whole and not c. The paper's is 1.
         max_new_tokens: longest claim, in tokens.
-        verifier: a three-way verifier; c′ is then the first of them that, as it says, the evidence refutes, and c too, read as
-            evidence: small generators paraphrase, and of "a book" for "a text" the evidence alone tells less. The paper has none.
+        verifier: a three-way verifier; c′ is then the first of them that, as it says, the evidence refutes. The paper has none.
         max_length: tokens of claim and evidence that the verifier reads.
 
     >>> GenerateNegativeClaim(generator=Model("me/negative-claims")).num_beams
     5
     """
 
+    VERSION: ClassVar[str] = "2"
     inputs: ClassVar = {"claim": schema.TEXT, "evidence": schema.EVIDENCE, "label": schema.TEXT}
     outputs: ClassVar = {"negative_claim": schema.TEXT}
 
@@ -166,27 +181,28 @@ class GenerateNegativeClaim(Stage):
         if not whole:
             return Reject(f"the negative claim is cut off at {self.max_new_tokens} tokens", negative_claim=first)
         others = [text for text in whole if normalised(text) != normalised(claim)]
-        return others or Reject("the negative claim is the claim", negative_claim=first)
+        if not others:
+            return Reject("the negative claim is the claim", negative_claim=first)
+        sound = [text for text in others if not schema.text_problem(text, "")]
+        return sound or Reject(schema.text_problem(others[0], "the negative claim") or "", negative_claim=first)
 
     def _refuted(self, rows: Sequence[Mapping[str, Any]], found: Sequence[list[str] | Reject]) -> list[bool]:
-        """Of each candidate, in order, whether the evidence and the source's claim refute it."""
+        """Of each candidate, in order, whether the evidence refutes it."""
         pairs = [
-            [text, read]
+            [text, join(row["evidence"])[0]]
             for row, texts in zip(rows, found, strict=True)
             if isinstance(texts, list)
             for text in texts
-            for read in (join(row["evidence"])[0], row["claim"])
         ]
         if self.verifier is None:
-            return [True] * (len(pairs) // 2)
+            return [True] * len(pairs)
         engine = Classifier(model=self.verifier, max_length=self.max_length)
-        refuted = [choose(answer, LABELS) == REFUTES for answer in engine.run(pairs)]
-        return [both == (True, True) for both in zip(refuted[::2], refuted[1::2], strict=True)]
+        return [choose(answer, LABELS) == REFUTES for answer in engine.run(pairs)]
 
     def _choose(self, texts: Sequence[str], verdicts: Iterator[bool]) -> dict[str, Any] | Reject:
         refuted = [text for text, is_refuted in zip(texts, [next(verdicts) for _ in texts], strict=True) if is_refuted]
         return {"negative_claim": refuted[0]} if refuted else Reject(
-            "the evidence and the claim refute no claim of the generator", negative_claim=texts[0]
+            "the evidence refutes no claim of the generator", negative_claim=texts[0]
         )  # fmt: skip
 
 
@@ -200,8 +216,9 @@ class ModifyEvidence(Stage):
     The change is the one span between the beginning and the ending that c and c′ share. It is made where c's words stand in the
     evidence, compared with case, in pieces' texts and titles; c′'s words are put there as c′ has them.
 
-    Deviations from the released code, which joins tokens with spaces again: the text around the edit stays as it was. Words are
-    told apart by a rule of ours that agrees with its tokenizer except in rare abbreviations.
+    Deviations from the released code, which joins tokens with spaces again: the text around the edit stays as it was, and a span
+    takes along a word that it touches in one claim only (`changed_span`). Words are told apart by a rule of ours that agrees with
+    its tokenizer except in rare abbreviations.
 
     Args:
         max_span: τ, the words (and punctuation marks) that either side of the change may have.
@@ -212,6 +229,7 @@ class ModifyEvidence(Stage):
     '9'
     """
 
+    VERSION: ClassVar[str] = "2"
     inputs: ClassVar = {"claim": schema.TEXT, "negative_claim": schema.TEXT, "evidence": schema.EVIDENCE}
     outputs: ClassVar = {"edits": schema.EDITS, "modification": schema.TEXT}
     filled_by: ClassVar = {"negative_claim": "crossaug.generate_negative_claim"}

@@ -69,6 +69,12 @@ CASES = {
     "only added": ("He did win.", "He did not win.", "He did win.", ADDED),
     "two places change": ("Anna sings in Rome.", "Bob sings in Paris.", "Anna sings in Rome.", LONG),
     "spaces stay as they are": ("He has  3 cats.", "He has 5 cats.", "He\thas 3  cats ( 2 ) .", "He\thas 5  cats ( 2 ) ."),
+    "a word that is no longer two": ("He isn't a man.", "He is not a man.", "He isn't a man at all.", "He is not a man at all."),
+    "a word that becomes two": ("He was French.", "He wasn't German.", "He was French and tall.", "He wasn't German and tall."),
+    "a possessive for a verb": ("Rome is old.", "Rome's new.", "Rome is old and big.", "Rome's new and big."),
+    "a comma that comes in": ("Seen in Paris and Rome.", "Seen in Paris, or Rome.", "A thing in Paris and Rome.",
+                              "A thing in Paris, or Rome."),
+    "a per cent sign for a word": ("It grew 30 percent.", "It grew 30%.", "It grew 30 percent then.", "It grew 30% then."),
     "accents": ("He lives in Kraków.", "He lives in Łódź.", "In Kraków he lives.", "In Łódź he lives."),
 }  # fmt: skip
 
@@ -204,7 +210,7 @@ def test_a_verifier_may_check_the_pairs(crossaug: CrossAug, monkeypatch: pytest.
     lost = {(row["source_id"], row["stage"], row["reason"]) for row in hfcf.rejected(ds, system="crossaug")}
     assert ("0", "check_pairs", "the verifier says SUPPORTS") in lost
     assert ("0", "check_pairs", "the verifier says REFUTES") in lost
-    assert ("2", "generate_negative_claim", "the evidence and the claim refute no claim of the generator") in lost
+    assert ("2", "generate_negative_claim", "the evidence refutes no claim of the generator") in lost
 
 
 def test_the_first_hypothesis_that_may_be_it(crossaug: CrossAug, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -221,6 +227,12 @@ def test_the_first_hypothesis_that_may_be_it(crossaug: CrossAug, monkeypatch: py
     assert best == ["Ann was born in Rome.", "Ann is born."]  # the first is rejected: it is the claim
     monkeypatch.setattr(Classifier, "run", says("Ann was born in Oslo."))
     assert replace(crossaug, num_candidates=4, verifier=Model("v"))(ds)["negative_claim"] == ["Ann was born in Oslo."]
+
+
+def test_a_negative_claim_without_letters_is_none(crossaug: CrossAug, monkeypatch: pytest.MonkeyPatch) -> None:
+    answer = [{"text": "1994 ...", "score": 0.0, "finished": True}]
+    monkeypatch.setattr(Continuation, "forward", lambda self, _, encoded: [answer] * len(encoded))
+    assert crossaug(rows().select([0]))["status"][0]["reason"] == "the negative claim has no letters"
 
 
 def test_the_generator_of_the_paper_and_wrong_settings() -> None:

@@ -41,7 +41,12 @@ class Difference(NamedTuple):
 
 
 def paired_bootstrap(
-    layout: Layout, method: str, resamples: int = 10_000, seed: int = 0, unit: Callable[[Seed], Any] | None = None
+    layout: Layout,
+    method: str,
+    resamples: int = 10_000,
+    seed: int = 0,
+    unit: Callable[[Seed], Any] | None = None,
+    across: Callable[[Seed], Any] | None = None,
 ) -> list[Difference]:
     """One method against the baseline, uncorrected: on each corpus, then averages over the corpora of a setting and over all.
 
@@ -55,6 +60,9 @@ def paired_bootstrap(
         seed: of the resampling.
         unit: what of a seed is drawn again. Seeds of one unit are not independent, as trainings on one sample of rows are not: the
             mean of their differences stands for them. None: each seed is its own.
+        across: what seeds of different units have in common, as trainings on several samples have the seed of their weights. An
+            effect of it is in all units' means alike, where the variance between units does not show it: the p value adds the
+            variance between the means of each. None, or only one of it: nothing is added.
 
     >>> from hfcf.compare.layout import lay_out
     >>> cell = {"setting": "challenge", "corpus": "FM2", "ids": "a1", "gold": "SR", "seed": 13}
@@ -66,9 +74,10 @@ def paired_bootstrap(
     shared = {c: sorted(layout.of(method, c).keys() & layout.of(layout.baseline, c).keys()) for c in layout.corpora}
     drawn = {c: _draw(layout, method, c, seeds, resamples, seed) for c, seeds in shared.items() if seeds}
     groups: list[tuple[str | None, str | None, list[str]]] = [(layout.corpora[c], c, [c]) for c in drawn]
+    averaged = {c: its for c, its in layout.corpora.items() if c not in layout.alone}
     for setting in (*SETTINGS, None):
-        corpora = [c for c, its in layout.corpora.items() if setting in (its, None)]
-        if len(corpora) > 1 and (setting is None or set(corpora) != set(layout.corpora)):
+        corpora = [c for c, its in averaged.items() if setting in (its, None)]
+        if len(corpora) > 1 and (setting is None or len(corpora) < len(averaged)):
             groups.append((setting, None, corpora))
     found = []
     for setting, corpus, corpora in groups:
@@ -77,29 +86,44 @@ def paired_bootstrap(
             continue
         # Rows of metrics × (observed, then resamples) × seeds. The same seeds are drawn on all corpora.
         mean = np.mean([drawn[c][:, :, [shared[c].index(s) for s in seeds]] for c in corpora], axis=0)
+        common = None if across is None else _means(mean[:, 0], [across(s) for s in seeds])
         if unit is not None:
-            units = np.array([unit(s) for s in seeds])
-            mean = np.stack([mean[:, :, units == one].mean(axis=2) for one in sorted(set(units))], axis=2)
+            mean = _means(mean, [unit(s) for s in seeds])
         n = mean.shape[2]
         weights = np.random.default_rng([seed, n]).multinomial(n, [1 / n] * n, size=resamples)
-        for metric, scores in zip(METRICS, mean, strict=True):
+        for i, (metric, scores) in enumerate(zip(METRICS, mean, strict=True)):
             low, high = np.quantile((scores[1:] * weights).sum(axis=1) / n, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
             rows = min(len(layout.about(c)[0]["gold"]) for c in corpora)
-            numbers = (float(scores[0].mean()), float(low), float(high), _p(scores, rows))
+            numbers = (float(scores[0].mean()), float(low), float(high), _p(scores, rows, None if common is None else common[i]))
             found.append(Difference(method, metric, setting, corpus, tuple(seeds), *numbers))
     return found
 
 
-def _p(scores: Array, rows: int) -> float:
-    """The t test that `hfcf.compare.stats` describes, from observed (the first row) and resampled differences of each seed."""
+def _means(values: Array, names: list[Any]) -> Array:
+    """Means along the last axis, one for each name, in the order of the names.
+
+    >>> _means(np.array([[1.0, 2.0, 3.0]]), ["b", "a", "b"]).tolist()
+    [[2.0, 2.0]]
+    """
+    its = np.array(names)
+    return np.stack([values[..., its == one].mean(axis=-1) for one in sorted(set(names))], axis=-1)
+
+
+def _p(scores: Array, rows: int, common: Array | None = None) -> float:
+    """The t test that `hfcf.compare.stats` describes, from observed (the first row) and resampled differences of each seed.
+
+    `common`: the means of what is common to several units, whose variance counts too.
+    """
     observed, n = scores[0], scores.shape[1]
     if n == 1:
         return 1.0
-    between_seeds, between_rows = observed.var(ddof=1) / n, scores[1:].mean(axis=1).var(ddof=1)
-    variance = between_seeds + between_rows
+    terms = [(observed.var(ddof=1) / n, n - 1), (scores[1:].mean(axis=1).var(ddof=1), max(rows - 1, 1))]
+    if common is not None and len(common) > 1:
+        terms.append((common.var(ddof=1) / len(common), len(common) - 1))
+    variance = sum(term for term, _ in terms)
     if not variance:
         return float(not observed.mean())
-    freedom = variance**2 / (between_seeds**2 / (n - 1) + between_rows**2 / max(rows - 1, 1))
+    freedom = variance**2 / sum(term**2 / its for term, its in terms)
     return float(2 * special.stdtr(freedom, -abs(observed.mean()) / math.sqrt(variance)))
 
 

@@ -33,6 +33,7 @@ class EvaluationSet:
         available: rows by label before anything is left out.
         removed: how many overlap with training rows.
         expected: rows by label of the paper's Table 8, if it counts this corpus.
+        averaged: whether it counts in the averages over corpora; one whose rows stand in another should not.
     """
 
     name: str
@@ -41,6 +42,7 @@ class EvaluationSet:
     available: Mapping[str, int]
     removed: int
     expected: Mapping[str, int] | None
+    averaged: bool = True
 
     @cached_property
     def ids(self) -> str:
@@ -74,7 +76,7 @@ def evaluation_sets(
     the first `take` by a hash of name and id.
 
     Args:
-        sources: arguments of `hfcf.load` with `corpus`, `name`, `setting` and optionally `expected`.
+        sources: arguments of `hfcf.load` with `corpus`, `name`, `setting` and optionally `expected` and `averaged`.
         data_dir: what their folders are relative to.
         training: the training rows before augmentation.
         take: how many; None: all.
@@ -85,7 +87,7 @@ def evaluation_sets(
         raise recipes.RecipeError(f"evaluate: {twice[0]} comes twice: give each a name of its own")
     found = []
     for name, source in zip(names, sources, strict=True):
-        options = {key: value for key, value in source.items() if key not in ("name", "setting", "expected")}
+        options = {key: value for key, value in source.items() if key not in ("name", "setting", "expected", "averaged")}
         if "corpus" not in source:
             raise recipes.RecipeError(f"evaluate: {name}: the key 'corpus' is missing")
         if source.get("setting") not in SETTINGS:
@@ -100,9 +102,10 @@ def evaluation_sets(
         order = sorted(range(len(kept)), key=lambda i, ids=kept["id"]: _rank(name, ids[i]))  # type: ignore[misc]
         found.append(
             EvaluationSet(
-                name, source["setting"], kept.select(order[:take]), _counts(rows), len(rows) - len(kept), source.get("expected")
+                name, source["setting"], kept.select(order[:take]), _counts(rows), len(rows) - len(kept), source.get("expected"),
+                source.get("averaged", True),
             )
-        )
+        )  # fmt: skip
     return found
 
 

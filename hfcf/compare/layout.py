@@ -19,7 +19,8 @@ SETTINGS = ("in-domain", "out-of-domain", "challenge")
 class Layout:
     """Which methods, seeds and corpora a table has, and the cells that are there.
 
-    `corpora` holds the setting of each corpus, settings in the order of `SETTINGS`; `cells` is keyed by method, seed and corpus.
+    `corpora` holds the setting of each corpus, settings in the order of `SETTINGS`; `cells` is keyed by method, seed and corpus;
+    `alone` are the corpora that count in no average.
     """
 
     methods: tuple[str, ...]
@@ -27,6 +28,7 @@ class Layout:
     corpora: Mapping[str, str]
     baseline: str
     cells: Mapping[tuple[str, Seed, str], Cell]
+    alone: frozenset[str] = frozenset()
 
     def of(self, method: str, corpus: str) -> dict[Seed, Cell]:
         """A method's cells on a corpus, by seed."""
@@ -48,6 +50,7 @@ def lay_out(
     methods: Sequence[str] | None = None,
     seeds: Sequence[Seed] | None = None,
     corpora: Mapping[str, str] | None = None,
+    alone: Iterable[str] = (),
 ) -> Layout:
     """Check cells against each other and order them.
 
@@ -58,6 +61,7 @@ def lay_out(
             order in which they come.
         seeds: as `methods`; else those of the cells, ascending.
         corpora: as `methods`, with the setting of each.
+        alone: those that count in no average.
 
     Raises:
         ValueError: a cell comes twice, is none of the table's, contradicts itself, or was evaluated on other rows than another
@@ -96,7 +100,8 @@ def lay_out(
     by_setting = sorted(corpora.items(), key=lambda item: SETTINGS.index(item[1]))
     methods = tuple(dict.fromkeys(methods))
     order = [(method, seed, corpus) for method in methods for seed in seeds for corpus, _ in by_setting]
-    return Layout(methods, tuple(seeds), dict(by_setting), baseline, {key: placed[key] for key in order if key in placed})
+    cells_ = {key: placed[key] for key in order if key in placed}
+    return Layout(methods, tuple(seeds), dict(by_setting), baseline, cells_, frozenset(alone))
 
 
 def name(cell: Cell) -> str:

@@ -98,6 +98,7 @@ def _verifiers(recipe: Mapping[str, Any], out: Path, results: Path, full: bool, 
         methods=[arm.name for arm in comparison.arms],
         seeds=comparison.seeds,
         corpora={one.name: one.setting for one in comparison.sets},
+        alone=[one.name for one in comparison.sets if not one.averaged],
     )
     found = differences(layout)
     out.mkdir(parents=True, exist_ok=True)

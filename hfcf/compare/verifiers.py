@@ -1,4 +1,4 @@
-"""Method × seed × corpus: a two-way verifier for each method and seed, scored on every corpus (RACE, section 4 and Table 2)."""
+"""Method × seed × corpus: a verifier for each method and seed, scored on every corpus (as RACE's Table 2 and CrossAug's Table 1)."""
 
 from __future__ import annotations
 
@@ -65,6 +65,10 @@ class Comparison:
         return {"fitted on": rows_digest(self.rows), "apart from": sorted(one.ids for one in self.sets)}
 
     @cached_property
+    def _groups(self) -> str:
+        return digest(list(zip(self.originals["corpus"], self.originals["group_id"], strict=True)))
+
+    @cached_property
     def evaluated(self) -> Dataset:
         """All evaluation rows."""
         return concatenate_datasets([one.rows for one in self.sets])
@@ -75,7 +79,10 @@ class Comparison:
 
     def definition(self, arm: Arm, seed: int) -> dict[str, Any]:
         """Everything that a trained verifier depends on."""
-        return {**self._known, "seed": seed, **(self._known_of_systems if arm.system else {}), **arm.definition()}
+        # Biased models and contrasts keep rows of a group together; other trainings do not know of groups.
+        groups = {"groups": self._groups} if arm.debias and arm.debias.kind != "reweight" else {}
+        systems = self._known_of_systems if arm.system else {}
+        return {**self._known, "seed": seed, **systems, **groups, **arm.definition()}
 
 
 def open_comparison(recipe: Mapping[str, Any], results: Path, *, full: bool) -> Comparison:
@@ -94,6 +101,8 @@ def open_comparison(recipe: Mapping[str, Any], results: Path, *, full: bool) -> 
     for arm in found:
         _check_models(arm)
     train = {**recipe["train"], **({"split": recipe["split"]} if recipe.get("split") else {})}
+    if recipe.get("ways", 2) not in (2, 3):
+        raise recipes.RecipeError(f"ways: {recipe['ways']!r}: 2, or 3 with NOT ENOUGH INFO")
     labels = LABELS[: recipe.get("ways", 2)]
     rows = of_labels(load_rows([recipes.located(train, recipe.get("data_dir"))], training=True), labels)
     take = None if full else recipe.get("take")

@@ -162,3 +162,19 @@ def test_bad_tables() -> None:
         lay_out([], "None", corpora={"FM2": "elsewhere"})
     with pytest.raises(ValueError, match="the cell EDA × 0 × HoVer"):
         lay_out(full(), "None", methods=["None", "RACE"])
+
+
+def test_a_corpus_that_stands_in_another_counts_in_no_average() -> None:
+    cells = [
+        {"setting": "challenge", "corpus": corpus, "ids": corpus, "gold": "SR", "seed": 13, "method": method, **answers}
+        for corpus, right in (("one", True), ("two", False), ("more of one", True))
+        for method, answers in (
+            ("None", {"predicted": "RS", "correct": "00"}),
+            ("RACE", {"predicted": "SR", "correct": "11"} if right else {"predicted": "RS", "correct": "00"}),
+        )
+    ]
+    for alone, mean in (((), 2 / 3), (("more of one",), 1 / 2)):
+        found = paired_bootstrap(lay_out(cells, "None", alone=alone), "RACE", resamples=50)
+        (average,) = [one.value for one in found if one.corpus is None and one.metric == "accuracy"]
+        assert average == pytest.approx(mean)
+        assert len([one for one in found if one.corpus and one.metric == "accuracy"]) == 3
