@@ -75,6 +75,7 @@ class WordNet:
         for part, name in PARTS.items():
             self._check_form(folder / f"data.{name}", self._data[part][:4096])
         self.synonyms = lru_cache(maxsize=1 << 16)(self._synonyms)
+        self.is_common = lru_cache(maxsize=1 << 16)(self._is_common)
         self.irregular = lru_cache(maxsize=None)(self._irregular)
 
     @staticmethod
@@ -128,6 +129,17 @@ class WordNet:
         """Every other lemma of a word's synsets, uninflected, with spaces for underscores, in the order of the files; memoised."""
         names = dict.fromkeys(name.replace("_", " ") for synset in self.synsets(word) for name in self.names(synset))
         return tuple(name for name in names if name.lower() != word.lower())
+
+    def _is_common(self, word: str) -> bool:
+        """Whether some sense of a word, in any inflection, is written in lower case, so that it need not be a name; memoised.
+
+        A word that is a lemma is read as no other's form: "wales" is the country, though "wale" is a word. False, too, for a
+        word that WordNet does not know.
+        """
+        word = word.lower()
+        own = [(word, part) for part in PARTS if self.senses(word, part)]
+        read = own or [(lemma, part) for part in PARTS for lemma in self.lemmas(word, part)]
+        return any(lemma in self.names(synset) for lemma, part in read for synset in self.senses(lemma, part))
 
     def inflected_like(self, lemma: str, word: str, its_lemma: str, part: str) -> str | None:
         """`lemma` in the inflection that `word` has of `its_lemma`.
@@ -308,18 +320,17 @@ def _with_ed(word: str) -> str:
 def _with_ing(word: str) -> str:
     if word.endswith("ie"):
         return word[:-2] + "ying"
-    return (word[:-1] if re.search("[^eoy]e$", word) else word) + "ing"
+    # With a letter before: "be" keeps its vowel.
+    return (word[:-1] if re.search("[a-z][^eoy]e$", word) else word) + "ing"
 
 
-_ABLAUT = [("a", "u")]
+_ABLAUT = [("a", "u")]  # sang, sung
 
 
 def _told_apart(one: str, other: str) -> tuple[str | None, str | None]:
     """Which of two irregular forms is the past and which the participle: sang, sung; wrote, written."""
     for past, participle in ((one, other), (other, one)):
-        if len(past) == len(participle) and [pair for pair in zip(past, participle, strict=True) if pair[0] != pair[1]] == [
-            ("a", "u")
-        ]:
+        if len(past) == len(participle) and [(a, b) for a, b in zip(past, participle, strict=True) if a != b] == _ABLAUT:
             return past, participle
     for past, participle in ((one, other), (other, one)):
         if participle.endswith(("n", "ne")) and not past.endswith(("n", "ne")):

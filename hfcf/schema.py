@@ -20,9 +20,17 @@ SUPPORTS, REFUTES, NOT_ENOUGH_INFO = LABELS = ("SUPPORTS", "REFUTES", "NOT ENOUG
 def opposite(label: str) -> str:
     """The label that a counterfactual of a SUPPORTS or REFUTES row has.
 
+    Raises:
+        ValueError: another label, which has no opposite.
+
     >>> opposite("REFUTES")
     'SUPPORTS'
+    >>> opposite("NOT ENOUGH INFO")
+    Traceback (most recent call last):
+    ValueError: the label 'NOT ENOUGH INFO' has no opposite: only SUPPORTS and REFUTES have one
     """
+    if label not in (SUPPORTS, REFUTES):
+        raise ValueError(f"the label {label!r} has no opposite: only {SUPPORTS} and {REFUTES} have one")
     return SUPPORTS if label == REFUTES else REFUTES
 
 

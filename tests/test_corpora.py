@@ -12,12 +12,14 @@ from typing import Any
 
 import datasets
 import pytest
+from datasets import Dataset
 
 import hfcf
 from hfcf.corpora import CORPORA, builder_class
 from hfcf.corpora.base import CorpusError
 from hfcf.corpora.build import build, main
 from hfcf.schema import LABELS, STATUS, TASKS, problem
+from hfcf.training.data import apart
 
 FIXTURES = Path(__file__).parent / "fixtures" / "corpora"
 DATA = os.environ.get("HFCF_DATA")
@@ -250,13 +252,28 @@ def test_ids_that_come_again_may_be_groups(tmp_path: Path) -> None:
     assert list(zip(ds["id"], ds["group_id"], strict=True)) == [("row-1", "7"), ("row-2", "7"), ("row-3", "g")]
 
 
+@pytest.mark.parametrize("numbered", [False, True])
+def test_rows_without_ids_are_no_group_with_those_of_another_file(tmp_path: Path, numbered: bool) -> None:
+    def rows(name: str, numbers: range) -> Dataset:
+        made = ({"claim": f"Town {i} is old.", "evidence": f"Town {i} stands.", "label": "SUPPORTS"} for i in numbers)
+        return hfcf.load("jsonl", data_files=write_lines(tmp_path / name, *made), split="train", numbered=numbered)
+
+    train, dev = rows("a.jsonl", range(10)), rows("b.jsonl", range(8, 22))
+    assert dev["id"] == [f"row-{i}" for i in range(1, 15)]
+    assert len(set(dev["group_id"])) == 14
+    assert dev["group_id"][:2] == train["group_id"][8:], "the same row, wherever it stands"
+    assert apart(dev, train)["claim"] == dev["claim"][2:]
+
+
 def test_csv_and_jsonl_forms_of_evidence(tmp_path: Path) -> None:
     forms = [[{"title": "Rome", "text": "It is old."}], [["Rome", "It is old."]], ["It is old."], "It is old."]
     path = write_lines(tmp_path / "mine.jsonl", *({"claim": "Old.", "evidence": form, "label": "REFUTES"} for form in forms))
     ds = hfcf.load("jsonl", data_files=path, split="train")
     assert [row["evidence"][0]["title"] for row in ds] == ["Rome", "Rome", "", ""]
     assert {row["evidence"][0]["text"] for row in ds} == {"It is old."}
-    assert ds["id"] == ds["group_id"] == ["row-1", "row-2", "row-3", "row-4"]
+    assert ds["id"] == ["row-1", "row-2", "row-3", "row-4"]
+    groups = ds["group_id"]
+    assert groups[0] == groups[1] != groups[2] == groups[3], "the same claim and evidence are one group"
     assert set(ds["corpus"]) == {"jsonl"}
 
     (tmp_path / "dev.csv").write_text(

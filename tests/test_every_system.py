@@ -52,7 +52,7 @@ def system(name: str, tiny_model: Callable[[str], str]) -> System:
 @pytest.fixture
 def rows() -> Dataset:
     demo = hfcf.load("hover", data_dir=recipe.folder() / "demo", split="train")
-    made = list(demo.select(range(8)))
+    made = list(demo.select(range(4)))
     made += [{**made[0], "id": "nei", "label": schema.NOT_ENOUGH_INFO}, {**made[0], "id": "no claim", "claim": " "}]
     made += [{**made[0], "id": "no letters", "claim": "1994–2006: Αθήνα!"}, {**made[0], "id": "no evidence", "evidence": []}]
     return Dataset.from_list(made, features=demo.features)
@@ -80,7 +80,8 @@ def test_every_stage_gives_equal_rows_however_it_is_mapped(name: str, system: Sy
     for stage in system.stages:
         expected = ds.map(stage, batched=True)
         assert pickle.loads(pickle.dumps(stage)) == stage
-        for way, run in WAYS.items():
+        # The check is the same stage in every system, so one shows it; its input alone differs.
+        for way, run in WAYS.items() if stage.name != "check_pairs" or name == "crossaug" else ():
             assert rounded(list(run(ds, stage))) == rounded(list(expected)), (stage.name, way)
         ds = Dataset.from_list(list(expected), features=expected.features)
     decided = list(ds)

@@ -160,6 +160,15 @@ def test_known_synsets() -> None:
 
 
 @real
+def test_names_are_told_from_common_words() -> None:
+    net = wordnet()
+    for word in ("york", "canada", "Philippines", "james", "december", "wales", "americans", "german", "xyzzyx", ""):
+        assert not net.is_common(word), word
+    for word in ("film", "films", "written", "largest", "quickly", "turkey", "well-known", "left"):
+        assert net.is_common(word), word
+
+
+@real
 def test_every_indexed_lemma_has_its_synsets() -> None:
     """A thousand lines of each index, read the slow way."""
     net, folder = wordnet(), offline.folder("wordnet") / "corpora" / "wordnet"
@@ -212,6 +221,11 @@ def test_every_indexed_lemma_has_its_synsets() -> None:
         ("stop", "writing", "write", "v", "stopping"),
         ("die", "writing", "write", "v", "dying"),
         ("see", "writing", "write", "v", "seeing"),
+        ("be", "writing", "write", "v", "being"),
+        ("use", "writing", "write", "v", "using"),
+        ("take_place", "writing", "write", "v", "taking_place"),
+        ("swim", "wrote", "write", "v", "swam"),
+        ("swim", "written", "write", "v", "swum"),
         ("large", "bigger", "big", "a", "larger"),
         ("happy", "bigger", "big", "a", "happier"),
         ("hot", "biggest", "big", "a", "hottest"),

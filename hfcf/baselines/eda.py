@@ -7,8 +7,10 @@ from typing import Any, ClassVar
 
 from hfcf import schema
 from hfcf.baselines.word_edits import check, eda
+from hfcf.engines.classifier import Classifier
 from hfcf.engines.model import Model
-from hfcf.filters import settle
+from hfcf.filters import reject, settle
+from hfcf.groups import normalised
 from hfcf.pairs import CANDIDATES, CheckPairs, rewritten
 from hfcf.stage import Reject, Stage, System
 
@@ -20,7 +22,7 @@ class RewriteEda(Stage):
     """Candidates whose claim is the source's after one of EDA's operations, for every label, which each keeps.
 
     Input columns: `claim`, `label`. Output columns: `candidates`. A row without the letters a–z is rejected, and so is a
-    candidate that changed nothing.
+    candidate that changed nothing or, with several to a row, says what an earlier one says.
 
     Args:
         alpha: the share of words changed; the authors advise 0.1.
@@ -41,7 +43,12 @@ class RewriteEda(Stage):
 
     def row(self, row: dict[str, Any]) -> dict[str, Any]:
         made = eda(row["claim"], self.random(row["id"]), alpha=self.alpha, num_augmentations=self.num_augmentations)
-        candidates = [rewritten(row["claim"], claim, row["label"], self.name) for claim in made]
+        candidates, seen = [], set[str]()
+        for claim in made:
+            new, said = rewritten(row["claim"], claim, row["label"], self.name), normalised(claim)
+            repeats = new["status"] is None and said in seen
+            candidates.append(reject(new, self.name, "repeats an earlier candidate") if repeats else new)
+            seen.add(said)
         answer = settle(candidates, "the claim has none of the letters a–z, and EDA reads no others")
         if isinstance(answer, Reject):
             raise answer
@@ -68,6 +75,7 @@ class EDA(System):
     task: ClassVar[str] = "verification"
     chain: ClassVar[tuple[str, ...]] = ("rewrite_eda", "check_pairs")
     flips: ClassVar[bool] = False
+    engines: ClassVar = (Classifier,)
 
     alpha: float = 0.1
     num_augmentations: int = 1

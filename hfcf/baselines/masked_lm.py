@@ -3,44 +3,35 @@
 from __future__ import annotations
 
 import random
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from hfcf import edits, schema
-from hfcf.baselines.word_edits import STOP_WORDS
+from hfcf.baselines.word_edits import KEPT, article, goes_with, replaceable, wanted
 from hfcf.engines import masked
+from hfcf.engines.classifier import Classifier
 from hfcf.engines.model import Model
 from hfcf.filters import settle
+from hfcf.lexicon import WordNet, wordnet
 from hfcf.pairs import CANDIDATES, CheckPairs, rewritten
 from hfcf.stage import Reject, Stage, System
 
 BERT = Model("bert-base-uncased")
-# A whole word of letters: no part of "well-known", "B2" or "won't", and no name, that is nothing with a capital.
-_WORD = re.compile(r"(?<![\w'’-])[^\W\d_]+(?![\w-]|['’]\w)")
-_WORDS = re.compile(r"\w+(?:['’.,-]\w+)*")
-_DECIDING = """
-no not nor never none nothing nobody nowhere neither cannot without hardly barely only
-zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen
-twenty thirty forty fifty sixty seventy eighty ninety hundred thousand million billion trillion dozen half third quarter first
-second fourth fifth sixth seventh eighth ninth tenth once twice
-"""
-_KEPT = STOP_WORDS | frozenset(_DECIDING.split())
-"""Neither masked nor filled in: a label hangs on negations and numbers, and few places of function words take another."""
 
 
 def maskable(claim: str) -> list[tuple[int, int]]:
     """The words of a claim that may be masked.
 
-    Numbers, negations and function words stay, and so does every word with a capital. Inside the claim that is a name, and another
-    name makes another claim; its first word always has one, and in the corpora of fact verification that is most often a name too.
+    Numbers, negations, modal verbs and function words stay, and so does every word with a capital. Inside the claim that is a
+    name, and another name makes another claim; its first word always has one, and in the corpora of fact verification that is
+    most often a name too.
 
     >>> claim = "The Beatles never played in 3 old halls."
     >>> [claim[start:end] for start, end in maskable(claim)]
     ['played', 'old', 'halls']
     """
-    return [match.span() for match in _WORD.finditer(claim) if match[0].islower() and match[0] not in _KEPT]
+    return [match.span() for match in replaceable(claim) if match[0].islower()]
 
 
 def masked_spans(claim: str, rng: random.Random, *, share: float = 0.3) -> list[tuple[int, int]]:
@@ -55,8 +46,7 @@ def masked_spans(claim: str, rng: random.Random, *, share: float = 0.3) -> list[
     [(8, 11)]
     """
     places = maskable(claim)
-    wanted = max(1, int(share * len(_WORDS.findall(claim)) + 0.5))
-    return sorted(rng.sample(places, min(wanted, len(places))))
+    return sorted(rng.sample(places, min(wanted(claim, share), len(places))))
 
 
 def filled_edits(
@@ -64,8 +54,9 @@ def filled_edits(
 ) -> list[edits.Edit]:
     """Edits of a claim that put a drawn fill in the place of each span; a span stays where none is left to draw.
 
-    Never drawn are the word itself, names (what a model writes with a capital), function words, negations, numbers in words, and
-    after "a" or "an" what does not go with it.
+    Never drawn are the word itself, function words, modal verbs, negations, numbers in words, after "a" or "an" what does not go
+    with it, and names: what the model writes with a capital, and, since an uncased one writes none, what WordNet writes with one
+    in every sense ("canada", "december") or does not know. A name that is a common word too ("turkey", "march") can be drawn.
 
     Args:
         claim: the claim.
@@ -78,11 +69,11 @@ def filled_edits(
     >>> edits.replace_text("Rome is old.", made)
     'Rome is big.'
     """
-    made = []
+    net, made = wordnet(), []
     for (start, end), found in zip(spans, fills, strict=True):
         word = claim[start:end]
-        article = re.search(r"(?<![\w'’-])(an?)\s+$", claim[:start], re.IGNORECASE)
-        fitting = [(fill, p) for fill, p in found if _fits(fill, word, article and article[1].lower())][:top]
+        before = article(claim, start)
+        fitting = [(fill, p) for fill, p in found if fill != word and goes_with(fill, before) and _may_be_drawn(net, fill)][:top]
         if not sum(p for _, p in fitting):
             continue
         new = rng.choices([fill for fill, _ in fitting], [p for _, p in fitting])[0]
@@ -90,10 +81,8 @@ def filled_edits(
     return made
 
 
-def _fits(fill: str, word: str, article: str | None) -> bool:
-    if not fill.islower() or fill == word or fill in _KEPT:
-        return False
-    return article is None or (fill[0] in "aeiou") == (article == "an")
+def _may_be_drawn(net: WordNet, fill: str) -> bool:
+    return fill.islower() and fill not in KEPT and net.is_common(fill)
 
 
 def _check(share: float, top: int) -> None:
@@ -109,7 +98,7 @@ class RewriteMaskedLm(Stage):
 
     Input columns: `claim`, `label`. Output columns: `candidates`. All chosen words (`masked_spans`) are masked at once, and each
     place gets a draw of its own (`filled_edits`), so two of them need not go together. A row is rejected in which no word may be
-    masked, or for whose masks the model knows no other word.
+    masked, or for whose masks the model knows no other word. WordNet is read, to tell names (`filled_edits`).
 
     Args:
         model: a masked language model.
@@ -121,6 +110,7 @@ class RewriteMaskedLm(Stage):
     'rewrite_masked_lm'
     """
 
+    VERSION: ClassVar[str] = "2"
     inputs: ClassVar = {"claim": schema.TEXT, "label": schema.TEXT}
     outputs: ClassVar = {"candidates": CANDIDATES}
 
@@ -178,6 +168,7 @@ class MaskedLM(System):
     chain: ClassVar[tuple[str, ...]] = ("rewrite_masked_lm", "check_pairs")
     presets: ClassVar = {"paper": {}, "offline": {"model": Model("hfcf:mlm")}}
     flips: ClassVar[bool] = False
+    engines: ClassVar = (masked.MaskedLM, Classifier)
 
     model: Model = BERT
     share: float = 0.3

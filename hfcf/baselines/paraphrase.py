@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from hfcf import schema
+from hfcf.engines.classifier import Classifier
 from hfcf.engines.continuation import Continuation
 from hfcf.engines.generator import plain_prompt
 from hfcf.engines.model import Model
@@ -139,6 +140,7 @@ class Paraphrase(System):
     chain: ClassVar[tuple[str, ...]] = ("rewrite_paraphrase", "check_pairs")
     presets: ClassVar = {"paper": {}, "offline": {"generator": Model("offline:t5", adapter="hfcf:paraphraser")}}
     flips: ClassVar[bool] = False
+    engines: ClassVar = (Continuation, Classifier)
 
     generator: Model
     prompt: str | None = None

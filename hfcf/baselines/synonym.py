@@ -10,21 +10,17 @@ from functools import lru_cache
 from typing import Any, ClassVar
 
 from hfcf import edits, schema
-from hfcf.baselines.word_edits import STOP_WORDS
+from hfcf.baselines.word_edits import article, goes_with, replaceable, wanted
+from hfcf.engines.classifier import Classifier
 from hfcf.engines.model import Model
 from hfcf.filters import settle
 from hfcf.lexicon import PARTS, WordNet, wordnet
 from hfcf.pairs import CANDIDATES, CheckPairs, rewritten
 from hfcf.stage import Reject, Stage, System
 
-# A whole word of plain letters: no part of "well-known", "café", "B2" or "won't"; "dog" of "dog's" is one.
-_WORD = re.compile(r"(?<![\w'’-])[A-Za-z]{2,}(?![\w-]|['’](?!s\b)\w)")
-_NUMBER_WORDS = """
-zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen
-twenty thirty forty fifty sixty seventy eighty ninety hundred hundreds thousand thousands million millions billion billions trillion
-dozen half third quarter first second fourth fifth sixth seventh eighth ninth tenth eleventh twelfth once twice
-"""
-_KEPT = STOP_WORDS | frozenset(_NUMBER_WORDS.split())
+# What may stand before a claim's first word, and after one that goes on as a name.
+_OPENING = re.compile(r"[\s\"'“‘(]*")
+_CAPITAL = re.compile(r"\s+[A-Z]")
 
 
 def synonym_edits(text: str, rng: random.Random, *, share: float = 0.3) -> list[edits.Edit]:
@@ -32,9 +28,9 @@ def synonym_edits(text: str, rng: random.Random, *, share: float = 0.3) -> list[
 
     A synonym is any other lemma of any of the word's synsets: no sense and no part of speech is chosen, as in the baselines this
     stands for. It takes the word's inflection, the capital of the claim's first word, and is left out where it does not go with
-    "a" or "an" before it. Function words stay. So do numbers and capitalised words (but for the claim's first, where it can be
-    no name), and capitalised senses and synonyms are not used: the "synonym" of a name is another name, that of a number
-    another way to write it, and a claim is about exactly these.
+    "a" or "an" before it. Function words, modal verbs and negations stay. So do numbers and capitalised words (but for the
+    claim's first, where it can be no name), and capitalised senses and synonyms are not used: the "synonym" of a name is another
+    name, that of a number another way to write it, and a claim is about exactly these.
 
     Args:
         text: the claim.
@@ -49,38 +45,34 @@ def synonym_edits(text: str, rng: random.Random, *, share: float = 0.3) -> list[
     'The quick franks barked.'
     """
     net = wordnet()
-    wanted = max(1, int(share * len(re.findall(r"\w+(?:['’-]\w+)*", text)) + 0.5))
-    places = list(_places(net, text))
+    number, places = wanted(text, share), list(_places(net, text))
     rng.shuffle(places)
     made: list[edits.Edit] = []
-    for match, article in places:
-        word = match.group()
-        synonyms = [one for one in _inflected(net, word.lower()) if article is None or (one[0] in "aeiou") == (article == "an")]
+    for match in places:
+        word, before = match[0], article(text, match.start())
+        synonyms = [one for one in _inflected(net, word.lower()) if goes_with(one, before)]
         if not synonyms:
             continue
         new = synonyms[int(rng.random() * len(synonyms))]
         new = new[0].upper() + new[1:] if word[0].isupper() else new
         made.append({"field": "claim", "piece": -1, "start": match.start(), "end": match.end(), "before": word, "after": new})
-        if len(made) == wanted:
+        if len(made) == number:
             break
     return sorted(made, key=lambda edit: edit["start"])
 
 
-def _places(net: WordNet, text: str) -> Iterator[tuple[re.Match[str], str | None]]:
-    """The words that may be replaced, each with the indefinite article that stands before it."""
-    for match in _WORD.finditer(text):
-        word, before = match.group(), text[: match.start()].rstrip()
-        if word.lower() in _KEPT:
-            continue
-        if not word.islower() and (before.strip("\"'“‘(") or _may_be_a_name(net, word, text[match.end() :])):
-            continue
-        article = re.search(r"(?:^|[^\w'’-])(an?)$", before, re.IGNORECASE)
-        yield match, article and article.group(1).lower()
+def _places(net: WordNet, text: str) -> Iterator[re.Match[str]]:
+    """The words that may be replaced."""
+    found = _OPENING.match(text)
+    first = found.end() if found else 0
+    for match in replaceable(text):
+        if match[0].islower() or (match.start() == first and not _may_be_a_name(net, match[0], text, match.end())):
+            yield match
 
 
-def _may_be_a_name(net: WordNet, word: str, after: str) -> bool:
+def _may_be_a_name(net: WordNet, word: str, text: str, end: int) -> bool:
     """Whether a claim's first word, whose capital says nothing, goes on as a name ("Michael Jordan") or has a sense as one."""
-    return not word[1:].islower() or bool(re.match(r"\s+[A-Z]", after)) or any(word in net.names(one) for one in net.synsets(word))
+    return not word[1:].islower() or bool(_CAPITAL.match(text, end)) or any(word in net.names(one) for one in net.synsets(word))
 
 
 @lru_cache(maxsize=1 << 16)
@@ -126,6 +118,7 @@ class RewriteSynonym(Stage):
     'The pic is older than the book of account.'
     """
 
+    VERSION: ClassVar[str] = "2"
     inputs: ClassVar = {"claim": schema.TEXT, "label": schema.TEXT}
     outputs: ClassVar = {"candidates": CANDIDATES}
 
@@ -163,6 +156,7 @@ class Synonym(System):
     task: ClassVar[str] = "verification"
     chain: ClassVar[tuple[str, ...]] = ("rewrite_synonym", "check_pairs")
     flips: ClassVar[bool] = False
+    engines: ClassVar = (Classifier,)
 
     share: float = 0.3
     verifier: Model | None = None

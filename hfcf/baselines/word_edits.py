@@ -1,4 +1,4 @@
-"""EDA's four operations on a sentence's words (Wei and Zou 2019), and the function words that no synonym may replace.
+"""EDA's four operations on a sentence's words (Wei and Zou 2019), and what the baselines that edit in place take for a word.
 
 Light to import, unlike the stages over it: a first sentence takes milliseconds.
 """
@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import random
 import re
+import unicodedata
+from collections.abc import Iterator
 from functools import lru_cache
 
 from hfcf.lexicon import WordNet, wordnet
@@ -22,6 +24,69 @@ so than too very just now
 """
 STOP_WORDS = frozenset(_FUNCTION_WORDS.split())
 """The function words that EDA replaces by nothing."""
+
+_MODALS = "may might must shall would could ought"
+_NEGATIONS = "no not nor never none nothing nobody nowhere neither cannot without hardly barely scarcely only"
+_NUMBERS = """
+zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen
+twenty thirty forty fifty sixty seventy eighty ninety hundred thousand million billion trillion dozen
+zeros zeroes ones twos threes fours fives sixes sevens eights nines tens elevens twelves teens
+twenties thirties forties fifties sixties seventies eighties nineties hundreds thousands millions billions trillions dozens
+first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth fifteenth sixteenth
+seventeenth eighteenth nineteenth twentieth thirtieth fortieth fiftieth sixtieth seventieth eightieth ninetieth hundredth
+thousandth millionth billionth trillionth
+firsts seconds thirds fourths fifths sixths sevenths eighths ninths tenths elevenths twelfths twentieths hundredths thousandths
+millionths billionths half halves quarter quarters once twice thrice
+"""
+KEPT = STOP_WORDS | frozenset(f"{_MODALS} {_NEGATIONS} {_NUMBERS}".split())
+"""What edits in place neither replace nor, where a model fills in, write: a label hangs on negations, modal verbs and numbers."""
+
+# "dog" of "dog's" is a word; no part of "well-known", "B2" or "won't" is.
+_WORD = re.compile(r"(?<![\w'’-])[^\W\d_]{2,}(?![\w-]|['’](?!s\b)\w)")
+_COUNTED = re.compile(r"\w+(?:['’.,-]\w+)*")
+_ARTICLE = re.compile(r"(?<![\w'’-])(an?)\s+$", re.IGNORECASE)
+
+
+def replaceable(text: str) -> Iterator[re.Match[str]]:
+    """The whole words of two letters and more that edits in place may replace: those that are not in `KEPT`.
+
+    >>> [match[0] for match in replaceable("The dog's well-known owner might not own two cats.")]
+    ['dog', 'owner', 'cats']
+    """
+    for match in _WORD.finditer(text):
+        if match[0].lower() not in KEPT and not (_is_mark(text, match.start() - 1) or _is_mark(text, match.end())):
+            yield match
+
+
+def wanted(text: str, share: float) -> int:
+    """How many words a share of a text's is, at least one; "3.5" and "well-known" are one word each.
+
+    >>> wanted("It earned $3.5 million.", 0.5)
+    2
+    """
+    words = sum(not _is_mark(text, match.start() - 1) for match in _COUNTED.finditer(text))
+    return max(1, int(share * words + 0.5))
+
+
+def article(text: str, start: int) -> str | None:
+    """The indefinite article before what begins at `start`, in lower case.
+
+    >>> article("An old film", 3), article("the old film", 4)
+    ('an', None)
+    """
+    # From a little before: a search from the beginning would make many edits of a long text quadratic.
+    found = _ARTICLE.search(text, max(0, start - 24), start)
+    return None if found is None or _is_mark(text, found.start() - 1) else found[1].lower()
+
+
+def goes_with(word: str, article: str | None) -> bool:
+    """Whether a word may follow an indefinite article, by its first letter; any may where there is none."""
+    return article is None or (word[0].lower() in "aeiou") == (article == "an")
+
+
+def _is_mark(text: str, i: int) -> bool:
+    """Whether the character there belongs to the letter before it, as an accent of decomposed text does."""
+    return 0 <= i < len(text) and unicodedata.category(text[i])[0] == "M"
 
 
 def eda(text: str, rng: random.Random, *, alpha: float = 0.1, num_augmentations: int = 9) -> list[str]:

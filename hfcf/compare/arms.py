@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 from datasets import Dataset, concatenate_datasets
@@ -152,7 +152,8 @@ def candidates(rows: Dataset) -> list[dict[str, Any]]:
             found.append(
                 {
                     **{column: row[column] for column in CANONICAL},
-                    "id": f"{row['id']}:{i}", "claim": one["claim"], "label": opposite(row["label"]), "source_claim": row["claim"],
+                    "id": f"{row['id']}:{i}", "claim": one["claim"], "label": one["label"] or opposite(row["label"]),
+                    "source_claim": row["claim"],
                 }
             )  # fmt: skip
     return found
@@ -160,7 +161,8 @@ def candidates(rows: Dataset) -> list[dict[str, Any]]:
 
 def _settings(stage: Stage) -> dict[str, Any]:
     """A stage's settings, with the weights in the place of their names; what it was fitted on are the rows, which are known."""
-    values = {field.name: getattr(stage, field.name) for field in fields(stage) if field.name not in ("strict", "fitted")}
+    # Its state holds what is no field too: the prompt of a language model.
+    values = {name: value for name, value in stage.__getstate__().items() if name not in ("VERSION", "strict", "fitted")}
     return {
         name: value.key() if isinstance(value, Model) else value.settings() if isinstance(value, Engine) else value
         for name, value in values.items()

@@ -8,6 +8,12 @@ on rows that they share, and a system is asked nothing twice.
 **What an interval means** is told in `hfcf.compare.stats`, with samples in the place of seeds. Trainings on one sample share its
 rows, so that 5 samples × 5 seeds are not 25 independent ones: a method's difference on a sample is the mean over its seeds, each
 paired with the baseline's of the same sample and seed, and samples are drawn again with all their seeds.
+
+**The p value** adds the variance between seeds. All samples are trained on with the same seeds, so that what a seed does on each of
+them is in every sample's mean alike and no variance between samples shows it: the variance of the seeds' means (each over its
+samples), over their number, is one more term of the error, with one degree of freedom less than seeds. It holds a share of the
+noise of single trainings that the samples' term has too: the test is rather too careful. A single seed says nothing of others:
+then the p value speaks for that seed alone. The interval always speaks for these seeds.
 """
 
 from __future__ import annotations
@@ -119,7 +125,11 @@ def differences_by_size(layout: Layout, resamples: int = 10_000) -> dict[int, li
     """
     methods = [method for method in layout.methods if method != layout.baseline]
     found = {
-        size: [one for method in methods for one in paired_bootstrap(its, method, resamples, unit=lambda training: training.sample)]
+        size: [
+            one
+            for method in methods
+            for one in paired_bootstrap(its, method, resamples, unit=lambda one: one.sample, across=lambda one: one.seed)
+        ]
         for size, its in by_size(layout).items()
     }
     flat = iter(corrected([one for its in found.values() for one in its]))

@@ -113,8 +113,8 @@ def _legend(layout: Layout, found: Mapping[int, Sequence[Difference]], full: Seq
         lines.append("All rows: the same methods on all rows that samples are drawn from, mean ± deviation over training seeds.")
     if count := sum(map(len, found.values())) // len(METRICS):
         lines.append(
-            f"\\* the difference from {layout.baseline} is beyond noise: p < {1 - LEVEL:.2f} in a test of rows and samples, after "
-            f"Holm's correction over the {count} differences of its metric, all sizes together, and its interval is off 0."
+            f"\\* the difference from {layout.baseline} is beyond noise: p < {1 - LEVEL:.2f} in a test of rows, samples and seeds, "
+            f"after Holm's correction over the {count} differences of its metric, all sizes together, and its interval is off 0."
             if len(samples) > 1
             else "One sample of each size: nothing is known about other samples, so no difference is marked."
         )

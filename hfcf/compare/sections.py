@@ -52,22 +52,23 @@ def spread(cells: Sequence[Cell], column: str) -> str:
 
 
 def sizes(layout: Layout) -> str:
-    """Rows of each corpus, and whether they are those of the paper's Table 8.
+    """Rows of each corpus and, if that is known of any, whether they are those of the paper's Table 8.
 
     >>> from hfcf.compare.layout import lay_out
     >>> print(sizes(lay_out([], "None", ["None"], [13], {"FM2": "challenge"})).splitlines()[-1])
-    | FM2 | challenge | – | – | – | – | – |
+    | FM2 | challenge | – | – | – |
     """
+    header = ["Corpus", "Setting", "There", "Evaluated", "Of these"]
+    if counted := any(cell["expected"] for cell in layout.cells.values()):
+        header += ["RACE's Table 8", "Is it that set?"]
     rows = []
     for corpus, setting in layout.corpora.items():
         if not (cells := layout.about(corpus)):
-            rows.append([corpus, setting, "–", "–", "–", "–", "–"])
+            rows.append([corpus, setting, *["–"] * (len(header) - 2)])
             continue
         first = cells[0]
-        numbers = [spread(cells, "rows"), counts(first["labels"])]
-        there, paper = counts(first["available_labels"]), counts(first["expected"])
-        rows.append([corpus, setting, there, *numbers, paper, against_table_8(first)])
-    header = ["Corpus", "Setting", "There", "Evaluated", "Of these", "RACE's Table 8", "Is it that set?"]
+        row = [corpus, setting, counts(first["available_labels"]), spread(cells, "rows"), counts(first["labels"])]
+        rows.append([*row, *([counts(first["expected"]), against_table_8(first)] if counted else [])])
     return table(header, rows)
 
 

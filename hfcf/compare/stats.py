@@ -16,6 +16,9 @@ rows"; a fresh seed may fall outside it.
 differences, over their number) and the variance between rows (of the bootstrap with all seeds held), with Satterthwaite's degrees
 of freedom: close to normal where rows are most of the noise, two degrees for three seeds that disagree. One seed says nothing of
 other seeds: its p value is 1. A difference is beyond noise if Holm's adjusted p value is below 0.05 *and* the interval is off 0.
+
+Where each seed trains on several samples of the rows, samples stand in the place of the seeds, and the error has a third term: the
+variance between the seeds' means over samples, over the number of seeds (see `hfcf.compare.low_resource`).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Method × seed × corpus: a verifier for each method and seed, scored on every corpus (as RACE's Table 2 and CrossAug's Table 1)."""
+"""Method × seed × corpus: a verifier for each method and seed, scored on every corpus (RACE, Table 2; CrossAug, Table 1)."""
 
 from __future__ import annotations
 

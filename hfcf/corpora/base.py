@@ -212,7 +212,8 @@ class Corpus(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
                 why = self._read(row, record)
                 if row.pop("skip", False):
                     continue
-                if row["id"] is None or not str(row["id"]).strip():
+                unnamed = row["id"] is None or not str(row["id"]).strip()
+                if unnamed:
                     row["id"] = f"{record.kind}-{record.number}" if record.unreadable else f"row-{n}"
                 row["id"] = str(as_text(row["id"]))
                 if first := seen.get(row["id"]):
@@ -224,7 +225,9 @@ class Corpus(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
                 seen[row["id"]] = record.place
                 if self.config.on_error == "reject":
                     row["status"] = {"accepted": False, "stage": "load", "reason": as_text(why)} if why else None
-                yield _storable(row)
+                row = _storable(row)
+                # A made-up number is another row's in another file: what the row holds names its group.
+                yield {**row, "own": _content(row) if unnamed and not record.unreadable else row["id"]}
 
     def _read(self, row: dict[str, Any], record: Record) -> str | None:
         if record.unreadable:
@@ -237,16 +240,18 @@ class Corpus(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
         return _unreadable(row) or (problem(row) if self.config.on_error == "reject" else None)
 
     def _grouped(self, rows: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-        """Rows with their `group_id`: named by the corpus, or from `keys` in common (then all rows are held), or the id."""
+        """Rows with their `group_id`: named by the corpus, or from `keys` in common (then all rows are held), or their own."""
         first = next(rows, None)
         if first is None:
             return
         if not self.groups_by_keys():
             for row in _chain(first, rows):
                 row.pop("keys", None)
-                yield {**row, "group_id": as_text(row.get("group_id")) or row["id"]}
+                own = row.pop("own")
+                yield {**row, "group_id": as_text(row.get("group_id")) or own}
             return
         held = list(_chain(first, rows))
+        own = [row.pop("own") for row in held]
         # A rejected row ties no others together: the good rows come out as they do without it.
         firsts = connected([] if row.get("status") else row.get("keys", []) for row in held)
         names: dict[int, str] = {}
@@ -255,7 +260,7 @@ class Corpus(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
                 names[i] = row["group_id"]
         for i, row in zip(firsts, held, strict=True):
             row.pop("keys", None)
-            yield {**row, "group_id": names.get(i, held[i]["id"])}
+            yield {**row, "group_id": names.get(i, own[i])}
 
     def groups_by_keys(self) -> bool:
         """Whether `fill` writes `keys`, so that groups are known only at the end."""
@@ -411,6 +416,12 @@ def _chain(first: dict[str, Any], rest: Iterator[dict[str, Any]]) -> Iterator[di
 def _storable(row: dict[str, Any]) -> dict[str, Any]:
     pieces = [{key: as_text(piece[key]) for key in ("title", "text")} for piece in row["evidence"]]
     return {**row, "claim": as_text(row["claim"]), "label": as_text(row["label"]), "evidence": pieces}
+
+
+def _content(row: Mapping[str, Any]) -> str:
+    """A name for the claim and the evidence of a storable row, the same in every file."""
+    text = json.dumps([row["claim"], row["evidence"]], ensure_ascii=False)
+    return f"row-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
 
 
 def _unreadable(row: Mapping[str, Any]) -> str | None:

@@ -4,8 +4,9 @@
     ds = hfcf.load("csv", data_files={"train": "a.csv", "validation": "b.csv"}, on_error="reject")
 
 - Fields: `claim`, `evidence` and `label` (else `gold_label`, as in files of FEVER with text); `id` and `group_id` if there
-  are any (else row-1, row-2 … and the row's id). Others are left out. A file's split is "train" unless `data_files` or its
-  name (`dev.jsonl`, `test.csv` …) says otherwise.
+  are any (else row-1, row-2 …, and as the group the row's id; without an id, "row-" and a hash of claim and evidence, since
+  row 1 of another file is another row). Others are left out. A file's split is "train" unless `data_files` or its name
+  (`dev.jsonl`, `test.csv` …) says otherwise.
 - Evidence, in any of these forms: a list of {"title": …, "text": …}, a list of [title, text], a list of texts, or
   one text. In CSV a cell is one text, or one of the lists as JSON; a column `title` is the title of a cell's one
   text.

@@ -8,6 +8,7 @@ from typing import Any
 
 import yaml
 
+from hfcf.engines.model import Model
 from hfcf.hub.render import render
 
 
@@ -37,6 +38,7 @@ def model_card(recipe: Mapping[str, Any], settings: Any, report: Mapping[str, An
         ways=recipe.get("ways", 3),
         prefixed=recipe.get("prefixed", False),
         pairs=recipe.get("pairs"),
+        judge=_judge(recipe.get("judge")),
         wordnet=bool(recipe.get("wordnet")),
         command=command,
         data=[
@@ -55,6 +57,18 @@ def model_card(recipe: Mapping[str, Any], settings: Any, report: Mapping[str, An
 def _settings(recipe: Mapping[str, Any], settings: Any) -> dict[str, Any]:
     none_of_its = {"model", *(("tune", "rank") if recipe["train"] in ("explainer", "masked_lm") else ())}
     return {field.name: getattr(settings, field.name) for field in fields(settings) if field.name not in none_of_its}
+
+
+def _judge(judge: Mapping[str, Any] | None) -> str | None:
+    """What a rewriter's judge is called.
+
+    >>> _judge({"model": {"name": "offline:minilm", "adapter": "hfcf:verifier"}})
+    '`offline:minilm` with the adapter `hfcf:verifier`'
+    """
+    if not judge:
+        return None
+    model = Model.of(judge["model"])
+    return f"`{model.name}`" + (f" with the adapter `{model.adapter}`" if model.adapter else "")
 
 
 def _mask(recipe: Mapping[str, Any]) -> dict[str, Any]:

@@ -69,17 +69,25 @@ class Debias:
     temperature: float = 0.1
 
     def __post_init__(self) -> None:
+        if not isinstance(self.sizes, list | tuple):
+            raise ValueError(f"sizes={self.sizes!r}: a list is needed: sizes: [2]")
         object.__setattr__(self, "sizes", tuple(self.sizes))
         for name, allowed in (("kind", tuple(SETTINGS)), ("bias", BIASES)):
             if getattr(self, name) not in allowed:
                 raise ValueError(f"{name}={getattr(self, name)!r}: choose one of {', '.join(allowed)}")
+        for name in ("penalty", "weight", "temperature"):
+            _check_type(name, getattr(self, name), int | float, "a number is needed (YAML reads 1e-3 as text: write 1.0e-3)")
+        for name in ("common", "at_least", "top", "folds"):
+            _check_type(name, getattr(self, name), int, "a whole number is needed")
+        for size in self.sizes:
+            _check_type("sizes", size, int, "whole numbers are needed: sizes: [2]")
         least = {"common": 0, "at_least": 1, "top": 0, "penalty": 0, "folds": 2, "weight": 0}
         for name, lowest in least.items():
-            if getattr(self, name) < lowest:
+            if not getattr(self, name) >= lowest:
                 raise ValueError(f"{name}={getattr(self, name)}: {lowest} or more")
         if not self.sizes or min(self.sizes) < 1:
             raise ValueError(f"sizes={self.sizes}: lengths of n-grams, 1 or more")
-        if self.temperature <= 0:
+        if not self.temperature > 0:
             raise ValueError(f"temperature={self.temperature}: above 0")
 
     @classmethod
@@ -87,7 +95,7 @@ class Debias:
         """From a mapping of a recipe: `kind`, and settings of that kind alone.
 
         Raises:
-            RecipeError: an unknown kind or setting, or a value that can't be.
+            RecipeError: no mapping, an unknown kind or setting, or a value that can't be.
 
         >>> Debias.of({"kind": "poe", "bias": "ngrams"}).settings()
         {'kind': 'poe', 'bias': 'ngrams', 'folds': 5}
@@ -95,6 +103,8 @@ class Debias:
         Traceback (most recent call last):
         hfcf.recipe.RecipeError: debias: unknown key 'temperature' (allowed: bias, folds, kind)
         """
+        if not isinstance(given, Mapping):
+            raise recipes.RecipeError(f"{where}: {given!r} is no mapping: write {{kind: poe}}, with one of {', '.join(SETTINGS)}")
         kind = given.get("kind")
         recipes.check(given, ("kind", *SETTINGS.get(str(kind), cls.__dataclass_fields__)), where)
         try:
@@ -105,6 +115,11 @@ class Debias:
     def settings(self) -> dict[str, Any]:
         """What its numbers depend on: the kind and the settings of that kind."""
         return {name: getattr(self, name) for name in ("kind", *SETTINGS[self.kind])}
+
+
+def _check_type(name: str, value: Any, wanted: Any, cure: str) -> None:
+    if not isinstance(value, wanted) or isinstance(value, bool):
+        raise ValueError(f"{name}={value!r}: {cure}")
 
 
 def prepare(

@@ -11,6 +11,7 @@ from datasets import Dataset
 from hfcf.engines.generator import PROMPT, Generator, load_tokenizer, prefix, two_sided
 from hfcf.engines.model import Model
 from hfcf.evidence import join
+from hfcf.metrics.translation import bleu_chrf
 from hfcf.schema import REFUTES, SUPPORTS
 from hfcf.training.loop import Hyperparameters, fit
 
@@ -99,20 +100,12 @@ def evaluate_generator(
         `rows`; `bleu` and `chrf` (sacreBLEU, 0–100) of the model and of the copy; `copied`, the share of claims that stand in
         the evidence word for word.
     """
-    from sacrebleu.metrics import BLEU, CHRF
-
     rows = usable(rows, prefixed)
     rows = rows.select(range(min(take, len(rows))))
     engine = Generator(model=model, num_beams=num_beams, num_return_sequences=1, max_length=max_length)
     texts = _texts(rows["evidence"], rows["label"], prefixed)
     claims = [answer[0]["text"] if answer else "" for answer in engine.run([[text, []] for text in texts])]
-    copies, gold = [evidence[0]["text"] for evidence in rows["evidence"]], [list(rows["claim"])]
-
-    def score(found: list[str]) -> dict[str, float]:
-        return {
-            "bleu": round(BLEU().corpus_score(found, gold).score, 2),
-            "chrf": round(CHRF().corpus_score(found, gold).score, 2),
-        }
-
+    copies, gold = [evidence[0]["text"] for evidence in rows["evidence"]], list(rows["claim"])
     copied = sum(claim in text for claim, text in zip(claims, texts, strict=True)) / max(1, len(rows))
-    return {"rows": len(rows), "model": {**score(claims), "copied": round(copied, 4)}, "first piece": score(copies)}
+    scores = {**bleu_chrf(claims, gold), "copied": round(copied, 4)}
+    return {"rows": len(rows), "model": scores, "first piece": bleu_chrf(copies, gold)}

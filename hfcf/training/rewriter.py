@@ -13,6 +13,7 @@ from hfcf.engines.generator import Generator
 from hfcf.engines.model import Model
 from hfcf.evidence import join
 from hfcf.groups import normalised
+from hfcf.metrics.translation import bleu_chrf
 from hfcf.schema import LABELS
 
 
@@ -34,20 +35,12 @@ def evaluate_rewriter(
         claims that say what the source says; `one span of 3 words`, the share that differs from the source in one place, of three
         words at most; `words changed`, the median; with a judge, the share of its verdicts by label.
     """
-    from sacrebleu.metrics import BLEU, CHRF
-
     pairs = pairs.select(range(min(take, len(pairs))))
     if not len(pairs):
         return {"pairs": 0}
     engine = Generator(model=model, num_beams=num_beams, num_return_sequences=1, max_length=max_length)
-    sources, gold = list(pairs["source"]), [list(pairs["target"])]
+    sources, targets = list(pairs["source"]), list(pairs["target"])
     made = [answer[0]["text"] if answer else "" for answer in engine.run([[source, []] for source in sources])]
-
-    def score(found: list[str]) -> dict[str, float]:
-        return {
-            "bleu": round(BLEU().corpus_score(found, gold).score, 2),
-            "chrf": round(CHRF().corpus_score(found, gold).score, 2),
-        }
 
     changes = [_changes(source, text) for source, text in zip(sources, made, strict=True)]
     found: dict[str, Any] = {
@@ -60,7 +53,7 @@ def evaluate_rewriter(
         texts = [join(evidence)[0] for evidence in pairs["evidence"]]
         verdicts = [choose(answer, LABELS) for answer in judge.run([list(pair) for pair in zip(made, texts, strict=True)])]
         found |= {f"judged {label}": _share(verdict == label for verdict in verdicts) for label in LABELS}
-    return {**found, "model": score(made), "copy": score(sources)}
+    return {**found, "model": bleu_chrf(made, targets), "copy": bleu_chrf(sources, targets)}
 
 
 def _share(marks: Any) -> float:

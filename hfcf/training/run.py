@@ -52,21 +52,11 @@ def train(
 
     Returns:
         What `scores.json` in `out` holds: rows, seconds, and scores per corpus.
+
+    Raises:
+        RecipeError: see `checked`; or there is nothing to train on.
     """
-    recipes.check(recipe, _KEYS, where)
-    if recipe.get("train") not in _KINDS:
-        raise recipes.RecipeError(f"{where}: train: must be one of {', '.join(_KINDS)}")
-    if (recipe["train"] == "rewriter") != (recipe.get("pairs") in ("negative", "paraphrase")):
-        raise recipes.RecipeError(f"{where}: pairs: negative or paraphrase, with train: rewriter")
-    if recipe.get("pairs") == "paraphrase" and not recipe.get("judge"):
-        raise recipes.RecipeError(f"{where}: judge: must name the verifier that tells paraphrases from other claims")
-    recipes.check(recipe.get("explainer") or (), [field.name for field in fields(Weights)], f"{where}: explainer")
-    if recipe.get("ways", 3) not in (2, 3) or (recipe.get("ways") == 2 and recipe.get("nei")):
-        raise recipes.RecipeError(f"{where}: ways: 3, or 2 without nei: a two-way verifier knows no NOT ENOUGH INFO")
-    start_from = "verifier" if recipe["train"] == "explainer" else "model"
-    if start_from not in recipe:
-        raise recipes.RecipeError(f"{where}: {start_from}: must name a model for train: {recipe['train']}")
-    hp = Hyperparameters(**{**{k: v for k, v in recipe.items() if k in _HYPER}, "model": Model.of(recipe[start_from])})
+    hp = checked(recipe, where)
     split = {"split": recipe["split"]} if recipe.get("split") else {}
     folder = recipe.get("data_dir")
     rows = load_rows([{**recipes.located(source, folder), **split} for source in recipe["data"]], training=True)
@@ -90,6 +80,33 @@ def train(
     (out / "README.md").write_text(model_card(recipe, hp, report, command), encoding="utf-8")
     (out / "scores.json").write_text(json.dumps(report, indent=1, ensure_ascii=False) + "\n")
     return report
+
+
+def checked(recipe: Mapping[str, Any], where: str = "the recipe") -> Hyperparameters:
+    """The settings of a training recipe, whose keys are checked.
+
+    Raises:
+        RecipeError: an unknown key, one that is missing, or a value that can't be.
+    """
+    recipes.check(recipe, _KEYS, where)
+    if recipe.get("train") not in _KINDS:
+        raise recipes.RecipeError(f"{where}: train: must be one of {', '.join(_KINDS)}")
+    if (recipe["train"] == "rewriter") != (recipe.get("pairs") in ("negative", "paraphrase")):
+        raise recipes.RecipeError(f"{where}: pairs: negative or paraphrase, with train: rewriter")
+    if recipe.get("pairs") == "paraphrase" and not recipe.get("judge"):
+        raise recipes.RecipeError(f"{where}: judge: must name the verifier that tells paraphrases from other claims")
+    if (judge := recipe.get("judge")) is not None:
+        if isinstance(judge, Mapping):
+            recipes.check(judge, ("model", "max_length"), f"{where}: judge")
+        if not isinstance(judge, Mapping) or not judge.get("model"):
+            raise recipes.RecipeError(f"{where}: judge: must name a model: {{model: FOLDER, max_length: 130}}")
+    recipes.check(recipe.get("explainer") or (), [field.name for field in fields(Weights)], f"{where}: explainer")
+    if recipe.get("ways", 3) not in (2, 3) or (recipe.get("ways") == 2 and recipe.get("nei")):
+        raise recipes.RecipeError(f"{where}: ways: 3, or 2 without nei: a two-way verifier knows no NOT ENOUGH INFO")
+    start_from = "verifier" if recipe["train"] == "explainer" else "model"
+    if start_from not in recipe:
+        raise recipes.RecipeError(f"{where}: {start_from}: must name a model for train: {recipe['train']}")
+    return Hyperparameters(**{**{k: v for k, v in recipe.items() if k in _HYPER}, "model": Model.of(recipe[start_from])})
 
 
 def _verifier(recipe: Mapping[str, Any], hp: Hyperparameters, training: Dataset, held: Dataset, out: Path) -> dict[str, Any]:
@@ -157,6 +174,12 @@ def _rewriter(recipe: Mapping[str, Any], hp: Hyperparameters, training: Dataset,
     engine = Classifier(model=Model.of(judge["model"]), max_length=judge.get("max_length", 130)) if judge else None
     kept_by = engine if recipe["pairs"] == "paraphrase" else None  # of a negative pair the corpus says that it is one
     pairs, apart_ = (claim_pairs(rows, recipe["pairs"], kept_by) for rows in (training, held))
+    if not len(pairs):
+        told = {"negative": "one supported and one refuted", "paraphrase": "both supported, that the judge takes for equal"}
+        raise recipes.RecipeError(
+            f"there is nothing to train on: no two claims, {told[recipe['pairs']]}, have the same evidence in one group of the "
+            f"{len(training)} rows; rows of one case need a group_id in common"
+        )
     train_texts(pairs, hp, out)
     found = {f"held out: {corpus}": _of(apart_, corpus) for corpus in sorted(set(apart_["corpus"]))}
     found |= _named(recipe, training, lambda rows: claim_pairs(rows, recipe["pairs"], kept_by))

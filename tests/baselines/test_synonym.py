@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import random
 import re
+import time
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from datasets import Dataset, IterableDataset
 import hfcf
 from hfcf import edits, offline, schema
 from hfcf.baselines.synonym import RewriteSynonym, Synonym, synonym_edits
-from hfcf.baselines.word_edits import STOP_WORDS
+from hfcf.baselines.word_edits import KEPT, article, wanted
 
 pytestmark = pytest.mark.skipif(not installed("wordnet"), reason=f"WordNet is not installed: {offline.INSTALL}")
 
@@ -38,6 +39,8 @@ def test_only_common_words_are_replaced() -> None:
     [
         "Paris Hilton", "Smith", "USA", "He is the one who had it.", "It was 1994.", "He can't, won't and didn't.", "B2 x86 co-op",
         "three hundred", "Naïve café", "東京は首都です。", "", "...", "May",
+        "He might, must, could, would, may and shall.", "Nobody", "Nothing is nowhere.", "dozens of millions", "eleventh",
+        "twentieth", "two thirds", "cafe\u0301", "e\u0301film",
     ],
 )  # fmt: skip
 def test_nothing_to_replace(text: str) -> None:
@@ -85,11 +88,27 @@ def test_articles_still_fit() -> None:
     assert all(word[0] in "aeiou" for word in old["old"])
 
 
-@pytest.mark.parametrize(("share", "number"), [(0.0, 1), (0.01, 1), (0.1, 2), (0.2, 5), (0.3, 7), (1.0, 10)])
+@pytest.mark.parametrize(("share", "number"), [(0.0, 1), (0.01, 1), (0.1, 2), (0.2, 4), (0.3, 7), (1.0, 10)])
 def test_share(share: float, number: int) -> None:
-    """Of the claim's twenty-three words; ten can be replaced."""
+    """Of the claim's twenty-two words ("3.5" is one); ten can be replaced."""
     for seed in range(20):
         assert len(synonym_edits(CLAIM, random.Random(seed), share=share)) == number
+
+
+def test_long_claims_take_no_longer_in_proportion() -> None:
+    text = "The film is older than a book. " * 650
+    assert len(text) > 20_000
+    synonym_edits(text[:60], random.Random(1))  # the files are open
+    begun = time.process_time()
+    assert len(synonym_edits(text, random.Random(1), share=1.0)) > 1000
+    assert time.process_time() - begun < 0.8
+
+
+def test_accents_of_decomposed_text_belong_to_their_letters() -> None:
+    assert replaced("The cafe\u0301 film", seeds=50).keys() == {"film"}
+    assert wanted("cafe\u0301s cafe\u0301s", 1.0) == 2
+    assert article("cafe\u0301a film", 7) is None
+    assert article("x" + " " * 30 + "film", 31) is None
 
 
 def test_shares_outside_are_refused() -> None:
@@ -117,7 +136,7 @@ def test_the_system(rows: Dataset) -> None:
         assert (row["label"], row["evidence"], row["system"]) == (source["label"], source["evidence"], "synonym")
         assert edits.apply(source, row["edits"])["claim"] == row["claim"] != source["claim"]
         assert edits.revert(row, row["edits"])["claim"] == source["claim"]
-        assert all(edit["before"].lower() not in STOP_WORDS for edit in row["edits"])
+        assert all(edit["before"].lower() not in KEPT for edit in row["edits"])
     assert done[5]["status"] == {
         "accepted": False, "stage": "rewrite_synonym", "reason": "no word of the claim has a synonym that may take its place",
     }  # fmt: skip

@@ -91,6 +91,35 @@ def test_trainings_on_one_sample_are_not_independent() -> None:
     assert paired_bootstrap(layout, "EDA", 500)[0].p < 0.1
 
 
+def accuracy(layout: Layout, resamples: int = 300) -> Any:
+    (one,) = (one for one in differences_by_size(layout, resamples)[60] if one.metric == "accuracy")
+    return one
+
+
+def test_what_a_seed_does_on_every_sample_is_noise_too() -> None:
+    """Two seeds that disagree, alike on five samples, whose means are all the same."""
+    pairs = [(sample, seed) for sample in range(5) for seed in (1, 2)]
+    differ = accuracy(laid_out(answers({pair: 18 if pair[1] == 1 else 2 for pair in pairs})))
+    agree = accuracy(laid_out(answers(dict.fromkeys(pairs, 10))))
+    assert differ.value == agree.value == pytest.approx(0.25)
+    assert agree.p < 0.01
+    assert differ.p > 0.3, "0.25 of an error of 0.2 at about one degree of freedom"
+    # Of one seed the samples say what is known, as before.
+    one_seed = {pair: 10 + pair[0] for pair in pairs if pair[1] == 1}
+    twice = {pair: 10 + pair[0] for pair in pairs}
+    assert accuracy(laid_out(answers(one_seed))).p == accuracy(laid_out(answers(twice))).p < 0.01
+
+
+def test_the_p_value_holds_its_level_where_samples_share_their_seeds() -> None:
+    """No true difference; deviations of 2 points between seeds, 1 between samples and 1 between trainings. It was 0.2 and more."""
+    random, times, small = np.random.default_rng(5), 120, 0
+    for _ in range(times):
+        of_seed, of_sample, own = random.normal(0, 8, 2), random.normal(0, 4, 5), random.normal(0, 4, (5, 2))
+        more = {(a, s): round(of_seed[s] + of_sample[a] + own[a, s]) for a in range(5) for s in range(2)}
+        small += accuracy(laid_out(answers(more, rows=400)), 100).p < 0.05
+    assert small / times <= 0.09
+
+
 def test_the_difference_is_that_of_the_same_sample_and_seed() -> None:
     cells = answers({(1, 1): 10, (1, 2): 10, (2, 1): 10, (2, 2): 10})
     cells = [one for one in cells if (one["method"], one["seed"]) != ("EDA", Training(60, 2, 2))]

@@ -90,6 +90,13 @@ def test_a_release_that_differs_says_how() -> None:
     assert "| differs: 2 SUPPORTS instead of 1, 2 REFUTES instead of 3 |" in markdown(layout, [])
 
 
+def test_without_a_count_of_the_paper_there_is_no_column_for_it() -> None:
+    text = markdown(lay_out(full(), "None"), [])
+    assert "| Corpus | Setting | There | Evaluated | Of these |\n" in text
+    assert "Table 8" not in text
+    assert "Is it that set?" not in text
+
+
 def test_cells_that_did_not_look_for_overlaps_claim_nothing() -> None:
     cells = [{**c, "removed_as_overlap": None} for c in full()]
     text = markdown(lay_out(cells, "None"), [])

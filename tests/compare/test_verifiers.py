@@ -281,7 +281,8 @@ def test_copies_have_the_labels_of_the_counterfactuals_and_no_new_text() -> None
 
 def test_candidates_are_all_that_was_generated_and_claims_what_was_accepted() -> None:
     def one(claim: str, stage: str | None, accepted: bool = False, change: str = "claim") -> dict[str, Any]:
-        return {"claim": claim, "change": change, "status": stage and {"accepted": accepted, "stage": stage, "reason": None}}
+        status = stage and {"accepted": accepted, "stage": stage, "reason": None}
+        return {"claim": claim, "label": None, "change": change, "status": status}
 
     made = [one("cut", "generate_claim"), one("same", "check_claim"), one("far", "filter_claim"), one("best", "filter_claim", True)]
     made.append(one("c", "check_edit", True, "evidence"))
@@ -292,3 +293,6 @@ def test_candidates_are_all_that_was_generated_and_claims_what_was_accepted() ->
         ("same", REFUTES, "c"), ("far", REFUTES, "c"), ("best", REFUTES, "c"),
     ]  # fmt: skip
     assert [(c["claim"], c["source_claim"]) for c in claims(rows)] == [("best", "c")]
+    # What keeps its label, or a row that has no opposite, says so itself.
+    kept = {**source, "label": NOT_ENOUGH_INFO, "candidates": [{**one("new", "filter_claim"), "label": NOT_ENOUGH_INFO}]}
+    assert [c["label"] for c in candidates(Dataset.from_list([kept]))] == [NOT_ENOUGH_INFO]

@@ -102,12 +102,19 @@ def leaking(number: int, *, leak: float, truth: float, seed: int) -> Dataset:
         ({"kind": "poe", "bias": "oracle"}, "bias='oracle': choose one of encoder, ngrams"),
         ({"kind": "poe", "folds": 1}, "folds=1: 2 or more"),
         ({"kind": "reweight", "sizes": []}, r"sizes=\(\): lengths of n-grams"),
-        ({"kind": "reweight", "sizes": 2}, "not iterable"),
+        ({"kind": "reweight", "sizes": 2}, r"sizes=2: a list is needed: sizes: \[2\]"),
+        ({"kind": "reweight", "sizes": ["2"]}, "sizes='2': whole numbers are needed"),
+        ({"kind": "reweight", "penalty": "1e-3"}, "penalty='1e-3': a number is needed .*: write 1.0e-3"),
+        ({"kind": "contrast", "temperature": True}, "temperature=True: a number is needed"),
+        ({"kind": "contrast", "weight": float("nan")}, "weight=nan: 0 or more"),
+        ({"kind": "poe", "folds": 2.5}, "folds=2.5: a whole number is needed"),
+        ({"kind": "reweight", "top": None}, "top=None: a whole number is needed"),
+        ("poe", "'poe' is no mapping: write {kind: poe}"),
         ({"kind": "reweight", "penalty": -1}, "penalty=-1: 0 or more"),
         ({"kind": "contrast", "temperature": 0}, "temperature=0: above 0"),
     ],
 )
-def test_settings_that_do_not_go_are_an_error_that_names_them(given: dict[str, Any], message: str) -> None:
+def test_settings_that_do_not_go_are_an_error_that_names_them(given: Any, message: str) -> None:
     with pytest.raises(RecipeError, match=f"methods: {message}|methods: .*{message}"):
         Debias.of(given, "methods")
 

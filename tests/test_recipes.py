@@ -1,0 +1,69 @@
+"""Every recipe that ships reads, and what it names is there, with each of its presets; nothing is loaded or trained."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import pytest
+import yaml
+
+from hfcf import corpora, recipe, runner
+from hfcf.compare import rationales
+from hfcf.compare import run as comparing
+from hfcf.compare.arms import arms
+from hfcf.training import run as training
+from hfcf.training.loop import Hyperparameters
+
+
+def presets(name: str) -> list[str]:
+    """Those that a recipe names."""
+    content = yaml.safe_load(recipe.find(name).read_text(encoding="utf-8"))
+    return sorted({content["preset"], *content.get("presets", {})})
+
+
+EACH = [(name, preset) for name in recipe.shipped() for preset in presets(name)]
+
+
+def sources(content: dict[str, Any]) -> list[dict[str, Any]]:
+    """The corpora that a recipe names."""
+    found = [content] if "corpus" in content else []
+    for key in ("data", "exclude", "evaluate", "corpora"):
+        found += content.get(key, [])
+    return found + ([content["train"]] if isinstance(content.get("train"), dict) else [])
+
+
+@pytest.mark.parametrize(("name", "preset"), EACH)
+def test_a_shipped_recipe_is_sound(name: str, preset: str) -> None:
+    content = recipe.read(recipe.find(name), [f"preset={preset}"])
+    assert sources(content)
+    for source in sources(content):
+        corpora.builder_class(source["corpus"])
+    if content.get("compare") == "rationales":
+        recipe.check(content, rationales.KEYS, name)
+    elif "compare" in content:
+        check_comparison(content, name)
+    elif "train" in content:
+        hp = training.checked(content, name)
+        assert hp.epochs > 0
+    else:
+        system = runner.system_of(runner.content_of(name, [f"preset={preset}"]))
+        assert system.name == content["system"]
+
+
+def check_comparison(content: dict[str, Any], name: str) -> None:
+    recipe.check(content, comparing._KEYS, name)
+    assert not comparing._NEEDED - set(content)
+    found = arms(content)
+    assert [arm.name for arm in found] == list(content["methods"])
+    assert content["baseline"] in content["methods"]
+    recipe.check(content["verifier"], [field.name for field in dataclasses.fields(Hyperparameters)], name)
+    Hyperparameters(**content["verifier"])
+
+
+def test_each_kind_of_recipe_is_among_them() -> None:
+    kinds = [recipe.read(recipe.find(name)) for name, _ in EACH]
+    assert len(EACH) > 1.5 * len(recipe.shipped()), "most have two presets"
+    assert {one.get("compare") for one in kinds} == {"verifiers", "rationales", None}
+    assert {one["train"] for one in kinds if isinstance(one.get("train"), str)} == set(training._KINDS)
+    assert {one["system"] for one in kinds if "corpus" in one} == {"race", "crossaug"}
