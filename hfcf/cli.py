@@ -12,7 +12,9 @@ from rich.console import Console
 from rich.table import Column, Table
 from rich.text import Text
 
-app = typer.Typer(help="Counterfactual data for language tasks.", no_args_is_help=True, add_completion=False)
+app = typer.Typer(
+    help="Counterfactual data for language tasks.", no_args_is_help=True, add_completion=False, pretty_exceptions_show_locals=False
+)
 out_console = Console()
 err_console = Console(stderr=True)
 
@@ -24,10 +26,12 @@ Set = Annotated[
 
 def main() -> None:
     """The entry point: user errors become one line, not a traceback."""
+    from hfcf.engines.remote_settings import RemoteError
+
     logging.basicConfig(format="%(levelname)s: %(message)s")
     try:
         app()
-    except (ValueError, FileNotFoundError, ImportError) as error:
+    except (ValueError, FileNotFoundError, ImportError, RemoteError) as error:
         err_console.print(Text(f"hfcf: {error}", style="bold red"))
         raise SystemExit(2) from error
 
@@ -190,17 +194,13 @@ def _print_funnel(found: dict[str, Any]) -> None:
 
 
 def _print_plan(plan: dict[str, Any]) -> None:
-    table = Table(
-        "stage",
-        "reads",
-        "fills",
-        "calls",
-        "tokens",
-        "minutes",
-        title=f"{plan['rows']} rows of {plan['corpus']}, estimated from {plan['tried']}",
-    )
+    remote = [key for key in ("attempts", "cost") if any(key in entry for entry in plan["stages"])]
+    told = ["calls", "tokens", "minutes", *remote]
+    title = f"{plan['rows']} rows of {plan['corpus']}, estimated from {plan['tried']}"
+    table = Table("stage", "reads", "fills", *told, title=title)
     for entry in plan["stages"]:
-        table.add_row(entry["stage"], entry["reads"], entry["fills"], *(str(entry[key]) for key in ("calls", "tokens", "minutes")))
+        counts = ("–" if entry.get(key) is None else str(entry[key]) for key in told)
+        table.add_row(entry["stage"], entry["reads"], entry["fills"], *counts)
     out_console.print(table)
     for row in plan["examples"]:
         out_console.print(Text(f"{row['id']}: ", style="bold") + Text(row["claim"]))

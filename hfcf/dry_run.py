@@ -16,15 +16,19 @@ FIT_ON = 200  # rows that the fitted table is made of here; the run makes it of 
 def dry_run(recipe: str | Path | Mapping[str, Any], *, changes: Sequence[str] = (), limit: int | None = None) -> dict[str, Any]:
     """Run the first three rows through a recipe without writing anything.
 
+    What a remote model answers here was paid, so it goes to the request cache: neither the run nor another dry run pays it again.
+
     Returns:
-        `rows` of the whole run, `stages` with the calls, tokens and minutes expected of each, and `examples`.
+        `rows` of the whole run, `stages` with the calls, tokens and minutes expected of each (None where all was in the cache), of
+        a remote model its `attempts` and their `cost` as well, and `examples`.
     """
     content = content_of(recipe, changes)
     ds, system = load(content), system_of(content)
     whole = min(len(ds), limit or content.get("limit") or len(ds))
     clock = Clock()
-    # Answers from the cache would cost nothing, and so would the estimate.
-    cached, os.environ["HFCF_REQUEST_CACHE"] = os.environ.get("HFCF_REQUEST_CACHE"), "off"
+    # Answers from the cache would cost nothing, and so would the estimate; those that cost money are not bought for it twice.
+    cached = os.environ.get("HFCF_REQUEST_CACHE")
+    os.environ["HFCF_REQUEST_CACHE"] = "off" if cached == "off" else "paid"
     try:
         rows = system(ds.select(range(min(FIT_ON, len(ds)))), limit=ROWS, watch=clock, load_from_cache_file=False)
     finally:
@@ -40,9 +44,7 @@ def dry_run(recipe: str | Path | Mapping[str, Any], *, changes: Sequence[str] = 
                 "stage": stage.name,
                 "reads": ", ".join(stage.inputs),
                 "fills": ", ".join(stage.outputs),
-                "calls": round(entry["calls"] * times),
-                "tokens": round(entry["tokens"] * times),
-                "minutes": round(entry["model_seconds"] * times / 60, 1),
+                **_whole(entry, times),
             }
         )
     examples = [
@@ -50,6 +52,25 @@ def dry_run(recipe: str | Path | Mapping[str, Any], *, changes: Sequence[str] = 
         for row in rows
     ]
     return {"corpus": content["corpus"], "rows": whole, "tried": len(rows), "stages": stages, "examples": examples}
+
+
+def _whole(entry: Mapping[str, Any], times: float) -> dict[str, Any]:
+    """What a stage costs in the whole run, of what it cost here.
+
+    >>> _whole({"calls": 1, "cached": 2, "tokens": 100, "model_seconds": 6.0, "attempts": 2, "cost": 0.01}, 10)
+    {'calls': 30, 'tokens': 3000, 'minutes': 3.0, 'attempts': 60, 'cost': 0.3}
+    """
+    answered = entry["calls"] + entry["cached"]
+    if entry["cached"] and not entry["calls"]:
+        return {"calls": round(answered * times), "tokens": None, "minutes": None}
+    each = times * answered / entry["calls"] if entry["calls"] else times
+    remote = {name: round(entry[name] * each, digits) for name, digits in (("attempts", None), ("cost", 4)) if name in entry}
+    return {
+        "calls": round(answered * times),
+        "tokens": round(entry["tokens"] * each),
+        "minutes": round(entry["model_seconds"] * each / 60, 1),
+        **remote,
+    }
 
 
 def _told(row: Mapping[str, Any], stage: Any) -> str:

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from hfcf import schema
 from hfcf.baselines.paraphrase import check_prompt, rewrites, too_long
+from hfcf.engines.classifier import Classifier
 from hfcf.engines.continuation import Continuation
 from hfcf.engines.model import Model
 from hfcf.filters import settle
@@ -29,7 +30,7 @@ class RewriteBackTranslation(Stage):
     Args:
         forward: the model from the claims' language: Marian, or any encoder-decoder that a prompt or a language code tells what
             to do.
-        backward: the model that translates back; it may be the same.
+        backward: the model that translates back; it may be the same, which is then loaded once.
         forward_prompt: what the first is given, with {} for the claim: "translate English to German: {}" for T5, ">>fra<< {}" for
             a Marian of many languages.
         backward_prompt: what the second is given.
@@ -134,6 +135,7 @@ class BackTranslation(System):
     task: ClassVar[str] = "verification"
     chain: ClassVar[tuple[str, ...]] = ("rewrite_back_translation", "check_pairs")
     presets: ClassVar = {"paper": {}}
+    engines: ClassVar = (Continuation, Classifier)
     flips: ClassVar[bool] = False
 
     forward: Model = TO_GERMAN

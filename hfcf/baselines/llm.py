@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from hfcf import prompts, schema
+from hfcf.engines.classifier import Classifier
 from hfcf.engines.model import Model
 from hfcf.engines.remote import Remote
 from hfcf.filters import Candidate, reject, settle
@@ -30,6 +31,9 @@ class RewriteLlm(Stage):
         shots: worked examples in the prompt, 0 to 4; the first is RACE's own.
         attempts: how often a row is asked until the answer is valid.
 
+    Raises:
+        ValueError: for a number of examples that there is not, and for a `max_tokens`, `max_words` or `attempts` below 1.
+
     >>> RewriteLlm(model="gpt-4o-mini").name
     'rewrite_llm'
     """
@@ -46,18 +50,24 @@ class RewriteLlm(Stage):
 
     def __post_init__(self) -> None:
         prompts.check_shots("claims", self.shots)
+        if self.max_words < 1:
+            raise ValueError(f"max_words={self.max_words}: give at least 1")
+        _ = self._engine  # checks the other settings
 
     def __getstate__(self) -> dict[str, Any]:
         # Other words in the prompt give other rows.
         return {**super().__getstate__(), "prompt": prompts.contents("claims")}
 
-    def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
-        engine = Remote(
+    @property
+    def _engine(self) -> Remote:
+        return Remote(
             model=self.model, schema=claims.SCHEMA, temperature=self.temperature, max_tokens=self.max_tokens, seed=self.seed,
             attempts=self.attempts,
         )  # fmt: skip
+
+    def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
         asked = [row for row in rows if row["label"] != schema.NOT_ENOUGH_INFO]
-        answers = iter(engine.run([claims.messages(row, self.shots) for row in asked]))
+        answers = iter(self._engine.run([claims.messages(row, self.shots) for row in asked]))
         results: list[dict[str, Any] | Reject] = []
         for row in rows:
             if row["label"] == schema.NOT_ENOUGH_INFO:
@@ -83,7 +93,8 @@ class LLM(System):
     """One counterfactual claim to a row, by a prompt, over any OpenAI-compatible endpoint.
 
     Stages, in order: `rewrite_llm`, `check_pairs`. `HFCF_LLM_URL` and `HFCF_LLM_KEY` name the endpoint; `Remote` documents the
-    other variables (concurrency, rate limits, patience, prices).
+    other variables (concurrency, rate limits, patience, prices). The endpoint is in no key of a cache, so two servers that serve
+    different models under one name share their answers: tell them apart by name.
 
     Deviations from the paper: its models are gone, so name one that the endpoint serves; the task is told in our words, and the
     answer is asked for as JSON; it names no decoding settings, here the model answers greedily.
@@ -105,6 +116,7 @@ class LLM(System):
     task: ClassVar[str] = "verification"
     chain: ClassVar[tuple[str, ...]] = ("rewrite_llm", "check_pairs")
     presets: ClassVar = {"paper": {}}
+    engines: ClassVar = (Remote, Classifier)
 
     model: str = "gpt-3.5-turbo-0301"
     temperature: float | None = 0.0
@@ -116,9 +128,9 @@ class LLM(System):
     max_length: int = 130
 
     def __post_init__(self) -> None:
-        prompts.check_shots("claims", self.shots)
         if self.verifier is not None:
             object.__setattr__(self, "verifier", Model.of(self.verifier))
+        _ = self.rewrite_llm  # checks the other settings
 
     @property
     def rewrite_llm(self) -> RewriteLlm:

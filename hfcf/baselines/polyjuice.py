@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 
 from hfcf import edits, schema
 from hfcf.baselines.paraphrase import too_long
+from hfcf.engines.classifier import Classifier
 from hfcf.engines.continuation import Continuation
 from hfcf.engines.model import Model
 from hfcf.filters import Candidate, reject, settle
@@ -176,9 +177,11 @@ class Polyjuice(System):
 
     Deviations from the authors' code: it places blanks by a parse of the sentence, on words, subtrees and between words, and asks
     about up to three blanked sentences; here is one, with its blank on or before a word, in the proportion of its mode without
-    subtrees. Its filters are off: it drops sentences that a GPT-2 finds far less fluent than the source, or whose change it does
-    not recognise as one of the code, and draws among the others; here the best answer stands. So this yields more: by Table 2 of
-    RACE, 18,171 claims gave 7,019.
+    subtrees, and never the whole sentence, which theirs may be. Their search stops as soon as it has as many finished sentences as
+    beams, where this one goes on while a better one can come; their limit is 1,000 tokens for prompt and answer together, here
+    `max_new_tokens` for the answer. Their filters are off: they drop sentences that a GPT-2 finds far less fluent than the source,
+    or whose change they do not recognise as one of the code, and draw among the others; here the best answer stands. So this yields
+    more: by Table 2 of RACE, 18,171 claims gave 7,019.
 
     Args:
         generator: see `RewritePolyjuice`. The published checkpoint is a pickle, which is never read: Transformers asks the Hub for
@@ -200,6 +203,7 @@ class Polyjuice(System):
     task: ClassVar[str] = "verification"
     chain: ClassVar[tuple[str, ...]] = ("rewrite_polyjuice", "check_pairs")
     presets: ClassVar = {"paper": {}}
+    engines: ClassVar = (Continuation, Classifier)
 
     generator: Model = Model("uw-hai/polyjuice")
     code: str = "negation"

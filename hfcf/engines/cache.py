@@ -69,9 +69,14 @@ class RequestCache:
         self._db.close()
 
 
-def open_cache() -> RequestCache | None:
-    """This process's cache in `hfcf.paths.cache_dir()`; None when `HFCF_REQUEST_CACHE=off`."""
-    if os.environ.get("HFCF_REQUEST_CACHE") == "off":
+def open_cache(paid: bool = False) -> RequestCache | None:
+    """This process's cache in `hfcf.paths.cache_dir()`; None when `HFCF_REQUEST_CACHE=off`.
+
+    Args:
+        paid: whether it is for answers that cost money: `HFCF_REQUEST_CACHE=paid`, of a dry run, leaves the others out.
+    """
+    setting = os.environ.get("HFCF_REQUEST_CACHE")
+    if setting == "off" or (setting == "paid" and not paid):
         return None
     return _open(cache_dir() / "requests.sqlite", os.getpid())
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import torch
@@ -62,10 +64,7 @@ class Continuation(Engine):
             _language(tokenizer, self.source)
             tokenizer.src_lang = self.source
         first = None if self.target is None else _language(tokenizer, self.target)
-        network = load_network(auto, self.model, self.dtype()).to(device)
-        # Marian and BART are made to end at the limit, which would hide that it cut them off.
-        network.generation_config.forced_eos_token_id = None
-        return network, tokenizer, first
+        return _network(auto, self.model, device, self.dtype(), os.getpid(), self.model.key()), tokenizer, first
 
     def encode(self, loaded: Any, requests: Sequence[Any]) -> list[Encoded]:
         network, tokenizer, _ = loaded
@@ -107,6 +106,15 @@ class Continuation(Engine):
         if self.max_new_tokens >= positions:
             raise ValueError(f"{self.model.name} has {positions} positions: set max_new_tokens={self.max_new_tokens} lower")
         return min(self.max_length, positions if config.is_encoder_decoder else positions - self.max_new_tokens)
+
+
+@lru_cache(maxsize=4)
+def _network(auto: Any, model: Model, device: torch.device, dtype: torch.dtype, pid: int, contents: str) -> Any:
+    """The weights, one copy for all engines of a process: a translator of many languages serves both ways."""
+    network = load_network(auto, model, dtype).to(device)
+    # Marian and BART are made to end at the limit, which would hide that it cut them off.
+    network.generation_config.forced_eos_token_id = None
+    return network
 
 
 def _language(tokenizer: Any, code: str) -> int:

@@ -14,6 +14,7 @@ from hfcf.engines.base import Engine, Usage, _key, usage
 from hfcf.engines.cache import RequestCache, open_cache
 from hfcf.engines.remote_endpoint import Connection, Refused
 from hfcf.engines.remote_json import NoAnswer, check_schema, read
+from hfcf.engines.remote_limits import Stopped
 from hfcf.engines.remote_settings import Endpoint
 
 Message = Mapping[str, str]
@@ -32,7 +33,9 @@ class Remote(Engine):
     The schema goes along as `response_format` until the server refuses that; the answer is checked here in either case. What is no
     such JSON, or was cut off, is asked again with the next seed and a word about what was wrong. Every attempt, good or bad, goes
     to the request cache (`requests.sqlite`) when it comes, raw: `text`, `finish`, `model` as the server names it, `usage`,
-    `structured` (whether the schema went along) and `attempt`. A run that ends in any way therefore repeats nothing that was paid.
+    `structured` (whether the schema went along) and `attempt`. A run that ends in any way therefore asks again for no answer that
+    came. What was sent and did not come may have been billed all the same: a request that timed out, or one under way when a worker
+    of `num_proc` died, as all do when one raises. A dry run keeps what it paid for, too.
 
     Args:
         model: the name that the server knows it by.
@@ -43,7 +46,8 @@ class Remote(Engine):
         attempts: how often a request is asked until its answer is valid.
 
     Raises:
-        RemoteError: no endpoint is named, it refuses, or it does not answer any more.
+        ValueError: the schema is one that can't be checked, or `max_tokens` or `attempts` is less than 1.
+        RemoteError: when it is run, no endpoint is named, it refuses, or it does not answer any more.
 
     >>> engine = Remote(model="m", schema='{"type": "object", "required": ["claim"]}')
     >>> engine.run([])
@@ -59,6 +63,9 @@ class Remote(Engine):
 
     def __post_init__(self) -> None:
         check_schema(json.loads(self.schema))
+        for name in ("max_tokens", "attempts"):
+            if (value := getattr(self, name)) < 1:
+                raise ValueError(f"{name}={value}: give at least 1")
 
     def settings(self) -> dict[str, Any]:
         """All but `attempts`: each attempt has a key of its own, so that more of them repeat none."""
@@ -68,7 +75,7 @@ class Remote(Engine):
         """Answer every request, in order; equal ones are asked once, those that the cache can answer not at all."""
         keys = [json.dumps(messages) for messages in requests]
         first = dict(zip(keys, requests, strict=True))
-        memory, record = _Memory(open_cache(), self._head()), usage().setdefault(type(self).__name__, Usage())
+        memory, record = _Memory(open_cache(paid=True), self._head()), usage().setdefault(type(self).__name__, Usage())
         found, missing = {}, {}
         for key, messages in first.items():
             try:
@@ -91,10 +98,20 @@ class Remote(Engine):
                     attempt = question["seed"] - self.seed + 1
                     return memory.keep(question, {**connection.ask(question), "attempt": attempt})
 
-            futures = {pool.submit(self._answer, messages, ask): key for key, messages in missing.items()}
+            def answer(messages: Sequence[Message]) -> dict[str, Any]:
+                try:
+                    return self._answer(messages, ask)
+                except BaseException:
+                    connection.stop.set()  # at once: until the main thread hears of it, others would send
+                    raise
+
+            futures = {pool.submit(answer, messages): key for key, messages in missing.items()}
             try:
                 for future in as_completed(futures):
-                    found[futures[future]] = future.result()
+                    try:
+                        found[futures[future]] = future.result()
+                    except Stopped:
+                        continue  # the fault that stopped it is another's, and raises
                     record.calls += 1
             finally:
                 # After a fault nothing more is sent, but what is under way was paid: it is waited for and kept.

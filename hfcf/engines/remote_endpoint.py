@@ -13,7 +13,7 @@ import os
 import re
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -35,7 +35,13 @@ log = logging.getLogger(__name__)
 LONGEST_WAIT = 900.0  # seconds: an endpoint that asks for more has a quota that is used up
 FIRST_DELAY = 1.0  # seconds before the first repetition; each next one waits twice as long
 WINDOW = 60.0  # seconds of a rate limit's window
-_TOO_MUCH = re.compile(r"context.?(length|window|size)|prompt is too long|content_filter|content management policy", re.IGNORECASE)
+_TOO_MUCH = re.compile(
+    r"context.?(length|window|size)|(prompt|input) is too long|inputs\W{1,3}(tokens\b|must have less)|input token count"
+    r"|output limit was reached|content_filter|content management policy|invalid_prompt|usage policy",
+    re.IGNORECASE,
+)
+_CONTEXT = re.compile(r"maximum context length\D{1,10}(\d+)", re.IGNORECASE)
+_COMPLAINTS = {"error", "errors", "message", "msg", "detail", "details", "code", "type", "param", "loc", "reason", "innererror"}
 
 
 class Refused(Exception):
@@ -57,24 +63,13 @@ class _Manners:
     limiter: Limiter
     refused: set[str] = field(default_factory=set)
 
-    def body(self, question: Mapping[str, Any]) -> dict[str, Any]:
-        """A question in the form that the endpoint takes."""
-        body = {name: value for name, value in question.items() if name not in self.refused}
-        if "max_tokens" in self.refused:
+    def body(self, question: Mapping[str, Any], left_out: set[str]) -> dict[str, Any]:
+        """A question in the form that the endpoint takes, without these fields besides."""
+        without = self.refused | left_out
+        body = {name: value for name, value in question.items() if name not in without}
+        if "max_tokens" in without:
             body["max_completion_tokens"] = question["max_tokens"]
         return body
-
-    def learn(self, status: int, told: str, body: Mapping[str, Any]) -> bool:
-        """Whether a refused body held a field that is left out from now on."""
-        if status not in (400, 422, 501):
-            return False
-        if "max_tokens" in body and "max_completion_tokens" in told and re.search("instead|unsupported", told, re.IGNORECASE):
-            self.refused.add("max_tokens")
-        elif "seed" in body and re.search(r"\bseed\b", told):
-            self.refused.add("seed")
-        elif "response_format" in body:  # many servers don't say what it is that they don't like
-            self.refused.add("response_format")
-        return any(name in body for name in self.refused)
 
 
 @lru_cache(maxsize=8)
@@ -104,6 +99,9 @@ class Connection:
         self._jitter = Random()  # of its own: the user's seeds stay as they are
         self._manners = _manners(os.getpid(), endpoint.url, model, endpoint.rpm, endpoint.tpm)
         limits = httpx.Limits(max_connections=endpoint.concurrency)
+        # It logs every address with its query, which may hold a key.
+        client_log = logging.getLogger(httpx.__name__)
+        client_log.setLevel(max(client_log.level, logging.WARNING))
         self._client = httpx.Client(
             timeout=endpoint.timeout, limits=limits, follow_redirects=False, verify=_certificates(os.getpid())
         )
@@ -129,21 +127,24 @@ class Connection:
             RemoteError: it takes none, or its faults go on.
             Stopped: the run has ended meanwhile.
         """
-        tries = 0
+        tries, left_out = 0, set[str]()
         # Four characters to a token, the rule of thumb; the answer corrects it.
         estimate = sum(len(message["content"]) for message in question["messages"]) / 4 + question["max_tokens"]
         while True:
-            body = self._manners.body(question)
+            body = self._manners.body(question, left_out)
             entry = self._manners.limiter.enter(estimate, self.stop)
             with self._lock:
                 self.sent += 1
             try:
                 status, headers, text = self._post(body)
                 if status == 200:
-                    answer = completion(text)
+                    answer = self._completion(text)
+                    self._manners.refused.update(left_out)  # not before: it might have been something else
                     self._count(entry, answer["usage"])
                     return {**answer, "structured": "response_format" in body}
-                if self._is_done(status, text, body):
+                self._manners.limiter.correct(entry, 0)
+                if field := self._unwanted(status, text, question, body):
+                    left_out.add(field)
                     continue
                 raise _Unusable(f"answers {status}: {self._told(text)}", retry_after(headers))
             except (httpx.RequestError, TimeoutError) as error:
@@ -153,7 +154,7 @@ class Connection:
             self._manners.limiter.correct(entry, 0)
             if tries == self.endpoint.retries:
                 raise RemoteError(
-                    f"{self.endpoint.shown} {fault}, after {tries + 1} tries. What it answered before is kept: run again when it "
+                    f"{self.endpoint.url} {fault}, after {tries + 1} tries. What it answered before is kept: run again when it "
                     "is well, and only the rest is asked. HFCF_LLM_TIMEOUT and HFCF_LLM_RETRIES set the patience with it."
                 )
             self._wait(fault, tries)
@@ -162,23 +163,27 @@ class Connection:
     def _post(self, body: Mapping[str, Any]) -> tuple[int, Mapping[str, str], str]:
         headers = {"Authorization": f"Bearer {self.endpoint.key}"} if self.endpoint.key else {}
         deadline, parts = time.monotonic() + self.endpoint.timeout, []
-        with self._client.stream("POST", self.endpoint.url, json=body, headers=headers) as response:
+        with self._client.stream(
+            "POST", self.endpoint.url, params=self.endpoint.query or None, json=body, headers=headers
+        ) as response:
             for part in response.iter_bytes():
                 parts.append(part)
                 if time.monotonic() > deadline:  # the client's own timeout is for one part: a trickle never meets it
                     raise TimeoutError(f"not done after {self.endpoint.timeout:g} seconds")
             return response.status_code, response.headers, b"".join(parts).decode("utf-8", "replace")
 
-    def _is_done(self, status: int, text: str, body: Mapping[str, Any]) -> bool:
-        """Whether the refused question is to be asked in another form; raises where no repetition helps."""
-        told = self._told(text)
-        if status in (400, 413, 422) and _TOO_MUCH.search(text) and "too large" not in text:
-            raise Refused(f"the endpoint refuses it ({status}): {told}")
-        if self._manners.learn(status, text, body):
-            return True
+    def _unwanted(self, status: int, text: str, question: Mapping[str, Any], body: Mapping[str, Any]) -> str | None:
+        """The field to leave out of a refused question; None where only patience helps. Raises where no repetition does."""
+        told, complaint = self._told(text), complaints(text)
+        if status in (400, 413, 422) and _TOO_MUCH.search(complaint):
+            context = _CONTEXT.search(complaint)
+            if context is None or int(context[1]) > question["max_tokens"]:  # else every request is too long
+                raise Refused(f"the endpoint refuses it ({status}): {told}")
+        elif status in (400, 422, 501) and (field := _disliked(complaint, body)):
+            return field
         if status in (408, 425) or (status == 429 and "insufficient_quota" not in text) or (status >= 500 and status != 501):
-            return False
-        raise RemoteError(f"{self.endpoint.shown} refuses the request ({status}): {told}. {self._cure(status)}")
+            return None
+        raise RemoteError(f"{self.endpoint.url} refuses the request ({status}): {told}. {self._cure(status)}")
 
     def _cure(self, status: int) -> str:
         if status in (401, 403):
@@ -196,13 +201,13 @@ class Connection:
             delay = min(FIRST_DELAY * 2**tries, LONGEST_WAIT) * self._jitter.uniform(0.75, 1.25)
         elif fault.wait > LONGEST_WAIT:
             raise RemoteError(
-                f"{self.endpoint.shown} {fault}. It asks to wait {fault.wait:.0f} seconds, so its quota is used up: what was "
+                f"{self.endpoint.url} {fault}. It asks to wait {fault.wait:.0f} seconds, so its quota is used up: what was "
                 "answered is kept, run again later."
             )
         else:
             delay = fault.wait
             self._manners.limiter.pause(delay)  # the other threads would only hear the same
-        log.warning("%s %s; trying again in %.1f seconds", self.endpoint.shown, fault, delay)
+        log.warning("%s %s; trying again in %.1f seconds", self.endpoint.url, fault, delay)
         if self.stop.wait(delay):
             raise Stopped
 
@@ -213,14 +218,55 @@ class Connection:
         if sum(usage.values()):
             self._manners.limiter.correct(entry, sum(usage.values()))
 
+    def _completion(self, text: str) -> dict[str, Any]:
+        try:
+            return completion(text)
+        except ValueError:  # its cause quotes the text, which may echo the key
+            raise _Unusable(f"answers what is no chat completion: {self._told(text)!r}") from None
+
     def _told(self, text: str) -> str:
-        """What a server says, short and without the key."""
-        text = " ".join((text.replace(self.endpoint.key, "***") if self.endpoint.key else text).split())
+        """What a server says, short and without secrets."""
+        text = " ".join(self.endpoint.masked(text).split())
         return text if len(text) <= 300 else text[:300] + " …"
+
+
+def complaints(text: str) -> str:
+    """What an error says of itself, without the request that some servers repeat in it.
+
+    >>> complaints('{"detail": [{"loc": ["body", "top_k"], "msg": "not permitted", "input": {"seed": 13}}]}')
+    'body top_k not permitted'
+    """
+    try:
+        return " ".join(_complaints(json.loads(text))) or text
+    except (ValueError, RecursionError):
+        return text
+
+
+def _complaints(data: Any) -> Iterator[str]:
+    if isinstance(data, dict):
+        data = [value for name, value in data.items() if name in _COMPLAINTS]
+    if isinstance(data, list):
+        for part in data:
+            yield from _complaints(part)
+    elif data is not None:
+        yield str(data)
+
+
+def _disliked(complaint: str, body: Mapping[str, Any]) -> str | None:
+    """Which field of a refused body the endpoint may not take."""
+    if "max_tokens" in body and "max_completion_tokens" in complaint and re.search("instead|unsupported", complaint, re.IGNORECASE):
+        return "max_tokens"
+    if "seed" in body and re.search(r"\bseed\b", complaint):
+        return "seed"
+    # Many servers don't say what it is that they don't like.
+    return "response_format" if "response_format" in body else None
 
 
 def completion(text: str) -> dict[str, Any]:
     """The parts of a chat completion that are kept.
+
+    Raises:
+        ValueError: it is none.
 
     >>> completion('{"choices": [{"message": {"content": "{}"}, "finish_reason": "stop"}], "model": "m"}')["finish"]
     'stop'
@@ -233,14 +279,18 @@ def completion(text: str) -> dict[str, Any]:
         if isinstance(content, list):
             content = "".join(part.get("text", "") for part in content)
         return {
-            # Half a surrogate pair is no text: SQLite takes none.
-            "text": (content or "").encode("utf-8", "backslashreplace").decode(),
-            "finish": choice.get("finish_reason"),
-            "model": data.get("model"),
+            "text": _sound(content or ""),
+            "finish": (finish := choice.get("finish_reason")) and _sound(str(finish)),
+            "model": (model := data.get("model")) and _sound(str(model)),
             "usage": {kind: int(used.get(f"{kind}_tokens") or 0) for kind in ("prompt", "completion")},
         }
-    except (ValueError, LookupError, TypeError, AttributeError) as error:
-        raise _Unusable(f"answers what is no chat completion: {' '.join(text[:200].split())!r}") from error
+    except (ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError) as error:
+        raise ValueError("no chat completion") from error
+
+
+def _sound(text: str) -> str:
+    # Half a surrogate pair is no text: SQLite takes none.
+    return text.encode("utf-8", "backslashreplace").decode()
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,7 +10,6 @@ _TYPES: dict[str, Any] = {
     "object": dict, "array": list, "string": str, "boolean": bool, "integer": int, "number": (int, float), "null": type(None),
 }  # fmt: skip
 _KEYWORDS = {"type", "properties", "required", "additionalProperties", "items", "minItems", "enum", "description", "title"}
-_THOUGHT = re.compile(r"<think>.*?</think>", re.DOTALL)
 
 
 class NoAnswer(ValueError):
@@ -25,11 +23,15 @@ def check_schema(schema: Mapping[str, Any], where: str = "schema") -> None:
     Traceback (most recent call last):
     ValueError: schema: the keyword 'pattern' is not checked here; known are additionalProperties, description, enum, items, ...
     """
+    if not isinstance(schema, Mapping):
+        raise ValueError(f"{where}: {schema!r} is no schema")
     for keyword in schema:
         if keyword not in _KEYWORDS:
             raise ValueError(f"{where}: the keyword {keyword!r} is not checked here; known are {', '.join(sorted(_KEYWORDS))}")
-    if "type" in schema and schema["type"] not in _TYPES:
+    if "type" in schema and not (isinstance(schema["type"], str) and schema["type"] in _TYPES):
         raise ValueError(f"{where}: the type {schema['type']!r} is none of {', '.join(_TYPES)}")
+    if not isinstance(schema.get("additionalProperties", True), bool):
+        raise ValueError(f"{where}: additionalProperties is true or false here, and no schema")
     for name, part in schema.get("properties", {}).items():
         check_schema(part, f"{where}.{name}")
     if "items" in schema:
@@ -79,7 +81,9 @@ def read(text: str, schema: Mapping[str, Any]) -> Any:
     >>> read('Sure! ```json {"claim": "Rome is old."}```', {"type": "object", "required": ["claim"]})
     {'claim': 'Rome is old.'}
     """
-    text = _THOUGHT.sub("", text)
+    text = text.rpartition("</think>")[2]  # a server's template may have written "<think>" itself
+    if text.lstrip().startswith("<think>"):
+        raise NoAnswer("is a thought without an answer")
     start = text.find("{")
     if start < 0:
         raise NoAnswer("is no JSON object" if text.strip() else "is empty")

@@ -37,17 +37,18 @@ class Limiter:
         """Wait for this request's turn; what it returns is for `correct`.
 
         Raises:
-            Stopped: `stop` was set meanwhile.
+            Stopped: `stop` is set.
         """
         while True:
+            if stop.is_set():
+                raise Stopped
             with self._lock:
                 wait = self._wait(tokens)
                 if wait <= 0:
                     entry = [time.monotonic(), tokens]
                     self._sent.append(entry)
                     return entry
-            if stop.wait(wait):
-                raise Stopped
+            stop.wait(wait)
 
     def _wait(self, tokens: float) -> float:
         now = time.monotonic()

@@ -149,6 +149,15 @@ def test_each_translator_is_told_its_direction(demo: Dataset, m2m100: Model) -> 
         assert [one["claim"] for one in row["candidates"]] == [one["text"] for one in expected]
 
 
+def test_one_model_both_ways_is_loaded_once(m2m100: Model) -> None:
+    settings: dict[str, Any] = {"model": m2m100, "num_beams": 2}
+    there = Continuation(**settings, source="en", target="de").loaded()
+    back = Continuation(**settings, source="de", target="en").loaded()
+    assert there[0] is back[0]
+    assert (there[1].src_lang, back[1].src_lang) == ("en", "de")
+    assert there[2] != back[2]
+
+
 @pytest.mark.usefixtures("no_request_cache")
 def test_however_it_is_mapped_the_rows_are_the_same(demo: Dataset, marian: Model, monkeypatch: pytest.MonkeyPatch) -> None:
     search = Continuation.forward

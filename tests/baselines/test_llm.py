@@ -13,8 +13,9 @@ from bad_server import Reply, Start, body, claim, say, starter
 from datasets import Dataset
 
 import hfcf
-from hfcf import prompts, runner
+from hfcf import cli, prompts, runner
 from hfcf.baselines.llm import LLM, RewriteLlm
+from hfcf.dry_run import dry_run
 from hfcf.engines.model import Model
 from hfcf.engines.remote_json import fault
 from hfcf.engines.remote_settings import RemoteError
@@ -148,6 +149,52 @@ def test_settings_are_those_of_the_paper_unless_told() -> None:
     with pytest.raises(ValueError, match="llm has no preset 'offline'"):
         LLM.preset("offline")
     assert LLM.preset("paper", verifier="roberta-base").verifier == Model("roberta-base")
+
+
+@pytest.mark.parametrize("name", ["attempts", "max_tokens", "max_words"])
+def test_a_number_that_allows_no_answer_is_refused(name: str) -> None:
+    for cls in (LLM, RewriteLlm):
+        with pytest.raises(ValueError, match=f"{name}=0: give at least 1"):
+            cls(**{"model": "m", name: 0})  # type: ignore[arg-type]
+
+
+RECIPE = {
+    "corpus": "hover", "data_dir": "recipes:demo", "split": "train", "system": "llm", "preset": "paper", "limit": 6,
+    "settings": {"model": "m"},
+}  # fmt: skip
+
+
+def test_what_a_dry_run_paid_for_is_told_and_not_paid_again(
+    start: Start, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("HFCF_LLM_PRICE_IN", "100")
+    server = start(lambda n, asked: say("garbage") if n == 0 else negate(n, asked))
+    first = dry_run(RECIPE)["stages"][0]
+    assert {name: first[name] for name in ("calls", "tokens", "attempts", "cost")} == {
+        "calls": 6, "tokens": 880, "attempts": 8, "cost": pytest.approx(0.08),
+    }  # fmt: skip
+    cli._print_plan(dry_run(RECIPE))
+    assert len(server.asked) == 4
+    assert "6 │ –" in " ".join(capsys.readouterr().out.split())  # calls are known, tokens are not
+    runner.run(RECIPE, tmp_path / "out")
+    assert len(server.asked) == 4 + 3
+
+
+def test_the_plan_shows_attempts_and_cost(start: Start, capsys: pytest.CaptureFixture[str]) -> None:
+    start(negate)
+    cli._print_plan({**dry_run(RECIPE), "examples": []})
+    assert "attempts" in capsys.readouterr().out
+
+
+def test_a_dead_server_is_one_line_for_the_user(start: Start, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("HFCF_LLM_URL", raising=False)
+    file = tmp_path / "mine.json"
+    file.write_text(json.dumps(RECIPE), encoding="utf-8")
+    monkeypatch.setattr("sys.argv", ["hfcf", "run", str(file), "--out", str(tmp_path / "out")])
+    with pytest.raises(SystemExit) as caught:
+        cli.main()
+    assert caught.value.code == 2
+    assert cli.app.pretty_exceptions_show_locals is False
 
 
 def test_run_json_tells_attempts_tokens_and_cost(start: Start, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

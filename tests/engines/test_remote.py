@@ -16,7 +16,7 @@ import bad_server
 import pytest
 from bad_server import Behave, Reply, Start, body, claim, say, starter
 
-from hfcf.engines import remote_endpoint
+from hfcf.engines import remote, remote_endpoint
 from hfcf.engines.base import Usage, usage
 from hfcf.engines.remote import Remote
 from hfcf.engines.remote_limits import Limiter, Stopped
@@ -24,6 +24,12 @@ from hfcf.engines.remote_settings import Endpoint, RemoteError
 
 SCHEMA = json.dumps({"type": "object", "properties": {"claim": {"type": "string"}}, "required": ["claim"]})
 KEY = "sk-secret-0123456789"
+MISTRAL = "too large for model with 32768 maximum context length"
+TOO_LONG = (
+    "'max_tokens' or 'max_completion_tokens' is too large: 512. This model's maximum context length is 2048 tokens, not 2412",
+    "`inputs` must have less than 1024 tokens. Given: 2000",
+    "Could not finish the message because max_tokens or model output limit was reached.",
+)
 
 
 @pytest.fixture(autouse=True)
@@ -44,7 +50,7 @@ def engine(**settings: Any) -> Remote:
     return Remote(**{"model": "m", "schema": SCHEMA, **settings})
 
 
-def remote() -> Usage:
+def used() -> Usage:
     return usage()["Remote"]
 
 
@@ -135,7 +141,7 @@ def test_an_answer_of_no_use_is_asked_for_again_in_another_way(start: Start, bad
     assert (first["seed"], second["seed"]) == (13, 14)
     assert second["messages"][-1]["content"].startswith("a\n\nAttempt 2: your last answer ")
     assert why in second["messages"][-1]["content"]
-    assert (remote().calls, remote().attempts) == (1, 2)
+    assert (used().calls, used().attempts) == (1, 2)
 
 
 def test_after_the_last_attempt_the_request_has_an_error_and_the_others_have_answers(start: Start) -> None:
@@ -155,11 +161,27 @@ def test_fences_and_thoughts_around_the_json_do_no_harm(start: Start) -> None:
     assert engine().run(asks("a")) == [{"answer": {"claim": "yes"}}]
 
 
+@pytest.mark.parametrize(
+    "text", ['{"claim": "draft"} so </think> {"claim": "yes"}', '<think>a</think> {"claim": "no"} </think>{"claim": "yes"}']
+)
+def test_a_draft_in_a_thought_is_no_answer(start: Start, text: str) -> None:
+    start(in_order(say(text)))
+    assert engine().run(asks("a")) == [{"answer": {"claim": "yes"}}]
+
+
+def test_a_thought_that_does_not_end_is_no_answer(start: Start) -> None:
+    start(in_order(say('<think>{"claim": "draft"}')))
+    assert "is a thought without an answer" in engine().run(asks("a"))[0]["error"]
+
+
 def test_half_a_surrogate_pair_does_not_end_the_run(start: Start) -> None:
     start(in_order(say('{"claim": "\ud800"}')))
     assert engine().run(asks("a"))[0]["error"].endswith("holds half of a surrogate pair, which is no text")
     start(in_order(say("\ud800 {")))
     assert "error" in engine().run(asks("b"))[0]
+    whole = {"model": "\ud800", "choices": [{"message": {"content": '{"claim": "C"}'}, "finish_reason": "\ud800"}]}
+    start(in_order(body(whole)))
+    assert engine().run(asks("c")) == [{"answer": {"claim": "C"}}]
 
 
 # --- faults that pass
@@ -170,14 +192,15 @@ def test_half_a_surrogate_pair_does_not_end_the_run(start: Start) -> None:
     [
         body({"error": "slow down"}, 429), body({"error": "slow down"}, 429, Retry_After="0"), body("oops", 500),
         body("<html>Bad gateway</html>", 502), body("busy", 503), body("<html>Hello</html>"), body({"error": {"code": 1}}),
-        body({"choices": []}), bad_server.hang_up, bad_server.break_off,
+        body({"choices": []}), bad_server.hang_up, bad_server.break_off, body("[" * 100_000),
+        body('{"choices": [{"message": {"content": "{}"}}], "usage": {"prompt_tokens": Infinity}}'),
     ],
 )  # fmt: skip
 def test_a_fault_that_passes_is_waited_for(start: Start, fault: Reply) -> None:
     server = start(in_order(fault, fault, claim("good")))
     assert engine().run(asks("a")) == [{"answer": {"claim": "good"}}]
     assert [asked["seed"] for asked in server.asked] == [13, 13, 13]  # the same question
-    assert (remote().calls, remote().attempts, remote().tokens) == (1, 3, 110)
+    assert (used().calls, used().attempts, used().tokens) == (1, 3, 110)
 
 
 @pytest.mark.parametrize("silence", [bad_server.slow(3, claim("late")), bad_server.trickle])
@@ -199,12 +222,17 @@ def test_retry_after_is_obeyed_by_all_threads(start: Start, monkeypatch: pytest.
     assert min(later) - server.times[0] >= 0.95
 
 
-def test_back_off_grows_and_differs(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_back_off_grows_and_differs(start: Start, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
     monkeypatch.setattr(remote_endpoint, "FIRST_DELAY", 0.1)
-    server = start(in_order(body("oops", 500), body("oops", 500), claim("good")))
-    engine().run(asks("a"))
-    first, second = (b - a for a, b in zip(server.times, server.times[1:], strict=False))
-    assert 0.07 < first < 0.16 < second
+    for text in "ab":
+        server = start(in_order(body("oops", 500), body("oops", 500), claim("good")))
+        engine().run(asks(text))
+        waited = [b - a for a, b in zip(server.times, server.times[1:], strict=False)]
+        told = [float(str(record.args[2])) for record in caplog.records[-2:] if isinstance(record.args, tuple)]
+        assert 0.075 <= told[0] <= 0.125 < 0.15 <= told[1] <= 0.25
+        # A busy machine waits longer, never less (but for the time that the last answer took).
+        assert all(real > meant - 0.03 for real, meant in zip(waited, told, strict=True)), (waited, told)
+    assert len({record.args[2] for record in caplog.records if isinstance(record.args, tuple)}) == 4
 
 
 def test_a_quota_that_is_used_up_is_not_waited_for(start: Start) -> None:
@@ -272,11 +300,27 @@ def test_a_bad_first_attempt_is_not_paid_twice_when_the_server_dies_before_the_s
 
 
 def test_after_a_fault_nothing_more_is_sent(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HFCF_LLM_CONCURRENCY", "2")
-    server = start(in_order(body("no", 401)))
-    with pytest.raises(RemoteError):
+    monkeypatch.setenv("HFCF_LLM_CONCURRENCY", "3")
+    server = start(lambda n, asked: bad_server.slow(0.1, body("no", 401)) if n == 0 else bad_server.slow(0.5, say("garbage")))
+    with pytest.raises(RemoteError, match="401"):
         engine().run(asks(*(f"r{i}" for i in range(50))))
-    assert len(server.asked) < 10
+    assert len(server.asked) == 3  # those that were under way: neither other rows nor second attempts
+
+
+def test_after_an_interrupt_nothing_more_is_sent(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HFCF_LLM_CONCURRENCY", "2")
+    server = start(lambda n, asked: bad_server.slow(0.3, say("garbage")))
+
+    def interrupted(_: Any) -> Any:
+        while len(server.asked) < 2:
+            time.sleep(0.01)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(remote, "as_completed", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        engine().run(asks(*"abcdef"))
+    assert len(server.asked) == 2
+    assert usage()["Remote"].attempts == 2
 
 
 @pytest.mark.parametrize(
@@ -286,6 +330,11 @@ def test_after_a_fault_nothing_more_is_sent(start: Start, monkeypatch: pytest.Mo
         (400, "the request exceeds the available context size"),
         (400, {"error": {"code": "content_filter"}}),
         (413, "Context window exceeded"),
+        *((400, {"error": {"message": told, "code": 400}}) for told in TOO_LONG),
+        (400, {"object": "error", "message": {"detail": "Prompt contains 40000 tokens and 0 draft tokens, " + MISTRAL}}),
+        (422, {"error": "Input validation error: `inputs` tokens + `max_new_tokens` must be <= 4096. Given: 4000", "type": "x"}),
+        (400, {"error": {"message": "Invalid prompt: try again", "type": "invalid_request_error", "code": "invalid_prompt"}}),
+        (400, [{"error": {"message": "It was flagged as potentially violating our usage policy."}}]),
     ],
 )
 def test_a_request_that_the_server_refuses_alone_gets_an_error_alone(start: Start, status: int, told: Any) -> None:
@@ -295,11 +344,22 @@ def test_a_request_that_the_server_refuses_alone_gets_an_error_alone(start: Star
     assert short == {"answer": {"claim": "A"}}
 
 
+def test_a_limit_that_no_request_keeps_is_told(start: Start) -> None:
+    start(in_order(body({"error": {"message": TOO_LONG[0].replace("2048", "512")}}, 400)))
+    with pytest.raises(RemoteError, match="maximum context length is 512 tokens"):
+        engine(max_tokens=512).run(asks("a"))
+
+
 @pytest.mark.parametrize(
     ("name", "value", "told"),
     [
         ("URL", "", "HFCF_LLM_URL is not set"),
-        ("URL", "localhost:8000", "no http or https address"),
+        ("URL", "localhost:8000?api-key=sk-secret", "no http or https address"),
+        ("URL", "me:sk-secret@localhost:8000", "='…' is no http or https address"),
+        ("URL", "http://me:sk?sk@localhost:8000", "no http or https address"),
+        ("URL", "http://localhost:port?api-key=sk-secret", "no http or https address"),
+        ("URL", "http://[::1?api-key=sk-secret", "no http or https address"),
+        ("URL", "http://me:sk-secret@localhost:8000/v1?api-key=sk-secret", "a name or password before its @: leave that out"),
         ("KEY", "sk\u2026", "HFCF_LLM_KEY holds a character"),
         ("RPM", "many", "HFCF_LLM_RPM='many' is no number of at least 0"),
         ("CONCURRENCY", "0", "HFCF_LLM_CONCURRENCY='0' is no number of at least 1"),
@@ -311,7 +371,7 @@ def test_a_wrong_variable_is_named(start: Start, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv(f"HFCF_LLM_{name}", value)
     with pytest.raises(RemoteError, match=told) as caught:
         engine().run(asks("a"))
-    assert "sk" not in str(caught.value)
+    assert "sk" not in str(caught.value).replace("https", "")
 
 
 # --- what servers don't take
@@ -340,6 +400,31 @@ def test_names_that_newer_and_older_models_want_are_learned(start: Start) -> Non
     assert "response_format" in server.asked[-1]
 
 
+def test_a_refusal_that_has_other_grounds_teaches_nothing(start: Start) -> None:
+    def behave(n: int, asked: dict[str, Any]) -> Reply:
+        words = asked["messages"][0]["content"]
+        return body("odd", 422) if words == "odd" and ("response_format" in asked or n < 9) else echo(n, asked)
+
+    server = start(behave)
+    with pytest.raises(RemoteError):
+        engine().run(asks("odd"))
+    engine().run(asks("a"))
+    assert ["response_format" in asked for asked in server.asked] == [True, False, True]
+
+
+def test_what_a_server_repeats_of_the_request_is_not_its_complaint(start: Start) -> None:
+    def behave(n: int, asked: dict[str, Any]) -> Reply:
+        if "response_format" not in asked:
+            return echo(n, asked)
+        fault = {"type": "extra_forbidden", "loc": ["body", "response_format"], "msg": "Extra inputs", "input": asked}
+        return body({"detail": [fault]}, 422)
+
+    server = start(behave)
+    engine().run(asks("the seed of the context window", "b"))
+    assert all("seed" in asked for asked in server.asked)
+    assert "response_format" not in server.asked[-1]
+
+
 def test_a_400_that_stays_is_told(start: Start) -> None:
     server = start(in_order(body("temperature must be 1", 400)))
     with pytest.raises(RemoteError, match=r"\(400\): temperature must be 1\. .*temperature: null leaves"):
@@ -347,9 +432,24 @@ def test_a_400_that_stays_is_told(start: Start) -> None:
     assert len(server.asked) == 2
 
 
-def test_a_schema_that_would_be_checked_by_half_is_refused() -> None:
-    with pytest.raises(ValueError, match="'pattern' is not checked here"):
-        engine(schema='{"type": "object", "properties": {"a": {"pattern": "x"}}}')
+@pytest.mark.parametrize(
+    ("schema", "told"),
+    [
+        ('{"type": "object", "properties": {"a": {"pattern": "x"}}}', "schema.a: the keyword 'pattern' is not checked here"),
+        ('{"type": ["string", "null"]}', r"the type \['string', 'null'\] is none of"),
+        ('{"type": "object", "additionalProperties": {"type": "string"}}', "additionalProperties is true or false here"),
+        ('{"type": "array", "items": true}', r"schema\[\]: True is no schema"),
+    ],
+)
+def test_a_schema_that_would_be_checked_by_half_is_refused(schema: str, told: str) -> None:
+    with pytest.raises(ValueError, match=told):
+        engine(schema=schema)
+
+
+@pytest.mark.parametrize("name", ["attempts", "max_tokens"])
+def test_a_number_that_allows_no_answer_is_refused(name: str) -> None:
+    with pytest.raises(ValueError, match=f"{name}=0: give at least 1"):
+        engine(**{name: 0})
 
 
 # --- limits, counts, secrets
@@ -381,13 +481,29 @@ def test_the_token_limit_counts_what_answers_took() -> None:
         limiter.enter(1000, stop)
 
 
+def test_a_refused_request_takes_no_tokens_of_the_limit(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HFCF_LLM_TPM", "600")
+    monkeypatch.setenv("HFCF_LLM_CONCURRENCY", "1")
+
+    def behave(n: int, asked: dict[str, Any]) -> Reply:
+        if asked["messages"][0]["content"] == "long":
+            return body("context_length_exceeded", 400)
+        return body("what?", 400) if "response_format" in asked else echo(n, asked)
+
+    start(behave)
+    began = time.monotonic()
+    found = engine().run(asks("long", "a"))  # an estimate that stayed would keep the next out for a minute
+    assert time.monotonic() - began < 20
+    assert [*found[0], *found[1]] == ["error", "answer"]
+
+
 def test_requests_attempts_tokens_and_cost_are_counted(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HFCF_LLM_PRICE_IN", "2")
     monkeypatch.setenv("HFCF_LLM_PRICE_OUT", "10")
     start(in_order(say("garbage"), body("oops", 500), claim("b")))
     engine().run(asks("a"))
     engine().run(asks("a"))
-    told = remote()
+    told = used()
     assert (told.calls, told.cached, told.attempts, told.tokens, told.written) == (1, 1, 3, 220, 20)
     assert told.cost == pytest.approx((200 * 2 + 20 * 10) / 1e6)
     assert told.seconds > 0
@@ -437,8 +553,39 @@ def test_the_key_stays_out_of_everything(
         assert KEY.encode() not in file.read_bytes()
 
 
+def test_an_answer_that_echoes_the_key_is_told_without_it(
+    start: Start, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("HFCF_LLM_KEY", KEY)
+    # At its beginning, and where it is cut.
+    start(lambda n, asked: body({"echo": "x" * (0, 150, 255)[n], "authorization": f"Bearer {KEY}"}))
+    with pytest.raises(RemoteError, match="no chat completion") as caught:
+        engine().run(asks("a"))
+    for told in (caplog.text, str(caught.value), str(caught.value.__context__)):
+        assert "sk-secret" not in told
+    assert len(caplog.records) == 2
+
+
+def test_secrets_of_the_address_stay_out_of_everything(
+    start: Start, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    server = start(in_order(body(f"slow down, {KEY}", 429), claim("b"), body(f"no {KEY}", 401)))
+    monkeypatch.setenv("HFCF_LLM_URL", f"{server.url}?api-key={KEY}&v=1&sig=a%2Bb")
+    with caplog.at_level("DEBUG"):
+        engine().run(asks("a"))
+        with pytest.raises(RemoteError) as caught:
+            engine().run(asks("b"))
+    assert server.paths == [f"/v1/chat/completions?api-key={KEY}&v=1&sig=a%2Bb"] * 3
+    for told in (caplog.text, str(caught.value), repr(Endpoint.of_environment())):
+        assert KEY not in told
+        assert server.url in told
+
+
 def test_without_the_request_cache_it_asks_every_time(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HFCF_REQUEST_CACHE", "off")
     server = start(echo)
     assert engine().run(asks("a")) == engine().run(asks("a"))
     assert len(server.asked) == 2
+    monkeypatch.setenv("HFCF_REQUEST_CACHE", "paid")  # as a dry run sets it
+    assert engine().run(asks("a")) == engine().run(asks("a"))
+    assert len(server.asked) == 3
