@@ -505,7 +505,7 @@ def test_a_recipe_with_rows_of_a_test_set_is_refused_before_training(tiny_model:
 
 
 @pytest.mark.parametrize(
-    ("changes", "message"), [({"train": "parser"}, "must be verifier or generator"), ({"epoch": 1}, "did you mean 'epochs'")]
+    ("changes", "message"), [({"train": "parser"}, "must be one of verifier, generator"), ({"epoch": 1}, "did you mean 'epochs'")]
 )
 def test_a_recipe_that_does_not_fit_is_an_error(changes: dict[str, Any], message: str, tmp_path: Path) -> None:
     with pytest.raises(RecipeError, match=message):
