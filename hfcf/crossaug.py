@@ -345,9 +345,7 @@ class CrossAug(System):
     max_length: int = 130
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "generator", Model.of(self.generator))
-        if self.verifier is not None:
-            object.__setattr__(self, "verifier", Model.of(self.verifier))
+        self._as_models("generator", "verifier")
         object.__setattr__(self, "pairs", tuple(self.pairs))
         if unknown := [pair for pair in self.pairs if pair not in PAIRS]:
             raise ValueError(f"pairs={unknown[0]!r}: choose some of {', '.join(PAIRS)}")

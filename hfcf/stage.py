@@ -18,6 +18,7 @@ import numpy as np
 from datasets import Dataset, DatasetDict, Features, IterableDataset, Value
 
 from hfcf import schema
+from hfcf.engines.model import Model
 
 
 class StageError(ValueError):
@@ -247,6 +248,13 @@ class System:
         if name not in cls.presets:
             raise ValueError(f"{cls.__name__.lower()} has no preset {name!r}: choose one of {', '.join(cls.presets)}")
         return cls(**{**cls.presets[name], **changes})
+
+    def _as_models(self, *names: str) -> None:
+        """Make `Model`s of settings that were given as a name or a recipe's mapping; None stays where it is the default."""
+        for name in names:
+            value = getattr(self, name)
+            if value is not None or self.__dataclass_fields__[name].default is not None:
+                object.__setattr__(self, name, Model.of(value))
 
     def _common(self) -> dict[str, Any]:
         return {"seed": self.seed, "strict": self.strict}

@@ -151,10 +151,7 @@ class BackTranslation(System):
     verifier_length: int = 130
 
     def __post_init__(self) -> None:
-        for name in ("forward", "backward"):
-            object.__setattr__(self, name, Model.of(getattr(self, name)))
-        if self.verifier is not None:
-            object.__setattr__(self, "verifier", Model.of(self.verifier))
+        self._as_models("forward", "backward", "verifier")
         _ = self.rewrite_back_translation  # checks the other settings
 
     @property

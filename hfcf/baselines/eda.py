@@ -84,8 +84,7 @@ class EDA(System):
 
     def __post_init__(self) -> None:
         check(self.alpha, self.num_augmentations)
-        if self.verifier is not None:
-            object.__setattr__(self, "verifier", Model.of(self.verifier))
+        self._as_models("verifier")
 
     @property
     def rewrite_eda(self) -> RewriteEda:

@@ -128,8 +128,7 @@ class LLM(System):
     max_length: int = 130
 
     def __post_init__(self) -> None:
-        if self.verifier is not None:
-            object.__setattr__(self, "verifier", Model.of(self.verifier))
+        self._as_models("verifier")
         _ = self.rewrite_llm  # checks the other settings
 
     @property

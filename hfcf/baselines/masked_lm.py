@@ -178,9 +178,7 @@ class MaskedLM(System):
 
     def __post_init__(self) -> None:
         _check(self.share, self.top)
-        object.__setattr__(self, "model", Model.of(self.model))
-        if self.verifier is not None:
-            object.__setattr__(self, "verifier", Model.of(self.verifier))
+        self._as_models("model", "verifier")
 
     @property
     def name(self) -> str:

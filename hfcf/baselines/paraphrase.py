@@ -152,9 +152,7 @@ class Paraphrase(System):
     verifier_length: int = 130
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "generator", Model.of(self.generator))
-        if self.verifier is not None:
-            object.__setattr__(self, "verifier", Model.of(self.verifier))
+        self._as_models("generator", "verifier")
         if self.prompt is not None:
             check_prompt(self.prompt, "prompt")
 

@@ -215,9 +215,7 @@ class Polyjuice(System):
     max_length: int = 130
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "generator", Model.of(self.generator))
-        if self.verifier is not None:
-            object.__setattr__(self, "verifier", Model.of(self.verifier))
+        self._as_models("generator", "verifier")
         _ = self.rewrite_polyjuice  # checks the other settings
 
     @property

@@ -164,8 +164,7 @@ class Synonym(System):
 
     def __post_init__(self) -> None:
         _check(self.share)
-        if self.verifier is not None:
-            object.__setattr__(self, "verifier", Model.of(self.verifier))
+        self._as_models("verifier")
 
     @property
     def rewrite_synonym(self) -> RewriteSynonym:

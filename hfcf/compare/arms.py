@@ -78,7 +78,7 @@ def arms(recipe: Mapping[str, Any]) -> list[Arm]:
             found.append(Arm(name, None))
             continue
         recipes.check(given, ("system", "settings", "changes", "copies", "debias"), f"methods: {name}")
-        debias = Debias.of(given["debias"]) if given.get("debias") else None
+        debias = Debias.of(given["debias"], f"methods: {name}: debias") if given.get("debias") else None
         system = given.get("system", recipe.get("system"))
         if system is None:
             if debias is None or set(given) > {"debias"}:

@@ -23,7 +23,7 @@ from hfcf.compare.evaluation import EvaluationSet
 from hfcf.compare.layout import Layout
 from hfcf.compare.verifiers import Comparison, counterfactuals
 from hfcf.training.bias import ngram_bias, ngram_model
-from hfcf.training.reweight import ngrams
+from hfcf.training.reweight import local_mutual_information, ngrams
 
 VERSION = "1"
 """Raise it when the same rows give other numbers."""
@@ -116,9 +116,8 @@ def telling(claims: Sequence[str], labels: Sequence[str], top: int = TOP) -> lis
     classes, own = np.unique(np.array(labels, dtype=str), return_inverse=True)
     names, held = ngrams(list(claims), (2,), common=0, at_least=1)
     counts = held @ np.eye(len(classes))[own]
-    joint = counts / max(counts.sum(), 1)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        information = np.nan_to_num(joint * np.log(joint / joint.sum(1, keepdims=True) / joint.sum(0)), neginf=0.0)
+    total = max(counts.sum(), 1)
+    information = local_mutual_information(counts, counts.sum(0) / total) / total
     found = []
     for label, column in zip(classes.tolist(), information.T, strict=True):
         for j in np.argsort(-column.round(12), kind="stable")[:top]:  # the names are sorted: ties are by text

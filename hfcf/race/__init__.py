@@ -107,10 +107,7 @@ class RACE(System):
     flip: str = "any"
 
     def __post_init__(self) -> None:
-        for name in ("verifier", "generator", "encoder"):
-            object.__setattr__(self, name, Model.of(getattr(self, name)))
-        if self.explainer_model is not None:
-            object.__setattr__(self, "explainer_model", Model.of(self.explainer_model))
+        self._as_models("verifier", "generator", "encoder", "explainer_model")
         if isinstance(self.ner, dict):
             object.__setattr__(self, "ner", Ner(**{**self.ner, "model": Model.of(self.ner.get("model", "en"))}))
 

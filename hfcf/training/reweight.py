@@ -91,12 +91,23 @@ def most_biased(held: Any, classes: np.ndarray, top: int) -> np.ndarray:
     Both are shares of the rows; theirs are of the n-grams of all claims, which differ by as much as claims do in length.
     """
     own = np.eye(classes.max(initial=0) + 1)[classes]
-    counts = held @ own
-    shares = own.sum(0) / max(len(own), 1)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        information = np.nan_to_num(counts * np.log(counts / counts.sum(1, keepdims=True) / shares), neginf=0.0)
+    information = local_mutual_information(held @ own, own.sum(0) / max(len(own), 1))
     order = np.argsort(-information, axis=0, kind="stable")[:top]
     return np.array(sorted({j for c, column in enumerate(order.T) for j in column if information[j, c] > 0}), dtype=np.int64)
+
+
+def local_mutual_information(counts: np.ndarray, shares: np.ndarray) -> np.ndarray:
+    """Count(j, c) log (p(c | j) / p(c)), n-grams × classes: the information times the number of all that is counted.
+
+    Args:
+        counts: of each n-gram with each class.
+        shares: p(c), of whatever is counted.
+
+    >>> local_mutual_information(np.array([[2.0, 0.0], [1.0, 1.0]]), np.array([0.5, 0.5])).round(2).tolist()
+    [[1.39, 0.0], [0.0, 0.0]]
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.nan_to_num(counts * np.log(counts / counts.sum(1, keepdims=True) / shares), neginf=0.0)
 
 
 def bias(held: Any, classes: np.ndarray, alpha: np.ndarray) -> np.ndarray:
