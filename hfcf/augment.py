@@ -5,15 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
 from datasets import Dataset, Features
 
 from hfcf import schema
-
-_CANONICAL = list(schema.TASKS["verification"])
 
 
 def expand(ds: Dataset) -> Dataset:
@@ -65,16 +63,19 @@ def rejected(ds: Dataset, *, system: str = "race") -> Dataset:
     features = schema.REJECTED
     if not len(ds):
         return _none(features)
-    columns = [column for column in (*_CANONICAL, "candidates", "status") if column in ds.features]
+    known = dict.fromkeys(column for task in schema.TASKS.values() for column in task)
+    canonical = [column for column in known if column in ds.features]
+    columns = [*canonical, *(column for column in ("candidates", "status") if column in ds.features)]
     return ds.select_columns(columns).map(
-        _rejections, batched=True, remove_columns=columns, features=features, fn_kwargs={"system": system}, desc="rejected"
-    )
+        _rejections, batched=True, remove_columns=columns, features=features, desc="rejected",
+        fn_kwargs={"system": system, "canonical": canonical},
+    )  # fmt: skip
 
 
-def _rejections(batch: Mapping[str, list[Any]], system: str) -> dict[str, list[Any]]:
+def _rejections(batch: Mapping[str, list[Any]], system: str, canonical: Sequence[str]) -> dict[str, list[Any]]:
     found: list[dict[str, Any]] = []
     for i, status in enumerate(batch["status"]):
-        source = {column: batch[column][i] for column in _CANONICAL if column in batch}
+        source = {column: batch[column][i] for column in canonical}
         common = {"source_id": source["id"], "group_id": source["group_id"], "system": system, "source": _json(source)}
         if status is not None and status["accepted"] is False:
             found.append({**common, "level": "row", "stage": status["stage"], "reason": status["reason"], "candidate": None})

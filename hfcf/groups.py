@@ -7,6 +7,8 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 
 from datasets import Dataset, DatasetDict
 
+from hfcf.schema import task_of
+
 
 def connected(keys_of_rows: Iterable[Sequence[Hashable]]) -> list[int]:
     """For each row, the index of the first row that it shares a key with, directly or through others.
@@ -49,12 +51,25 @@ def evidence_key(evidence: Iterable[Mapping[str, str]]) -> str:
     return normalised(" ".join(piece["text"] for piece in evidence))
 
 
+def text_keys(ds: Dataset) -> list[list[tuple[str, str]]]:
+    """For each row, the texts by which it repeats another: its claim and its whole evidence, or its sentence.
+
+    >>> text_keys(Dataset.from_dict({"tokens": [["Eggs", "hatch", "."]]}))
+    [[('sentence', 'eggshatch')]]
+    """
+    if task_of(ds.column_names) == "relation":
+        return [[("sentence", normalised(" ".join(tokens)))] for tokens in ds["tokens"]]
+    return [
+        [("claim", normalised(claim)), ("evidence", evidence_key(evidence))]
+        for claim, evidence in zip(ds["claim"], ds["evidence"], strict=True)
+    ]
+
+
 def regroup(ds: Dataset) -> list[str]:
-    """Groups over several corpora: rows that share a group, a claim or a whole evidence text belong together."""
-    keys = []
-    for row in ds.select_columns(["corpus", "group_id", "claim", "evidence"]):
-        texts = ("claim", normalised(row["claim"])), ("evidence", evidence_key(row["evidence"]))
-        keys.append([("group", row["corpus"], row["group_id"]), *texts])
+    """Groups over several corpora: rows that share a group, a claim, a whole evidence text or a sentence belong together."""
+    keys = [
+        [("group", corpus, group), *texts] for corpus, group, texts in zip(ds["corpus"], ds["group_id"], text_keys(ds), strict=True)
+    ]
     groups = ds["group_id"]
     return [groups[first] for first in connected(keys)]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from hfcf.funnel import funnel
 from hfcf.hub.dataset_card import dataset_card
 from hfcf.hub.folder import configs, remove_others, write_parquet
 from hfcf.report import report
-from hfcf.schema import LABELS
+from hfcf.schema import LABELS, task_of
 
 LIBRARIES = ("hfcf", "datasets", "transformers", "torch", "accelerate", "huggingface_hub", "peft", "captum", "POT")
 
@@ -48,8 +48,11 @@ def publish(
         What `run.json` holds.
     """
     made = {"default": augment.expand(ds), "rejected": augment.rejected(ds, system=run["system"])}
+    # Of relations a corpus's own labels are the classes, those that no counterfactual has included; what a row that was rejected
+    # when it was loaded has in their place is none.
+    labels = {*corpus["labels"], *made["default"]["label"]}
     written = {
-        name: {split: write_parquet(_classes(rows), out / "data" / name, split) for split, rows in _by_split(part).items()}
+        name: {split: write_parquet(_classes(rows, labels), out / "data" / name, split) for split, rows in _by_split(part).items()}
         for name, part in made.items()
     }
     accepted = sum(bool(status and status["accepted"]) for status in ds["status"])
@@ -84,9 +87,12 @@ def publish(
     return found
 
 
-def _classes(ds: Dataset) -> Dataset:
+def _classes(ds: Dataset, labels: Iterable[str]) -> Dataset:
     """A published set's labels are classes, as trainers and the Hub expect; inside the library they are strings."""
-    return ds.cast_column("label", ClassLabel(names=list(LABELS))) if "label" in ds.features else ds
+    if "label" not in ds.features:
+        return ds
+    names = list(LABELS) if task_of(ds.features) == "verification" else sorted(labels)
+    return ds.cast_column("label", ClassLabel(names=names))
 
 
 def _by_split(ds: Dataset) -> dict[str, Dataset]:
@@ -104,10 +110,30 @@ def pair(row: Mapping[str, Any]) -> dict[str, Any]:
     [{'where': 'claim', 'before': 'a', 'after': 'b'}]
     """
     source = revert(row, row["edits"])
+    if "tokens" in row:
+        texts = [{"where": "sentence", "before": marked(source), "after": marked(row)}]
+        return _pair(row, texts)
     texts = [{"where": "claim", "before": source["claim"], "after": row["claim"]}]
     for i, (old, new) in enumerate(zip(source["evidence"], row["evidence"], strict=True)):
         one, other = (f"[{piece['title']}] {piece['text']}" if piece["title"] else piece["text"] for piece in (old, new))
         texts.append({"where": f"evidence {i}", "before": one, "after": other})
+    return _pair(row, texts)
+
+
+def marked(row: Mapping[str, Any]) -> str:
+    """A relation row's sentence with its entities in brackets.
+
+    >>> marked({"tokens": "eggs in buckets".split(), "head": {"start": 2, "end": 3}, "tail": {"start": 0, "end": 1}})
+    '[eggs]₂ in [buckets]₁'
+    """
+    tokens = list(row["tokens"])
+    for name, number in (("head", "₁"), ("tail", "₂")):
+        tokens[row[name]["start"]] = f"[{tokens[row[name]['start']]}"
+        tokens[row[name]["end"] - 1] += f"]{number}"
+    return " ".join(tokens)
+
+
+def _pair(row: Mapping[str, Any], texts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     changed = [text for text in texts if text["before"] != text["after"]]
     return {
         **{key: row[key] for key in ("id", "change", "label")},

@@ -36,6 +36,9 @@ def opposite(label: str) -> str:
 
 TEXT, INT, FLOAT, BOOL = Value("string"), Value("int64"), Value("float64"), Value("bool")
 
+TOKENS = List(TEXT)
+SPAN = {"start": INT, "end": INT, "type": TEXT}
+"""An entity of a relation row: end-exclusive token indices, and its type where the corpus has types."""
 EVIDENCE = List({"title": TEXT, "text": TEXT})
 STATUS = {"accepted": BOOL, "stage": TEXT, "reason": TEXT}
 EDITS = List({"field": TEXT, "piece": INT, "start": INT, "end": INT, "before": TEXT, "after": TEXT})
@@ -49,8 +52,26 @@ COMMON = Features({"group_id": TEXT, "corpus": TEXT, "split": TEXT})
 
 TASKS: dict[str, Features] = {
     "verification": Features({"id": TEXT, "claim": TEXT, "evidence": EVIDENCE, "label": TEXT, **COMMON}),
+    "relation": Features({"id": TEXT, "tokens": TOKENS, "head": SPAN, "tail": SPAN, "label": TEXT, **COMMON}),
 }
 """Canonical columns of each task."""
+
+
+def task_of(columns: Iterable[str]) -> str:
+    """The task whose rows have these columns.
+
+    Raises:
+        ValueError: none; the message has the columns that tell tasks apart.
+
+    >>> task_of(["id", "tokens", "head", "tail", "label"]), task_of(["claim", "evidence"])
+    ('relation', 'verification')
+    """
+    there = set(columns)
+    for task, column in (("relation", "tokens"), ("verification", "claim")):
+        if column in there:
+            return task
+    raise ValueError("these are no task's rows: there is neither a column 'claim' (verification) nor 'tokens' (relation)")
+
 
 PROVENANCE = Features({"source_id": TEXT, "system": TEXT, "change": TEXT, "edits": EDITS, "scores": SCORES})
 """What a counterfactual adds to its task's columns (its `group_id` is its source's)."""
@@ -70,7 +91,7 @@ def counterfactual(task: str) -> Features:
 
 def candidate(task: str) -> dict[str, Any]:
     """A candidate counterfactual: the fields that it changes are in `edits`, its verdict in `status`."""
-    fields = {"verification": {"claim": TEXT}}[task]
+    fields = {"verification": {"claim": TEXT}, "relation": {"text": TEXT}}[task]
     return {**fields, "label": TEXT, "change": TEXT, "edits": EDITS, "scores": SCORES, "status": STATUS}
 
 
@@ -178,11 +199,17 @@ def script(text: str) -> str:
 
 
 def problem(row: Mapping[str, Any]) -> str | None:
-    """Why a verification row can't be worked on (its canonical columns only), or None when it can.
+    """Why a row can't be worked on (its task's canonical columns only), or None when it can.
 
     >>> problem({"claim": "Rome is old.", "evidence": [], "label": "SUPPORTS"})
     'there is no evidence'
+    >>> problem({"tokens": ["eggs", "in", "buckets"], "head": {"start": 0, "end": 1}, "tail": {"start": 2, "end": 4}, "label": "a"})
+    'the tail is at 2–4, outside the 3 tokens'
     """
+    return _sentence_problem(row) if "tokens" in row else _pair_problem(row)
+
+
+def _pair_problem(row: Mapping[str, Any]) -> str | None:
     if "claim" in row and (found := text_problem(row["claim"], "the claim")):
         return found
     if "evidence" in row:
@@ -199,4 +226,30 @@ def problem(row: Mapping[str, Any]) -> str | None:
                 return found
     if "label" in row and row["label"] not in LABELS:
         return f"the label {row['label']!r} is none of {', '.join(LABELS)}"
+    return None
+
+
+def _sentence_problem(row: Mapping[str, Any]) -> str | None:
+    tokens = row["tokens"]
+    if not tokens:
+        return "there are no tokens"
+    for i, token in enumerate(tokens):
+        if found := text_problem(token, f"token {i}", letters=False):
+            return found
+        if token.split() != [token]:
+            return f"token {i}, {token!r}, holds white space"
+    if found := text_problem(" ".join(tokens), "the sentence"):
+        return found
+    for name in ("head", "tail"):
+        if name not in row:
+            continue
+        span = row[name]
+        if span is None or span["start"] is None or span["end"] is None:
+            return f"the {name} has no place"
+        if not 0 <= span["start"] < span["end"]:
+            return f"the {name} is at {span['start']}–{span['end']}, which is no span"
+        if span["end"] > len(tokens):
+            return f"the {name} is at {span['start']}–{span['end']}, outside the {len(tokens)} tokens"
+    if "label" in row and (row["label"] is None or not row["label"].strip()):
+        return "there is no label"
     return None

@@ -32,6 +32,11 @@ CORPORA = {
     "pubhealth": "hfcf.corpora.pubhealth",
     "eraser_fever": "hfcf.corpora.eraser_fever",
     "eraser_multirc": "hfcf.corpora.eraser_multirc",
+    "semeval": "hfcf.corpora.semeval",
+    "ccg_semeval": "hfcf.corpora.ccg_semeval",
+    "re_attack": "hfcf.corpora.re_attack",
+    "ace2005": "hfcf.corpora.ace2005",
+    "scierc": "hfcf.corpora.scierc",
     "jsonl": "hfcf.corpora.records",
     "csv": "hfcf.corpora.records",
 }
@@ -57,7 +62,8 @@ def load(
         data_dir: the folder with the release files under their official names.
         data_files: the files themselves, in the place of `data_dir`: one, several, or a mapping split → files.
         split: an official split ("train", "validation" or its alias "dev", "test" …) or a slice like
-            "validation[:300]". None: every split that is there, as a `DatasetDict`; blind ones are left out.
+            "validation[:300]". None: every split that is there, as a `DatasetDict`; blind ones are left out. A corpus with
+            samples takes their names, too: `split="10pct"` of "ccg_semeval" is that sample's train split.
         role: "train" says that rows of a dev or test split are used for training; it is recorded in
             `ds.info.description`. It changes no row.
         on_error: "raise", or "reject": what can't be read becomes a row whose `status` says why; the column `status`
@@ -71,8 +77,9 @@ def load(
 
     if role not in (None, "train"):
         raise ValueError(f"role={role!r}: the only role is 'train' (rows of a dev or test split used for training)")
-    wanted, instruction = parse_split(split)
     cls = builder_class(name)
+    split, options = cls.read_split(split, options)
+    wanted, instruction = parse_split(split)
     files, resources = cls.locate(name, data_dir=data_dir, data_files=data_files, options=options)
     if not wanted:
         files = {part: paths for part, paths in files.items() if part not in cls.BLIND} or files

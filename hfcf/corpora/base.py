@@ -8,6 +8,7 @@ import json
 import logging
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
@@ -46,6 +47,8 @@ class CorpusInfo:
     hub_id: str | None = None
     language: str = "en"
     task: str = "verification"
+    republish: bool = True
+    """Whether its rows, and what is made of them, may be given to others; the card says so where they must not."""
 
 
 @dataclass
@@ -88,7 +91,7 @@ class Corpus(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
         raise NotImplementedError
 
     def fill(self, row: dict[str, Any], record: dict[str, Any]) -> None:
-        """Write the record's values into `row`: id, claim, evidence, label, and group_id or `keys`.
+        """Write the record's values into `row`: its task's columns (id, claim, evidence, label …), and group_id or `keys`.
 
         `keys` are what makes rows one group where the corpus names none: rows that share one belong together.
         Raises `BadRow` for a value that it can't read; what was written before stays.
@@ -111,6 +114,11 @@ class Corpus(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
     def find_resources(cls, data_dir: Path, options: Mapping[str, Any]) -> dict[str, Path]:
         """What is read beside the split files, where it is there."""
         return {}
+
+    @classmethod
+    def read_split(cls, split: str | None, options: Mapping[str, Any]) -> tuple[str | None, dict[str, Any]]:
+        """The split and the options that are meant, where a corpus has samples that are written in a split's place."""
+        return split, dict(options)
 
     # --- the same for every corpus
 
@@ -207,8 +215,7 @@ class Corpus(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
         for path in paths:
             for record in self.records(path):
                 n += 1
-                row: dict[str, Any] = {"id": None, "claim": None, "evidence": [], "label": None}
-                row |= dict.fromkeys(self.EXTRA)
+                row: dict[str, Any] = {**deepcopy(_EMPTY[self.INFO.task]), **dict.fromkeys(self.EXTRA)}
                 why = self._read(row, record)
                 if row.pop("skip", False):
                     continue
@@ -316,12 +323,13 @@ def unbracket(text: str) -> str:
     >>> unbracket("Rome -LRB- Italy -RRB- is `` old '' .")
     "Rome ( Italy ) is `` old '' ."
     """
-    for name, bracket in _BRACKETS.items():
+    for name, bracket in BRACKETS.items():
         text = text.replace(name, bracket)
     return text
 
 
-_BRACKETS = {"-LRB-": "(", "-RRB-": ")", "-LSB-": "[", "-RSB-": "]", "-LCB-": "{", "-RCB-": "}"}
+BRACKETS = {"-LRB-": "(", "-RRB-": ")", "-LSB-": "[", "-RSB-": "]", "-LCB-": "{", "-RCB-": "}"}
+"""The Penn Treebank's names of brackets."""
 _ALIASES = {"dev": "validation", "valid": "validation", "val": "validation"}
 _PART = re.compile(r"\s*(\w+)(\[[^\]]*\])?(\([^)]*\))?\s*")
 
@@ -413,21 +421,33 @@ def _chain(first: dict[str, Any], rest: Iterator[dict[str, Any]]) -> Iterator[di
     yield from rest
 
 
+_EMPTY: dict[str, dict[str, Any]] = {
+    "verification": {"id": None, "claim": None, "evidence": [], "label": None},
+    "relation": {"id": None, "tokens": [], "head": None, "tail": None, "label": None},
+}
+"""A row of each task before it is filled."""
+
+
 def _storable(row: dict[str, Any]) -> dict[str, Any]:
+    row = {**row, "label": as_text(row["label"])}
+    if "tokens" in row:
+        return {**row, "tokens": [as_text(token) for token in row["tokens"]]}
     pieces = [{key: as_text(piece[key]) for key in ("title", "text")} for piece in row["evidence"]]
-    return {**row, "claim": as_text(row["claim"]), "label": as_text(row["label"]), "evidence": pieces}
+    return {**row, "claim": as_text(row["claim"]), "evidence": pieces}
 
 
 def _content(row: Mapping[str, Any]) -> str:
-    """A name for the claim and the evidence of a storable row, the same in every file."""
-    text = json.dumps([row["claim"], row["evidence"]], ensure_ascii=False)
+    """A name for the texts of a storable row, the same in every file."""
+    texts = [row["tokens"], row["head"], row["tail"]] if "tokens" in row else [row["claim"], row["evidence"]]
+    text = json.dumps(texts, ensure_ascii=False)
     return f"row-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
 
 
 def _unreadable(row: Mapping[str, Any]) -> str | None:
     """Why a row can't be stored as it is."""
-    texts = [("the claim", row["claim"])]
-    for i, piece in enumerate(row["evidence"]):
+    texts = [(f"token {i}", token) for i, token in enumerate(row.get("tokens", []))]
+    texts += [("the claim", row["claim"])] if "claim" in row else []
+    for i, piece in enumerate(row.get("evidence", [])):
         texts += [(f"evidence piece {i}", piece["text"]), (f"the title of evidence piece {i}", piece["title"])]
     for what, text in texts:
         if not isinstance(text, str):

@@ -15,6 +15,7 @@ from huggingface_hub import DatasetCardData
 
 from hfcf.corpora import builder_class, load
 from hfcf.corpora.base import CorpusInfo
+from hfcf.hub.dataset_card import NOT_REPUBLISHED, TASK_IDS, republish_key
 from hfcf.hub.folder import remove_others, write_parquet
 from hfcf.schema import LABELS, TASKS
 
@@ -51,7 +52,7 @@ def card(info: CorpusInfo, splits: Mapping[str, Dataset], files: Mapping[str, st
         license=info.licence,
         language=info.language,
         task_categories=["text-classification"],
-        task_ids=["fact-checking"],
+        task_ids=[TASK_IDS[info.task]],
         size_categories=None,
         configs=[
             {
@@ -60,6 +61,8 @@ def card(info: CorpusInfo, splits: Mapping[str, Dataset], files: Mapping[str, st
             }
         ],
     )
+    for key, value in republish_key(info.republish).items():
+        data[key] = value
     sizes = SplitDict()
     for split, ds in splits.items():
         sizes.add(SplitInfo(name=split, num_bytes=ds.data.nbytes, num_examples=len(ds)))
@@ -69,12 +72,13 @@ def card(info: CorpusInfo, splits: Mapping[str, Dataset], files: Mapping[str, st
         f"Rows of the original release files in the canonical columns of hfcf ({info.task}), written by `hfcf`.",
         f"- Paper: {info.paper}" if info.paper else "",
         f"- Licence: {info.licence}, the corpus's own",
+        "" if info.republish else f"- {NOT_REPUBLISHED}",
         f"- Original on the Hub: `{info.hub_id}`" if info.hub_id else "",
         f"- Official sizes: {', '.join(f'{split} {rows:,}' for split, rows in info.splits.items())}" if info.splits else "",
         f"- Label map: {', '.join(f'{raw} → {label}' for raw, label in info.labels.items())}",
         *(f"- {line}" for line in _notes(splits)),
         "## Rows",
-        _table(splits),
+        _table(info, splits),
         _columns(info, first),
         "## One row",
         "```json\n" + json.dumps(_example(first), ensure_ascii=False, indent=2) + "\n```",
@@ -103,9 +107,10 @@ def _columns(info: CorpusInfo, ds: Dataset) -> str:
     return f"Columns: {names}. {canonical}; rows that share a `group_id` must not be separated by a split."
 
 
-def _table(splits: Mapping[str, Dataset]) -> str:
+def _table(info: CorpusInfo, splits: Mapping[str, Dataset]) -> str:
     counts = {split: Counter(ds["label"]) for split, ds in splits.items()}
-    labels = [label for label in LABELS if any(label in count for count in counts.values())]
+    every = LABELS if info.task == "verification" else list(dict.fromkeys(info.labels.values()))
+    labels = [label for label in every if any(label in count for count in counts.values())]
     rows = [f"| split | rows | groups | {' | '.join(labels)} |", "|---" * (len(labels) + 3) + "|"]
     for split, ds in splits.items():
         cells = " | ".join(f"{counts[split][label]:,}" for label in labels)

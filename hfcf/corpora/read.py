@@ -99,6 +99,18 @@ def csv_rows(path: Path, delimiter: str = ",") -> Iterator[Record]:
         csv.field_size_limit(limit)
 
 
+def text_lines(path: Path) -> Iterator[Record]:
+    """The lines of a text file without their ends, blank ones too, each as the field "line"."""
+    with path.open("rb") as file:
+        for i, line in enumerate(file, 1):
+            if i == 1:
+                line = line.removeprefix(b"\xef\xbb\xbf")
+            try:
+                yield Record("line", i, {"line": line.decode().rstrip("\r\n")})
+            except UnicodeDecodeError as error:
+                yield Record("line", i, unreadable=f"line {i} is not UTF-8: {_bytes(error)}")
+
+
 def lines(path: Path) -> list[str]:
     """The lines of a text file, without their ends."""
     try:

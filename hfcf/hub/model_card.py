@@ -29,7 +29,7 @@ def model_card(recipe: Mapping[str, Any], settings: Any, report: Mapping[str, An
         "language": ["en"],
         "base_model": settings.model.name,
         "datasets": [info.hub_id for info in infos.values() if info.hub_id],
-        "tags": ["fact-verification", f"hfcf-{recipe['train']}"],
+        "tags": ["relation-extraction" if recipe["train"] == "relation" else "fact-verification", f"hfcf-{recipe['train']}"],
     }
     return render(
         "model_card.md.jinja",
@@ -55,7 +55,7 @@ def model_card(recipe: Mapping[str, Any], settings: Any, report: Mapping[str, An
 
 
 def _settings(recipe: Mapping[str, Any], settings: Any) -> dict[str, Any]:
-    none_of_its = {"model", *(("tune", "rank") if recipe["train"] in ("explainer", "masked_lm") else ())}
+    none_of_its = {"model", *(("tune", "rank") if recipe["train"] in ("explainer", "masked_lm", "relation") else ())}
     return {field.name: getattr(settings, field.name) for field in fields(settings) if field.name not in none_of_its}
 
 

@@ -1,0 +1,228 @@
+"""CCG's SemEval: SemEval-2010 Task 8 tokenised, with a dev split, low-resource samples and the terms that parsers found.
+
+- Paper: Miao, Li and Qian, "Generating Commonsense Counterfactuals for Stable Relation Extraction", EMNLP 2023, for the split and
+  the samples; the sentences are those of `semeval`.
+- Licence: CC BY 3.0, SemEval's; the release names none of its own.
+- Splits: train 7,200 and validation 800, together SemEval's training file; test 2,715, its test file less two rows.
+- Samples: 1pct 72, 3pct 216, 5pct 360, 10pct 720; 2shot 36, 4shot 72, 8shot 144, 16shot 288, 32shot 575 (one label has too few).
+  Each is a part of train. `load(…, sample="10pct")` reads it in train's place, and so does `split="10pct"`, which is the sample's
+  train split; "10%", "0.1" and "2-shot" are other spellings. Validation and test are the same for all.
+- Labels: SemEval's 19, as ours.
+- Hub id: none.
+- Files: `original/{train,dev,test}`, `0.1/train-0.1`, `2-shot/train-2-shot` …, each as `.json`, which is read where it is
+  there, or `.tsv`: relation, a tab, and the tokens with `<e1>`, `</e1>`, `<e2>`, `</e2>` among them; in the folder `semeval/`
+  of the release or in `data_dir` itself.
+- Id: a hash of the label, the tokens and the entities, because the .tsv has no ids: a row has the same id in both forms and in
+  every sample. A second row that is equal gets "-2".
+- Group: the row.
+- Extra columns: `text`, the tokens joined by spaces, and `offsets`; and of the .json alone, null otherwise: `semeval_id`, the row's
+  id in `semeval` (its number in train, or after 8,000 in a file called test), and `syntactic_terms`, `semantic_terms` and
+  `mixed_terms`: the tokens between the entities that the release took from a dependency parse, a semantic one, and both (`dp_`,
+  `sdp_`, `mx_shortest_betweenness`), null where it has none.
+- The text stays tokenised as released, with -LRB- for a bracket and `` for a quotation mark.
+
+One row: tokens "One drug blocks the protein inside a cell and …", head "protein", tail "cell", label "Component-Whole(e1,e2)".
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, ClassVar
+
+from datasets import List
+
+from hfcf.corpora import semeval
+from hfcf.corpora.base import BadRow, Corpus, CorpusError, CorpusInfo, Files, as_text, need
+from hfcf.corpora.read import Record, json_list, text_lines
+from hfcf.corpora.tokens import EXTRA, Span, entity, of_tokens
+from hfcf.schema import INT, TEXT, kind
+
+INFO = CorpusInfo(
+    name="ccg_semeval",
+    title="SemEval-2010 Task 8 as CCG splits and samples it",
+    paper="Miao, Li and Qian (EMNLP 2023), Generating Commonsense Counterfactuals for Stable Relation Extraction; the sentences: "
+    + semeval.INFO.paper,
+    citation="""@inproceedings{miao-etal-2023-generating,
+  title = {Generating Commonsense Counterfactuals for Stable Relation Extraction},
+  author = {Miao, Xin and Li, Yongqi and Qian, Tieyun},
+  booktitle = {Proceedings of EMNLP},
+  year = {2023}
+}
+
+"""
+    + semeval.INFO.citation,
+    licence="cc-by-3.0",
+    splits={"train": 7_200, "validation": 800, "test": 2_715},
+    labels=semeval.INFO.labels,
+    task="relation",
+)
+
+_FOLDERS = {f"{n}pct": f"{n / 100:g}" for n in (1, 3, 5, 10)} | {f"{n}shot": f"{n}-shot" for n in (2, 4, 8, 16, 32)}
+SAMPLES = ("original", *_FOLDERS)
+_STEMS = {split: f"original/{stem}" for split, stem in (("train", "train"), ("validation", "dev"), ("test", "test"))}
+_STEMS |= {sample: f"{folder}/train-{folder}" for sample, folder in _FOLDERS.items()}
+_TERMS = {"dp": "syntactic_terms", "sdp": "semantic_terms", "mx": "mixed_terms"}
+_TAG = re.compile("(</?e[12]>)")
+
+
+def sample_of(spelling: str) -> str | None:
+    """A sample's name, or None for what is no spelling of a sample.
+
+    >>> sample_of("10%"), sample_of("0.1"), sample_of("2-shot"), sample_of("validation")
+    ('10pct', '10pct', '2shot', None)
+    """
+    if shots := re.fullmatch(r"(\d+)[-_ ]?shots?", spelling):
+        return f"{int(shots[1])}shot"
+    if share := re.fullmatch(r"(\d+(?:\.\d+)?) ?(?:%|pct)", spelling):
+        return f"{float(share[1]):g}pct"
+    return f"{100 * float(spelling):g}pct" if re.fullmatch(r"0?\.\d+", spelling) else None
+
+
+class CCGSemEval(Corpus):
+    """Release files → rows."""
+
+    INFO = INFO
+    FILES = tuple(
+        (split, f"{folder}{stem}.{form}")
+        for split, stem in _STEMS.items()
+        for folder in ("", "semeval/")
+        for form in ("json", "tsv")
+    )
+    ONE_FORM = True
+    OPTIONS: ClassVar = {"sample": f"the low-resource sample that is train: one of {', '.join(SAMPLES)} (which is the default)"}
+    EXTRA: ClassVar = {**EXTRA, "semeval_id": TEXT, **{column: List(INT) for column in _TERMS.values()}}
+
+    @classmethod
+    def read_split(cls, split: str | None, options: Mapping[str, Any]) -> tuple[str | None, dict[str, Any]]:
+        """A sample that stands in a split's place is that sample's train split."""
+        if split is None:
+            return None, dict(options)
+        given, parts = options.get("sample"), []
+        for part in str(split).split("+"):
+            name, bracket, rest = part.strip().partition("[")
+            if sample := sample_of(name.strip()):
+                if given is not None and (sample_of(str(given)) or given) != sample:
+                    raise ValueError(f"split={split!r} asks for the sample {sample!r} beside {given!r}: load one at a time")
+                given, name = sample, "train"
+            parts.append(name + bracket + rest)
+        return "+".join(parts), {**options, **({} if given is None else {"sample": given})}
+
+    @classmethod
+    def locate(cls, name: str, *, data_dir: Any, data_files: Any, options: dict[str, Any]) -> tuple[Files, dict[str, Path]]:
+        """The files of each split: train is the sample's file."""
+        files, resources = super().locate(name, data_dir=data_dir, data_files=data_files, options=options)
+        there = [sample for sample in _FOLDERS if sample in files]
+        # A sample's own file that the user names needs no option.
+        alone = there[0] if data_files is not None and "train" not in files and len(there) == 1 else "original"
+        given = str(options.get("sample") or alone)
+        sample = sample_of(given) or given
+        if sample not in SAMPLES:
+            raise CorpusError(f"{name}: there is no sample {given!r}; there are {', '.join(SAMPLES)}")
+        if sample != "original" and data_files is None:
+            files.pop("train", None)
+        if sample in files:
+            files = {"train": files[sample], **{split: files[split] for split in files if split != "train"}}
+        elif sample != "original" and "train" not in files:
+            looked = ", ".join(file for split, file in cls.FILES if split == sample)
+            found = ", ".join(there) or "none"
+            raise CorpusError(f"{name}: no file of the sample {sample!r} in {data_dir}; looked for {looked}; there are: {found}")
+        return {split: paths for split, paths in files.items() if split not in _FOLDERS}, resources
+
+    def start(self, files: Sequence[Path]) -> None:
+        self._seen: Counter[str] = Counter()
+
+    def records(self, path: Path) -> Iterator[Record]:
+        if path.suffix != ".json":
+            yield from tabbed(path)
+            return
+        first = 8_001 if path.stem == "test" else 1
+        for record in json_list(path):
+            record.value["first"] = first
+            yield record
+
+    def fill(self, row: dict[str, Any], record: dict[str, Any]) -> None:
+        (fill_parsed if "first" in record else fill_tagged)(row, record)
+        row["id"] = content_id(row, self._seen)
+        row["label"] = self.label(row["label"])
+
+
+def tabbed(path: Path) -> Iterator[Record]:
+    """The lines of a .tsv that are not blank."""
+    for record in text_lines(path):
+        if record.unreadable or record.value["line"].strip():
+            yield record
+
+
+def fill_tagged(row: dict[str, Any], record: Mapping[str, Any]) -> None:
+    """Write one line of a .tsv into `row`: relation, a tab, the tokens with tags; head is e1, wherever it stands.
+
+    Raises:
+        BadRow: the line has another shape.
+    """
+    label, tab, sentence = record["line"].partition("\t")
+    if not tab or "\t" in sentence:
+        raise BadRow(f"the line has {record['line'].count(tab or chr(9)) + 1} fields; expected a relation, a tab and the tokens")
+    row |= {"label": label.strip(), "text": as_text(sentence)}
+    tokens: list[str] = []
+    places: dict[str, int] = {}
+    pieces = [piece for part in _TAG.split(sentence) for piece in part.split()]
+    tags = [piece for piece in pieces if _TAG.fullmatch(piece)]
+    if sorted((tags[:2], tags[2:])) != [["<e1>", "</e1>"], ["<e2>", "</e2>"]]:
+        raise BadRow(f"the tags are {' '.join(tags) or 'none'}; expected <e1> … </e1> and <e2> … </e2>, each once and whole")
+    for piece in pieces:
+        if _TAG.fullmatch(piece):
+            places[piece] = len(tokens)
+        else:
+            tokens.append(piece)
+    row |= of_tokens(tokens)
+    for name, tag in (("head", "e1"), ("tail", "e2")):
+        row[name] = entity((places[f"<{tag}>"], places[f"</{tag}>"]))
+        if row[name]["start"] == row[name]["end"]:
+            raise BadRow(f"the {name} is empty: no token stands between <{tag}> and </{tag}>")
+
+
+def fill_parsed(row: dict[str, Any], record: Mapping[str, Any]) -> None:
+    """Write one item of a .json into `row`; its places include the last token.
+
+    Raises:
+        BadRow: a field is missing or holds something else.
+    """
+    need(record, "id", "relation", "token", "subj_start", "subj_end", "obj_start", "obj_end")
+    tokens = record["token"]
+    if not isinstance(tokens, list) or not all(isinstance(token, str) for token in tokens):
+        raise BadRow(f"the field 'token' is {kind(tokens)}, not a list of tokens")
+    row |= {"label": record["relation"], **of_tokens(tokens)}
+    for name, field in (("head", "subj"), ("tail", "obj")):
+        row[name] = entity(_inclusive(record, field, len(tokens)))
+    if not re.fullmatch(r"\d+", str(record["id"])):
+        raise BadRow(f"the id is {record['id']!r}, not a number")
+    row["semeval_id"] = str(int(record["id"]) + record["first"])
+    for prefix, column in _TERMS.items():
+        terms = record.get(f"{prefix}_shortest_betweenness")
+        if terms is not None and not (isinstance(terms, list) and all(type(i) is int and 0 <= i < len(tokens) for i in terms)):
+            raise BadRow(f"{prefix}_shortest_betweenness is {terms!r}: no list of places in the {len(tokens)} tokens")
+        row[column] = None if terms is None else sorted(terms)
+
+
+def content_id(row: Mapping[str, Any], seen: Counter[str]) -> str:
+    """An id from what the row holds; `seen` counts those that were given."""
+    content = "\t".join(
+        [str(row["label"]), *(f"{row[name]['start']}-{row[name]['end']}" for name in ("head", "tail")), row["text"]]
+    )
+    name = sha256(content.encode()).hexdigest()[:12]
+    seen[name] += 1
+    return name if seen[name] == 1 else f"{name}-{seen[name]}"
+
+
+def _inclusive(record: Mapping[str, Any], field: str, size: int) -> Span:
+    start, last = record[f"{field}_start"], record[f"{field}_end"]
+    if type(start) is not int or type(last) is not int or not 0 <= start <= last < size:
+        raise BadRow(f"{field}_start and {field}_end are {start!r} and {last!r}: no place in the {size} tokens")
+    return start, last + 1
+
+
+BUILDER = CCGSemEval

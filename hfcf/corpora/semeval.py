@@ -1,0 +1,133 @@
+"""SemEval-2010 Task 8: sentences with two marked nominals and the relation between them.
+
+- Paper: Hendrickx et al., "SemEval-2010 Task 8: Multi-Way Classification of Semantic Relations Between Pairs of Nominals",
+  SemEval 2010.
+- Licence: CC BY 3.0.
+- Splits: train 8,000, test 2,717 rows.
+- Labels: nine relations, each in two directions (Cause-Effect(e1,e2), Cause-Effect(e2,e1) …), and Other: 19, as ours.
+- Hub id: SemEvalWorkshop/sem_eval_2010_task_8.
+- Files: `TRAIN_FILE.TXT` and `TEST_FILE_FULL.TXT`, or the release's folders with them. Four lines a row: the id and the quoted
+  sentence with its tags, the relation, a comment, a blank line; lines end in LF or CRLF. `TEST_FILE.TXT`, which has no relations,
+  is not read.
+- Head is e1 and tail e2, which stands after it; the label says the direction.
+- Tokens: by rules of ours (`hfcf.corpora.tokens`), which end a token at an entity's boundary, as where the release has no space
+  before a tag ("doves<e2>moles</e2>").
+- Group: the row.
+- Extra columns: `text`, the sentence without tags and outer quotes, `offsets`, where each token stands in it (code points), and
+  `comment`, the annotators'.
+
+One row: text "The child was carefully wrapped and bound into the cradle by means of a cord.", head "child", tail "cradle",
+label "Other".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, ClassVar
+
+from hfcf.corpora.base import BadRow, Corpus, CorpusInfo, as_text
+from hfcf.corpora.read import Record, text_lines
+from hfcf.corpora.tokens import EXTRA, of_text
+from hfcf.relations import OTHER
+from hfcf.schema import TEXT
+
+_RELATIONS = (
+    "Cause-Effect", "Component-Whole", "Content-Container", "Entity-Destination", "Entity-Origin", "Instrument-Agency",
+    "Member-Collection", "Message-Topic", "Product-Producer",
+)  # fmt: skip
+DIRECTED = tuple(f"{relation}({arguments})" for relation in _RELATIONS for arguments in ("e1,e2", "e2,e1"))
+"""The 18 labels that name a relation and its direction."""
+
+INFO = CorpusInfo(
+    name="semeval",
+    title="SemEval-2010 Task 8: semantic relations between pairs of nominals",
+    paper="Hendrickx et al. (SemEval 2010), SemEval-2010 Task 8: Multi-Way Classification of Semantic Relations Between Pairs of "
+    "Nominals",
+    citation="""@inproceedings{hendrickx-etal-2010-semeval,
+  title = {{SemEval}-2010 Task 8: Multi-Way Classification of Semantic Relations Between Pairs of Nominals},
+  author = {Hendrickx, Iris and Kim, Su Nam and Kozareva, Zornitsa and Nakov, Preslav and {\\'O} S{\\'e}aghdha, Diarmuid and
+    Pad{\\'o}, Sebastian and Pennacchiotti, Marco and Romano, Lorenza and Szpakowicz, Stan},
+  booktitle = {Proceedings of the 5th International Workshop on Semantic Evaluation},
+  year = {2010}
+}""",
+    licence="cc-by-3.0",
+    hub_id="SemEvalWorkshop/sem_eval_2010_task_8",
+    splits={"train": 8_000, "test": 2_717},
+    labels={label: label for label in (*DIRECTED, OTHER)},
+    task="relation",
+)
+
+_TAGS = ["<e1>", "</e1>", "<e2>", "</e2>"]
+_TAG = re.compile("</?e[12]>")
+_FIRST = re.compile(r"(\d+)\t(.*)")
+_FOLDERS = ("", "SemEval2010_task8_training/", "SemEval2010_task8_testing_keys/")
+
+
+class SemEval(Corpus):
+    """Release files → rows."""
+
+    INFO = INFO
+    FILES = tuple(
+        (split, folder + file)
+        for split, file in (("train", "TRAIN_FILE.TXT"), ("test", "TEST_FILE_FULL.TXT"))
+        for folder in _FOLDERS
+    )
+    ONE_FORM = True
+    EXTRA: ClassVar = {**EXTRA, "comment": TEXT}
+
+    def records(self, path: Path) -> Iterator[Record]:
+        """The blocks of a file: each starts with a line that has an id, and ends before a blank line or the next of these."""
+        block: Record | None = None
+        for line in text_lines(path):
+            text = line.value.get("line", "")
+            if block and (line.unreadable or not text.strip() or _FIRST.match(text)):
+                yield block
+                block = None
+            if line.unreadable:
+                yield line
+            elif text.strip():
+                block = block or Record("line", line.number, {"lines": []})
+                block.value["lines"].append(text)
+        if block:
+            yield block
+
+    def fill(self, row: dict[str, Any], record: dict[str, Any]) -> None:
+        lines = record["lines"]
+        first = _FIRST.fullmatch(lines[0])
+        if not first:
+            raise BadRow(f"the block starts with {lines[0][:60]!r}, not with an id, a tab and the sentence")
+        row |= {"id": first[1], "text": as_text(first[2])}
+        if len(lines) != 3 or not lines[2].startswith("Comment:"):
+            raise BadRow(
+                f"the block has {len(lines)} lines; a row is a sentence, a relation and a line 'Comment:' before a blank line "
+                "(TEST_FILE.TXT has no relations: use TEST_FILE_FULL.TXT)"
+            )
+        row |= {"label": lines[1].strip(), "comment": as_text(lines[2].removeprefix("Comment:").strip())}
+        row |= of_text(*untagged(first[2].strip()))
+        row["label"] = self.label(row["label"])
+
+
+def untagged(sentence: str) -> tuple[str, tuple[int, int], tuple[int, int]]:
+    """A release's sentence without its tags and outer quotes, and where its entities stand.
+
+    Raises:
+        BadRow: the tags are not the four, each once, in their order.
+
+    >>> untagged('"<e1>Mail</e1> from the <e2>city</e2>."')
+    ('Mail from the city.', (0, 4), (14, 18))
+    """
+    if len(sentence) > 1 and sentence[0] == sentence[-1] == '"':
+        sentence = sentence[1:-1]
+    tags = _TAG.findall(sentence)
+    if tags != _TAGS:
+        raise BadRow(
+            f"the sentence's tags are {' '.join(tags) or 'none'}; they must be {' '.join(_TAGS)}, each once, in this order"
+        )
+    parts = _TAG.split(sentence)
+    ends = [sum(map(len, parts[: i + 1])) for i in range(4)]
+    return "".join(parts), (ends[0], ends[1]), (ends[2], ends[3])
+
+
+BUILDER = SemEval

@@ -1,0 +1,571 @@
+"""The relation corpora: their layouts, samples, what goes wrong with their files, and the real ones."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import datasets
+import pytest
+
+import hfcf
+from hfcf import corpora, recipe, runner
+from hfcf.corpora.base import CorpusError
+from hfcf.corpora.build import build, main
+from hfcf.corpora.ccg_semeval import SAMPLES, sample_of
+from hfcf.corpora.ldc import _decoded
+from hfcf.corpora.tokens import tokenise
+from hfcf.schema import TASKS, problem
+from hfcf.training.data import load_rows
+
+FIXTURES = Path(__file__).parents[1] / "fixtures" / "corpora"
+DATA = os.environ.get("HFCF_DATA")
+real = pytest.mark.skipif(not DATA, reason="HFCF_DATA, the folder of the real release files, is not set")
+NAMES = ("semeval", "ccg_semeval", "re_attack", "ace2005", "scierc")
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HFCF_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("HF_DATASETS_CACHE", str(tmp_path / "datasets"))
+    datasets.disable_progress_bars()
+
+
+def load(name: str, split: str | None = None, folder: str | None = None, **options: Any) -> Any:
+    return hfcf.load(name, data_dir=FIXTURES / (folder or name), split=split, **options)
+
+
+def words(row: dict[str, Any], name: str) -> str:
+    return " ".join(row["tokens"][row[name]["start"] : row[name]["end"]])
+
+
+def pairs(ds: datasets.Dataset) -> list[tuple[str, str, str]]:
+    return [(words(row, "head"), row["label"], words(row, "tail")) for row in ds]
+
+
+def check(ds: datasets.Dataset) -> None:
+    """What every relation row must be."""
+    assert list(ds.features)[: len(TASKS["relation"])] == list(TASKS["relation"])
+    assert len(set(ds["id"])) == len(ds)
+    for row in ds.to_list():
+        assert problem(row) is None, (row["id"], problem(row))
+        assert [row["text"][place["start"] : place["end"]] for place in row["offsets"]] == row["tokens"], row["id"]
+        places = [place[end] for place in row["offsets"] for end in ("start", "end")]
+        assert places == sorted(places)
+
+
+@pytest.fixture
+def copied(tmp_path: Path) -> Callable[[str], Path]:
+    """`copied("semeval")` is a copy of a fixture that a test may spoil."""
+    return lambda name: Path(shutil.copytree(FIXTURES / name, tmp_path / name))
+
+
+# --- tokens
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("They can't, won't and it's O'Neil's.", "They ca n't , wo n't and it 's O'Neil 's ."),
+        ("A self-portrait -- of 1,000.5 kg... and 1/2!", "A self-portrait -- of 1,000.5 kg ... and 1/2 !"),
+        ("Mr. Roy (a.k.a. Bo) left the U.S. at 10:30.", "Mr. Roy ( a.k.a. Bo ) left the U.S. at 10:30 ."),
+        ("See https://a.org/b?c=1, or mail x.y@b.co.uk.", "See https://a.org/b?c=1 , or mail x.y@b.co.uk ."),
+        ("AT&T’s cafe\u0301 “costs” $5 and 20% of the 1990s.", "AT&T ’s cafe\u0301 “ costs ” $ 5 and 20 % of the 1990s ."),
+        ("the students' \u00a0\t房子😀", "the students ' 房子 😀"),
+        ("", ""),
+    ],
+)
+def test_words_and_marks(text: str, expected: str) -> None:
+    places = tokenise(text)
+    assert " ".join(text[start:end] for start, end in places) == expected
+    covered = {i for start, end in places for i in range(start, end)}
+    assert all(i in covered or character.isspace() for i, character in enumerate(text))
+
+
+def test_an_entitys_boundary_ends_a_token() -> None:
+    text = "thesteel-mill's"
+    assert [text[start:end] for start, end in tokenise(text, cuts=[3, 8])] == ["the", "steel", "-", "mill", "'s"]
+
+
+# --- SemEval
+
+
+def test_semeval() -> None:
+    splits = load("semeval")
+    assert {split: part["id"] for split, part in splits.items()} == {"train": ["1", "2", "3"], "test": ["8001", "8002"]}
+    ds = splits["train"]
+    assert list(ds.features) == [*TASKS["relation"], "text", "offsets", "comment"]
+    for part in splits.values():
+        check(part)
+        assert part["group_id"] == part["id"]
+    assert pairs(ds) == [
+        ("miller", "Instrument-Agency(e2,e1)", "flour"),
+        ("doves", "Other", "moles"),
+        ("Smoke", "Cause-Effect(e2,e1)", "kitchen fire"),
+    ]
+    assert ds[0]["text"] == 'The miller\'s wife said "no" and put the flour into sacks.'
+    assert ds[0]["head"] == {"start": 1, "end": 2, "type": ""}
+    assert ds[0]["comment"] == "made up"
+    # Only entities separate what the release writes without a space.
+    assert ds[1]["tokens"][3:6] == ["doves", "and", "moles"]
+    assert splits["test"]["comment"] == ["lines end in CR LF", ""]
+    assert splits["test"][1]["tokens"] == ["The", "baker", "bakes", "bread"]
+
+
+def test_semeval_in_the_releases_folders(tmp_path: Path) -> None:
+    for folder, file in (("training", "TRAIN_FILE.TXT"), ("testing_keys", "TEST_FILE_FULL.TXT")):
+        (tmp_path / f"SemEval2010_task8_{folder}").mkdir()
+        shutil.copy(FIXTURES / "semeval" / file, tmp_path / f"SemEval2010_task8_{folder}" / file)
+    assert {split: len(part) for split, part in hfcf.load("semeval", data_dir=tmp_path).items()} == {"train": 3, "test": 2}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("Other", "Others", r"line 5 \(id '2'\): the label 'Others' is unknown; the known ones are 'Cause-Effect\(e1,e2\)'"),
+        ("</e1>and", "and", r"line 5 \(id '2'\): the sentence's tags are <e1> <e2> </e2>; they must be <e1> </e1> <e2> </e2>"),
+        ("<e1>doves</e1>and<e2>moles</e2>", "<e2>doves</e2>and<e1>moles</e1>", r"the sentence's tags are <e2> </e2> <e1> </e1>"),
+        ("<e1>doves</e1>", "<e1> </e1>", r"line 5 \(id '2'\): the head is empty"),
+        ("Other\nComment:", "Comment:", r"line 5 \(id '2'\): the block has 2 lines; .*TEST_FILE_FULL\.TXT"),
+        ('2\t"A', '"A', r"line 5 \(id 'row-2'\): the block starts with '\"A duel"),
+        ("2\t", "1\t", r"line 5 \(id '1'\): the id '1' was used before, at line 1"),
+        ("doves", "do\udcffves", r"line 5 \(id 'line-5'\): line 5 is not UTF-8: byte 0xff"),
+    ],
+)
+def test_a_bad_row_of_semeval_is_named_and_rejected_alone(copied: Callable[[str], Path], old: str, new: str, message: str) -> None:
+    folder = copied("semeval")
+    path = folder / "TRAIN_FILE.TXT"
+    text = path.read_text()
+    assert old in text
+    path.write_bytes(text.replace(old, new, 1).encode(errors="surrogateescape"))
+    with pytest.raises(CorpusError, match=message):
+        hfcf.load("semeval", data_dir=folder, split="train")
+    ds = hfcf.load("semeval", data_dir=folder, split="train", on_error="reject")
+    bad = [row for row in ds if row["status"]]
+    assert {row["id"] for row in ds} >= {"1", "3"}
+    assert bad
+    assert all(row["status"]["accepted"] is False and row["status"]["stage"] == "load" for row in bad)
+    assert re.search(message.split("): ")[-1], bad[0]["status"]["reason"])
+    # What could not be parsed can still be read.
+    assert bad[0]["id"] != "2" or "moles" in bad[0]["text"]
+
+
+def test_a_lost_blank_line_loses_no_row(copied: Callable[[str], Path]) -> None:
+    folder = copied("semeval")
+    path = folder / "TRAIN_FILE.TXT"
+    path.write_text(path.read_text().replace("made up\n\n", "made up\n"))
+    assert hfcf.load("semeval", data_dir=folder, split="train").to_list() == load("semeval", "train").to_list()
+
+
+# --- CCG's SemEval
+
+
+def test_ccg_semeval_reads_both_forms() -> None:
+    splits = load("ccg_semeval")
+    assert {split: len(part) for split, part in splits.items()} == {"train": 4, "validation": 1, "test": 2}
+    for part in splits.values():
+        check(part)
+        assert part["group_id"] == part["id"]
+    train, validation = splits["train"], splits["validation"]
+    assert pairs(train)[3] == ("door handle", "Component-Whole(e1,e2)", "car")
+    assert train[2]["tokens"][3:6] == ["-LRB-", "very", "-RRB-"]
+    assert train["semeval_id"] == [None] * 4
+    # The .json is read where it is there, because it has more.
+    assert validation["semeval_id"] == ["10"]
+    assert splits["test"]["semeval_id"] == ["8001", "8004"]
+    assert (validation[0]["syntactic_terms"], validation[0]["semantic_terms"], validation[0]["mixed_terms"]) == ([], [3], [2, 3])
+
+
+def test_the_two_forms_have_the_same_rows_under_the_same_ids(copied: Callable[[str], Path]) -> None:
+    folder = copied("ccg_semeval")
+    parsed = hfcf.load("ccg_semeval", data_dir=folder, split="10pct")
+    (folder / "0.1" / "train-0.1.json").unlink()
+    tagged = hfcf.load("ccg_semeval", data_dir=folder, split="10pct")
+    shared = [*TASKS["relation"], "text", "offsets"]
+    assert tagged.select_columns(shared).to_list() == parsed.select_columns(shared).to_list()
+    assert parsed["semantic_terms"] == [[2], None]
+    assert tagged["semantic_terms"] == [None, None]
+    assert parsed["id"] == load("ccg_semeval", "train")["id"][2:0:-1]
+
+
+@pytest.mark.parametrize("spelling", ["10pct", "10%", "0.1", ".1", "10 %", 0.1])
+def test_a_sample_in_a_splits_place(spelling: Any) -> None:
+    ds = load("ccg_semeval", spelling)
+    assert len(ds) == 2
+    assert set(ds["split"]) == {"train"}
+    assert load("ccg_semeval", "train", sample=str(spelling)).to_list() == ds.to_list()
+    assert runner.load({"corpus": "ccg_semeval", "data_dir": FIXTURES / "ccg_semeval", "split": spelling}).to_list() == ds.to_list()
+    rows = load_rows([{"corpus": "ccg_semeval", "data_dir": FIXTURES / "ccg_semeval", "split": spelling}], training=True)
+    assert rows["id"] == ds["id"]
+
+
+@pytest.mark.parametrize("change", ["split=10pct", "split=10%", "split=0.1", "split=2-shot"])
+def test_a_sample_from_the_command_line(change: str) -> None:
+    content = recipe.changed({"corpus": "ccg_semeval", "data_dir": str(FIXTURES / "ccg_semeval")}, [change])
+    assert len(runner.load(content)) == (3 if "shot" in change else 2)
+
+
+def test_samples() -> None:
+    assert [load("ccg_semeval", split)["id"] for split in ("2-shot", "2shot")] == [load("ccg_semeval", "train")["id"][:3]] * 2
+    splits = load("ccg_semeval", sample="2-shot")
+    assert {split: len(part) for split, part in splits.items()} == {"train": 3, "validation": 1, "test": 2}
+    assert len(load("ccg_semeval", "2shot[:1]+validation")) == 2
+    assert load("ccg_semeval", "dev", sample="10%")["id"] == load("ccg_semeval", "validation")["id"]
+    assert load("ccg_semeval", "train", sample="original")["id"] == load("ccg_semeval", "train")["id"]
+    assert {sample_of(sample) or sample for sample in SAMPLES} == set(SAMPLES)
+    with pytest.raises(CorpusError, match="there is no sample '20pct'; there are original, 1pct, 3pct"):
+        load("ccg_semeval", "20%")
+    with pytest.raises(
+        CorpusError, match=r"no file of the sample '4shot' .* looked for 4-shot/train-4-shot\.json.* are: 10pct, 2shot"
+    ):
+        load("ccg_semeval", "4-shot")
+    with pytest.raises(ValueError, match="asks for the sample '2shot' beside '10pct': load one at a time"):
+        load("ccg_semeval", "10pct+2shot")
+    with pytest.raises(ValueError, match="beside '10%'"):
+        load("ccg_semeval", "2shot", sample="10%")
+    with pytest.raises(TypeError, match="semeval has no option 'sample'"):
+        load("semeval", "train", sample="10%")
+
+
+def test_samples_files_by_name() -> None:
+    folder = FIXTURES / "ccg_semeval"
+    named = hfcf.load("ccg_semeval", data_files=folder / "0.1" / "train-0.1.tsv", split="train")
+    assert named["id"] == load("ccg_semeval", "10pct")["id"]
+    mapped = hfcf.load("ccg_semeval", data_files={"train": folder / "2-shot/train-2-shot.tsv", "dev": folder / "original/dev.tsv"})
+    assert {split: len(part) for split, part in mapped.items()} == {"train": 3, "validation": 1}
+    above = hfcf.load("re_attack", data_files={"test": folder / "original" / "test.tsv"}, split="test")
+    assert above["id"] == load("ccg_semeval", "test")["id"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("Other\t", "Other ", r"line 2 \(id 'row-2'\): the line has 1 fields; expected a relation, a tab and the tokens"),
+        ("sang .", "sang .\t1", r"line 2 .*: the line has 3 fields"),
+        ("<e1> cook </e1>", "cook </e1>", r"line 2 .*: the tags are </e1> <e2> </e2>; expected <e1> … </e1> and <e2> … </e2>"),
+        ("<e1> cook </e1> and", "<e1> </e1> and", r"line 2 .*: the head is empty"),
+        ("Other", "other", r"line 2 .*: the label 'other' is unknown"),
+    ],
+)
+def test_a_bad_line_of_ccg_semeval(copied: Callable[[str], Path], old: str, new: str, message: str) -> None:
+    folder = copied("ccg_semeval")
+    path = folder / "original" / "train.tsv"
+    path.write_text(path.read_text().replace(old, new, 1))
+    with pytest.raises(CorpusError, match=message):
+        hfcf.load("ccg_semeval", data_dir=folder, split="train")
+    ds = hfcf.load("ccg_semeval", data_dir=folder, split="train", on_error="reject")
+    assert [row["status"] is None for row in ds] == [True, False, True, True]
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "message"),
+    [
+        ("token", "The wolf", "the field 'token' is str, not a list of tokens"),
+        ("subj_end", 9, "subj_start and subj_end are 1 and 9: no place in the 6 tokens"),
+        ("obj_start", "4", "obj_start and obj_end are '4' and 4"),
+        ("id", "x", "the id is 'x', not a number"),
+        ("mx_shortest_betweenness", [99], r"mx_shortest_betweenness is \[99\]: no list of places in the 6 tokens"),
+        ("relation", None, "the label null is unknown"),
+        ("relation", ..., "the field 'relation' is missing"),
+    ],
+)
+def test_a_bad_item_of_ccg_semeval(copied: Callable[[str], Path], field: str, value: Any, message: str) -> None:
+    folder = copied("ccg_semeval")
+    path = folder / "original" / "dev.json"
+    items = json.loads(path.read_text())
+    items.append({**items[0], field: value})
+    if value is ...:
+        del items[1][field]
+    path.write_text(json.dumps([*items, items[0], 3]))
+    with pytest.raises(CorpusError, match=rf"item 2 .*{message}"):
+        hfcf.load("ccg_semeval", data_dir=folder, split="dev")
+    ds = hfcf.load("ccg_semeval", data_dir=folder, split="dev", on_error="reject")
+    assert [row["status"] is None for row in ds] == [True, False, True, False]
+    assert ds[2]["id"] == f"{ds[0]['id']}-2"
+
+
+# --- RE-Attack
+
+
+def test_re_attack() -> None:
+    ds = load("re_attack", "test")
+    check(ds)
+    assert list(ds.features) == [*TASKS["relation"], "text", "offsets"]
+    assert ds["id"][2] == f"{ds['id'][0]}-2"  # The same row again is a row.
+    assert pairs(ds)[1] == ("storm", "Cause-Effect(e1,e2)", "flood")  # e1 is the head wherever it stands.
+    assert load("re_attack", "test", folder="re_attack/re-attack").to_list() == ds.to_list()
+
+
+def test_re_attack_has_no_other(tmp_path: Path) -> None:
+    (tmp_path / "re-attack.tsv").write_text("Other\t<e1> A </e1> is <e2> b </e2>\n")
+    with pytest.raises(CorpusError, match="the label 'Other' is unknown"):
+        hfcf.load("re_attack", data_dir=tmp_path, split="test")
+
+
+# --- DyGIE's JSON
+
+
+def test_scierc() -> None:
+    splits = load("scierc")
+    ds = splits["train"]
+    check(ds)
+    assert ds["id"] == ["MADE_1-0-0", "MADE_1-1-0", "MADE_1-1-1"]
+    assert ds["group_id"] == ["MADE_1"] * 3
+    assert pairs(ds) == [
+        ("small parsers", "USED-FOR", "translation"), ("taggers", "COMPARE", "They"), ("taggers", "CONJUNCTION", "rules"),
+    ]  # fmt: skip
+    assert ds[0]["head"] == {"start": 2, "end": 4, "type": "Method"}
+    assert ds[1]["tail"] == {"start": 0, "end": 1, "type": "Generic"}
+    assert splits["validation"][0]["tail"]["type"] == ""  # The file has no type for it.
+    above = hfcf.load("scierc", data_dir=FIXTURES, split="train")
+    assert above.to_list() == ds.to_list()
+
+
+@pytest.mark.parametrize(
+    ("change", "message", "rejected"),
+    [
+        (
+            {"relations": [[[2, 3, 5, 8, "USED-FOR"]], [], []]},
+            "relation 1 of sentence 1: the tail is at 5–8, outside its",
+            1,
+        ),
+        ({"relations": [[], [[0, 0, 7, 7, "COMPARE"]], []]}, "relation 1 of sentence 2: the head is at 0–0, .* tokens 7–15", 1),
+        ({"relations": [[[2, 3, 5, 5]], [], []]}, r"relation 1 of sentence 1 is \[2, 3, 5, 5\]: not", 1),
+        ({"relations": [[[2, 3, 5, 5, "USES"]], [], []]}, "the label 'USES' is unknown; the known ones are 'USED-FOR'", 1),
+        ({"relations": [[[2, 3, 5, 5, None]], [], []]}, "the label is null, not text", 1),
+        ({"relations": [[]]}, "line 1: 'relations' has 1 lists for 3 sentences: they must be parallel", 1),
+        ({"sentences": [["a", 3]]}, "line 1: 'sentences' is no list of lists of tokens", 1),
+        ({"ner": None}, "line 1: 'ner' is no list of lists", 1),
+    ],
+)
+def test_a_bad_document(copied: Callable[[str], Path], change: dict[str, Any], message: str, rejected: int) -> None:
+    folder = copied("scierc")
+    path = folder / "train.json"
+    first = json.loads(path.read_text().splitlines()[0])
+    good = json.dumps({**first, "doc_key": "MADE_9"})
+    path.write_text(json.dumps({**first, **change}) + "\n" + good + "\n")
+    with pytest.raises(CorpusError, match=message):
+        hfcf.load("scierc", data_dir=folder, split="train")
+    ds = hfcf.load("scierc", data_dir=folder, split="train", on_error="reject")
+    assert [row["status"] is None for row in ds] == [False] * rejected + [True] * 3
+    assert re.search(message, ds[0]["status"]["reason"])
+
+
+def test_ace_in_dygies_form() -> None:
+    splits = load("ace2005", folder="ace2005_dygie")
+    assert {split: pairs(part) for split, part in splits.items()} == {
+        "nw": [("bank", "ORG-AFF", "Hale")],
+        "wl": [("Hale", "ORG-AFF", "bank")],
+    }
+    assert [part["subtype"] for part in splits.values()] == [[None], ["Employment"]]
+    assert splits["wl"][0]["head"] == {"start": 0, "end": 1, "type": "PER"}
+    assert splits["wl"]["split"] == ["wl"]
+
+
+# --- ACE's release
+
+
+def test_ace_release(caplog: pytest.LogCaptureFixture) -> None:
+    splits = load("ace2005")
+    assert list(splits) == ["bc", "nw"]
+    bc = splits["bc"]
+    check(bc)
+    assert list(bc.features) == [*TASKS["relation"], "text", "offsets", "subtype"]
+    assert pairs(bc) == [
+        ("Hale", "ORG-AFF", "Yes ! Mary Mills"), ("AT&T", "ART", "office"), ("office", "PART-WHOLE", "Lyon"),
+        ("mayor", "GEN-AFF", "Nice"), ("sister", "PHYS", "Paris"), ("Roy", "PER-SOC", "sister"),
+        ("Mary", "ORG-AFF", "Yes ! Mary Mills"), ("brother", "PHYS", "Oslo"),
+    ]  # fmt: skip
+    # No sentence ends inside an entity. The offset of what follows &amp; counts its five characters; the text has one.
+    assert bc[1]["text"] == "Mrs. Hale, of the firm Yes! Mary Mills, flew to AT&T's main office in Lyon."
+    assert bc[1]["head"]["type"] == "ORG"
+    # One entity inside another: both stand where they are.
+    assert (bc[6]["head"], bc[6]["tail"]) == ({"start": 8, "end": 9, "type": "PER"}, {"start": 6, "end": 10, "type": "ORG"})
+    # A sentence goes on at a line's end, and stops at a blank line or a turn.
+    assert bc[4]["text"] == "Roy's sister stayed in Paris"
+    assert bc[0]["id"] == "MADE_BC_1-R1-1"
+    assert set(bc["group_id"]) == {"MADE_BC_1"}
+    assert bc[4]["subtype"] == "Located"
+    assert (
+        "2 relation mentions whose arguments do not stand in one sentence of the TEXT element were left out" in bc.info.description
+    )
+    assert "2 relation mentions without two entity mentions were left out" in bc.info.description
+    assert "left out" in caplog.text
+    # Where there is no timex2norm, an earlier stage's files are read; Arg-1 is the head, though it stands last.
+    assert pairs(splits["nw"]) == [("Roy", "PHYS", "Oslo")]
+
+
+def test_ace_with_crlf_is_the_same(copied: Callable[[str], Path]) -> None:
+    folder = copied("ace2005")
+    path = folder / "data/English/bc/timex2norm/MADE_BC_1.sgm"
+    path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
+    assert hfcf.load("ace2005", data_dir=folder, split="bc").to_list() == load("ace2005", "bc").to_list()
+
+
+@pytest.mark.parametrize("both", [False, True])
+def test_ace_with_escapes_in_capitals_is_the_same(copied: Callable[[str], Path], both: bool) -> None:
+    """The release has &AMP; where its source had it so; the annotation quotes the text as it stands there, escaped once more."""
+    folder = copied("ace2005")
+    for path in (folder / "data/English/bc").rglob("MADE_BC_1.*"):
+        raw = path.read_text()
+        if path.suffix == ".sgm":
+            path.write_text(raw.replace("AT&amp;T", "AT&AMP;T"))
+        elif both:
+            path.write_text(raw.replace("AT&amp;T", "AT&amp;AMP;T"))
+    assert hfcf.load("ace2005", data_dir=folder, split="bc").to_list() == load("ace2005", "bc").to_list()
+
+
+def test_escapes_are_decoded_and_places_moved() -> None:
+    text, moved = _decoded("a&AMP;b&lt;&GT;&QUOT;&apos; &Amp; &AMP")
+    assert text == "a&b<>\"' &Amp; &AMP"
+    assert [moved[place] for place in (0, 1, 5, 6, 7, 11, 15, 21, 27)] == [0, 1, 1, 2, 3, 4, 5, 6, 7]
+
+
+@pytest.mark.parametrize(
+    ("suffix", "old", "new", "message", "left"),
+    [
+        (".sgm", "AT&amp;T", "AT&amp;E", "the head of .*E2-1 is 'AT&T' at .*, where the text has 'AT&E': the .sgm and the .apf", 7),
+        (".apf.xml", 'TYPE="PHYS" SUBTYPE="Near"', 'TYPE="NEAR" SUBTYPE="Near"', None, 8),
+        (".apf.xml", 'TYPE="ART"', 'TYPE="METONYMY"', "the label 'METONYMY' is unknown; the known ones are 'ART'", 7),
+        (".apf.xml", "</document>", "", "is not XML", 0),
+        (".apf.xml", '<head><charseq START="', '<head><charseq START="x', "has no place: START and END are 'x", 7),
+        (".apf.xml", '<head><charseq START="', '<head><charseq START="9', "is at 9.*, outside the text of", 7),
+        (".apf.xml", None, None, "its annotation MADE_BC_1.apf.xml is not beside it", 0),
+    ],
+)
+def test_a_bad_file_of_ace(
+    copied: Callable[[str], Path], suffix: str, old: str | None, new: str | None, message: str | None, left: int
+) -> None:
+    folder = copied("ace2005")
+    path = folder / f"data/English/bc/timex2norm/MADE_BC_1{suffix}"
+    if old is None:
+        path.unlink()
+    else:
+        assert old in path.read_text()
+        path.write_text(path.read_text().replace(old, str(new), 1))
+    if message:
+        with pytest.raises(CorpusError, match=message):
+            hfcf.load("ace2005", data_dir=folder, split="bc")
+    ds = hfcf.load("ace2005", data_dir=folder, split="bc", on_error="reject")
+    good = [row for row in ds if row["status"] is None]
+    assert len(good) == left
+    if message:
+        assert [bool(re.search(message, row["status"]["reason"])) for row in ds if row["status"]] == [True]
+
+
+def test_ace_reads_a_changed_annotation_again(copied: Callable[[str], Path]) -> None:
+    folder = copied("ace2005")
+    assert hfcf.load("ace2005", data_dir=folder, split="nw")["label"] == ["PHYS"]
+    path = folder / "data/English/nw/adj/MADE_NW_1.apf.xml"
+    path.write_text(path.read_text().replace('TYPE="PHYS"', 'TYPE="ART"'))
+    assert hfcf.load("ace2005", data_dir=folder, split="nw")["label"] == ["ART"]
+
+
+def test_ace_says_what_it_looked_for(tmp_path: Path) -> None:
+    with pytest.raises(CorpusError, match=r"bc\.json.*<domain>/timex2norm/\*\.sgm with their \.apf\.xml"):
+        hfcf.load("ace2005", data_dir=tmp_path)
+
+
+# --- every one
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_build_makes_a_repository(name: str, tmp_path: Path) -> None:
+    out = build(name, data_dir=FIXTURES / name, out=tmp_path / "out")
+    loaded = datasets.load_dataset(str(out), cache_dir=str(tmp_path / "hub"))
+    assert {split: part.to_list() for split, part in loaded.items()} == {s: part.to_list() for s, part in load(name).items()}
+    card = (out / "README.md").read_text()
+    assert "- multi-class-classification" in card
+    assert "fact-checking" not in card
+    info = corpora.builder_class(name).INFO
+    label = next(iter(loaded.values()))["label"][0]
+    assert f"| {label} " in card
+    assert ("must not be republished" in card) == (name == "ace2005") == (not info.republish) == ("\nrepublish: false\n" in card)
+
+
+def test_the_command_builds_a_sample(tmp_path: Path) -> None:
+    folder = str(FIXTURES / "ccg_semeval")
+    main("ccg_semeval", None, ["--data-dir", folder, "--out", str(tmp_path / "a"), "--split", "10%"])
+    main("ccg_semeval", None, ["--data-dir", folder, "--out", str(tmp_path / "b"), "--sample", "10pct"])
+    one = datasets.load_dataset(str(tmp_path / "a"), cache_dir=str(tmp_path / "hub"))
+    two = datasets.load_dataset(str(tmp_path / "b"), cache_dir=str(tmp_path / "hub"))
+    assert list(one) == ["train"]
+    assert list(two) == ["train", "validation", "test"]
+    assert one["train"].to_list() == two["train"].to_list()
+
+
+# --- real files
+
+
+@pytest.fixture(scope="module")
+def release(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, str], Any]:
+    """`release("semeval", FOLDER)` is the whole of a real corpus, read once."""
+
+    @functools.cache
+    def read(name: str, folder: str) -> Any:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("HFCF_CACHE", str(tmp_path_factory.mktemp(name)))
+            return hfcf.load(name, data_dir=Path(str(DATA)) / folder)
+
+    return read
+
+
+@real
+@pytest.mark.parametrize(
+    ("name", "folder", "sizes"),
+    [
+        ("semeval", "semeval2010_task8", {"train": 8000, "test": 700}),
+        ("ccg_semeval", "ccg_semeval", {"train": 7200, "validation": 800, "test": 700}),
+        ("scierc", "scierc_dygie", {"train": 3219, "validation": 455}),
+    ],
+)
+def test_real_files(release: Callable[[str, str], Any], name: str, folder: str, sizes: dict[str, int]) -> None:
+    splits = release(name, folder)
+    assert {split: len(part) for split, part in splits.items()} == sizes
+    for part in splits.values():
+        check(part)
+    assert len({name for part in splits.values() for name in part["id"]}) == sum(sizes.values())
+    if name == "scierc":
+        # Abstracts without relations have no rows.
+        assert [len(set(part["group_id"])) for part in splits.values()] == [346, 49]
+    else:
+        heads, tails = ([place for part in splits.values() for place in part[name]] for name in ("head", "tail"))
+        assert all(head["end"] <= tail["start"] for head, tail in zip(heads, tails, strict=True))
+
+
+@real
+def test_real_samples_are_parts_of_train(release: Callable[[str, str], Any]) -> None:
+    folder = Path(str(DATA)) / "ccg_semeval" / "semeval"
+    train = set(release("ccg_semeval", "ccg_semeval")["train"]["id"])
+    sizes = {
+        "1pct": 72, "3pct": 216, "5pct": 360, "10pct": 720,
+        "2shot": 36, "4shot": 72, "8shot": 144, "16shot": 288, "32shot": 575,
+    }  # fmt: skip
+    for sample, size in sizes.items():
+        ds = hfcf.load("ccg_semeval", data_dir=folder, split=sample)
+        assert len(ds) == size
+        assert set(ds["id"]) <= train
+        check(ds)
+
+
+@real
+def test_real_rows_of_ccg_are_those_of_semeval(release: Callable[[str, str], Any]) -> None:
+    """`semeval_id` names the row that has the same words, and our tokens are nearly the release's."""
+    originals = {row["id"]: row for part in release("semeval", "semeval2010_task8").values() for row in part.to_list()}
+    splits = release("ccg_semeval", "ccg_semeval")
+    rows = [row for split in ("validation", "test") for row in splits[split].to_list() if row["semeval_id"] in originals]
+    assert len(rows) > 1490
+    named = {"-LRB-": "(", "-RRB-": ")", "``": '"', "''": '"', "`": "'"}
+    equal = 0
+    for row in rows:
+        original = originals[row["semeval_id"]]
+        assert row["label"] == original["label"]
+        tokens, ours = [named.get(token, token) for token in row["tokens"]], original["tokens"]
+        equal += tokens == ours and all(words(row, name) == words(original, name) for name in ("head", "tail"))
+    assert equal / len(rows) > 0.95
