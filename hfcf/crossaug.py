@@ -333,6 +333,12 @@ class CrossAug(System):
     chain: ClassVar[tuple[str, ...]] = ("generate_negative_claim", "modify_evidence", "cross_pairs", "check_pairs")
     presets: ClassVar = {"paper": {}, "offline": OFFLINE}
     engines: ClassVar = (Continuation, Classifier)
+    citation: ClassVar[str] = """@inproceedings{lee-etal-2021-crossaug,
+  title = {{CrossAug}: A Contrastive Data Augmentation Method for Debiasing Fact Verification Models},
+  author = {Lee, Minwoo and Won, Seungpil and Kim, Juae and Lee, Hwanhee and Park, Cheoneum and Jung, Kyomin},
+  booktitle = {Proceedings of CIKM},
+  year = {2021}
+}"""
 
     generator: Model = Model("minwhoo/bart-base-negative-claim-generation")
     num_beams: int = 5

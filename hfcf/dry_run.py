@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from hfcf.runner import Clock, content_of, load, system_of
+from hfcf.clock import Clock
+from hfcf.runner import content_of, opened
 
 ROWS = 3
 FIT_ON = 200  # rows that the fitted table is made of here; the run makes it of all
@@ -16,6 +17,9 @@ FIT_ON = 200  # rows that the fitted table is made of here; the run makes it of 
 def dry_run(recipe: str | Path | Mapping[str, Any], *, changes: Sequence[str] = (), limit: int | None = None) -> dict[str, Any]:
     """Run the first three rows through a recipe without writing anything.
 
+    A system that trains models on its rows trains them here on the first 200, whose counts and minutes are those of here: how long
+    the training on all takes does not follow from them.
+
     What a remote model answers here was paid, so it goes to the request cache: neither the run nor another dry run pays it again.
 
     Returns:
@@ -23,7 +27,7 @@ def dry_run(recipe: str | Path | Mapping[str, Any], *, changes: Sequence[str] = 
         a remote model its `attempts` and their `cost` as well, and `examples`.
     """
     content = content_of(recipe, changes)
-    ds, system = load(content), system_of(content)
+    ds, system = opened(content)
     whole = min(len(ds), limit or content.get("limit") or len(ds))
     clock = Clock()
     # Answers from the cache would cost nothing, and so would the estimate; those that cost money are not bought for it twice.
@@ -36,6 +40,9 @@ def dry_run(recipe: str | Path | Mapping[str, Any], *, changes: Sequence[str] = 
     by_name = {stage.name: stage for stage in system.stages}
     stages = []
     for entry in clock.stages:
+        if entry["stage"] not in by_name:
+            stages.append({"stage": entry["stage"], "reads": "", "fills": "", **_here(entry)})
+            continue
         stage = by_name[entry["stage"]]
         tried = min(FIT_ON, len(ds)) if stage.name in system.needs else len(rows)
         times = (len(ds) if stage.name in system.needs else whole) / tried
@@ -48,10 +55,19 @@ def dry_run(recipe: str | Path | Mapping[str, Any], *, changes: Sequence[str] = 
             }
         )
     examples = [
-        {"id": row["id"], "claim": row["claim"], "stages": [(stage.name, _told(row, stage)) for stage in system.stages]}
+        {"id": row["id"], "text": _text(row), "stages": [(stage.name, _told(row, stage)) for stage in system.stages]}
         for row in rows
     ]
     return {"corpus": content["corpus"], "rows": whole, "tried": len(rows), "stages": stages, "examples": examples}
+
+
+def _here(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """What a training cost here, all of its seconds.
+
+    >>> _here({"calls": 0, "cached": 0, "tokens": 0, "seconds": 90.0, "model_seconds": 0.0})
+    {'calls': 0, 'tokens': 0, 'minutes': 1.5}
+    """
+    return {"calls": entry["calls"], "tokens": entry["tokens"], "minutes": round(entry["seconds"] / 60, 1)}
 
 
 def _whole(entry: Mapping[str, Any], times: float) -> dict[str, Any]:
@@ -71,6 +87,11 @@ def _whole(entry: Mapping[str, Any], times: float) -> dict[str, Any]:
         "minutes": round(entry["model_seconds"] * each / 60, 1),
         **remote,
     }
+
+
+def _text(row: Mapping[str, Any]) -> str:
+    """What a row says: its claim, or its sentence."""
+    return str(row["claim"]) if "claim" in row else " ".join(row["tokens"] or [])
 
 
 def _told(row: Mapping[str, Any], stage: Any) -> str:

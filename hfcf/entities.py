@@ -164,6 +164,26 @@ def save_fitted(content: Mapping[str, Any]) -> str:
     return sha
 
 
+def read_fitted(sha: str, cure: str) -> dict[str, Any]:
+    """What `save_fitted` wrote.
+
+    Args:
+        sha: its hash.
+        cure: what to do where it is gone: "run race.fit(ds) again".
+
+    Raises:
+        FileNotFoundError: it is not there any more.
+
+    >>> read_fitted(save_fitted({"relations": ["in"]}), "run ccg.fit(ds) again")
+    {'relations': ['in']}
+    """
+    path = fitted_path(sha)
+    if not path.is_file():
+        raise FileNotFoundError(f"the fitted file {path} is gone: {cure}")
+    content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return content
+
+
 def fitted_path(sha: str) -> Any:
     """Where a fitted file of this hash lies."""
     return cache_dir() / "fitted" / f"{sha}.json"

@@ -122,26 +122,45 @@ class CheckPairs(Stage):
     max_length: int = 130
 
     def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
-        asked = []
+        asked: list[Any] = []
         if self.verifier is not None:
             pairs = [edits.apply(row, one["edits"]) for row in rows for one in row["candidates"] if undecided(one)]
             engine = Classifier(model=self.verifier, max_length=self.max_length)
             asked = engine.run([[pair["claim"], join(pair["evidence"])[0]] for pair in pairs])
-        answers = iter(asked)
-        results: list[dict[str, Any] | Reject] = []
-        for row in rows:
-            judged = [self._judge(one, answers) if undecided(one) else one for one in row["candidates"]]
-            made = counterfactuals(row, judged, self.system)
-            answer = settle(judged, "there is no candidate", counterfactuals=made)
-            if not isinstance(answer, Reject):
-                answer["status"] = {"accepted": True, "stage": self.name, "reason": None}
-            results.append(answer)
-        return results
+        return decided(self.name, self.system, rows, asked if self.verifier is not None else None, LABELS)
 
-    def _judge(self, one: Candidate, answers: Any) -> Candidate:
-        if self.verifier is None:
-            return accept(one, self.name)
-        answer = next(answers)
-        found = choose(answer, LABELS)
-        one = {**one, "scores": [*one["scores"], {"name": f"verifier: {found}", "value": answer[found]}]}
-        return accept(one, self.name) if found == one["label"] else reject(one, self.name, f"the verifier says {found}")
+
+def decided(
+    stage: str, system: str, rows: Sequence[Mapping[str, Any]], answers: Sequence[Any] | None, labels: Sequence[str]
+) -> list[dict[str, Any] | Reject]:
+    """What a stage that decides candidates, and with them rows, returns: `candidates`, `counterfactuals` and `status`.
+
+    Args:
+        stage: its name.
+        system: the name in provenance.
+        rows: of any task.
+        answers: class probabilities of each undecided candidate, in order, by which those are accepted that get their label; an
+            answer that is None could not be given. None accepts all.
+        labels: that are allowed.
+    """
+    told = None if answers is None else iter(answers)
+    results: list[dict[str, Any] | Reject] = []
+    for row in rows:
+        judged = [_judge(one, stage, told, labels) if undecided(one) else one for one in row["candidates"]]
+        made = counterfactuals(row, judged, system)
+        answer = settle(judged, "there is no candidate", counterfactuals=made)
+        if not isinstance(answer, Reject):
+            answer["status"] = {"accepted": True, "stage": stage, "reason": None}
+        results.append(answer)
+    return results
+
+
+def _judge(one: Candidate, stage: str, answers: Any, labels: Sequence[str]) -> Candidate:
+    if answers is None:
+        return accept(one, stage)
+    answer = next(answers)
+    if answer is None:
+        return reject(one, stage, "longer than the verifier reads")
+    found = choose(answer, labels)
+    one = {**one, "scores": [*one["scores"], {"name": f"verifier: {found}", "value": answer[found]}]}
+    return accept(one, stage) if found == one["label"] else reject(one, stage, f"the verifier says {found}")

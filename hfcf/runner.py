@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import logging
 import shlex
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import MISSING, fields
 from importlib import import_module
@@ -16,17 +15,19 @@ from datasets import Dataset
 
 from hfcf import corpora
 from hfcf import recipe as recipes
+from hfcf.clock import Clock
 from hfcf.distractors import from_recipe
-from hfcf.engines.base import Usage, usage
 from hfcf.engines.model import Model
 from hfcf.publish import publish
-from hfcf.stage import Stage, System
+from hfcf.schema import task_of
+from hfcf.stage import System
 
 log = logging.getLogger(__name__)
 
 SYSTEMS = {
     "race": "hfcf.race:RACE",
     "crossaug": "hfcf.crossaug:CrossAug",
+    "ccg": "hfcf.ccg.system:CCG",
     "eda": "hfcf.baselines.eda:EDA",
     "synonym": "hfcf.baselines.synonym:Synonym",
     "masked_lm": "hfcf.baselines.masked_lm:MaskedLM",
@@ -34,6 +35,13 @@ SYSTEMS = {
     "paraphrase": "hfcf.baselines.paraphrase:Paraphrase",
     "polyjuice": "hfcf.baselines.polyjuice:Polyjuice",
     "llm": "hfcf.baselines.llm:LLM",
+    "relation_synonym": "hfcf.baselines.relation_synonym:RelationSynonym",
+    "relation_masked_lm": "hfcf.baselines.relation_masked_lm:RelationMaskedLM",
+    "relation_back_translation": "hfcf.baselines.relation_back_translation:RelationBackTranslation",
+    "relation_llm": "hfcf.baselines.relation_llm:RelationLLM",
+    "mice": "hfcf.baselines.mice:MICE",
+    "autocad": "hfcf.baselines.autocad:AutoCAD",
+    "coco": "hfcf.baselines.coco:CoCo",
 }
 """Where each system of a recipe lives; it is imported when it is first used."""
 _KEYS = {
@@ -81,9 +89,7 @@ def run(
         RecipeError: an unknown key, or one that is missing.
     """
     content = content_of(recipe, changes)
-    ds, system = load(content), system_of(content)
-    if not len(ds):
-        raise recipes.RecipeError(f"{content['corpus']}: the split has no rows")
+    ds, system = opened(content)
     limit = content.get("limit") if limit is None else limit
     clock = Clock()
     rows = system(ds, limit=limit, watch=clock, **map_kwargs)
@@ -92,9 +98,11 @@ def run(
     found = publish(
         rows, Path(out),
         run={
-            "name": content.get("name") or Path(out).name, "system": system.name, "corpus": content["corpus"],
-            "split": str(content.get("split") or "train"), "role": content.get("role"), "preset": content["preset"], "seed":
-            system.seed, "limit": limit, "settings": system.settings, "models": models(system), "stages": clock.stages,
+            "name": content.get("name") or Path(out).name, "system": system.name, "task": system.task,
+            "citation": system.citation, "corpus": content["corpus"], "split": str(content.get("split") or "train"),
+            "role": content.get("role"), "preset": content["preset"], "seed": system.seed, "limit": limit,
+            "settings": system.settings, "models": models(system), "checked_by": checked_by(system),
+            "stages": clock.stages,
         },
         recipe=content, corpus=_front_matter(content["corpus"]),
         command=command(recipe, out, changes, limit), stages=system.chain,
@@ -102,6 +110,20 @@ def run(
     if not found["counterfactuals"]:
         log.warning("no counterfactual was accepted: the funnel in %s says why", Path(out) / "report.html")
     return found
+
+
+def opened(content: Mapping[str, Any]) -> tuple[Dataset, System]:
+    """The recipe's rows and its system.
+
+    Raises:
+        RecipeError: there are no rows, or the system works on those of another task; and see `system_of`.
+    """
+    ds, system = load(content), system_of(content)
+    if (task := task_of(ds.features)) != system.task:
+        raise recipes.RecipeError(f"{content['system']} works on {system.task} rows; {content['corpus']} has {task} rows")
+    if not len(ds):
+        raise recipes.RecipeError(f"{content['corpus']}: the split has no rows")
+    return ds, system
 
 
 def load(content: Mapping[str, Any]) -> Dataset:
@@ -154,42 +176,18 @@ def models(system: System) -> dict[str, str]:
     return found
 
 
-class Clock:
-    """Times every stage, and counts what its engines did meanwhile."""
+def checked_by(system: System) -> str | None:
+    """The model by which a system keeps the counterfactuals that it gives their label, in words; None: it keeps all.
 
-    def __init__(self) -> None:
-        self.stages: list[dict[str, Any]] = []
-
-    def __call__(self, stage: Stage, run: Callable[[], Any]) -> Any:
-        before, start = _totals(), time.perf_counter()
-        result = run()
-        seconds, after = time.perf_counter() - start, _totals()
-        self.stages.append(
-            {
-                "stage": stage.name,
-                "seconds": round(seconds, 2),
-                "model_seconds": round(after.seconds - before.seconds, 2),
-                "calls": after.calls - before.calls,
-                "cached": after.cached - before.cached,
-                "tokens": after.tokens - before.tokens,
-                # Of remote models alone.
-                **{key: n for key in ("attempts", "written", "cost") if (n := getattr(after, key) - getattr(before, key))},
-            }
-        )
-        return result
-
-    def forget_models(self) -> None:
-        """Leave out what engines did: with `num_proc` they work in other processes, which keep their own counts."""
-        for entry in self.stages:
-            entry.update(dict.fromkeys(("model_seconds", "calls", "cached", "tokens")))
-
-
-def _totals() -> Usage:
-    total = Usage()
-    for one in usage().values():
-        for field in fields(Usage):
-            setattr(total, field.name, getattr(total, field.name) + getattr(one, field.name))
-    return total
+    >>> checked_by(system_class("mice")()), checked_by(system_class("coco")(indicator="mine")), checked_by(system_class("ccg")())
+    ('the base model that was trained on these rows', 'the base model, the indicator named above,', None)
+    """
+    if getattr(system, "verifier", None) is not None:
+        return "the verifier named above"
+    if not getattr(system, "consistency", False):
+        return None
+    given = getattr(system, "indicator", None) is not None
+    return "the base model, the indicator named above," if given else "the base model that was trained on these rows"
 
 
 def content_of(recipe: str | Path | Mapping[str, Any], changes: Sequence[str]) -> dict[str, Any]:
@@ -223,4 +221,5 @@ def command(recipe: str | Path | Mapping[str, Any], out: str | Path, changes: Se
 
 def _front_matter(name: str) -> dict[str, Any]:
     info = corpora.builder_class(name).INFO
-    return {key: getattr(info, key) for key in ("title", "licence", "hub_id", "paper", "citation")}
+    told = {key: getattr(info, key) for key in ("title", "licence", "hub_id", "paper", "citation", "republish")}
+    return {**told, "labels": list(info.labels.values())}

@@ -227,6 +227,14 @@ class System:
     """Whether its counterfactuals have another label than their source (else it only augments)."""
     engines: ClassVar[tuple[type[Any], ...]] = ()
     """What its stages ask: their versions are part of what its rows depend on."""
+    VERSION: ClassVar[str] = "1"
+    """Raise it when `begin` or `learn` makes something else of equal rows; what stages do has versions of its own."""
+    trainings: ClassVar[tuple[str, ...]] = ()
+    """The settings that say how something is trained; of these, a mapping changes what it names and leaves the preset's rest."""
+    trains: ClassVar[bool] = False
+    """Whether it trains models in `begin` and `fit`; these are then timed as stages are."""
+    citation: ClassVar[str] = ""
+    """The paper's BibTeX, for the cards of what it makes."""
 
     seed: int = 13
     strict: bool = False
@@ -247,7 +255,15 @@ class System:
         """
         if name not in cls.presets:
             raise ValueError(f"{cls.__name__.lower()} has no preset {name!r}: choose one of {', '.join(cls.presets)}")
-        return cls(**{**cls.presets[name], **changes})
+        settings = {**cls.presets[name], **changes}
+        for training in cls.trainings:
+            if isinstance(given := settings.get(training), Mapping):
+                if "seed" in given:
+                    raise ValueError(f"{training}: seed: the system's own seed is its trainings': set that")
+                default = cls.presets[name].get(training, cls.__dataclass_fields__[training].default)
+                model = {"model": Model.of(given["model"])} if "model" in given else {}
+                settings[training] = replace(default, **{**given, **model})
+        return cls(**settings)
 
     def _as_models(self, *names: str) -> None:
         """Make `Model`s of settings that were given as a name or a recipe's mapping; None stays where it is the default."""
@@ -273,6 +289,14 @@ class System:
         """The stages that `learn` reads the output of: they run on the whole set before it."""
         return ()
 
+    def begin(self, ds: Dataset | IterableDataset) -> Self:
+        """The system with what the stages in `needs` need themselves, made from the whole set: CCG trains its indicator here.
+
+        Args:
+            ds: the rows before any stage.
+        """
+        return self
+
     def fit(self, ds: Dataset | IterableDataset) -> Self:
         """Learn from the whole set in one bounded pass; returns a new system that names the result.
 
@@ -287,7 +311,8 @@ class System:
         Args:
             ds: a `Dataset`, a `DatasetDict` (each split runs, and is fitted, on its own) or an `IterableDataset`.
             limit: run only the first rows, after fitting on all of them.
-            watch: called as `watch(stage, run)`; must return `run()`. The recipe runner times stages with it.
+            watch: called as `watch(stage, run)`, and with a `Step` in a stage's place where the system trains; must return
+                `run()`. The recipe runner times stages with it.
             map_kwargs: passed to every `Dataset.map` (`num_proc`, `batch_size`, …).
 
         Returns:
@@ -299,10 +324,12 @@ class System:
         system, names = self, list(self.chain)
         ds = schema.prepare(ds, for_=self)
         if self.fitted is None:
+            training = watch if self.trains else (lambda step, run: run())
+            system = training(Step("begin"), partial(self.begin, ds))
             for name in self.needs:
-                ds = watch(stage := getattr(self, name), partial(run_stage, ds, stage, map_kwargs))
+                ds = watch(stage := getattr(system, name), partial(run_stage, ds, stage, map_kwargs))
                 names.remove(name)
-            system = self.fit(ds)
+            system = training(Step("fit"), partial(system.fit, ds))
         if limit is not None:
             ds = ds.take(limit) if isinstance(ds, IterableDataset) else ds.select(range(min(limit, len(ds))))
         for stage in (getattr(system, name) for name in names):
@@ -315,7 +342,14 @@ class System:
         return {field.name: _setting(getattr(self, field.name)) for field in fields(self)}
 
 
-Watch = Callable[[Stage, Callable[[], Any]], Any]
+@dataclass(frozen=True)
+class Step:
+    """What a system does besides its stages, and takes time: "begin" and "fit" of one that trains."""
+
+    name: str
+
+
+Watch = Callable[[Stage | Step, Callable[[], Any]], Any]
 
 
 def run_stage(ds: Any, stage: Stage, map_kwargs: Mapping[str, Any]) -> Any:

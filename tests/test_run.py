@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -23,10 +24,13 @@ from typer.testing import CliRunner
 
 import hfcf
 from hfcf import cli, recipe, runner
+from hfcf.attack import run as attack
 from hfcf.cli import app
 from hfcf.corpora import builder_class
+from hfcf.dry_run import dry_run
 from hfcf.engines.generator import Generator
 from hfcf.engines.ner import Ner
+from hfcf.hub.dataset_card import NOT_REPUBLISHED
 from hfcf.race import RACE
 from hfcf.recipe import RecipeError
 from hfcf.training import run as training
@@ -191,6 +195,107 @@ def test_the_terminal_shows_markup_in_the_data_as_text(
     assert "[/b] It rained." in capsys.readouterr().out
 
 
+# --- relations
+
+TRAINED, VERIFIER = "the base model that was trained on these rows gave each row", "the verifier named above gave each row"
+INDICATOR = "the base model, the indicator named above, gave each row"
+FIXTURES = Path(__file__).parent / "fixtures" / "corpora"
+
+
+@pytest.fixture
+def related(tiny_model: Callable[[str], str]) -> Callable[..., dict[str, Any]]:
+    """A recipe of a system on the rows of a corpus that must not be republished."""
+    models: dict[str, dict[str, Any]] = {
+        "relation_masked_lm": {"model": tiny_model("mlm")},
+        "mice": {
+            "indicator": tiny_model("rbert"), "editor": tiny_model("t5"), "num_beams": 2, "num_candidates": 2, "max_new_tokens": 8,
+            "max_length": 64, "classifier": {"model": tiny_model("rbert"), "batch_size": 4, "epochs": 1, "max_length": 64},
+        },
+    }  # fmt: skip
+
+    def made(system: str, **settings: Any) -> dict[str, Any]:
+        source = {"corpus": "ace2005", "data_dir": str(FIXTURES / "ace2005"), "split": "bc"}
+        return {**source, "system": system, "preset": "paper", "settings": {**models[system], **settings}}
+
+    return made
+
+
+@pytest.mark.parametrize(
+    ("system", "settings", "told"),
+    [
+        ("relation_masked_lm", {}, None),
+        ("relation_masked_lm", {"verifier": "rbert"}, VERIFIER),
+        ("mice", {}, INDICATOR),
+        ("mice", {"indicator": None}, TRAINED),
+        ("mice", {"consistency": False}, None),
+        ("mice", {"verifier": "rbert"}, VERIFIER),
+    ],
+)
+def test_the_card_says_which_model_checked_the_rows(
+    related: Callable[..., dict[str, Any]], system: str, settings: dict[str, Any], told: str | None, tmp_path: Path,
+    tiny_model: Callable[[str], str],
+) -> None:  # fmt: skip
+    settings = {key: tiny_model(value) if value == "rbert" else value for key, value in settings.items()}
+    hfcf.run(related(system, **settings), tmp_path / "out")
+    card = (tmp_path / "out" / "README.md").read_text()
+    assert [one for one in (TRAINED, VERIFIER, INDICATOR) if one in card] == ([told] if told else [])
+    assert ("no person and no model checked them" in card) == (told is None)
+    assert "The labels are" in card
+
+
+def test_what_is_made_of_licensed_rows_says_that_it_is_not_republished(
+    related: Callable[..., dict[str, Any]], tmp_path: Path
+) -> None:
+    content = related("relation_masked_lm")
+    hfcf.run(content, tmp_path / "one")
+    hfcf.run({**content, "corpus": "semeval", "data_dir": str(FIXTURES / "semeval"), "split": "train"}, tmp_path / "two")
+    for name, kept in (("one", True), ("two", False)):
+        card = (tmp_path / name / "README.md").read_text()
+        front = yaml.safe_load(card.split("---")[1])
+        assert front.get("republish") is (False if kept else None)
+        assert (NOT_REPUBLISHED in card) == kept
+        assert front["task_ids"] == ["multi-class-classification"]
+
+
+def test_labels_of_rows_that_could_not_be_loaded_are_no_classes(related: Callable[..., dict[str, Any]], tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(FIXTURES / "ace2005", tmp_path / "ace2005"))
+    path = folder / "data/English/bc/timex2norm/MADE_BC_1.apf.xml"
+    path.write_text(path.read_text().replace('TYPE="ART"', 'TYPE="METONYMY"'))
+    hfcf.run({**related("relation_masked_lm"), "data_dir": str(folder), "on_error": "reject"}, tmp_path / "out")
+    lost = load_dataset(str(tmp_path / "out"), "rejected", split="bc")
+    assert "the label 'METONYMY' is unknown" in " ".join(lost["reason"])
+    made = load_dataset(str(tmp_path / "out"), split="bc")
+    assert made.features["label"].names == sorted(set(builder_class("ace2005").INFO.labels.values()))
+
+
+def test_training_is_timed_and_tried(related: Callable[..., dict[str, Any]], tmp_path: Path) -> None:
+    content = related("mice", indicator=None)
+    # What a dry run costs is told of training as well, and not scaled up.
+    plan = dry_run(content)
+    steps = ["begin", "identify_causal_terms", "fit", "propose_relations", "edit_minimally", "check_relations"]
+    assert [entry["stage"] for entry in plan["stages"]] == steps
+    assert [(entry["reads"], entry["minutes"] >= 0) for entry in plan["stages"] if entry["stage"] in ("begin", "fit")] == [
+        ("", True), ("", True),
+    ]  # fmt: skip
+    cli._print_plan(plan)
+    found = hfcf.run({**content, "seed": 14}, tmp_path / "out")
+    assert [entry["stage"] for entry in found["stages"]] == steps
+    assert found["stages"][0]["seconds"] > 0, "another seed is another training"
+    assert [entry["stage"] for entry in found["funnel"]] == [one for one in steps if one not in ("begin", "fit")]
+    assert "<td>begin<" in (tmp_path / "out" / "report.html").read_text()
+    given = hfcf.run(related("relation_masked_lm"), tmp_path / "given")
+    assert [entry["stage"] for entry in given["stages"]] == ["rewrite_relation_masked_lm", "check_relations"]
+
+
+@pytest.mark.parametrize("command", [lambda content, out: hfcf.run(content, out), lambda content, out: dry_run(content)])
+def test_a_system_of_another_task_is_refused(
+    related: Callable[..., dict[str, Any]], command: Callable[..., Any], tmp_path: Path
+) -> None:
+    wrong = {**related("relation_masked_lm"), "system": "eda", "settings": {}}
+    with pytest.raises(RecipeError, match="eda works on verification rows; ace2005 has relation rows"):
+        command(wrong, tmp_path / "out")
+
+
 # --- recipes
 
 
@@ -210,6 +315,11 @@ def test_every_recipe_is_valid_under_both_presets(name: str, preset: str) -> Non
         recipe.check(content, training._KEYS, path.name)
         for source in [*content["data"], *content.get("evaluate", []), *content.get("exclude", [])]:
             builder_class(source["corpus"])
+        return
+    if "attack" in content:
+        assert first.startswith(f"# hfcf attack candidates recipes/{name}.yaml --out ")
+        assert attack.checked(content, path.name).seed == 7
+        builder_class(content["corpus"])
         return
     assert first.startswith((f"# hfcf run {name}", f"# hfcf run recipes/{name}.yaml --out "))
     content = runner.content_of(str(path), [f"preset={preset}", "split=validation"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 import torch
@@ -15,6 +16,7 @@ from transformers import (
     BertConfig,
     BertForMaskedLM,
     BertForSequenceClassification,
+    BertModel,
     GPT2Config,
     GPT2LMHeadModel,
     PreTrainedTokenizerFast,
@@ -23,6 +25,7 @@ from transformers import (
 )
 
 from hfcf import recipe
+from hfcf.engines.rbert import MARKERS, RBert
 from hfcf.schema import LABELS
 
 SPECIALS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]"]
@@ -125,3 +128,22 @@ def mlm(folder: Path) -> str:
     made.add_special_tokens({"mask_token": "[MASK]"})
     made.model_max_length = 128
     return _save(BertForMaskedLM(config), made, folder)
+
+
+def rbert(
+    folder: Path, labels: Sequence[str] = ("Cause-Effect(e1,e2)", "Cause-Effect(e2,e1)", "Entity-Origin(e1,e2)", "Other")
+) -> str:
+    """An R-BERT whose verdicts differ from sentence to sentence; its tokenizer knows the markers besides."""
+    torch.manual_seed(1)
+    made = tokenizer(pair=True)
+    made.add_tokens(list(MARKERS))
+    made.model_max_length = 64
+    config = BertConfig(
+        vocab_size=len(made), hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=64,
+        max_position_embeddings=64, initializer_range=0.4,
+    )  # fmt: skip
+    network = RBert(BertModel(config), labels)
+    with torch.no_grad():
+        network.classifier.weight *= 4
+        network.classifier.bias.zero_()
+    return _save(network, made, folder)

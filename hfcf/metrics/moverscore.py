@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import string
 from collections import Counter
@@ -16,7 +15,7 @@ import torch
 
 from hfcf.engines.base import Encoded, Engine, pad
 from hfcf.engines.model import Model
-from hfcf.entities import fitted_path
+from hfcf.entities import read_fitted
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,9 +108,6 @@ def fit_idf(texts: Iterable[str], model: Model) -> dict[str, Any]:
 
 @lru_cache(maxsize=4)
 def _idf(sha: str) -> Any:
-    path = fitted_path(sha)
-    if not path.is_file():
-        raise FileNotFoundError(f"the fitted file {path} is gone: fit again")
-    content = json.loads(path.read_text(encoding="utf-8"))
+    content = read_fitted(sha, "fit again")
     rows, counts = content["rows"], content["frequencies"]
     return lambda token: math.log((rows + 1) / (counts.get(str(token), 0) + 1))

@@ -88,6 +88,12 @@ class RACE(System):
     )  # fmt: skip
     presets: ClassVar = {"paper": {}, "offline": OFFLINE}
     engines: ClassVar = (Attribution, Classifier, Cure, Generator, MoverScore, Ner)
+    citation: ClassVar[str] = """@inproceedings{zhu-etal-2023-explain,
+  title = {{EXPLAIN, EDIT, GENERATE}: Rationale-Sensitive Counterfactual Data Augmentation for Multi-hop Fact Verification},
+  author = {Zhu, Yingjie and Si, Jiasheng and Zhao, Yibo and Zhu, Haiyang and Zhou, Deyu and He, Yulan},
+  booktitle = {Proceedings of EMNLP},
+  year = {2023}
+}"""
 
     verifier: Model
     generator: Model

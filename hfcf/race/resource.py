@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from functools import lru_cache
 from typing import Any
 
-from hfcf.entities import EntityTable, fitted_path
+from hfcf.entities import EntityTable, read_fitted
 
 
 @lru_cache(maxsize=4)
 def _read(sha: str) -> dict[str, Any]:
-    path = fitted_path(sha)
-    if not path.is_file():
-        raise FileNotFoundError(f"the fitted file {path} is gone: run race.fit(ds) again")
-    content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    return content
+    return read_fitted(sha, "run race.fit(ds) again")
 
 
 @lru_cache(maxsize=4)

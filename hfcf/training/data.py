@@ -9,9 +9,9 @@ from datasets import Dataset, concatenate_datasets
 
 from hfcf import corpora
 from hfcf.distractors import from_recipe
-from hfcf.groups import evidence_key, group_safe_split, normalised
+from hfcf.groups import group_safe_split, text_keys
 from hfcf.recipe import RecipeError
-from hfcf.schema import TASKS
+from hfcf.schema import TASKS, task_of
 
 
 def load_rows(sources: Sequence[Mapping[str, Any]], *, training: bool = False, extra: Sequence[str] = ()) -> Dataset:
@@ -39,7 +39,7 @@ def load_rows(sources: Sequence[Mapping[str, Any]], *, training: bool = False, e
             raise RecipeError(str(error)) from error
         if options.get("on_error") == "reject":
             ds = ds.select([i for i, status in enumerate(ds["status"]) if status is None or status["accepted"] is not False])
-        ds = from_recipe(ds.select_columns([*TASKS["verification"], *extra]), distractors)
+        ds = from_recipe(ds.select_columns([*TASKS[task_of(ds.features)], *extra]), distractors)
         if training and source.get("role") != "train" and (others := sorted(set(ds["split"]) - {"train"})):
             raise RecipeError(
                 f"data: {name}: these are rows of the split {others[0]!r}, which are not for training; "
@@ -55,19 +55,14 @@ def load_rows(sources: Sequence[Mapping[str, Any]], *, training: bool = False, e
 
 
 def without_repeats(ds: Dataset, of: Dataset) -> tuple[Dataset, int]:
-    """`ds` less the rows whose claim, or whose whole evidence, stands in `of`; and how many those were."""
-    claims = {normalised(claim) for claim in of["claim"]}
-    texts = {evidence_key(evidence) for evidence in of["evidence"]}
-    keep = [
-        i
-        for i, row in enumerate(ds.select_columns(["claim", "evidence"]))
-        if normalised(row["claim"]) not in claims and evidence_key(row["evidence"]) not in texts
-    ]
+    """`ds` less the rows whose claim, whole evidence or sentence stands in `of`; and how many those were."""
+    taken = {key for keys in text_keys(of) for key in keys}
+    keep = [i for i, keys in enumerate(text_keys(ds)) if taken.isdisjoint(keys)]
     return ds.select(keep), len(ds) - len(keep)
 
 
 def apart(ds: Dataset, training: Dataset) -> Dataset:
-    """`ds` without the rows that share a group, a claim or their evidence with rows that were trained on."""
+    """`ds` without the rows that share a group, a claim, their evidence or their sentence with rows that were trained on."""
     groups = set(zip(training["corpus"], training["group_id"], strict=True))
     keep = [i for i, key in enumerate(zip(ds["corpus"], ds["group_id"], strict=True)) if key not in groups]
     return without_repeats(ds.select(keep), training)[0]

@@ -13,7 +13,7 @@ from hfcf.engines.model import Model
 from hfcf.evidence import join
 from hfcf.metrics.translation import bleu_chrf
 from hfcf.schema import REFUTES, SUPPORTS
-from hfcf.training.loop import Hyperparameters, fit
+from hfcf.training.loop import Hyperparameters, Loss, fit
 
 
 def train_generator(rows: Dataset, hp: Hyperparameters, out: Path, *, prefixed: bool = False, max_claim: int = 96) -> None:
@@ -32,13 +32,19 @@ def train_generator(rows: Dataset, hp: Hyperparameters, out: Path, *, prefixed: 
     train_texts(Dataset.from_dict({"source": texts, "target": list(rows["claim"])}), hp, out, max_target=max_claim)
 
 
-def train_texts(pairs: Dataset, hp: Hyperparameters, out: Path, *, max_target: int = 96) -> None:
+def train_texts(
+    pairs: Dataset, hp: Hyperparameters, out: Path, *, max_target: int = 96, prompt: str = PROMPT, checkpoints: bool = True,
+    loss: Loss | None = None,
+) -> None:  # fmt: skip
     """Train a model that writes one text for another, for `hfcf.engines.generator.Generator` to read; store it in `out`.
 
     Args:
         pairs: rows of `source` and `target`, of which `hp.max_length` and `max_target` tokens are read.
         hp: how.
         out: a folder; an interrupted run in it goes on.
+        prompt: for a decoder-only model, {} for the source and what stands after it.
+        checkpoints: see `hfcf.training.loop.fit`.
+        loss: see there; `pairs` have its columns too.
     """
     from transformers import AutoModelForCausalLM, AutoModelForSeq2SeqLM, DataCollatorForSeq2Seq
 
@@ -57,7 +63,7 @@ def train_texts(pairs: Dataset, hp: Hyperparameters, out: Path, *, max_target: i
             return {"input_ids": ids, "labels": labels}
         # Only the source may begin with a special token: the rest goes on after it.
         plain = {"add_special_tokens": False, "truncation": True, "max_length": max_target}
-        ending, stop = tokenizer(PROMPT.format(""), **plain)["input_ids"], [tokenizer.eos_token_id]
+        ending, stop = tokenizer(prompt.format(""), **plain)["input_ids"], [tokenizer.eos_token_id]
         targets = tokenizer([f" {target}" for target in batch["target"]], **plain)["input_ids"]
         return {
             "input_ids": [head + ending + target + stop for head, target in zip(ids, targets, strict=True)],
@@ -65,11 +71,12 @@ def train_texts(pairs: Dataset, hp: Hyperparameters, out: Path, *, max_target: i
             "labels": [[-100] * len(head + ending) + target + stop for head, target in zip(ids, targets, strict=True)],
         }
 
-    encoded = pairs.map(encode, batched=True, remove_columns=pairs.column_names, desc="tokenise")
+    read = [column for column in pairs.column_names if loss is None or column not in loss.columns]
+    encoded = pairs.map(encode, batched=True, remove_columns=read, desc="tokenise")
     task = "SEQ_2_SEQ_LM" if encodes else "CAUSAL_LM"
     fit(
         network, tokenizer, encoded, hp, collator=DataCollatorForSeq2Seq(tokenizer, model=network), task_type=task, head=(),
-        out=out,
+        out=out, loss=loss, checkpoints=checkpoints,
     )  # fmt: skip
 
 

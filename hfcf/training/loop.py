@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -119,6 +119,8 @@ def fit(
     head: tuple[str, ...],
     out: Path,
     loss: Loss | None = None,
+    checkpoints: bool = True,
+    callbacks: Sequence[Any] = (),
 ) -> Any:
     """Train `network` on tokenised rows and store it in `out`; goes on from a checkpoint of an interrupted run.
 
@@ -126,6 +128,8 @@ def fit(
         rows: columns as the network takes them.
         head: names of the modules that are new, trained whole whatever `tune` says.
         loss: in the place of the network's own; `rows` have its columns too.
+        checkpoints: without them an interrupted run starts anew, and a short one writes nothing but its model.
+        callbacks: Transformers' `TrainerCallback`s.
 
     Returns:
         The trained network, adapters merged, in evaluation mode.
@@ -150,12 +154,15 @@ def fit(
     arguments = TrainingArguments(
         output_dir=str(work), per_device_train_batch_size=hp.batch_size, learning_rate=hp.learning_rate,
         num_train_epochs=hp.epochs, warmup_steps=hp.warmup, weight_decay=hp.weight_decay, seed=hp.seed, data_seed=hp.seed,
-        save_strategy="epoch", save_total_limit=1, logging_steps=50, report_to="none", train_sampling_strategy="group_by_length",
-        dataloader_pin_memory=False, disable_tqdm=True,
+        save_strategy="epoch" if checkpoints else "no", save_total_limit=1, logging_steps=50, report_to="none",
+        train_sampling_strategy="group_by_length", dataloader_pin_memory=False, disable_tqdm=True,
     )  # fmt: skip
     made_by = Trainer if loss is None else _trainer(loss)
-    trainer = made_by(model=network, args=arguments, train_dataset=rows, data_collator=collator, processing_class=tokenizer)
-    trainer.train(resume_from_checkpoint=_whole_checkpoint(work))
+    trainer = made_by(
+        model=network, args=arguments, train_dataset=rows, data_collator=collator, processing_class=tokenizer,
+        callbacks=list(callbacks),
+    )  # fmt: skip
+    trainer.train(resume_from_checkpoint=_whole_checkpoint(work) if checkpoints else None)
     network = network.cpu().float().eval()
     out.mkdir(parents=True, exist_ok=True)
     if hp.tune == "lora":

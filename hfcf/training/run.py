@@ -23,10 +23,10 @@ from hfcf.training.rationale_losses import Weights
 from hfcf.training.verifier import two_way
 
 _HYPER = {field.name for field in fields(Hyperparameters)}
-_KINDS = ("verifier", "generator", "rewriter", "explainer", "masked_lm")
+_KINDS = ("verifier", "generator", "rewriter", "explainer", "masked_lm", "relation")
 _KEYS = {
-    "train", "verifier", "explainer", "name", "data", "exclude", "held_out", "nei", "evaluate", "baselines", "prefixed", "ways",
-    "pairs", "judge", "wordnet", "mask", "preset", "data_dir", "split", *_HYPER,
+    "train", "verifier", "explainer", "name", "data", "dev", "exclude", "held_out", "nei", "evaluate", "baselines", "prefixed",
+    "ways", "pairs", "judge", "wordnet", "mask", "preset", "data_dir", "split", *_HYPER,
 }  # fmt: skip
 
 
@@ -36,15 +36,16 @@ def train(
     """Run a training recipe.
 
     Args:
-        recipe: `train` ("verifier", "generator", "rewriter", "explainer" or "masked_lm"), `data` (arguments of `hfcf.load`, one
-            mapping for each corpus), and optionally `exclude` (corpora of which nothing may be trained on), `held_out` (share of
-            the groups),
-            `nei` (the corpora to add NEI rows for), `evaluate` (more corpora to score on), `baselines` (also train the claim-only
-            verifier), `prefixed` (train the generator of RACE's ablation −EDIT), `ways` (3, or 2: a verifier without NOT ENOUGH
-            INFO), `split` (in the place of that of every corpus in `data`), and the fields of `Hyperparameters`. An explainer has
-            `verifier`, what it explains, in the place of `model`, and in `explainer` fields of `Weights`. A rewriter has `pairs`
-            ("negative" or "paraphrase") and `judge`, `{model, max_length}` of a verifier: see `hfcf.training.claim_pairs`. A masked
-            language model has `mask`, the share of the words to be masked, and with `wordnet: true` reads WordNet's glosses too.
+        recipe: `train` ("verifier", "generator", "rewriter", "explainer", "masked_lm" or "relation"), `data` (arguments of
+            `hfcf.load`, one mapping for each corpus), and optionally `exclude` (corpora of which nothing may be trained on),
+            `held_out` (share of the groups), `nei` (the corpora to add NEI rows for), `evaluate` (more corpora to score on),
+            `baselines` (also train the claim-only verifier), `prefixed` (train the generator of RACE's ablation −EDIT), `ways` (3,
+            or 2: a verifier without NOT ENOUGH INFO), `split` (in the place of that of every corpus in `data`), and the fields of
+            `Hyperparameters`. An explainer has `verifier`, what it explains, in the place of `model`, and in `explainer` fields of
+            `Weights`. A rewriter has `pairs` ("negative" or "paraphrase") and `judge`, `{model, max_length}` of a verifier: see
+            `hfcf.training.claim_pairs`. A masked language model has `mask`, the share of the words to be masked, and with
+            `wordnet: true` reads WordNet's glosses too. A relation classifier has `dev`, the rows (arguments of `hfcf.load`) that
+            choose its epoch.
         out: where the model goes.
         where: what to call the recipe in errors.
         limit: train on the first rows alone, to try a recipe out.
@@ -70,9 +71,10 @@ def train(
     if limit is not None:
         training = training.select(range(min(limit, len(training))))
     report: dict[str, Any] = {"rows": {"train": len(training), "held_out": len(held), "dropped as repeats": dropped}}
-    run = {"verifier": _verifier, "generator": _generator, "rewriter": _rewriter, "explainer": _explainer, "masked_lm": _masked_lm}[
-        recipe["train"]
-    ]
+    run = {
+        "verifier": _verifier, "generator": _generator, "rewriter": _rewriter, "explainer": _explainer, "masked_lm": _masked_lm,
+        "relation": _relation,
+    }[recipe["train"]]  # fmt: skip
     out.mkdir(parents=True, exist_ok=True)
     start = time.perf_counter()
     report["scores"] = run(recipe, hp, training, held, out)
@@ -210,3 +212,16 @@ def _masked_lm(recipe: Mapping[str, Any], hp: Hyperparameters, training: Dataset
             who: evaluate_masked_lm(its, model, max_length=hp.max_length, seed=hp.seed) for who, model in models.items()
         }
     return {**scores, "cloze": cloze(models, max_length=hp.max_length)}
+
+
+def _relation(recipe: Mapping[str, Any], hp: Hyperparameters, training: Dataset, held: Dataset, out: Path) -> dict[str, Any]:
+    from hfcf.engines.relation import RelationClassifier
+    from hfcf.training.relation import evaluate_relation, train_relation
+
+    dev = [{**recipe["dev"], "name": "dev, which chose the epoch"}] if recipe.get("dev") else []
+    chosen_on = _named({**recipe, "evaluate": dev}, training, lambda rows: rows)
+    train_relation(training, hp, out, dev=next(iter(chosen_on.values()), None))
+    engine = RelationClassifier(model=trained(hp, out), max_length=hp.max_length)
+    sets = {f"held out: {corpus}": _of(held, corpus) for corpus in sorted(set(held["corpus"]))}
+    sets |= _named(recipe, training, lambda rows: rows)
+    return {name: evaluate_relation(rows, engine) for name, rows in {**chosen_on, **sets}.items()}

@@ -1,0 +1,47 @@
+"""Relation classification of sentences with two marked entities."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from hfcf.engines.base import Encoded, Engine
+from hfcf.engines.model import Model
+from hfcf.engines.rbert import encode_marked, load_rbert, longest, probabilities
+
+
+@dataclass(frozen=True, kw_only=True)
+class RelationClassifier(Engine):
+    """Class probabilities of `[tokens, [head start, head end], [tail start, tail end]]` requests, as `{class: probability}`.
+
+    Head is the first argument of the relation and tail its second, wherever they stand; ends are exclusive. A sentence that has
+    more pieces than the classifier reads is never cut, for its entities might be: its answer is None.
+
+    Args:
+        model: an R-BERT: a folder that `hfcf.training.relation.train_relation` made, or its Hub id.
+        max_length: pieces that it reads, markers and special tokens included.
+
+    Raises:
+        ValueError: `model` is no R-BERT, or an entity is empty or lies outside its sentence.
+    """
+
+    model: Model
+    max_length: int = 128
+
+    def load(self, device: torch.device) -> Any:
+        network, tokenizer = load_rbert(self.model, device, self.dtype())
+        return network, tokenizer, longest(network, tokenizer, self.max_length)
+
+    def encode(self, loaded: Any, requests: Sequence[Any]) -> list[Encoded]:
+        _, tokenizer, most = loaded
+        encoded = [encode_marked(tokenizer, *request) for request in requests]
+        return [item if len(item) <= most else Encoded({"input_ids": []}) for item in encoded]
+
+    def forward(self, loaded: Any, encoded: Sequence[Any]) -> list[Any]:
+        network, tokenizer, _ = loaded
+        read = [item for item in encoded if len(item)]
+        answers = iter(probabilities(network, tokenizer, read) if read else [])
+        return [next(answers) if len(item) else None for item in encoded]

@@ -1,0 +1,175 @@
+"""Relation classifiers: R-BERT on rows, the epoch chosen on development rows."""
+
+from __future__ import annotations
+
+import logging
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from datasets import Dataset
+from torch import nn
+from torch.utils.data import Sampler
+from transformers import TrainerCallback
+
+from hfcf.engines.base import Encoded
+from hfcf.engines.classifier import choose
+from hfcf.engines.rbert import RBert, collate, encode_marked, load_tokenizer, longest, probabilities
+from hfcf.engines.relation import RelationClassifier
+from hfcf.metrics.relation import micro_f1, scores
+from hfcf.relations import requests
+from hfcf.training.loop import Hyperparameters, Loss, fit
+
+log = logging.getLogger(__name__)
+_SPREAD = 1.5
+
+
+def train_relation(
+    rows: Dataset, hp: Hyperparameters, out: Path, *, labels: Sequence[str] | None = None, dev: Dataset | None = None
+) -> int | None:
+    """Train an R-BERT and store it in `out`, whole: `Model(str(out))` names it.
+
+    No checkpoints are written: the best epoch so far is kept in memory, and an interrupted training starts anew.
+
+    Args:
+        rows: relation rows. Those of more than `hp.max_length` pieces are left out, with a warning that counts them.
+        hp: how; `tune` must be "full".
+        out: a folder.
+        labels: the classes; if none are given, the labels of `rows`.
+        dev: rows on which each epoch is scored by micro-F1: the best is stored, of equal ones the first, as CCG's paper has it
+            (section 4.5, which does not say by what score). They may have labels that `rows` lack. Without them it is the last.
+
+    Returns:
+        The epoch that is stored, counted from 1; None without `dev`.
+
+    Raises:
+        ValueError: `tune` or the model's adapter, labels that `labels` lacks, or nothing to train on.
+    """
+    from transformers import AutoModel, set_seed
+
+    if hp.tune != "full" or hp.model.adapter:
+        raise ValueError("an R-BERT is trained and stored whole: tune: full, and a model without adapter")
+    labels = sorted(set(rows["label"])) if labels is None else list(labels)
+    if unknown := sorted(set(rows["label"]) - set(labels)):
+        raise ValueError(f"labels: rows are labelled {unknown[0]!r}, which is none of {', '.join(labels)}")
+    set_seed(hp.seed)  # the new head's weights too
+    tokenizer = load_tokenizer(hp.model)
+    encoder = AutoModel.from_pretrained(hp.model.source(), revision=hp.model.revision, dtype=torch.float32, use_safetensors=True)
+    network = RBert(encoder, labels)
+    most = longest(network, tokenizer, hp.max_length)
+    encoded = _encode(tokenizer, rows)
+    classes = {label: i for i, label in enumerate(labels)}
+    kept = [
+        {"input_ids": item.features["input_ids"], "spans": item.extra, "labels": classes[label]}
+        for item, label in zip(encoded, rows["label"], strict=True)
+        if len(item) <= most
+    ]
+    if len(kept) < len(rows):
+        log.warning("%d of %d rows are not trained on: they have more than %d pieces", len(rows) - len(kept), len(rows), most)
+    if not kept:
+        raise ValueError(f"there is nothing to train on: none of {len(rows)} rows has at most {most} pieces")
+
+    def batch(items: Sequence[Mapping[str, Any]]) -> dict[str, torch.Tensor]:
+        made = [Encoded({"input_ids": item["input_ids"]}, extra=item["spans"]) for item in items]
+        cpu = torch.device("cpu")
+        return {**collate(tokenizer, made, cpu), "labels": torch.tensor([item["labels"] for item in items])}
+
+    best = None if dev is None else _BestEpoch(tokenizer, dev, most)
+    fit(
+        network, tokenizer, Dataset.from_list(kept), hp, collator=batch, task_type="", head=(), out=out,
+        loss=Loss(of=_loss, columns=("labels",), order=Alike([len(row["input_ids"]) for row in kept], hp.batch_size, hp.seed)),
+        checkpoints=False, callbacks=[best] if best else [],
+    )  # fmt: skip
+    return best.epoch if best else None
+
+
+def _loss(output: Any, batch: Mapping[str, torch.Tensor]) -> torch.Tensor:
+    return nn.functional.cross_entropy(output.logits.float(), batch["labels"])
+
+
+class Alike(Sampler[int]):
+    """A random order of rows, other in every epoch, whose batches are of like lengths.
+
+    Transformers' own sorts within pools of four batches or more, and so not at all what makes fewer than eight: it pads 72
+    sentences to twice their length, this to 1.3 times.
+
+    Args:
+        lengths: of the rows.
+        batch_size: rows of a batch; the loader must cut the order into such.
+        seed: of the order.
+
+    >>> order = list(Alike([1, 9, 1, 9], 2, seed=1))
+    >>> sorted([sorted(order[:2]), sorted(order[2:])])
+    [[0, 2], [1, 3]]
+    """
+
+    def __init__(self, lengths: Sequence[int], batch_size: int, seed: int) -> None:
+        self.lengths, self.batch_size, self.seed, self.epoch = lengths, batch_size, seed, 0
+
+    def __len__(self) -> int:
+        return len(self.lengths)
+
+    def __iter__(self) -> Iterator[int]:
+        rng = random.Random(f"{self.seed}:{self.epoch}")
+        self.epoch += 1
+        # Some chance beside the length, or all epochs would have the same batches.
+        keys = [length * rng.uniform(1, _SPREAD) for length in self.lengths]
+        order = sorted(range(len(keys)), key=keys.__getitem__)
+        batches = [order[start : start + self.batch_size] for start in range(0, len(order), self.batch_size)]
+        # The one that is not full must stay the last: the loader cuts the order anew.
+        last = [batches.pop()] if batches and len(batches[-1]) < self.batch_size else []
+        rng.shuffle(batches)
+        return (i for batch in (*batches, *last) for i in batch)
+
+
+class _BestEpoch(TrainerCallback):
+    """Scores every epoch on development rows, and puts the weights of the best back in the end."""
+
+    def __init__(self, tokenizer: Any, dev: Dataset, most: int) -> None:
+        self.tokenizer = tokenizer
+        self.gold = list(dev["label"])
+        encoded = _encode(tokenizer, dev)
+        self.read = sorted((i for i, item in enumerate(encoded) if len(item) <= most), key=lambda i: len(encoded[i]))
+        self.encoded = encoded
+        self.best = -1.0
+        self.epochs = self.epoch = 0
+        self.weights: dict[str, torch.Tensor] = {}
+
+    def on_epoch_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        model = kwargs["model"]
+        model.eval()
+        predicted: list[str | None] = [None] * len(self.gold)
+        for start in range(0, len(self.read), 32):
+            places = self.read[start : start + 32]
+            answers = probabilities(model, self.tokenizer, [self.encoded[i] for i in places])
+            for i, answer in zip(places, answers, strict=True):
+                predicted[i] = choose(answer, list(answer))
+        model.train()
+        score = round(micro_f1(self.gold, predicted), 5)
+        self.epochs += 1
+        if score > self.best:
+            self.best, self.epoch = score, self.epochs
+            self.weights = {name: tensor.detach().clone() for name, tensor in model.state_dict().items()}
+
+    def on_train_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        kwargs["model"].load_state_dict(self.weights)
+
+
+def evaluate_relation(rows: Dataset, engine: RelationClassifier) -> dict[str, Any]:
+    """Score a relation classifier on rows.
+
+    Returns:
+        `rows`, `micro_f1`, `macro_f1` and `accuracy` (see `hfcf.metrics.relation`), and `unread`, how many rows are too long for
+        it: they count as predicted to have no relation.
+    """
+    if not len(rows):
+        return {"rows": 0}
+    answers = engine.run(requests(rows.select_columns(["tokens", "head", "tail"])))
+    predicted = [None if answer is None else choose(answer, list(answer)) for answer in answers]
+    return {"rows": len(rows), **scores(list(rows["label"]), predicted), "unread": predicted.count(None)}
+
+
+def _encode(tokenizer: Any, rows: Dataset) -> list[Encoded]:
+    return [encode_marked(tokenizer, *request) for request in requests(rows.select_columns(["tokens", "head", "tail"]))]
