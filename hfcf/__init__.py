@@ -9,9 +9,11 @@ __version__ = "0.1.0"
 
 # Public names and where they live: each is imported when it is first used, so that `hfcf --help` loads no model library.
 _PUBLIC = {
+    "CCG": "hfcf.ccg.system",
     "CrossAug": "hfcf.crossaug",
     "RACE": "hfcf.race",
     "accepted": "hfcf.filters",
+    "build_attack": "hfcf.attack.build",
     "expand": "hfcf.augment",
     "generate_constrained": "hfcf.engines.constrained",
     "load": "hfcf.corpora",
@@ -21,7 +23,9 @@ _PUBLIC = {
 }
 
 if TYPE_CHECKING:
+    from hfcf.attack.build import build_attack
     from hfcf.augment import expand, rejected
+    from hfcf.ccg.system import CCG
     from hfcf.corpora import load
     from hfcf.crossaug import CrossAug
     from hfcf.engines.constrained import generate_constrained
@@ -30,7 +34,19 @@ if TYPE_CHECKING:
     from hfcf.runner import run
     from hfcf.schema import prepare
 
-__all__ = ["RACE", "CrossAug", "accepted", "expand", "generate_constrained", "load", "prepare", "rejected", "run"]
+__all__ = [
+    "CCG",
+    "RACE",
+    "CrossAug",
+    "accepted",
+    "build_attack",
+    "expand",
+    "generate_constrained",
+    "load",
+    "prepare",
+    "rejected",
+    "run",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -77,6 +77,8 @@ class WordNet:
         self.synonyms = lru_cache(maxsize=1 << 16)(self._synonyms)
         self.is_common = lru_cache(maxsize=1 << 16)(self._is_common)
         self.irregular = lru_cache(maxsize=None)(self._irregular)
+        self.noun = lru_cache(maxsize=1 << 16)(self._noun)
+        self._above = lru_cache(maxsize=1 << 16)(self._first_hypernym)
 
     @staticmethod
     def _check_form(path: Path, head: bytes) -> None:
@@ -119,11 +121,51 @@ class WordNet:
         >>> wordnet().names(wordnet().synsets("car")[0])
         ('car', 'auto', 'automobile', 'machine', 'motorcar')
         """
-        data = self._data[synset.part]
-        fields = data[synset.offset : data.find(b"|", synset.offset)].decode().split()
+        fields = self._fields(synset)
         words = fields[4 : 4 + 2 * int(fields[3], 16) : 2]
         # "(p)" and the like behind an adjective say where it may stand.
         return tuple(word.partition("(")[0] for word in words) if synset.part == "a" else tuple(words)
+
+    def hypernyms(self, synset: Synset) -> tuple[Synset, ...]:
+        """The synsets right above a noun's or a verb's: first its kinds (`@`), then what it is an instance of (`@i`), each in the
+        order of the file.
+
+        >>> [wordnet().names(above)[0] for above in wordnet().hypernyms(wordnet().synsets("dog")[0])]
+        ['canine', 'domestic_animal']
+        """
+        fields = self._fields(synset)
+        count = 4 + 2 * int(fields[3], 16)
+        pointers = range(count + 1, count + 1 + 4 * int(fields[count]), 4)  # symbol, offset, part of speech, words
+        return tuple(
+            Synset(fields[i + 2], int(fields[i + 1])) for symbol in ("@", "@i") for i in pointers if fields[i] == symbol
+        )  # fmt: skip
+
+    def hypernym_path(self, synset: Synset) -> tuple[Synset, ...]:
+        """A synset, its first hypernym, that one's first hypernym and so on, up to the root: "entity" for every noun.
+
+        >>> [wordnet().names(one)[0] for one in wordnet().hypernym_path(wordnet().synsets("bottle", "n")[0])]
+        ['bottle', 'vessel', 'container', 'instrumentality', 'artifact', 'whole', 'object', 'physical_entity', 'entity']
+        """
+        path: dict[Synset, None] = {}
+        above: Synset | None = synset
+        while above is not None and above not in path:  # two verbs of version 3.0 are each other's hypernym
+            path[above] = None
+            above = self._above(above)
+        return tuple(path)
+
+    def _first_hypernym(self, synset: Synset) -> Synset | None:
+        return next(iter(self.hypernyms(synset)), None)
+
+    def _noun(self, word: str) -> Synset | None:
+        """What a word names: the commonest noun sense of the first lemma that it has in any part of speech, so that "ran" is of
+        "run"; None if WordNet knows no such noun; memoised."""
+        lemma = next((lemma for part in PARTS for lemma in self.lemmas(word, part)), "")
+        return next(iter(self.synsets(lemma, "n")), None)
+
+    def _fields(self, synset: Synset) -> list[str]:
+        """What stands in a synset's line, before its gloss."""
+        data = self._data[synset.part]
+        return data[synset.offset : data.find(b"|", synset.offset)].decode().split()
 
     def _synonyms(self, word: str) -> tuple[str, ...]:
         """Every other lemma of a word's synsets, uninflected, with spaces for underscores, in the order of the files; memoised."""

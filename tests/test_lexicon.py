@@ -159,6 +159,91 @@ def test_known_synsets() -> None:
     assert net.synsets("ice_cream") == net.synsets("ice_creams")
 
 
+@pytest.fixture
+def tree(made_up: Path) -> dict[str, Synset]:
+    """A folder whose nouns are these, with their pointers in this order."""
+    pointers = {
+        "goose": ["~ specie", "@ ax", "@ axis"],
+        "species": ["@i axis", "@ may", "@i goose"],
+        "specie": ["@i goose", "%p axis", "@i ax"],
+        "may": ["@ axis"],
+        "ax": ["+ axis", "@ axe"],
+        "axe": ["@ ax"],  # a circle
+        "axis": [],
+    }
+    places = {name: Synset("n", 0) for name in pointers}
+    for _ in range(2):  # the second time with the places that the first gave
+        text = LICENCE
+        for name, above in pointers.items():
+            told = "".join(f"{symbol} {places[other].offset:08d} n 0000 " for symbol, other in (one.split() for one in above))
+            places[name] = Synset("n", len(text))
+            text += f"{len(text):08d} 03 n 01 {name} 0 {len(above):03d} {told}| a gloss; @ 00000001 n 0000 | bars  \n"
+    (made_up / "data.noun").write_text(text, newline="\n")
+    index = "".join(f"{name} n 1 1 @ 1 0 {places[name].offset:08d}  \n" for name in sorted(pointers))
+    (made_up / "index.noun").write_text(LICENCE + index, newline="\n")
+    return places
+
+
+def test_hypernyms_are_in_the_order_of_the_file(tree: dict[str, Synset]) -> None:
+    net = wordnet()
+
+    def names(synsets: tuple[Synset, ...]) -> list[str]:
+        return [name for synset in synsets for name in net.names(synset)]
+
+    assert names(net.hypernyms(tree["goose"])) == ["ax", "axis"]
+    assert names(net.hypernyms(tree["species"])) == ["may", "axis", "goose"]  # kinds before instances
+    assert names(net.hypernyms(tree["specie"])) == ["goose", "ax"]
+    assert names(net.hypernyms(tree["axis"])) == []
+    assert names(net.hypernym_path(tree["species"])) == ["species", "may", "axis"]
+    assert names(net.hypernym_path(tree["axis"])) == ["axis"]
+    assert names(net.hypernym_path(tree["specie"])) == ["specie", "goose", "ax", "axe"]  # the circle is gone through once
+
+
+def test_a_noun_is_of_the_first_lemma_in_any_part_of_speech(tree: dict[str, Synset]) -> None:
+    noun = wordnet().noun
+    assert noun("Geese") == noun("goose") == tree["goose"]
+    assert noun("axes") == tree["axis"]
+    assert noun("behold") is None  # a verb alone
+    assert noun("word") is noun("") is noun("naïve") is None
+
+
+@real
+def test_nouns_and_their_first_paths() -> None:
+    net = wordnet()
+
+    def path(word: str) -> list[str]:
+        synset = net.noun(word)
+        return [net.names(one)[0] for one in net.hypernym_path(synset)] if synset else []
+
+    assert net.noun("ran") == net.noun("run") == net.synsets("run", "n")[0]  # a form of the verb alone
+    assert net.noun("quickly") is None
+    assert path("Paris")[:2] == ["Paris", "national_capital"]  # an instance
+    assert path("people")[-1] == path("geese")[-1] == path("entity")[0] == "entity"
+    assert path("person")[:3] == ["person", "organism", "living_thing"]  # and not a causal agent
+
+
+@real
+def test_nouns_and_paths_are_nltks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """NLTK keeps hypernyms in a set: our path is one of its paths, and each step of it the first in the file."""
+    data = pytest.importorskip("nltk.data")
+    monkeypatch.setattr(data, "path", [str(offline.folder("wordnet"))])
+    from nltk.corpus import wordnet as other
+
+    net, folder = wordnet(), offline.folder("wordnet") / "corpora" / "wordnet"
+    words = [line.split()[0] for name in PARTS.values() for line in (folder / f"index.{name}").read_text().splitlines()[30::700]]
+    words += [word + ending for word in words[:100] for ending in ("s", "es", "ing", "ed")] + ["", "xyzzyx", "geese", "axes"]
+    known = 0
+    for word in words:
+        synsets = other.synsets(other.morphy(word) or word, pos="n")
+        synset = net.noun(word)
+        assert (synset and synset.offset) == (synsets[0].offset() if synsets else None), word
+        if synset:
+            known += 1
+            found = [one.offset for one in net.hypernym_path(synset)]
+            assert found in [[one.offset() for one in reversed(path)] for path in synsets[0].hypernym_paths()], word
+    assert known > 150
+
+
 @real
 def test_names_are_told_from_common_words() -> None:
     net = wordnet()

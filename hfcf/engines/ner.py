@@ -57,7 +57,7 @@ class Ner(Engine):
             "backend": self.backend,
             "model": self._contents(),
             "processors": self.processors,
-            "library": _version(self.backend),
+            "library": library_version(self.backend, "NER"),
         }
 
     def _contents(self) -> str:
@@ -77,15 +77,7 @@ class Ner(Engine):
             # A recogniser with an encoder of its own runs alone, at twice the speed and with the same entities.
             pipeline.select_pipes(enable=[*encoders, "ner"])
             return pipeline
-        import stanza
-
-        source, processors = self.model.source(), self.processors or "tokenize,ner"
-        kwargs: dict[str, Any] = {"processors": processors, "use_gpu": device.type == "cuda", "verbose": False}
-        if os.path.isdir(source):
-            kwargs |= {"dir": source, "download_method": None, "lang": "en", **_arguments(Path(source))}
-        else:
-            kwargs["lang"] = source
-        return stanza.Pipeline(**kwargs)
+        return stanza_pipeline(self.model.source(), self.processors or "tokenize,ner", device)
 
     def encode(self, loaded: Any, requests: Sequence[Any]) -> list[Any]:
         return list(requests)
@@ -121,6 +113,25 @@ def clean(text: str, spans: Sequence[tuple[int, int, str]]) -> list[list[Any]]:
     return kept
 
 
+def stanza_pipeline(source: str, processors: str, device: torch.device, **kwargs: Any) -> Any:
+    """A Stanza pipeline from a language or a folder of its own (see `Ner`).
+
+    Args:
+        source: the language, or the folder.
+        processors: Stanza's, with their packages.
+        device: where it computes.
+        kwargs: more arguments of `stanza.Pipeline`.
+    """
+    import stanza
+
+    given: dict[str, Any] = {"processors": processors, "use_gpu": device.type == "cuda", "verbose": False, **kwargs}
+    if os.path.isdir(source):
+        given |= {"dir": source, "download_method": None, "lang": "en", **_arguments(Path(source))}
+    else:
+        given["lang"] = source
+    return stanza.Pipeline(**given)
+
+
 def _arguments(folder: Path) -> dict[str, Any]:
     """What the `stanza.json` of a folder says, with the paths of its models."""
     file = folder / "stanza.json"
@@ -128,10 +139,16 @@ def _arguments(folder: Path) -> dict[str, Any]:
     return {name: str(folder / value) if name.endswith("_path") else value for name, value in given.items()}
 
 
-def _version(package: str) -> str:
+def library_version(package: str, what: str) -> str:
+    """The installed version of a backend, which is part of its engine's cache key.
+
+    Args:
+        package: "spacy" or "stanza".
+        what: it does for the engine, for the error when it is missing.
+    """
     from importlib.metadata import PackageNotFoundError, version
 
     try:
         return version(package)
     except PackageNotFoundError:
-        raise ImportError(f'NER by {package} needs an extra: pip install "hfcf[{package}]"') from None
+        raise ImportError(f'{what} by {package} needs an extra: pip install "hfcf[{package}]"') from None

@@ -1,0 +1,258 @@
+"""How fast is CCG's search for the words that a relation hangs on, beside asking the classifier about every filled sentence?
+
+For each word between the entities a masked language model gives a hundred fills, and the question is whether one of them changes
+the classifier's prediction. Three ways find the same words:
+
+- "padded to 384": every sentence, in batches of 32, all of one length, as the authors' classifier reads them. A part of the
+  sentences is timed and the rest reckoned from it, since all cost the same.
+- "well padded": every sentence, in batches of 32 in their order, padded to the longest of the batch.
+- "hfcf": the engine `Intervention`.
+
+Seconds are of the processor, on one thread, in turns; the fills are given to all three, and the first two their sentences in pieces
+besides. Sentences are those of SemEval's test set as CCG samples it, and parts of them of 18 words between two entities, which flip
+seldom, if `HFCF_DATA` names the folder with the corpora; else made-up ones. The classifier is an R-BERT that is trained once, for
+some minutes, on the 10 % sample (or made-up rows), and kept in the cache folder; `--indicator FOLDER` gives another.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import re
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from common import patched, show
+from datasets import Dataset
+
+from hfcf.ccg.identify import IdentifyCausalTerms
+from hfcf.engines.base import Encoded
+from hfcf.engines.classifier import choose
+from hfcf.engines.intervention import Intervention
+from hfcf.engines.model import Model
+from hfcf.engines.rbert import encode_marked, probabilities
+from hfcf.engines.relation import RelationClassifier
+from hfcf.paths import cache_dir
+from hfcf.relations import OTHER, spans, trouble
+from hfcf.training.loop import Hyperparameters
+from hfcf.training.relation import train_relation
+
+MASKED = Model("hfcf:mlm")
+BATCH, PADDED, LONG = 32, 384, 18
+
+Row = dict[str, Any]
+
+
+def semeval(file: Path) -> list[Row]:
+    """Rows of CCG's files: the label, a tab, and words with `<e1>`, `</e1>`, `<e2>`, `</e2>` among them."""
+    rows = []
+    for i, line in enumerate(file.read_text(encoding="utf-8").splitlines()):
+        label, text = line.split("\t")[:2]
+        tokens: list[str] = []
+        places: dict[str, list[int]] = {"1": [], "2": []}
+        for word in text.split():
+            if found := re.fullmatch(r"</?e([12])>", word):
+                places[found[1]].append(len(tokens))
+            else:
+                tokens.append(word)
+        rows.append(made(str(i), tokens, places["1"], places["2"], label))
+    return rows
+
+
+def made(name: str, tokens: list[str], head: Sequence[int], tail: Sequence[int], label: str) -> Row:
+    """A row."""
+    entities = {key: {"start": start, "end": end, "type": None} for key, (start, end) in (("head", head), ("tail", tail))}
+    return {"id": name, "tokens": tokens, **entities, "label": label, "group_id": name, "corpus": "semeval", "split": "train"}
+
+
+def invented(number: int, rng: random.Random) -> list[Row]:
+    """Rows of a few templates."""
+    templates = {
+        "Cause-Effect(e1,e2)": "the {} had soon caused the {} in the city",
+        "Entity-Origin(e1,e2)": "these {} came out of an old {} last year",
+        "Content-Container(e1,e2)": "many {} were kept inside the small {} there",
+        "Member-Collection(e1,e2)": "every {} that was in the large {} left",
+    }
+    nouns = re.findall(
+        r"\w+", "storm fire water letter apple bird box school team river house market soldier army fish song book film"
+    )
+    rows = []
+    for i in range(number):
+        label = rng.choice(sorted(templates))
+        words = templates[label].split()
+        first, second = (k for k, word in enumerate(words) if word == "{}")
+        words[first], words[second] = rng.sample(nouns, 2)
+        rows.append(made(str(i), words, (first, first + 1), (second, second + 1), label))
+    return rows
+
+
+def rows() -> tuple[list[Row], list[Row], str]:
+    """Rows to train on, rows to search, and what they are."""
+    if folder := os.environ.get("HFCF_DATA"):
+        place = Path(folder) / "ccg_semeval" / "semeval"
+        return semeval(place / "0.1" / "train-0.1.tsv"), semeval(place / "original" / "test.tsv"), "SemEval"
+    rng = random.Random(7)
+    return invented(400, rng), invented(200, rng), "made-up"
+
+
+def trained(given: list[Row], name: str) -> str:
+    """The folder of the classifier, trained at the first time."""
+    folder = cache_dir() / "benchmarks" / f"rbert-{name}"
+    if not folder.exists():
+        print(f"training a classifier on {len(given)} rows, once, into {folder} …", flush=True)
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        # Made beside its place and renamed, so that a killed training leaves none behind.
+        work = Path(tempfile.mkdtemp(dir=folder.parent)) / "model"
+        hp = Hyperparameters(model=Model("offline:minilm"), max_length=128, batch_size=16, learning_rate=2e-4, epochs=8, warmup=0.1)
+        train_relation(Dataset.from_list(given), hp, work)
+        work.rename(folder)
+        work.parent.rmdir()
+    return str(folder)
+
+
+def spread(given: Sequence[Row], words: int) -> list[Row]:
+    """Parts of sentences: a word as head, `words` words after it, and the word after these as tail."""
+    found = []
+    for row in given:
+        start = row["head"]["end"] - 1
+        part = row["tokens"][start : start + words + 2]
+        if len(part) == words + 2 and all(any(c.isalnum() for c in word) for word in part):
+            found.append(made(row["id"], part, (0, 1), (words + 1, words + 2), row["label"]))
+    return found
+
+
+class Case:
+    """Some rows with their fills, and the three ways to search them."""
+
+    def __init__(self, chosen: Sequence[Row], model: Model, top: int) -> None:
+        stage = IdentifyCausalTerms(masked=MASKED, indicator=model, top=top, parser=None)
+        start = time.process_time()
+        self.fills = stage._fills(chosen)
+        self.fill_seconds = time.process_time() - start
+        self.rows = list(chosen)
+        self.classifier, self.engine = RelationClassifier(model=model), Intervention(indicator=model)
+        self.loaded = self.engine.loaded()
+        network, self.tokenizer, _ = self.loaded
+        self.network, self.labels = network, network.labels
+        self.requests = [[row["tokens"], *map(list, spans(row))] for row in self.rows]
+        self.bases = [choose(answer, self.labels) for answer in self.classifier.run(self.requests)]
+        self.asked = [(i, word, fill) for i, its in enumerate(self.fills) for word, fills in its for fill in fills]
+        self.encoded = [self._filled(*each) for each in self.asked]
+        self.calls = 0
+
+    def _filled(self, i: int, word: int, fill: str) -> Encoded:
+        tokens, head, tail = self.requests[i]
+        return encode_marked(self.tokenizer, [*tokens[:word], fill, *tokens[word + 1 :]], head, tail)
+
+    def ask(self, number: int, padded: int | None = None) -> list[str]:
+        """The labels of the first sentences, all of them asked."""
+        found = []
+        for start in range(0, number, BATCH):
+            batch = self.encoded[start : min(start + BATCH, number)]
+            with patched(*([] if padded is None else [(self.tokenizer, "pad", self._padder(padded))])):
+                found += [choose(answer, self.labels) for answer in probabilities(self.network, self.tokenizer, batch)]
+        return found
+
+    def _padder(self, length: int) -> Callable[..., Any]:
+        pad = self.tokenizer.pad
+        return lambda features, **kwargs: pad(features, padding="max_length", max_length=length, **kwargs)
+
+    def well_padded(self) -> list[list[int]]:
+        """The words that flip."""
+        labels = self.ask(len(self.encoded))
+        flipped: list[set[int]] = [set() for _ in self.rows]
+        for (i, word, _), label in zip(self.asked, labels, strict=True):
+            if label != self.bases[i]:
+                flipped[i].add(word)
+        self.labelled = labels
+        return [sorted(words) for words in flipped]
+
+    def searched(self) -> list[list[int]]:
+        """The words that flip, by the engine, which counts what it asks of the classifier."""
+        forward = RelationClassifier.forward
+        self.calls = 0
+
+        def counted(engine: RelationClassifier, loaded: Any, encoded: Sequence[Encoded]) -> list[Any]:
+            self.calls += len(encoded)
+            return forward(engine, loaded, encoded)
+
+        with patched((RelationClassifier, "forward", counted)):
+            return self.engine.run(self.requests)
+
+    def measure(self, rounds: int, padded: int) -> dict[str, Any]:
+        """Seconds of each way, and what they found."""
+        self.requests, plain = [[*r, fills] for r, fills in zip(self.requests, self.fills, strict=True)], self.requests
+        seconds: dict[str, list[float]] = {"384": [], "well": [], "hfcf": []}
+        padded = min(padded, len(self.encoded))
+        for _ in range(rounds):
+            start = time.process_time()
+            ours = self.searched()
+            seconds["hfcf"].append(time.process_time() - start)
+            start = time.process_time()
+            all_asked = self.well_padded()
+            seconds["well"].append(time.process_time() - start)
+            start = time.process_time()
+            labels = self.ask(padded, PADDED)
+            seconds["384"].append((time.process_time() - start) * len(self.encoded) / padded)
+            assert ours == all_asked, "the engine found other words than asking every sentence"
+            assert labels == self.labelled[:padded], "padding changed a prediction"
+        self.requests = plain
+        flips = sum(label != self.bases[i] for (i, *_), label in zip(self.asked, self.labelled, strict=True))
+        words = sum(map(len, self.fills))
+        best = {name: min(values) for name, values in seconds.items()}
+        return {
+            "sentences": len(self.rows),
+            "fills": max(len(fills) for its in self.fills for _, fills in its),
+            "words": words,
+            "words_that_flip": sum(map(len, all_asked)) / words,
+            "fills_that_flip": flips / len(self.asked),
+            "inputs": len(self.encoded),
+            "pieces": sum(map(len, self.encoded)) / len(self.encoded),
+            "calls": (self.calls + len(self.rows)) / len(self.encoded),
+            "seconds": best,
+            "seconds_of_fills": self.fill_seconds,
+            "over_384": best["384"] / best["hfcf"],
+            "over_well_padded": best["well"] / best["hfcf"],
+        }
+
+
+def main() -> None:
+    """Search, and print seconds and ratios."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="under a minute, once there is a classifier")
+    parser.add_argument("--json", type=Path, help="write the figures there, too")
+    parser.add_argument("--indicator", help="the folder of an R-BERT")
+    given = parser.parse_args()
+    torch.set_num_threads(1)
+    os.environ.update(HFCF_REQUEST_CACHE="off", HFCF_DEVICE="cpu")
+    train, test, name = rows()
+    model = Model(given.indicator or trained(train, name.lower()))
+    pool = [row for row in test if row["label"] != OTHER and not trouble(row)]
+    random.Random(4).shuffle(pool)
+    # Of the long spans' hundred fills the quick run tries thirty.
+    counts, tops, rounds, padded = ((4, 1), (100, 30), 1, 16) if given.quick else ((16, 2), (100, 100), 2, 96)
+    cases = {f"{name} rows": (pool[: counts[0]], tops[0])}
+    if long := spread(pool, LONG)[: counts[1]]:
+        cases[f"{LONG}-word spans"] = (long, tops[1])
+    figures: dict[str, Any] = {"rows": name}
+    table = []
+    for title, (chosen, top) in cases.items():
+        found = figures[title] = Case(chosen, model, top).measure(rounds, padded)
+        shares = [100 * found[key] for key in ("words_that_flip", "fills_that_flip")]
+        times = [found["seconds"][key] for key in ("384", "well", "hfcf")]
+        ratios = [100 * found["calls"], found["over_384"], found["over_well_padded"]]
+        table.append([title, found["sentences"], found["words"], top, *shares, found["pieces"], *times, *ratios])
+    columns = [
+        "", "rows", "words", "fills", "flip %", "fills that flip %", "pieces", "384 s", "well padded s", "hfcf s", "calls %",
+        "384 ÷ hfcf", "well padded ÷ hfcf",
+    ]  # fmt: skip
+    show("the words whose fills flip the prediction, the same ones found in every way", columns, table, given.json, figures)
+
+
+if __name__ == "__main__":
+    main()

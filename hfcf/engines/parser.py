@@ -1,0 +1,194 @@
+"""Dependency parses and constituents of tokens, by spaCy or Stanza."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import torch
+
+from hfcf.engines.base import Engine, is_worker
+from hfcf.engines.model import Model
+from hfcf.engines.ner import library_version, stanza_pipeline
+
+Tree = list[Any]
+"""A constituent, `[label, child, …]`; a leaf is `[tag, index of the token]`."""
+
+_SUBJECTS = ("nsubj", "nsubjpass", "csubj", "csubjpass", "expl")
+_JOINING = ("cc", "conj", "preconj")
+_PHRASES = {"NN": "NP", "PR": "NP", "JJ": "ADJP", "RB": "ADVP"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parser(Engine):
+    """Dependency parses of requests that are lists of tokens: `{"heads", "deps", "tags", "lemmas"}`, a list each.
+
+    A head is the index of a token, -1 for a root. Tags are Penn's. The names of dependencies are the backend's own: spaCy's English
+    models have ClearNLP's ("nsubjpass", "pobj"), Stanza's Universal Dependencies ("nsubj:pass", "obl"). Tokens stay as they are:
+    neither backend splits or joins them.
+
+    Args:
+        backend: "stanza" or "spacy".
+        model: spaCy: a pipeline's package or folder, or "offline:spacy". Stanza: a language ("en") or a folder, see
+            `hfcf.engines.ner.Ner`.
+
+    Raises:
+        ValueError: an unknown backend.
+        ImportError: the backend is not installed; the message has the line that installs it.
+
+    >>> parse = Parser(backend="spacy", model=Model("offline:spacy")).run([["rust", "eats", "iron"]])[0]
+    >>> parse["heads"], parse["deps"], parse["tags"][1]
+    ([1, -1, 1], ['nsubj', 'ROOT', 'dobj'], 'VBZ')
+    """
+
+    backend: str = "stanza"
+    model: Model = Model("en")
+
+    processors: ClassVar[str] = "tokenize,pos,lemma,depparse"
+
+    def __post_init__(self) -> None:
+        if self.backend not in ("stanza", "spacy"):
+            raise ValueError(f"backend={self.backend!r}: choose stanza or spacy")
+
+    def settings(self) -> dict[str, Any]:
+        model = self.model.key() if os.path.isdir(self.model.source()) else self.model.name
+        return {"backend": self.backend, "model": model, "library": library_version(self.backend, "parsing")}
+
+    def dtype(self) -> torch.dtype:
+        return torch.float32
+
+    def load(self, device: torch.device) -> Any:
+        if self.backend == "spacy":
+            import spacy
+
+            return spacy.load(self.model.source(), exclude=["ner"])
+        return stanza_pipeline(self.model.source(), self.processors, device, tokenize_pretokenized=True)
+
+    def encode(self, loaded: Any, requests: Sequence[Any]) -> list[Any]:
+        return list(requests)
+
+    def forward(self, loaded: Any, encoded: Sequence[Any]) -> list[Any]:
+        return _parses(self.backend, loaded, encoded)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Constituents(Parser):
+    """Constituency trees of requests that are lists of tokens: `[label, child, …]`, with leaves `[Penn tag, index]`.
+
+    Stanza has a constituency parser, the tree is its own. spaCy has none: the tree is made of its dependency parse
+    (`constituents`), an approximation.
+
+    Args:
+        backend: see `Parser`.
+        model: see `Parser`.
+
+    >>> Constituents(backend="spacy", model=Model("offline:spacy")).run([["rust", "eats", "iron"]])[0]
+    ['ROOT', ['S', ['NP', ['NN', 0]], ['VP', ['VBZ', 1], ['NP', ['NN', 2]]]]]
+    """
+
+    processors: ClassVar[str] = "tokenize,pos,constituency"
+
+    def forward(self, loaded: Any, encoded: Sequence[Any]) -> list[Any]:
+        if self.backend == "spacy":
+            return [constituents(**parse) for parse in _parses(self.backend, loaded, encoded)]
+        return [_converted(sentence.constituency, iter(range(len(sentence.words)))) for sentence in _sentences(loaded, encoded)]
+
+
+def _parses(backend: str, loaded: Any, encoded: Sequence[Any]) -> list[dict[str, Any]]:
+    if backend == "spacy":
+        from spacy.tokens import Doc
+
+        docs = loaded.pipe([Doc(loaded.vocab, words=tokens) for tokens in encoded], batch_size=256)
+        return [
+            {
+                "heads": [-1 if token.head.i == token.i else token.head.i for token in doc],
+                "deps": [token.dep_ for token in doc],
+                "tags": [token.tag_ for token in doc],
+                "lemmas": [token.lemma_ for token in doc],
+            }
+            for doc in docs
+        ]
+    return [
+        {
+            "heads": [word.head - 1 for word in sentence.words],
+            "deps": [word.deprel for word in sentence.words],
+            "tags": [word.xpos for word in sentence.words],
+            "lemmas": [word.lemma for word in sentence.words],
+        }
+        for sentence in _sentences(loaded, encoded)
+    ]
+
+
+def _sentences(loaded: Any, encoded: Sequence[Any]) -> Sequence[Any]:
+    if is_worker():
+        torch.set_num_threads(1)
+    sentences: Sequence[Any] = loaded([list(tokens) for tokens in encoded]).sentences
+    found, given = [len(sentence.words) for sentence in sentences], [len(tokens) for tokens in encoded]
+    if found != given:
+        raise ValueError(f"Stanza gave sentences of {found} words for {given} tokens: is its model one that splits words?")
+    return sentences
+
+
+def _converted(node: Any, indices: Iterator[int]) -> Tree:
+    """A tree of Stanza's, whose leaves are words below their tags, in ours."""
+    if len(node.children) == 1 and not node.children[0].children:
+        return [node.label, next(indices)]
+    return [node.label, *(_converted(child, indices) for child in node.children)]
+
+
+def constituents(heads: Sequence[int], deps: Sequence[str], tags: Sequence[str], lemmas: Sequence[str] = ()) -> Tree:
+    """Approximate constituents from a dependency parse of spaCy's.
+
+    A verb with what hangs on it is a VP, except its subjects, its conjunction ("because") and what comes before them: these are
+    its sisters in an S. Every auxiliary opens a VP around that of its verb, as in the Penn Treebank. A preposition with what hangs
+    on it is a PP, a noun an NP, an adjective or adverb an ADJP or ADVP; a participle before a noun is no VP. What is joined by
+    "and" stands side by side in a constituent of its own. Other heads make an S.
+
+    Args:
+        heads: of each token, -1 for a root.
+        deps: their names.
+        tags: Penn's.
+        lemmas: are not read.
+
+    >>> constituents([1, -1, 1, 2], ["nsubj", "ROOT", "prep", "pobj"], ["PRP", "VBD", "IN", "NNP"])  # "he came from Rome"
+    ['ROOT', ['S', ['NP', ['PRP', 0]], ['VP', ['VBD', 1], ['PP', ['IN', 2], ['NP', ['NNP', 3]]]]]]
+    """
+    hanging: list[list[int]] = [[] for _ in heads]
+    for i, head in enumerate(heads):
+        if head >= 0:
+            hanging[head].append(i)
+
+    def phrase(i: int) -> Tree:
+        joined = [k for k in hanging[i] if deps[k] in _JOINING]
+        own = alone(i, [k for k in hanging[i] if deps[k] not in _JOINING])
+        if not any(deps[k] == "conj" for k in joined):
+            return own if not joined else [own[0], *ordered(i, own, joined)]
+        sides = ordered(i, own, joined)
+        return ["S" if any(side[0] == "S" for side in sides) else own[0], *sides]
+
+    def alone(i: int, parts: list[int]) -> Tree:
+        leaf, tag, dep = [tags[i], i], tags[i], deps[i]
+        if dep in ("prep", "agent"):
+            return ["PP", *ordered(i, leaf, parts)]
+        if tag[:2] not in ("VB", "MD") or dep in ("amod", "compound") or (dep in ("aux", "auxpass") and not parts):
+            label = _PHRASES.get(tag[:2])
+            return [label or "S", *ordered(i, leaf, parts)] if parts or label == "NP" else leaf
+        outer = [k for k in parts if deps[k] in _SUBJECTS or (deps[k] == "mark" and k < i)]
+        first = max((k for k in outer if k < i), default=-1)
+        outer = [k for k in parts if k in outer or k < first]
+        inner = verbal(i, [k for k in parts if k not in outer])
+        return ["S", *ordered(i, inner, outer)] if outer else inner
+
+    def verbal(i: int, parts: list[int]) -> Tree:
+        auxiliary = next((k for k in parts if deps[k] in ("aux", "auxpass") and k < i), None)
+        if auxiliary is None:
+            return ["VP", *ordered(i, [tags[i], i], parts)]
+        before = [phrase(k) for k in parts if k <= auxiliary]
+        return ["VP", *before, verbal(i, [k for k in parts if k > auxiliary])]
+
+    def ordered(i: int, own: Tree, parts: Sequence[int]) -> list[Tree]:
+        return [own if k == i else phrase(k) for k in sorted([i, *parts])]
+
+    return ["ROOT", *(phrase(i) for i, head in enumerate(heads) if head < 0)]
