@@ -62,44 +62,64 @@ class RewriteBackTranslation(Stage):
     max_length: int = 512
 
     def __post_init__(self) -> None:
-        check_prompt(self.forward_prompt, "forward_prompt")
-        check_prompt(self.backward_prompt, "backward_prompt")
-        if (self.source is None) != (self.pivot is None):
-            raise ValueError(f"source={self.source!r} and pivot={self.pivot!r}: give both languages or neither")
+        check_translators(self)
 
     def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
-        there = self._engine(self.forward, self.source, self.pivot)
-        back = self._engine(self.backward, self.pivot, self.source)
-        found = there.run([self.forward_prompt.replace("{}", row["claim"]) for row in rows])
-        faults = [self._fault(answer, there) for answer in found]
-        texts = [answer[0]["text"] for answer, fault in zip(found, faults, strict=True) if fault is None]
-        answers = iter(back.run([self.backward_prompt.replace("{}", text) for text in texts]))
-        return [
-            settle([], fault) if fault else self._judge(row, next(answers), back) for row, fault in zip(rows, faults, strict=True)
-        ]
+        return back_translated(self, rows, [row["claim"] for row in rows])
 
-    def _engine(self, model: Model, source: str | None, target: str | None) -> Continuation:
-        return Continuation(
-            model=model, num_beams=self.num_beams, max_new_tokens=self.max_new_tokens, max_length=self.max_length,
-            source=source, target=target,
-        )  # fmt: skip
 
-    def _fault(self, found: Sequence[Mapping[str, Any]] | None, engine: Continuation) -> str | None:
-        """Why a translation into the other language can't be translated back."""
-        if found is None:
-            return too_long(engine)
-        if not found:
-            return "the translation into the other language is empty"
-        if not found[0]["finished"]:
-            return f"the translation into the other language is cut off at {engine.max_new_tokens} tokens"
-        return None
+def check_translators(stage: Any) -> None:
+    """Raise `ValueError` on prompts and languages of a stage, or system, that mean nothing."""
+    check_prompt(stage.forward_prompt, "forward_prompt")
+    check_prompt(stage.backward_prompt, "backward_prompt")
+    if (stage.source is None) != (stage.pivot is None):
+        raise ValueError(f"source={stage.source!r} and pivot={stage.pivot!r}: give both languages or neither")
 
-    def _judge(
-        self, row: Mapping[str, Any], found: Sequence[Mapping[str, Any]] | None, engine: Continuation
-    ) -> dict[str, Any] | Reject:
-        if found is None:
-            return settle([], "the translation into the other language is longer than the second model reads")
-        return rewrites(row, found, engine, self.name)
+
+def back_translated(stage: Any, rows: Sequence[Mapping[str, Any]], texts: Sequence[str]) -> list[dict[str, Any] | Reject]:
+    """The answers of a stage that translates a text of each row into another language and back.
+
+    Args:
+        stage: with the settings of `RewriteBackTranslation`.
+        rows: of either task.
+        texts: of each, what is translated.
+    """
+    there = _engine(stage, stage.forward, stage.source, stage.pivot)
+    back = _engine(stage, stage.backward, stage.pivot, stage.source)
+    found = there.run([stage.forward_prompt.replace("{}", text) for text in texts])
+    faults = [_fault(row, answer, there) for row, answer in zip(rows, found, strict=True)]
+    foreign = [answer[0]["text"] for answer, fault in zip(found, faults, strict=True) if fault is None]
+    answers = iter(back.run([stage.backward_prompt.replace("{}", text) for text in foreign]))
+    return [
+        settle([], fault) if fault else _judge(row, next(answers), back, stage.name)
+        for row, fault in zip(rows, faults, strict=True)
+    ]
+
+
+def _engine(stage: Any, model: Model, source: str | None, target: str | None) -> Continuation:
+    return Continuation(
+        model=model, num_beams=stage.num_beams, max_new_tokens=stage.max_new_tokens, max_length=stage.max_length, source=source,
+        target=target,
+    )  # fmt: skip
+
+
+def _fault(row: Mapping[str, Any], found: Sequence[Mapping[str, Any]] | None, engine: Continuation) -> str | None:
+    """Why a translation into the other language can't be translated back."""
+    if found is None:
+        return too_long(engine, row)
+    if not found:
+        return "the translation into the other language is empty"
+    if not found[0]["finished"]:
+        return f"the translation into the other language is cut off at {engine.max_new_tokens} tokens"
+    return None
+
+
+def _judge(
+    row: Mapping[str, Any], found: Sequence[Mapping[str, Any]] | None, engine: Continuation, stage: str
+) -> dict[str, Any] | Reject:
+    if found is None:
+        return settle([], "the translation into the other language is longer than the second model reads")
+    return rewrites(row, found, engine, stage)
 
 
 @dataclass(frozen=True, kw_only=True)

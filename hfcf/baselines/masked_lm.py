@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -34,18 +34,19 @@ def maskable(claim: str) -> list[tuple[int, int]]:
     return [match.span() for match in replaceable(claim) if match[0].islower()]
 
 
-def masked_spans(claim: str, rng: random.Random, *, share: float = 0.3) -> list[tuple[int, int]]:
+def masked_spans(claim: str, rng: random.Random, *, share: float = 0.3, protected: Container[int] = ()) -> list[tuple[int, int]]:
     """The words to mask, sorted.
 
     Args:
         claim: the claim.
         rng: where the draw comes from.
         share: of all its words; at least one, and no more than `maskable` gives.
+        protected: characters of words that stay.
 
     >>> masked_spans("Rome is old.", random.Random(1))
     [(8, 11)]
     """
-    places = maskable(claim)
+    places = [span for span in maskable(claim) if span[0] not in protected]
     return sorted(rng.sample(places, min(wanted(claim, share), len(places))))
 
 
@@ -85,7 +86,8 @@ def _may_be_drawn(net: WordNet, fill: str) -> bool:
     return fill.islower() and fill not in KEPT and net.is_common(fill)
 
 
-def _check(share: float, top: int) -> None:
+def check(share: float, top: int) -> None:
+    """Raise `ValueError` on settings that mean nothing."""
     if not 0 <= share <= 1:
         raise ValueError(f"share is a share of words, from 0 to 1, and was {share}")
     if top < 1:
@@ -120,7 +122,7 @@ class RewriteMaskedLm(Stage):
     max_length: int = 128
 
     def __post_init__(self) -> None:
-        _check(self.share, self.top)
+        check(self.share, self.top)
 
     def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
         draws = [self.random(row["id"]) for row in rows]
@@ -177,7 +179,7 @@ class MaskedLM(System):
     max_length: int = 130
 
     def __post_init__(self) -> None:
-        _check(self.share, self.top)
+        check(self.share, self.top)
         self._as_models("model", "verifier")
 
     @property

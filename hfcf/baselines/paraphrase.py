@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 from hfcf import schema
+from hfcf.baselines import sentence
 from hfcf.engines.classifier import Classifier
 from hfcf.engines.continuation import Continuation
 from hfcf.engines.generator import plain_prompt
@@ -82,35 +84,40 @@ def check_prompt(prompt: str, name: str) -> None:
 def rewrites(
     row: Mapping[str, Any], found: Sequence[Mapping[str, Any]] | None, engine: Continuation, stage: str
 ) -> dict[str, Any] | Reject:
-    """A stage's answer for a row whose claim was written anew under the same label.
+    """A stage's answer for a row whose claim, or sentence, was written anew under the same label.
 
     Args:
-        row: the source.
+        row: the source, of either task.
         found: what the engine answered.
         engine: which answered.
         stage: the name of the stage.
     """
     if found is None:
-        return settle([], too_long(engine))
+        return settle([], too_long(engine, row))
+    write = partial(sentence.rewritten, row) if "tokens" in row else partial(rewritten, row["claim"])
     made = []
     for one in found:
-        scores = [{"name": "log-probability", "value": one["score"]}]
-        new = rewritten(row["claim"], one["text"], row["label"], stage, scores=scores)
+        new = write(one["text"], row["label"], stage, scores=[{"name": "log-probability", "value": one["score"]}])
         if not one["finished"]:
             new = reject(new, stage, f"is cut off at {engine.max_new_tokens} tokens")
-        elif problem := schema.text_problem(one["text"], "the new claim"):
+        elif problem := schema.text_problem(one["text"], f"the new {what(row)}"):
             new = reject(new, stage, problem)
         made.append(new)
     return settle(made, "the model wrote nothing")
 
 
-def too_long(engine: Continuation) -> str:
+def what(row: Mapping[str, Any]) -> str:
+    """What a baseline rewrites in a row: its claim or its sentence."""
+    return "sentence" if "tokens" in row else "claim"
+
+
+def too_long(engine: Continuation, row: Mapping[str, Any]) -> str:
     """Why a row has no answer.
 
-    >>> too_long(Continuation(model=Model("t5-base")))
+    >>> too_long(Continuation(model=Model("t5-base")), {"claim": "Rome is old."})
     'the claim is longer than the model reads (max_length=512 tokens, or its positions)'
     """
-    return f"the claim is longer than the model reads (max_length={engine.max_length} tokens, or its positions)"
+    return f"the {what(row)} is longer than the model reads (max_length={engine.max_length} tokens, or its positions)"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, ClassVar
@@ -23,7 +23,7 @@ _OPENING = re.compile(r"[\s\"'“‘(]*")
 _CAPITAL = re.compile(r"\s+[A-Z]")
 
 
-def synonym_edits(text: str, rng: random.Random, *, share: float = 0.3) -> list[edits.Edit]:
+def synonym_edits(text: str, rng: random.Random, *, share: float = 0.3, protected: Container[int] = ()) -> list[edits.Edit]:
     """Edits of a claim that put synonyms in the place of some of its words; spacing and punctuation stay.
 
     A synonym is any other lemma of any of the word's synsets: no sense and no part of speech is chosen, as in the baselines this
@@ -36,6 +36,7 @@ def synonym_edits(text: str, rng: random.Random, *, share: float = 0.3) -> list[
         text: the claim.
         rng: where the draws come from.
         share: of all its words, how many to replace; at least one.
+        protected: characters of words that stay.
 
     Returns:
         Edits of the field "claim", sorted; fewer than the share where fewer words have synonyms.
@@ -45,7 +46,7 @@ def synonym_edits(text: str, rng: random.Random, *, share: float = 0.3) -> list[
     'The quick franks barked.'
     """
     net = wordnet()
-    number, places = wanted(text, share), list(_places(net, text))
+    number, places = wanted(text, share), [match for match in _places(net, text) if match.start() not in protected]
     rng.shuffle(places)
     made: list[edits.Edit] = []
     for match in places:
@@ -99,7 +100,8 @@ def _read_as(net: WordNet, word: str, part: str) -> tuple[str, ...]:
     return (word,) if part == "n" else tuple(lemma for lemma in lemmas if lemma != word)
 
 
-def _check(share: float) -> None:
+def check(share: float) -> None:
+    """Raise `ValueError` on a share that means nothing."""
     if not 0 <= share <= 1:
         raise ValueError(f"share is a share of words, from 0 to 1, and was {share}")
 
@@ -125,7 +127,7 @@ class RewriteSynonym(Stage):
     share: float = 0.3
 
     def __post_init__(self) -> None:
-        _check(self.share)
+        check(self.share)
 
     def row(self, row: dict[str, Any]) -> dict[str, Any]:
         claim = row["claim"]
@@ -163,7 +165,7 @@ class Synonym(System):
     max_length: int = 130
 
     def __post_init__(self) -> None:
-        _check(self.share)
+        check(self.share)
         self._as_models("verifier")
 
     @property

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hfcf import prompts
+from hfcf.baselines.sentence import find, folded, places, split
+from hfcf.relations import context, entities
 
 _WORDS = {"type": "array", "items": {"type": "string"}}
-_EDGES = re.compile(r"^(\W*)(.*?)(\W*)$", re.DOTALL)
 
 
 def schema(candidates: Sequence[str]) -> str:
@@ -41,9 +41,10 @@ def messages(row: Mapping[str, Any], candidates: Sequence[str], shots: int = 1) 
     Relation: a-b
     Answer as JSON, {"causal_terms": […], "relation": "…", "replacements": […], "sentence": "…"}:
     """
+    head, tail = entities(row)
     return prompts.messages(
-        "relations", shots=shots, candidates=candidates, sentence=" ".join(row["tokens"]), head=" ".join(_span(row, "head")),
-        tail=" ".join(_span(row, "tail")), relation=row["label"],
+        "relations", shots=shots, candidates=candidates, sentence=" ".join(row["tokens"]), head=head, tail=tail,
+        relation=row["label"],
     )  # fmt: skip
 
 
@@ -69,51 +70,12 @@ def read(answer: Mapping[str, Any], row: Mapping[str, Any]) -> dict[str, Any]:
     """
     if answer["relation"] == row["label"]:
         raise ValueError("names the relation that the sentence has")
-    tokens = _tokens(answer["sentence"], set(row["tokens"]))
-    if _folded(tokens) == _folded(row["tokens"]):
+    tokens = split(answer["sentence"], row["tokens"])
+    if folded(tokens) == folded(row["tokens"]):
         raise ValueError("repeats the sentence")
-    found = {name: _find(tokens, _span(row, name), name) for name in ("head", "tail")}
-    first, second = sorted(found.values(), key=lambda span: span["start"])
-    if second["start"] < first["end"]:
-        raise ValueError("lets the two entities overlap")
-    outside = [
-        "\0" if any(row[name]["start"] <= i < row[name]["end"] for name in ("head", "tail")) else token
-        for i, token in enumerate(row["tokens"])
-    ]
-    known = set(row["tokens"])
+    found, outside = find(row, tokens), set(context(row))
+    words = [token if i in outside else "\0" for i, token in enumerate(row["tokens"])]
     for term in answer["causal_terms"]:
-        if not _places(_folded(outside), _folded(_tokens(term, known))):
+        if not places(words, split(term, row["tokens"])):
             raise ValueError(f"names the causal term {term!r}, which does not stand in the sentence outside the entities")
     return {"tokens": tokens, **found, "label": answer["relation"], "causal_terms": list(answer["causal_terms"])}
-
-
-def _span(row: Mapping[str, Any], name: str) -> list[str]:
-    return list(row["tokens"][row[name]["start"] : row[name]["end"]])
-
-
-def _tokens(text: str, known: set[str]) -> list[str]:
-    """A text in tokens like the source's: split at spaces, and punctuation from words that the source does not have so."""
-    found = []
-    for chunk in text.split():
-        edges = _EDGES.match(chunk)
-        if chunk in known or edges is None or not edges[2]:
-            found.append(chunk)
-        else:
-            found += [*edges[1], edges[2], *edges[3]]
-    return found
-
-
-def _folded(tokens: Sequence[str]) -> list[str]:
-    return [token.casefold() for token in tokens]
-
-
-def _places(tokens: Sequence[str], part: Sequence[str]) -> list[int]:
-    n = len(part)
-    return [i for i in range(len(tokens) - n + 1) if list(tokens[i : i + n]) == list(part)] if n else []
-
-
-def _find(tokens: Sequence[str], entity: Sequence[str], name: str) -> dict[str, int]:
-    places = _places(_folded(tokens), _folded(entity))
-    if len(places) != 1:
-        raise ValueError(f"has the {name} {' '.join(entity)!r} {len(places)} times in its sentence, not once")
-    return {"start": places[0], "end": places[0] + len(entity)}
