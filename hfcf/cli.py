@@ -1,4 +1,4 @@
-"""`hfcf`: run, peek, list, train, evaluate, compare. Every command imports what it needs, so that `--help` answers at once."""
+"""`hfcf`: run, peek, list, train, evaluate, compare, attack. Each imports what it needs, so that `--help` answers at once."""
 
 from __future__ import annotations
 
@@ -17,6 +17,9 @@ app = typer.Typer(
 )
 out_console = Console()
 err_console = Console(stderr=True)
+
+attack = typer.Typer(help="Adversarial test sets of relation corpora, as CCG's paper makes them.", no_args_is_help=True)
+app.add_typer(attack, name="attack")
 
 Set = Annotated[
     list[str] | None,
@@ -102,7 +105,7 @@ def train(
     set_: Set = None,
     limit: Annotated[int | None, typer.Option(help="Train on the first rows alone, to try a recipe out.")] = None,
 ) -> None:
-    """Train a verifier, a generator or rewriter of claims, an explainer or a masked language model."""
+    """Train a verifier, a generator or rewriter of claims, an explainer, a masked language model or a relation classifier."""
     from hfcf import recipe as recipes
     from hfcf.training.run import train as train_recipe
 
@@ -157,6 +160,43 @@ def compare(
     out_console.print(Text("the table: ").append(found["table"], style="bold"), soft_wrap=True)
 
 
+@attack.command("candidates")
+def attack_candidates(
+    recipe: Annotated[str, typer.Argument(help="attack_semeval or a YAML file.")],
+    out: Annotated[Path, typer.Option(help="Where the candidates go: candidates.csv is for a person, who marks the best.")],
+    set_: Set = None,
+    limit: Annotated[int | None, typer.Option(help="Alter only the first rows; all lend their entities.")] = None,
+) -> None:
+    """Replace causal terms and entities of a test set, and keep the least perplexing sentences."""
+    _quiet()
+    from hfcf.attack.run import SHEET, make_candidates
+
+    told = make_candidates(recipe, out, changes=set_ or [], limit=limit)["report"]
+    table = Table("kind", "rows with candidates", "candidates", "commonest reason for none", title=f"{told['rows']} rows")
+    for kind in ("flipped", "invariant"):
+        counts = told[kind]
+        reason = next((f"{why} ({n})" for why, n in counts["reasons"].items()), "")
+        table.add_row(kind, str(counts["rows"]), str(counts["candidates"]), Text(reason))
+    out_console.print(table)
+    where = Text(str(out / SHEET), style="bold")
+    out_console.print(Text("mark the best in ").append(where).append(f", then: hfcf attack choose {out}"), soft_wrap=True)
+
+
+@attack.command("choose")
+def attack_choose(
+    out: Annotated[Path, typer.Argument(help="The folder of hfcf attack candidates.")],
+    automatic: Annotated[bool, typer.Option("--automatic", help="Take the least perplexing ones; nobody has read them.")] = False,
+    ratio: Annotated[float, typer.Option(help="With --automatic: how many times as perplexing as its source one may be.")] = 1.5,
+) -> None:
+    """Make the attack set of the sentences that are marked: at most one of each row and kind."""
+    _quiet()
+    from hfcf.attack.run import make_attack
+
+    found = make_attack(out, automatic=automatic, max_perplexity_ratio=ratio)
+    told = f"{found['rows']} rows, {found['flipped']} flipped and {found['invariant']} invariant: "
+    out_console.print(Text(told).append(str(out), style="bold"), soft_wrap=True)
+
+
 def _result(folder: str, config: str) -> Any:
     from datasets import disable_progress_bars, load_dataset
 
@@ -203,7 +243,7 @@ def _print_plan(plan: dict[str, Any]) -> None:
         table.add_row(entry["stage"], entry["reads"], entry["fills"], *counts)
     out_console.print(table)
     for row in plan["examples"]:
-        out_console.print(Text(f"{row['id']}: ", style="bold") + Text(row["claim"]))
+        out_console.print(Text(f"{row['id']}: ", style="bold") + Text(row["text"]))
         for stage, told in row["stages"]:
             out_console.print(Text(f"  {stage}: ", style="dim") + Text(told))
 

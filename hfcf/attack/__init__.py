@@ -1,0 +1,1 @@
+"""Adversarial test sets for relation classifiers, made as CCG's paper made RE-Attack."""
