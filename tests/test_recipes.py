@@ -9,9 +9,11 @@ import pytest
 import yaml
 
 from hfcf import corpora, recipe, runner
-from hfcf.compare import rationales
+from hfcf.attack import run as attack
+from hfcf.compare import rationales, relations
 from hfcf.compare import run as comparing
 from hfcf.compare.arms import arms
+from hfcf.compare.verifiers import hyperparameters
 from hfcf.training import run as training
 from hfcf.training.loop import Hyperparameters
 
@@ -30,6 +32,9 @@ def sources(content: dict[str, Any]) -> list[dict[str, Any]]:
     found = [content] if "corpus" in content else []
     for key in ("data", "exclude", "evaluate", "corpora"):
         found += content.get(key, [])
+    defaults, parts = content.get("defaults", {}), ("train", "dev", "test")
+    found += [{**defaults[part], **column.get(part, {})} for column in content.get("columns", []) for part in parts]
+    found += [content["dev"]] if "dev" in content else []
     return found + ([content["train"]] if isinstance(content.get("train"), dict) else [])
 
 
@@ -41,8 +46,14 @@ def test_a_shipped_recipe_is_sound(name: str, preset: str) -> None:
         corpora.builder_class(source["corpus"])
     if content.get("compare") == "rationales":
         recipe.check(content, rationales.KEYS, name)
+    elif content.get("compare") == "relations":
+        recipe.check(content, relations.KEYS, name)
+        assert [arm.name for arm in arms(content)] == list(content["methods"])
+        hyperparameters(content["classifier"], name)
     elif "compare" in content:
         check_comparison(content, name)
+    elif "attack" in content:
+        assert attack.checked(content, name).chain[0] == "identify_causal_terms"
     elif "train" in content:
         hp = training.checked(content, name)
         assert hp.epochs > 0
@@ -64,6 +75,7 @@ def check_comparison(content: dict[str, Any], name: str) -> None:
 def test_each_kind_of_recipe_is_among_them() -> None:
     kinds = [recipe.read(recipe.find(name)) for name, _ in EACH]
     assert len(EACH) > 1.5 * len(recipe.shipped()), "most have two presets"
-    assert {one.get("compare") for one in kinds} == {"verifiers", "rationales", None}
+    assert {one.get("compare") for one in kinds} == {"verifiers", "rationales", "relations", None}
     assert {one["train"] for one in kinds if isinstance(one.get("train"), str)} == set(training._KINDS)
-    assert {one["system"] for one in kinds if "corpus" in one} == {"race", "crossaug"}
+    assert {one["system"] for one in kinds if "system" in one} == {"race", "crossaug", "ccg"}
+    assert sum("attack" in one for one in kinds) == 2

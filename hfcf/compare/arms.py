@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
 from datasets import Dataset, concatenate_datasets
@@ -60,6 +60,10 @@ class Arm:
         dtype = str(Classifier(model=Model("any"), max_length=1).dtype())  # what "auto" is on this machine
         known: dict[str, Any] = {**debias, **({"copies": True} if self.copies else {})}
         known |= {"stages": stages, "engines": engines, "dtype": dtype}
+        if self.system.task != "verification":
+            # Its stages say nothing of what it trains before them. (That of verification is what stored cells are known by.)
+            its = {field.name: getattr(self.system, field.name) for field in fields(self.system)}
+            return {"system seed": self.system.seed, **known, "version": self.system.VERSION, "settings": _plain(its)}
         return {"system seed": self.system.seed, "changes": list(self.changes), **known}
 
 
@@ -119,11 +123,11 @@ def training_rows(arm: Arm, originals: Dataset, rows: Dataset | None, evaluation
     chosen = made_.select([i for i, change in enumerate(made_["change"]) if change in arm.changes]).select_columns(CANONICAL)
     kept, dropped = without_repeats(chosen, evaluation)
     if arm.copies:
-        kept = _copies(originals, kept["label"])
+        kept = copies(originals, kept["label"])
     return concatenate_datasets([originals, kept.cast(originals.features)]), dropped
 
 
-def _copies(originals: Dataset, labels: Iterable[str]) -> Dataset:
+def copies(originals: Dataset, labels: Iterable[str]) -> Dataset:
     """For each label a row that has it, each row in turn, in the order of a hash of their ids."""
     ids, own = originals["id"], originals["label"]
     order = sorted(range(len(originals)), key=lambda i: digest(ids[i]))
@@ -167,6 +171,19 @@ def _settings(stage: Stage) -> dict[str, Any]:
         name: value.key() if isinstance(value, Model) else value.settings() if isinstance(value, Engine) else value
         for name, value in values.items()
     }
+
+
+def _plain(value: Any) -> Any:
+    """A setting of a system with weights in the place of their names, those inside other settings too."""
+    if isinstance(value, Model):
+        return value.key()
+    if isinstance(value, Engine):
+        return value.settings()
+    if is_dataclass(value):
+        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, Mapping):
+        return {name: _plain(its) for name, its in value.items() if name not in ("strict", "fitted")}
+    return [_plain(its) for its in value] if isinstance(value, list | tuple) else value
 
 
 def _generated(found: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:

@@ -20,6 +20,19 @@ _LABELS, _NEI = b"SR", b"N"  # the last counts where rows have it
 _CHUNK = 1000  # resamples at a time, so that memory doesn't grow with them
 
 
+class Scorer(NamedTuple):
+    """How answers are scored.
+
+    Args:
+        metrics: names.
+        of: counts of kinds of rows (samples × kinds), their gold letters and those of each model (models × kinds) → scores of each
+            metric × sample × model.
+    """
+
+    metrics: tuple[str, ...]
+    of: Callable[[Array, NDArray[np.uint8], NDArray[np.uint8]], Array]
+
+
 class Difference(NamedTuple):
     """A method's score less the baseline's, both 0–1.
 
@@ -47,6 +60,7 @@ def paired_bootstrap(
     seed: int = 0,
     unit: Callable[[Seed], Any] | None = None,
     across: Callable[[Seed], Any] | None = None,
+    scorer: Scorer | None = None,
 ) -> list[Difference]:
     """One method against the baseline, uncorrected: on each corpus, then averages over the corpora of a setting and over all.
 
@@ -63,6 +77,7 @@ def paired_bootstrap(
         across: what seeds of different units have in common, as trainings on several samples have the seed of their weights. An
             effect of it is in all units' means alike, where the variance between units does not show it: the p value adds the
             variance between the means of each. None, or only one of it: nothing is added.
+        scorer: of the answers; None: `METRICS` of verdicts.
 
     >>> from hfcf.compare.layout import lay_out
     >>> cell = {"setting": "challenge", "corpus": "FM2", "ids": "a1", "gold": "SR", "seed": 13}
@@ -71,8 +86,9 @@ def paired_bootstrap(
     >>> [(one.metric, one.value, one.seeds) for one in paired_bootstrap(lay_out(cells, "None"), "RACE")]
     [('accuracy', 1.0, (13,)), ('macro_f1', 1.0, (13,))]
     """
+    scorer = scorer or VERDICTS
     shared = {c: sorted(layout.of(method, c).keys() & layout.of(layout.baseline, c).keys()) for c in layout.corpora}
-    drawn = {c: _draw(layout, method, c, seeds, resamples, seed) for c, seeds in shared.items() if seeds}
+    drawn = {c: _draw(layout, method, c, seeds, resamples, seed, scorer) for c, seeds in shared.items() if seeds}
     groups: list[tuple[str | None, str | None, list[str]]] = [(layout.corpora[c], c, [c]) for c in drawn]
     averaged = {c: its for c, its in layout.corpora.items() if c not in layout.alone}
     for setting in (*SETTINGS, None):
@@ -91,7 +107,7 @@ def paired_bootstrap(
             mean = _means(mean, [unit(s) for s in seeds])
         n = mean.shape[2]
         weights = np.random.default_rng([seed, n]).multinomial(n, [1 / n] * n, size=resamples)
-        for i, (metric, scores) in enumerate(zip(METRICS, mean, strict=True)):
+        for i, (metric, scores) in enumerate(zip(scorer.metrics, mean, strict=True)):
             low, high = np.quantile((scores[1:] * weights).sum(axis=1) / n, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
             rows = min(len(layout.about(c)[0]["gold"]) for c in corpora)
             numbers = (float(scores[0].mean()), float(low), float(high), _p(scores, rows, None if common is None else common[i]))
@@ -127,7 +143,7 @@ def _p(scores: Array, rows: int, common: Array | None = None) -> float:
     return float(2 * special.stdtr(freedom, -abs(observed.mean()) / math.sqrt(variance)))
 
 
-def _draw(layout: Layout, method: str, corpus: str, seeds: list[Seed], resamples: int, seed: int) -> Array:
+def _draw(layout: Layout, method: str, corpus: str, seeds: list[Seed], resamples: int, seed: int, scorer: Scorer) -> Array:
     """Differences of each metric × (observed, then resamples of rows) × seed."""
     one, other = layout.of(method, corpus), layout.of(layout.baseline, corpus)
     texts = [one[seeds[0]]["gold"], *(one[s]["predicted"] for s in seeds), *(other[s]["predicted"] for s in seeds)]
@@ -138,7 +154,7 @@ def _draw(layout: Layout, method: str, corpus: str, seeds: list[Seed], resamples
     parts = [counts[None]]
     for start in range(0, resamples, _CHUNK):
         parts.append(random.multinomial(counts.sum(), counts / counts.sum(), size=min(_CHUNK, resamples - start)))
-    scores = [_scores(part.astype(float), kinds[0], kinds[1:]) for part in parts]
+    scores = [scorer.of(part.astype(float), kinds[0], kinds[1:]) for part in parts]
     both = np.concatenate(scores, axis=1)
     return both[:, :, : len(seeds)] - both[:, :, len(seeds) :]
 
@@ -156,3 +172,6 @@ def _scores(counts: Array, gold: NDArray[np.uint8], predicted: NDArray[np.uint8]
         in_gold, said = (gold == label).astype(float), (predicted == label).astype(float)
         f1.append(2 * (counts @ (said * in_gold).T) / np.maximum((counts @ in_gold)[:, None] + counts @ said.T, 1))
     return np.stack([accuracy, np.mean(f1, axis=0)])
+
+
+VERDICTS = Scorer(METRICS, _scores)

@@ -16,7 +16,7 @@ from hfcf.compare.stats import LEVEL, Difference
 # Okabe and Ito's colours, without the yellow that white paper swallows; markers tell methods apart without them.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">")
-_LABELS = {"accuracy": "accuracy", "macro_f1": "macro-F1"}
+_LABELS = {"accuracy": "accuracy", "macro_f1": "macro-F1", "micro_f1": "micro-F1"}
 _ROW, _STEP = 0.34, 0.16  # inches: of a place with one method, and of each further one
 _WIDTH, _SIZE = 7.0, 9
 
@@ -27,7 +27,7 @@ def figure(layout: Layout, found: Sequence[Difference], metric: str = "accuracy"
     Args:
         layout: the cells.
         found: `stats.differences(layout)`; what is not in it is left empty.
-        metric: one of `stats.METRICS`.
+        metric: one of those that `found` has.
 
     >>> from hfcf.compare.layout import lay_out
     >>> layout = lay_out([], "None", ["None", "RACE"], [13], {"FM2": "challenge"})

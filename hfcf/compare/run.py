@@ -11,7 +11,7 @@ from typing import Any
 
 from hfcf import recipe as recipes
 
-KINDS = ("verifiers", "rationales")
+KINDS = ("verifiers", "rationales", "relations")
 _NEEDED = {"train", "methods", "verifier", "encoder", "evaluate", "seeds"}
 _KEYS = _NEEDED | {
     "compare",
@@ -43,14 +43,16 @@ def compare(
     With `low_resource` each verifier is trained on each of some small samples of the training rows; see
     `hfcf.compare.low_resource`. With `probes` the table says how much the claims give away; see `hfcf.compare.probes`.
 
-    `compare: rationales` scores explainers; see `hfcf.compare.rationales`.
+    `compare: rationales` scores explainers; see `hfcf.compare.rationales`. `compare: relations` trains relation classifiers; see
+    `hfcf.compare.relations`.
 
     Args:
         recipe: a file, or the name of a recipe that ships with the library.
         out: the folder.
         changes: "key=value" strings, as `--set` takes them.
         results: the folder of the finished cells: `<results>/<name of the recipe>/*.json`.
-        full: all training and evaluation rows, whatever `take` and `evaluate_take` say.
+        full: all training and evaluation rows, whatever `take` and `evaluate_take` say; of
+            relations, all cells, whatever `run` says.
 
     Returns:
         `table`, the file, and `missing`, how many cells are not there yet (another process has them).
@@ -67,13 +69,16 @@ def compare(
 
         rationale_table(content, Path(out), full=full)
         return {"table": str(Path(out) / "rationales.md"), "missing": 0}
+    content.setdefault("name", path.stem)
+    given = ["hfcf", "compare", str(recipe), "--out", str(out), *(part for one in changes for part in ("--set", one))]
+    command = shlex.join([*given, *(["--full"] if full else [])])
+    if content["compare"] == "relations":
+        return _relations(content, Path(out), Path(results), full, command)
     recipes.check(content, _KEYS, path.name)
     if absent := sorted(_NEEDED - set(content)):
         raise recipes.RecipeError(f"{path.name}: the key {absent[0]!r} is missing")
-    content.setdefault("name", path.stem)
-    command = ["hfcf", "compare", str(recipe), "--out", str(out), *(part for one in changes for part in ("--set", one))]
     chosen = _low_resource if content.get("low_resource") else _verifiers
-    return chosen(content, Path(out), Path(results), full, shlex.join([*command, *(["--full"] if full else [])]))
+    return chosen(content, Path(out), Path(results), full, command)
 
 
 def _verifiers(recipe: Mapping[str, Any], out: Path, results: Path, full: bool, command: str) -> dict[str, Any]:
@@ -136,6 +141,29 @@ def _low_resource(recipe: Mapping[str, Any], out: Path, results: Path, full: boo
     if layout.cells:
         store(lambda: figure(layout, of_all), out)
     return {"table": str(out / "table.md"), "missing": len(layout.missing())}
+
+
+def _relations(recipe: Mapping[str, Any], out: Path, results: Path, full: bool, command: str) -> dict[str, Any]:
+    from hfcf.compare.figure import save, store
+    from hfcf.compare.relation_figure import figure
+    from hfcf.compare.relation_layout import MICRO, report
+    from hfcf.compare.relation_table import CSV_COLUMNS, markdown
+    from hfcf.compare.relations import fill, open_relations, read
+    from hfcf.compare.stats import differences
+    from hfcf.compare.table import csv_of
+
+    comparison = open_relations(recipe, results, full=full)
+    fill(comparison, out / "work")
+    told = report(comparison, read(comparison), recipe.get("report", "test"))
+    found = differences(told.layout, scorer=MICRO)
+    out.mkdir(parents=True, exist_ok=True)
+    (out / "table.md").write_text(markdown(comparison, told, found, recipe, command), encoding="utf-8")
+    (out / "table.csv").write_text(csv_of(told.cells, CSV_COLUMNS), encoding="utf-8")
+    if recipe.get("curves"):
+        store(lambda: figure(told.layout, recipe["curves"]), out)
+    elif told.layout.cells:
+        save(told.layout, found, out, "micro_f1")
+    return {"table": str(out / "table.md"), "missing": len(told.missing)}
 
 
 def _made(recipe: Mapping[str, Any], comparison: Any, cells: Sequence[Mapping[str, Any]], command: str) -> str:

@@ -26,7 +26,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from hfcf.compare.bootstrap import LEVEL, METRICS, Difference, paired_bootstrap
+from hfcf.compare.bootstrap import LEVEL, METRICS, Difference, Scorer, paired_bootstrap
 from hfcf.compare.layout import Layout
 
 __all__ = ["LEVEL", "METRICS", "Difference", "corrected", "differences", "holm", "mean_std", "paired_bootstrap"]
@@ -55,13 +55,14 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return adjusted
 
 
-def differences(layout: Layout, resamples: int = 10_000, seed: int = 0) -> list[Difference]:
+def differences(layout: Layout, resamples: int = 10_000, seed: int = 0, scorer: Scorer | None = None) -> list[Difference]:
     """Every method against the baseline, corrected over all differences of a metric (corpora and averages: one table, one family).
 
     Args:
         layout: the cells.
         resamples: of each difference.
         seed: of the resampling. A corpus's interval does not depend on which other corpora and methods are there.
+        scorer: see `paired_bootstrap`.
 
     >>> from hfcf.compare.layout import lay_out
     >>> cell = {"setting": "challenge", "corpus": "FM2", "ids": "a1", "gold": "SSRR", "predicted": "SSRS", "correct": "1110"}
@@ -70,13 +71,13 @@ def differences(layout: Layout, resamples: int = 10_000, seed: int = 0) -> list[
     [('FM2', 'challenge', 0.0, 0.0, 0.0, 1.0)]
     """
     methods = [method for method in layout.methods if method != layout.baseline]
-    return corrected([one for method in methods for one in paired_bootstrap(layout, method, resamples, seed)])
+    return corrected([one for method in methods for one in paired_bootstrap(layout, method, resamples, seed, scorer=scorer)])
 
 
 def corrected(found: Sequence[Difference]) -> list[Difference]:
     """Differences with their adjusted p values and marks, corrected over all of a metric."""
     found = list(found)
-    for metric in METRICS:
+    for metric in dict.fromkeys(one.metric for one in found):
         family = [i for i, one in enumerate(found) if one.metric == metric]
         for i, p in zip(family, holm([found[i].p for i in family]), strict=True):
             off_zero = not found[i].low <= 0 <= found[i].high

@@ -91,15 +91,9 @@ def open_comparison(recipe: Mapping[str, Any], results: Path, *, full: bool) -> 
     Raises:
         RecipeError: an unknown key.
     """
-    recipes.check(recipe["verifier"], [field.name for field in fields(Hyperparameters) if field.name != "seed"], "verifier")
-    if "model" not in recipe["verifier"]:
-        raise recipes.RecipeError("verifier: the key 'model' is missing")
-    hp = Hyperparameters(**{**recipe["verifier"], "model": Model.of(recipe["verifier"]["model"])})
+    hp = hyperparameters(recipe["verifier"], "verifier")
     found = arms(recipe)
-    if recipe.get("baseline", found[0].name) not in [arm.name for arm in found]:
-        raise recipes.RecipeError(f"baseline: {recipe['baseline']} is none of the methods {', '.join(arm.name for arm in found)}")
-    for arm in found:
-        _check_models(arm)
+    check_arms(recipe, found)
     train = {**recipe["train"], **({"split": recipe["split"]} if recipe.get("split") else {})}
     if recipe.get("ways", 2) not in (2, 3):
         raise recipes.RecipeError(f"ways: {recipe['ways']!r}: 2, or 3 with NOT ENOUGH INFO")
@@ -116,12 +110,28 @@ def open_comparison(recipe: Mapping[str, Any], results: Path, *, full: bool) -> 
     )  # fmt: skip
 
 
-def _check_models(arm: Arm) -> None:
-    """Say now, not after hours, that a model of a method is not there."""
-    try:
-        arm.definition()
-    except OSError as error:
-        raise recipes.RecipeError(f"{arm.name}: a model cannot be read; train it first, or give another: {error}") from error
+def hyperparameters(given: Mapping[str, Any], where: str) -> Hyperparameters:
+    """How a recipe trains what it compares; the seeds are its own.
+
+    >>> hyperparameters({"epochs": 2}, "verifier")
+    Traceback (most recent call last):
+    hfcf.recipe.RecipeError: verifier: the key 'model' is missing
+    """
+    recipes.check(given, [field.name for field in fields(Hyperparameters) if field.name != "seed"], where)
+    if "model" not in given:
+        raise recipes.RecipeError(f"{where}: the key 'model' is missing")
+    return Hyperparameters(**{**given, "model": Model.of(given["model"])})
+
+
+def check_arms(recipe: Mapping[str, Any], found: Sequence[Arm]) -> None:
+    """Say now, not after hours, that the baseline is no method or that a model of a method is not there."""
+    if recipe.get("baseline", found[0].name) not in [arm.name for arm in found]:
+        raise recipes.RecipeError(f"baseline: {recipe['baseline']} is none of the methods {', '.join(arm.name for arm in found)}")
+    for arm in found:
+        try:
+            arm.definition()
+        except OSError as error:
+            raise recipes.RecipeError(f"{arm.name}: a model cannot be read; train it first, or give another: {error}") from error
 
 
 def fill(comparison: Comparison, work: Path) -> None:
@@ -136,7 +146,7 @@ def fill(comparison: Comparison, work: Path) -> None:
             if not _missing(comparison, arm, seed):
                 continue
             folder = folder_of(comparison, arm, seed, work)
-            with _alone(work / f"{folder.name}.lock") as free:
+            with alone(work / f"{folder.name}.lock") as free:
                 if free and (missing := _missing(comparison, arm, seed)):
                     _train_and_score(comparison, arm, seed, missing, folder)
 
@@ -222,7 +232,7 @@ def _letters(labels: Sequence[str]) -> str:
 
 
 @contextmanager
-def _alone(lock: Path) -> Iterator[bool]:
+def alone(lock: Path) -> Iterator[bool]:
     """Whether nobody else holds the lock, which is held meanwhile."""
     lock.parent.mkdir(parents=True, exist_ok=True)
     try:
