@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from datasets import List
@@ -65,6 +65,22 @@ def head_first(row: Mapping[str, Any]) -> bool:
     """
     head, tail = spans(row)
     return head <= tail
+
+
+def learnable(ds: Iterable[Mapping[str, Any]], chain: Iterable[str]) -> list[Mapping[str, Any]]:
+    """The rows that something can be learned from: neither broken, nor rejected before the stages of `chain`, as when loaded.
+
+    >>> row = {"tokens": ["eggs", "hatch"], "head": {"start": 0, "end": 1}, "tail": {"start": 1, "end": 2}, "label": "a"}
+    >>> rejected = {**row, "status": {"accepted": False, "stage": "load", "reason": "the label is unknown"}}
+    >>> len(learnable([row, rejected, {**row, "tokens": []}], chain=[]))
+    1
+    """
+    stages = set(chain)
+    return [row for row in ds if not schema.problem(row) and not _rejected_before(row.get("status"), stages)]
+
+
+def _rejected_before(status: Mapping[str, Any] | None, stages: Collection[str]) -> bool:
+    return status is not None and status["accepted"] is False and status["stage"] not in stages
 
 
 def requests(rows: Iterable[Mapping[str, Any]]) -> list[list[Any]]:

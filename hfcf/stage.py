@@ -231,8 +231,6 @@ class System:
     """Raise it when `begin` or `learn` makes something else of equal rows; what stages do has versions of its own."""
     trainings: ClassVar[tuple[str, ...]] = ()
     """The settings that say how something is trained; of these, a mapping changes what it names and leaves the preset's rest."""
-    trains: ClassVar[bool] = False
-    """Whether it trains models in `begin` and `fit`; these are then timed as stages are."""
     citation: ClassVar[str] = ""
     """The paper's BibTeX, for the cards of what it makes."""
 
@@ -324,7 +322,7 @@ class System:
         system, names = self, list(self.chain)
         ds = schema.prepare(ds, for_=self)
         if self.fitted is None:
-            training = watch if self.trains else (lambda step, run: run())
+            training = watch if self.trainings else (lambda step, run: run())
             system = training(Step("begin"), partial(self.begin, ds))
             for name in self.needs:
                 ds = watch(stage := getattr(system, name), partial(run_stage, ds, stage, map_kwargs))

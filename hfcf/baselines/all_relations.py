@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, ClassVar
 
@@ -15,10 +15,8 @@ from hfcf.ccg.system import CCG
 from hfcf.engines.continuation import Continuation
 from hfcf.engines.model import Model
 from hfcf.entities import read_fitted
-from hfcf.relations import OTHER
+from hfcf.relations import OTHER, learnable
 from hfcf.stage import Reject, Stage, StageError, System
-from hfcf.training.loop import Hyperparameters
-from hfcf.training.once import whole
 
 COLUMNS = ("id", "tokens", "head", "tail", "label")
 
@@ -73,22 +71,6 @@ def learned(sha: str) -> Mapping[str, Any]:
     return read_fitted(sha, "run system.fit(ds) again")
 
 
-def take_settings(system: System, models: Sequence[str], trainings: Sequence[str]) -> None:
-    """Make `Model`s and `Hyperparameters` of settings that a recipe gave as names or mappings; trainings get the system's seed.
-
-    Args:
-        system: one that is being made.
-        models: names of its settings that are models.
-        trainings: names of those that say how to train.
-    """
-    system._as_models(*models)
-    for name in trainings:
-        value = getattr(system, name)
-        if isinstance(value, Mapping):
-            value = Hyperparameters(**value)
-        object.__setattr__(system, name, replace(whole(name, value), seed=system.seed))
-
-
 def base_model(system: Any, ds: Dataset | IterableDataset) -> Model:
     """The base model: a system's `indicator`, else the R-BERT that CCG trains on the same rows with the same settings, once.
 
@@ -102,8 +84,8 @@ def base_model(system: Any, ds: Dataset | IterableDataset) -> Model:
     return found
 
 
-def sound(ds: Dataset | IterableDataset, columns: Iterable[str], name: str, stage: str) -> list[dict[str, Any]]:
-    """The rows that something can be learned from, neither broken nor of the relation "Other".
+def sound(ds: Dataset | IterableDataset, columns: Iterable[str], system: System, stage: str) -> list[dict[str, Any]]:
+    """The rows that something can be learned from, none of the relation "Other".
 
     Raises:
         StageError: a column is missing.
@@ -111,13 +93,10 @@ def sound(ds: Dataset | IterableDataset, columns: Iterable[str], name: str, stag
     columns = [*COLUMNS, *columns]
     missing = [column for column in columns if column not in (ds.column_names or [])]
     if missing:
+        name = system.name
         raise StageError(f"{name}.fit reads the column {missing[0]!r}: map {name}.{stage} over the prepared rows first")
-    return [row for row in ds.select_columns(columns) if not schema.problem(row) and row["label"] != OTHER]
-
-
-def enough(hp: Hyperparameters, steps: int, rows: Sequence[Any]) -> Hyperparameters:
-    """Training settings with the epochs that so many steps on these rows make, if these are more."""
-    return replace(hp, epochs=max(hp.epochs, steps * hp.batch_size / len(rows)))
+    read = ds.select_columns([*columns, *(column for column in ("status",) if column in (ds.column_names or []))])
+    return [dict(row) for row in learnable(read, system.chain) if row["label"] != OTHER]
 
 
 def the_editor(stage: Stage, given: Model | None, fitted: str | None) -> Model:

@@ -12,10 +12,8 @@ from hfcf import edits, schema
 from hfcf.baselines.all_relations import (
     ProposeRelations,
     base_model,
-    enough,
     require_fitted,
     sound,
-    take_settings,
     terms,
     the_editor,
 )  # fmt: skip
@@ -33,6 +31,7 @@ from hfcf.filters import Candidate, reject, settle
 from hfcf.relations import CANDIDATES, candidate
 from hfcf.stage import Reject, Stage, System
 from hfcf.training.loop import Hyperparameters
+from hfcf.training.once import enough, take_trainings
 from hfcf.training.unlikelihood import train_contrastive_editor
 
 
@@ -152,7 +151,7 @@ class AutoCAD(System):
             "num_beams": 4,
         },
     }
-    trains: ClassVar[bool] = True
+    trainings: ClassVar = ("classifier", "editor_training")
     engines: ClassVar = (WordGradients, Continuation, RelationClassifier)
     citation: ClassVar[str] = """@inproceedings{wen-etal-2022-autocad,
   title = {{A}uto{CAD}: Automatically Generating Counterfactuals for Mitigating Shortcut Learning},
@@ -177,7 +176,8 @@ class AutoCAD(System):
     max_length: int = 128
 
     def __post_init__(self) -> None:
-        take_settings(self, ("indicator", "editor", "verifier"), ("classifier", "editor_training"))
+        self._as_models("indicator", "editor", "verifier")
+        take_trainings(self)
 
     @property
     def identify_causal_terms(self) -> IdentifyCausalTerms:
@@ -211,12 +211,12 @@ class AutoCAD(System):
 
     def learn(self, ds: Dataset | IterableDataset) -> str:
         """Write the relations of the rows, and the digest of the editor, which is trained here."""
-        rows = sound(ds, ["causal_terms"], self.name, "identify_causal_terms")
+        rows = sound(ds, ["causal_terms"], self, "identify_causal_terms")
         known = [row for row in rows if row["causal_terms"]]
         trained = None
         if known and self.editor is None:
             # Every row stands there once more for each wrong relation.
-            hp = enough(self.editor_training, self.least_steps, range(len(known) * (1 + self.negatives)))
+            hp = enough(self.editor_training, self.least_steps, len(known) * (1 + self.negatives))
             trained = train_contrastive_editor(
                 known, hp, alpha=self.alpha, negatives=self.negatives, max_target=self.max_new_tokens
             )

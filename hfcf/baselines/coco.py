@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 from datasets import Dataset, IterableDataset, List
 
 from hfcf import schema
-from hfcf.baselines.all_relations import ProposeRelations, base_model, learned, require_fitted, sound, take_settings
+from hfcf.baselines.all_relations import ProposeRelations, base_model, learned, require_fitted, sound
 from hfcf.baselines.paths import STANZA, FindPaths
 from hfcf.ccg.system import CLASSIFIER, OFFLINE
 from hfcf.check_relations import CheckRelations
@@ -22,6 +22,7 @@ from hfcf.filters import Candidate, reject, settle
 from hfcf.relations import CANDIDATES, candidate
 from hfcf.stage import Reject, Stage, System
 from hfcf.training.loop import Hyperparameters
+from hfcf.training.once import take_trainings
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,7 +133,7 @@ class CoCo(System):
             **{name: OFFLINE[name] for name in ("classifier", "least_steps")},
         },
     }
-    trains: ClassVar[bool] = True
+    trainings: ClassVar = ("classifier",)
     engines: ClassVar = (Parser, RelationClassifier)
     citation: ClassVar[str] = """@inproceedings{zhang-etal-2023-towards,
   title = {Towards Model Robustness: Generating Contextual Counterfactuals for Entities in Relation Extraction},
@@ -150,7 +151,8 @@ class CoCo(System):
     max_length: int = 128
 
     def __post_init__(self) -> None:
-        take_settings(self, ("indicator", "verifier"), ("classifier",))
+        self._as_models("indicator", "verifier")
+        take_trainings(self)
         if isinstance(self.parser, Mapping):
             parser = {**self.parser, "model": Model.of(self.parser.get("model", "en"))}
             object.__setattr__(self, "parser", Parser(**parser))
@@ -182,7 +184,7 @@ class CoCo(System):
 
     def learn(self, ds: Dataset | IterableDataset) -> str:
         """Write the relations of the rows, and of each its instances: words on the paths, their places, and how often."""
-        rows = sound(ds, ["causal_terms", "term_places"], self.name, "find_paths")
+        rows = sound(ds, ["causal_terms", "term_places"], self, "find_paths")
         known = Counter(
             (row["label"], tuple(row["tokens"][i] for i in row["causal_terms"]), tuple(row["term_places"]))
             for row in rows

@@ -7,7 +7,7 @@ from typing import ClassVar, Self
 
 from datasets import Dataset, IterableDataset
 
-from hfcf.baselines.all_relations import ProposeRelations, base_model, enough, sound, take_settings
+from hfcf.baselines.all_relations import ProposeRelations, base_model, sound
 from hfcf.baselines.minimal_edits import EditMinimally
 from hfcf.ccg.editor import learned_editor, train_editor
 from hfcf.ccg.gradients import WordGradients
@@ -20,6 +20,7 @@ from hfcf.engines.relation import RelationClassifier
 from hfcf.entities import save_fitted
 from hfcf.stage import System
 from hfcf.training.loop import Hyperparameters
+from hfcf.training.once import enough, take_trainings
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,7 +74,7 @@ class MICE(System):
             "num_candidates": 4,
         },
     }
-    trains: ClassVar[bool] = True
+    trainings: ClassVar = ("classifier", "editor_training")
     engines: ClassVar = (WordGradients, Continuation, RelationClassifier)
     citation: ClassVar[str] = """@inproceedings{ross-etal-2021-explaining,
   title = {Explaining {NLP} Models via Minimal Contrastive Editing ({M}i{CE})},
@@ -98,7 +99,8 @@ class MICE(System):
     max_length: int = 128
 
     def __post_init__(self) -> None:
-        take_settings(self, ("indicator", "editor", "verifier"), ("classifier", "editor_training"))
+        self._as_models("indicator", "editor", "verifier")
+        take_trainings(self)
 
     @property
     def identify_causal_terms(self) -> IdentifyCausalTerms:
@@ -133,10 +135,10 @@ class MICE(System):
 
     def learn(self, ds: Dataset | IterableDataset) -> str:
         """Write the relations of the rows, and the digest of the editor, which is trained here."""
-        rows = sound(ds, ["causal_terms"], self.name, "identify_causal_terms")
+        rows = sound(ds, ["causal_terms"], self, "identify_causal_terms")
         known = [row for row in rows if row["causal_terms"]]
         trained = None
         if known and self.editor is None:
-            hp = enough(self.editor_training, self.least_steps, known)
+            hp = enough(self.editor_training, self.least_steps, len(known))
             trained = train_editor(known, hp, max_target=self.max_new_tokens)
         return save_fitted({"relations": sorted({row["label"] for row in rows}), **learned_editor(trained)})

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 from datasets import Dataset, IterableDataset
 
-from hfcf import schema
 from hfcf.ccg.edit import EditRelation
 from hfcf.ccg.editor import learned_editor, train_editor
 from hfcf.ccg.expand import ExpandRelation, fit_relation_net
@@ -26,9 +25,10 @@ from hfcf.engines.model import Model
 from hfcf.engines.parser import Constituents
 from hfcf.engines.relation import RelationClassifier
 from hfcf.entities import save_fitted
+from hfcf.relations import learnable
 from hfcf.stage import StageError, System
 from hfcf.training.loop import Hyperparameters
-from hfcf.training.once import kept, whole
+from hfcf.training.once import enough, kept, take_trainings
 
 CLASSIFIER = Hyperparameters(
     model=Model("bert-base-uncased"), max_length=128, batch_size=16, learning_rate=2e-5, weight_decay=0.0, epochs=5
@@ -104,7 +104,6 @@ class CCG(System):
     chain: ClassVar[tuple[str, ...]] = ("identify_causal_terms", "expand_relation", "edit_relation", "check_relations")
     presets: ClassVar = {"paper": {}, "offline": OFFLINE}
     trainings: ClassVar = ("classifier", "editor_training")
-    trains: ClassVar[bool] = True
     engines: ClassVar = (MaskedLM, Intervention, WordGradients, Constituents, Continuation, Likelihood, RelationClassifier)
     citation: ClassVar[str] = """@inproceedings{miao-etal-2023-generating,
   title = {Generating Commonsense Counterfactuals for Stable Relation Extraction},
@@ -141,11 +140,7 @@ class CCG(System):
         self._as_models("masked", "indicator", "editor", "verifier")
         if self.folds < 1:
             raise ValueError(f"folds is at least 1 and was {self.folds}")
-        for name in ("classifier", "editor_training"):
-            value = getattr(self, name)
-            if isinstance(value, Mapping):
-                value = Hyperparameters(**value)
-            object.__setattr__(self, name, replace(whole(name, value), seed=self.seed))
+        take_trainings(self)
         if isinstance(self.parser, Mapping):
             parser = {**self.parser, "model": Model.of(self.parser.get("model", "en"))}
             object.__setattr__(self, "parser", Constituents(**parser))
@@ -182,12 +177,12 @@ class CCG(System):
         if self.indicator is not None or self.cross_fitted is not None:
             return self
         given = [*COLUMNS, *(column for column in ("status",) if column in (ds.column_names or []))]
-        rows = [{column: row[column] for column in COLUMNS} for row in _sound(ds, given)]
+        rows = [{column: row[column] for column in COLUMNS} for row in learnable(ds.select_columns(given), self.chain)]
         if not rows:
             raise StageError("ccg has no row to train its indicator on: in all of them tokens, entities or label are broken")
 
         def hp(its: Sequence[Any]) -> Hyperparameters:
-            return self._enough(self.classifier, its)
+            return enough(self.classifier, self.least_steps, len(its))
 
         if self.folds > 1 and len(rows) > 1:
             return replace(self, cross_fitted=cross_fit(rows, hp, self.folds))
@@ -199,22 +194,11 @@ class CCG(System):
         missing = [column for column in columns if column not in (ds.column_names or [])]
         if missing:
             raise StageError(f"ccg.fit reads the column {missing[0]!r}: map ccg.identify_causal_terms over the prepared rows first")
-        rows = _sound(ds, columns)
+        rows = learnable(ds.select_columns(columns), self.chain)
         known = [row for row in rows if row["causal_terms"] and not (row["status"] and row["status"]["accepted"] is False)]
         trained = None
         if self.use_editor and self.editor is None and known:
-            trained = train_editor(known, self._enough(self.editor_training, known), max_target=self.max_new_tokens)
+            trained = train_editor(
+                known, enough(self.editor_training, self.least_steps, len(known)), max_target=self.max_new_tokens
+            )
         return save_fitted({"relation_net": fit_relation_net(rows).content, "terms": count(known), **learned_editor(trained)})
-
-    def _enough(self, hp: Hyperparameters, rows: Sequence[Any]) -> Hyperparameters:
-        """Training settings with the epochs that `least_steps` of these rows make, if these are more."""
-        return replace(hp, epochs=max(hp.epochs, self.least_steps * hp.batch_size / len(rows)))
-
-
-def _sound(ds: Dataset | IterableDataset, columns: Iterable[str]) -> list[dict[str, Any]]:
-    """The rows that can be worked on: one that is broken, or was rejected when it was loaded, teaches nothing."""
-    return [row for row in ds.select_columns(list(columns)) if not schema.problem(row) and not _unloaded(row.get("status"))]
-
-
-def _unloaded(status: Mapping[str, Any] | None) -> bool:
-    return status is not None and status["accepted"] is False and status["stage"] not in CCG.chain

@@ -9,7 +9,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -69,6 +69,28 @@ def whole(name: str, hp: Hyperparameters) -> Hyperparameters:
             f"{name}: tune={hp.tune!r} would keep an adapter, and a model that is trained here is kept whole: set tune='full'"
         )
     return hp
+
+
+def take_trainings(system: Any) -> None:
+    """Make `Hyperparameters` of a new system's `trainings` that a recipe gave as mappings; all of them get the system's seed.
+
+    Args:
+        system: a frozen dataclass that is being made.
+    """
+    for name in type(system).trainings:
+        value = getattr(system, name)
+        if isinstance(value, Mapping):
+            value = Hyperparameters(**value)
+        object.__setattr__(system, name, replace(whole(name, value), seed=system.seed))
+
+
+def enough(hp: Hyperparameters, steps: int, rows: int) -> Hyperparameters:
+    """Training settings with the epochs that so many steps on so many rows make, if these are more.
+
+    >>> enough(Hyperparameters(model=Model("mine"), batch_size=8, epochs=2), 50, 40).epochs
+    10.0
+    """
+    return replace(hp, epochs=max(hp.epochs, steps * hp.batch_size / rows))
 
 
 def kept(digest: str) -> Model:

@@ -216,11 +216,18 @@ def test_a_given_indicator_or_editor_is_not_trained(
     assert learned(fit(given, relations(SENTENCES))[0])["editor"] is None
 
 
-def test_few_rows_are_trained_on_for_least_steps(ccg: CCG) -> None:
-    patient = replace(ccg, least_steps=100)
-    assert patient._enough(ccg.classifier, range(40)).epochs == 20
-    assert patient._enough(ccg.classifier, range(1600)).epochs == 1
-    assert ccg._enough(ccg.classifier, range(4)).epochs == 1
+def test_few_rows_are_trained_on_for_least_steps(ccg: CCG, monkeypatch: pytest.MonkeyPatch) -> None:
+    epochs = []
+    train_relation = trainer.train_relation
+
+    def relation(rows: Dataset, hp: Hyperparameters, *args: Any, **kwargs: Any) -> None:
+        epochs.append(hp.epochs)
+        train_relation(rows, hp, *args, **kwargs)
+
+    monkeypatch.setattr(trainer, "train_relation", relation)
+    for steps in (0, 6):
+        replace(ccg, least_steps=steps).begin(relations(SENTENCES))
+    assert epochs == [1, 6 * 8 / len(SENTENCES)]
 
 
 def test_an_editor_that_was_trained_anew_is_another(ccg: CCG) -> None:
