@@ -322,3 +322,24 @@ def test_the_recipes_that_ship_are_sound(name: str, preset: str) -> None:
         assert set(its) <= set(columns)
     for values in content.get("curves", {}).values():
         assert set(values.values()) <= set(found)
+
+
+@pytest.mark.parametrize("preset", ["paper", "offline"])
+@pytest.mark.parametrize("name", ["compare_ccg_ablation", "compare_ccg_sweep"])
+def test_recipes_that_share_cells_define_them_alike(name: str, preset: str) -> None:
+    one, other = (recipes.read(recipes.find(recipe), [f"preset={preset}"]) for recipe in ("compare_ccg", name))
+    assert other["cells"] == one["name"]
+    assert other["seed"] == one["seed"]
+    columns = {column["name"]: _meaning(one, column) for column in one["columns"]}
+    shared = {column["name"]: _meaning(other, column) for column in other["columns"] if column["name"] in columns}
+    assert shared
+    assert shared == {column: columns[column] for column in shared}
+    methods = [{arm.name: arm.definition() for arm in arms(content) if arm.system is None} for content in (one, other)]
+    assert methods[0] == methods[1] == {"none": {}}
+    assert one["methods"]["CCG"] == other["methods"]["CCG"]
+
+
+def _meaning(content: dict[str, Any], column: dict[str, Any]) -> list[Any]:
+    """What a column's cells depend on, but for the method."""
+    parts = [{**content["defaults"].get(part, {}), **column.get(part, {})} for part in ("train", "dev", "test")]
+    return [*parts, {**content["classifier"], **column.get("classifier", {})}]
