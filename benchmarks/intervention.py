@@ -30,6 +30,7 @@ import torch
 from common import patched, show
 from datasets import Dataset
 
+from hfcf import load
 from hfcf.ccg.identify import IdentifyCausalTerms
 from hfcf.engines.base import Encoded
 from hfcf.engines.classifier import choose
@@ -39,6 +40,7 @@ from hfcf.engines.rbert import encode_marked, probabilities
 from hfcf.engines.relation import RelationClassifier
 from hfcf.paths import cache_dir
 from hfcf.relations import OTHER, spans, trouble
+from hfcf.schema import TASKS
 from hfcf.training.loop import Hyperparameters
 from hfcf.training.relation import train_relation
 
@@ -46,22 +48,6 @@ MASKED = Model("hfcf:mlm")
 BATCH, PADDED, LONG = 32, 384, 18
 
 Row = dict[str, Any]
-
-
-def semeval(file: Path) -> list[Row]:
-    """Rows of CCG's files: the label, a tab, and words with `<e1>`, `</e1>`, `<e2>`, `</e2>` among them."""
-    rows = []
-    for i, line in enumerate(file.read_text(encoding="utf-8").splitlines()):
-        label, text = line.split("\t")[:2]
-        tokens: list[str] = []
-        places: dict[str, list[int]] = {"1": [], "2": []}
-        for word in text.split():
-            if found := re.fullmatch(r"</?e([12])>", word):
-                places[found[1]].append(len(tokens))
-            else:
-                tokens.append(word)
-        rows.append(made(str(i), tokens, places["1"], places["2"], label))
-    return rows
 
 
 def made(name: str, tokens: list[str], head: Sequence[int], tail: Sequence[int], label: str) -> Row:
@@ -94,8 +80,9 @@ def invented(number: int, rng: random.Random) -> list[Row]:
 def rows() -> tuple[list[Row], list[Row], str]:
     """Rows to train on, rows to search, and what they are."""
     if folder := os.environ.get("HFCF_DATA"):
-        place = Path(folder) / "ccg_semeval" / "semeval"
-        return semeval(place / "0.1" / "train-0.1.tsv"), semeval(place / "original" / "test.tsv"), "SemEval"
+        parts = (load("ccg_semeval", data_dir=Path(folder) / "ccg_semeval", split=split) for split in ("10pct", "test"))
+        train, test = (part.select_columns(list(TASKS["relation"])).to_list() for part in parts)
+        return train, test, "SemEval"
     rng = random.Random(7)
     return invented(400, rng), invented(200, rng), "made-up"
 
