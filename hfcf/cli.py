@@ -275,7 +275,7 @@ def _list_corpora() -> None:
             files.setdefault(split, file)
         splits = ", ".join(f"{split} {rows:,}" for split, rows in info.splits.items())
         labels = ", ".join(f"{raw} → {ours}" if raw != ours else ours for raw, ours in info.labels.items())
-        table.add_row(name, info.title, "\n".join(files.values()), splits, info.licence or "the user's", labels)
+        table.add_row(name, info.title, "\n".join(files.values()), splits, info.licence or "the user's", labels or "the file's own")
     out_console.print(table)
 
 

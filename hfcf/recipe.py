@@ -85,11 +85,18 @@ def located(source: Mapping[str, Any], data_dir: str | None) -> dict[str, Any]:
 
     >>> located({"corpus": "fm2", "data_dir": "fm2"}, "data")["data_dir"]
     'data/fm2'
+    >>> located({"corpus": "relations", "data_files": {"test": ["a.jsonl", "/b.jsonl"]}}, "data")["data_files"]
+    {'test': ['data/a.jsonl', '/b.jsonl']}
     """
     folder = Path(data_dir or ".")
     key = "data_files" if "data_files" in source else "data_dir"
-    given = source.get(key, ".")
-    return {**source, key: [str(folder / path) for path in given] if isinstance(given, list) else str(folder / given)}
+
+    def inside(given: Any) -> Any:
+        if isinstance(given, dict):
+            return {split: inside(files) for split, files in given.items()}
+        return [inside(path) for path in given] if isinstance(given, list) else str(folder / given)
+
+    return {**source, key: inside(source.get(key, "."))}
 
 
 def check(keys: Iterable[str], allowed: Iterable[str], where: str) -> None:

@@ -101,7 +101,7 @@ def columns_of(recipe: Mapping[str, Any]) -> list[Column]:
         setting = given.get("setting", defaults.get("setting", SETTINGS[0]))
         if setting not in SETTINGS:
             raise recipes.RecipeError(f"columns: {name}: setting: choose one of {', '.join(SETTINGS)}")
-        parts = {part: {**defaults.get(part, {}), **given.get(part, {})} for part in ("train", "dev", "test")}
+        parts = {part: _over(defaults.get(part, {}), given.get(part, {})) for part in ("train", "dev", "test")}
         hp = hyperparameters({**recipe["classifier"], **given.get("classifier", {})}, "classifier")
         rows = {}
         for part, source in parts.items():
@@ -110,6 +110,12 @@ def columns_of(recipe: Mapping[str, Any]) -> list[Column]:
             rows[part] = loaded[key]
         found.append(Column(name, setting, **rows, hp=hp))
     return found
+
+
+def _over(default: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    # Files are in the place of a folder, not beside it.
+    where = {"data_dir", "data_files"}
+    return {**{key: value for key, value in default.items() if key not in where or where.isdisjoint(given)}, **given}
 
 
 def _rows(recipe: Mapping[str, Any], source: Mapping[str, Any], column: str, part: str) -> Dataset:

@@ -39,6 +39,7 @@ CORPORA = {
     "scierc": "hfcf.corpora.scierc",
     "jsonl": "hfcf.corpora.records",
     "csv": "hfcf.corpora.records",
+    "relations": "hfcf.corpora.relation_records",
 }
 """Each corpus's module, which has a `BUILDER` and an `INFO`; it is imported when the corpus is first used."""
 
@@ -58,7 +59,7 @@ def load(
     """Rows of a corpus from its original release files, with the canonical columns of its task.
 
     Args:
-        name: one of `CORPORA`. "jsonl" and "csv" read a user's own files.
+        name: one of `CORPORA`. "jsonl" and "csv" read a user's own claims, "relations" a user's own sentences.
         data_dir: the folder with the release files under their official names.
         data_files: the files themselves, in the place of `data_dir`: one, several, or a mapping split → files.
         split: an official split ("train", "validation" or its alias "dev", "test" …) or a slice like

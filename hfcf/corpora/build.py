@@ -75,7 +75,7 @@ def card(info: CorpusInfo, splits: Mapping[str, Dataset], files: Mapping[str, st
         "" if info.republish else f"- {NOT_REPUBLISHED}",
         f"- Original on the Hub: `{info.hub_id}`" if info.hub_id else "",
         f"- Official sizes: {', '.join(f'{split} {rows:,}' for split, rows in info.splits.items())}" if info.splits else "",
-        f"- Label map: {', '.join(f'{raw} → {label}' for raw, label in info.labels.items())}",
+        f"- Label map: {', '.join(f'{raw} → {label}' for raw, label in info.labels.items())}" if info.labels else "",
         *(f"- {line}" for line in _notes(splits)),
         "## Rows",
         _table(info, splits),
@@ -109,7 +109,9 @@ def _columns(info: CorpusInfo, ds: Dataset) -> str:
 
 def _table(info: CorpusInfo, splits: Mapping[str, Dataset]) -> str:
     counts = {split: Counter(ds["label"]) for split, ds in splits.items()}
-    every = LABELS if info.task == "verification" else list(dict.fromkeys(info.labels.values()))
+    # A user's own relations are those of the rows.
+    own = info.labels.values() or sorted({label for count in counts.values() for label in count if label is not None})
+    every = LABELS if info.task == "verification" else list(dict.fromkeys(own))
     labels = [label for label in every if any(label in count for count in counts.values())]
     rows = [f"| split | rows | groups | {' | '.join(labels)} |", "|---" * (len(labels) + 3) + "|"]
     for split, ds in splits.items():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -97,6 +97,32 @@ def csv_rows(path: Path, delimiter: str = ",") -> Iterator[Record]:
                     yield Record("line", start, dict(zip(header, cells, strict=True)))
     finally:
         csv.field_size_limit(limit)
+
+
+def parquet_rows(path: Path, columns: Sequence[str]) -> Iterator[Record]:
+    """The rows of a Parquet file: those of the columns that it has; a class (`ClassLabel`) is its name.
+
+    Raises:
+        CorpusError: the file is no Parquet.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+    from datasets import ClassLabel, Features
+
+    try:
+        with pq.ParquetFile(path) as file:
+            kept = file.schema_arrow.empty_table().select([name for name in columns if name in file.schema_arrow.names]).schema
+            # Only `datasets` writes classes; it does not know every type that others write.
+            known = Features.from_arrow_schema(kept) if b"huggingface" in (kept.metadata or {}) else {}
+            classes = {name: feature.names for name, feature in known.items() if isinstance(feature, ClassLabel)}
+            values = (value for batch in file.iter_batches(columns=kept.names) for value in batch.to_pylist())
+            for i, value in enumerate(values, 1):
+                for name, names in classes.items():
+                    if value[name] is not None and 0 <= value[name] < len(names):
+                        value[name] = names[value[name]]
+                yield Record("row", i, value)
+    except pa.ArrowException as error:
+        raise _unreadable_file(path, error) from None
 
 
 def text_lines(path: Path) -> Iterator[Record]:

@@ -29,7 +29,7 @@ from typing import Any, ClassVar
 
 from hfcf.corpora.base import BadRow, Corpus, CorpusInfo, as_text
 from hfcf.corpora.read import Record, text_lines
-from hfcf.corpora.tokens import EXTRA, of_text
+from hfcf.corpora.tokens import EXTRA, of_text, untagged
 from hfcf.relations import OTHER
 from hfcf.schema import TEXT
 
@@ -59,8 +59,6 @@ INFO = CorpusInfo(
     task="relation",
 )
 
-_TAGS = ["<e1>", "</e1>", "<e2>", "</e2>"]
-_TAG = re.compile("</?e[12]>")
 _FIRST = re.compile(r"(\d+)\t(.*)")
 _FOLDERS = ("", "SemEval2010_task8_training/", "SemEval2010_task8_testing_keys/")
 
@@ -105,29 +103,12 @@ class SemEval(Corpus):
                 "(TEST_FILE.TXT has no relations: use TEST_FILE_FULL.TXT)"
             )
         row |= {"label": lines[1].strip(), "comment": as_text(lines[2].removeprefix("Comment:").strip())}
-        row |= of_text(*untagged(first[2].strip()))
+        row |= of_text(*untagged(_unquoted(first[2].strip()), ordered=True))
         row["label"] = self.label(row["label"])
 
 
-def untagged(sentence: str) -> tuple[str, tuple[int, int], tuple[int, int]]:
-    """A release's sentence without its tags and outer quotes, and where its entities stand.
-
-    Raises:
-        BadRow: the tags are not the four, each once, in their order.
-
-    >>> untagged('"<e1>Mail</e1> from the <e2>city</e2>."')
-    ('Mail from the city.', (0, 4), (14, 18))
-    """
-    if len(sentence) > 1 and sentence[0] == sentence[-1] == '"':
-        sentence = sentence[1:-1]
-    tags = _TAG.findall(sentence)
-    if tags != _TAGS:
-        raise BadRow(
-            f"the sentence's tags are {' '.join(tags) or 'none'}; they must be {' '.join(_TAGS)}, each once, in this order"
-        )
-    parts = _TAG.split(sentence)
-    ends = [sum(map(len, parts[: i + 1])) for i in range(4)]
-    return "".join(parts), (ends[0], ends[1]), (ends[2], ends[3])
+def _unquoted(sentence: str) -> str:
+    return sentence[1:-1] if len(sentence) > 1 and sentence[0] == sentence[-1] == '"' else sentence
 
 
 BUILDER = SemEval

@@ -16,6 +16,8 @@ from hfcf.corpora.base import BadRow, as_text
 from hfcf.schema import INT, TEXT
 
 Span = tuple[int, int]
+TAG = re.compile("</?e[12]>")
+"""What marks the entities in a text."""
 
 EXTRA = {"text": TEXT, "offsets": List({"start": INT, "end": INT})}
 """The columns that every relation corpus has besides the canonical ones."""
@@ -107,6 +109,32 @@ def of_text(text: str, head: Span, tail: Span) -> dict[str, Any]:
         "text": as_text(text),
         "offsets": [{"start": start, "end": end} for start, end in places],
     }
+
+
+def untagged(sentence: str, *, ordered: bool = False) -> tuple[str, Span, Span]:
+    """A sentence without its tags, and where its entities stand: e1, then e2.
+
+    Args:
+        sentence: with `<e1>…</e1>` and `<e2>…</e2>`.
+        ordered: whether e1 must come first.
+
+    Raises:
+        BadRow: the tags are not the four, each once, or one entity begins inside the other.
+
+    >>> untagged("<e1>Mail</e1> from the <e2>city</e2>.")
+    ('Mail from the city.', (0, 4), (14, 18))
+    >>> untagged("The <e2>city</e2>'s <e1>mail</e1>")[1:]
+    ((11, 15), (4, 8))
+    """
+    tags = TAG.findall(sentence)
+    pairs = [tags[:2], tags[2:]]
+    if (pairs if ordered else sorted(pairs)) != [["<e1>", "</e1>"], ["<e2>", "</e2>"]]:
+        how = ", in this order" if ordered else ", one pair after the other"
+        raise BadRow(f"the sentence's tags are {' '.join(tags) or 'none'}; they must be <e1> </e1> <e2> </e2>, each once{how}")
+    parts = TAG.split(sentence)
+    ends = [sum(map(len, parts[: i + 1])) for i in range(4)]
+    first, second = (ends[0], ends[1]), (ends[2], ends[3])
+    return "".join(parts), *((first, second) if tags[0] == "<e1>" else (second, first))
 
 
 def of_tokens(tokens: Sequence[str]) -> dict[str, Any]:

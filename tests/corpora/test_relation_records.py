@@ -1,0 +1,242 @@
+"""A user's own relation rows: their forms, bad ones, and sets that the library writes, the attack set among them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import datasets
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from datasets import ClassLabel, Dataset
+
+import hfcf
+from hfcf.attack.build import CANDIDATES
+from hfcf.attack.choices import ATTACK, export_choices
+from hfcf.attack.run import NOTES, SHEET, STORE, make_attack
+from hfcf.compare.relation_columns import columns_of
+from hfcf.corpora.base import CorpusError
+from hfcf.corpora.build import build
+from hfcf.hub.folder import write_parquet
+from hfcf.recipe import located
+from hfcf.schema import TASKS
+from hfcf.training.data import load_rows
+
+ORIGIN, DESTINATION = "Entity-Origin(e1,e2)", "Entity-Destination(e1,e2)"
+TOKENS = ["The", "mail", "came", "from", "Rome", "."]
+ROW: dict[str, Any] = {"id": "1", "tokens": TOKENS, "head": [1, 2], "tail": [4, 5], "label": ORIGIN}
+FORMS: dict[str, dict[str, Any]] = {
+    "pairs": {},
+    "objects": {"head": {"start": 1, "end": 2, "type": None}, "tail": {"start": 4, "end": 5}},
+    "tags": {"tokens": None, "text": "The <e1>mail</e1> came from <e2>Rome</e2>.", "head": None, "tail": None},
+    "characters": {"tokens": None, "text": "The mail came from Rome.", "head": [4, 8], "tail": {"start": 19, "end": 23}},
+    "text beside tokens": {"text": "not <e1>read"},
+}
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HFCF_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("HF_DATASETS_CACHE", str(tmp_path / "datasets"))
+    datasets.disable_progress_bars()
+
+
+def write(path: Path, *rows: Any) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join((row if isinstance(row, str) else json.dumps(row)) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+def canonical(*rows: dict[str, Any]) -> Dataset:
+    places: dict[str, list[Any]] = {
+        name: [{"start": row[name][0], "end": row[name][1], "type": "THING" if name == "head" else None} for row in rows]
+        for name in ("head", "tail")
+    }
+    own: dict[str, Any] = {"group_id": "g", "corpus": "attack:made", "split": "test"}
+    made = [{**row, **own, **{name: places[name][i] for name in places}} for i, row in enumerate(rows)]
+    return Dataset.from_list(made, features=TASKS["relation"])
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_every_form_is_the_same_row(form: str, tmp_path: Path) -> None:
+    ds = hfcf.load("relations", data_files=write(tmp_path / "mine.jsonl", {**ROW, **FORMS[form]}), split="train")
+    assert list(ds.features) == [*TASKS["relation"], "text", "offsets"]
+    (row,) = ds.to_list()
+    text = "The mail came from Rome." if form in ("tags", "characters") else "The mail came from Rome ."
+    assert row.pop("text") == text
+    assert [text[place["start"] : place["end"]] for place in row.pop("offsets")] == TOKENS
+    head, tail = {"start": 1, "end": 2, "type": ""}, {"start": 4, "end": 5, "type": ""}
+    own = {"id": "1", "group_id": "1", "corpus": "relations", "split": "train"}
+    assert row == {**own, "tokens": TOKENS, "head": head, "tail": tail, "label": ORIGIN}
+
+
+def test_the_tail_may_come_first_and_types_are_kept(tmp_path: Path) -> None:
+    rows = [
+        {"text": "<e2>Rome</e2>'s <e1>old mail</e1>", "label": "Other", "group_id": 7},
+        {**ROW, "id": 5, "head": {"start": 4, "end": 5, "type": "GPE"}, "tail": [0, 2]},
+        {"text": "a\u2028😀 b", "head": {"start": 4, "end": 5, "type": "X"}, "tail": [0, 1], "label": "r"},
+    ]
+    ds = hfcf.load("relations", data_dir=write(tmp_path / "dev.jsonl", *rows).parent, split="dev")
+    assert ds["head"] == [
+        {"start": 2, "end": 4, "type": ""},
+        {"start": 4, "end": 5, "type": "GPE"},
+        {"start": 2, "end": 3, "type": "X"},
+    ]
+    assert [place["start"] for place in ds["tail"]] == [0, 0, 0]
+    assert ds["id"] == ["row-1", "5", "row-3"]
+    assert ds["group_id"][:2] == ["7", "5"]
+    assert set(ds["split"]) == {"validation"}
+
+
+BAD: list[tuple[dict[str, Any], str]] = [
+    ({"tokens": None}, "there is neither 'tokens' nor 'text': found .*; give tokens, or a text with <e1>"),
+    ({"tokens": "The mail"}, "the field 'tokens' is one text, not a list of words; a sentence in one piece goes into 'text'"),
+    ({"tokens": ["The", 3]}, "token 1 is a number, not text"),
+    ({"head": None}, r'there is no head; give its place in tokens, \{"start": …, "end": …\} or \[start, end\]'),
+    ({"head": "mail"}, "the head is mail; a place is .*, in tokens"),
+    ({"head": [True, 2]}, "the head is .*; a place is"),
+    ({"tail": [4, 4]}, "the tail is at 4–4, no place in the 6 tokens; places start at 0 and their end is exclusive"),
+    ({"tail": [4, 7]}, "the tail is at 4–7, no place in the 6 tokens"),
+    ({"tokens": None, "text": 3}, "the field 'text' is a number, not text"),
+    (
+        {"tokens": None, "text": "no <e1>tags", "head": None, "tail": None},
+        "the sentence's tags are <e1>; they must be .* one pair after",
+    ),
+    (
+        {"tokens": None, "text": "no tags", "head": None, "tail": None},
+        "nothing says where the entities are: give head and tail, or put",
+    ),
+    (
+        {"tokens": None, "text": "<e1>a</e1> <e2>b</e2>"},
+        "the text has the tag <e1> and the row a head: mark the entities in one way",
+    ),
+    ({"tokens": None, "text": "mail  Rome", "head": [4, 6], "tail": [6, 10]}, "the head is empty: no word stands at 4–6"),
+    ({"label": None}, "the label is null"),
+    ({"label": 3}, r"the label is a number \(3\), not text; write the label's name, or in Parquet make the column a ClassLabel"),
+    ({"label": " "}, 'the label is empty; a row of no relation has the label "Other"'),
+]
+
+
+@pytest.mark.parametrize(("change", "message"), BAD)
+def test_a_bad_row_is_named_with_its_cure(change: dict[str, Any], message: str, tmp_path: Path) -> None:
+    path = write(tmp_path / "mine.jsonl", {**ROW, "id": "0"}, {**ROW, **change})
+    with pytest.raises(CorpusError, match=rf"mine\.jsonl, line 2 \(id '1'\): {message}"):
+        hfcf.load("relations", data_files=path)
+
+
+def test_rejected_rows_stay_in_their_places(tmp_path: Path) -> None:
+    bad = [{**ROW, "id": f"b{i}", **change} for i, (change, _) in enumerate(BAD)]
+    more = ["{no json", {key: value for key, value in ROW.items() if key != "label"}, {**ROW, "tokens": ["two words", *TOKENS[1:]]}]
+    path = write(tmp_path / "mine.jsonl", {**ROW, "id": "first"}, *bad, *more, {**ROW, "id": "last"})
+    ds = hfcf.load("relations", data_files=path, split="train", on_error="reject")
+    reasons = [status and status["reason"] for status in ds["status"]]
+    assert len(ds) == len(BAD) + 5
+    assert [i for i, reason in enumerate(reasons) if reason is None] == [0, len(ds) - 1]
+    assert ["not JSON" in reasons[-4], "'label' is missing" in reasons[-3], "holds white space" in reasons[-2]] == [True] * 3
+    assert ds["tokens"][3] == ["The", "3"]
+    source = {"corpus": "relations", "data_files": str(path), "on_error": "reject"}
+    assert load_rows([source])["id"] == ["first", "last"]
+
+
+def test_classes_of_parquet_come_back_as_their_names(tmp_path: Path) -> None:
+    rows = canonical({**ROW, "id": "a", "label": ORIGIN}, {**ROW, "id": "b", "label": "Other"})
+    names = ["unused", "Other", DESTINATION, ORIGIN]
+    file = write_parquet(rows.cast_column("label", ClassLabel(names=names)), tmp_path / "data", "test")
+    assert pq.read_table(file)["label"].to_pylist() == [3, 1]
+    ds = hfcf.load("relations", data_dir=tmp_path, split="test")
+    extra = ["text", "offsets", "corpus"]
+    assert ds["label"] == [ORIGIN, "Other"]
+    assert [row["type"] for row in (ds[0]["head"], ds[0]["tail"])] == ["THING", ""]
+    for mine, given in zip(ds.remove_columns(extra), rows.remove_columns("corpus"), strict=True):
+        assert mine == {**given, "tail": {**given["tail"], "type": ""}}
+    assert hfcf.load("relations", data_files=file, split="test").to_list() == ds.to_list()
+    assert list(hfcf.load("relations", data_files=file)) == ["test"]  # its name says so
+
+
+def test_parquet_of_others(tmp_path: Path) -> None:
+    table = {name: [ROW[name]] for name in ROW} | {"mine": [b"\xff"]}
+    pq.write_table(pa.table(table), tmp_path / "train.parquet")
+    assert hfcf.load("relations", data_dir=tmp_path, split="train")["label"] == [ORIGIN]
+    pq.write_table(pa.table({**table, "label": pa.array(["Other"]).dictionary_encode()}), tmp_path / "train.parquet")
+    assert hfcf.load("relations", data_dir=tmp_path, split="train")["label"] == ["Other"]
+    pq.write_table(pa.table({**table, "label": [-1]}), tmp_path / "train.parquet")
+    with pytest.raises(CorpusError, match=r"train\.parquet, row 1 \(id '1'\): the label is a number \(-1\), not text; write"):
+        hfcf.load("relations", data_dir=tmp_path)
+    (tmp_path / "train.parquet").write_text("no Parquet")
+    with pytest.raises(CorpusError, match=r"train\.parquet can't be read"):
+        hfcf.load("relations", data_dir=tmp_path)
+
+
+def test_where_files_are_looked_for(tmp_path: Path) -> None:
+    write(tmp_path / "notes.jsonl", "{}")
+    with pytest.raises(CorpusError, match=r"looked for .*test\.jsonl.*test-\*\.parquet; found .*notes\.jsonl"):
+        hfcf.load("relations", data_dir=tmp_path)
+    for i in range(2):
+        shard = Dataset.from_list([{**ROW, "id": str(i)}])
+        shard.to_parquet(str(write(tmp_path / "data" / "default" / f"train-0000{i}-of-00002.parquet")))
+    assert hfcf.load("relations", data_dir=tmp_path, split="train")["id"] == ["0", "1"]
+    write(tmp_path / "dev.jsonl", ROW)
+    write(tmp_path / "validation.jsonl", {**ROW, "id": "official"})
+    ds = hfcf.load("relations", data_dir=tmp_path)
+    assert {split: part["id"][:] for split, part in ds.items()} == {"validation": ["official"]}
+
+
+@pytest.fixture
+def attack(tmp_path: Path) -> Path:
+    """The folder that `hfcf attack choose` makes, of two made-up candidates."""
+    out = tmp_path / "out" / "attack"
+    out.mkdir(parents=True)
+    tokens = ["The", "mail", "went", "to", "Rome", "."]
+    own = {
+        "source_id": "1", "kind": "flipped", "source_perplexity": 12.0, "source": " ".join(TOKENS), "source_label": ORIGIN,
+        "donor_id": "2", "edits": [], "chosen": None,
+    }  # fmt: skip
+    rows = canonical({**ROW, "id": "1:flipped:01", "tokens": tokens, "label": DESTINATION}, {**ROW, "id": "1:flipped:02"})
+    found = [{**row, **own, "rank": i + 1, "perplexity": 9.0 + i} for i, row in enumerate(rows)]
+    candidates = Dataset.from_list(found, features=CANDIDATES)
+    candidates.to_parquet(str(out / STORE))
+    export_choices(candidates, out / SHEET)
+    report = {
+        "rows": 1, "donors": 1, "rejected": {},
+        **{kind: {"rows": 1, "candidates": 2, "without": {}} for kind in ("flipped", "invariant")},
+    }  # fmt: skip
+    recipe = {"corpus": "ccg_semeval", "split": "test", "attack": {"model": "tiny"}}
+    notes = {"report": report, "seconds": {}, "recipe": recipe, "command": "hfcf attack candidates tiny"}
+    (out / NOTES).write_text(json.dumps(notes), encoding="utf-8")
+    make_attack(out, automatic=True)
+    return out
+
+
+def test_an_attack_set_is_scored_by_a_comparison(attack: Path) -> None:
+    (file,) = (attack / "data").iterdir()
+    assert pq.read_schema(file).field("label").type == pa.int64()
+    for folder in (attack, attack / "data"):
+        ds = hfcf.load("relations", data_dir=folder, split="test")
+        assert ds["id"] == ["1:flipped"]
+        assert ds["label"] == [DESTINATION]
+        assert ds["tokens"][0][2:4] == ["went", "to"]
+    assert set(ds.features) < {*ATTACK, "text", "offsets"}
+    mine = {"corpus": "relations", "data_files": str(write(attack.parent / "mine.jsonl", ROW))}
+    column = {"name": "Own", "test": {"corpus": "relations", "data_dir": "attack", "split": "test"}}
+    files: dict[str, Any] = {
+        "name": "Files",
+        "test": {"corpus": "relations", "data_files": {"test": f"attack/data/{file.name}"}, "split": "test"},
+    }
+    recipe = {
+        "data_dir": str(attack.parent), "classifier": {"model": "tiny"}, "columns": [column, files],
+        "defaults": {"train": mine, "dev": mine, "test": {"data_dir": "elsewhere"}},
+    }  # fmt: skip
+    own, same = columns_of(recipe)
+    assert own.ids == same.ids
+    assert own.letters == {"Other": "-", DESTINATION: "a", ORIGIN: "b"}
+    assert located(files["test"], "x")["data_files"] == {"test": f"x/attack/data/{file.name}"}
+
+
+def test_own_rows_are_published(attack: Path, tmp_path: Path) -> None:
+    out = build("relations", out=tmp_path / "built", data_dir=attack)
+    card = (out / "README.md").read_text(encoding="utf-8")
+    assert f"| split | rows | groups | {DESTINATION} |" in card
+    assert "Label map" not in card
+    assert hfcf.load("relations", data_dir=out, split="test")["label"] == [DESTINATION]
