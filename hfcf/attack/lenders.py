@@ -9,7 +9,7 @@ from typing import Any
 
 from hfcf import edits, schema
 from hfcf.ccg.terms import normalised, term
-from hfcf.relations import OTHER, context, entities, overlap, spans
+from hfcf.relations import OTHER, context, entities, head_first, overlap
 from hfcf.stage import Reject
 
 FLIPPED, INVARIANT = KINDS = ("flipped", "invariant")
@@ -59,7 +59,7 @@ def lenders(rows: Iterable[Row]) -> Lenders:
         head, tail = (text.lower() for text in entities(row))
         pairs.setdefault(label, {}).setdefault((head, tail), row)
         if not _term_trouble(row) and (key := normalised(term(row))):
-            forward = _forward(row)
+            forward = head_first(row)
             counts[forward].setdefault(key, Counter())[label] += 1
             first.setdefault((forward, key, label), row)
     terms: dict[bool, dict[str, tuple[str, Row]]] = {True: {}, False: {}}
@@ -91,7 +91,7 @@ def options(row: Row, kind: str, lent: Lenders) -> list[Option]:
 
 def _flipped(row: Row, lent: Lenders) -> list[Option]:
     own, made = normalised(term(row)), []
-    for key, (label, donor) in lent.terms[_forward(row)].items():
+    for key, (label, donor) in lent.terms[head_first(row)].items():
         if key != own and label != row["label"]:
             edited = edits.token_edits(row["tokens"], row["causal_terms"], term(donor))
             made.append({**edits.apply(row, edited), "label": label, "edits": edited, "donor_id": donor["id"]})
@@ -120,11 +120,6 @@ def _with_entities(row: Row, donor: Row) -> dict[str, Any]:
         places[name] = {"start": start, "end": len(tokens), "type": its.get("type")}
         last = row[name]["end"]
     return {"tokens": [*tokens, *row["tokens"][last:]], **places}
-
-
-def _forward(row: Row) -> bool:
-    head, tail = spans(row)
-    return head < tail
 
 
 def _trouble(row: Row) -> str | None:
