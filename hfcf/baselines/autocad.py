@@ -182,8 +182,9 @@ class AutoCAD(System):
     @property
     def identify_causal_terms(self) -> IdentifyCausalTerms:
         return IdentifyCausalTerms(
-            **self._common(), indicator=self.indicator, method="gradient", parser=None, words=self.words, max_length=self.max_length
-        )
+            **self._common(), masked=None, indicator=self.indicator, method="gradient", parser=None, words=self.words,
+            max_length=self.max_length,
+        )  # fmt: skip
 
     @property
     def propose_relations(self) -> ProposeRelations:

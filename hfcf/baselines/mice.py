@@ -105,8 +105,9 @@ class MICE(System):
     @property
     def identify_causal_terms(self) -> IdentifyCausalTerms:
         return IdentifyCausalTerms(
-            **self._common(), indicator=self.indicator, method="gradient", parser=None, words=self.words, max_length=self.max_length
-        )
+            **self._common(), masked=None, indicator=self.indicator, method="gradient", parser=None, words=self.words,
+            max_length=self.max_length,
+        )  # fmt: skip
 
     @property
     def propose_relations(self) -> ProposeRelations:

@@ -50,7 +50,7 @@ class IdentifyCausalTerms(Stage):
       rationality of each intervention" was what N is for. For the same reason a token without a letter or digit is not masked.
 
     Args:
-        masked: the masked language model.
+        masked: the masked language model; by gradients none is asked.
         indicator: an R-BERT trained on the rows at hand; `ccg(ds)` trains one if it is given none.
         top: N, how many fills of each word are tried (section 4.5).
         words: "between" or "context".
@@ -69,7 +69,7 @@ class IdentifyCausalTerms(Stage):
     inputs: ClassVar = {"tokens": schema.TOKENS, "head": schema.SPAN, "tail": schema.SPAN, "label": schema.TEXT}
     outputs: ClassVar = {"causal_terms": List(schema.INT), "preliminary_terms": List(schema.INT)}
 
-    masked: Model = Model("bert-base-uncased")
+    masked: Model | None = Model("bert-base-uncased")
     indicator: Model | None = None
     top: int = 100
     words: str = "between"
@@ -83,6 +83,8 @@ class IdentifyCausalTerms(Stage):
         for name, value, known in (("words", self.words, (*WORDS,)), ("method", self.method, METHODS)):
             if value not in known:
                 raise ValueError(f"{name}={value!r}: choose {' or '.join(known)}")
+        if self.masked is None and self.method == "intervention":
+            raise ValueError("masked: interventions need a masked language model")
         for name, number in (("top", self.top), ("patience", self.patience)):
             if number is not None and number < 1:
                 raise ValueError(f"{name} is at least 1 and was {number}")
@@ -146,6 +148,7 @@ class IdentifyCausalTerms(Stage):
 
     def _fills(self, rows: Sequence[dict[str, Any]]) -> list[list[list[Any]]]:
         """Of each row, its words that may be masked with their fills: one request each, since each is masked alone."""
+        assert self.masked is not None
         places = [(row["tokens"], word) for row in rows for word in self.maskable(row)]
         engine = MaskedLM(model=self.masked, top=self.top, max_length=self.max_length)
         answers = iter(engine.run([[" ".join(tokens), [_span(tokens, word)]] for tokens, word in places]))

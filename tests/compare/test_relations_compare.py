@@ -343,3 +343,10 @@ def _meaning(content: dict[str, Any], column: dict[str, Any]) -> list[Any]:
     """What a column's cells depend on, but for the method."""
     parts = [{**content["defaults"].get(part, {}), **column.get(part, {})} for part in ("train", "dev", "test")]
     return [*parts, {**content["classifier"], **column.get("classifier", {})}]
+
+
+def test_every_method_of_the_offline_preset_needs_the_offline_models_alone() -> None:
+    content = recipes.read(recipes.find("compare_ccg"), ["preset=offline"])
+    named = {arm.name: json.dumps(arm.definition(), default=str) for arm in arms(content)}
+    assert {"MICE", "AutoCAD", "CoCo", "CCG"} <= set(named)
+    assert not any("bert-base" in its or "gpt2" in its for its in named.values())
