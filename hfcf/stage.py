@@ -270,6 +270,11 @@ class System:
             if value is not None or self.__dataclass_fields__[name].default is not None:
                 object.__setattr__(self, name, Model.of(value))
 
+    def _as_engine(self, name: str, engine: type[Any]) -> None:
+        """Make an engine of a setting that was given as a recipe's mapping, with "en" for a model that it does not name."""
+        if isinstance(given := getattr(self, name), Mapping):
+            object.__setattr__(self, name, engine(**{**given, "model": Model.of(given.get("model", "en"))}))
+
     def _common(self) -> dict[str, Any]:
         return {"seed": self.seed, "strict": self.strict}
 

@@ -11,14 +11,15 @@ from datasets import Dataset, IterableDataset, List
 
 from hfcf import schema
 from hfcf.ccg import editor
+from hfcf.ccg.identify import IdentifyCausalTerms
+from hfcf.ccg.indicator import COLUMNS
 from hfcf.ccg.system import CCG
+from hfcf.check_relations import CheckRelations
 from hfcf.engines.continuation import Continuation
 from hfcf.engines.model import Model
 from hfcf.entities import read_fitted
 from hfcf.relations import OTHER, learnable
 from hfcf.stage import Reject, Stage, StageError, System
-
-COLUMNS = ("id", "tokens", "head", "tail", "label")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,6 +83,20 @@ def base_model(system: Any, ds: Dataset | IterableDataset) -> Model:
     found = ccg.begin(ds).indicator
     assert found is not None
     return found
+
+
+def by_gradient(system: Any) -> IdentifyCausalTerms:
+    """The stage that finds the words with the highest gradients of a system's base model."""
+    return IdentifyCausalTerms(
+        **system._common(), masked=None, indicator=system.indicator, method="gradient", parser=None, words=system.words,
+        max_length=system.max_length,
+    )  # fmt: skip
+
+
+def consistent(system: Any) -> CheckRelations:
+    """The stage that keeps what a system's verifier, else with `consistency` its base model, gives the new relation."""
+    verifier = system.verifier or (system.indicator if system.consistency else None)
+    return CheckRelations(**system._common(), system=system.name, verifier=verifier, max_length=system.max_length)
 
 
 def sound(ds: Dataset | IterableDataset, columns: Iterable[str], system: System, stage: str) -> list[dict[str, Any]]:

@@ -12,6 +12,8 @@ from hfcf import edits, schema
 from hfcf.baselines.all_relations import (
     ProposeRelations,
     base_model,
+    by_gradient,
+    consistent,
     require_fitted,
     sound,
     terms,
@@ -181,10 +183,7 @@ class AutoCAD(System):
 
     @property
     def identify_causal_terms(self) -> IdentifyCausalTerms:
-        return IdentifyCausalTerms(
-            **self._common(), masked=None, indicator=self.indicator, method="gradient", parser=None, words=self.words,
-            max_length=self.max_length,
-        )  # fmt: skip
+        return by_gradient(self)
 
     @property
     def propose_relations(self) -> ProposeRelations:
@@ -199,8 +198,7 @@ class AutoCAD(System):
 
     @property
     def check_relations(self) -> CheckRelations:
-        verifier = self.verifier or (self.indicator if self.consistency else None)
-        return CheckRelations(**self._common(), system=self.name, verifier=verifier, max_length=self.max_length)
+        return consistent(self)
 
     @property
     def needs(self) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 from datasets import Dataset, IterableDataset, List
 
 from hfcf import schema
-from hfcf.baselines.all_relations import ProposeRelations, base_model, learned, require_fitted, sound
+from hfcf.baselines.all_relations import ProposeRelations, base_model, consistent, learned, require_fitted, sound
 from hfcf.baselines.paths import STANZA, FindPaths
 from hfcf.ccg.system import CLASSIFIER, OFFLINE
 from hfcf.check_relations import CheckRelations
@@ -153,9 +153,7 @@ class CoCo(System):
     def __post_init__(self) -> None:
         self._as_models("indicator", "verifier")
         take_trainings(self)
-        if isinstance(self.parser, Mapping):
-            parser = {**self.parser, "model": Model.of(self.parser.get("model", "en"))}
-            object.__setattr__(self, "parser", Parser(**parser))
+        self._as_engine("parser", Parser)
 
     @property
     def find_paths(self) -> FindPaths:
@@ -171,8 +169,7 @@ class CoCo(System):
 
     @property
     def check_relations(self) -> CheckRelations:
-        verifier = self.verifier or (self.indicator if self.consistency else None)
-        return CheckRelations(**self._common(), system=self.name, verifier=verifier, max_length=self.max_length)
+        return consistent(self)
 
     @property
     def needs(self) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from typing import ClassVar, Self
 
 from datasets import Dataset, IterableDataset
 
-from hfcf.baselines.all_relations import ProposeRelations, base_model, sound
+from hfcf.baselines.all_relations import ProposeRelations, base_model, by_gradient, consistent, sound
 from hfcf.baselines.minimal_edits import EditMinimally
 from hfcf.ccg.editor import learned_editor, train_editor
 from hfcf.ccg.gradients import WordGradients
@@ -104,10 +104,7 @@ class MICE(System):
 
     @property
     def identify_causal_terms(self) -> IdentifyCausalTerms:
-        return IdentifyCausalTerms(
-            **self._common(), masked=None, indicator=self.indicator, method="gradient", parser=None, words=self.words,
-            max_length=self.max_length,
-        )  # fmt: skip
+        return by_gradient(self)
 
     @property
     def propose_relations(self) -> ProposeRelations:
@@ -123,8 +120,7 @@ class MICE(System):
 
     @property
     def check_relations(self) -> CheckRelations:
-        verifier = self.verifier or (self.indicator if self.consistency else None)
-        return CheckRelations(**self._common(), system=self.name, verifier=verifier, max_length=self.max_length)
+        return consistent(self)
 
     @property
     def needs(self) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
@@ -141,9 +141,7 @@ class CCG(System):
         if self.folds < 1:
             raise ValueError(f"folds is at least 1 and was {self.folds}")
         take_trainings(self)
-        if isinstance(self.parser, Mapping):
-            parser = {**self.parser, "model": Model.of(self.parser.get("model", "en"))}
-            object.__setattr__(self, "parser", Constituents(**parser))
+        self._as_engine("parser", Constituents)
 
     @property
     def identify_causal_terms(self) -> IdentifyCausalTerms:

@@ -114,8 +114,7 @@ class RACE(System):
 
     def __post_init__(self) -> None:
         self._as_models("verifier", "generator", "encoder", "explainer_model")
-        if isinstance(self.ner, dict):
-            object.__setattr__(self, "ner", Ner(**{**self.ner, "model": Model.of(self.ner.get("model", "en"))}))
+        self._as_engine("ner", Ner)
 
     @classmethod
     def preset(cls, name: str, **changes: Any) -> Self:
