@@ -1,13 +1,10 @@
 """Which candidates become the attack set: a person marks them in a spreadsheet, or, where nobody reads, the least perplexing.
 
-A cell that a spreadsheet would take for a formula gets an apostrophe before it, which is taken off again on the way back. Ids hold
-letters, so that none is taken for a number or a date.
+Ids hold letters, so that a spreadsheet takes none for a number or a date.
 """
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -17,6 +14,7 @@ from datasets import Dataset, Features
 from hfcf import schema
 from hfcf.attack.build import of_rows
 from hfcf.publish import marked
+from hfcf.sheets import read_sheet, unaltered, unguarded, write_sheet
 
 COLUMNS = ("id", "kind", "rank", "source_label", "source", "label", "sentence", "perplexity", "chosen")
 """Of the spreadsheet."""
@@ -27,7 +25,7 @@ ATTACK = Features({**schema.TASKS["relation"], **_OWN})
 """Columns of an attack set."""
 
 _YES, _NO = ("x", "1", "yes", "y", "true"), ("", "0", "no", "n", "false")
-_FORMULA = tuple("=+-@＝＋－＠\t\r\n'")
+_NEEDED = ("id", "label", "sentence", "chosen")
 
 
 def export_choices(candidates: Dataset, path: str | Path) -> None:
@@ -47,12 +45,8 @@ def export_choices(candidates: Dataset, path: str | Path) -> None:
     >>> file.read_text("utf-8-sig").strip()
     'id,kind,rank,source_label,source,label,sentence,perplexity,chosen'
     """
-    with Path(path).open("w", encoding="utf-8-sig", newline="") as file:
-        lines = csv.writer(file)
-        lines.writerow(COLUMNS)
-        for row in candidates:
-            cells = {**row, "sentence": marked(row), "chosen": "x" if row["chosen"] else ""}
-            lines.writerow([_guarded(str(cells[column])) for column in COLUMNS])
+    rows = ({**row, "sentence": marked(row), "chosen": "x" if row["chosen"] else ""} for row in candidates)
+    write_sheet(Path(path), COLUMNS, rows)
 
 
 def import_choices(candidates: Dataset, path: str | Path) -> Dataset:
@@ -75,8 +69,8 @@ def import_choices(candidates: Dataset, path: str | Path) -> Dataset:
     seen: dict[str, int] = {}
     marks: dict[tuple[str, str], int] = {}
     picked = []
-    for line, cells in _lines(where):
-        row_id = next((each for each in _unguarded(cells["id"]) if each in known), cells["id"])
+    for line, cells in read_sheet(where, _NEEDED):
+        row_id = next((each for each in unguarded(cells["id"]) if each in known), cells["id"])
         if row_id not in known:
             raise ValueError(f"{where}, line {line}: there is no candidate {row_id!r}: is this the file of another set?")
         if row_id in seen:
@@ -84,7 +78,7 @@ def import_choices(candidates: Dataset, path: str | Path) -> Dataset:
         seen[row_id] = line
         row = candidates[known[row_id]]
         for column, ours in (("sentence", marked(row)), ("label", row["label"])):
-            if _one_end(ours) not in map(_one_end, _unguarded(cells[column])):
+            if not unaltered(cells[column], ours):
                 raise ValueError(
                     f"{where}, line {line}: the {column} of {row_id!r} was altered: {cells[column]!r} in the place of {ours!r}; "
                     "put it back, and mark another candidate if it is not good enough"
@@ -133,7 +127,7 @@ def choose_first(candidates: Dataset, *, max_perplexity_ratio: float = 1.5) -> D
 
 def marked_lines(path: Path) -> int:
     """How many lines of a file of choices a person has marked."""
-    return sum(cells["chosen"].strip() != "" for _, cells in _lines(path))
+    return sum(cells["chosen"].strip() != "" for _, cells in read_sheet(path, _NEEDED))
 
 
 def _attack_set(candidates: Dataset, picked: Iterable[int]) -> Dataset:
@@ -142,38 +136,3 @@ def _attack_set(candidates: Dataset, picked: Iterable[int]) -> Dataset:
         return {**{column: one[column] for column in ATTACK}, **own}
 
     return of_rows([row(candidates[i]) for i in sorted(picked)], ATTACK)
-
-
-def _lines(path: Path) -> list[tuple[int, dict[str, str]]]:
-    """The lines of a file of choices, with their numbers."""
-    try:
-        text = path.read_bytes().decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{path} is not UTF-8: save it as 'CSV UTF-8' in the spreadsheet") from error
-    first = text.split("\n", 1)[0]
-    # Spreadsheets of countries with decimal commas write semicolons.
-    separator = max(",;\t", key=first.count)
-    lines = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
-    names = next(lines, [])
-    if missing := [column for column in ("id", "label", "sentence", "chosen") if column not in names]:
-        raise ValueError(f"{path} has no column {missing[0]!r} in its first line; it has {', '.join(names) or 'nothing'}")
-    found = []
-    for cells in lines:
-        if any(cell.strip() for cell in cells):
-            # Spreadsheets leave out empty cells at a line's end.
-            found.append((lines.line_num, {name: cells[i] if i < len(cells) else "" for i, name in enumerate(names)}))
-    return found
-
-
-def _guarded(cell: str) -> str:
-    return f"'{cell}" if cell.startswith(_FORMULA) else cell
-
-
-def _unguarded(cell: str) -> tuple[str, str]:
-    """What a cell may have been: some spreadsheets take the apostrophe off themselves."""
-    return cell.removeprefix("'"), cell
-
-
-def _one_end(text: str) -> str:
-    """Spreadsheets write their own line ends."""
-    return text.replace("\r\n", "\n").replace("\r", "\n")

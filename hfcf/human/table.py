@@ -1,0 +1,75 @@
+"""The results of a human evaluation as Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from hfcf.hub.render import cell
+
+
+def table(found: Mapping[str, Any]) -> str:
+    """A page with a table of methods for each stratum, agreement, and methods against each other.
+
+    Args:
+        found: what `ratings.json` holds.
+
+    >>> numbers = {"rows": 2, "ratings": 6, "mean": 4.5, "sd": 0.7, "decided": {}, "no_majority": 0, "decided_mean": 4.5}
+    >>> agreement = {"fluency": {"alpha": None, "level": "ordinal", "ratings": 6}}
+    >>> found = {"protocol": "race", "paper": "P", "raters": 3, "seed": 13, "methods": {"mine": {"fluency": {"all": numbers}}},
+    ...          "agreement": agreement, "versus": [], "missing": {}}
+    >>> print(table(found).split("## ")[1].strip())
+    All rows
+    <BLANKLINE>
+    | method | rows | fluency |
+    | --- | --- | --- |
+    | mine | 2 | 4.50 ± 0.70 |
+    """
+    methods = found["methods"]
+    questions = list(next(iter(methods.values())))
+    strata = dict.fromkeys(stratum for told in methods.values() for numbers in told.values() for stratum in numbers)
+    parts = [
+        f"# Human evaluation: {found['protocol']}",
+        f"{found['raters']} raters, seed {found['seed']}. Protocol: {found['paper']}.",
+    ]
+    if found["missing"]:
+        gaps = ", ".join(f"{n} of {name}" for name, n in found["missing"].items())
+        parts.append(f"**Answers are missing:** {gaps}.")
+    for stratum in strata:
+        rows = []
+        for method, told in methods.items():
+            own = {name: told[name].get(stratum, {"rows": 0}) for name in questions}
+            if n := max(numbers["rows"] for numbers in own.values()):
+                rows.append([method, str(n), *(_cell(numbers) for numbers in own.values())])
+        parts += [f"## {'All rows' if stratum == 'all' else f'Of {stratum} sources'}", _table(["method", "rows", *questions], rows)]
+    levels = [[name, one["level"], str(one["ratings"]), _number(one["alpha"], 3)] for name, one in found["agreement"].items()]
+    parts += ["## Agreement", _table(["question", "level", "ratings", "Krippendorff's α"], levels)]
+    if found["versus"]:
+        columns = ("question", "method", "other", "rows", "win", "tie", "lose")
+        lines = [
+            [*(str(one[name]) for name in columns), *(_number(one[p], 4) for p in ("p", "adjusted"))] for one in found["versus"]
+        ]
+        parts += ["## Methods against each other, on the same sources", _table([*columns, "p (sign test)", "p (Holm)"], lines)]
+    return "\n\n".join(parts) + "\n"
+
+
+def _cell(numbers: Mapping[str, Any]) -> str:
+    if not numbers["rows"]:
+        return "–"
+    if "f1" in numbers:
+        return f"{numbers['f1']:.3f} (P {numbers['precision']:.3f}, R {numbers['recall']:.3f})"
+    if "judgements" in numbers:
+        n = sum(numbers["judgements"].values())
+        shares = " / ".join(f"{100 * count / n:.1f}" for count in numbers["judgements"].values())
+        return f"win / tie / lose {shares} %; decided {' / '.join(map(str, numbers['decided'].values()))}, p {numbers['p']:.4f}"
+    spread = "" if numbers["sd"] is None else f" ± {numbers['sd']:.2f}"
+    return f"{numbers['mean']:.2f}{spread}"
+
+
+def _number(value: float | None, digits: int) -> str:
+    return "–" if value is None else f"{value:.{digits}f}"
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(f"| {' | '.join(map(cell, line))} |" for line in lines)

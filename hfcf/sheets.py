@@ -1,0 +1,92 @@
+"""CSV files that people fill in a spreadsheet: written so that none of it is run or reformatted, and read back as people save them.
+
+A cell that a spreadsheet would take for a formula gets an apostrophe before it, which is taken off again on the way back.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+_FORMULA = tuple("=+-@＝＋－＠\t\r\n'")
+
+
+def write_sheet(path: Path, columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> None:
+    """Write rows as CSV: UTF-8 with the mark by which spreadsheets know it, each cell guarded.
+
+    Args:
+        path: the file.
+        columns: in order; the first line has their names.
+        rows: each has all the columns.
+
+    >>> import tempfile
+    >>> file = Path(tempfile.mkdtemp()) / "sheet.csv"
+    >>> write_sheet(file, ["id", "text"], [{"id": "a", "text": "=1+1"}])
+    >>> file.read_text("utf-8-sig").splitlines()
+    ['id,text', "a,'=1+1"]
+    """
+    with path.open("w", encoding="utf-8-sig", newline="") as file:
+        lines = csv.writer(file)
+        lines.writerow(columns)
+        for row in rows:
+            lines.writerow([_guarded(str(row[column])) for column in columns])
+
+
+def read_sheet(path: Path, needed: Sequence[str]) -> list[tuple[int, dict[str, str]]]:
+    """The lines of a CSV file that a spreadsheet saved, with their numbers there; separated by commas, semicolons or tabs.
+
+    A line whose cells are empty is left out. A cell whose text has several lines counts as one.
+
+    Args:
+        path: the file.
+        needed: columns that must be there; others may be.
+
+    Raises:
+        ValueError: the file is not UTF-8, or a column is missing.
+    """
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path} is not UTF-8: save it as 'CSV UTF-8' in the spreadsheet") from error
+    first = text.splitlines()[0] if text else ""
+    # Spreadsheets of countries with decimal commas write semicolons.
+    separator = max(",;\t", key=first.count)
+    lines = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
+    names = next(lines, [])
+    if missing := [column for column in needed if column not in names]:
+        raise ValueError(f"{path} has no column {missing[0]!r} in its first line; it has {', '.join(names) or 'nothing'}")
+    # Spreadsheets leave out empty cells at a line's end.
+    return [
+        (number, {name: cells[i] if i < len(cells) else "" for i, name in enumerate(names)})
+        for number, cells in enumerate(lines, 2)
+        if any(cell.strip() for cell in cells)
+    ]
+
+
+def unguarded(cell: str) -> tuple[str, str]:
+    """What a cell may have been: some spreadsheets take the apostrophe off themselves.
+
+    >>> unguarded("'=1+1")
+    ('=1+1', "'=1+1")
+    """
+    return cell.removeprefix("'"), cell
+
+
+def unaltered(cell: str, written: str) -> bool:
+    """Whether a cell still holds the text that was written; spreadsheets write their own line ends.
+
+    >>> unaltered("'-x\\r\\ny", "-x\\ny"), unaltered("x", "y")
+    (True, False)
+    """
+    return _one_end(written) in map(_one_end, unguarded(cell))
+
+
+def _guarded(cell: str) -> str:
+    return f"'{cell}" if cell.startswith(_FORMULA) else cell
+
+
+def _one_end(text: str) -> str:
+    return text.replace("\r\n", "\n").replace("\r", "\n")
