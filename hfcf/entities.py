@@ -7,7 +7,7 @@ import heapq
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from random import Random
 from typing import Any
 
@@ -149,6 +149,15 @@ def cased(value: str, like: str) -> str:
 
 def _smallest(kept: Mapping[str, int]) -> dict[str, int]:
     return dict(heapq.nsmallest(KEEP, kept.items(), key=lambda item: (item[1], item[0])))
+
+
+def overlap(names: Collection[str], new: Collection[str]) -> float | None:
+    """The share of the names, each counted once, that are among the new ones: five decimals; None without names.
+
+    >>> overlap({"rome", "1994"}, {"rome", "2006"})
+    0.5
+    """
+    return round(len(set(names) & set(new)) / len(set(names)), 5) if names else None
 
 
 def save_fitted(content: Mapping[str, Any]) -> str:

@@ -13,6 +13,9 @@ from hfcf.compare.arms import Arm, candidates, claims
 from hfcf.compare.verifiers import READY, Comparison, counterfactuals, folder_of
 from hfcf.engines.classifier import Classifier, choose
 from hfcf.entities import save_fitted
+from hfcf.metrics.coherence import coherences
+from hfcf.metrics.diversity import inverse_bleu
+from hfcf.metrics.info import mean
 from hfcf.metrics.moverscore import MoverScore, fit_idf
 from hfcf.training.loop import trained
 from hfcf.training.verifier import predict
@@ -90,13 +93,8 @@ def intrinsic(found: Sequence[Mapping[str, Any]], mover: MoverScore) -> dict[str
     """
     if not found:
         return {"Sim": None, "Div": None, "M.h.": None, "n": 0}
-    from sacrebleu.metrics import BLEU
-
     similar = mover.run([[row["source_claim"], row["claim"]] for row in found])
-    texts = [[piece["text"] for piece in row["evidence"]] for row in found]
-    each = iter(mover.run([[text, row["claim"]] for row, its in zip(found, texts, strict=True) for text in its]))
-    coherent = [statistics.fmean(next(each) for _ in its) for its in texts if its]
-    bleu = BLEU().corpus_score([row["claim"] for row in found], [[row["source_claim"] for row in found]]).score / 100
-    return {
-        "Sim": statistics.fmean(similar), "Div": 1 / bleu if bleu else None, "M.h.": statistics.fmean(coherent), "n": len(found),
-    }  # fmt: skip
+    evidence = [[piece["text"] for piece in row["evidence"]] for row in found]
+    coherent = coherences(mover, [row["claim"] for row in found], evidence)
+    diverse = inverse_bleu([row["claim"] for row in found], [row["source_claim"] for row in found])
+    return {"Sim": statistics.fmean(similar), "Div": diverse, "M.h.": mean(coherent), "n": len(found)}

@@ -17,22 +17,29 @@ from hfcf.engines.base import Encoded, Engine, pad
 from hfcf.engines.model import Model
 from hfcf.entities import read_fitted
 
+WINDOW = 65_536
+"""Tokens whose vectors are kept at once: 200 MB of a small encoder's, and enough texts to be sorted well by length."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class MoverScore(Engine):
     """Scores of `[reference, hypothesis]` requests in (0, 1]; 1 means that no word has to move.
 
-    It is `word_mover_score` of the authors' `moverscore_v2` with unigrams: last hidden layer, unit vectors, Euclidean
-    distance, IDF weights, continuation pieces and punctuation marks without weight, exact transport, 1 / (1 + cost).
+    It is `word_mover_score` of the authors' `moverscore_v2`: last hidden layer, unit vectors, Euclidean distance, IDF weights,
+    continuation pieces and punctuation marks without weight, exact transport, 1 / (1 + cost). Each different text of the requests
+    is encoded once, beside texts of its length, and what is transported are the words that carry weight.
 
     Deviations: the authors compute IDF from the scored references and, apart, from the hypotheses, so that a score depends on
-    its neighbours; here it
-    comes from a fitted file or is 1 everywhere. A text without any weight scores 0, where theirs scores 1.
+    its neighbours; here it comes from a fitted file or is 1 everywhere. A text without any weight scores 0, where theirs scores 1.
+    N-grams are those of their first version, `moverscore.py`, in the distance and score of the second, which takes the argument
+    and does not read it.
 
     Args:
         model: an encoder. The authors' default is distilbert-base-uncased.
         idf: the sha256 of a file that `fit_idf` wrote; None weighs every word alike.
         max_length: tokens of a text.
+        n_gram: how many neighbouring words move together: their vector is the mean of theirs, weighed by IDF, and their weight the
+            sum. A text of fewer words is one such group.
 
     >>> engine = MoverScore(model=Model("offline:minilm"))
     >>> same, other = engine.run([["Rome is old.", "Rome is old."], ["Rome is old.", "Dogs bark."]])  # doctest: +SKIP
@@ -41,6 +48,11 @@ class MoverScore(Engine):
     model: Model
     idf: str | None = None
     max_length: int = 512
+    n_gram: int = 1
+
+    def __post_init__(self) -> None:
+        if self.n_gram < 1:
+            raise ValueError(f"n_gram={self.n_gram}: 1 or more words")
 
     def load(self, device: torch.device) -> Any:
         from transformers import AutoModel, AutoTokenizer
@@ -49,7 +61,9 @@ class MoverScore(Engine):
         network = AutoModel.from_pretrained(
             self.model.source(), revision=self.model.revision, dtype=self.dtype(), use_safetensors=True
         )
-        return network.to(device).eval(), tokenizer
+        vocabulary = tokenizer.get_vocab().items()
+        silent = frozenset(i for piece, i in vocabulary if piece.startswith("##") or piece in string.punctuation)
+        return network.to(device).eval(), tokenizer, silent
 
     def encode(self, loaded: Any, requests: Sequence[Any]) -> list[Encoded]:
         tokenizer = loaded[1]
@@ -59,33 +73,71 @@ class MoverScore(Engine):
         # Both texts' tokens make the length; `extra` keeps them apart.
         return [Encoded({"input_ids": [*known[one], *known[other]]}, (known[one], known[other])) for one, other in requests]
 
+    def batches(self, lengths: Sequence[int]) -> list[list[int]]:
+        """Requests in the order in which they were asked, so that candidates stay with their claim; `WINDOW` tokens to a batch."""
+        found: list[list[int]] = []
+        room = 0
+        for i, length in enumerate(lengths):
+            if room < length:
+                found.append([])
+                room = WINDOW
+            found[-1].append(i)
+            room -= length
+        return found
+
     def forward(self, loaded: Any, encoded: Sequence[Any]) -> list[Any]:
-        network, tokenizer = loaded
         different = list(dict.fromkeys(ids for item in encoded for ids in item.extra))
-        batch = pad(tokenizer, [Encoded({"input_ids": list(ids)}) for ids in different], network.device)
+        words: dict[Any, tuple[Any, Any]] = {}
+        for batch in super().batches([len(ids) for ids in different]):
+            words.update(self._words(loaded, [different[i] for i in batch]))
+        return [round(_score(*words[one], *words[other]), 5) for one, other in (item.extra for item in encoded)]
+
+    def _words(self, loaded: Any, texts: Sequence[tuple[int, ...]]) -> dict[Any, tuple[Any, Any]]:
+        """The unit vectors and weights of each text's words (or n-grams) that have weight."""
+        network, tokenizer, silent = loaded
+        weight = _idf(self.idf) if self.idf else lambda token: 1.0
+        batch = pad(tokenizer, [Encoded({"input_ids": list(ids)}) for ids in texts], network.device)
         with torch.inference_mode():
             # In double precision: a rest of 1e-7 in a unit vector's square is a distance of 3e-4 between equal words.
             hidden = torch.nn.functional.normalize(network(**batch).last_hidden_state.cpu().double(), dim=-1).numpy()
-        words = {ids: (vectors[: len(ids)], self._weights(tokenizer, ids)) for ids, vectors in zip(different, hidden, strict=True)}
-        return [round(_score(*words[item.extra[0]], *words[item.extra[1]]), 5) for item in encoded]
+        found = {}
+        for ids, vectors in zip(texts, hidden, strict=True):
+            kept = [i for i, token in enumerate(ids) if token not in silent]
+            found[ids] = _grams(vectors[kept], np.array([weight(ids[i]) for i in kept]), self.n_gram)
+        return found
 
-    def _weights(self, tokenizer: Any, ids: Sequence[int]) -> Any:
-        weight = _idf(self.idf) if self.idf else lambda token: 1.0
-        pieces = tokenizer.convert_ids_to_tokens(list(ids))
-        silent = [piece.startswith("##") or piece in string.punctuation for piece in pieces]
-        return np.array([0.0 if mute else weight(token) for token, mute in zip(ids, silent, strict=True)])
+
+def _grams(vectors: Any, weights: Any, n: int) -> tuple[Any, Any]:
+    """Unit vectors and weights of the groups of `n` neighbouring words that have weight."""
+    size = min(n, len(weights))
+    if size > 1:
+        of_each = np.lib.stride_tricks.sliding_window_view(weights, size)
+        weights = of_each.sum(axis=1)
+        vectors = np.einsum("gds,gs->gd", np.lib.stride_tricks.sliding_window_view(vectors, size, axis=0), of_each)
+        vectors = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-30)
+    return vectors[weights > 0], weights[weights > 0]
 
 
 def _score(one: Any, one_weights: Any, other: Any, other_weights: Any) -> float:
-    import ot
-
-    if not one_weights.sum() or not other_weights.sum():
+    if not len(one) or not len(other):
         return 0.0
-    one, one_weights = one[one_weights > 0], one_weights[one_weights > 0]
-    other, other_weights = other[other_weights > 0], other_weights[other_weights > 0]
     # Unit vectors: |a − b|² = 2 − 2ab.
     costs = np.sqrt(np.clip(2.0 - 2.0 * one @ other.T, 1e-30, None))
-    return 1.0 / (1.0 + float(ot.emd2(one_weights / one_weights.sum(), other_weights / other_weights.sum(), costs)))
+    return 1.0 / (1.0 + _transport(one_weights / one_weights.sum(), other_weights / other_weights.sum(), costs))
+
+
+def _transport(one: Any, other: Any, costs: Any) -> float:
+    """The least cost of making one distribution the other, by POT's network simplex, which is exact.
+
+    `ot.emd2` checks and copies its arguments first, and on sentences that takes twice as long as the solver.
+    """
+    from ot.lp.emd_wrap import check_result, emd_c
+
+    # The simplex needs sums that are equal to the last bit.
+    _, cost, _, _, code = emd_c(one, other * (one.sum() / other.sum()), np.ascontiguousarray(costs), 100_000, 1)
+    if problem := check_result(code):
+        raise ArithmeticError(f"the transport of {len(one)} words to {len(other)} has no solution: {problem}")
+    return float(cost)
 
 
 def fit_idf(texts: Iterable[str], model: Model) -> dict[str, Any]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from hfcf import schema
 from hfcf.engines.model import Model
 from hfcf.engines.ner import Ner
+from hfcf.entities import overlap
 from hfcf.filters import accept, reject, settle, undecided
 from hfcf.groups import normalised
 from hfcf.metrics.moverscore import MoverScore
@@ -76,7 +76,7 @@ class FilterClaim(Stage):
             for one in row["candidates"]:
                 if undecided(one):
                     new = {normalised(one["claim"][start:end]) for start, end, _ in next(tagged)}
-                    scores = [{"name": SEMANTIC, "value": next(semantic)}, {"name": ENTITY, "value": _share(names, new)}]
+                    scores = [{"name": SEMANTIC, "value": next(semantic)}, {"name": ENTITY, "value": overlap(names, new) or 0.0}]
                     one = {**one, "scores": [*one["scores"], *scores]}
                 candidates.append(one)
             results.append(self._decide(row, candidates))
@@ -97,10 +97,6 @@ class FilterClaim(Stage):
         if isinstance(answer, Reject):
             return answer
         return {**answer, "status": {"accepted": True, "stage": self.name, "reason": None}}
-
-
-def _share(names: Collection[str], new: Collection[str]) -> float:
-    return round(len(set(names) & set(new)) / len(names), 5) if names else 0.0
 
 
 def _sum(candidate: dict[str, Any]) -> float:

@@ -16,7 +16,7 @@ from scipy.optimize import linprog
 
 from hfcf import offline
 from hfcf.engines.model import Model
-from hfcf.metrics.moverscore import MoverScore, _score, fit_idf
+from hfcf.metrics.moverscore import MoverScore, _grams, _score, fit_idf
 
 MINILM = Model("offline:minilm")
 
@@ -85,14 +85,36 @@ def test_a_word_without_weight_does_not_count() -> None:
     rng = np.random.default_rng(1)
     one, other = unit(rng, 3), unit(rng, 2)
     full = _score(one[:2], np.array([1.0, 2.0]), other, np.ones(2))
-    assert _score(one, np.array([1.0, 2.0, 0.0]), other, np.ones(2)) == full
-    assert _score(one, np.array([1.0, 2.0, 0.5]), other, np.ones(2)) != full
+    assert _score(*_grams(one, np.array([1.0, 2.0, 0.0]), 1), other, np.ones(2)) == full
+    assert _score(*_grams(one, np.array([1.0, 2.0, 0.5]), 1), other, np.ones(2)) != full
 
 
 @pytest.mark.parametrize(("left", "right"), [(0.0, 1.0), (1.0, 0.0), (0.0, 0.0)])
 def test_a_text_without_weight_scores_nothing(left: float, right: float) -> None:
     vectors = unit(np.random.default_rng(0), 2)
-    assert _score(vectors, np.full(2, left), vectors, np.full(2, right)) == 0.0
+    one, other = _grams(vectors, np.full(2, left), 1), _grams(vectors, np.full(2, right), 1)
+    assert _score(*one, *other) == 0.0
+
+
+@pytest.mark.parametrize("n", [2, 3])
+def test_n_grams_are_means_weighed_by_idf(n: int) -> None:
+    rng = np.random.default_rng(n)
+    vectors, weights = unit(rng, 5), np.array([1.0, 0.0, 2.0, 0.0, 0.0])
+    groups = [slice(i, i + n) for i in range(5 - n + 1)]
+    # As the authors' first version has it: the sum of the words scaled by their share of the group's weight.
+    means = [(vectors[its] * weights[its, None] / (weights[its].sum() + 1e-5)).sum(0) for its in groups]
+    wanted = [mean / np.linalg.norm(mean) for mean, its in zip(means, groups, strict=True) if weights[its].sum()]
+    found, sums = _grams(vectors, weights, n)
+    assert found == pytest.approx(np.array(wanted), abs=1e-6)
+    assert sums.tolist() == [weights[its].sum() for its in groups if weights[its].sum()]
+
+
+def test_two_bigrams_by_hand() -> None:
+    one = _grams(np.eye(3), np.array([1.0, 1.0, 3.0]), 2)
+    other = _grams(np.eye(3)[:1], np.array([1.0]), 2)  # shorter than a bigram: one group
+    first, second = np.array([1, 1, 0]) / math.sqrt(2), np.array([0, 1, 3]) / math.sqrt(10)
+    cost = 2 / 6 * math.dist(first, [1, 0, 0]) + 4 / 6 * math.dist(second, [1, 0, 0])
+    assert _score(*one, *other) == pytest.approx(1 / (1 + cost), abs=1e-9)
 
 
 # --- texts
@@ -196,3 +218,27 @@ def test_a_batch_scores_like_single_requests(minilm: Model, pairs: list[list[str
 def test_the_order_of_the_two_texts_does_not_matter(minilm: Model, pairs: list[list[str]]) -> None:
     engine = MoverScore(model=minilm)
     assert engine.run([pair[::-1] for pair in pairs]) == pytest.approx(engine.run(pairs), abs=2e-5)
+
+
+def test_each_different_text_is_encoded_once(minilm: Model, pairs: list[list[str]], monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[Any] = []
+    words = MoverScore._words
+    monkeypatch.setattr(MoverScore, "_words", lambda self, loaded, texts: seen.extend(texts) or words(self, loaded, texts))
+    monkeypatch.setenv("HFCF_TOKEN_BUDGET", "200")
+    claims = [claim for claim, _ in pairs]
+    MoverScore(model=minilm).run([[one, other] for one in claims for other in claims])
+    assert len(seen) == len(set(seen)) == len(claims)
+    assert [len(ids) for ids in seen] == sorted((len(ids) for ids in seen), reverse=True)
+
+
+def test_a_window_that_is_full_changes_no_score(minilm: Model, pairs: list[list[str]], monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = MoverScore(model=minilm, n_gram=2)
+    together = engine.run(pairs)
+    monkeypatch.setattr("hfcf.metrics.moverscore.WINDOW", 100)
+    assert engine.run(pairs) == pytest.approx(together, abs=1e-4)
+    assert together != MoverScore(model=minilm).run(pairs)
+
+
+def test_groups_of_no_words_are_an_error(minilm: Model) -> None:
+    with pytest.raises(ValueError, match="n_gram=0: 1 or more"):
+        MoverScore(model=minilm, n_gram=0)

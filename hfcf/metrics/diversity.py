@@ -1,0 +1,155 @@
+"""How far counterfactuals are from their sources' wording, and from one another's: 1 / BLEU, self-BLEU and distinct-n."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import evaluate
+from datasets import Dataset
+
+from hfcf import schema
+from hfcf.edits import words
+from hfcf.metrics.info import TEXT, info
+from hfcf.metrics.rows import EDITED, ByTask, changed
+from hfcf.schema import task_of
+from hfcf.stage import Stage
+
+CITATION = "Zhu et al. 2023, Explain, Edit, Generate: Rationale-Sensitive Counterfactual Data Augmentation (RACE), Table 4"
+SAMPLE = 200
+"""Texts of a set whose self-BLEU is taken: each against all others is quadratic."""
+
+
+def inverse_bleu(texts: Sequence[str], sources: Sequence[str]) -> float | None:
+    """1 / BLEU of texts against their sources: RACE's diversity.
+
+    The paper says "the inverse of the BLEU score" and not which: here it is sacreBLEU's corpus BLEU, 0–1.
+
+    Args:
+        texts: the counterfactuals'.
+        sources: for each of them, its source's text.
+
+    Returns:
+        1 or more; None if BLEU is 0, or there are no texts.
+
+    >>> inverse_bleu(["the keys are on the old table"], ["the keys are on the old table"])
+    1.0
+    """
+    from sacrebleu.metrics import BLEU
+
+    bleu = round(BLEU().corpus_score(list(texts), [list(sources)]).score / 100, 7) if texts else 0.0
+    return 1 / bleu if bleu else None
+
+
+def bleu(text: str, source: str) -> dict[str, float | None]:
+    """sacreBLEU's sentence BLEU of a text against its source, 0–1, and 1 / BLEU, None where it is 0.
+
+    >>> bleu("the keys are on the old table", "the keys are on the old table")
+    {'bleu': 1.0, 'inverse': 1.0}
+    """
+    from sacrebleu.metrics import BLEU
+
+    score = round(BLEU(effective_order=True).sentence_score(text, [source]).score / 100, 5)
+    return {"bleu": score, "inverse": round(1 / score, 5) if score else None}
+
+
+def self_bleu(texts: Sequence[str], sample: int = SAMPLE) -> float | None:
+    """The mean BLEU of each text against all the others, 0–1: less is more diverse.
+
+    Args:
+        texts: one or more.
+        sample: of more texts, those of the smallest hashes are taken: the same ones in any order.
+
+    Returns:
+        None of fewer than two texts.
+
+    Source: Zhu et al. 2018, Texygen. Deviation: sacreBLEU's tokens and smoothing.
+
+    >>> self_bleu(["the cat sat on the mat", "the cat sat on the mat"])
+    1.0
+    """
+    from sacrebleu.metrics import BLEU
+
+    taken = sorted(texts, key=lambda text: (hashlib.sha256(text.encode()).digest(), text))[:sample]
+    if len(taken) < 2:
+        return None
+    metric = BLEU(effective_order=True)
+    scores = [metric.sentence_score(text, [*taken[:i], *taken[i + 1 :]]).score for i, text in enumerate(taken)]
+    return round(sum(scores) / len(scores) / 100, 5)
+
+
+def distinct(texts: Sequence[str], n: int) -> float | None:
+    """Different n-grams over all n-grams of the texts, 0–1; None where there are none.
+
+    Source: Li et al. 2016, A Diversity-Promoting Objective Function. Words are those of `hfcf.edits.words`, in lower case.
+
+    >>> distinct(["a b a b"], 1), distinct(["a b a b"], 2)
+    (0.5, 0.66667)
+    """
+    grams = []
+    for text in texts:
+        tokens = [word.strip().lower() for word in words(text)]
+        grams += list(zip(*(tokens[i:] for i in range(n)), strict=False))
+    return round(len(set(grams)) / len(grams), 5) if grams else None
+
+
+def diversity(texts: Sequence[str], sources: Sequence[str]) -> dict[str, float | None]:
+    """All of a set's: `inverse_bleu`, `self_bleu`, `distinct_1`, `distinct_2`.
+
+    >>> diversity(["a b c d e"], ["a b c d e"])
+    {'inverse_bleu': 1.0, 'self_bleu': None, 'distinct_1': 1.0, 'distinct_2': 1.0}
+    """
+    return {
+        "inverse_bleu": inverse_bleu(texts, sources), "self_bleu": self_bleu(texts),
+        "distinct_1": distinct(texts, 1), "distinct_2": distinct(texts, 2),
+    }  # fmt: skip
+
+
+def overall(ds: Dataset) -> dict[str, float | None]:
+    """As `diversity`, of what an expanded set's counterfactuals changed."""
+    pairs = [pair for row in ds.select_columns(list(EDITED[task_of(ds.column_names)])) if all(pair := changed(row))]
+    return diversity([after for _, after in pairs], [before for before, _ in pairs])
+
+
+@dataclass(frozen=True, kw_only=True)
+class MeasureDiversity(Stage):
+    """The sentence BLEU of what each counterfactual changed against what stood there, and 1 / BLEU.
+
+    Input columns: the task's texts, `edits`. Output column: `diversity`, `{bleu, inverse}`: BLEU 0–1 and 1 or more; null where
+    nothing changed. More `inverse` is more diverse. RACE's Table 4 has 1 / BLEU of the corpus, which `overall` gives: the mean
+    of `inverse` is another, larger number.
+
+    Source: RACE, Table 4 (Div.), after Rani et al. 2023.
+
+    Args:
+        task: of the rows.
+
+    >>> edit = {"field": "claim", "piece": -1, "start": 0, "end": 4, "before": "Rome", "after": "Oslo"}
+    >>> row = {"claim": "Oslo is old.", "evidence": [{"title": "", "text": "It is."}], "edits": [edit]}
+    >>> MeasureDiversity().row(row)["diversity"]["bleu"]
+    0.5946
+    """
+
+    inputs: ClassVar[Any] = ByTask(EDITED)
+    outputs: ClassVar = {"diversity": {"bleu": schema.FLOAT, "inverse": schema.FLOAT}}
+
+    task: str = "verification"
+
+    def row(self, row: dict[str, Any]) -> dict[str, Any]:
+        before, after = changed(row)
+        return {"diversity": bleu(after, before) if before and after else None}
+
+
+class Diversity(evaluate.Metric):  # type: ignore[misc]
+    """How far `predictions`, counterfactual texts, are from `references`, their sources' texts, and from one another.
+
+    Gives `inverse_bleu` (1 / corpus BLEU, 1 or more), `self_bleu` (0–1, less is more diverse), `distinct_1` and `distinct_2`.
+    """
+
+    def _info(self) -> evaluate.MetricInfo:
+        return info(self, CITATION, predictions=TEXT, references=TEXT)
+
+    def _compute(self, predictions: Sequence[str], references: Sequence[str]) -> dict[str, Any]:
+        return diversity(predictions, references)

@@ -1,0 +1,115 @@
+"""Whether a classifier that had no part in making the counterfactuals gives them the label that they are meant to have."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import evaluate
+
+from hfcf import schema
+from hfcf.engines.classifier import Classifier, choose
+from hfcf.engines.model import Model
+from hfcf.engines.relation import RelationClassifier
+from hfcf.evidence import join
+from hfcf.metrics.info import TEXT, info
+from hfcf.metrics.rows import ByTask
+from hfcf.stage import Stage, StageError
+
+CITATION = "Zhu et al. 2023, Explain, Edit, Generate: Rationale-Sensitive Counterfactual Data Augmentation (RACE), Table 4"
+
+
+def flip_rate(predicted: Sequence[str | None], wanted: Sequence[str]) -> float | None:
+    """The share of counterfactuals that get the label they are meant to have; None of none.
+
+    Args:
+        predicted: for each, the verifier's label, or None if it could not read it: that is no flip.
+        wanted: the label meant.
+
+    >>> flip_rate(["REFUTES", "SUPPORTS", None], ["REFUTES"] * 3)
+    0.3333333333333333
+    """
+    flips = [one == other for one, other in zip(predicted, wanted, strict=True)]
+    return sum(flips) / len(flips) if flips else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class MeasureFlipRate(Stage):
+    """Whether a verifier, or a relation classifier, gives each counterfactual its label.
+
+    Input columns: the task's with `label`, which is that of the counterfactual. Output column: `flip_rate`,
+    `{flipped, predicted, probability}`: whether it does, the label it gives, and the probability (0–1) of the one meant; null
+    for a row that is longer than it reads.
+
+    Source: RACE, Table 4 (Flip.): the accuracy on (c′, E, y′) of a verifier that was fine-tuned on the corpus. The paper filters
+    with one, too, and does not say that they are two; here the one that filtered is refused, since it would agree with itself.
+
+    Args:
+        task: of the rows.
+        verifier: a three-way verifier for claims, an R-BERT for relations.
+        filtered_by: the models that checked these counterfactuals when they were made.
+        max_length: tokens that it reads.
+
+    Raises:
+        StageError: `verifier` is one of `filtered_by`, by its weights.
+
+    >>> MeasureFlipRate(verifier=Model("me/a"), filtered_by=(Model("me/a"),)).check_fitted()
+    Traceback (most recent call last):
+    hfcf.stage.StageError: measure_flip_rate: me/a filtered these counterfactuals and would agree with itself: give another verifier
+    """
+
+    inputs: ClassVar[Any] = ByTask(
+        {
+            "verification": {"claim": schema.TEXT, "evidence": schema.EVIDENCE, "label": schema.TEXT},
+            "relation": {"tokens": schema.TOKENS, "head": schema.SPAN, "tail": schema.SPAN, "label": schema.TEXT},
+        }
+    )
+    outputs: ClassVar = {"flip_rate": {"flipped": schema.BOOL, "predicted": schema.TEXT, "probability": schema.FLOAT}}
+
+    task: str = "verification"
+    verifier: Model
+    filtered_by: tuple[Model, ...] = ()
+    max_length: int = 256
+
+    def check_fitted(self) -> None:
+        # Names first: weights are looked up only where they differ, for a copy of a folder is the same verifier.
+        for model in self.filtered_by:
+            if self.verifier == model or self.verifier.key() == model.key():
+                raise StageError(
+                    f"{self.name}: {self.verifier.name} filtered these counterfactuals and would agree with itself: give another "
+                    "verifier"
+                )
+
+    def answers(self, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, float] | None]:
+        """Class probabilities of each row."""
+        if self.task == "relation":
+            spans = [[[row[name]["start"], row[name]["end"]] for name in ("head", "tail")] for row in rows]
+            asked = [[list(row["tokens"]), *its] for row, its in zip(rows, spans, strict=True)]
+            return RelationClassifier(model=self.verifier, max_length=self.max_length).run(asked)
+        pairs = [[row["claim"], join(row["evidence"])[0]] for row in rows]
+        return Classifier(model=self.verifier, max_length=self.max_length).run(pairs)
+
+    def batch(self, rows: list[dict[str, Any]]) -> list[Any]:
+        return [{"flip_rate": _verdict(answer, row["label"])} for row, answer in zip(rows, self.answers(rows), strict=True)]
+
+
+def _verdict(answer: Mapping[str, float] | None, label: str) -> dict[str, Any] | None:
+    """
+    >>> _verdict({"A": 0.3, "B": 0.7}, "A")
+    {'flipped': False, 'predicted': 'B', 'probability': 0.3}
+    """
+    if answer is None:
+        return None
+    predicted = choose(answer, list(answer))
+    return {"flipped": predicted == label, "predicted": predicted, "probability": round(answer.get(label, 0.0), 5)}
+
+
+class FlipRate(evaluate.Metric):  # type: ignore[misc]
+    """The share of `predictions`, the labels that a verifier gives counterfactuals, that are the `references`, those meant; 0–1."""
+
+    def _info(self) -> evaluate.MetricInfo:
+        return info(self, CITATION, predictions=TEXT, references=TEXT)
+
+    def _compute(self, predictions: Sequence[str | None], references: Sequence[str]) -> dict[str, Any]:
+        return {"flip_rate": flip_rate(predictions, references)}

@@ -1,0 +1,66 @@
+"""How fluent counterfactuals are: the perplexity that a causal language model finds in what was written."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import evaluate
+
+from hfcf import schema
+from hfcf.engines.model import Model
+from hfcf.engines.perplexity import Perplexity
+from hfcf.metrics.info import TEXT, info, mean
+from hfcf.metrics.rows import EDITED, ByTask, changed
+from hfcf.stage import Stage
+
+CITATION = "Zhu et al. 2023, Explain, Edit, Generate: Rationale-Sensitive Counterfactual Data Augmentation (RACE), Table 4"
+
+
+@dataclass(frozen=True, kw_only=True)
+class MeasureFluency(Stage):
+    """The perplexity of what each counterfactual changed: its claim, the pieces of evidence that differ, or its sentence.
+
+    Input columns: the task's texts, `edits`. Output column: `fluency`, 1 or more, lower is better; null where nothing changed, and
+    for a text longer than the model reads.
+
+    Source: RACE, Table 4 (Flu.), GPT-2 over c′. Deviations: a counterfactual of the evidence has no claim of its own, and is
+    scored by its evidence; the first token counts, too, after the mark between documents.
+
+    Args:
+        task: of the rows.
+        model: a decoder-only language model. Perplexities of different models can't be compared.
+        max_length: tokens that are read.
+
+    >>> MeasureFluency(task="relation").outputs
+    {'fluency': Value('float64')}
+    """
+
+    inputs: ClassVar[Any] = ByTask(EDITED)
+    outputs: ClassVar = {"fluency": schema.FLOAT}
+
+    task: str = "verification"
+    model: Model = Model("gpt2")
+    max_length: int = 1024
+
+    def scores(self, texts: Sequence[str]) -> list[float | None]:
+        """The perplexity of each text."""
+        return Perplexity(model=self.model, max_length=self.max_length).run(list(texts))
+
+    def batch(self, rows: list[dict[str, Any]]) -> list[Any]:
+        return [{"fluency": score} for score in self.scores([changed(row)[1] for row in rows])]
+
+
+class Fluency(evaluate.Metric):  # type: ignore[misc]
+    """The mean perplexity of `predictions`, texts; lower is better.
+
+    Further arguments of `compute` are the settings of `MeasureFluency`. Gives `fluency` and the `scores` of all texts.
+    """
+
+    def _info(self) -> evaluate.MetricInfo:
+        return info(self, CITATION, predictions=TEXT)
+
+    def _compute(self, predictions: Sequence[str], model: Any = "gpt2", **settings: Any) -> dict[str, Any]:
+        scores = MeasureFluency(model=Model.of(model), **settings).scores(predictions)
+        return {"fluency": mean(scores), "scores": scores}

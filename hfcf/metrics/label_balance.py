@@ -1,0 +1,92 @@
+"""How evenly a set's labels are spread."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
+
+import evaluate
+from datasets import Dataset
+
+from hfcf import schema
+from hfcf.entities import read_fitted, save_fitted
+from hfcf.metrics.info import TEXT, info
+from hfcf.metrics.rows import ByTask
+from hfcf.stage import Stage, StageError
+
+
+def label_balance(labels: Iterable[str]) -> dict[str, Any]:
+    """A set's labels.
+
+    Returns:
+        `majority`, the share (0–1) of the commonest label; `balance`, the labels' entropy over the largest that so many could have:
+        1 where all are as common, 0 where there is one; `labels`, how many there are. None, None and 0 of no rows.
+
+    >>> label_balance(["SUPPORTS", "SUPPORTS", "REFUTES", "REFUTES"])
+    {'majority': 0.5, 'balance': 1.0, 'labels': 2}
+    >>> label_balance(["SUPPORTS"])
+    {'majority': 1.0, 'balance': 0.0, 'labels': 1}
+    """
+    counts = Counter(labels)
+    if not counts:
+        return {"majority": None, "balance": None, "labels": 0}
+    shares = [count / counts.total() for _, count in sorted(counts.items())]
+    entropy = math.fsum(-share * math.log(share) for share in shares)
+    balance = entropy / math.log(len(shares)) if len(shares) > 1 else 0.0
+    return {"majority": round(max(shares), 5), "balance": round(balance, 5), "labels": len(shares)}
+
+
+def overall(ds: Dataset) -> dict[str, Any]:
+    """As `label_balance`, of the set's rows."""
+    return label_balance(ds["label"])
+
+
+@dataclass(frozen=True, kw_only=True)
+class MeasureLabelBalance(Stage):
+    """How common each row's label is in the set.
+
+    Input column: `label`. Output column: `label_balance`, the share (0–1) of the set's rows that have it.
+
+    Args:
+        task: of the rows.
+        fitted: the sha256 that `fit` sets.
+
+    >>> ds = Dataset.from_dict({"id": ["1", "2"], "label": ["REFUTES", "REFUTES"]})
+    >>> MeasureLabelBalance().fit(ds).row({"id": "1", "label": "REFUTES"})
+    {'label_balance': 1.0}
+    """
+
+    inputs: ClassVar[Any] = ByTask({task: {"label": schema.TEXT} for task in schema.TASKS})
+    outputs: ClassVar = {"label_balance": schema.FLOAT}
+
+    task: str = "verification"
+    fitted: str | None = None
+
+    def check_fitted(self) -> None:
+        if self.fitted is None:
+            raise StageError(f"{self.name} counts the labels of the whole set: stage = stage.fit(ds) first")
+
+    def fit(self, ds: Dataset) -> Self:
+        """Count the labels of `ds`; returns the fitted stage."""
+        return replace(self, fitted=save_fitted(dict(Counter(ds["label"]))))
+
+    def batch(self, rows: list[dict[str, Any]]) -> list[Any]:
+        counts = read_fitted(self.fitted or "", "stage = stage.fit(ds)")
+        total = sum(counts.values())
+        return [{"label_balance": round(counts.get(row["label"], 0) / total, 5)} for row in rows]
+
+    def row(self, row: dict[str, Any]) -> dict[str, Any]:
+        return self.batch([row])[0]
+
+
+class LabelBalance(evaluate.Metric):  # type: ignore[misc]
+    """How evenly `predictions`, labels, are spread: `majority`, `balance` (0–1) and `labels`, as `label_balance` gives them."""
+
+    def _info(self) -> evaluate.MetricInfo:
+        return info(self, "", predictions=TEXT)
+
+    def _compute(self, predictions: Sequence[str]) -> dict[str, Any]:
+        return label_balance(predictions)

@@ -1,0 +1,82 @@
+"""How little counterfactuals change: the word edit distance from their sources."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import evaluate
+
+from hfcf import schema
+from hfcf.edits import words
+from hfcf.metrics.info import TEXT, info, mean
+from hfcf.metrics.rows import EDITED, ByTask, changed
+from hfcf.stage import Stage
+
+CITATION = "Ross et al. 2021, Explaining NLP Models via Minimal Contrastive Editing (MiCE), section 3.2"
+
+
+def minimality(before: str, after: str) -> dict[str, Any]:
+    """The word edit distance of two texts, and its share of the source's words.
+
+    Words are those of `hfcf.edits.words`: a punctuation mark is one, and case counts.
+
+    Args:
+        before: the source.
+        after: the counterfactual.
+
+    Returns:
+        `distance`, how many words are put in, taken out or replaced at least; and `share`, the distance over the words of the
+        source: 0 for equal texts, over 1 where more was put in than stood there, None without a word.
+
+    >>> minimality("Rome is very old.", "Oslo is old.")
+    {'distance': 2, 'share': 0.4}
+    """
+    from rapidfuzz.distance import Levenshtein
+
+    old, new = ([word.strip() for word in words(text)] for text in (before, after))
+    distance = Levenshtein.distance(old, new)
+    return {"distance": distance, "share": round(distance / len(old), 5) if old else None}
+
+
+@dataclass(frozen=True, kw_only=True)
+class MeasureMinimality(Stage):
+    """The word edit distance of what each counterfactual changed from what stood there.
+
+    Input columns: the task's texts, `edits`. Output column: `minimality`, `{distance, share}` as `minimality` gives them; texts
+    that did not change are not counted among the words, and less is more minimal.
+
+    Source: Ross et al. 2021, MiCE: the word-level Levenshtein distance, and that over the words of the input. Deviation: the words
+    are this library's, not those of a model's tokenizer.
+
+    Args:
+        task: of the rows.
+
+    >>> edit = {"field": "claim", "piece": -1, "start": 0, "end": 4, "before": "Rome", "after": "Oslo"}
+    >>> row = {"claim": "Oslo is old.", "evidence": [{"title": "", "text": "It is."}], "edits": [edit]}
+    >>> MeasureMinimality().row(row)
+    {'minimality': {'distance': 1, 'share': 0.25}}
+    """
+
+    inputs: ClassVar[Any] = ByTask(EDITED)
+    outputs: ClassVar = {"minimality": {"distance": schema.INT, "share": schema.FLOAT}}
+
+    task: str = "verification"
+
+    def row(self, row: dict[str, Any]) -> dict[str, Any]:
+        return {"minimality": minimality(*changed(row))}
+
+
+class Minimality(evaluate.Metric):  # type: ignore[misc]
+    """The mean word edit distance of `predictions`, counterfactual texts, from `references`, their sources' texts.
+
+    Gives `distance`, `share` (of the source's words) and the `scores` of all pairs; less is more minimal.
+    """
+
+    def _info(self) -> evaluate.MetricInfo:
+        return info(self, CITATION, predictions=TEXT, references=TEXT)
+
+    def _compute(self, predictions: Sequence[str], references: Sequence[str]) -> dict[str, Any]:
+        scores = [minimality(old, new) for old, new in zip(references, predictions, strict=True)]
+        return {**{name: mean([score[name] for score in scores]) for name in ("distance", "share")}, "scores": scores}

@@ -1,0 +1,91 @@
+"""How near counterfactuals stay to their sources in meaning: MoverScore."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
+
+import evaluate
+from datasets import Dataset
+
+from hfcf import schema
+from hfcf.engines.model import Model
+from hfcf.entities import save_fitted
+from hfcf.metrics.info import TEXT, info, mean
+from hfcf.metrics.moverscore import MoverScore, fit_idf
+from hfcf.metrics.rows import EDITED, ByTask, changed
+from hfcf.stage import Stage, StageError
+
+CITATION = "Zhao et al. 2019, MoverScore: Text Generation Evaluating with Contextualized Embeddings and Earth Mover Distance"
+
+
+@dataclass(frozen=True, kw_only=True)
+class MeasureSimilarity(Stage):
+    """The MoverScore of what each counterfactual changed with what stood there.
+
+    Input columns: the task's texts, `edits`. Output column: `similarity`, 0–1, 1 for equal texts; null where nothing changed.
+    RACE calls more of it better, and diversity is its opposite.
+
+    Source: RACE, Table 4 (Sim.): MoverScore of c′ and c. Deviations: see `hfcf.metrics.moverscore.MoverScore`; IDF weights come
+    from the sources of the set that the stage is fitted to.
+
+    Args:
+        task: of the rows.
+        model: an encoder.
+        n_gram: how many neighbouring words move together.
+        fitted: the sha256 that `fit` sets.
+
+    >>> MeasureSimilarity().check_fitted()
+    Traceback (most recent call last):
+    hfcf.stage.StageError: measure_similarity weighs words by how common they are in all sources: stage = stage.fit(ds) first
+    """
+
+    inputs: ClassVar[Any] = ByTask(EDITED)
+    outputs: ClassVar = {"similarity": schema.FLOAT}
+
+    task: str = "verification"
+    model: Model = Model("distilbert-base-uncased")
+    n_gram: int = 1
+    fitted: str | None = None
+
+    def check_fitted(self) -> None:
+        if self.fitted is None:
+            raise StageError(f"{self.name} weighs words by how common they are in all sources: stage = stage.fit(ds) first")
+
+    def fit(self, ds: Dataset) -> Self:
+        """Count words in the sources of the expanded set `ds`, each different text once; returns the fitted stage."""
+        return self.fit_texts(changed(row)[0] for row in ds.select_columns(list(self.inputs)))
+
+    def fit_texts(self, sources: Iterable[str]) -> Self:
+        """As `fit`, of the texts themselves."""
+        different = dict.fromkeys(text for text in sources if text)
+        return replace(self, fitted=save_fitted(fit_idf(different, self.model)))
+
+    def scores(self, pairs: Sequence[Sequence[str]]) -> list[float | None]:
+        """The MoverScore of each pair; None for an empty text."""
+        whole = [list(pair) for pair in pairs if all(pair)]
+        found = iter(MoverScore(model=self.model, idf=self.fitted, n_gram=self.n_gram).run(whole))
+        return [next(found) if all(pair) else None for pair in pairs]
+
+    def batch(self, rows: list[dict[str, Any]]) -> list[Any]:
+        return [{"similarity": score} for score in self.scores([changed(row) for row in rows])]
+
+
+class Similarity(evaluate.Metric):  # type: ignore[misc]
+    """The mean MoverScore of `predictions`, counterfactual texts, with `references`, their sources' texts; 0–1.
+
+    IDF weights come from the different references. Further arguments of `compute` are the settings of `MeasureSimilarity`. Gives
+    `similarity` and the `scores` of all pairs.
+    """
+
+    def _info(self) -> evaluate.MetricInfo:
+        return info(self, CITATION, predictions=TEXT, references=TEXT)
+
+    def _compute(
+        self, predictions: Sequence[str], references: Sequence[str], model: Any = "distilbert-base-uncased", **settings: Any
+    ) -> dict[str, Any]:
+        stage = MeasureSimilarity(model=Model.of(model), **settings)
+        stage = stage if stage.fitted else stage.fit_texts(references)
+        scores = stage.scores(list(zip(references, predictions, strict=True)))
+        return {"similarity": mean(scores), "scores": scores}

@@ -1,0 +1,347 @@
+"""The metrics that need no model, what `measure` makes of them, and what a run says of their columns."""
+
+from __future__ import annotations
+
+import json
+import math
+import pickle
+from pathlib import Path
+from typing import Any
+
+import pytest
+from datasets import ClassLabel, Dataset, Features
+from made_rows import EVIDENCE, claim_row, evidence_row, relation, relation_row, verification
+
+import hfcf
+from hfcf import edits, schema
+from hfcf.metrics import METRICS, load
+from hfcf.metrics.claim_only import guess, predictability
+from hfcf.metrics.diversity import distinct, diversity, inverse_bleu, self_bleu
+from hfcf.metrics.duplicates import Near, duplicates, jaccard
+from hfcf.metrics.label_balance import label_balance
+from hfcf.metrics.measure import DEFAULT, candidates, measure, measure_candidates
+from hfcf.metrics.minimality import minimality
+from hfcf.metrics.rows import changed
+from hfcf.metrics.summary import summaries, summary
+from hfcf.recipe import RecipeError
+from hfcf.stage import StageError
+
+
+@pytest.fixture
+def made() -> Dataset:
+    return verification(
+        claim_row(0, "Rome is a very old city.", "Oslo is a very old city.", "REFUTES"),
+        claim_row(1, "Dogs bark at night.", "Dogs never bark at night or by day.", "REFUTES"),
+        claim_row(2, "Dogs bark at night!", "Dogs bark at Night.", "SUPPORTS"),
+        evidence_row(3),
+    )
+
+
+# --- values
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "distance", "share"),
+    [
+        ("Rome is old.", "Rome is old.", 0, 0.0),
+        ("Rome is old.", "Oslo is very old.", 2, 0.5),
+        ("Rome is old.", "rome is old", 2, 0.5),
+        ("a b", "c d e f g", 5, 2.5),
+        ("Rome is old.", "", 4, 1.0),
+        ("", "Rome is old.", 4, None),
+    ],
+)
+def test_minimality_by_hand(before: str, after: str, distance: int, share: float | None) -> None:
+    assert minimality(before, after) == {"distance": distance, "share": share}
+
+
+def test_inverse_bleu_is_one_over_the_corpus_bleu_by_hand() -> None:
+    # Seven tokens and six of them right: 6/7 words, 5/6 pairs, 4/5 triples, 3/4 quadruples, no brevity penalty.
+    bleu = (6 / 7 * 5 / 6 * 4 / 5 * 3 / 4) ** 0.25
+    found = inverse_bleu(["Oslo is a very old city."], ["Rome is a very old city."])
+    assert found == pytest.approx(1 / bleu, abs=1e-4)
+    assert inverse_bleu(["x y z"], ["a b c"]) is None
+    assert inverse_bleu([], []) is None
+
+
+def test_self_bleu_is_less_for_texts_that_differ() -> None:
+    same, other = ["the cat sat on the mat"] * 3, ["the cat sat on the mat", "dogs bark loudly every night", "he wrote two books"]
+    assert self_bleu(same) == 1.0
+    assert (self_bleu(other) or 0) < 0.2
+    assert self_bleu(other) == self_bleu(other[::-1])
+    assert self_bleu(["alone"]) is None
+
+
+def test_self_bleu_of_many_texts_is_that_of_a_sample_which_no_order_changes() -> None:
+    texts = [f"number {i * i} and {i * 7 % 11} of {i % 3} parts" for i in range(60)]
+    assert self_bleu(texts, 20) == self_bleu(texts[::-1], 20)
+    assert self_bleu(texts, 20) != self_bleu(texts, 30)
+
+
+def test_distinct_counts_over_all_texts() -> None:
+    assert distinct(["a b", "A c"], 1) == 0.75
+    assert distinct(["a b", "a b"], 2) == 0.5
+    assert distinct(["a"], 2) is None
+
+
+@pytest.mark.parametrize(
+    ("labels", "majority", "balance"),
+    [
+        (["a", "b", "b", "b"], 0.75, -(0.25 * math.log2(0.25) + 0.75 * math.log2(0.75))),
+        (["a", "b", "c"], 1 / 3, 1.0),
+        (["a"], 1.0, 0.0),
+    ],
+)
+def test_label_balance_by_hand(labels: list[str], majority: float, balance: float) -> None:
+    found = label_balance(labels)
+    assert (found["majority"], found["balance"]) == pytest.approx((majority, balance), abs=1e-5)
+
+
+def test_a_claim_that_gives_its_label_away_is_guessed_and_one_that_does_not_is_not() -> None:
+    labels = ["REFUTES" if i % 2 else "SUPPORTS" for i in range(60)]
+    groups = [str(i) for i in range(60)]
+    betraying = [f"Town number {i} {'did not grow' if i % 2 else 'grew'} in those years." for i in range(60)]
+    silent = [f"Town number {i * 7919 % 61} grew in those years." for i in range(60)]
+    assert predictability(guess(betraying, labels, groups), labels) == {"accuracy": 1.0, "majority": 0.5, "above_majority": 0.5}
+    assert predictability(guess(silent, labels, groups), labels)["above_majority"] < 0.25
+
+
+def test_guesses_are_trained_on_other_groups_and_follow_no_order() -> None:
+    # Within a group the claim tells the label, across groups it does not.
+    groups = [str(i // 2) for i in range(40)]
+    claims = [f"word{i // 2} was here" for i in range(40)]
+    labels = [("yes", "no")[(i // 2 * 7919) % 2] for i in range(40)]
+    found = guess(claims, labels, groups)
+    assert predictability(found, labels)["accuracy"] < 0.8
+    assert guess(claims, labels, ["one"] * 40) == [None] * 40
+    back = guess(claims[::-1], labels[::-1], groups[::-1])
+    assert back[::-1] == found
+
+
+def test_near_texts_are_found_and_are_near() -> None:
+    index = Near(0.7)
+    texts = {str(i): f"The town of number {i} lies {i * 13} miles from the Tiber in the south of the country." for i in range(40)}
+    for name, text in texts.items():
+        index.add(name, text)
+    found = index.find("The town of number 7 lies 91 miles from the Tiber in the south of this country.")
+    assert found == "7"
+    assert index.find("Dogs bark at night.") is None
+    assert index.find("...") is None
+    assert jaccard(texts["7"], texts["7"].upper()) == 1.0
+
+
+# --- rows
+
+
+def test_what_a_row_changed_is_read_from_its_edits(made: Dataset) -> None:
+    assert changed(made[0]) == ("Rome is a very old city.", "Oslo is a very old city.")
+    assert changed(made[3]) == ("Rome was built by Romulus.", "Rome was built by Remus the brother.")
+    assert changed(relation_row(1)) == ("The eggs were moved into the buckets .", "The eggs were taken out of the buckets .")
+    assert changed({"claim": "c", "evidence": EVIDENCE, "edits": []}) == ("", "")
+
+
+def test_the_default_metrics_of_a_set(made: Dataset) -> None:
+    found = hfcf.measure(made)
+    assert found.column_names == [*made.column_names, *DEFAULT]
+    assert found.remove_columns(list(DEFAULT)).to_list() == made.to_list()
+    assert found["minimality"][:] == [
+        {"distance": 1, "share": round(1 / 7, 5)}, {"distance": 4, "share": 0.8}, {"distance": 2, "share": 0.4},
+        {"distance": 3, "share": 0.5},
+    ]  # fmt: skip
+    assert found["label_balance"][:] == [0.75, 0.75, 0.25, 0.75]
+    assert found["diversity"][0]["bleu"] == pytest.approx((6 / 7 * 5 / 6 * 4 / 5 * 3 / 4) ** 0.25, abs=1e-4)
+    assert found["diversity"][0]["inverse"] == pytest.approx(1 / found["diversity"][0]["bleu"], abs=1e-4)
+    assert not any(any(one[kind] for kind in ("repeat", "leak", "near_leak")) for one in found["duplicates"])
+
+
+def test_relations_are_measured_too() -> None:
+    found = measure(relation(relation_row(0), relation_row(1)))
+    assert found["minimality"][0] == {"distance": 3, "share": 0.375}
+    assert found["duplicates"][1] == {"repeat": True, "near": False, "leak": False, "near_leak": False, "of": "0:test:claim"}
+    with pytest.raises(StageError, match="measure_coherence says nothing of relation rows: it compares a claim with its evidence"):
+        measure(relation(relation_row(0)), {"coherence": None})
+
+
+@pytest.mark.parametrize("name", ["minimality", "diversity", "duplicates", "label_balance", "claim_only"])
+def test_every_way_to_map_gives_equal_rows(name: str, made: Dataset) -> None:
+    stage = load(name, stage=True)()
+    stage = stage.fit(made) if hasattr(stage, "fit") else stage
+    ready = schema.prepare(made, for_=stage)
+    wanted = measure(made, {name: None})[name][:]
+    assert any(one is not None for one in wanted)
+    assert ready.map(stage)[name][:] == wanted
+    assert ready.map(stage, batched=True, batch_size=3)[name][:] == wanted
+    assert [row[name] for row in schema.prepare(made.to_iterable_dataset(), for_=stage).map(stage)] == wanted
+    assert pickle.loads(pickle.dumps(stage)) == stage
+
+
+def test_a_published_set_has_classes_and_is_measured_all_the_same(made: Dataset) -> None:
+    published = made.cast_column("label", ClassLabel(names=list(schema.LABELS)))
+    found = measure(published, {"label_balance": None, "claim_only": None})
+    assert found.features["label"] == published.features["label"]
+    assert found["label"][:] == published["label"][:]
+    assert found["label_balance"][:] == [0.75, 0.75, 0.25, 0.75]
+    assert summaries(found)["label_balance, whole set"]["after"]["majority"] == 0.75
+
+
+def test_an_empty_set_gets_its_columns(made: Dataset) -> None:
+    found = measure(made.select([]))
+    assert len(found) == 0
+    assert found.features["minimality"] == measure(made).features["minimality"]
+    assert summary(found)["minimality"] == {"distance": {"n": 0}, "share": {"n": 0}}
+
+
+@pytest.mark.parametrize(
+    ("metrics", "message"),
+    [
+        ({"fluensy": None}, "unknown key 'fluensy'; did you mean 'fluency'"),
+        ({"claim_only": {"fold": 3}}, "metrics: claim_only: unknown key 'fold'; did you mean 'folds'"),
+        ({"flip_rate": None}, "metrics: flip_rate: .*'verifier'"),
+    ],
+)
+def test_a_wrong_metric_or_setting_is_an_error(made: Dataset, metrics: dict[str, Any], message: str) -> None:
+    with pytest.raises(RecipeError, match=message):
+        measure(made, metrics)
+
+
+def test_a_missing_column_and_one_that_is_there_are_errors(made: Dataset) -> None:
+    with pytest.raises(StageError, match=r"minimality reads the column 'edits', which is missing; hfcf.expand"):
+        measure(made.remove_columns("edits"), {"minimality": None})
+    with pytest.raises(StageError, match="the column 'minimality' is there already"):
+        measure(measure(made, {"minimality": None}), {"minimality": None})
+
+
+@pytest.mark.parametrize("name", ["similarity", "coherence", "duplicates", "label_balance", "claim_only"])
+def test_what_needs_the_whole_set_says_so(name: str, made: Dataset) -> None:
+    stage = load(name, stage=True)()
+    with pytest.raises(StageError, match=r"stage = stage.fit\(ds\) first"):
+        schema.prepare(made, for_=stage).map(stage)
+
+
+def test_claim_only_refuses_rows_that_it_was_not_fitted_to(made: Dataset) -> None:
+    stage = load("claim_only", stage=True)().fit(made.select([0, 1]))
+    with pytest.raises(StageError, match="fitted to rows without '2:test:claim'"):
+        schema.prepare(made, for_=stage).map(stage)
+
+
+# --- duplicates and leaks
+
+
+def test_repeats_and_near_repeats_are_of_earlier_rows() -> None:
+    long = "The old town of Rome lies on the river Tiber in the middle of Italy, and it has many visitors"
+    ds = verification(
+        claim_row(0, "x", f"{long}."), claim_row(1, "y", f"{long.upper()}!"), claim_row(2, "z", f"{long} now."), evidence_row(3),
+    )  # fmt: skip
+    assert duplicates(ds) == {"1:test:claim": {"repeat": "0:test:claim"}, "2:test:claim": {"near": "0:test:claim"}}
+    assert duplicates(ds.select([2, 0])) == {"0:test:claim": {"near": "2:test:claim"}}
+
+
+def test_a_claim_its_evidence_and_its_source_do_not_repeat_one_another() -> None:
+    # Of one source: (c′, E) and (c, E′), which share nearly all of their words by design.
+    source = "Romulus built Rome."
+    assert duplicates(verification(claim_row(3, source, "Romulus did not build Rome."), evidence_row(3))) == {}
+
+
+def test_leaks_are_of_the_claim_or_the_evidence_and_near_ones_of_the_claim(made: Dataset) -> None:
+    elsewhere = [{"title": "", "text": "Nothing of the kind."}]
+    dev = verification(
+        {**claim_row(7, "", "oslo is a very old city"), "evidence": elsewhere, "id": "d1"},
+        {**claim_row(8, "", "Dogs never bark at night or by days."), "evidence": elsewhere, "id": "d2"},
+    )
+    assert duplicates(made, {"dev": dev}) == {"0:test:claim": {"leak": "dev: d1"}, "1:test:claim": {"near_leak": "dev: d2"}}
+    found = measure(made, {"duplicates": {"against": {"dev": dev}}})
+    assert found["duplicates"][0] == {"repeat": False, "near": False, "leak": True, "near_leak": False, "of": "dev: d1"}
+    assert summary(found)["duplicates"]["leak"] == {"n": 4, "share": 0.25}
+
+
+# --- what a run says
+
+
+def test_a_summary_by_hand() -> None:
+    values = [float(i) for i in range(1, 101)]
+    found = summary(Dataset.from_dict({"fluency": [*values, None]}))["fluency"]
+    edges, counts = (
+        found.pop("histogram")["edges"],
+        summary(Dataset.from_dict({"fluency": values}))["fluency"]["histogram"]["counts"],
+    )
+    assert found == {"n": 100, "mean": 50.5, "median": 50.5, "q1": 25.75, "q3": 75.25, "min": 1.0, "max": 100.0}
+    assert (len(edges), sum(counts), edges[0], edges[-1]) == (31, 100, 1.0, 100.0)
+
+
+def test_a_long_tail_does_not_squeeze_the_histogram() -> None:
+    found = summary(Dataset.from_dict({"fluency": [*(float(i % 50) for i in range(400)), 1e6]}))["fluency"]
+    assert found["histogram"]["edges"][-1] < 100
+    assert sum(found["histogram"]["counts"]) == found["n"] == 401
+    assert found["max"] == 1e6
+
+
+def test_before_filtering_there_are_the_rejected_candidates_too(made: Dataset) -> None:
+    source = {"id": "9", "claim": "Rome is old.", "evidence": EVIDENCE, "label": "SUPPORTS"}
+    one = {"claim": "Oslo was new.", "label": "REFUTES", "change": "claim", "scores": []}
+    sound = {**one, "edits": edits.rewrite("claim", "Rome is old.", "Oslo was new.")}
+    unsound = {**one, "edits": edits.rewrite("claim", "another claim", "Oslo was new.")}
+    common = {"source_id": "9", "group_id": "9", "system": "test", "stage": "check", "reason": "no", "source": json.dumps(source)}
+    rejected = Dataset.from_list(
+        [
+            {**common, "level": "row", "candidate": None},
+            {**common, "level": "candidate", "candidate": json.dumps(sound)},
+            {**common, "level": "candidate", "candidate": json.dumps(unsound)},
+        ],
+        features=schema.REJECTED,
+    )
+    assert candidates(rejected)["claim"][:] == ["Oslo was new."]
+    measured = measure(made)
+    before = measure_candidates(measured, rejected)
+    assert before.column_names == ["minimality", "diversity"]
+    assert before["minimality"][:] == [*measured["minimality"], {"distance": 3, "share": 0.75}]
+    told = summaries(measured, before)
+    assert (told["minimality"]["before"]["share"]["n"], told["minimality"]["after"]["share"]["n"]) == (5, 4)
+    assert "before" not in told["label_balance"]
+    assert told["diversity, whole set"]["after"] == diversity(*reversed(list(zip(*map(changed, made), strict=True))))  # type: ignore[arg-type]
+    json.dumps(told)
+
+
+def test_relation_candidates_are_read_back() -> None:
+    row = relation_row(4)
+    source = {**edits.revert(row, row["edits"]), "id": "4", "label": "Destination"}
+    one = {"text": "…", "label": "Origin", "change": "relation", "scores": [], "edits": row["edits"]}
+    rejected = [{"level": "candidate", "source": json.dumps(source), "candidate": json.dumps(one)}]
+    found = candidates(Dataset.from_list(rejected))
+    assert found["tokens"][0] == row["tokens"]
+    assert measure(found, {"minimality": None})["minimality"][0]["distance"] == 3
+
+
+# --- as evaluate has them
+
+
+def test_every_metric_loads_by_its_path_without_a_network() -> None:
+    import evaluate
+
+    folder = Path(hfcf.__file__).parent / "metrics"
+    for name in METRICS:
+        metric, ours = evaluate.load(str(folder / f"{name}.py")), load(name)
+        assert type(metric).__name__ == type(ours).__name__
+        assert metric.description.split("\n")[0] == ours.description.split("\n")[0] != ""
+    loaded = evaluate.load(str(folder / "minimality.py"))
+    given: dict[str, Any] = {"predictions": ["Oslo is old.", "a b"], "references": ["Rome is old.", "a b"]}
+    assert loaded.compute(**given) == load("minimality").compute(**given)
+    assert loaded.compute(**given)["share"] == 0.125
+
+
+def test_metrics_over_lists() -> None:
+    texts, labels = ["Oslo is a very old city."], ["REFUTES", "SUPPORTS", "REFUTES"]
+    assert load("diversity").compute(predictions=texts, references=texts)["inverse_bleu"] == pytest.approx(1.0, abs=1e-6)
+    assert load("label_balance").compute(predictions=labels)["majority"] == pytest.approx(2 / 3, abs=1e-5)
+    assert load("flip_rate").compute(predictions=labels, references=["REFUTES"] * 3) == {"flip_rate": pytest.approx(2 / 3)}
+    found = load("duplicates").compute(predictions=[*texts, "OSLO IS a very old city"], against=["oslo is a very old city?"])
+    assert found == {"repeat": 0.5, "near": 0.0, "leak": 1.0, "near_leak": 0.0}
+    claims = [f"Town {i} {'did not grow' if i % 2 else 'grew'}." for i in range(40)]
+    assert load("claim_only").compute(predictions=claims, references=["no", "yes"] * 20)["accuracy"] == 1.0
+
+
+def test_a_name_that_is_no_metric_is_an_error() -> None:
+    with pytest.raises(ValueError, match="no metric 'fluencey'; there are: minimality, "):
+        load("fluencey")
+    with pytest.raises(AttributeError, match="no attribute 'Fluensy'"):
+        _ = hfcf.metrics.Fluensy
+    assert set(Features(dict.fromkeys(METRICS, schema.FLOAT))) == set(METRICS)

@@ -1,0 +1,82 @@
+"""The key `metrics` of a recipe: what a run measures, publishes and tells."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from datasets import load_dataset
+
+import hfcf
+from hfcf import offline, recipe
+from hfcf.engines.model import Model
+from hfcf.recipe import RecipeError
+from hfcf.runner import metrics_of, system_of
+from hfcf.stage import StageError
+
+
+@pytest.fixture
+def content() -> dict[str, Any]:
+    try:
+        offline.folder("wordnet")
+    except FileNotFoundError as error:
+        pytest.skip(str(error))
+    return {
+        "corpus": "hover", "data_dir": str(recipe.folder() / "demo"), "system": "eda", "preset": "offline", "split": "train[:6]",
+    }  # fmt: skip
+
+
+def test_a_run_measures_what_needs_no_model(content: dict[str, Any], tmp_path: Path) -> None:
+    found = hfcf.run(content, tmp_path / "out")
+    made = load_dataset(str(tmp_path / "out"), split="train")
+    assert len(made) == found["counterfactuals"] > 5
+    assert made.column_names[-3:] == ["minimality", "diversity", "duplicates"]
+    assert all(one["distance"] > 0 for one in made["minimality"])
+    told = json.loads((tmp_path / "out" / "run.json").read_text(encoding="utf-8"))["metrics"]
+    assert list(told) == [
+        "minimality",
+        "diversity",
+        "duplicates",
+        "label_balance",
+        "diversity, whole set",
+        "label_balance, whole set",
+    ]
+    shares = [one["share"] for one in made["minimality"]]
+    assert told["minimality"]["after"]["share"]["mean"] == pytest.approx(sum(shares) / len(shares), abs=1e-4)
+    assert told["minimality"]["before"]["share"]["n"] >= told["minimality"]["after"]["share"]["n"] == len(made)
+    labels = [made.features["label"].int2str(label) for label in made["label"]]
+    majority = max(labels.count(label) for label in labels) / len(labels)
+    assert told["label_balance, whole set"]["after"]["majority"] == pytest.approx(majority, abs=1e-5)
+    assert "label_balance, whole set, after, majority" in (tmp_path / "out" / "README.md").read_text(encoding="utf-8")
+    # What was published is measured again with the same result.
+    assert hfcf.measure(made.remove_columns(["minimality", "diversity", "duplicates"]))["minimality"][:] == made["minimality"][:]
+
+
+def test_a_recipe_may_measure_nothing(content: dict[str, Any], tmp_path: Path) -> None:
+    found = hfcf.run({**content, "metrics": {}}, tmp_path / "out")
+    assert found["metrics"] == {}
+    assert "minimality" not in load_dataset(str(tmp_path / "out"), split="train").column_names
+
+
+@pytest.mark.parametrize(
+    ("metrics", "message"),
+    [
+        ({"fluensy": None}, "did you mean 'fluency'"),
+        ({"duplicates": {"threshold": 2}}, "metrics: duplicates: threshold=2: above 0"),
+    ],
+)
+def test_a_wrong_metric_is_an_error_before_anything_runs(
+    content: dict[str, Any], metrics: dict[str, Any], message: str, tmp_path: Path
+) -> None:
+    with pytest.raises(RecipeError, match=message):
+        hfcf.run({**content, "metrics": metrics}, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_systems_own_verifier_does_not_measure_its_flips() -> None:
+    content = {"system": "crossaug", "preset": "paper", "settings": {"verifier": "me/verifier"}}
+    system = system_of(content)
+    with pytest.raises(StageError, match="me/verifier filtered these counterfactuals"):
+        metrics_of({"metrics": {"flip_rate": {"verifier": Model("me/verifier")}}}, system)
