@@ -1,0 +1,109 @@
+"""A run on one self-contained HTML page: funnel, metrics, pairs with what changed in colour, every row to search, settings.
+
+The page is made from the run's folder alone, so that it can be made again: after metrics or ratings were added, or by whoever
+downloads the folder from the Hub.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from markupsafe import Markup
+
+from hfcf.hub.render import render
+from hfcf.report.figures import metric_figures
+from hfcf.report.files import files, read_run
+from hfcf.report.rows import LIMIT, contents
+from hfcf.report.tables import COMPARISONS, RATINGS, flat, tables
+
+SCRIPTS = ("report_texts.js", "report_diff.js", "report_card.js", "report_rows.js", "report_main.js")
+
+
+def report(folder: str | Path, *, limit: int = LIMIT) -> Path:
+    """Write `report.html` into the folder of a run, or of a comparison.
+
+    The page asks the network for nothing, and what comes from data is text in it, never markup: rows are JSON in an element
+    that browsers don't run, shown by `textContent`, and a Content-Security-Policy names the page's one script by its hash.
+
+    Args:
+        folder: what `hfcf run` left, of which `run.json`, the Parquet files that `README.md` lists and `recipe.yaml` are read,
+            and if they are there human ratings (`ratings.md`, `ratings.json`) and the tables of a comparison (`table.md`,
+            `rationales.md`, `figure.svg`), in the folder or in one right below it; or what `hfcf compare` left.
+        limit: rows that the page holds. Of more, accepted and rejected, an even sample is taken, and the page says so.
+
+    Returns:
+        The page.
+
+    Raises:
+        FileNotFoundError: the folder is neither's.
+        ValueError: a file in it can't be read; the message names it.
+
+    >>> import tempfile
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> (folder / "table.md").write_text("# Mine\\n\\n| Method | FEVER |\\n|---|---|\\n| RACE | 71.2 |\\n")
+    53
+    >>> "<td>71.2</td>" in report(folder).read_text()
+    True
+    """
+    folder = Path(folder)
+    compared, run = tables(folder, COMPARISONS), read_run(folder)
+    if run is None and not compared:
+        raise FileNotFoundError(f"{folder} holds neither run.json nor table.md: give the folder of hfcf run or hfcf compare")
+    rows = contents(files(folder), limit=limit, first=run.get("metrics") or {}) if run else {}
+    script = "\n".join(map(_template, SCRIPTS))
+    page = render(
+        "report.html.jinja",
+        title=str(run["name"] if run else compared[0]["title"]),
+        run=run,
+        figures=metric_figures((run or {}).get("metrics") or {}),
+        data=Markup(_embedded(rows)),
+        shown=len(rows.get("rows", [])),
+        left_out=rows["accepted"] + rows["rejected"] - len(rows["rows"]) if run else 0,
+        tables=compared,
+        ratings=tables(folder, RATINGS),
+        rated=flat(_read(folder / "ratings.json")),
+        settings=flat((run or {}).get("settings") or {}),
+        recipe=_recipe(folder),
+        style=Markup(_template("report.css")),
+        script=Markup(script),
+        script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+    )
+    part = folder / ".report.part"
+    # Half of a surrogate pair, which a broken source file can hold, is an escape in JSON and has no place in UTF-8.
+    part.write_text(page, encoding="utf-8", errors="backslashreplace")
+    return part.replace(folder / "report.html")
+
+
+def _embedded(value: Any) -> str:
+    """JSON that can't end the element that holds it.
+
+    >>> _embedded("</script>&")
+    '"\\\\u003c/script\\\\u003e\\\\u0026"'
+    """
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    for character in "<>&\u2028\u2029":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return text
+
+
+def _template(name: str) -> str:
+    return (resources.files("hfcf.hub") / "templates" / name).read_text(encoding="utf-8")
+
+
+def _recipe(folder: Path) -> str:
+    path = folder / "recipe.yaml"
+    return path.read_text(encoding="utf-8") if path.is_file() else ""
+
+
+def _read(path: Path) -> Any:
+    if not path.is_file():
+        return {}
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"{path} is no JSON: {error}") from error

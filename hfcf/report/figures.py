@@ -1,0 +1,117 @@
+"""A metric's summaries, before and after filtering, as the bars of a figure and the rows of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from hfcf.report.tables import flat
+
+WIDTH, HEIGHT = 320.0, 120.0
+"""Of a figure, in its own units."""
+WHEN = ("before", "after")
+QUANTITIES = ("n", "mean", "median", "q1", "q3", "min", "max")
+_NAMED = {"n": "rows", "q1": "lower quartile", "q3": "upper quartile", "min": "least", "max": "most"}
+
+
+def metric_figures(metrics: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """What the template draws of each metric.
+
+    Args:
+        metrics: of `run.json`: metric → {"after": summary, "before": summary or nothing}.
+
+    Returns:
+        `name`, and one of: `bars` (with `medians`, `low`, `high`, `rows`) of a distribution, `shares` (label, when, summary) of a
+        yes-or-no metric, `table` of anything else.
+
+    >>> half = {"n": 2, "histogram": {"edges": [0, 1, 2], "counts": [1, 1]}}
+    >>> metric_figures({"m": {"after": half}})[0]["bars"]["after"]
+    [(0.0, 0.0, 160.0, 120.0), (160.0, 0.0, 160.0, 120.0)]
+    """
+    found = []
+    for name, entry in metrics.items():
+        summaries = {when: entry[when] for when in WHEN if entry.get(when)} if isinstance(entry, Mapping) else {}
+        if not any(_of_parts(one) for one in summaries.values()):
+            found.append(_figure(name, {"": summaries}, summaries or entry))
+            continue
+        parts = dict.fromkeys(part for one in summaries.values() for part in one)
+        each = {part: {when: one[part] for when, one in summaries.items() if part in one} for part in parts}
+        drawn = {part: its for part, its in each.items() if any("histogram" in one for one in its.values())}
+        found += [_figure(f"{name}.{part}", {"": its}, its) for part, its in drawn.items()]
+        found.append(_figure(name, {part: its for part, its in each.items() if part not in drawn}, {}))
+    return [one for one in found if one]
+
+
+def _figure(name: str, parts: Mapping[str, Mapping[str, Any]], entry: Any) -> dict[str, Any]:
+    """One metric's, or what belongs together of its parts; nothing of one that has no numbers."""
+    summaries = parts.get("", {})
+    drawn = {when: one for when, one in summaries.items() if isinstance(one, Mapping) and one.get("n") and one.get("histogram")}
+    if drawn:
+        return {"name": name, **_distribution(drawn)}
+    shares = [
+        (f"{part} {when}" if part and len(its) > 1 else part or when, when, one)
+        for part, its in parts.items()
+        for when, one in its.items()
+        if isinstance(one, Mapping) and isinstance(one.get("share"), int | float)
+    ]
+    if shares:
+        return {"name": name, "shares": shares}
+    # "after" is said where there is a before.
+    table = [row for row in flat(summaries["after"] if [*summaries] == ["after"] else entry) if row[1] not in ("–", "")]
+    return {"name": name, "table": table} if table else {}
+
+
+def _of_parts(summary: Any) -> bool:
+    """Whether a metric of several numbers has a summary of each."""
+    return isinstance(summary, Mapping) and "histogram" not in summary and all(isinstance(one, Mapping) for one in summary.values())
+
+
+def _distribution(summaries: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    edges = [edge for one in summaries.values() for edge in one["histogram"]["edges"]]
+    low, high = (min(edges), max(edges)) if edges else (0.0, 1.0)
+    span = (high - low) or 1.0
+    densities = {when: _densities(one, span) for when, one in summaries.items()}
+    peak = max((height for bars in densities.values() for _, _, height in bars), default=0) or 1.0
+    bars = {when: [_bar(one, low, span, peak) for one in its if one[2]] for when, its in densities.items()}
+    medians = {when: _at(min(one["median"], high), low, span) for when, one in summaries.items() if one.get("median") is not None}
+    rows = [
+        (_NAMED.get(key, key), {when: number(one.get(key)) for when, one in summaries.items()})
+        for key in QUANTITIES
+        if any(one.get(key) is not None for one in summaries.values())
+    ]
+    # The last bar may hold a long tail.
+    more = " and more" if any((one.get("max") or high) > high for one in summaries.values()) else ""
+    return {"bars": bars, "medians": medians, "low": number(low), "high": number(low + span) + more, "rows": rows}
+
+
+def _densities(summary: Mapping[str, Any], span: float) -> list[tuple[float, float, float]]:
+    """Start, width and height of each bar: its share of the rows by its width, so that bars of different sets compare."""
+    edges: Sequence[float] = summary["histogram"]["edges"]
+    total = sum(summary["histogram"]["counts"]) or 1
+    found = []
+    for start, end, n in zip(edges, edges[1:], summary["histogram"]["counts"], strict=False):
+        width = (end - start) or span
+        found.append((start, width, n / total / width))
+    return found
+
+
+def _bar(density: tuple[float, float, float], low: float, span: float, peak: float) -> tuple[float, float, float, float]:
+    """Left edge, top, width and height."""
+    start, width, height = density
+    high = round(HEIGHT * height / peak, 1)
+    return _at(start, low, span), round(HEIGHT - high, 1), round(WIDTH * width / span, 1), high
+
+
+def _at(value: float, low: float, span: float) -> float:
+    return round(WIDTH * (value - low) / span, 1)
+
+
+def number(value: Any) -> str:
+    """A number as a person reads it.
+
+    >>> number(12345), number(0.123456), number(None), number(1e-7)
+    ('12,345', '0.1235', '–', '1e-07')
+    """
+    if value is None:
+        return "–"
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.4g}" if abs(value) < 10_000 else f"{value:,.0f}"

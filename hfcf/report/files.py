@@ -1,0 +1,103 @@
+"""What the folder of a run holds: `run.json`, and the Parquet files that its card lists."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from hfcf import schema
+from hfcf.hub.contents import data_files, front_matter
+
+
+def read_run(folder: Path) -> dict[str, Any] | None:
+    """`run.json`; None where there is none.
+
+    Raises:
+        ValueError: it is no JSON object.
+    """
+    path = folder / "run.json"
+    if not path.is_file():
+        return None
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"{path} is no JSON: {error}; run the recipe again to write it anew") from error
+    if not isinstance(found, dict) or "funnel" not in found:
+        raise ValueError(f"{path} was not written by hfcf run: it has no funnel")
+    return found
+
+
+def files(folder: Path) -> dict[str, list[Path]]:
+    """Each configuration's Parquet files, as the card lists them: a folder can hold an older run's beside them.
+
+    Raises:
+        FileNotFoundError: there is no card, or a file that it lists is missing.
+    """
+    card = folder / "README.md"
+    if not card.is_file():
+        raise FileNotFoundError(f"{folder} has no README.md, whose front matter lists a run's files: give the folder of hfcf run")
+    listed = data_files(front_matter(card.read_text(encoding="utf-8")))
+    found = {config: [folder / path for path in splits.values()] for config, splits in listed.items()}
+    for path in (path for paths in found.values() for path in paths):
+        if not path.is_file():
+            raise FileNotFoundError(f"{card} lists {path.relative_to(folder)}, which is not there: run the recipe again")
+    return found
+
+
+def count(paths: Sequence[Path]) -> int:
+    """How many rows Parquet files hold."""
+    import pyarrow.parquet as pq
+
+    return sum(pq.read_metadata(path).num_rows for path in paths)
+
+
+def read(paths: Sequence[Path], take: int | None = None, columns: Sequence[str] | None = None) -> Iterator[dict[str, Any]]:
+    """Rows of Parquet files, a batch of them in memory at a time; labels that are classes as their names.
+
+    Args:
+        paths: of one configuration.
+        take: how many, spread evenly over all; None: all.
+        columns: the only ones to read; None: all.
+    """
+    import pyarrow.parquet as pq
+    from datasets import Features
+
+    total, i = count(paths), 0
+    take = total if take is None else min(take, total)
+    for path in paths:
+        with pq.ParquetFile(path) as file:
+            label = Features.from_arrow_schema(file.schema_arrow).get("label")
+            names = getattr(label, "names", None)
+            for batch in file.iter_batches(batch_size=2000, columns=columns):
+                kept = [n for n in range(batch.num_rows) if (i + n + 1) * take // total > (i + n) * take // total]
+                i += batch.num_rows
+                for row in (batch.take(kept) if len(kept) < batch.num_rows else batch).to_pylist():
+                    yield _named(row, names)
+
+
+def _named(row: dict[str, Any], names: Sequence[str] | None) -> dict[str, Any]:
+    if names and row["label"] is not None:
+        row["label"] = names[row["label"]] if row["label"] >= 0 else None
+    return row
+
+
+def numbers(paths: Sequence[Path]) -> list[str]:
+    """What metrics wrote of each row: columns of numbers, those inside a structure as "column.field"."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    def number(kind: pa.DataType) -> bool:
+        return pa.types.is_floating(kind) or pa.types.is_integer(kind) or pa.types.is_boolean(kind)
+
+    known = {column for columns in (*schema.TASKS.values(), schema.PROVENANCE) for column in columns}
+    found = []
+    for field in pq.read_schema(paths[0]) if paths else []:
+        if field.name in known:
+            continue
+        if pa.types.is_struct(field.type):
+            found += [f"{field.name}.{inner.name}" for inner in field.type if number(inner.type)]
+        elif number(field.type):
+            found.append(field.name)
+    return found

@@ -1,0 +1,52 @@
+"""The numbers by which accepted pairs are compared: columns that metrics wrote, and the scores that the system gave."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+LOW = ("minimality", "fluency", "perplexity", "diversity.bleu", "self_bleu", "duplicate", "leak", "claim_only")
+"""Metrics of which less is better, by how their name begins; of all others more is. A reader can turn it round."""
+
+
+def measures(row: Mapping[str, Any], columns: Sequence[str]) -> dict[str, float]:
+    """A row's numbers by name: its metrics' columns, then its scores without what their name says after a colon.
+
+    Args:
+        row: of the default configuration, or a rejected candidate.
+        columns: the metrics', from `hfcf.report.files.numbers`.
+
+    >>> row = {"minimality": {"share": 0.25}, "scores": [{"name": "verifier: REFUTES", "value": 0.9}]}
+    >>> measures(row, ["minimality.share"])
+    {'minimality.share': 0.25, 'verifier': 0.9}
+    """
+    found = {name: _inside(row, name) for name in columns}
+    for score in row.get("scores") or []:
+        found.setdefault(str(score["name"]).partition(":")[0], score["value"])
+    return {name: float(value) for name, value in found.items() if value is not None and math.isfinite(value)}
+
+
+def _inside(row: Mapping[str, Any], name: str) -> Any:
+    if name in row:
+        return row[name]
+    column, _, field = name.partition(".")
+    return (row.get(column) or {}).get(field)
+
+
+def low_is_better(name: str) -> bool:
+    """Whether less of a measure is better.
+
+    >>> low_is_better("minimality"), low_is_better("similarity")
+    (True, False)
+    """
+    return name.lower().startswith(LOW)
+
+
+def ordered(names: Iterable[str]) -> list[str]:
+    """Each name once, as they come, but minimality first: by it pairs are ranked if the reader asks for nothing else.
+
+    >>> ordered(["verifier", "minimality", "verifier"])
+    ['minimality', 'verifier']
+    """
+    return sorted(dict.fromkeys(names), key=lambda name: not name.startswith("minimality"))

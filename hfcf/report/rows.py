@@ -1,0 +1,177 @@
+"""Every row of a run, accepted and rejected, in the compact form that the page holds.
+
+What filters and orders need of each row is in one list. The texts are in blocks by source, packed in a large page, which the
+page's script opens when it shows a row of theirs or searches: a source's texts stand once, whatever came of it, and with them
+those that each of its rows changed. What differs in a text the script finds itself.
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from hfcf.edits import apply, revert
+from hfcf.funnel import short
+from hfcf.report.files import count, numbers, read
+from hfcf.report.measures import low_is_better, measures, ordered
+from hfcf.schema import MAX_CHARACTERS
+
+LIMIT = 50_000
+"""Rows that a page holds: browsers open these in under two seconds."""
+BLOCK = 250
+"""Sources of a block."""
+PLAIN = 2_000_000
+"""Characters of JSON up to which the blocks of a page stay as they are, for whoever reads the file without a browser."""
+
+Texts = tuple[str, ...]
+Places = tuple[int, ...]
+
+
+class Names(dict[Any, int]):
+    """Numbers of things, in the order in which they were first asked for."""
+
+    def __missing__(self, thing: Any) -> int:
+        self[thing] = len(self)
+        return self[thing]
+
+
+def contents(files: Mapping[str, Sequence[Path]], *, limit: int = LIMIT, first: Iterable[str] = ()) -> dict[str, Any]:
+    """What the page's script reads.
+
+    Args:
+        files: from `hfcf.report.files.files`.
+        limit: how many rows at most.
+        first: metrics in the order in which the run has them.
+
+    Returns:
+        `labels`, `changes`, `reasons` (stage, level, reason, its short form), `measures` (name, whether less is better), and
+        `rows`, which refer to them by number: source, label, change, reason (-1: accepted), measures. `block` is how many sources a
+        block has, `blocks` are those: each source's id, label if it is known, texts, places of entities and rows, of which each has
+        number, id, {number of a text: what it became}, places of entities. `accepted` and `rejected` count all there are.
+    """
+    default, lost = files.get("default", []), files.get("rejected", [])
+    accepted, rejected = count(default), count(lost)
+    columns = numbers(default)
+    labels, changes, reasons, sources = Names(), Names(), Names(), Names()
+    originals = {row["id"]: row["label"] for row in read(files.get("augmented", []), columns=["id", "label"])}
+    told: list[list[Any]] = []
+    rows: list[list[Any]] = []
+
+    def add(source: Mapping[str, Any], row: Mapping[str, Any], source_id: Any, label: Any, reason: int) -> None:
+        before, after = texts(source), texts(row)
+        number = sources[before]
+        if number == len(told):
+            told.append([source_id, -1, *before, []])
+        if label is not None and told[number][1] == -1:
+            told[number][1] = labels[label]
+        changed = {i: new for i, (old, new) in enumerate(zip(before[0], after[0], strict=False)) if old != new}
+        told[number][-1].append([len(rows), row.get("id") or source_id, changed, after[1] if after[1] != before[1] else 0])
+        its_label = labels[row["label"]] if row.get("label") is not None else -1
+        change = changes[row["change"]] if row.get("change") else -1
+        rows.append([number, its_label, change, reason, measures(row, columns)])
+
+    taken = shares(accepted, rejected, limit)
+    for row in read(default, taken[0]):
+        add(source_of(row), row, row["source_id"], originals.get(row["source_id"]), -1)
+    for row in read(lost, taken[1]):
+        source = json.loads(row["source"])
+        why = reasons[row["stage"], row["level"], row["reason"] or "", short(row["reason"] or "")]
+        made = rejected_row(source, row["candidate"])
+        add(source, made, row["source_id"], source.get("label"), why)
+    wanted = [column for name in first for column in columns if column.partition(".")[0] == name.partition(".")[0]]
+    names = ordered([*wanted, *columns, *(name for row in rows for name in row[-1])])
+    for one in rows:
+        one[-1] = [_rounded(one[-1].get(name)) for name in names] if one[-1] else 0
+    return {
+        "accepted": accepted,
+        "rejected": rejected,
+        "labels": list(labels),
+        "changes": list(changes),
+        "reasons": list(reasons),
+        "measures": [[name, low_is_better(name)] for name in names],
+        "rows": rows,
+        "block": BLOCK,
+        "blocks": packed([told[i : i + BLOCK] for i in range(0, len(told), BLOCK)]),
+    }
+
+
+def packed(blocks: Sequence[Any]) -> list[Any]:
+    """The blocks of a small page; of a large one each as JSON, gzipped, in base 64, which browsers read five times as fast.
+
+    >>> packed([["a"]]), packed([["a" * PLAIN]])[0][:4]
+    ([['a']], 'H4sI')
+    """
+    written = [json.dumps(block, ensure_ascii=False, separators=(",", ":")) for block in blocks]
+    if sum(map(len, written)) <= PLAIN:
+        return list(blocks)
+    # Half of a surrogate pair, which a broken source file can hold, has no place in UTF-8; as an escape it is JSON.
+    return [base64.b64encode(gzip.compress(text.encode("utf-8", "backslashreplace"), 6, mtime=0)).decode() for text in written]
+
+
+def shares(accepted: int, rejected: int, limit: int) -> tuple[int, int]:
+    """How many of the accepted and of the rejected rows a page of `limit` holds: all, or else half of each if there are as many.
+
+    >>> shares(10, 20, 100), shares(80, 90, 100), shares(90, 20, 100)
+    ((10, 20), (50, 50), (80, 20))
+    """
+    kept = min(accepted, max(limit // 2, limit - rejected))
+    return kept, min(rejected, limit - kept)
+
+
+def texts(row: Mapping[str, Any]) -> tuple[Texts, Places]:
+    """A row's texts in reading order (claim, then title and text of each piece; or the sentence), and where its entities stand.
+
+    >>> texts({"claim": "c", "evidence": [{"title": "Rome", "text": "It is old."}]})
+    (('c', 'Rome', 'It is old.'), ())
+    >>> texts({"tokens": ["eggs", "in", "buckets"], "head": {"start": 0, "end": 1}, "tail": {"start": 2, "end": 3}})
+    (('eggs in buckets',), (0, 1, 2, 3))
+    """
+    if "tokens" in row:
+        spans = [row.get(name) or {} for name in ("head", "tail")]
+        places = tuple(-1 if span.get(edge) is None else span[edge] for span in spans for edge in ("start", "end"))
+        return (_cut(" ".join(map(str, row["tokens"] or []))),), places
+    pieces = [_cut(piece.get(part)) for piece in row.get("evidence") or [] for part in ("title", "text")]
+    return (_cut(row.get("claim")), *pieces), ()
+
+
+def _cut(text: Any) -> str:
+    """A text that is no sentence is shown in part."""
+    text = "" if text is None else str(text)
+    more = len(text) - MAX_CHARACTERS
+    return text if more <= 0 else f"{text[:MAX_CHARACTERS]} … ({more:,} more characters)"
+
+
+def source_of(row: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What a counterfactual was made of; where its edits don't fit it any more, as of rows edited by hand, itself."""
+    try:
+        return revert(row, row["edits"] or [])
+    except ValueError:
+        return row
+
+
+def rejected_row(source: Mapping[str, Any], candidate: str | None) -> dict[str, Any]:
+    """What was rejected, as a row: the candidate, or without one the source.
+
+    Args:
+        source: the source row.
+        candidate: its JSON in the `rejected` configuration. If its edits do not fit the source, which may be why it was rejected,
+            the row has the source's texts.
+
+    >>> rejected_row({"id": "1", "claim": "a", "label": "SUPPORTS"}, None)
+    {'id': '1', 'claim': 'a', 'label': None, 'change': None, 'scores': None, 'edits': []}
+    """
+    told: Mapping[str, Any] = json.loads(candidate) if candidate else {}
+    edited = told.get("edits") or []
+    try:
+        made = apply(source, edited) if edited else {}
+    except (ValueError, KeyError, TypeError):
+        made, edited = {}, []
+    return {**source, **made, **{key: told.get(key) for key in ("label", "change", "scores")}, "edits": edited}
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else float(f"{value:.5g}")

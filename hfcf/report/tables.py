@@ -1,0 +1,69 @@
+"""Tables of the page: from the Markdown that a comparison or a human evaluation wrote, and of nested settings."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+COMPARISONS, RATINGS = ("table.md", "rationales.md"), ("ratings.md",)
+
+
+def tables(folder: Path, names: Sequence[str]) -> list[dict[str, Any]]:
+    """Markdown files that lie in a folder, or in one right below it, as HTML.
+
+    Args:
+        folder: of a run or of a comparison.
+        names: of the files.
+
+    Returns:
+        `title`, `html` (HTML in the Markdown is text in it) and `figure` (an SVG as a data URI, or none) of each.
+
+    Raises:
+        FileNotFoundError: the folder is none.
+    """
+    if not folder.is_dir():
+        raise FileNotFoundError(f"there is no folder {folder}")
+    paths = [path for name in names for path in (folder / name, *sorted(folder.glob(f"*/{name}"))) if path.is_file()]
+    return [_table(path) for path in paths]
+
+
+def _table(path: Path) -> dict[str, Any]:
+    from markdown_it import MarkdownIt
+    from markupsafe import Markup
+
+    lines = path.read_text(encoding="utf-8").splitlines()
+    titles = [line for line in lines if line.startswith("# ")]
+    # The page has a heading of the first and of the second level above these.
+    text = "\n".join(f"##{line}" if line.startswith("#") else line for line in lines if not line.startswith("# "))
+    reader = MarkdownIt("commonmark", {"html": False}).enable("table").disable("image")
+    html = reader.render(text).replace("<table>", '<div class="scroll" tabindex="0"><table>').replace("</table>", "</table></div>")
+    figure = path.with_name("figure.svg")
+    drawn = base64.b64encode(figure.read_bytes()).decode() if figure.is_file() else ""
+    return {
+        "title": titles[0].removeprefix("# ") if titles else path.parent.resolve().name,
+        "html": Markup(html),
+        "figure": f"data:image/svg+xml;base64,{drawn}" if drawn else "",
+    }
+
+
+def flat(value: Any, name: str = "") -> list[tuple[str, str]]:
+    """Nested settings as (dotted name, value) rows.
+
+    >>> flat({"model": {"name": "t5", "revision": None}, "types": ["ORG", "NUM"]})
+    [('model.name', 't5'), ('model.revision', '–'), ('types', 'ORG, NUM')]
+    """
+    if isinstance(value, Mapping):
+        return [row for key, its in value.items() for row in flat(its, f"{name}.{key}" if name else str(key))]
+    if isinstance(value, list):
+        if any(isinstance(one, Mapping | list) for one in value):
+            return [row for i, its in enumerate(value, 1) for row in flat(its, f"{name}.{i}" if name else str(i))]
+        return [(name, ", ".join(map(_text, value)) or "–")]
+    return [(name, _text(value))]
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "–" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,289 @@
+"""The report's file, without a browser: what is in it, and that data can't be anything but text."""
+
+from __future__ import annotations
+
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+import run_folder
+from run_folder import EVIL, attacked, measured, published, relation, verification
+from typer.testing import CliRunner
+
+from hfcf import cli
+from hfcf.cli import app
+from hfcf.hub.render import render
+from hfcf.report import _template, report
+from hfcf.report import rows as page_rows
+from hfcf.report.figures import metric_figures
+from hfcf.report.files import files
+
+
+class Page(HTMLParser):
+    """The elements of a page, its visible text, and the JSON that it holds."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.path, self.tags, self.text, self.data, self.headings = path, [], "", {}, []  # type: ignore[var-annotated]
+        self.attributes: set[str] = set()
+        self.feed(path.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.attributes |= {name for name, _ in attrs}
+        if re.fullmatch("h[1-6]", tag):
+            self.headings.append(int(tag[1]))
+
+    def handle_data(self, data: str) -> None:
+        inside = self.tags[-1] if self.tags else ""
+        if inside == "script" and data.startswith("{"):
+            self.data = json.loads(data)
+        elif inside not in ("script", "style"):
+            self.text += data
+
+
+@pytest.fixture
+def bad(tmp_path: Path) -> Path:
+    return attacked(tmp_path)
+
+
+def test_a_run_writes_its_report_and_the_report_can_be_made_again(tmp_path: Path) -> None:
+    found = published(verification(), tmp_path)
+    first = (tmp_path / "report.html").read_bytes()
+    (tmp_path / "report.html").unlink()
+    assert report(tmp_path) == tmp_path / "report.html"
+    assert (tmp_path / "report.html").read_bytes() == first
+    page = Page(tmp_path / "report.html")
+    assert page.data["accepted"] == found["counterfactuals"] == 4
+    assert page.data["labels"] == ["SUPPORTS", "REFUTES"]
+    # A source stands once, with its label and whatever came of it.
+    [sources] = page.data["blocks"]
+    assert [(one[0], page.data["labels"][one[1]], len(one[4])) for one in sources] == [("0", "SUPPORTS", 3), ("1", "SUPPORTS", 3)]
+    assert sources[0][4][1] == [1, "0:made:evidence", {"2": "Founded in 2006: Rome is old."}, 0]
+    assert page.data["rows"][1][1:4] == [1, 1, -1]
+    for part in ("check", "is cut off at N tokens <b>", "hfcf run made", "model.name", "1, 2", "transformers"):
+        assert part in page.text
+
+
+def test_whatever_is_in_the_data_is_text(bad: Path) -> None:
+    page = Page(bad / "report.html")
+    assert page.tags.count("script") == 2
+    assert not {"img", "b", "iframe", "object", "embed", "form"} & {*page.tags} - {"b", "form"}
+    assert not [name for name in page.attributes if name.startswith("on")]
+    raw = (bad / "report.html").read_text(encoding="utf-8")
+    assert "window.pwned = 1</script>" not in raw
+    assert "<img src=x" not in raw
+    assert 'href="javascript' not in raw
+    assert "\u2028" not in raw[raw.index('id="data"') :].split("</script>")[0]
+    texts = [text for source in page.data["blocks"][0] for text in source[2]]
+    assert all(any(evil in text for text in texts) for evil in EVIL)
+    assert page.text.count(EVIL[0]) > 3
+
+
+def test_a_policy_lets_nothing_run_but_the_pages_own_script_and_nothing_load(bad: Path) -> None:
+    raw = (bad / "report.html").read_text(encoding="utf-8")
+    [policy] = re.findall(r'Content-Security-Policy" content="([^"]+)"', raw)
+    assert "default-src 'none'" in policy
+    assert re.search(r"script-src 'sha256-[\w+/]{43}='", policy.replace("&#43;", "+"))
+    assert not re.findall(r'(?:src|href)="(?!#|data:)', raw)
+
+
+def test_metrics_are_shown_if_there_are_some(tmp_path: Path) -> None:
+    published(verification(), tmp_path)
+    report(tmp_path)
+    assert "Metrics" not in Page(tmp_path / "report.html").text
+    summary = {"n": 4, "mean": 0.5, "median": 0.5, "histogram": {"edges": [0, 0.5, 1], "counts": [1, 3]}}
+    measured(
+        tmp_path,
+        {"fluency": [30.0, None, 20.0, float("nan")], "minimality": [{"share": n / 4, "distance": n} for n in range(4)]},
+        {"fluency": {"after": {**summary, "mean": 25}, "before": summary}, "flips": {"after": {"share": 0.625, "n": 8}},
+         "minimality": {"after": {"share": summary, "distance": {**summary, "n": 0}}}, "labels": {"after": {"SUPPORTS": 0.25}}},
+    )  # fmt: skip
+    page = Page(report(tmp_path))
+    assert page.data["measures"] == [
+        ["minimality.share", True],
+        ["minimality.distance", True],
+        ["fluency", True],
+        ["verifier", False],
+    ]
+    assert [row[4] for row in page.data["rows"]][1:4] == [[0.25, 1, None, 0], [0.5, 2, 20, 0.5], [0.75, 3, None, 0.5]]
+    for part in ("Metrics, before and after", "minimality.share", "flips", "62.5 %", "SUPPORTS", "0.25"):
+        assert part in page.text
+
+
+def test_a_figures_bars_are_shares_by_width() -> None:
+    before = {"n": 4, "median": 1.0, "histogram": {"edges": [0, 1, 2, 4], "counts": [1, 1, 2]}}
+    after = {"n": 2, "median": 3.0, "histogram": {"edges": [2, 3, 4], "counts": [2, 0]}}
+    [figure] = metric_figures({"m": {"before": before, "after": after}})
+    assert figure["bars"]["after"] == [(160.0, 0.0, 80.0, 120.0)]  # all of it within 1
+    assert figure["bars"]["before"] == [(0.0, 90.0, 80.0, 30.0), (80.0, 90.0, 80.0, 30.0), (160.0, 90.0, 160.0, 30.0)]
+    assert figure["medians"] == {"before": 80.0, "after": 240.0}
+    same = {"n": 3, "median": 1.0, "histogram": {"edges": [1, 1], "counts": [3]}}
+    assert metric_figures({"m": {"after": same}})[0]["bars"]["after"] == [(0.0, 0.0, 320.0, 120.0)]
+    assert metric_figures({"m": {"after": {"n": 0}}, "none": {}, "null": {"after": None}}) == [{"name": "m", "table": [("n", "0")]}]
+
+
+def test_verdicts_of_one_metric_stand_together() -> None:
+    told = {"repeat": {"n": 4, "share": 0.25}, "leak": {"n": 0, "share": None}, "near": {"n": 4, "share": 0}}
+    score = {"n": 2, "median": 9, "max": 50, "histogram": {"edges": [0, 10], "counts": [2]}}
+    figures = metric_figures({"duplicates": {"after": told}, "flip": {"after": {"flipped": told["near"], "probability": score}}})
+    assert [[label for label, _, _ in one.get("shares", [])] for one in figures] == [["repeat", "near"], [], ["flipped"]]
+    assert [one["name"] for one in figures] == ["duplicates", "flip.probability", "flip"]
+    assert figures[1]["high"] == "10 and more"
+    whole = {"labels, whole set": {"after": {"majority": 0.75, "SUPPORTS": {"share": 0.75}}}}
+    assert metric_figures(whole)[0]["table"] == [("majority", "0.75"), ("SUPPORTS.share", "0.75")]
+
+
+def test_a_page_of_too_many_rows_has_an_even_sample_and_says_so(tmp_path: Path) -> None:
+    published(verification([f"City {i} is old." for i in range(30)]), tmp_path)
+    page = Page(report(tmp_path, limit=20))
+    accepted = [row for row in page.data["rows"] if row[3] < 0]
+    assert (len(page.data["rows"]), len(accepted), page.data["accepted"], page.data["rejected"]) == (20, 10, 40, 60)
+    ids = [int(own[1].split(":")[0]) for source in page.data["blocks"][0] for own in source[4] if own[0] < 10]
+    assert min(ids) < 5
+    assert max(ids) > 25
+    assert "20 of 100 rows" in page.text
+    assert " rows are in this page" not in Page(report(tmp_path)).text
+
+
+def test_a_large_page_is_packed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    published(verification(), tmp_path)
+    plain = page_rows.contents(files(tmp_path))
+    monkeypatch.setattr(page_rows, "PLAIN", 0)
+    packed = page_rows.contents(files(tmp_path))
+    assert [isinstance(block, str) for block in packed["blocks"]] == [True]
+    assert {**packed, "blocks": 0} == {**plain, "blocks": 0}
+
+
+def test_rows_that_could_not_be_loaded_are_shown_all_the_same(tmp_path: Path) -> None:
+    ds = verification().to_list()
+    ds[1] |= {"claim": None, "evidence": None, "label": None, "candidates": None, "counterfactuals": []}
+    ds[1]["status"] = {"accepted": False, "stage": "load", "reason": "the claim is null"}
+    published(verification().from_list(ds, features=verification().features), tmp_path)
+    page = Page(tmp_path / "report.html")
+    assert [source[:4] for source in page.data["blocks"][0]][1] == ["1", -1, [""], []]
+    assert ["load", "row", "the claim is null", "the claim is null"] in page.data["reasons"]
+
+
+def test_relations_have_their_entities(tmp_path: Path) -> None:
+    published(relation(), tmp_path)
+    page = Page(tmp_path / "report.html")
+    [[source]] = page.data["blocks"]
+    assert source[2:4] == [["The eggs were moved into buckets ."], [1, 2, 5, 6]]
+    assert source[4][0][2:] == [{"0": "The eggs were taken out of buckets ."}, [1, 2, 6, 7]]
+
+
+def test_the_report_of_a_comparison_alone(tmp_path: Path) -> None:
+    (tmp_path / "table.md").write_text(
+        "# Mine\n\n- one seed\n\n## Accuracy (%)\n\n| Method | FEVER |\n|---|---|\n| RACE | **71.2** |\n"
+    )
+    (tmp_path / "figure.svg").write_text("<svg xmlns='http://www.w3.org/2000/svg'/>")
+    done = CliRunner().invoke(app, ["report", str(tmp_path)])
+    assert done.exit_code == 0
+    page = Page(tmp_path / "report.html")
+    assert page.headings == [1, 2, 3, 4]
+    assert "71.2" in page.text
+    assert page.tags.count("img") == 1
+
+
+@pytest.mark.parametrize(
+    ("spoil", "told"),
+    [
+        (lambda out: (out / "run.json").unlink(), "holds neither run.json nor table.md"),
+        (lambda out: (out / "run.json").write_text("{"), r"run\.json is no JSON"),
+        (lambda out: (out / "run.json").write_text("{}"), r"run\.json was not written by hfcf run"),
+        (lambda out: (out / "README.md").unlink(), r"has no README\.md"),
+        (lambda out: next(out.glob("data/default/*")).unlink(), "lists data/default/.*, which is not there"),
+        (lambda out: (out / "ratings.json").write_text("["), r"ratings\.json is no JSON"),
+    ],
+)
+def test_a_folder_that_is_no_finished_run_is_named(tmp_path: Path, spoil: Any, told: str) -> None:
+    published(verification(), tmp_path)
+    spoil(tmp_path)
+    with pytest.raises((ValueError, FileNotFoundError), match=told):
+        report(tmp_path)
+
+
+def _luminance(colour: str) -> float:
+    short = colour.lstrip("#")
+    wide = "".join(2 * digit for digit in short) if len(short) == 3 else short
+    parts = [int(wide[i : i + 2], 16) / 255 for i in (0, 2, 4)]
+    red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+ON = {"page": "ink soft accent", "card": "ink soft accent out-ink", "track": "soft", "in": "in-ink", "out": "out-ink"}
+ON |= {"head": "ink soft", "tail": "ink soft", "found": "ink"}
+
+
+@pytest.mark.parametrize("mode", ["light", "dark"])
+@pytest.mark.parametrize(("ground", "ink"), [(ground, ink) for ground, inks in ON.items() for ink in inks.split()])
+def test_colours_contrast_enough_to_be_read(mode: str, ink: str, ground: str) -> None:
+    colours = {name: pair for name, *pair in re.findall(r"--([\w-]+): light-dark\((#\w+), (#\w+)\)", _template("report.css"))}
+    light, dark = sorted((_luminance(colours[name][mode == "dark"]) for name in (ink, ground)), reverse=True)
+    assert (light + 0.05) / (dark + 0.05) >= 4.5
+
+
+# --- hfcf peek, its sibling in the terminal
+
+
+def shown(capsys: pytest.CaptureFixture[str], *arguments: Any, **options: Any) -> str:
+    cli.peek(*arguments, **options)
+    return capsys.readouterr().out
+
+
+def test_peek_shows_pairs_and_the_funnel(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    published(verification([f"Town{i}q is old." for i in range(9)]), tmp_path)
+    text = shown(capsys, str(tmp_path), 2)
+    assert text.count(":made:") == 2
+    assert "the claim changed → REFUTES" in text
+    assert "1994 2006" in text
+    assert "Funnel" in text
+    measured(tmp_path, {"fluency": [float(n) for n in range(12)]}, {})
+    for option, first in (("best", "0:made:claim"), ("worst", "7:made:evidence")):
+        assert shown(capsys, str(tmp_path), by="fluency", **{option: 3}).startswith(first)
+    assert shown(capsys, str(tmp_path), best=1).startswith("0:made:claim")
+    random = shown(capsys, str(tmp_path), random=3)
+    assert random.count(":made:") == 3
+    assert random == shown(capsys, str(tmp_path), random=3)
+    assert shown(capsys, str(tmp_path), find="TOWN4Q founded").count(":made:") == 2
+    assert "no row of default is like this" in shown(capsys, str(tmp_path), find="nowhere")
+
+
+def test_peek_shows_what_was_rejected(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    published(verification(("[/b] Rome is old.", "b", "c")), tmp_path)
+    text = shown(capsys, str(tmp_path), 9, "rejected", find="needle0")
+    assert "0 (candidate, check): is cut off at 0 tokens <b>" in text
+    assert "[/b] Rome is old. It was founded in 1994 2006. needle0" in text
+    assert "2 (row, check): no candidate is left" in shown(capsys, str(tmp_path), 9, "rejected")
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"by": "wit", "best": 1}, "no row has the metric or score 'wit': there are verifier"),
+        ({"config": "rejected", "best": 1}, "--best and --worst rank counterfactuals"),
+        ({"config": "mine"}, "has no rows of the configuration 'mine'; it has default, augmented, rejected"),
+    ],
+)
+def test_peek_names_what_is_wrong(tmp_path: Path, options: dict[str, Any], told: str) -> None:
+    published(verification(), tmp_path)
+    with pytest.raises(ValueError, match=told):
+        cli.peek(str(tmp_path), **options)
+
+
+def test_peek_shows_a_corpus(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lines = [{"id": f"{i}", "claim": f"City {i} is old.", "evidence": ["It is."], "label": "SUPPORTS"} for i in range(5)]
+    (tmp_path / "mine.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    text = shown(capsys, "jsonl", 2, set_=[f"data_files={tmp_path / 'mine.jsonl'}"])
+    assert text.count("SUPPORTS") == 2
+    assert "claim: City 1 is old." in text
+
+
+def test_the_page_is_rendered_with_all_values_or_not_at_all() -> None:
+    with pytest.raises(Exception, match="undefined"):
+        render("report.html.jinja", title="x")
+    assert run_folder.HEBREW in EVIL
