@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
-from datasets import Dataset, Features
+from datasets import Dataset, Features, concatenate_datasets
 
 from hfcf import schema
 
@@ -44,6 +44,38 @@ def _flatten(batch: pa.Table) -> pa.Table:
     # Arrow in and out: five times as fast as through Python.
     structs = batch["counterfactuals"].combine_chunks().flatten()
     return pa.Table.from_arrays(structs.flatten(), schema=pa.schema(list(structs.type)))
+
+
+def augmented(ds: Dataset) -> Dataset:
+    """The originals, then the counterfactuals, in the task's own columns: what a model is trained on.
+
+    Args:
+        ds: rows on which a system ran.
+
+    Returns:
+        Every row of `ds` that can be worked on, whether a counterfactual was made of it or not, and the counterfactuals. What could
+        not be read, or has no text or label, is in `rejected` alone. No rows, when there is no counterfactual.
+
+    Raises:
+        ValueError: no system ran on the rows.
+
+    >>> row = {"id": "1", "claim": "a", "evidence": [{"title": "", "text": "b"}], "label": "SUPPORTS", "group_id": "1",
+    ...        "corpus": "c", "split": "train"}
+    >>> made = {**row, "id": "1:cf", "label": "REFUTES", "source_id": "1", "system": "s", "change": "claim", "edits": []}
+    >>> features = Features({**schema.TASKS["verification"], "status": schema.STATUS,
+    ...                      "counterfactuals": [dict(schema.counterfactual("verification"))]})
+    >>> ds = Dataset.from_list([{**row, "counterfactuals": [{**made, "scores": []}], "status": None}], features=features)
+    >>> augmented(ds)["id"][:], "edits" in augmented(ds).features
+    (['1', '1:cf'], False)
+    """
+    made = expand(ds)
+    columns = schema.TASKS[schema.task_of(made.features)]
+    if not len(made):
+        return _none(columns)
+    rows, statuses = ds.select_columns(list(columns)), ds["status"]
+    unread = {i for i, status in enumerate(statuses) if status and status["stage"] == "load"}
+    sound = [i for i, row in enumerate(rows) if i not in unread and schema.problem(row) is None]
+    return concatenate_datasets([part.cast(columns) for part in (rows.select(sound), made.select_columns(list(columns)))])
 
 
 def rejected(ds: Dataset, *, system: str = "race") -> Dataset:

@@ -25,7 +25,7 @@ def load_network(auto: Any, model: Model, dtype: Any) -> Any:
         model: which weights.
         dtype: the torch number type.
     """
-    adapter = model.adapter_source()
+    adapter = _local(model.adapter_source())
     kwargs: dict[str, Any] = {}
     if adapter and (Path(adapter) / "config.json").exists():
         from transformers import AutoConfig
@@ -40,6 +40,15 @@ def load_network(auto: Any, model: Model, dtype: Any) -> Any:
         with quiet_peft():
             network = PeftModel.from_pretrained(network, adapter).merge_and_unload()
     return network.to(dtype=dtype).eval()
+
+
+def _local(adapter: str | None) -> str | None:
+    """The adapter's folder; one of the Hub is brought to the cache, without what is no configuration and no safe weights."""
+    if adapter is None or os.path.isdir(adapter):
+        return adapter
+    from huggingface_hub import snapshot_download
+
+    return snapshot_download(adapter, allow_patterns=["*.json", "*.safetensors"])
 
 
 @contextmanager

@@ -74,6 +74,21 @@ def _source(name: str) -> str:
     return name
 
 
+def commit(model: Model) -> str | None:
+    """The commit of a Hub model as the cache has it, else the revision that was asked for; None of a folder.
+
+    >>> commit(Model("offline:minilm")) is None
+    True
+    """
+    if model.name.startswith("offline:") or os.path.isdir(model.name):
+        return model.revision
+    try:
+        found = _identity(model.name, model.revision).rpartition("@")[2]
+    except OSError:  # it was not read, or can't be: there is nothing to tell
+        return model.revision
+    return model.revision if found == "None" else found
+
+
 def _identity(source: str, revision: str | None) -> str:
     if os.path.isdir(source):
         return folder_hash(source)

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import yaml
+from huggingface_hub import DatasetCardData
 
+from hfcf.hub.check_card import SIZES
+from hfcf.hub.citation import citation
+from hfcf.hub.metrics_table import metrics_table
 from hfcf.hub.render import render
 from hfcf.schema import TASKS
 
@@ -32,33 +35,33 @@ def dataset_card(
     Args:
         name: the recipe's.
         command: that makes the set again.
-        corpus: `title`, `licence`, `hub_id`, `paper`, `citation` of the source; `republish`, when it is False, is said.
+        corpus: `title`, `licence`, `hub_id`, `language`, `paper`, `citation` of the source; `republish`, when it is False, is said.
         configs: from `hfcf.hub.folder.configs`.
         empty: configurations that have no rows, which `load_dataset` can't read.
         run: what `run.json` holds.
         examples: rows of the default configuration, with the source's text as `before`.
     """
-    rows = run["counterfactuals"]
-    front: dict[str, Any] = {
-        "license": corpus["licence"] or "unknown",
-        "language": ["en"],
-        "task_categories": ["text-classification"],
-        "task_ids": [TASK_IDS[run["task"]]],
-        "tags": ["counterfactual", "data-augmentation", TAGS[run["task"]], f"hfcf-{run['system']}"],
-        "size_categories": [_size(rows)],
-        "source_datasets": [corpus["hub_id"]] if corpus["hub_id"] else ["original"],
-        "pretty_name": name,
+    front = DatasetCardData(
+        pretty_name=name,
+        license=corpus["licence"] or "unknown",
+        language=[corpus.get("language") or "en"],
+        task_categories=["text-classification"],
+        task_ids=[TASK_IDS[run["task"]]],
+        tags=["counterfactual", "data-augmentation", TAGS[run["task"]], "hfcf", f"hfcf-{run['system']}"],
+        size_categories=[_size(run["counterfactuals"])],
+        # A corpus that the Hub does not have is named by what it is called here.
+        source_datasets=[corpus["hub_id"] or f"extended|other-{run['corpus']}"],
         **republish_key(corpus.get("republish", True)),
-        "configs": list(configs),
-    }
+        configs=list(configs),
+    )
     return render(
-        "dataset_card.md.jinja", front=yaml.safe_dump(front, sort_keys=False, allow_unicode=True), name=name, command=command,
-        corpus=corpus, run=run, empty=empty, examples=examples, columns=list(TASKS[run["task"]]),
-        not_republished=NOT_REPUBLISHED,
+        "dataset_card.md.jinja", front=front.to_yaml() + "\n", name=name, command=command, corpus=corpus, run=run, empty=empty,
+        examples=examples, columns=list(TASKS[run["task"]]), not_republished=NOT_REPUBLISHED,
+        metrics=metrics_table(run.get("metrics") or {}), citation=citation(),
     )  # fmt: skip
 
 
-def republish_key(allowed: bool) -> dict[str, bool]:
+def republish_key(allowed: bool) -> dict[str, Any]:
     """The key of ours in a card's front matter by which what publishes a folder can refuse it; none where that is allowed.
 
     >>> republish_key(False), republish_key(True)
@@ -73,7 +76,4 @@ def _size(rows: int) -> str:
     >>> _size(999), _size(1_000)
     ('n<1K', '1K<n<10K')
     """
-    for limit, label in ((10**3, "n<1K"), (10**4, "1K<n<10K"), (10**5, "10K<n<100K"), (10**6, "100K<n<1M")):
-        if rows < limit:
-            return label
-    return "n>1M"
+    return next((label for digits, label in enumerate(SIZES, start=3) if rows < 10**digits), SIZES[-1])

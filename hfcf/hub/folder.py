@@ -31,9 +31,9 @@ def write_parquet(ds: Dataset, folder: Path, split: str) -> Path:
 
 
 def remove_others(data: Path, written: Iterable[Path]) -> None:
-    """Remove the Parquet files of an older run, which no card names any more."""
+    """Remove the Parquet files of an older run, which no card names any more, and what one that was killed had half written."""
     kept = set(written)
-    for path in data.rglob("*.parquet"):
+    for path in [*data.rglob("*.parquet"), *data.rglob(".*.part")]:
         if path not in kept:
             path.unlink()
 

@@ -15,10 +15,10 @@ def render(template: str, **values: Any) -> str:
     environment = Environment(
         undefined=StrictUndefined, autoescape=page, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True
     )
-    environment.filters["cell"] = _cell
+    environment.filters["cell"] = cell
     return environment.from_string(text).render(**values)
 
 
-def _cell(text: Any) -> str:
+def cell(text: Any) -> str:
     """A text in one cell of a Markdown table."""
     return " ".join(str(text).replace("|", "\\|").split())

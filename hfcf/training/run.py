@@ -76,6 +76,7 @@ def train(
         "relation": _relation,
     }[recipe["train"]]  # fmt: skip
     out.mkdir(parents=True, exist_ok=True)
+    (out / "scores.json").unlink(missing_ok=True)  # written last: a folder without it is not finished
     start = time.perf_counter()
     report["scores"] = run(recipe, hp, training, held, out)
     report["seconds"] = round(time.perf_counter() - start)

@@ -1,0 +1,19 @@
+"""How this library is cited: what each card it writes says, beside the paper of the system or the model."""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+
+TITLE = "hfcf: counterfactual data for language tasks"
+AUTHORS = "{The hfcf developers}"
+YEAR = 2026
+
+
+def citation() -> str:
+    """The BibTeX entry of this library at its version. `CITATION.cff` says the same.
+
+    >>> citation().splitlines()[0]
+    '@software{hfcf,'
+    """
+    fields = {"title": TITLE, "author": AUTHORS, "year": YEAR, "version": version("hfcf"), "license": "Apache-2.0"}
+    return "@software{hfcf,\n" + "".join(f"  {name} = {{{value}}},\n" for name, value in fields.items()) + "}"

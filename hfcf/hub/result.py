@@ -1,0 +1,122 @@
+"""`hfcf.load_result`: a published run, its rows with how they were made, from the Hub or from a folder."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import yaml
+from datasets import DatasetDict, load_dataset
+from huggingface_hub import get_token, hf_hub_download
+from huggingface_hub.errors import RemoteEntryNotFoundError
+
+from hfcf.hub.contents import data_files, front_matter
+from hfcf.hub.errors import FAILURES, HubError, told
+from hfcf.hub.push import check_name
+
+Fetch = Callable[[str], Path]
+"""A file of the repository on this machine, by its path there."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """What `hfcf run` left behind.
+
+    Args:
+        name: the repository or the folder.
+        commit: of the repository; None of a folder.
+        dataset: the counterfactuals, by official split; empty when the run accepted none.
+        recipe: as it ran.
+        run: what `run.json` holds: settings, versions, seeds, the funnel, the numbers of rows.
+    """
+
+    name: str
+    commit: str | None
+    dataset: DatasetDict
+    recipe: dict[str, Any]
+    run: dict[str, Any]
+    _part: Callable[[str], DatasetDict] = field(repr=False, compare=False)
+
+    @cached_property
+    def augmented(self) -> DatasetDict:
+        """Originals and counterfactuals in the task's columns, `train` and `validation`; read when it is first asked for."""
+        return self._part("augmented")
+
+    @cached_property
+    def rejected(self) -> DatasetDict:
+        """Every rejected source and candidate with the reason; read when it is first asked for."""
+        return self._part("rejected")
+
+    @property
+    def metrics(self) -> dict[str, Any]:
+        """The metrics of the run; empty where its recipe asked for none."""
+        return dict(self.run.get("metrics") or {})
+
+
+def load_result(repo_or_folder: str | Path, revision: str | None = None, token: str | None = None) -> Result:
+    """A published run: its rows, its recipe and its numbers, all of one commit.
+
+    What is in the cache is not downloaded again; in offline mode (`HF_HUB_OFFLINE=1`), or when the Hub can't be reached, the cache
+    answers. What of it is read later (`rejected`) is of the same commit.
+
+    Args:
+        repo_or_folder: a dataset repository ("me/hover-race"), or the folder of a run, which comes first where both are there.
+        revision: a branch, a tag or a commit; the main branch when it is not said.
+        token: for a private or gated repository; else the one of HF_TOKEN or of `hf auth login` is used.
+
+    Returns:
+        A `Result`: `dataset`, `augmented` and `rejected` are `DatasetDict`s, `recipe`, `run` and `metrics` dictionaries.
+
+    Raises:
+        HubError: there is no such result, or no access to it; one line, with the cure.
+
+    >>> load_result("nothing/like/this")
+    Traceback (most recent call last):
+    hfcf.hub.errors.HubError: there is no folder nothing/like/this, and it is no repository's name
+    """
+    name = str(repo_or_folder)
+    if Path(name).is_dir():
+        if revision is not None:
+            raise HubError(f"{name} is a folder, which has no revisions: leave revision out, or give the repository's name")
+        return _read(name, None, lambda path: _there(Path(name) / path, name))
+    try:
+        check_name(name)
+    except HubError as error:
+        raise HubError(f"there is no folder {name}, and it is no repository's name") from error
+    card = _download(name, "README.md", revision, token)
+    # The cached path names the commit ("…/snapshots/<commit>/README.md"): all else is read from that one.
+    commit = card.parent.name
+    return _read(name, commit, lambda path: _download(name, path, commit, token))
+
+
+def _read(name: str, commit: str | None, fetch: Fetch) -> Result:
+    configs = data_files(front_matter(fetch("README.md").read_text(encoding="utf-8")))
+
+    def part(config: str) -> DatasetDict:
+        files = {split: str(fetch(path)) for split, path in configs.get(config, {}).items()}
+        return load_dataset("parquet", data_files=files) if files else DatasetDict()
+
+    run = json.loads(fetch("run.json").read_text(encoding="utf-8"))
+    recipe = yaml.safe_load(fetch("recipe.yaml").read_text(encoding="utf-8")) or {}
+    return Result(name, commit, part("default"), recipe, run, part)
+
+
+def _there(path: Path, name: str) -> Path:
+    if not path.exists():
+        raise HubError(f"{name} has no {path.name}: it is no result of hfcf run, or not a finished one")
+    return path
+
+
+def _download(repo: str, path: str, revision: str | None, token: str | None) -> Path:
+    try:
+        return Path(hf_hub_download(repo, path, repo_type="dataset", revision=revision, token=token))
+    except RemoteEntryNotFoundError:
+        failure = HubError(f"the dataset {repo} has no {path}: it is no result of hfcf run; read it with load_dataset")
+    except FAILURES as error:
+        at = f" at {revision}" if revision else ""
+        failure = told(error, f"the dataset {repo}{at}", token or get_token())
+    raise failure

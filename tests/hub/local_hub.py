@@ -1,0 +1,271 @@
+"""A Hub on this machine: repositories, commits, large files, private and gated access; and the faults that a real one has.
+
+It speaks as much of the Hub's HTTP interface as huggingface_hub and datasets use to write and read repositories.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+from urllib.parse import parse_qs
+
+from card_rules import faults_of
+
+USER, TOKEN = "tester", "hf_localLOCALlocalLOCALlocalLOCAL00"
+LARGE = (".parquet", ".safetensors")
+
+
+@dataclass(frozen=True)
+class File:
+    content: bytes
+    large: bool
+
+    @property
+    def sha256(self) -> str:
+        return hashlib.sha256(self.content).hexdigest()
+
+    def listed(self, path: str) -> dict[str, Any]:
+        size = len(self.content)
+        blob = hashlib.sha1(b"blob %d\0" % size + self.content).hexdigest()
+        large = {"lfs": {"oid": self.sha256, "size": size, "pointerSize": 134}} if self.large else {}
+        return {"type": "file", "path": path, "oid": blob, "size": size, **large}
+
+
+Tree = dict[str, File]
+
+
+@dataclass
+class Repository:
+    """`heads` has every commit that a branch ever stood at, in order: nobody can have seen another state."""
+
+    kind: str
+    private: bool
+    gated: bool = False
+    commits: dict[str, Tree] = field(default_factory=dict)
+    branches: dict[str, str] = field(default_factory=dict)
+    heads: list[str] = field(default_factory=list)
+
+    def add(self, branch: str, tree: Tree) -> str:
+        told = json.dumps([len(self.heads), branch, sorted((path, file.sha256) for path, file in tree.items())])
+        commit = hashlib.sha1(told.encode()).hexdigest()
+        self.commits[commit] = tree
+        self.branches[branch] = commit
+        self.heads.append(commit)
+        return commit
+
+    def tree(self, branch: str = "main") -> Tree:
+        return self.commits[self.branches[branch]]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """`body` is JSON unless it is bytes. `cut`: the connection ends in the middle of the request, or where its answer should be."""
+
+    status: int = 200
+    body: Any = None
+    headers: dict[str, str] = field(default_factory=dict)
+    cut: bool = False
+
+
+@dataclass(frozen=True)
+class Request:
+    number: int
+    method: str
+    path: str
+    query: dict[str, list[str]]
+    token: str | None
+
+    @property
+    def upload(self) -> bool:
+        return self.method == "PUT"
+
+    @property
+    def commit(self) -> bool:
+        return self.method == "POST" and "/commit/" in self.path
+
+
+Fault = Callable[[Request], Answer | None]
+
+
+def refused(status: int, message: str, code: str = "", **headers: str) -> Answer:
+    named = {"X-Error-Code": code} if code else {}
+    return Answer(status, {"error": message}, {"X-Error-Message": message, **named, **headers})
+
+
+class Refusal(Exception):
+    def __init__(self, answer: Answer) -> None:
+        self.answer = answer
+
+
+@dataclass
+class LocalHub:
+    """The state. `fault` may answer in the place of the server; `after` is what becomes of an answer (a lost one)."""
+
+    url: str = ""
+    repositories: dict[tuple[str, str], Repository] = field(default_factory=dict)
+    large: dict[str, bytes] = field(default_factory=dict)
+    tokens: set[str] = field(default_factory=lambda: {TOKEN})
+    requests: list[Request] = field(default_factory=list)
+    uploads: list[str] = field(default_factory=list)
+    fault: Fault | None = None
+    after: Fault | None = None
+    lock: threading.RLock = field(default_factory=threading.RLock)
+
+    def repository(self, name: str, kind: str = "dataset") -> Repository:
+        return self.repositories[kind, name]
+
+    # --- access
+
+    def find(self, request: Request, kind: str, name: str, revision: str = "main") -> tuple[Repository, str, Tree]:
+        repo = self.repositories.get((kind, name))
+        if request.token is not None and request.token not in self.tokens:
+            # What the server says quotes the token, as a careless proxy may.
+            told = refused(401, "Invalid credentials in Authorization header")
+            raise Refusal(replace(told, body={"error": f"not known: Bearer {request.token}"}))
+        if repo is None or (repo.private and request.token is None):
+            raise Refusal(refused(401 if request.token is None else 404, "Repository not found", "RepoNotFound"))
+        commit = repo.branches.get(revision, revision)
+        if commit not in repo.commits:
+            raise Refusal(refused(404, f"Invalid rev id: {revision}", "RevisionNotFound"))
+        return repo, commit, repo.commits[commit]
+
+    def writable(self, request: Request, name: str) -> None:
+        if request.token not in self.tokens:
+            raise Refusal(refused(401, "Invalid username or password."))
+        if not name.startswith(f"{USER}/"):
+            raise Refusal(refused(403, "You don't have the rights to create a model under this namespace"))
+
+    # --- what can be asked
+
+    def whoami(self, request: Request, body: bytes) -> Answer:
+        known = request.token in self.tokens
+        return Answer(body={"type": "user", "name": USER, "orgs": []}) if known else refused(401, "Unauthorized")
+
+    def validate(self, request: Request, body: bytes) -> Answer:
+        told = json.loads(body)
+        faults = faults_of(told["content"], told["repoType"])
+        return Answer(400 if faults else 200, {"errors": [{"message": fault} for fault in faults], "warnings": []})
+
+    def create(self, request: Request, body: bytes) -> Answer:
+        told = json.loads(body)
+        kind, name = told.get("type") or "model", f"{told.get('organization') or USER}/{told['name']}"
+        self.writable(request, name)
+        if (kind, name) in self.repositories:
+            return refused(409, "You already created this repo")
+        repo = self.repositories[kind, name] = Repository(kind, told.get("private") or told.get("visibility") == "private")
+        repo.add("main", {".gitattributes": File(b"*.parquet filter=lfs\n", False)})
+        return Answer(body={"url": f"{self.url}/{name}"})
+
+    def info(self, request: Request, body: bytes, kind: str, name: str, revision: str | None) -> Answer:
+        repo, commit, tree = self.find(request, kind, name, revision or "main")
+        siblings = [{"rfilename": path} for path in sorted(tree)]
+        told = {"id": name, "sha": commit, "private": repo.private, "gated": "manual" if repo.gated else False, "tags": []}
+        return Answer(body={**told, "siblings": siblings, "downloads": 0, "likes": 0})
+
+    def branch(self, request: Request, body: bytes, kind: str, name: str, branch: str) -> Answer:
+        repo, commit, _ = self.find(request, kind, name)
+        self.writable(request, name)
+        if branch in repo.branches:
+            return refused(409, "Reference already exists")
+        repo.branches[branch] = commit
+        return Answer(body={})
+
+    def listing(self, request: Request, body: bytes, kind: str, name: str, revision: str, inside: str | None) -> Answer:
+        _, _, tree = self.find(request, kind, name, revision)
+        start = f"{(inside or '').strip('/')}/".lstrip("/")
+        found = {path: file for path, file in tree.items() if path.startswith(start)}
+        folders = {path[: i.start()] for path in found for i in re.finditer("/", path) if i.start() > len(start)}
+        if request.query.get("recursive", ["false"])[0].lower() != "true":
+            found = {path: file for path, file in found.items() if "/" not in path[len(start) :]}
+            folders = {path for path in folders if "/" not in path[len(start) :]}
+        if start and not found and not folders:
+            return refused(404, f"{inside} does not exist", "EntryNotFound")
+        listed = [{"type": "directory", "path": path, "oid": "0" * 40, "size": 0} for path in sorted(folders)]
+        return Answer(body=listed + [file.listed(path) for path, file in sorted(found.items())])
+
+    def paths(self, request: Request, body: bytes, kind: str, name: str, revision: str) -> Answer:
+        _, _, tree = self.find(request, kind, name, revision)
+        form = json.loads(body) if body.startswith(b"{") else parse_qs(body.decode())
+        asked = [path.strip("/") for path in form.get("paths", [])]
+        files = [tree[path].listed(path) for path in asked if path in tree]
+        folders = [path for path in asked if path not in tree and any(one.startswith(f"{path}/") for one in tree)]
+        return Answer(body=files + [{"type": "directory", "path": path, "oid": "0" * 40, "size": 0} for path in folders])
+
+    def preupload(self, request: Request, body: bytes, kind: str, name: str, revision: str) -> Answer:
+        _, _, tree = self.find(request, kind, name, revision)
+        files = [
+            {
+                "path": one["path"], "uploadMode": "lfs" if one["path"].endswith(LARGE) else "regular", "shouldIgnore": False,
+                "oid": tree[one["path"]].listed("")["oid"] if one["path"] in tree else None,
+            }
+            for one in json.loads(body)["files"]
+        ]  # fmt: skip
+        return Answer(body={"files": files})
+
+    def batch(self, request: Request, body: bytes, name: str) -> Answer:
+        self.writable(request, name)
+        objects = json.loads(body)["objects"]
+        for one in objects:
+            if one["oid"] not in self.large:
+                one["actions"] = {"upload": {"href": f"{self.url}/_large/{one['oid']}?signed=S3CR3T"}}
+        return Answer(body={"transfer": "basic", "objects": objects})
+
+    def upload(self, request: Request, body: bytes, sha256: str) -> Answer:
+        if hashlib.sha256(body).hexdigest() != sha256:
+            return refused(400, "the content has another hash")
+        self.large[sha256] = body
+        self.uploads.append(sha256)
+        return Answer(body={})
+
+    def commit(self, request: Request, body: bytes, kind: str, name: str, branch: str) -> Answer:
+        repo, head, tree = self.find(request, kind, name, branch)
+        self.writable(request, name)
+        lines = [json.loads(line) for line in body.splitlines()]
+        new = dict(tree)
+        for line in lines:
+            value = line["value"]
+            if line["key"] == "header" and value.get("parentCommit") not in (None, head):
+                return refused(412, "A commit has happened since. Please refresh and try again.")
+            if line["key"] == "file":
+                new[value["path"]] = File(base64.b64decode(value["content"]), False)
+            elif line["key"] == "lfsFile":
+                if value["oid"] not in self.large:
+                    return refused(400, f"the large file {value['path']} was never uploaded")
+                new[value["path"]] = File(self.large[value["oid"]], True)
+            elif line["key"] == "deletedFile":
+                del new[value["path"]]
+        commit = repo.add(branch, new)
+        return Answer(body={"success": True, "commitOid": commit, "commitUrl": f"{self.url}/{name}/commit/{commit}"})
+
+    def resolve(self, request: Request, body: bytes, prefix: str | None, name: str, revision: str, path: str) -> Answer:
+        repo, commit, tree = self.find(request, "dataset" if prefix else "model", name, revision)
+        if repo.gated and request.token is None:
+            return refused(401, "Access to this dataset is restricted. You must have access to it.", "GatedRepo")
+        if path not in tree:
+            return refused(404, "Entry not found", "EntryNotFound", **{"X-Repo-Commit": commit})
+        file = tree[path]
+        etag = file.sha256 if file.large else file.listed(path)["oid"]
+        return Answer(body=file.content, headers={"ETag": f'"{etag}"', "X-Repo-Commit": commit, "Accept-Ranges": "bytes"})
+
+
+KIND, NAME = "(model|dataset)s", "([^/]+/[^/]+?)"
+ROUTES: tuple[tuple[str, str, Callable[..., Answer]], ...] = (
+    ("GET", "/api/whoami-v2", LocalHub.whoami),
+    ("POST", "/api/validate-yaml", LocalHub.validate),
+    ("POST", "/api/repos/create", LocalHub.create),
+    ("POST", f"/api/{KIND}/{NAME}/preupload/(.+)", LocalHub.preupload),
+    ("POST", f"/api/{KIND}/{NAME}/commit/(.+)", LocalHub.commit),
+    ("POST", f"/api/{KIND}/{NAME}/branch/(.+)", LocalHub.branch),
+    ("POST", f"/api/{KIND}/{NAME}/paths-info/(.+)", LocalHub.paths),
+    ("GET", f"/api/{KIND}/{NAME}/tree/([^/]+)(/.*)?", LocalHub.listing),
+    ("GET", f"/api/{KIND}/{NAME}(?:/revision/(.+))?", LocalHub.info),
+    ("POST", r"/(?:datasets/)?([^/]+/[^/]+)\.git/info/lfs/objects/batch", LocalHub.batch),
+    ("PUT", "/_large/([0-9a-f]{64})", LocalHub.upload),
+    ("GET HEAD", f"/(datasets/)?{NAME}/resolve/([^/]+)/(.+)", LocalHub.resolve),
+)
