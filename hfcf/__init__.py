@@ -17,6 +17,8 @@ _PUBLIC = {
     "expand": "hfcf.augment",
     "generate_constrained": "hfcf.engines.constrained",
     "load": "hfcf.corpora",
+    "load_result": "hfcf.hub.result",
+    "measure": "hfcf.metrics.measure",
     "prepare": "hfcf.schema",
     "rejected": "hfcf.augment",
     "run": "hfcf.runner",
@@ -30,6 +32,8 @@ if TYPE_CHECKING:
     from hfcf.crossaug import CrossAug
     from hfcf.engines.constrained import generate_constrained
     from hfcf.filters import accepted
+    from hfcf.hub.result import load_result
+    from hfcf.metrics.measure import measure
     from hfcf.race import RACE
     from hfcf.runner import run
     from hfcf.schema import prepare
@@ -43,6 +47,8 @@ __all__ = [
     "expand",
     "generate_constrained",
     "load",
+    "load_result",
+    "measure",
     "prepare",
     "rejected",
     "run",

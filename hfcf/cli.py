@@ -1,4 +1,4 @@
-"""`hfcf`: run, peek, list, train, evaluate, compare, attack. Each imports what it needs, so that `--help` answers at once."""
+"""`hfcf`: run, peek, report, list, train, evaluate, compare, push, attack, rate. Each imports only what it needs."""
 
 from __future__ import annotations
 
@@ -20,6 +20,8 @@ err_console = Console(stderr=True)
 
 attack = typer.Typer(help="Adversarial test sets of relation corpora, as CCG's paper makes them.", no_args_is_help=True)
 app.add_typer(attack, name="attack")
+rate = typer.Typer(help="Human evaluation: rating sheets with hidden methods, as the papers have them.", no_args_is_help=True)
+app.add_typer(rate, name="rate")
 
 Set = Annotated[
     list[str] | None,
@@ -67,21 +69,45 @@ def run(
 
 @app.command()
 def peek(
-    what: Annotated[str, typer.Argument(help="The folder of a run.")],
-    rows: Annotated[int, typer.Option(help="How many pairs.")] = 5,
+    what: Annotated[str, typer.Argument(help="The folder of a run, or the name of a corpus (with --set data_dir=FOLDER).")],
+    rows: Annotated[int, typer.Option(help="How many rows.")] = 5,
     config: Annotated[str, typer.Option(help="default or rejected.")] = "default",
+    best: Annotated[int | None, typer.Option(help="Only the best N.")] = None,
+    worst: Annotated[int | None, typer.Option(help="Only the worst N.")] = None,
+    random: Annotated[int | None, typer.Option(help="N at random.")] = None,
+    by: Annotated[str | None, typer.Option(help="The metric or score that ranks them: else minimality or the first score.")] = None,
+    find: Annotated[str | None, typer.Option(help="Only rows with all these words.")] = None,
+    set_: Set = None,
 ) -> None:
-    """Print rows of a result, with what changed in colour."""
+    """Print rows of a result, with what changed in colour, and its funnel; or rows of a corpus."""
     _quiet()
-    from hfcf.publish import pair
+    from hfcf import corpora
+    from hfcf import peek as peeking
+    from hfcf.report.files import read_run
 
-    ds = _result(what, config)
-    for row in ds.select(range(min(rows, len(ds)))):
-        if config == "rejected":
-            out_console.print(Text(f"{row['source_id']} ({row['level']}, {row['stage']}): ", style="bold") + Text(row["reason"]))
-            continue
-        label = ds.features["label"].int2str(row["label"]) if hasattr(ds.features["label"], "int2str") else row["label"]
-        _print_pair(pair({**row, "label": label}))
+    if what in corpora.CORPORA and not Path(what).is_dir():
+        from hfcf import recipe as recipes
+        from hfcf import runner
+
+        for line in peeking.rows_of_corpus(runner.load(recipes.changed({"corpus": what}, set_ or [])), rows, find):
+            out_console.print(line)
+        return
+    lines = peeking.peek(what, config=config, rows=rows, best=best, worst=worst, random=random, by=by, find=find)
+    for line in lines:
+        out_console.print(line)
+    if found := read_run(Path(what)):
+        _print_funnel(found)
+
+
+@app.command()
+def report(
+    folder: Annotated[Path, typer.Argument(help="What hfcf run or hfcf compare left.")],
+    limit: Annotated[int, typer.Option(help="Rows that the page holds at most.")] = 50_000,
+) -> None:
+    """Write the page of a run anew: after metrics, ratings or a comparison were added to its folder."""
+    from hfcf.report import report as write_report
+
+    out_console.print(Text("the report: ").append(str(write_report(folder, limit=limit)), style="bold"), soft_wrap=True)
 
 
 @app.command("list")
@@ -160,6 +186,35 @@ def compare(
     out_console.print(Text("the table: ").append(found["table"], style="bold"), soft_wrap=True)
 
 
+@app.command()
+def push(
+    folder: Annotated[Path, typer.Argument(help="What hfcf run or hfcf train left: it becomes a dataset or a model repository.")],
+    repo: Annotated[str, typer.Argument(metavar="REPO_ID", help="The repository's name: NAMESPACE/NAME.")],
+    public: Annotated[bool, typer.Option("--public", help="Let everyone see it; else the repository is private.")] = False,
+    revision: Annotated[str | None, typer.Option(help="A branch, in the place of the main one.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be sent, without asking the Hub.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask whether it may be public.")] = False,
+) -> None:
+    """Push a finished folder to the Hub: private unless you say otherwise, in one commit, as often as you like."""
+    from hfcf.hub.push import plan
+    from hfcf.hub.push import push as push_folder
+
+    planned = plan(folder, repo)
+    if dry_run:
+        _print_push(planned, public)
+        return
+    if public and not yes:
+        typer.confirm(f"Everyone will see the {planned.kind} {repo}. Go on?", abort=True)
+    done = push_folder(folder, repo, public=public, revision=revision)
+    told = "no change"
+    if done.sent or done.removed:
+        told = f"{len(done.sent)} files sent, {len(done.removed)} of an older push removed"
+    seen = "private" if done.private else "public"
+    if public and done.private:
+        seen = "private, as it was: make it public in its settings"
+    out_console.print(Text(f"{told} ({seen}): ").append(done.url, style="bold"), soft_wrap=True)
+
+
 @attack.command("candidates")
 def attack_candidates(
     recipe: Annotated[str, typer.Argument(help="attack_semeval or a YAML file.")],
@@ -197,29 +252,55 @@ def attack_choose(
     out_console.print(Text(told).append(str(out), style="bold"), soft_wrap=True)
 
 
-def _result(folder: str, config: str) -> Any:
-    from datasets import disable_progress_bars, load_dataset
+@rate.command("export")
+def rate_export(
+    protocol: Annotated[
+        str, typer.Argument(help="race, ccg_terms, ccg_commonsense, checkwhy_validity, checkwhy_preference or rgf.")
+    ],
+    sets: Annotated[list[str], typer.Argument(help="METHOD=FOLDER, one or more: of a run, or of Parquet or JSON lines.")],
+    out: Annotated[Path, typer.Option(help="Where the sheets and the key go.")],
+    sources: Annotated[
+        str | None, typer.Option(help="The source rows, where sets don't tell of theirs; for checkwhy_preference, the references.")
+    ] = None,
+    raters: Annotated[int, typer.Option(help="How many people rate.")] = 3,
+    seed: Annotated[int, typer.Option(help="Of the draw and the order.")] = 13,
+    rows: Annotated[int | None, typer.Option(help="Of each method (and label), in the place of the paper's number.")] = None,
+) -> None:
+    """Write a rating sheet for each rater, instructions, and the key to the methods."""
+    from dataclasses import replace
 
-    disable_progress_bars()
-    if not Path(folder).is_dir():
-        raise ValueError(f"there is no folder {folder}")
-    parts = load_dataset(folder, config)
-    return next(iter(parts.values()))
+    from hfcf.human.export import RATERS, export, protocol_of
+
+    if wrong := next((one for one in sets if "=" not in one), None):
+        raise ValueError(f"{wrong!r}: write METHOD=FOLDER")
+    given = dict(one.split("=", 1) for one in sets)
+    if len(given) < len(sets):
+        raise ValueError("two sets have the name of one method")
+    chosen = protocol_of(protocol)
+    chosen = chosen if rows is None else replace(chosen, rows=rows)
+    found = export(given, chosen, out, sources=sources, raters=raters, seed=seed)
+    title = f"{found['lines']} lines a sheet; {found['shared']} sources that every method has"
+    table = Table("method", "rows", "too few", "not rated", title=title)
+    for method, told in found["methods"].items():
+        counts = (", ".join(f"{n} {stratum}" for stratum, n in told[key].items()) for key in ("rows", "short"))
+        reason = next((f"{why} ({n})" for why, n in told["left_out"].items()), "")
+        table.add_row(method, *counts, Text(reason))
+    out_console.print(table)
+    where = Text("for the raters: ").append(str(out / RATERS), style="bold")
+    out_console.print(where.append(f"; when the sheets are back: hfcf rate import {out}"), soft_wrap=True)
 
 
-def _print_pair(pair: dict[str, Any]) -> None:
-    from hfcf.edits import diff
+@rate.command("import")
+def rate_import(
+    out: Annotated[Path, typer.Argument(help="The folder of hfcf rate export, with the filled sheets.")],
+    partial: Annotated[bool, typer.Option("--partial", help="Sum up what is there, though answers are missing.")] = False,
+) -> None:
+    """Sum up filled sheets: means, agreement, and which method is better."""
+    from hfcf.human.collect import TABLE, import_
 
-    style = {"same": "", "out": "red strike", "in": "bold green"}
-    out_console.print(Text(f"{pair['id']}  the {pair['change']} changed → {pair['label']}", style="bold"))
-    for text in pair["texts"]:
-        shown = Text(f"  {text['where']}: ", style="dim")
-        for kind, part in diff(text["before"], text["after"]):
-            shown.append(part, style=style[kind])
-        out_console.print(shown)
-    for text in pair["context"]:
-        out_console.print(Text(f"  {text['where']}: {text['after']}", style="dim"))
-    out_console.print()
+    import_(out, partial=partial)
+    out_console.print(Text((out / TABLE).read_text(encoding="utf-8")), soft_wrap=True)
+    out_console.print(Text("the table: ").append(str(out / TABLE), style="bold"), soft_wrap=True)
 
 
 def _print_funnel(found: dict[str, Any]) -> None:
@@ -231,6 +312,16 @@ def _print_funnel(found: dict[str, Any]) -> None:
         # As text: what a reason quotes from the data is no markup.
         table.add_row(entry["stage"], *counts, Text(f"{most[0]} ({most[1]})" if most else ""))
     out_console.print(table)
+
+
+def _print_push(planned: Any, public: bool) -> None:
+    seen = "public" if public else "private"
+    table = Table("file", Column("bytes", justify="right"), title=f"The {planned.kind} repository {planned.repo} ({seen})")
+    for path, size in planned.files.items():
+        table.add_row(Text(path, overflow="fold"), f"{size:,}")
+    out_console.print(table)
+    if planned.left_out:
+        out_console.print(Text(f"not sent: {', '.join(planned.left_out)}"), soft_wrap=True)
 
 
 def _print_plan(plan: dict[str, Any]) -> None:

@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import version
+from operator import eq
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +16,18 @@ from datasets import ClassLabel, Dataset
 from hfcf import augment
 from hfcf.edits import revert
 from hfcf.funnel import funnel
+from hfcf.groups import group_safe_split, regroup
 from hfcf.hub.dataset_card import dataset_card
 from hfcf.hub.folder import configs, remove_others, write_parquet
+from hfcf.metrics.measure import OF_SETS, Metrics, measure, measure_candidates
+from hfcf.metrics.summary import summaries
 from hfcf.report import report
 from hfcf.schema import LABELS, task_of
 
+HELD_OUT = 0.1
+"""The share of the groups that `augmented` holds out as `validation`."""
+SCORED_ON = ("validation", "test", "dev")
+"""Official splits that no model should be trained on."""
 LIBRARIES = ("hfcf", "datasets", "transformers", "torch", "accelerate", "huggingface_hub", "peft", "captum", "POT")
 
 
@@ -32,6 +40,7 @@ def publish(
     corpus: Mapping[str, Any],
     command: str,
     stages: Sequence[str],
+    metrics: Metrics | None = None,
 ) -> dict[str, Any]:
     """Write everything that a run leaves behind; what an older run left in its place is replaced.
 
@@ -43,19 +52,30 @@ def publish(
         corpus: see `dataset_card`.
         command: that makes the set again.
         stages: their names, in order.
+        metrics: what to measure, as `hfcf.measure` takes them; None: nothing.
 
     Returns:
         What `run.json` holds.
     """
-    made = {"default": augment.expand(ds), "rejected": augment.rejected(ds, system=run["system"])}
+    made = {
+        "default": augment.expand(ds),
+        "augmented": augment.augmented(ds),
+        "rejected": augment.rejected(ds, system=run["system"]),
+    }
+    measured = measure(made["default"], metrics or {})
+    told = summaries(measured, measure_candidates(measured, made["rejected"], metrics)) if metrics else {}
+    made["default"] = measured.remove_columns([name for name in OF_SETS if name in measured.features])
+    parts = {name: _by_split(part) for name, part in made.items()}
+    parts["augmented"], divided = _to_train_on(made["augmented"], run)
     # Of relations a corpus's own labels are the classes, those that no counterfactual has included; what a row that was rejected
     # when it was loaded has in their place is none.
     labels = {*corpus["labels"], *made["default"]["label"]}
     written = {
-        name: {split: write_parquet(_classes(rows, labels), out / "data" / name, split) for split, rows in _by_split(part).items()}
-        for name, part in made.items()
+        name: {split: write_parquet(_classes(rows, labels), out / "data" / name, split) for split, rows in splits.items()}
+        for name, splits in parts.items()
     }
     accepted = sum(bool(status and status["accepted"]) for status in ds["status"])
+    label_of = dict(zip(ds["id"], ds["label"], strict=True))
     found = {
         **run,
         "rows_in": len(ds),
@@ -64,17 +84,20 @@ def publish(
         "counterfactuals": len(made["default"]),
         "changes": dict(sorted(Counter(made["default"]["change"]).items())),
         "labels": dict(sorted(Counter(made["default"]["label"]).items())),
+        "labels_kept": sum(map(eq, map(label_of.get, made["default"]["source_id"]), made["default"]["label"])),
+        "augmented": _told(parts["augmented"], len(made["default"]), len(ds), divided),
         "empty": [name for name, part in made.items() if not len(part)],
+        "files": sorted(str(path.relative_to(out)) for splits in written.values() for path in splits.values()),
         "funnel": funnel(ds, stages),
+        "metrics": told,
         "versions": {library: version(library) for library in LIBRARIES},
     }
-    pairs = [pair(row) for row in made["default"].select(range(min(20, len(made["default"]))))]
+    pairs = [pair(row) for row in made["default"].select(range(min(10, len(made["default"]))))]
     card = dataset_card(
         name=str(recipe.get("name") or out.name), command=command, corpus=corpus,
         configs=configs(out, {name: splits for name, splits in written.items() if splits}),
-        empty=found["empty"], run=found, examples=pairs[:10],
+        empty=found["empty"], run=found, examples=pairs,
     )  # fmt: skip
-    (out / "report.html").write_text(report(found, pairs), encoding="utf-8")
     (out / "recipe.yaml").write_text(
         f"# {command}\n" + yaml.safe_dump(dict(recipe), sort_keys=False, allow_unicode=True), encoding="utf-8"
     )
@@ -82,9 +105,36 @@ def publish(
     # The card names the files: until it is replaced the older run can be read, and afterwards this one.
     part = out / ".README.part"
     part.write_text(card, encoding="utf-8")
+    (out / "report.html").unlink(missing_ok=True)  # of the older run
     part.replace(out / "README.md")
     remove_others(out / "data", (path for splits in written.values() for path in splits.values()))
+    report(out)
     return found
+
+
+def _to_train_on(rows: Dataset, run: Mapping[str, Any]) -> tuple[dict[str, Dataset], bool]:
+    """The splits of `augmented`, and whether they are ours: no group is on both sides, nor is a text of one.
+
+    Rows of a split that models are scored on stay in it, unless the run was told to train on them.
+    """
+    official = _by_split(rows)
+    if not len(rows) or (run["role"] != "train" and any(split.startswith(SCORED_ON) for split in official)):
+        return official, False
+    split = group_safe_split(rows, HELD_OUT, seed=run["seed"], groups=regroup(rows))
+    if not len(split["train"]):
+        return {"train": rows}, True
+    return {name: part for name, part in split.items() if len(part)}, True
+
+
+def _told(splits: Mapping[str, Dataset], made: int, rows_in: int, divided: bool) -> dict[str, Any] | None:
+    if not splits:
+        return None
+    sizes = {split: len(part) for split, part in splits.items()}
+    originals = sum(sizes.values()) - made
+    return {
+        "originals": originals, "counterfactuals": made, "left_out": rows_in - originals, "splits": sizes, "divided": divided,
+        "held_out": HELD_OUT,
+    }  # fmt: skip
 
 
 def _classes(ds: Dataset, labels: Iterable[str]) -> Dataset:

@@ -17,7 +17,8 @@ from hfcf import corpora
 from hfcf import recipe as recipes
 from hfcf.clock import Clock
 from hfcf.distractors import from_recipe
-from hfcf.engines.model import Model
+from hfcf.engines.model import Model, commit
+from hfcf.metrics.measure import DEFAULT, Metrics, check
 from hfcf.publish import publish
 from hfcf.schema import task_of
 from hfcf.stage import System
@@ -59,6 +60,8 @@ _KEYS = {
     "preset",
     "seed",
     "limit",
+    "push",
+    "metrics",
 }
 
 
@@ -75,7 +78,8 @@ def run(
     Run again after a kill it completes without repeating a finished model call; run again on unchanged inputs it calls no model.
 
     Args:
-        recipe: a file, the name of a recipe that ships with the library, or its content.
+        recipe: a file, the name of a recipe that ships with the library, or its content. With `push: REPO_ID` in it the folder is
+            pushed to a private repository at the end.
         out: the folder.
         changes: "key=value" strings, as `--set` takes them.
         limit: run only the first rows, after fitting on all.
@@ -87,9 +91,13 @@ def run(
 
     Raises:
         RecipeError: an unknown key, or one that is missing.
+        HubError: the recipe says `push`, and there is no token or the Hub refused; what was made is in the folder all the same.
     """
     content = content_of(recipe, changes)
+    if content.get("push"):
+        _can_push(content)
     ds, system = opened(content)
+    metrics = metrics_of(content, system)
     limit = content.get("limit") if limit is None else limit
     clock = Clock()
     rows = system(ds, limit=limit, watch=clock, **map_kwargs)
@@ -105,11 +113,26 @@ def run(
             "stages": clock.stages,
         },
         recipe=content, corpus=_front_matter(content["corpus"]),
-        command=command(recipe, out, changes, limit), stages=system.chain,
+        command=command(recipe, out, changes, limit), stages=system.chain, metrics=metrics,
     )  # fmt: skip
     if not found["counterfactuals"]:
         log.warning("no counterfactual was accepted: the funnel in %s says why", Path(out) / "report.html")
+    if content.get("push"):
+        from hfcf.hub.push import push
+
+        push(out, content["push"])
     return found
+
+
+def _can_push(content: Mapping[str, Any]) -> None:
+    """Raise, before hours of work, what would only be raised after them."""
+    from hfcf.hub.contents import forbidden
+    from hfcf.hub.push import check_name, ready
+
+    check_name(str(content["push"]))
+    if forbidden({}, content["corpus"]):
+        raise recipes.RecipeError(f"push: the licence of {content['corpus']} forbids to republish its rows: take the key out")
+    ready()
 
 
 def opened(content: Mapping[str, Any]) -> tuple[Dataset, System]:
@@ -170,10 +193,26 @@ def models(system: System) -> dict[str, str]:
         value = getattr(system, field.name)
         model = value if isinstance(value, Model) else getattr(value, "model", None)
         if isinstance(model, Model):
-            found[field.name] = (
-                model.name + (f"@{model.revision}" if model.revision else "") + (f" + {model.adapter}" if model.adapter else "")
-            )
+            at = commit(model)
+            found[field.name] = model.name + (f"@{at}" if at else "") + (f" + {model.adapter}" if model.adapter else "")
     return found
+
+
+def metrics_of(content: Mapping[str, Any], system: System) -> Metrics:
+    """What a recipe measures, {metric: settings or null}: by default what needs no model, and nothing if it says `metrics: {}`.
+
+    The flip rate's verifier must not be the one that the system filters by.
+
+    Raises:
+        RecipeError: there is no such metric or setting.
+        StageError: it says nothing of the system's task, or would ask the verifier that filtered.
+    """
+    given = content.get("metrics")
+    metrics = {name: dict(settings or {}) for name, settings in (DEFAULT if given is None else given).items()}
+    if "flip_rate" in metrics and isinstance(verifier := getattr(system, "verifier", None), Model):
+        metrics["flip_rate"].setdefault("filtered_by", [verifier])
+    check(metrics, system.task)  # before hours of work, not after them
+    return metrics
 
 
 def checked_by(system: System) -> str | None:
@@ -221,5 +260,5 @@ def command(recipe: str | Path | Mapping[str, Any], out: str | Path, changes: Se
 
 def _front_matter(name: str) -> dict[str, Any]:
     info = corpora.builder_class(name).INFO
-    told = {key: getattr(info, key) for key in ("title", "licence", "hub_id", "paper", "citation", "republish")}
+    told = {key: getattr(info, key) for key in ("title", "licence", "hub_id", "language", "paper", "citation", "republish")}
     return {**told, "labels": list(info.labels.values())}

@@ -72,6 +72,9 @@ def test_a_run_leaves_a_repository_that_load_dataset_reads(content: dict[str, An
     made, lost = load_dataset(str(out), split="train"), load_dataset(str(out), "rejected", split="train")
     assert len(made) == found["counterfactuals"] > 5
     assert made.features["label"] == ClassLabel(names=list(hfcf.schema.LABELS))
+    augmented = load_dataset(str(out), "augmented")
+    assert {split: len(rows) for split, rows in augmented.items()} == found["augmented"]["splits"]
+    assert sum(map(len, augmented.values())) == 50 + len(made)
     assert len(set(made["source_id"])) == found["sources_accepted"]
     assert lost["level"].count("row") == found["sources_rejected"]
     assert found["sources_accepted"] + found["sources_rejected"] == found["rows_in"] == 50
@@ -97,7 +100,7 @@ def test_a_second_run_calls_no_model_and_writes_the_same_bytes(content: dict[str
     again = hfcf.run(content, tmp_path / "two")
     assert sum(entry["calls"] for entry in first["stages"]) > 100
     assert [entry["calls"] for entry in again["stages"]] == [0] * 7
-    assert len(parquet(tmp_path / "one")) == 2
+    assert len(parquet(tmp_path / "one")) == 4  # default, augmented to train on and to validate, rejected
     assert parquet(tmp_path / "one") == parquet(tmp_path / "two")
     before = parquet(tmp_path / "one")
     hfcf.run(content, tmp_path / "one")
@@ -120,7 +123,7 @@ def test_another_run_into_the_same_folder_is_not_read_back_stale(content: dict[s
     assert found["rows_in"] == 12
     assert len(load_dataset(str(out), split="train")) == found["counterfactuals"]
     assert load_dataset(str(out), "rejected", split="train")["level"].count("row") == found["sources_rejected"]
-    assert len(parquet(out)) == 2
+    assert sorted(parquet(out)) == found["files"]
 
 
 def test_a_limited_run_gives_the_first_rows_of_the_whole(content: dict[str, Any], talkative: None, tmp_path: Path) -> None:
@@ -138,11 +141,11 @@ def test_a_run_that_accepts_nothing_ends_with_a_warning(
     out = tmp_path / "out"
     content["split"] = "train[1:2]"  # a REFUTES row: its one chance is a claim
     found = hfcf.run(content, out)
-    assert (found["counterfactuals"], found["sources_rejected"], found["empty"]) == (0, 1, ["default"])
+    assert (found["counterfactuals"], found["sources_rejected"], found["empty"]) == (0, 1, ["default", "augmented"])
     assert "no counterfactual was accepted" in caplog.text
     card = (out / "README.md").read_text()
     assert [one["config_name"] for one in yaml.safe_load(card.split("---")[1])["configs"]] == ["rejected"]
-    assert "**Empty:** the configuration default of this run has no rows" in card
+    assert "**Empty:** the configurations default, augmented of this run have no rows" in card
     assert load_dataset(str(out), "rejected", split="train")["reason"] == ["the generator found no claim"]
     assert "No pair was accepted" in (out / "report.html").read_text()
 
@@ -150,11 +153,11 @@ def test_a_run_that_accepts_nothing_ends_with_a_warning(
 class Page(HTMLParser):
     def __init__(self) -> None:
         super().__init__()
-        self.tags: set[str] = set()
+        self.tags: list[str] = []
         self.text = ""
 
     def handle_starttag(self, tag: str, attrs: Any) -> None:
-        self.tags.add(tag)
+        self.tags.append(tag)
 
     def handle_data(self, data: str) -> None:
         self.text += data
@@ -173,8 +176,9 @@ def test_the_report_shows_markup_in_the_data_as_text(content: dict[str, Any], ta
     assert found["counterfactuals"] > 0
     page = Page()
     page.feed((tmp_path / "out" / "report.html").read_text())
-    assert not page.tags & {"script", "img"}
-    assert page.text.count("<script>") >= found["counterfactuals"]
+    assert "img" not in page.tags
+    assert page.tags.count("script") == 2  # the page's own, and its rows, which are no program
+    assert page.text.count("\\u003cscript\\u003e") >= found["counterfactuals"]
 
 
 def test_the_terminal_shows_markup_in_the_data_as_text(
