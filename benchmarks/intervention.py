@@ -8,6 +8,8 @@ the classifier's prediction. Three ways find the same words:
 - "well padded": every sentence, in batches of 32 in their order, padded to the longest of the batch.
 - "hfcf": the engine `Intervention`.
 
+A second table has what the engine misses, and saves, if it gives a word up after so many fills (its setting `patience`).
+
 Seconds are of the processor, on one thread, in turns; the fills are given to all three, and the first two their sentences in pieces
 besides. Sentences are those of SemEval's test set as CCG samples it, and parts of them of 18 words between two entities, which flip
 seldom, if `HFCF_DATA` names the folder with the corpora; else made-up ones. The classifier is an R-BERT that is trained once, for
@@ -23,6 +25,7 @@ import re
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +49,7 @@ from hfcf.training.relation import train_relation
 
 MASKED = Model("hfcf:mlm")
 BATCH, PADDED, LONG = 32, 384, 18
+PATIENCE = (5, 10, 25, 50)
 
 Row = dict[str, Any]
 
@@ -159,8 +163,8 @@ class Case:
         self.labelled = labels
         return [sorted(words) for words in flipped]
 
-    def searched(self) -> list[list[int]]:
-        """The words that flip, by the engine, which counts what it asks of the classifier."""
+    def searched(self, patience: int | None = None) -> list[list[int]]:
+        """The words that flip, by the engine; what it asks of the classifier is counted."""
         forward = RelationClassifier.forward
         self.calls = 0
 
@@ -169,9 +173,22 @@ class Case:
             return forward(engine, loaded, encoded)
 
         with patched((RelationClassifier, "forward", counted)):
-            return self.engine.run(self.requests)
+            return replace(self.engine, patience=patience).run(self.requests)
 
-    def measure(self, rounds: int, padded: int) -> dict[str, Any]:
+    def patient(self, found: Sequence[Sequence[int]], tried: Sequence[int]) -> dict[int, dict[str, float]]:
+        """Of each patience the share of the words that it finds, of the calls, and its seconds."""
+        told = {}
+        for patience in tried:
+            replace(self.engine, patience=patience).loaded()  # not in its seconds
+            start = time.process_time()
+            its = self.searched(patience)
+            seconds = time.process_time() - start
+            assert all(set(some) <= set(every) for some, every in zip(its, found, strict=True)), "more words than there are"
+            shares = sum(map(len, its)) / sum(map(len, found)), (self.calls + len(self.rows)) / len(self.encoded)
+            told[patience] = {"found": shares[0], "calls": shares[1], "seconds": seconds}
+        return told
+
+    def measure(self, rounds: int, padded: int, patience: Sequence[int]) -> dict[str, Any]:
         """Seconds of each way, and what they found."""
         self.requests, plain = [[*r, fills] for r, fills in zip(self.requests, self.fills, strict=True)], self.requests
         seconds: dict[str, list[float]] = {"384": [], "well": [], "hfcf": []}
@@ -188,6 +205,7 @@ class Case:
             seconds["384"].append((time.process_time() - start) * len(self.encoded) / padded)
             assert ours == all_asked, "the engine found other words than asking every sentence"
             assert labels == self.labelled[:padded], "padding changed a prediction"
+        patient = self.patient(ours, patience)
         self.requests = plain
         flips = sum(label != self.bases[i] for (i, *_), label in zip(self.asked, self.labelled, strict=True))
         words = sum(map(len, self.fills))
@@ -205,6 +223,7 @@ class Case:
             "seconds_of_fills": self.fill_seconds,
             "over_384": best["384"] / best["hfcf"],
             "over_well_padded": best["well"] / best["hfcf"],
+            "patience": patient,
         }
 
 
@@ -229,7 +248,7 @@ def main() -> None:
     figures: dict[str, Any] = {"rows": name}
     table = []
     for title, (chosen, top) in cases.items():
-        found = figures[title] = Case(chosen, model, top).measure(rounds, padded)
+        found = figures[title] = Case(chosen, model, top).measure(rounds, padded, PATIENCE[1:2] if given.quick else PATIENCE)
         shares = [100 * found[key] for key in ("words_that_flip", "fills_that_flip")]
         times = [found["seconds"][key] for key in ("384", "well", "hfcf")]
         ratios = [100 * found["calls"], found["over_384"], found["over_well_padded"]]
@@ -239,6 +258,12 @@ def main() -> None:
         "384 ÷ hfcf", "well padded ÷ hfcf",
     ]  # fmt: skip
     show("the words whose fills flip the prediction, the same ones found in every way", columns, table, given.json, figures)
+    table = [
+        [title, patience, 100 * found["found"], 100 * found["calls"], found["seconds"]]
+        for title in cases
+        for patience, found in figures[title]["patience"].items()
+    ]
+    show("a word given up after some fills", ["", "patience", "words found %", "calls %", "hfcf s"], table, None, figures)
 
 
 if __name__ == "__main__":
