@@ -29,6 +29,9 @@ Set = Annotated[
 ]
 
 
+_SCORES = {"macro_f1": "macro-F1", "micro_f1": "micro-F1"}
+
+
 def main() -> None:
     """The entry point: user errors become one line, not a traceback."""
     from hfcf.engines.remote_settings import RemoteError
@@ -148,23 +151,34 @@ def evaluate(
         list[str], typer.Option(help="NAME=FOLDER, or NAME=FOLDER:SPLIT (validation if not said); may be given several times.")
     ],
     adapter: Annotated[str | None, typer.Option(help="An adapter to merge in; hfcf:verifier is ours.")] = None,
-    max_length: Annotated[int, typer.Option(help="Tokens of claim and evidence.")] = 130,
-    ways: Annotated[int, typer.Option(help="2 drops NOT ENOUGH INFO, as the paper's evaluation does; 3 keeps it.")] = 2,
+    max_length: Annotated[int, typer.Option(help="Tokens of claim and evidence, or of a relation's sentence.")] = 130,
+    ways: Annotated[int, typer.Option(help="Of a verifier: 2 drops NOT ENOUGH INFO, as RACE's evaluation does; 3 keeps it.")] = 2,
 ) -> None:
-    """Accuracy and macro-F1 of a verifier on corpora, beside the majority baseline."""
+    """Score a verifier on corpora, beside the majority baseline, or a relation classifier on relation corpora."""
     _quiet()
     from hfcf import corpora
     from hfcf.engines.classifier import Classifier
     from hfcf.engines.model import Model
+    from hfcf.engines.relation import RelationClassifier
+    from hfcf.schema import task_of
+    from hfcf.training.relation import evaluate_relation
     from hfcf.training.verifier import evaluate_verifier
 
-    engine = Classifier(model=Model(model, adapter=adapter), max_length=max_length)
-    table = Table("corpus", "rows", "accuracy", "macro-F1", "majority")
+    given = Model(model, adapter=adapter)
+    found: dict[str, dict[str, Any]] = {}
     for one in corpus:
         name, _, where = one.partition("=")
         folder, split = where.rsplit(":", 1) if ":" in where else (where, "validation")
-        found = evaluate_verifier(corpora.load(name, data_dir=folder, split=split), engine, ways=ways)
-        table.add_row(f"{name} ({split})", *(str(found.get(key, "–")) for key in ("rows", "accuracy", "macro_f1", "majority")))
+        rows = corpora.load(name, data_dir=folder, split=split)
+        if task_of(rows.features) == "relation":
+            scores = evaluate_relation(rows, RelationClassifier(model=given, max_length=max_length))
+        else:
+            scores = evaluate_verifier(rows, Classifier(model=given, max_length=max_length), ways=ways)
+        found[f"{name} ({split})"] = scores
+    columns = list(dict.fromkeys(key for scores in found.values() for key in scores))
+    table = Table("corpus", *(_SCORES.get(key, key) for key in columns))
+    for title, scores in found.items():
+        table.add_row(title, *(str(scores.get(key, "–")) for key in columns))
     out_console.print(table)
 
 

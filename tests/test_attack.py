@@ -431,6 +431,12 @@ def test_an_indicator_is_trained_if_none_is_given(recipe: Path, tmp_path: Path, 
     changes = ["settings.indicator=null", f"settings.classifier={json.dumps(training)}", "indicator_split=train"]
     notes = make_candidates(recipe, tmp_path / "out", changes=changes, limit=2)
     assert set(notes["seconds"]) == {"indicator", "causal terms", "candidates"}
+    # A preset that cross-fits knows an indicator for none of the rows that it was not trained on.
+    folder = Path(json.loads(recipe.read_text())["data_dir"]) / "original"
+    lines = (folder / "test.tsv").read_text().splitlines()
+    (folder / "train.tsv").write_text("\n".join(reversed([line.replace("state", "town") for line in lines[1:]])) + "\n")
+    notes = make_candidates(recipe, tmp_path / "other", changes=[*changes, "settings.folds=2"], limit=2)
+    assert "no indicator" not in json.dumps(notes)
 
 
 def test_recipes_and_folders_that_cannot_work(recipe: Path, tmp_path: Path) -> None:

@@ -40,7 +40,7 @@ def build_attack(
 ) -> Dataset:
     """Sentences that should mislead a relation classifier, of which a person picks (`hfcf.attack.choices`).
 
-    Source: Miao, Li and Qian 2024, CCG, appendix A.1, which made RE-Attack of SemEval's test set so. For each row,
+    Source: Miao, Li and Qian 2023, CCG, appendix A.1, which made RE-Attack of SemEval's test set so. For each row,
 
     - "flipped": its causal term is replaced by those of other relations, and its label by that relation;
     - "invariant": its entities are replaced by those of rows with the same label, which stays;

@@ -6,7 +6,7 @@ import json
 import shlex
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -82,7 +82,8 @@ def make_candidates(recipe: str | Path, out: Path, *, changes: Sequence[str] = (
     clock = time.perf_counter()
     seconds = {}
     if ccg.indicator is None:
-        ccg = ccg.begin(corpora.load(content["corpus"], split=str(content.get("indicator_split") or "train"), **given))
+        # One on all rows, whatever the preset: these are others than those it judges, so there is nothing to cross-fit.
+        ccg = replace(ccg, folds=1).begin(corpora.load(content["corpus"], split=str(content.get("indicator_split") or "train"), **given))
         seconds["indicator"] = round(time.perf_counter() - clock, 1)
     stage, clock = ccg.identify_causal_terms, time.perf_counter()
     every = prepare(every, for_=stage)

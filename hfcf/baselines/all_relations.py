@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, ClassVar
@@ -12,13 +12,13 @@ from datasets import Dataset, IterableDataset, List
 from hfcf import schema
 from hfcf.ccg import editor
 from hfcf.ccg.identify import IdentifyCausalTerms
-from hfcf.ccg.indicator import COLUMNS
+from hfcf.ccg.indicator import training_rows
 from hfcf.ccg.system import CCG
 from hfcf.check_relations import CheckRelations
 from hfcf.engines.continuation import Continuation
 from hfcf.engines.model import Model
 from hfcf.entities import read_fitted
-from hfcf.relations import OTHER, learnable
+from hfcf.relations import OTHER
 from hfcf.stage import Reject, Stage, StageError, System
 
 
@@ -99,19 +99,9 @@ def consistent(system: Any) -> CheckRelations:
     return CheckRelations(**system._common(), system=system.name, verifier=verifier, max_length=system.max_length)
 
 
-def sound(ds: Dataset | IterableDataset, columns: Iterable[str], system: System, stage: str) -> list[dict[str, Any]]:
-    """The rows that something can be learned from, none of the relation "Other".
-
-    Raises:
-        StageError: a column is missing.
-    """
-    columns = [*COLUMNS, *columns]
-    missing = [column for column in columns if column not in (ds.column_names or [])]
-    if missing:
-        name = system.name
-        raise StageError(f"{name}.fit reads the column {missing[0]!r}: map {name}.{stage} over the prepared rows first")
-    read = ds.select_columns([*columns, *(column for column in ("status",) if column in (ds.column_names or []))])
-    return [dict(row) for row in learnable(read, system.chain) if row["label"] != OTHER]
+def sound(ds: Dataset | IterableDataset, system: System, **filled: str) -> list[dict[str, Any]]:
+    """The rows that something can be learned from (see `training_rows`), none of the relation "Other"."""
+    return [row for row in training_rows(ds, system, **filled) if row["label"] != OTHER]
 
 
 def the_editor(stage: Stage, given: Model | None, fitted: str | None) -> Model:

@@ -181,7 +181,7 @@ class CoCo(System):
 
     def learn(self, ds: Dataset | IterableDataset) -> str:
         """Write the relations of the rows, and of each its instances: words on the paths, their places, and how often."""
-        rows = sound(ds, ["causal_terms", "term_places"], self, "find_paths")
+        rows = sound(ds, self, causal_terms="find_paths", term_places="find_paths")
         known = Counter(
             (row["label"], tuple(row["tokens"][i] for i in row["causal_terms"]), tuple(row["term_places"]))
             for row in rows

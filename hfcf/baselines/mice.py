@@ -132,7 +132,7 @@ class MICE(System):
 
     def learn(self, ds: Dataset | IterableDataset) -> str:
         """Write the relations of the rows, and the digest of the editor, which is trained here."""
-        rows = sound(ds, ["causal_terms"], self, "identify_causal_terms")
+        rows = sound(ds, self, causal_terms="identify_causal_terms")
         known = [row for row in rows if row["causal_terms"]]
         trained = None
         if known and self.editor is None:

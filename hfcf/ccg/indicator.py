@@ -8,12 +8,13 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from datasets import Dataset, Features
+from datasets import Dataset, Features, IterableDataset
 
 from hfcf.engines.model import Model
 from hfcf.entities import read_fitted, save_fitted
-from hfcf.relations import spans
+from hfcf.relations import learnable, spans
 from hfcf.schema import TASKS
+from hfcf.stage import StageError, System
 from hfcf.training.loop import Hyperparameters
 from hfcf.training.once import kept, train_once
 
@@ -21,6 +22,27 @@ COLUMNS = ("id", "tokens", "head", "tail", "label")
 """What a training reads of a row."""
 
 Rows = Sequence[Mapping[str, Any]]
+
+
+def training_rows(ds: Dataset | IterableDataset, system: System, **filled: str) -> list[dict[str, Any]]:
+    """What a system of relations may learn from (see `hfcf.relations.learnable`): `COLUMNS`, filled ones, `status` if it is there.
+
+    Args:
+        ds: the system's rows.
+        system: whose own stages may have rejected them.
+        **filled: the stage that fills each further column that is read.
+
+    Raises:
+        StageError: a column is missing.
+    """
+    given = list(ds.column_names or [])
+    for column in (*COLUMNS, *filled):
+        if column not in given:
+            stage = filled.get(column)
+            cure = f"map {system.name}.{stage} over the prepared rows first" if stage else "hfcf.load(…) makes rows that have it"
+            raise StageError(f"{system.name}.fit reads the column {column!r}: {cure}")
+    read = ds.select_columns([*COLUMNS, *filled, *(["status"] if "status" in given else [])])
+    return [dict(row) for row in learnable(read, system.chain)]
 
 
 def train_indicator(rows: Rows, hp: Hyperparameters, labels: Sequence[str]) -> str:

@@ -13,7 +13,7 @@ from hfcf.ccg.editor import learned_editor, train_editor
 from hfcf.ccg.expand import ExpandRelation, fit_relation_net
 from hfcf.ccg.gradients import WordGradients
 from hfcf.ccg.identify import STANZA, IdentifyCausalTerms
-from hfcf.ccg.indicator import COLUMNS, cross_fit, train_indicator
+from hfcf.ccg.indicator import COLUMNS, cross_fit, train_indicator, training_rows
 from hfcf.ccg.relationnet import LCA
 from hfcf.ccg.terms import count
 from hfcf.check_relations import CheckRelations
@@ -25,7 +25,6 @@ from hfcf.engines.model import Model
 from hfcf.engines.parser import Constituents
 from hfcf.engines.relation import RelationClassifier
 from hfcf.entities import save_fitted
-from hfcf.relations import learnable
 from hfcf.stage import StageError, System
 from hfcf.training.loop import Hyperparameters
 from hfcf.training.once import enough, kept, take_trainings
@@ -174,8 +173,7 @@ class CCG(System):
         """CCG with an indicator: the one that it was given, else one that is trained on `ds`, or one for each of its folds."""
         if self.indicator is not None or self.cross_fitted is not None:
             return self
-        given = [*COLUMNS, *(column for column in ("status",) if column in (ds.column_names or []))]
-        rows = [{column: row[column] for column in COLUMNS} for row in learnable(ds.select_columns(given), self.chain)]
+        rows = [{column: row[column] for column in COLUMNS} for row in training_rows(ds, self)]
         if not rows:
             raise StageError("ccg has no row to train its indicator on: in all of them tokens, entities or label are broken")
 
@@ -188,12 +186,8 @@ class CCG(System):
 
     def learn(self, ds: Dataset | IterableDataset) -> str:
         """Write RelationNet, the causal terms of each relation, and the digest of the editor, which is trained here."""
-        columns = (*COLUMNS, "causal_terms", "status")
-        missing = [column for column in columns if column not in (ds.column_names or [])]
-        if missing:
-            raise StageError(f"ccg.fit reads the column {missing[0]!r}: map ccg.identify_causal_terms over the prepared rows first")
-        rows = learnable(ds.select_columns(columns), self.chain)
-        known = [row for row in rows if row["causal_terms"] and not (row["status"] and row["status"]["accepted"] is False)]
+        rows = training_rows(ds, self, causal_terms="identify_causal_terms")
+        known = [row for row in rows if row["causal_terms"] and (row.get("status") or {}).get("accepted") is not False]
         trained = None
         if self.use_editor and self.editor is None and known:
             trained = train_editor(

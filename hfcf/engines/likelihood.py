@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 from torch.nn import functional
+from transformers.modeling_outputs import BaseModelOutput
 
 from hfcf.engines.adapters import load_network
 from hfcf.engines.base import Encoded, Engine, pad
@@ -67,19 +68,30 @@ class Likelihood(Engine):
         return [next(answers) if len(item) else None for item in encoded]
 
     def _means(self, network: Any, tokenizer: Any, encoded: Sequence[Encoded]) -> list[float]:
-        batch = pad(tokenizer, encoded, network.device)
         longest = max(len(item.extra) for item in encoded)
         texts = torch.full((len(encoded), longest), -100, device=network.device)
         for row, item in enumerate(encoded):
             texts[row, : len(item.extra)] = torch.tensor(item.extra, device=network.device)
         with torch.inference_mode():
             if network.config.is_encoder_decoder:
-                logits = network(**batch, labels=texts).logits
+                logits = self._answers(network, tokenizer, encoded, texts)
             else:
-                whole = network(**batch, use_cache=False).logits
+                whole = network(**pad(tokenizer, encoded, network.device), use_cache=False).logits
                 # A token is predicted at the place before it.
                 starts = torch.tensor([len(item) - len(item.extra) - 1 for item in encoded], device=network.device)
                 places = (starts[:, None] + torch.arange(longest, device=network.device)).clamp(max=whole.shape[1] - 1)
                 logits = whole.gather(1, places[:, :, None].expand(-1, -1, whole.shape[2]))
         losses = functional.cross_entropy(logits.float().transpose(1, 2), texts, reduction="none", ignore_index=-100)
         return [round(-float(loss.double().sum()) / len(item.extra), ROUND) for loss, item in zip(losses, encoded, strict=True)]
+
+    @staticmethod
+    def _answers(network: Any, tokenizer: Any, encoded: Sequence[Encoded], texts: torch.Tensor) -> torch.Tensor:
+        """The logits of an encoder-decoder. Many texts share a prompt, which is encoded once."""
+        prompts = {tuple(item.features["input_ids"]): item for item in encoded}
+        places = {ids: i for i, ids in enumerate(prompts)}
+        batch = pad(tokenizer, list(prompts.values()), network.device)
+        states = network.get_encoder()(**batch).last_hidden_state
+        rows = torch.tensor([places[tuple(item.features["input_ids"])] for item in encoded], device=network.device)
+        read = {"encoder_outputs": BaseModelOutput(last_hidden_state=states[rows]), "attention_mask": batch["attention_mask"][rows]}
+        logits: torch.Tensor = network(**read, labels=texts).logits
+        return logits

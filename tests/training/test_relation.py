@@ -11,6 +11,7 @@ from datasets import Dataset
 from safetensors.torch import load_file
 from tiny_relation import row
 
+from hfcf import cli
 from hfcf.engines.model import Model, folder_hash
 from hfcf.engines.rbert import HEAD, load_rbert
 from hfcf.engines.relation import RelationClassifier
@@ -190,7 +191,9 @@ def test_a_row_with_the_same_sentence_is_not_apart() -> None:
     assert apart(rows([other, MADE[1]]), rows([MADE[0]]))["id"] == [MADE[1]["id"]]
 
 
-def test_a_recipe_trains_scores_and_writes_a_card(hp: Hyperparameters, tmp_path: Path) -> None:
+def test_a_recipe_trains_scores_and_writes_a_card_and_evaluate_says_the_same(
+    hp: Hyperparameters, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     folder = Path(__file__).parent.parent / "fixtures" / "corpora"
     recipe = {
         "train": "relation", "model": hp.model.name, "max_length": 64, "epochs": 1, "learning_rate": 1e-3, "data_dir": str(folder),
@@ -207,3 +210,10 @@ def test_a_recipe_trains_scores_and_writes_a_card(hp: Hyperparameters, tmp_path:
     assert "relation-extraction" in card
     assert "fact" not in card
     load_rbert(Model(str(tmp_path)), torch.device("cpu"), torch.float32)
+
+    cli.evaluate(str(tmp_path), [f"ccg_semeval={folder / 'ccg_semeval'}:test"], None, 64, 2)
+    shown = capsys.readouterr().out
+    assert "micro-F1" in shown
+    assert "majority" not in shown
+    its = report["scores"]["ccg_semeval"]
+    assert all(str(its[key]) in shown for key in ("micro_f1", "macro_f1", "accuracy"))
