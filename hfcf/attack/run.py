@@ -83,7 +83,8 @@ def make_candidates(recipe: str | Path, out: Path, *, changes: Sequence[str] = (
     seconds = {}
     if ccg.indicator is None:
         # One on all rows, whatever the preset: these are others than those it judges, so there is nothing to cross-fit.
-        ccg = replace(ccg, folds=1).begin(corpora.load(content["corpus"], split=str(content.get("indicator_split") or "train"), **given))
+        training = corpora.load(content["corpus"], split=str(content.get("indicator_split") or "train"), **given)
+        ccg = replace(ccg, folds=1).begin(training)
         seconds["indicator"] = round(time.perf_counter() - clock, 1)
     stage, clock = ccg.identify_causal_terms, time.perf_counter()
     every = prepare(every, for_=stage)
