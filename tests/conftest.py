@@ -13,6 +13,7 @@ import pytest
 import tiny
 import torch
 from datasets import Dataset
+from offline_models import installed
 
 import hfcf
 from hfcf import offline, recipe
@@ -49,14 +50,6 @@ def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], str]
         return made[kind]
 
     return make
-
-
-def installed(name: str) -> bool:
-    try:
-        offline.folder(name)
-    except FileNotFoundError:
-        return False
-    return True
 
 
 @pytest.fixture(scope="session")

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import installed
+from offline_models import installed
 from pages import PAGES, blocks
 
 import hfcf

@@ -9,7 +9,7 @@ from itertools import groupby
 from pathlib import Path
 
 import pytest
-from conftest import installed
+from offline_models import installed
 
 from hfcf import offline
 from hfcf.lexicon import PARTS, Synset, WordNet, wordnet

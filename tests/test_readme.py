@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from conftest import installed
+from offline_models import installed
 
 README = Path(__file__).parent.parent / "README.md"
 

@@ -8,8 +8,8 @@ from functools import cache
 from typing import Any
 
 import pytest
-from conftest import installed
 from datasets import Dataset, IterableDataset
+from offline_models import installed
 
 import hfcf
 from hfcf import offline, schema

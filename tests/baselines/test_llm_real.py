@@ -17,8 +17,8 @@ from urllib.error import URLError
 from urllib.request import urlopen
 
 import pytest
-from conftest import installed
 from datasets import Dataset
+from offline_models import installed
 
 from hfcf import offline
 from hfcf.baselines.llm import LLM

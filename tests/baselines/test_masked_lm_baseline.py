@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import installed
 from datasets import Dataset
+from offline_models import installed
 
 import hfcf
 from hfcf import edits, offline

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 from bad_server import Reply, Start, say, starter
-from conftest import installed
 from datasets import Dataset
+from offline_models import installed
 
 import hfcf
 from hfcf import edits, offline, schema

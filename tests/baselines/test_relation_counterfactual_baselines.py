@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import tiny_relation
 import torch
-from conftest import installed
 from datasets import Dataset, List
+from offline_models import installed
 
 import hfcf
 from hfcf import edits, schema

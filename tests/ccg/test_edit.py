@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import installed
+from offline_models import installed
 from tiny_relation import row as sentence
 from transformers import AutoTokenizer
 

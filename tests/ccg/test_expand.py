@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from conftest import installed
 from datasets import Dataset, Features
+from offline_models import installed
 
 from hfcf import offline, schema
 from hfcf.ccg.expand import ExpandRelation, fit_relation_net

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 import tiny_relation
-from conftest import installed
 from datasets import Dataset
+from offline_models import installed
 
 import hfcf
 from hfcf import schema

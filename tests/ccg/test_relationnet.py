@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import installed
+from offline_models import installed
 
 from hfcf import offline
 from hfcf.ccg.relationnet import ORDERS, RelationNet, Triple, head_word, relation_net

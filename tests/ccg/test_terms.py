@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from conftest import installed
+from offline_models import installed
 
 from hfcf.ccg.terms import KnownTerms, commonest, count, lemma, normalised, stammers, tokenised
 

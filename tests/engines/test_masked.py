@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import tiny
 import torch
-from conftest import installed
+from offline_models import installed
 from safetensors.torch import load_file
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, processors, trainers
 from transformers import (

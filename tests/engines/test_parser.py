@@ -5,7 +5,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from conftest import installed
+from offline_models import installed
 
 from hfcf.engines import parser
 from hfcf.engines.model import Model

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import conftest
 import pytest
 from datasets import Dataset
+from offline_models import installed
 
 from hfcf.engines.generator import Generator
 from hfcf.evidence import join
@@ -14,7 +14,7 @@ from hfcf.race import RACE
 
 @pytest.mark.slow
 def test_claims_name_a_phrase_of_every_piece(demo: Dataset, no_request_cache: None) -> None:
-    if not conftest.installed("t5"):
+    if not installed("t5"):
         pytest.skip("the offline T5 is not installed")
     rows = list(demo.select(range(12)))
     clauses = [[[piece["title"]] for piece in row["evidence"]] for row in rows]

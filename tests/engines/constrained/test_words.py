@@ -6,10 +6,10 @@ import random
 from collections.abc import Callable
 from typing import Any
 
-import conftest
 import numpy as np
 import pytest
 import torch
+from offline_models import installed
 from transformers import AutoModelForCausalLM, AutoModelForSeq2SeqLM, AutoTokenizer
 
 from hfcf.engines.constrained import generate_constrained
@@ -37,7 +37,7 @@ PHRASES = [
 def tokenizer(request: pytest.FixtureRequest, tiny_model: Callable[[str], str]) -> Any:
     name = request.param
     if name.startswith("offline:"):
-        if not conftest.installed(name.removeprefix("offline:")):
+        if not installed(name.removeprefix("offline:")):
             pytest.skip(f"{name} is not installed")
         return AutoTokenizer.from_pretrained(Model(name).source())
     return AutoTokenizer.from_pretrained(tiny_model(name))
