@@ -49,8 +49,9 @@ def check_card(front: Mapping[str, Any], kind: str) -> list[str]:
     Returns:
         One line for each fault, which names the key.
 
-    >>> check_card({"license": "cc-by-sa", "language": ["en"], "pipeline_tag": "text-classification"}, "model")
-    ["license: 'cc-by-sa' is none of the Hub's licences (\\"other\\" and \\"unknown\\" are)"]
+    >>> for fault in check_card({"license": "cc-by-sa", "language": ["en"], "pipeline_tag": "text-classification"}, "model"):
+    ...     print(fault)
+    license: 'cc-by-sa' is none of the Hub's licences ("other" and "unknown" are)
     """
     return list({"dataset": _dataset, "model": _model}[kind](front))
 

@@ -49,7 +49,7 @@ def test_a_run_measures_what_needs_no_model(content: dict[str, Any], tmp_path: P
     labels = [made.features["label"].int2str(label) for label in made["label"]]
     majority = max(labels.count(label) for label in labels) / len(labels)
     assert told["label_balance, whole set"]["after"]["majority"] == pytest.approx(majority, abs=1e-5)
-    assert "label_balance, whole set, after, majority" in (tmp_path / "out" / "README.md").read_text(encoding="utf-8")
+    assert "label_balance, whole set, majority" in (tmp_path / "out" / "README.md").read_text(encoding="utf-8")
     # What was published is measured again with the same result.
     assert hfcf.measure(made.remove_columns(["minimality", "diversity", "duplicates"]))["minimality"][:] == made["minimality"][:]
 
