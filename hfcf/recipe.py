@@ -80,21 +80,31 @@ def changed(recipe: dict[str, Any], changes: Sequence[str]) -> dict[str, Any]:
     return recipe
 
 
+def shipped_folder(given: str) -> Path | None:
+    """The folder beside the recipes that "recipes:NAME" names; None of any other path."""
+    name = str(given)
+    return folder() / name.removeprefix("recipes:") if name.startswith("recipes:") else None
+
+
 def located(source: Mapping[str, Any], data_dir: str | None) -> dict[str, Any]:
-    """A corpus of a recipe, its folder or files inside the recipe's `data_dir`.
+    """A corpus of a recipe, its folder or files inside the recipe's `data_dir`, or beside the recipes: "recipes:NAME".
 
     >>> located({"corpus": "fm2", "data_dir": "fm2"}, "data")["data_dir"]
     'data/fm2'
+    >>> located({"corpus": "relations", "data_dir": "recipes:demo"}, "data")["data_dir"] == str(folder() / "demo")
+    True
     >>> located({"corpus": "relations", "data_files": {"test": ["a.jsonl", "/b.jsonl"]}}, "data")["data_files"]
     {'test': ['data/a.jsonl', '/b.jsonl']}
     """
-    folder = Path(data_dir or ".")
+    base = Path(data_dir or ".")
     key = "data_files" if "data_files" in source else "data_dir"
 
     def inside(given: Any) -> Any:
         if isinstance(given, dict):
             return {split: inside(files) for split, files in given.items()}
-        return [inside(path) for path in given] if isinstance(given, list) else str(folder / given)
+        if isinstance(given, list):
+            return [inside(path) for path in given]
+        return str(shipped_folder(given) or base / given)
 
     return {**source, key: inside(source.get(key, "."))}
 

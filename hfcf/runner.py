@@ -236,8 +236,8 @@ def content_of(recipe: str | Path | Mapping[str, Any], changes: Sequence[str]) -
     else:
         path = recipes.find(str(recipe))
         content, where = recipes.read(path, changes), path.name
-    if str(content.get("data_dir") or "").startswith("recipes:"):
-        content["data_dir"] = str(recipes.folder() / content["data_dir"].removeprefix("recipes:"))
+    if found := recipes.shipped_folder(content.get("data_dir") or ""):
+        content["data_dir"] = str(found)
     recipes.check(content, _KEYS, where)
     for key in ("corpus", "system"):
         if key not in content:
