@@ -87,11 +87,11 @@ class Likelihood(Engine):
     @staticmethod
     def _answers(network: Any, tokenizer: Any, encoded: Sequence[Encoded], texts: torch.Tensor) -> torch.Tensor:
         """The logits of an encoder-decoder. Many texts share a prompt, which is encoded once."""
-        prompts = {tuple(item.features["input_ids"]): item for item in encoded}
-        places = {ids: i for i, ids in enumerate(prompts)}
-        batch = pad(tokenizer, list(prompts.values()), network.device)
+        prompts = [tuple(item.features["input_ids"]) for item in encoded]
+        places = {ids: i for i, ids in enumerate(dict.fromkeys(prompts))}
+        batch = pad(tokenizer, [Encoded({"input_ids": list(ids)}) for ids in places], network.device)
         states = network.get_encoder()(**batch).last_hidden_state
-        rows = torch.tensor([places[tuple(item.features["input_ids"])] for item in encoded], device=network.device)
+        rows = torch.tensor([places[ids] for ids in prompts], device=network.device)
         read = {"encoder_outputs": BaseModelOutput(last_hidden_state=states[rows]), "attention_mask": batch["attention_mask"][rows]}
         logits: torch.Tensor = network(**read, labels=texts).logits
         return logits
