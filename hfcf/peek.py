@@ -62,8 +62,8 @@ def peek(
             raise ValueError(f"--best and --worst rank counterfactuals: leave --config {config} out")
         ranked = _measure(paths, columns, by)
         turn = 1 if low_is_better(ranked) == bool(best) else -1
-        there = (row for row in found if ranked in measures(row, columns))
-        chosen: Iterable[Any] = heapq.nsmallest(best or worst or 0, there, key=lambda row: turn * measures(row, columns)[ranked])
+        there = ((its[ranked], row) for row in found if ranked in (its := measures(row, columns)))
+        chosen: Iterable[Any] = (row for _, row in heapq.nsmallest(best or worst or 0, there, key=lambda one: turn * one[0]))
     elif random:
         chosen = heapq.nsmallest(random, found, key=lambda row: Random(f"{SEED}:{json.dumps(row, default=str)}").random())
     else:
