@@ -15,7 +15,7 @@ from hfcf import schema
 from hfcf.engines.classifier import ROUND, choose
 from hfcf.entities import read_fitted, save_fitted
 from hfcf.metrics.info import TEXT, info
-from hfcf.metrics.rows import ByTask
+from hfcf.metrics.rows import ByTask, need_fit
 from hfcf.stage import Stage, StageError
 
 CITATION = "Schuster et al. 2019, Towards Debiasing Fact Verification Models, section 2"
@@ -122,8 +122,7 @@ class MeasureClaimOnly(Stage):
     fitted: str | None = None
 
     def check_fitted(self) -> None:
-        if self.fitted is None:
-            raise StageError(f"{self.name} trains on the other rows of the set: stage = stage.fit(ds) first")
+        need_fit(self, self.fitted, "trains on the other rows of the set")
 
     def fit(self, ds: Dataset) -> Self:
         """Cross-validate on `ds`, by `group_id`; returns the fitted stage, which holds the guess of each id."""

@@ -14,8 +14,8 @@ from hfcf.engines.model import Model
 from hfcf.entities import save_fitted
 from hfcf.metrics.info import TEXT, TEXTS, info, mean
 from hfcf.metrics.moverscore import MoverScore, fit_idf
-from hfcf.metrics.rows import ByTask
-from hfcf.stage import Stage, StageError
+from hfcf.metrics.rows import ByTask, need_fit
+from hfcf.stage import Stage
 
 CITATION = "Zhu et al. 2023, Explain, Edit, Generate: Rationale-Sensitive Counterfactual Data Augmentation (RACE), Table 4"
 
@@ -64,8 +64,7 @@ class MeasureCoherence(Stage):
     fitted: str | None = None
 
     def check_fitted(self) -> None:
-        if self.fitted is None:
-            raise StageError(f"{self.name} weighs words by how common they are in all claims: stage = stage.fit(ds) first")
+        need_fit(self, self.fitted, "weighs words by how common they are in all claims")
 
     def fit(self, ds: Dataset) -> Self:
         """Count words in the claims of `ds`, each different one once; returns the fitted stage."""

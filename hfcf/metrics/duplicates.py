@@ -14,9 +14,9 @@ from hfcf.edits import rewrite
 from hfcf.entities import read_fitted, save_fitted
 from hfcf.groups import normalised, text_keys
 from hfcf.metrics.info import TEXT, info
-from hfcf.metrics.rows import EDITED, ByTask, changed, texts
+from hfcf.metrics.rows import EDITED, ByTask, changed, need_fit, texts
 from hfcf.schema import task_of
-from hfcf.stage import Stage, StageError
+from hfcf.stage import Stage
 
 CITATION = "Lee et al. 2022, Deduplicating Training Data Makes Language Models Better, section 4.2"
 _WIDTH, _PERMUTATIONS = 5, 128
@@ -169,8 +169,7 @@ class MeasureDuplicates(Stage):
             raise ValueError(f"threshold={self.threshold}: above 0, up to 1")
 
     def check_fitted(self) -> None:
-        if self.fitted is None:
-            raise StageError(f"{self.name} compares all rows of the set: stage = stage.fit(ds) first")
+        need_fit(self, self.fitted, "compares all rows of the set")
 
     def fit(self, ds: Dataset, against: Mapping[str, Dataset] | None = None) -> Self:
         """Compare the rows of `ds` with one another, and with the evaluation sets `against`; returns the fitted stage."""

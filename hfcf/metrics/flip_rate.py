@@ -15,6 +15,7 @@ from hfcf.engines.relation import RelationClassifier
 from hfcf.evidence import join
 from hfcf.metrics.info import TEXT, info
 from hfcf.metrics.rows import ByTask
+from hfcf.relations import requests
 from hfcf.stage import Stage, StageError
 
 CITATION = "Zhu et al. 2023, Explain, Edit, Generate: Rationale-Sensitive Counterfactual Data Augmentation (RACE), Table 4"
@@ -84,9 +85,7 @@ class MeasureFlipRate(Stage):
     def answers(self, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, float] | None]:
         """Class probabilities of each row."""
         if self.task == "relation":
-            spans = [[[row[name]["start"], row[name]["end"]] for name in ("head", "tail")] for row in rows]
-            asked = [[list(row["tokens"]), *its] for row, its in zip(rows, spans, strict=True)]
-            return RelationClassifier(model=self.verifier, max_length=self.max_length).run(asked)
+            return RelationClassifier(model=self.verifier, max_length=self.max_length).run(requests(rows))
         pairs = [[row["claim"], join(row["evidence"])[0]] for row in rows]
         return Classifier(model=self.verifier, max_length=self.max_length).run(pairs)
 

@@ -14,8 +14,8 @@ from datasets import Dataset
 from hfcf import schema
 from hfcf.entities import read_fitted, save_fitted
 from hfcf.metrics.info import TEXT, info
-from hfcf.metrics.rows import ByTask
-from hfcf.stage import Stage, StageError
+from hfcf.metrics.rows import ByTask, need_fit
+from hfcf.stage import Stage
 
 
 def label_balance(labels: Iterable[str]) -> dict[str, Any]:
@@ -66,8 +66,7 @@ class MeasureLabelBalance(Stage):
     fitted: str | None = None
 
     def check_fitted(self) -> None:
-        if self.fitted is None:
-            raise StageError(f"{self.name} counts the labels of the whole set: stage = stage.fit(ds) first")
+        need_fit(self, self.fitted, "counts the labels of the whole set")
 
     def fit(self, ds: Dataset) -> Self:
         """Count the labels of `ds`; returns the fitted stage."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from hfcf import schema
 from hfcf.edits import places, revert
-from hfcf.stage import StageError
+from hfcf.stage import Stage, StageError
 
 EDITED: dict[str, dict[str, Any]] = {
     "verification": {"claim": schema.TEXT, "evidence": schema.EVIDENCE, "edits": schema.EDITS},
@@ -33,6 +33,18 @@ class ByTask:
             known = self.why if task in schema.TASKS else f"tasks are {', '.join(schema.TASKS)}"
             raise StageError(f"{stage.name} says nothing of {task} rows: {known}")
         return self.inputs[task]
+
+
+def need_fit(stage: Stage, fitted: str | None, why: str) -> None:
+    """Raise `StageError` if a metric of whole sets was not fitted to one.
+
+    Args:
+        stage: the metric's.
+        fitted: what its `fit` sets.
+        why: what it needs the whole set for.
+    """
+    if fitted is None:
+        raise StageError(f"{stage.name} {why}: stage = stage.fit(ds) first")
 
 
 def texts(row: Mapping[str, Any]) -> dict[tuple[str, int], str]:

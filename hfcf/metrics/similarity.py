@@ -14,8 +14,8 @@ from hfcf.engines.model import Model
 from hfcf.entities import save_fitted
 from hfcf.metrics.info import TEXT, info, mean
 from hfcf.metrics.moverscore import MoverScore, fit_idf
-from hfcf.metrics.rows import EDITED, ByTask, changed
-from hfcf.stage import Stage, StageError
+from hfcf.metrics.rows import EDITED, ByTask, changed, need_fit
+from hfcf.stage import Stage
 
 CITATION = "Zhao et al. 2019, MoverScore: Text Generation Evaluating with Contextualized Embeddings and Earth Mover Distance"
 
@@ -50,8 +50,7 @@ class MeasureSimilarity(Stage):
     fitted: str | None = None
 
     def check_fitted(self) -> None:
-        if self.fitted is None:
-            raise StageError(f"{self.name} weighs words by how common they are in all sources: stage = stage.fit(ds) first")
+        need_fit(self, self.fitted, "weighs words by how common they are in all sources")
 
     def fit(self, ds: Dataset) -> Self:
         """Count words in the sources of the expanded set `ds`, each different text once; returns the fitted stage."""
