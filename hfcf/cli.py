@@ -88,7 +88,7 @@ def peek(
     from hfcf import peek as peeking
     from hfcf.report.files import read_run
 
-    if what in corpora.CORPORA and not Path(what).is_dir():
+    if what in corpora.names() and not Path(what).is_dir():
         from hfcf import recipe as recipes
         from hfcf import runner
 
@@ -354,10 +354,10 @@ def _print_plan(plan: dict[str, Any]) -> None:
 
 
 def _list_systems() -> None:
-    from hfcf.runner import SYSTEMS, system_class
+    from hfcf.runner import system_class, systems_known
 
     table = Table("system", "stage", "reads", "fills", title="Systems")
-    for name in SYSTEMS:
+    for name in systems_known():
         cls = system_class(name)
         for stage in cls.preset("offline" if "offline" in cls.presets else "paper").stages:
             table.add_row(name, stage.name, ", ".join(stage.inputs), ", ".join(stage.outputs))
@@ -366,12 +366,12 @@ def _list_systems() -> None:
 
 
 def _list_corpora() -> None:
-    from hfcf.corpora import CORPORA, builder_class
+    from hfcf.corpora import builder_class, names
 
     reads = Column("reads", overflow="fold")
     title = "Corpora (docs/corpora.md tells of other files that they read)"
     table = Table("corpus", "title", reads, "official splits", "licence", "labels", title=title)
-    for name in CORPORA:
+    for name in names():
         builder = builder_class(name)
         info = builder.INFO
         # Each split's first file is the release's.

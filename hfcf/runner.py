@@ -19,6 +19,7 @@ from hfcf.clock import Clock
 from hfcf.distractors import from_recipe
 from hfcf.engines.model import Model, commit
 from hfcf.metrics.measure import DEFAULT, Metrics, check
+from hfcf.plugins import known
 from hfcf.publish import publish
 from hfcf.schema import task_of
 from hfcf.stage import System
@@ -44,7 +45,7 @@ SYSTEMS = {
     "autocad": "hfcf.baselines.autocad:AutoCAD",
     "coco": "hfcf.baselines.coco:CoCo",
 }
-"""Where each system of a recipe lives; it is imported when it is first used."""
+"""Where each system of this library lives; it is imported when it is first used. Other packages' come by entry points."""
 _KEYS = {
     "name",
     "corpus",
@@ -157,15 +158,20 @@ def load(content: Mapping[str, Any]) -> Dataset:
     return from_recipe(ds, content.get("distractors"))
 
 
+def systems_known() -> dict[str, str]:
+    """Name → "module:class" of every system that a recipe may name."""
+    return known(SYSTEMS, "hfcf.systems")
+
+
 def system_class(name: str) -> type[System]:
     """The class of a recipe's system.
 
     >>> system_class("race").chain[0]
     'tag_entities'
     """
-    if name not in SYSTEMS:
-        raise recipes.RecipeError(f"system {name!r}: choose one of {', '.join(SYSTEMS)}")
-    module, _, its = SYSTEMS[name].partition(":")
+    if (systems := systems_known()).get(name) is None:
+        raise recipes.RecipeError(f"system {name!r}: choose one of {', '.join(systems)}")
+    module, _, its = systems[name].partition(":")
     return getattr(import_module(module), its)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import datasets
 import pytest
-from datasets import Dataset
+from datasets import ClassLabel, Dataset
 
 import hfcf
 from hfcf.corpora import CORPORA, builder_class
@@ -284,6 +284,25 @@ def test_csv_and_jsonl_forms_of_evidence(tmp_path: Path) -> None:
     assert table["label"] == ["SUPPORTS", "SUPPORTS"]
 
 
+def test_a_published_folder_is_read_as_parquet(tmp_path: Path) -> None:
+    label = ClassLabel(names=["REFUTES", "SUPPORTS"])
+    rows = Dataset.from_list([{**ROW, "group_id": f"g{i}", "label": i, "score": 0.5} for i in (1, 0)])
+    for split, name in (("train", "data/default/train-0f3a.parquet"), ("validation", "data/default/dev.parquet")):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        part = rows.select([split == "validation"]).cast_column("label", label)
+        part.to_parquet(tmp_path / name)
+    both = hfcf.load("parquet", data_dir=tmp_path)
+    assert {split: part["label"] for split, part in both.items()} == {"train": ["SUPPORTS"], "validation": ["REFUTES"]}
+    assert both["train"]["group_id"] == ["g1"]
+    assert both["train"]["evidence"] == [ROW["evidence"]]
+    assert both["train"].column_names == list(TASKS["verification"])
+    given = hfcf.load("parquet", data_files=str(tmp_path / "data/default/train-0f3a.parquet"), split="train")
+    assert given["claim"] == both["train"]["claim"]
+    (tmp_path / "broken.parquet").write_text("no Parquet")
+    with pytest.raises(CorpusError, match=r"broken\.parquet"):
+        hfcf.load("parquet", data_files=tmp_path / "broken.parquet", split="train")
+
+
 # --- errors
 
 
@@ -483,7 +502,7 @@ def test_front_matter(name: str) -> None:
     info = builder_class(name).INFO
     assert info.task in TASKS
     assert info.task == "relation" or set(info.labels.values()) <= set(LABELS)
-    if name not in ("jsonl", "csv", "relations"):
+    if name not in ("jsonl", "csv", "parquet", "relations"):
         assert info.name == name
         assert info.paper
         assert info.citation

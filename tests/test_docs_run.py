@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import shlex
 import sys
+import tomllib
+from importlib import invalidate_caches
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,7 @@ from offline_models import installed
 from pages import PAGES, blocks
 
 import hfcf
-from hfcf import corpora, recipe, runner
+from hfcf import recipe
 
 RUNS = [page for page in PAGES if any(block.runs for block in blocks(page))]
 CHEAP = {
@@ -28,9 +30,6 @@ def test_a_page_works_from_its_first_block_to_its_last(page: Path, tmp_path: Pat
         pytest.skip("the offline models are not installed")
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
-    # A page may add to these tables.
-    monkeypatch.setattr(corpora, "CORPORA", dict(corpora.CORPORA))
-    monkeypatch.setattr(runner, "SYSTEMS", dict(runner.SYSTEMS))
     names: dict[str, Any] = {}
     for block in blocks(page):
         if block.file:
@@ -38,6 +37,8 @@ def test_a_page_works_from_its_first_block_to_its_last(page: Path, tmp_path: Pat
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(block.text, encoding="utf-8")
             monkeypatch.delitem(sys.modules, path.stem, raising=False)
+            if path.name == "pyproject.toml":
+                install(path)
         elif block.runs:
             exec(compile(block.text, page.name, "exec"), names)
         elif not block.language and page.name in CHEAP:
@@ -45,6 +46,20 @@ def test_a_page_works_from_its_first_block_to_its_last(page: Path, tmp_path: Pat
                 if line.startswith("hfcf "):
                     follow(shlex.split(line, comments=True), CHEAP[page.name])
     assert names
+
+
+def install(project: Path) -> None:
+    """Leave beside a package what `pip install` would: its name and its entry points."""
+    told = tomllib.loads(project.read_text(encoding="utf-8"))["project"]
+    folder = project.parent / f"{told['name'].replace('-', '_')}-{told['version']}.dist-info"
+    folder.mkdir()
+    (folder / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {told['name']}\nVersion: {told['version']}\n", encoding="utf-8")
+    groups = [
+        "\n".join([f"[{group}]", *(f"{name} = {value}" for name, value in points.items())])
+        for group, points in told["entry-points"].items()
+    ]
+    (folder / "entry_points.txt").write_text("\n\n".join(groups) + "\n", encoding="utf-8")
+    invalidate_caches()
 
 
 def follow(words: list[str], cheap: tuple[str, ...]) -> None:

@@ -5,8 +5,11 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from importlib import import_module
+from inspect import getfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from hfcf.plugins import known
 
 if TYPE_CHECKING:
     from datasets import Dataset, DatasetDict
@@ -39,9 +42,11 @@ CORPORA = {
     "scierc": "hfcf.corpora.scierc",
     "jsonl": "hfcf.corpora.records",
     "csv": "hfcf.corpora.records",
+    "parquet": "hfcf.corpora.records",
     "relations": "hfcf.corpora.relation_records",
 }
-"""Each corpus's module, which has a `BUILDER` and an `INFO`; it is imported when the corpus is first used."""
+"""Each corpus's module, which has a `BUILDER` and an `INFO`; it is imported when the corpus is first used. Other packages' come by
+entry points."""
 
 DataFiles = str | Path | Sequence[str | Path] | Mapping[str, str | Path | Sequence[str | Path]]
 
@@ -59,7 +64,7 @@ def load(
     """Rows of a corpus from its original release files, with the canonical columns of its task.
 
     Args:
-        name: one of `CORPORA`. "jsonl" and "csv" read a user's own claims, "relations" a user's own sentences.
+        name: one of `names()`. "jsonl", "csv" and "parquet" read a user's own claims, "relations" a user's own sentences.
         data_dir: the folder with the release files under their official names.
         data_files: the files themselves, in the place of `data_dir`: one, several, or a mapping split → files.
         split: an official split ("train", "validation" or its alias "dev", "test" …) or a slice like
@@ -93,7 +98,7 @@ def load(
         resources=resources,
         on_error=on_error,
         options=options,
-        code=_code_hash(),
+        code=_code_hash(cls),
     ).as_dataset(split=instruction)
     if role:
         parts = [ds] if not isinstance(ds, dict) else list(ds.values())
@@ -105,13 +110,22 @@ def load(
 
 def builder_class(name: str) -> type[Corpus]:
     """The builder of a corpus."""
-    if name not in CORPORA:
-        raise ValueError(f"there is no corpus {name!r}; there are {', '.join(CORPORA)}")
-    return import_module(CORPORA[name]).BUILDER
+    if (corpora := known(CORPORA, "hfcf.corpora")).get(name) is None:
+        raise ValueError(f"there is no corpus {name!r}; there are {', '.join(corpora)}")
+    return import_module(corpora[name]).BUILDER
 
 
-def _code_hash() -> str:
-    # The builder's cache key: rows made by other code are made again.
+def names() -> list[str]:
+    """The corpora that `load` knows.
+
+    >>> names()[0], "relations" in names()
+    ('hover', True)
+    """
+    return list(known(CORPORA, "hfcf.corpora"))
+
+
+def _code_hash(cls: type[Corpus]) -> str:
+    # The builder's cache key: rows made by other code are made again. A builder of another package lies elsewhere.
     here = Path(__file__).parent
-    sources = [*sorted(here.glob("*.py")), here.parent / "schema.py", here.parent / "groups.py"]
+    sources = [*sorted({*here.glob("*.py"), Path(getfile(cls)).resolve()}), here.parent / "schema.py", here.parent / "groups.py"]
     return hashlib.sha256(b"\0".join(path.read_bytes() for path in sources)).hexdigest()[:16]

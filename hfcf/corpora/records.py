@@ -1,17 +1,19 @@
-"""A user's own rows: JSON lines and CSV.
+"""A user's own rows: JSON lines, CSV and Parquet.
 
     ds = hfcf.load("jsonl", data_files="claims.jsonl", split="train")
     ds = hfcf.load("csv", data_files={"train": "a.csv", "validation": "b.csv"}, on_error="reject")
+    ds = hfcf.load("parquet", data_dir="out/mine/data/augmented", split="train")  # what `hfcf run` made
 
 - Fields: `claim`, `evidence` and `label` (else `gold_label`, as in files of FEVER with text); `id` and `group_id` if there
   are any (else row-1, row-2 …, and as the group the row's id; without an id, "row-" and a hash of claim and evidence, since
   row 1 of another file is another row). Others are left out. A file's split is "train" unless `data_files` or its name
-  (`dev.jsonl`, `test.csv` …) says otherwise.
+  (`dev.jsonl`, `test.csv` …) says otherwise. In a folder of Parquet shards are read, too (`train-….parquet`), and where it has
+  none its `data/` or `data/default/`.
 - Evidence, in any of these forms: a list of {"title": …, "text": …}, a list of [title, text], a list of texts, or
   one text. In CSV a cell is one text, or one of the lists as JSON; a column `title` is the title of a cell's one
   text.
 - Labels: SUPPORTS, REFUTES and NOT ENOUGH INFO, spelt so; the option `labels` maps others: labels={"true":
-  "SUPPORTS"}.
+  "SUPPORTS"}. A class of Parquet (`ClassLabel`) is read as its name.
 - With on_error="reject" every record becomes a row; one that can't be worked on has a `status` that says why, and
   its values as far as they could be read: broken lines are `line-<number>`, a repeated id gets "#2" and so on.
 
@@ -27,8 +29,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
+from hfcf.corpora import own_files
 from hfcf.corpora.base import BadRow, Corpus, CorpusConfig, CorpusInfo, Files, as_text, need
-from hfcf.corpora.read import Record, csv_rows, json_lines
+from hfcf.corpora.read import Record, csv_rows, json_lines, parquet_rows
 from hfcf.schema import LABELS, kind
 
 INFO = CorpusInfo(
@@ -41,7 +44,8 @@ INFO = CorpusInfo(
     labels={label: label for label in LABELS},
 )
 
-_NAMES = (("train", "train"), ("validation", "validation"), ("validation", "dev"), ("test", "test"))
+_FIELDS = ("id", "group_id", "claim", "evidence", "title", "label", "gold_label")
+_ENDINGS = {"jsonl": (".jsonl",), "csv": (".csv",), "parquet": own_files.PARQUET}
 _FORMS = 'a list of {"title", "text"}, a list of [title, text], a list of texts, or one text'
 
 
@@ -59,11 +63,11 @@ class RecordsConfig(CorpusConfig):
 
 
 class Records(Corpus):
-    """JSON lines or CSV → rows; `corpus` is "jsonl" or "csv"."""
+    """JSON lines, CSV or Parquet → rows; `corpus` is "jsonl", "csv" or "parquet"."""
 
     BUILDER_CONFIG_CLASS = RecordsConfig
     INFO = INFO
-    FILES = tuple((split, f"{name}.{suffix}") for suffix in ("jsonl", "csv") for split, name in _NAMES)
+    FILES = own_files.patterns(*(ending for endings in _ENDINGS.values() for ending in endings))
     OPTIONS: ClassVar = {
         "labels": "label of the file → SUPPORTS, REFUTES or NOT ENOUGH INFO",
         "numbered": "true: rows are numbered by line, and the file's id is their group",
@@ -71,15 +75,15 @@ class Records(Corpus):
 
     @classmethod
     def split_of(cls, path: Path) -> str | None:
-        return super().split_of(path) or "train"
+        return own_files.split_of(path, cls.FILES)
 
     @classmethod
     def find(cls, data_dir: Path, name: str) -> Files:
-        found = super().find(data_dir, name)
-        kept = {split: [path for path in paths if path.suffix == f".{name}"] for split, paths in found.items()}
-        return {split: paths for split, paths in kept.items() if paths}
+        return own_files.find(data_dir, own_files.patterns(*_ENDINGS[name]))
 
     def records(self, path: Path) -> Iterator[Record]:
+        if self.config.name == "parquet":
+            return parquet_rows(path, _FIELDS)
         return csv_rows(path) if self.config.name == "csv" else json_lines(path)
 
     def fill(self, row: dict[str, Any], record: dict[str, Any]) -> None:

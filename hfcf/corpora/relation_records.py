@@ -26,6 +26,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
+from hfcf.corpora import own_files
 from hfcf.corpora.base import BadRow, Corpus, CorpusInfo, Files, as_text, need, text_of
 from hfcf.corpora.read import Record, json_lines, parquet_rows
 from hfcf.corpora.tokens import EXTRA, TAG, Span, entity, of_text, of_tokens, untagged
@@ -42,8 +43,6 @@ INFO = CorpusInfo(
     task="relation",
 )
 
-_NAMES = (("train", "train"), ("validation", "validation"), ("validation", "dev"), ("test", "test"))
-_FOLDERS = ("", "data", "data/default")
 _FIELDS = ("id", "group_id", "tokens", "text", "head", "tail", "label")
 _FORMS = '{"start": …, "end": …} or [start, end]'
 
@@ -52,24 +51,16 @@ class RelationRecords(Corpus):
     """JSON lines or Parquet → rows. The labels are the file's own, so `INFO` lists none."""
 
     INFO = INFO
-    FILES = tuple((split, name + ending) for ending in (".jsonl", ".parquet", "-*.parquet") for split, name in _NAMES)
+    FILES = own_files.patterns(".jsonl", *own_files.PARQUET)
     EXTRA: ClassVar = EXTRA
 
     @classmethod
     def split_of(cls, path: Path) -> str | None:
-        return next((split for split, pattern in cls.FILES if path.match(pattern)), "train")
+        return own_files.split_of(path, cls.FILES)
 
     @classmethod
     def find(cls, data_dir: Path, name: str) -> Files:
-        for folder in _FOLDERS:
-            found: Files = {}
-            for split, pattern in cls.FILES:
-                paths = sorted(path for path in (data_dir / folder).glob(pattern) if path.is_file())
-                if paths and split not in found:
-                    found[split] = paths
-            if found:
-                return found
-        return {}
+        return own_files.find(data_dir, cls.FILES)
 
     def records(self, path: Path) -> Iterator[Record]:
         return parquet_rows(path, _FIELDS) if path.suffix == ".parquet" else json_lines(path)

@@ -138,9 +138,9 @@ def forbidden(front: Mapping[str, Any], corpus: str | None) -> bool:
     """Whether the licence of a set's corpus forbids to give its rows away: the card says so, or what the library knows of it."""
     if front.get("republish", True) is False:
         return True
-    from hfcf.corpora import CORPORA, builder_class
+    from hfcf.corpora import builder_class, names
 
-    return corpus in CORPORA and not builder_class(str(corpus)).INFO.republish
+    return corpus in names() and not builder_class(str(corpus)).INFO.republish
 
 
 def _no_pickles(root: Path, paths: Iterable[str], sent: Iterable[str]) -> None:

@@ -111,7 +111,7 @@ def _loaded_by(kind: str, whole: bool, tune: str) -> str:
 
 def _results(recipe: Mapping[str, Any], scores: Mapping[str, Any], task: str) -> list[EvalResult]:
     """The model's own scores, as the Hub's `model-index` has them: one data set for each that it was scored on."""
-    from hfcf.corpora import CORPORA, builder_class
+    from hfcf.corpora import builder_class, names
 
     asked = [*recipe.get("evaluate", ()), *([recipe["dev"]] if recipe.get("dev") else ())]
     sources = {source.get("name", source["corpus"]): source for source in asked}
@@ -121,7 +121,7 @@ def _results(recipe: Mapping[str, Any], scores: Mapping[str, Any], task: str) ->
             continue
         held, _, corpus = where.partition(": ")
         source = {"corpus": corpus} if held == "held out" and corpus else sources.get(where, {})
-        info = builder_class(source["corpus"]).INFO if source.get("corpus") in CORPORA else None
+        info = builder_class(source["corpus"]).INFO if source.get("corpus") in names() else None
         *within, metric = path or [where]
         found.append(
             EvalResult(
