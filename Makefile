@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 export TOKENIZERS_PARALLELISM := false
 
-.PHONY: help venv demo test slow quality style bench clean
+.PHONY: help venv demo test slow quality style bench notebooks clean
 
 help:  ## What there is to make.
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -43,6 +43,9 @@ style: $(STAMP)  ## Mend what the linter can mend.
 
 bench: $(STAMP)  ## Every benchmark, quickly.
 	for file in benchmarks/*.py; do $(BIN)/python $$file --quick || exit 1; done
+
+notebooks: $(STAMP)  ## Run the notebooks and store what they print.
+	HF_HUB_OFFLINE=1 $(BIN)/jupyter execute --inplace notebooks/*.ipynb
 
 clean:  ## Remove what was built.
 	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache out

@@ -138,9 +138,9 @@ def prepare(ds: AnyDataset, *, for_: Any) -> AnyDataset:
 MAX_CHARACTERS = 20_000
 """A claim or a piece of evidence longer than this is no sentence: its row is rejected, not truncated."""
 
-# Controls that no text should hold (tab and line ends may stand), and the bidirectional overrides that make what is
-# shown differ from what is stored.
-_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+"""Controls that no text should hold (tab and line ends may stand), and the bidirectional overrides that make what is shown differ
+from what is stored."""
 _SURROGATE = re.compile("[\ud800-\udfff]|\\\\ud[89a-f][0-9a-f]{2}", re.IGNORECASE)
 
 
@@ -177,7 +177,7 @@ def text_problem(value: Any, what: str, *, letters: bool = True) -> str | None:
         return f"{what} has {len(value):,} characters; the limit is {MAX_CHARACTERS:,}"
     if found := _SURROGATE.search(value):
         return f"{what} holds half of a surrogate pair at position {found.start()}: the file's encoding is broken"
-    if found := _CONTROL.search(value):
+    if found := CONTROL.search(value):
         return f"{what} holds the control character U+{ord(found[0]):04X} at position {found.start()}"
     if letters and not any(character.isalpha() for character in value):
         return f"{what} has no letters"
@@ -224,7 +224,8 @@ def _pair_problem(row: Mapping[str, Any]) -> str | None:
                 return found
             if piece["title"] and (found := text_problem(piece["title"], f"the title of evidence piece {i}", letters=False)):
                 return found
-    if "label" in row and row["label"] not in LABELS:
+    # A label alone may be a relation.
+    if {"claim", "evidence"} & set(row) and "label" in row and row["label"] not in LABELS:
         return f"the label {row['label']!r} is none of {', '.join(LABELS)}"
     return None
 

@@ -33,7 +33,7 @@ def split_of(path: Path, files: Sequence[tuple[str, str]]) -> str:
 
 
 def find(data_dir: Path, files: Sequence[tuple[str, str]]) -> Files:
-    """Each split's files by the first pattern that has any; in the folder, its `data/` or its `data/default/`, whichever has any first."""
+    """Each split's files by the first pattern that has any, in the folder, else its `data/`, else its `data/default/`."""
     for folder in _FOLDERS:
         found: Files = {}
         for split, pattern in files:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,6 +13,8 @@ from datasets import Dataset
 
 from hfcf.engines.adapters import quiet_peft, save_patch
 from hfcf.engines.model import Model
+
+log = logging.getLogger(__name__)
 
 TUNE = ("full", "lora", "lowrank")
 
@@ -66,6 +69,18 @@ class Loss:
     columns: tuple[str, ...] = ()
     hidden: bool = False
     order: Iterable[int] | None = None
+
+
+def _told() -> Any:
+    """Logs how a training goes, in the place of what the library prints: whoever wants to see it says so of the logger."""
+    from transformers import TrainerCallback
+
+    class Told(TrainerCallback):
+        def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, Any] | None = None, **_: Any) -> None:
+            if logs and "loss" in logs:
+                log.info("training: epoch %.1f of %g, loss %.3g", state.epoch, state.num_train_epochs, float(logs["loss"]))
+
+    return Told()
 
 
 def _trainer(loss: Loss) -> type[Any]:
@@ -134,7 +149,7 @@ def fit(
     Returns:
         The trained network, adapters merged, in evaluation mode.
     """
-    from transformers import Trainer, TrainingArguments, set_seed
+    from transformers import PrinterCallback, Trainer, TrainingArguments, set_seed
 
     set_seed(hp.seed)
     if hp.tune == "lora":
@@ -160,8 +175,9 @@ def fit(
     made_by = Trainer if loss is None else _trainer(loss)
     trainer = made_by(
         model=network, args=arguments, train_dataset=rows, data_collator=collator, processing_class=tokenizer,
-        callbacks=list(callbacks),
+        callbacks=[_told(), *callbacks],
     )  # fmt: skip
+    trainer.remove_callback(PrinterCallback)
     trainer.train(resume_from_checkpoint=_whole_checkpoint(work) if checkpoints else None)
     network = network.cpu().float().eval()
     out.mkdir(parents=True, exist_ok=True)
