@@ -13,7 +13,6 @@ import run_folder
 from run_folder import EVIL, attacked, measured, published, relation, verification
 from typer.testing import CliRunner
 
-from hfcf import cli
 from hfcf.cli import app
 from hfcf.hub.render import render
 from hfcf.report import _template, report
@@ -168,6 +167,41 @@ def test_rows_that_could_not_be_loaded_are_shown_all_the_same(tmp_path: Path) ->
     assert ["load", "row", "the claim is null", "the claim is null"] in page.data["reasons"]
 
 
+def test_sources_of_the_same_texts_stand_apart(tmp_path: Path) -> None:
+    rows = verification(["Rome is old."] * 2).to_list()
+    rows[1]["label"] = "REFUTES"
+    published(verification().from_list(rows, features=verification().features), tmp_path)
+    page = Page(tmp_path / "report.html")
+    [sources] = page.data["blocks"]
+    assert [(one[0], page.data["labels"][one[1]], len(one[4])) for one in sources] == [("0", "SUPPORTS", 3), ("1", "REFUTES", 3)]
+    assert [own[1].split(":")[0] for own in sources[1][4]] == ["1"] * 3
+
+
+def test_a_rejected_source_has_the_label_that_it_shows(tmp_path: Path) -> None:
+    published(verification(["a", "b", "c"]), tmp_path)
+    data = Page(tmp_path / "report.html").data
+    [label] = [row[1] for row in data["rows"] if row[3] >= 0 and data["reasons"][row[3]][1] == "row"]
+    assert data["labels"][label] == "SUPPORTS"
+
+
+def test_pairs_are_ranked_by_the_runs_first_metric_before_any_score(tmp_path: Path) -> None:
+    published(verification(), tmp_path)
+    measured(tmp_path, {"fluency": [1.0] * 4, "similarity": [1.0] * 4}, {"similarity": {}, "fluency": {}})
+    assert [name for name, _ in Page(report(tmp_path)).data["measures"]] == ["similarity", "fluency", "verifier"]
+
+
+def test_ratings_are_read_where_a_rating_wrote_them(tmp_path: Path) -> None:
+    published(verification(), tmp_path)
+    (tmp_path / "rating").mkdir()
+    # Beside the table lies every answer, which is none of the page's.
+    (tmp_path / "ratings.json").write_text(json.dumps({"answers": ["an answer"]}))
+    assert "Human ratings" not in Page(report(tmp_path)).text
+    (tmp_path / "rating" / "ratings.md").write_text("# Human evaluation: race\n\n| method | rows |\n|---|---|\n| mine | 60 |\n")
+    text = Page(report(tmp_path)).text
+    assert "Human evaluation: race" in text
+    assert "an answer" not in text
+
+
 def test_relations_have_their_entities(tmp_path: Path) -> None:
     published(relation(), tmp_path)
     page = Page(tmp_path / "report.html")
@@ -197,7 +231,6 @@ def test_the_report_of_a_comparison_alone(tmp_path: Path) -> None:
         (lambda out: (out / "run.json").write_text("{}"), r"run\.json was not written by hfcf run"),
         (lambda out: (out / "README.md").unlink(), r"has no README\.md"),
         (lambda out: next(out.glob("data/default/*")).unlink(), "lists data/default/.*, which is not there"),
-        (lambda out: (out / "ratings.json").write_text("["), r"ratings\.json is no JSON"),
     ],
 )
 def test_a_folder_that_is_no_finished_run_is_named(tmp_path: Path, spoil: Any, told: str) -> None:
@@ -217,70 +250,25 @@ def _luminance(colour: str) -> float:
 
 ON = {"page": "ink soft accent", "card": "ink soft accent out-ink", "track": "soft", "in": "in-ink", "out": "out-ink"}
 ON |= {"head": "ink soft", "tail": "ink soft", "found": "ink"}
+BARS = [(ground, ink) for ground in ("page", "card", "track") for ink in ("accent", "before")]
 
 
 @pytest.mark.parametrize("mode", ["light", "dark"])
 @pytest.mark.parametrize(("ground", "ink"), [(ground, ink) for ground, inks in ON.items() for ink in inks.split()])
 def test_colours_contrast_enough_to_be_read(mode: str, ink: str, ground: str) -> None:
+    assert _contrast(mode, ink, ground) >= 4.5
+
+
+@pytest.mark.parametrize("mode", ["light", "dark"])
+@pytest.mark.parametrize(("ground", "ink"), BARS)
+def test_bars_stand_out(mode: str, ink: str, ground: str) -> None:
+    assert _contrast(mode, ink, ground) >= 3
+
+
+def _contrast(mode: str, ink: str, ground: str) -> float:
     colours = {name: pair for name, *pair in re.findall(r"--([\w-]+): light-dark\((#\w+), (#\w+)\)", _template("report.css"))}
     light, dark = sorted((_luminance(colours[name][mode == "dark"]) for name in (ink, ground)), reverse=True)
-    assert (light + 0.05) / (dark + 0.05) >= 4.5
-
-
-# --- hfcf peek, its sibling in the terminal
-
-
-def shown(capsys: pytest.CaptureFixture[str], *arguments: Any, **options: Any) -> str:
-    cli.peek(*arguments, **options)
-    return capsys.readouterr().out
-
-
-def test_peek_shows_pairs_and_the_funnel(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    published(verification([f"Town{i}q is old." for i in range(9)]), tmp_path)
-    text = shown(capsys, str(tmp_path), 2)
-    assert text.count(":made:") == 2
-    assert "the claim changed → REFUTES" in text
-    assert "1994 2006" in text
-    assert "Funnel" in text
-    measured(tmp_path, {"fluency": [float(n) for n in range(12)]}, {})
-    for option, first in (("best", "0:made:claim"), ("worst", "7:made:evidence")):
-        assert shown(capsys, str(tmp_path), by="fluency", **{option: 3}).startswith(first)
-    assert shown(capsys, str(tmp_path), best=1).startswith("0:made:claim")
-    random = shown(capsys, str(tmp_path), random=3)
-    assert random.count(":made:") == 3
-    assert random == shown(capsys, str(tmp_path), random=3)
-    assert shown(capsys, str(tmp_path), find="TOWN4Q founded").count(":made:") == 2
-    assert "no row of default is like this" in shown(capsys, str(tmp_path), find="nowhere")
-
-
-def test_peek_shows_what_was_rejected(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    published(verification(("[/b] Rome is old.", "b", "c")), tmp_path)
-    text = shown(capsys, str(tmp_path), 9, "rejected", find="needle0")
-    assert "0 (candidate, check): is cut off at 0 tokens <b>" in text
-    assert "[/b] Rome is old. It was founded in 1994 2006. needle0" in text
-    assert "2 (row, check): no candidate is left" in shown(capsys, str(tmp_path), 9, "rejected")
-
-
-@pytest.mark.parametrize(
-    ("options", "told"),
-    [
-        ({"by": "wit", "best": 1}, "no row has the metric or score 'wit': there are verifier"),
-        ({"config": "rejected", "best": 1}, "--best and --worst rank counterfactuals"),
-        ({"config": "mine"}, "has no rows of the configuration 'mine'; it has default, augmented, rejected"),
-    ],
-)
-def test_peek_names_what_is_wrong(tmp_path: Path, options: dict[str, Any], told: str) -> None:
-    published(verification(), tmp_path)
-    with pytest.raises(ValueError, match=told):
-        cli.peek(str(tmp_path), **options)
-
-
-def test_peek_shows_a_corpus(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    lines = [{"id": f"{i}", "claim": f"City {i} is old.", "evidence": ["It is."], "label": "SUPPORTS"} for i in range(5)]
-    (tmp_path / "mine.jsonl").write_text("\n".join(map(json.dumps, lines)))
-    text = shown(capsys, "jsonl", 2, set_=[f"data_files={tmp_path / 'mine.jsonl'}"])
-    assert text.count("SUPPORTS") == 2
-    assert "claim: City 1 is old." in text
+    return (light + 0.05) / (dark + 0.05)
 
 
 def test_the_page_is_rendered_with_all_values_or_not_at_all() -> None:

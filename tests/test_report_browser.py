@@ -277,6 +277,187 @@ def test_every_control_has_a_name_and_headings_are_in_order(show: Callable[..., 
     assert driver.execute_script("return document.activeElement.dataset.why") is not None
 
 
+@pytest.mark.parametrize("rows", [1, 0], ids=["none accepted", "no rows"])
+def test_a_run_that_accepted_nothing_has_a_page_that_works(show: Callable[..., Any], tmp_path: Path, rows: int) -> None:
+    made = verification(["a", "b", "c"])
+    published(made.select([2] * rows), tmp_path)
+    driver = show(tmp_path)
+    assert driver.get_log("browser") == []
+    assert count(driver) == 4 * rows
+    assert driver.execute_script("return document.querySelectorAll('#list article').length") == 4 * rows
+    assert driver.execute_script("return document.querySelector('#pairs h2').textContent") == "No pair was accepted"
+    if rows:
+        driver.execute_script("document.querySelector('[data-why]').click()")
+        until(driver, "document.getElementById('count').textContent === '1 of 4 rows'")
+    choose(driver, "find", "nowhere", "input")
+    until(driver, f"document.getElementById('count').textContent === '0 of {4 * rows} rows'")
+
+
+def test_a_reason_that_the_sample_has_no_row_of_says_so(show: Callable[..., Any], tmp_path: Path) -> None:
+    made = verification([f"City {i} is old." for i in range(100)])
+    rows = made.to_list()
+    rows[2]["status"]["reason"] = "a very rare reason"
+    rows[2]["candidates"] = []
+    published(made.from_list(rows, features=made.features), tmp_path)
+    report(tmp_path, limit=20)
+    driver = show(tmp_path)
+    driver.execute_script("[...document.querySelectorAll('[data-why]')].find((it) => it.dataset.why.includes('rare')).click()")
+    until(driver, "document.getElementById('count').textContent === '0 of 20 rows'")
+    assert "None of these rows is in this page" in driver.execute_script("return document.getElementById('list').textContent")
+    told = driver.execute_script("return document.getElementById('why').selectedOptions[0].textContent")
+    assert told == "check: a very rare reason (0 sources)"
+
+
+def test_a_search_outlives_a_click_while_the_texts_are_read(
+    show: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(page_rows, "PLAIN", 0)
+    monkeypatch.setattr(page_rows, "BLOCK", 4)
+    published(verification([f"Town{i}q is old." for i in range(80)]), tmp_path)
+    driver = show(tmp_path)
+    driver.execute_script(
+        "const json = Response.prototype.json;"
+        "Response.prototype.json = async function () { await new Promise((on) => setTimeout(on, 700)); return json.call(this) }"
+    )
+    choose(driver, "find", "needle7 town7q", "input")
+    until(driver, "document.getElementById('count').textContent.startsWith('reading')")
+    driver.execute_script("document.querySelector('.pager').lastElementChild.click()")
+    until(driver, "document.getElementById('count').textContent.startsWith('1 of')", 20)
+    assert driver.execute_script("return document.querySelector('.pager span').textContent") == "page 1 of 1"
+
+
+def test_rejected_sources_are_found_by_the_label_that_they_show(show: Callable[..., Any], tmp_path: Path) -> None:
+    published(verification([f"City {i} is old." for i in range(9)]), tmp_path)
+    driver = show(tmp_path)
+    choose(driver, "outcome", "sources")
+    until(driver, "document.getElementById('count').textContent.startsWith('3 of')")
+    assert driver.execute_script("return document.querySelector('#list .label').textContent") == "SUPPORTS"
+    driver.execute_script("[...document.getElementById('label').options].find((it) => it.text === 'SUPPORTS').selected = true")
+    choose(driver, "order", "")
+    until(driver, "document.getElementById('count').textContent.startsWith('3 of')")
+    driver.execute_script("[...document.getElementById('label').options].find((it) => it.text === 'REFUTES').selected = true")
+    choose(driver, "order", "")
+    until(driver, "document.getElementById('count').textContent.startsWith('0 of')")
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "out", "come"),
+    [
+        ("The family 👨‍👩‍👧 was happy here today.", "The family 👨‍👩‍👦 was happy here today.", ["👨‍👩‍👧"], ["👨‍👩‍👦"]),
+        ("She liked it 👍🏽 a lot yesterday evening.", "She liked it 👍🏿 a lot yesterday evening.", ["👍🏽"], ["👍🏿"]),
+        ("He flew from 🇫🇷 to the far north.", "He flew from 🇫🇮 to the far north.", ["🇫🇷"], ["🇫🇮"]),
+        ("کتاب را به خانه می‌روم و می‌آورم", "کتاب را به خانه نمی‌روم و می‌آورم", ["می‌روم"], ["نمی‌روم"]),
+        ("羅馬是意大利的首都，始建於公元前七百五十三年。", "羅馬是法國的首都，始建於公元前七百五十三年。", ["意大利"], ["法國"]),
+        ("กรุงเทพเป็นเมืองหลวงของไทย", "กรุงเทพเป็นเมืองหลวงของลาว", ["ไทย"], ["ลาว"]),
+        ("It is 27 years old, isn't it?", "It is 28 years old, isn't it?", ["27"], ["28"]),
+    ],
+    ids=["family", "skin", "flag", "persian", "chinese", "thai", "english"],
+)  # fmt: skip
+def test_words_of_any_script_are_whole(
+    show: Callable[..., Any], tmp_path: Path, before: str, after: str, out: list[str], come: list[str]
+) -> None:
+    made = verification(["a"])
+    [row] = made.to_list()
+    row["claim"] = before
+    edit = {"field": "claim", "piece": -1, "start": 0, "end": len(before), "before": before, "after": after}
+    row["counterfactuals"] = [{**row["counterfactuals"][0], "claim": after, "evidence": row["evidence"], "edits": [edit]}]
+    row["candidates"] = []
+    published(made.from_list([row], features=made.features), tmp_path)
+    driver = show(tmp_path)
+    read = "return [...document.querySelectorAll('#pairs-list ' + arguments[0])].map((it) => it.textContent)"
+    assert [driver.execute_script(read, kind) for kind in ("del", "ins")] == [out, come]
+
+
+def test_large_numbers_are_written_out(show: Callable[..., Any], tmp_path: Path) -> None:
+    published(verification(), tmp_path)
+    measured(tmp_path, {"fluency": [9999.7, 999.97, 0.123456, 12345.6]}, {})
+    report(tmp_path)
+    driver = show(tmp_path)
+    read = "return [...document.querySelectorAll('#pairs-list .scores div:first-child dd')].map((it) => it.textContent)"
+    assert driver.execute_script(read) == ["0.1235", "1000", "10,000", "12,346"]
+
+
+def test_printed_it_is_all_there(show: Callable[..., Any], tmp_path: Path) -> None:
+    published(verification([f"City {i} is old." for i in range(60)]), tmp_path)
+    columns = " | ".join(f"A corpus of some name {i}" for i in range(14))
+    (tmp_path / "table.md").write_text(f"# T\n\n| {columns} |\n|{'---|' * 14}\n| {' | '.join(['71.2 ± 0.4'] * 14)} |\n")
+    report(tmp_path)
+    driver = show(tmp_path, width=720)
+    chosen = "return document.getElementById('chosen').innerText"
+    assert driver.execute_script(chosen) == "20 pairs: the best of 80, by verifier, most first"
+    choose(driver, "low", "low")
+    until(driver, "document.getElementById('chosen').textContent.endsWith('least first')")
+    driver.execute_script("document.querySelector('input[value=random]').click()")
+    until(driver, "document.getElementById('chosen').textContent === '20 pairs: at random, of 80'")
+    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    try:
+        ends = "return Math.max(...[...document.querySelectorAll('table')].map((it) => it.getBoundingClientRect().right))"
+        assert driver.execute_script(ends) <= 720
+        assert driver.execute_script(chosen) == "20 pairs: at random, of 80"
+        assert driver.execute_script("return document.getElementById('count').innerText") == "200 of 200 rows"
+    finally:
+        driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+    # What is folded is open while it is printed, and folded again afterwards.
+    folded = "return document.querySelectorAll('details:not([open])').length"
+    assert driver.execute_script(folded) > 0
+    driver.execute_script("dispatchEvent(new Event('beforeprint'))")
+    assert driver.execute_script(folded) == 0
+    driver.execute_script("dispatchEvent(new Event('afterprint'))")
+    assert driver.execute_script(folded) > 0
+
+
+def test_without_scripts_nothing_on_it_is_dead(driver: Any, tmp_path: Path) -> None:
+    published(verification(), tmp_path)
+    shown = "return [...document.querySelectorAll(arguments[0])].filter((it) => it.getBoundingClientRect().height > 0).length"
+    driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
+    try:
+        driver.get((tmp_path / "report.html").resolve().as_uri())
+        assert driver.execute_script(shown, ".funnel li") > 0
+        assert driver.execute_script(shown, "noscript p") == 2
+        assert driver.execute_script(shown, "#pairs, #rows") == 2
+        assert driver.execute_script(shown, ".controls, .pager, .list, .live, select, #count") == 0
+    finally:
+        driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
+
+
+def test_a_browser_that_cannot_unpack_says_so(driver: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(page_rows, "PLAIN", 0)
+    published(verification(), tmp_path)
+    spoilt = driver.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": "delete window.DecompressionStream"})
+    try:
+        driver.get((tmp_path / "report.html").resolve().as_uri())
+        until(driver, "document.documentElement.dataset.failed === ''", 20)
+        for note in ("count", "chosen"):
+            told = driver.execute_script("return document.getElementById(arguments[0]).textContent", note)
+            assert "could not show the rows (DecompressionStream is not defined)" in told
+        assert driver.execute_script("return document.getElementById('list').getBoundingClientRect().height") == 0
+    finally:
+        driver.execute_cdp_cmd("Page.removeScriptToEvaluateOnNewDocument", spoilt)
+        driver.get_log("browser")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_bars_of_a_figure_stand_out(show: Callable[..., Any], tmp_path: Path, scheme: str) -> None:
+    """As they are painted: their outline, or else what fills them, three times as light or dark as the ground."""
+    published(verification(), tmp_path)
+    half = {"n": 4, "mean": 0.5, "median": 0.5, "histogram": {"edges": [0, 0.5, 1], "counts": [1, 3]}}
+    measured(tmp_path, {"fluency": [1.0, 2.0, 3.0, 4.0]}, {"fluency": {"after": half, "before": half}})
+    report(tmp_path)
+    driver = show(tmp_path, scheme=scheme)
+    painted = """const numbers = (colour) => colour.match(/[\\d.]+/g).slice(0, 3).map(Number);
+        const bar = getComputedStyle(document.querySelector(`.histogram rect.${arguments[0]}`)), lined = bar.stroke !== 'none';
+        const opaque = Number(bar.opacity) * Number(lined ? bar.strokeOpacity : bar.fillOpacity);
+        const ground = numbers(getComputedStyle(document.querySelector('figure')).backgroundColor);
+        const ink = numbers(lined ? bar.stroke : bar.fill);
+        const light = (colour) => colour.map((one) => one / 255)
+            .map((one) => one <= 0.04045 ? one / 12.92 : ((one + 0.055) / 1.055) ** 2.4)
+            .reduce((sum, one, i) => sum + one * [0.2126, 0.7152, 0.0722][i], 0.05);
+        const both = [light(ink.map((one, i) => one * opaque + ground[i] * (1 - opaque))), light(ground)];
+        return Math.max(...both) / Math.min(...both)"""
+    assert driver.execute_script(painted, "before") >= 3
+    assert driver.execute_script(painted, "after") >= 3
+
+
 @pytest.mark.slow
 def test_fifty_thousand_rows_open_in_under_two_seconds(show: Callable[..., Any], driver: Any, tmp_path: Path) -> None:
     published(verification(), tmp_path)

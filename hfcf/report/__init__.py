@@ -21,7 +21,7 @@ from hfcf.report.files import files, read_run
 from hfcf.report.rows import LIMIT, contents
 from hfcf.report.tables import COMPARISONS, RATINGS, flat, tables
 
-SCRIPTS = ("report_texts.js", "report_diff.js", "report_card.js", "report_rows.js", "report_main.js")
+SCRIPTS = ("report_texts.js", "report_diff.js", "report_card.js", "report_rows.js", "report_pairs.js", "report_main.js")
 
 
 def report(folder: str | Path, *, limit: int = LIMIT) -> Path:
@@ -32,8 +32,8 @@ def report(folder: str | Path, *, limit: int = LIMIT) -> Path:
 
     Args:
         folder: what `hfcf run` left, of which `run.json`, the Parquet files that `README.md` lists and `recipe.yaml` are read,
-            and if they are there human ratings (`ratings.md`, `ratings.json`) and the tables of a comparison (`table.md`,
-            `rationales.md`, `figure.svg`), in the folder or in one right below it; or what `hfcf compare` left.
+            and if they are there human ratings (`ratings.md`) and the tables of a comparison (`table.md`, `rationales.md`,
+            `figure.svg`), in the folder or in one right below it; or what `hfcf compare` left.
         limit: rows that the page holds. Of more, accepted and rejected, an even sample is taken, and the page says so.
 
     Returns:
@@ -66,7 +66,6 @@ def report(folder: str | Path, *, limit: int = LIMIT) -> Path:
         left_out=rows["accepted"] + rows["rejected"] - len(rows["rows"]) if run else 0,
         tables=compared,
         ratings=tables(folder, RATINGS),
-        rated=flat(_read(folder / "ratings.json")),
         settings=flat((run or {}).get("settings") or {}),
         recipe=_recipe(folder),
         style=Markup(_template("report.css")),
@@ -98,12 +97,3 @@ def _template(name: str) -> str:
 def _recipe(folder: Path) -> str:
     path = folder / "recipe.yaml"
     return path.read_text(encoding="utf-8") if path.is_file() else ""
-
-
-def _read(path: Path) -> Any:
-    if not path.is_file():
-        return {}
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise ValueError(f"{path} is no JSON: {error}") from error

@@ -109,9 +109,9 @@ def _at(value: float, low: float, span: float) -> float:
 def number(value: Any) -> str:
     """A number as a person reads it.
 
-    >>> number(12345), number(0.123456), number(None), number(1e-7)
-    ('12,345', '0.1235', '–', '1e-07')
+    >>> number(12345), number(9999.7), number(0.123456), number(None), number(1e-7)
+    ('12,345', '10,000', '0.1235', '–', '1e-07')
     """
     if value is None:
         return "–"
-    return f"{value:,}" if isinstance(value, int) else f"{value:,.4g}" if abs(value) < 10_000 else f"{value:,.0f}"
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.4g}" if abs(value) < 1000 else f"{value:,.0f}"

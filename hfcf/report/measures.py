@@ -43,10 +43,20 @@ def low_is_better(name: str) -> bool:
     return name.lower().startswith(LOW)
 
 
-def ordered(names: Iterable[str]) -> list[str]:
-    """Each name once, as they come, but minimality first: by it pairs are ranked if the reader asks for nothing else.
+def ordered(names: Iterable[str], first: Iterable[str] = ()) -> list[str]:
+    """Each name once: minimality, by which pairs are ranked if the reader asks for nothing else; `first`; the others as they come.
 
-    >>> ordered(["verifier", "minimality", "verifier"])
-    ['minimality', 'verifier']
+    Args:
+        names: of measures.
+        first: metrics in the order in which the run has them.
+
+    >>> ordered(["verifier", "minimality", "verifier"]), ordered(["a", "b.x", "b.y"], ["b", "a"])
+    (['minimality', 'verifier'], ['b.x', 'b.y', 'a'])
     """
-    return sorted(dict.fromkeys(names), key=lambda name: not name.startswith("minimality"))
+    metrics = [name.partition(".")[0] for name in first]
+
+    def place(name: str) -> tuple[bool, int]:
+        metric = name.partition(".")[0]
+        return not name.startswith("minimality"), metrics.index(metric) if metric in metrics else len(metrics)
+
+    return sorted(dict.fromkeys(names), key=place)

@@ -49,13 +49,14 @@ def contents(files: Mapping[str, Sequence[Path]], *, limit: int = LIMIT, first: 
 
     Returns:
         `labels`, `changes`, `reasons` (stage, level, reason, its short form), `measures` (name, whether less is better), and
-        `rows`, which refer to them by number: source, label, change, reason (-1: accepted), measures. `block` is how many sources a
-        block has, `blocks` are those: each source's id, label if it is known, texts, places of entities and rows, of which each has
-        number, id, {number of a text: what it became}, places of entities. `accepted` and `rejected` count all there are.
+        `rows`, which refer to them by number: source, label (the source's, if nothing was made of it), change, reason (-1:
+        accepted), measures. `block` is how many sources a block has, `blocks` are those: each source's id, label if it is known,
+        texts, places of entities and rows, of which each has number, id, {number of a text: what it became}, places of entities.
+        `accepted` and `rejected` count all there are.
     """
     default, lost = files.get("default", []), files.get("rejected", [])
     accepted, rejected = count(default), count(lost)
-    columns = numbers(default)
+    columns = ordered(numbers(default), first)
     labels, changes, reasons, sources = Names(), Names(), Names(), Names()
     originals = {row["id"]: row["label"] for row in read(files.get("augmented", []), columns=["id", "label"])}
     told: list[list[Any]] = []
@@ -63,16 +64,16 @@ def contents(files: Mapping[str, Sequence[Path]], *, limit: int = LIMIT, first: 
 
     def add(source: Mapping[str, Any], row: Mapping[str, Any], source_id: Any, label: Any, reason: int) -> None:
         before, after = texts(source), texts(row)
-        number = sources[before]
+        number = sources[source_id, before]
         if number == len(told):
             told.append([source_id, -1, *before, []])
         if label is not None and told[number][1] == -1:
             told[number][1] = labels[label]
         changed = {i: new for i, (old, new) in enumerate(zip(before[0], after[0], strict=False)) if old != new}
         told[number][-1].append([len(rows), row.get("id") or source_id, changed, after[1] if after[1] != before[1] else 0])
-        its_label = labels[row["label"]] if row.get("label") is not None else -1
+        its_label = label if row.get("label") is None else row["label"]
         change = changes[row["change"]] if row.get("change") else -1
-        rows.append([number, its_label, change, reason, measures(row, columns)])
+        rows.append([number, -1 if its_label is None else labels[its_label], change, reason, measures(row, columns)])
 
     taken = shares(accepted, rejected, limit)
     for row in read(default, taken[0]):
@@ -82,8 +83,7 @@ def contents(files: Mapping[str, Sequence[Path]], *, limit: int = LIMIT, first: 
         why = reasons[row["stage"], row["level"], row["reason"] or "", short(row["reason"] or "")]
         made = rejected_row(source, row["candidate"])
         add(source, made, row["source_id"], source.get("label"), why)
-    wanted = [column for name in first for column in columns if column.partition(".")[0] == name.partition(".")[0]]
-    names = ordered([*wanted, *columns, *(name for row in rows for name in row[-1])])
+    names = ordered([*columns, *(name for row in rows for name in row[-1])])
     for one in rows:
         one[-1] = [_rounded(one[-1].get(name)) for name in names] if one[-1] else 0
     return {

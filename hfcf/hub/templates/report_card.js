@@ -7,7 +7,7 @@ const element = (name, attributes = {}, ...children) => {
   return made;
 };
 const number = (value) =>
-  Number.isInteger(value) ? value.toLocaleString("en") : Math.abs(value) < 1e4 ? String(Number(value.toPrecision(4))) : Math.round(value).toLocaleString("en");
+  Number.isInteger(value) ? value.toLocaleString("en") : Math.abs(value) < 1e3 ? String(Number(value.toPrecision(4))) : Math.round(value).toLocaleString("en");
 
 function card(i) {
   const reason = reasonOf(i);

@@ -1,13 +1,20 @@
 // What differs between two texts, word by word.
 
-const WORD = /\s*(?:[\p{L}\p{M}\p{N}_]+(?:['’.,-][\p{L}\p{M}\p{N}_]+)*|[^\p{L}\p{M}\p{N}_\s])/gu;
+// Knows the words of scripts that put no space between them, and keeps together what is one character to the eye.
+const segmenter = Intl.Segmenter ? new Intl.Segmenter("en", { granularity: "word" }) : null;
 const TABLE = 4e6; // cells of the table below; texts that need more are shown as wholly replaced
 
 // Words and punctuation marks with the white space before them: joined, they are the text.
 function words(text) {
-  const found = text.match(WORD) || [];
-  const rest = text.slice(found.join("").length);
-  return rest ? [...found, rest] : found;
+  if (!segmenter) return text.match(/\s*\S+|\s+$/g) || []; // an older browser: what stands between spaces
+  const found = [];
+  let space = "";
+  for (const { segment } of segmenter.segment(text))
+    if (segment.trim()) {
+      found.push(space + segment);
+      space = "";
+    } else space += segment;
+  return space ? [...found, space] : found;
 }
 
 // [kind, words of one or the other] parts, kind being "same", "out" or "in"; and where each part begins in the text it is of.

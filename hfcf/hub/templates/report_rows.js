@@ -6,6 +6,7 @@ let haystack = null; // the promise of each source's and each row's texts in low
 let asked = 0; // the latest question: what an older one finds later is not shown
 
 const folded = (text) => text.normalize("NFKC").toLowerCase();
+const pagers = () => [...document.querySelectorAll(".pager")].map((pager) => [...pager.children]);
 const inOne = (...texts) => folded(texts.flat().join("\n"));
 
 async function searchable() {
@@ -27,7 +28,9 @@ async function filter() {
   const question = ++asked, sought = folded(field("find").value).split(/\s+/).filter(Boolean);
   let has = null;
   if (sought.length) {
-    if (!haystack) field("count").textContent = "reading all texts …";
+    field("count").textContent = "reading all texts …";
+    // Else a page turned meanwhile would be the latest question, and what was sought lost.
+    for (const [back, , on] of pagers()) back.disabled = on.disabled = true;
     has = await (haystack ??= searchable());
     if (question !== asked) return;
   }
@@ -64,15 +67,23 @@ async function showPage() {
   if (question !== asked) return;
   const list = field("list");
   list.replaceChildren(...shown.map(card));
-  if (!shown.length) list.append(element("p", { class: "soft" }, "No row is like this: ask for less, or clear the filters."));
+  if (!shown.length) list.append(element("p", { class: "soft" }, none()));
   field("count").textContent = `${state.found.length.toLocaleString("en")} of ${data.rows.length.toLocaleString("en")} rows`;
-  for (const pager of document.querySelectorAll(".pager")) {
-    const [back, told, on] = pager.children;
+  for (const [back, told, on] of pagers()) {
     back.disabled = state.page === 0;
     on.disabled = state.page === pages - 1;
     told.textContent = `page ${(state.page + 1).toLocaleString("en")} of ${pages.toLocaleString("en")}`;
   }
   highlight(list);
+}
+
+function none() {
+  if (!data.rows.length) return "There are no rows.";
+  const why = field("why").value;
+  const there = !why || data.reasons.some((reason) => keyOf(reason) === why);
+  return there
+    ? "No row is like this: ask for less, or clear the filters."
+    : "None of these rows is in this page, which has a sample of the run's; all are in the Parquet files beside it.";
 }
 
 // What was sought is marked where it stands, without touching the elements.
