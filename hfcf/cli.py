@@ -37,6 +37,7 @@ def main() -> None:
     from hfcf.engines.remote_settings import RemoteError
 
     logging.basicConfig(format="%(levelname)s: %(message)s")
+    logging.getLogger("hfcf").setLevel(logging.INFO)
     try:
         app()
     except (ValueError, FileNotFoundError, ImportError, RemoteError) as error:
@@ -73,16 +74,18 @@ def run(
 @app.command()
 def peek(
     what: Annotated[str, typer.Argument(help="The folder of a run, or the name of a corpus (with --set data_dir=FOLDER).")],
-    rows: Annotated[int, typer.Option(help="How many rows.")] = 5,
+    rows: Annotated[int, typer.Option(help="How many rows.", min=1)] = 5,
     config: Annotated[str, typer.Option(help="default or rejected.")] = "default",
-    best: Annotated[int | None, typer.Option(help="Only the best N.")] = None,
-    worst: Annotated[int | None, typer.Option(help="Only the worst N.")] = None,
-    random: Annotated[int | None, typer.Option(help="N at random.")] = None,
-    by: Annotated[str | None, typer.Option(help="The metric or score that ranks them: else minimality or the first score.")] = None,
+    best: Annotated[int | None, typer.Option(help="Only the best N.", min=1)] = None,
+    worst: Annotated[int | None, typer.Option(help="Only the worst N.", min=1)] = None,
+    random: Annotated[int | None, typer.Option(help="N at random.", min=1)] = None,
+    by: Annotated[
+        str | None, typer.Option(help="What ranks them: else minimality, else the first metric, else the first score.")
+    ] = None,
     find: Annotated[str | None, typer.Option(help="Only rows with all these words.")] = None,
     set_: Set = None,
 ) -> None:
-    """Print rows of a result, with what changed in colour, and its funnel; or rows of a corpus."""
+    """Print rows of a result, with what changed in colour, or else as [-old-] {+new+}, and its funnel; or rows of a corpus."""
     _quiet()
     from hfcf import corpora
     from hfcf import peek as peeking
@@ -95,7 +98,9 @@ def peek(
         for line in peeking.rows_of_corpus(runner.load(recipes.changed({"corpus": what}, set_ or [])), rows, find):
             out_console.print(line)
         return
-    lines = peeking.peek(what, config=config, rows=rows, best=best, worst=worst, random=random, by=by, find=find)
+    # Without colours there are no styles either, by which a terminal shows what changed.
+    marks = out_console.color_system is None
+    lines = peeking.peek(what, config=config, rows=rows, best=best, worst=worst, random=random, by=by, find=find, marks=marks)
     for line in lines:
         out_console.print(line)
     if found := read_run(Path(what)):
@@ -139,7 +144,7 @@ def train(
     from hfcf.training.run import train as train_recipe
 
     path = recipes.find(recipe)
-    command = f"hfcf train {recipe} --out {out}" + "".join(f" --set {change}" for change in set_ or [])
+    command = recipes.command("train", recipe, out, set_ or [], limit)
     content = recipes.read(path, set_ or [])
     out_console.print_json(json.dumps(train_recipe(content, out, where=path.name, limit=limit, command=command)))
 
@@ -274,7 +279,7 @@ def rate_export(
     sets: Annotated[list[str], typer.Argument(help="METHOD=FOLDER, one or more: of a run, or of Parquet or JSON lines.")],
     out: Annotated[Path, typer.Option(help="Where the sheets and the key go.")],
     sources: Annotated[
-        str | None, typer.Option(help="The source rows, where sets don't tell of theirs; for checkwhy_preference, the references.")
+        str | None, typer.Option(help="The source rows, of sets that are no run's folder; for checkwhy_preference, the references.")
     ] = None,
     raters: Annotated[int, typer.Option(help="How many people rate.")] = 3,
     seed: Annotated[int, typer.Option(help="Of the draw and the order.")] = 13,
@@ -298,7 +303,7 @@ def rate_export(
     for method, told in found["methods"].items():
         counts = (", ".join(f"{n} {stratum}" for stratum, n in told[key].items()) for key in ("rows", "short"))
         reason = next((f"{why} ({n})" for why, n in told["left_out"].items()), "")
-        table.add_row(method, *counts, Text(reason))
+        table.add_row(Text(method), *counts, Text(reason))
     out_console.print(table)
     where = Text("for the raters: ").append(str(out / RATERS), style="bold")
     out_console.print(where.append(f"; when the sheets are back: hfcf rate import {out}"), soft_wrap=True)
@@ -318,13 +323,16 @@ def rate_import(
 
 
 def _print_funnel(found: dict[str, Any]) -> None:
+    from hfcf.peek import printable
+
     table = Table("stage", "rows in", "rows out", "candidates rejected", "commonest reason", title="Funnel")
     for entry in found["funnel"]:
         reasons = {**entry["candidate_reasons"], **entry["reasons"]}
         most = max(reasons.items(), key=lambda item: item[1], default=None)
         counts = [str(entry[key]) for key in ("rows_in", "rows_out", "candidates_rejected")]
         # As text: what a reason quotes from the data is no markup.
-        table.add_row(entry["stage"], *counts, Text(f"{most[0]} ({most[1]})" if most else ""))
+        cells = (entry["stage"], *counts, f"{most[0]} ({most[1]})" if most else "")
+        table.add_row(*(printable(Text(cell)) for cell in cells))
     out_console.print(table)
 
 

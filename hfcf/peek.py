@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from random import Random
@@ -15,11 +15,12 @@ from rich.text import Text
 from hfcf import schema
 from hfcf.edits import diff
 from hfcf.publish import pair
-from hfcf.report.files import files, numbers, read
+from hfcf.report.files import files, numbers, read, read_run
 from hfcf.report.measures import low_is_better, measures, ordered
 from hfcf.report.rows import rejected_row, texts
 
 STYLE = {"same": "", "out": "red strike", "in": "bold green underline"}
+MARKS = {"same": ("", ""), "out": ("[-", "-]"), "in": ("{+", "+}")}
 SEED = 13
 
 
@@ -33,8 +34,9 @@ def peek(
     random: int | None = None,
     by: str | None = None,
     find: str | None = None,
+    marks: bool = False,
 ) -> Iterator[Text]:
-    """Lines about rows of a run: the first ones, or the best, the worst or some at random.
+    """Lines about rows of a run, without control characters: the first rows, or the best, the worst or some at random.
 
     Args:
         folder: of the run.
@@ -43,21 +45,25 @@ def peek(
         best: how many of the best.
         worst: how many of the worst.
         random: how many at random, the same ones each time.
-        by: the metric, or the system's score, that ranks them; as in the report minimality is used, else the first score.
+        by: the metric, or the system's score, that ranks them; as in the report minimality, else the run's first metric, else the
+            first score.
         find: words that a row's texts, id or reason must all hold, in any case.
+        marks: put `[-what went-]` and `{+what came+}` into the texts, for where colours don't show.
 
     Raises:
         FileNotFoundError: the folder is no run's.
-        ValueError: a configuration that is not there, or a metric that no row has.
+        ValueError: a configuration that is not there, a metric that no row has, fewer than one row, or two ways to choose them.
 
     >>> list(peek("/nowhere"))
     Traceback (most recent call last):
     FileNotFoundError: there is no folder /nowhere, and no corpus of that name (hfcf list corpora)
     """
-    paths = _paths(Path(folder), config)
+    _check(rows, best=best, worst=worst, random=random)
+    run = read_run(Path(folder)) or {}
+    paths = _paths(Path(folder), config, run.get("empty") or ())
     found = _found(config, paths, find)
-    columns = numbers(paths)
-    if best or worst:
+    columns = ordered(numbers(paths), run.get("metrics") or ())
+    if paths and (best or worst):
         if config != "default":
             raise ValueError(f"--best and --worst rank counterfactuals: leave --config {config} out")
         ranked = _measure(paths, columns, by)
@@ -71,7 +77,8 @@ def peek(
     shown = False
     for row in chosen:
         shown = True
-        yield from _rejected(row) if config == "rejected" else _lines(row, measures(row, columns))
+        lines = _rejected(row, marks) if config == "rejected" else _lines(row, measures(row, columns), marks)
+        yield from map(printable, lines)
     if not shown:
         yield Text(f"no row of {config} is like this" if find else f"{config} has no rows", style="dim")
 
@@ -81,18 +88,37 @@ def rows_of_corpus(rows: Iterable[Mapping[str, Any]], n: int, find: str | None) 
     there = (row for row in rows if _holds(find, row["id"], texts(row)[0]))
     for row in islice(there, n):
         if why := schema.problem(row):
-            yield Text(f"{row['id']}  {why}", style="bold")
+            yield printable(Text(f"{row['id']}  {why}", style="bold"))
         else:
-            yield from _lines({**row, "change": None, "edits": []}, {})
+            yield from map(printable, _lines({**row, "change": None, "edits": []}, {}, marks=False))
 
 
-def _paths(folder: Path, config: str) -> Sequence[Path]:
+def printable(line: Text) -> Text:
+    """A line whose data can't drive the terminal, nor show otherwise than it is stored: each control character is a �.
+
+    >>> printable(Text("\\x1b[2J\\u202eevil")).plain
+    '�[2J�evil'
+    """
+    line.plain = schema.CONTROL.sub("�", line.plain)
+    return line
+
+
+def _check(rows: int, **ways: int | None) -> None:
+    asked = {name: n for name, n in ways.items() if n is not None}
+    if len(asked) > 1:
+        raise ValueError(f"{' and '.join(f'--{name}' for name in asked)}: give one of them")
+    for name, n in {"rows": rows, **asked}.items():
+        if n < 1:
+            raise ValueError(f"--{name} {n}: one row or more")
+
+
+def _paths(folder: Path, config: str, empty: Collection[str]) -> Sequence[Path]:
     if not folder.is_dir():
         raise FileNotFoundError(f"there is no folder {folder}, and no corpus of that name (hfcf list corpora)")
     there = files(folder)
-    if config not in there:
+    if config not in there and config not in empty:
         raise ValueError(f"{folder} has no rows of the configuration {config!r}; it has {', '.join(there) or 'none'}")
-    return there[config]
+    return there.get(config, [])
 
 
 def _found(config: str, paths: Sequence[Path], find: str | None) -> Iterator[dict[str, Any]]:
@@ -121,25 +147,25 @@ def _measure(paths: Sequence[Path], columns: Sequence[str], by: str | None) -> s
     return meant[0]
 
 
-def _rejected(row: Mapping[str, Any]) -> Iterator[Text]:
+def _rejected(row: Mapping[str, Any], marks: bool) -> Iterator[Text]:
     told = f"{row['source_id']} ({row['level']}, {row['stage']}): "
     yield Text(told, style="bold") + Text(row["reason"] or "")
     # What could not be read has no texts to show.
     if schema.problem(row["source"]) is None:
-        yield from _texts({"id": None, **rejected_row(row["source"], row["candidate"])})
+        yield from _texts({"id": None, **rejected_row(row["source"], row["candidate"])}, marks)
     yield Text("")
 
 
-def _lines(row: Mapping[str, Any], its: Mapping[str, float]) -> Iterator[Text]:
+def _lines(row: Mapping[str, Any], its: Mapping[str, float], marks: bool) -> Iterator[Text]:
     head = f"the {row['change']} changed → {row['label']}" if row["change"] else str(row["label"])
     yield Text(f"{row['id']}  {head}", style="bold")
-    yield from _texts(row)
+    yield from _texts(row, marks)
     if its:
         yield Text("  " + "  ".join(f"{name} {value:.4g}" for name, value in its.items()), style="dim")
     yield Text("")
 
 
-def _texts(row: Mapping[str, Any]) -> Iterator[Text]:
+def _texts(row: Mapping[str, Any], marks: bool) -> Iterator[Text]:
     try:
         shown = pair(row)
     except ValueError as error:
@@ -148,6 +174,9 @@ def _texts(row: Mapping[str, Any]) -> Iterator[Text]:
     for text in shown["texts"]:
         line = Text(f"  {text['where']}: ", style="dim")
         for kind, part in diff(text["before"], text["after"]):
+            if marks:  # around the words, not the white space before them
+                bare, (opening, closing) = part.lstrip(), MARKS[kind]
+                part = part[: len(part) - len(bare)] + opening + bare + closing
             line.append(part, style=f"not dim {STYLE[kind]}")
         yield line
     for text in shown["context"]:

@@ -1,21 +1,27 @@
 """CSV files that people fill in a spreadsheet: written so that none of it is run or reformatted, and read back as people save them.
 
-A cell that a spreadsheet would take for a formula gets an apostrophe before it, which is taken off again on the way back.
+Every cell is quoted. What a spreadsheet would take for a formula gets an apostrophe before it, which is taken off again on the way
+back: at a cell's start, and inside it where one that separates by other characters would begin a new cell.
 """
 
 from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-_FORMULA = tuple("=+-@＝＋－＠\t\r\n'")
+_SIGNS = "=+-@＝＋－＠"
+_FORMULA = tuple(f"{_SIGNS}\t\r\n'")
+# Cells are separated by commas. Where a spreadsheet expects semicolons or tabs, it also misreads the quotation marks.
+_INSIDE = re.compile(rf"""([;\t\r\n][\s"]*+)(?=[{re.escape(_SIGNS)}])""")
+_GUARDED_INSIDE = re.compile(rf"""([;\t\r\n][\s"]*+)'(?=[{re.escape(_SIGNS)}])""")
 
 
 def write_sheet(path: Path, columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> None:
-    """Write rows as CSV: UTF-8 with the mark by which spreadsheets know it, each cell guarded.
+    """Write rows as CSV: UTF-8 with the mark by which spreadsheets know it, each cell quoted and guarded.
 
     Args:
         path: the file.
@@ -24,12 +30,12 @@ def write_sheet(path: Path, columns: Sequence[str], rows: Iterable[Mapping[str, 
 
     >>> import tempfile
     >>> file = Path(tempfile.mkdtemp()) / "sheet.csv"
-    >>> write_sheet(file, ["id", "text"], [{"id": "a", "text": "=1+1"}])
+    >>> write_sheet(file, ["id", "text"], [{"id": "a", "text": "=1+1"}, {"id": "b", "text": "x;=1+1;y"}])
     >>> file.read_text("utf-8-sig").splitlines()
-    ['id,text', "a,'=1+1"]
+    ['"id","text"', '"a","\\'=1+1"', '"b","x;\\'=1+1;y"']
     """
     with path.open("w", encoding="utf-8-sig", newline="") as file:
-        lines = csv.writer(file)
+        lines = csv.writer(file, quoting=csv.QUOTE_ALL)
         lines.writerow(columns)
         for row in rows:
             lines.writerow([_guarded(str(row[column])) for column in columns])
@@ -45,7 +51,7 @@ def read_sheet(path: Path, needed: Sequence[str]) -> list[tuple[int, dict[str, s
         needed: columns that must be there; others may be.
 
     Raises:
-        ValueError: the file is not UTF-8, or a column is missing.
+        ValueError: the file is not UTF-8, a quotation mark is missing, or a column is.
     """
     try:
         text = path.read_bytes().decode("utf-8-sig")
@@ -54,25 +60,31 @@ def read_sheet(path: Path, needed: Sequence[str]) -> list[tuple[int, dict[str, s
     first = text.splitlines()[0] if text else ""
     # Spreadsheets of countries with decimal commas write semicolons.
     separator = max(",;\t", key=first.count)
-    lines = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
-    names = next(lines, [])
+    records: list[list[str]] = []
+    try:
+        for cells in csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True):
+            records.append(cells)  # one by one, to know where it fails
+    except csv.Error as error:
+        raise ValueError(f"{path}, line {len(records) + 1}: {error}: a quotation mark is missing near here") from error
+    names = records[0] if records else []
     if missing := [column for column in needed if column not in names]:
         raise ValueError(f"{path} has no column {missing[0]!r} in its first line; it has {', '.join(names) or 'nothing'}")
     # Spreadsheets leave out empty cells at a line's end.
     return [
         (number, {name: cells[i] if i < len(cells) else "" for i, name in enumerate(names)})
-        for number, cells in enumerate(lines, 2)
+        for number, cells in enumerate(records[1:], 2)
         if any(cell.strip() for cell in cells)
     ]
 
 
-def unguarded(cell: str) -> tuple[str, str]:
-    """What a cell may have been: some spreadsheets take the apostrophe off themselves.
+def unguarded(cell: str) -> tuple[str, ...]:
+    """What a cell may have been, the likeliest first: some spreadsheets take the apostrophe off themselves.
 
-    >>> unguarded("'=1+1")
-    ('=1+1', "'=1+1")
+    >>> unguarded("'=1+1"), unguarded("x;'=1")
+    (('=1+1', "'=1+1"), ('x;=1', "x;'=1"))
     """
-    return cell.removeprefix("'"), cell
+    inside = _GUARDED_INSIDE.sub(r"\1", cell)
+    return tuple(dict.fromkeys((inside.removeprefix("'"), inside, cell.removeprefix("'"), cell)))
 
 
 def unaltered(cell: str, written: str) -> bool:
@@ -85,6 +97,7 @@ def unaltered(cell: str, written: str) -> bool:
 
 
 def _guarded(cell: str) -> str:
+    cell = _INSIDE.sub(r"\1'", cell)
     return f"'{cell}" if cell.startswith(_FORMULA) else cell
 
 

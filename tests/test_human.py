@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 import math
 import re
@@ -27,7 +28,9 @@ from hfcf.human.export import KEY, RATERS, export, protocol_of, sheet, write
 from hfcf.human.protocol import Protocol, Question, answer
 from hfcf.human.protocols import PROTOCOLS
 from hfcf.human.sets import rows_of
+from hfcf.human.summary import summary
 from hfcf.schema import opposite
+from hfcf.sheets import read_sheet, unaltered, write_sheet
 
 Rows = list[dict[str, Any]]
 
@@ -48,6 +51,19 @@ def claims(rows: Rows, place: str) -> Rows:
         edited, label = edits.rewrite("claim", one["claim"], new), opposite(one["label"])
         made.append({**one, "id": f"{one['id']}:{place}", "source_id": one["id"], "claim": new, "label": label, "edits": edited})
     return made
+
+
+def kept(rows: Rows) -> Rows:
+    """What a method makes that keeps the label."""
+    return [{**one, "id": f"{one['id']}:eda", "source_id": one["id"], "claim": one["claim"].lower(),
+             "edits": edits.rewrite("claim", one["claim"], one["claim"].lower())} for one in rows]  # fmt: skip
+
+
+def run_of(folder: Path, rows: Rows, made: Rows) -> Path:
+    """What a run of them leaves, as far as it is read here."""
+    for config, own in (("default", made), ("augmented", [*rows, *made])):
+        write_parquet(Dataset.from_list(own), folder / "data" / config, "train")
+    return folder
 
 
 def sentence(name: str, label: str = "Entity-Destination(e1,e2)", **columns: Any) -> dict[str, Any]:
@@ -71,7 +87,7 @@ def question(name: str) -> dict[str, Any]:
 
 REFERENCES = [causal(f"c{i:02d}", (["E1", "E2"], "E3")) for i in range(60)]
 MADE: dict[str, tuple[dict[str, Rows], Rows | None]] = {
-    "race": ({"race": claims(SOURCES, "Dublin"), "crossaug": claims(SOURCES[1::2], "Derry")}, None),
+    "race": ({"race": claims(SOURCES, "Dublin"), "crossaug": claims(SOURCES[1::2], "Derry")}, SOURCES),
     "ccg_terms": ({m: [sentence(f"r{i}", causal_terms=t) for i in range(120)] for m, t in (("ccg", [3, 5]), ("coco", [0]))}, None),
     "ccg_commonsense": ({"ccg": [sentence(f"r{i}", "Entity-Origin(e1,e2)") for i in range(120)]}, None),
     "checkwhy_validity": ({"codet5": [causal(f"c{i:02d}", (["E1"], "E3")) for i in range(60)]}, None),
@@ -221,39 +237,68 @@ def test_of_a_source_one_row_is_rated() -> None:
 
 def test_claims_are_shown_beside_their_sources_whatever_tells_of_them(tmp_path: Path) -> None:
     rows = claims(SOURCES, "Dublin")
-    plain = [{column: value for column, value in row.items() if column != "edits"} for row in rows]
-    export({"mine": rows}, "race", tmp_path / "edits")
-    export({"mine": plain}, "race", tmp_path / "sources", sources=SOURCES)
-    assert (tmp_path / "edits" / KEY).read_text() == (tmp_path / "sources" / KEY).read_text()
-    item = next(iter(json.loads((tmp_path / "edits" / KEY).read_text())["items"].values()))
+    export({"mine": run_of(tmp_path / "run", SOURCES, rows)}, "race", tmp_path / "own")
+    export({"mine": rows}, "race", tmp_path / "sources", sources=SOURCES)
+    assert (tmp_path / "own" / KEY).read_text() == (tmp_path / "sources" / KEY).read_text()
+    item = _items(tmp_path / "own")[0]
     first = next(one for one in SOURCES if one["id"] == item["source"])
     assert item["texts"] == {
         "claim": first["claim"], "label": first["label"], "new_label": opposite(first["label"]),
         "evidence": f"1. Ann {first['id']} wrote =it, | she says.\n2. [Ann] Ann was born in Cork.",
         "new_claim": f"'{first['id']} was born in Dublin.",
     }  # fmt: skip
-    with pytest.raises(ValueError, match="mine, row 0: race shows a row beside its source: give the source rows as sources"):
-        export({"mine": plain}, "race", tmp_path)
+    told = r"mine, row 0: race shows a row beside its source, .* give the source rows as sources \(--sources\)"
+    with pytest.raises(ValueError, match=told):
+        export({"mine": rows}, "race", tmp_path)
+
+
+def test_labels_that_are_kept_are_shown_and_drawn_as_their_sources(tmp_path: Path) -> None:
+    label_of = {one["id"]: one["label"] for one in SOURCES}
+    eda = run_of(tmp_path / "run", SOURCES, kept(SOURCES))
+    flipped = run_of(tmp_path / "flipped", SOURCES, claims(SOURCES, "Dublin"))
+    found = export({"race": flipped, "eda": eda}, replace(PROTOCOLS["race"], rows=3), tmp_path / "out")
+    assert [told["rows"] for told in found["methods"].values()] == [{"SUPPORTS": 3, "REFUTES": 3}] * 2
+    assert found["shared"] == 6
+    for item in _items(tmp_path / "out"):
+        assert item["texts"]["label"] == item["stratum"] == label_of[item["source"]]
+        assert (item["texts"]["new_label"] == item["stratum"]) == (item["method"] == "eda")
+    fill(tmp_path / "out", lambda rater, item, name: "5" if item["method"] == "race" else "1")
+    versus = import_(tmp_path / "out")["versus"]
+    assert [(one["rows"], one["win"], one["lose"]) for one in versus] == [(6, 6, 0)] * 5
+    # Of another corpus with the same ids.
+    others = [{**one, "label": opposite(one["label"])} for one in SOURCES]
+    other = run_of(tmp_path / "other", others, claims(others, "Dublin"))
+    with pytest.raises(ValueError, match=r"the source 's\d+' is \w+ for one method and \w+ for eda: give sets that were made"):
+        export({"race": other, "eda": eda}, "race", tmp_path / "none")
+
+
+def test_methods_are_compared_on_a_source_whatever_its_label_was_taken_for() -> None:
+    items = {method: {"method": method, "source": "1", "stratum": label} for method, label in (("a", "SUPPORTS"), ("b", "REFUTES"))}
+    key = {"protocol": PROTOCOLS["race"].as_json(), "seed": 13, "raters": 1, "methods": "ab", "items": items}
+    answers = {method: {one.name: [rating] for one in PROTOCOLS["race"].questions} for method, rating in (("a", 5), ("b", 1))}
+    assert [(one["rows"], one["win"]) for one in summary(key, answers)["versus"]] == [(1, 1)] * 5
 
 
 def test_rows_that_cannot_be_rated_are_told_of(tmp_path: Path) -> None:
     good, *rest = claims(SOURCES[:7], "Dublin")
-    moved = edits.rewrite("evidence", "Ann", "Eve")
+    long = [{"title": "", "text": "Eve " + "x" * 20_000}]
     bad = [
-        {**rest[0], "edits": [{**moved[0], "piece": 0, "before": "Eve", "after": "Ann"}]},
-        {**rest[1], "label": "NOT ENOUGH INFO"},
-        {**rest[2], "claim": "a\x07b", "edits": edits.rewrite("claim", "old", "a\x07b")},
-        {**rest[3], "edits": []},
+        {**rest[0], "evidence": [{"title": "", "text": "Eve wrote it."}]},
+        rest[1],
+        {**rest[2], "claim": "a\x07b"},
+        {**rest[3], "claim": SOURCES[4]["claim"]},
         {**rest[4], "evidence": None},
-        {**rest[5], "evidence": [{"title": "", "text": "Eve " + "x" * 20_000}]},
+        {**rest[5], "evidence": long},
     ]
-    found = export({"mine": [good, *bad]}, "race", tmp_path)["methods"]["mine"]
+    sources = [*SOURCES[:2], {**SOURCES[2], "label": "NOT ENOUGH INFO"}, *SOURCES[3:6], {**SOURCES[6], "evidence": long}]
+    found = export({"mine": [good, *bad]}, "race", tmp_path, sources=sources)["methods"]["mine"]
     assert found["rows"] == {"SUPPORTS": 0, "REFUTES": 1}
     assert found["short"] == {"SUPPORTS": 30, "REFUTES": 29}
     reasons = list(found["left_out"])
     assert sum(found["left_out"].values()) == 6
     for part in (
-        "has no opposite",
+        "its evidence was edited",
+        "its source's label is NOT ENOUGH INFO",
         "control character U+0007",
         "its claim is its source's",
         "can't be shown",
@@ -273,7 +318,11 @@ def test_rows_that_cannot_be_rated_are_told_of(tmp_path: Path) -> None:
         ({"m": [question("1")]}, "rfg", "no protocol 'rfg': choose one of race, ccg_terms"),
         ({"m": [{"id": "1"}]}, "rgf", "m, row 0: there is no column 'question'; rgf reads id, question, context, answers"),
         ({"m": []}, "rgf", "m: no row can be rated by rgf: it has no rows"),
-        ({}, "rgf", "0 sets and 3 raters: one or more of each"),
+        ({}, "rgf", "0 sets, 3 raters and 300 rows: one or more of each"),
+        ({"m": [question("1")]}, replace(PROTOCOLS["rgf"], rows=0), "1 sets, 3 raters and 0 rows: one or more of each"),
+        ({"m": [question("1")]}, replace(PROTOCOLS["rgf"], rows=-5), "3 raters and -5 rows: one or more of each"),
+        ({" ": [question("1")]}, "rgf", "a set has no name: write METHOD=FOLDER"),
+        ({"m": REFERENCES, "n": REFERENCES}, "checkwhy_preference", "of m, n: a claim would be shown twice, .* is the reference"),
         ({"m": REFERENCES}, "checkwhy_preference", "checkwhy_preference shows a row beside its source"),
         (
             {"m": [sentence("a", causal_terms=[3])], "n": [sentence("a", "Other", causal_terms=[3])]}, "ccg_terms",
@@ -281,7 +330,7 @@ def test_rows_that_cannot_be_rated_are_told_of(tmp_path: Path) -> None:
         ),
     ],
 )  # fmt: skip
-def test_exports_that_cannot_work(sets: Any, name: str, message: str, tmp_path: Path) -> None:
+def test_exports_that_cannot_work(sets: Any, name: Any, message: str, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=message):
         export(sets, name, tmp_path / "out")
     assert not (tmp_path / "out").exists()
@@ -289,8 +338,8 @@ def test_exports_that_cannot_work(sets: Any, name: str, message: str, tmp_path: 
 
 @pytest.mark.parametrize("separator", [",", ";", "\t"])
 def test_what_comes_back_from_a_spreadsheet_is_summed_up(separator: str, tmp_path: Path) -> None:
-    sets, _ = MADE["race"]
-    export(sets, replace(PROTOCOLS["race"], rows=2), tmp_path)
+    sets, sources = MADE["race"]
+    export(sets, replace(PROTOCOLS["race"], rows=2), tmp_path, sources=sources)
     # The method's rows have 4 and 2 of fluency by all raters; the other's 1, 2 and 3.
     ours: dict[str, int] = {}
 
@@ -413,8 +462,52 @@ def test_nothing_that_was_filled_is_written_over_and_lost_sheets_come_back(tmp_p
     assert {path.name: path.read_bytes() for path in (tmp_path / "again" / RATERS).iterdir()} == before
     assert (tmp_path / "again" / KEY).read_bytes() == (tmp_path / KEY).read_bytes()
     fill(tmp_path, lambda rater, item, name: "1" if (rater, item["source"]) == (2, "q0") else "")
-    with pytest.raises(ValueError, match=r"rater-2.csv holds 2 answers, which would be lost"):
+    with pytest.raises(ValueError, match=r"rater-2.csv holds 2 answers and notes, which would be lost"):
         export(sets, "rgf", tmp_path)
+
+
+@pytest.mark.parametrize("lost", ["key", "notes", "more"])
+def test_no_sheet_is_written_over_unread(lost: str, tmp_path: Path) -> None:
+    sets = {"m": [question(f"q{i}") for i in range(6)]}
+    export(sets, "rgf", tmp_path)
+    told = r"holds 1 answers and notes, which would be lost"
+    if lost == "key":
+        (tmp_path / KEY).unlink()
+        told = r"rater-1.csv is there without key.json, by which it is read: give another folder, or move the file"
+    elif lost == "notes":
+        fill(tmp_path, lambda rater, item, name: "", changed=edited(note="hm"))
+    else:
+        rows = lines_of(sheet(tmp_path, 3))
+        write_sheet(sheet(tmp_path, 4), list(rows[0]), [{**rows[0], "fluency": "1"}])
+    before = {path: path.read_bytes() for path in (tmp_path / RATERS).iterdir()}
+    with pytest.raises(ValueError, match=told):
+        export(sets, "rgf", tmp_path)
+    assert {path: path.read_bytes() for path in (tmp_path / RATERS).iterdir()} == before
+
+
+@pytest.mark.parametrize(("line", "before", "after"), [(2, '606.",', "606.,"), (3, '""\r\n', '"\r\n'), (4, '""\r\n', '"\r\n')])
+def test_a_quotation_mark_that_is_lost_is_named(line: int, before: str, after: str, tmp_path: Path) -> None:
+    export({"m": [question(f"q{i}") for i in range(3)]}, "rgf", tmp_path, raters=1)
+    lines = sheet(tmp_path, 1).read_bytes().decode().splitlines(keepends=True)
+    assert before in lines[line - 1]
+    lines[line - 1] = lines[line - 1].replace(before, after)
+    sheet(tmp_path, 1).write_bytes("".join(lines).encode())
+    with pytest.raises(ValueError, match=rf"rater-1.csv, line {line}: .*: a quotation mark is missing near here"):
+        import_(tmp_path)
+
+
+@pytest.mark.parametrize("text", ["x;=cmd|' /C calc'!A0;y", "x\t+1", 'x; "=1+1"', "x\n@y", "=1;-1", "'=1", "x;'=1", "\t=1", "a;b"])
+def test_no_cell_is_a_formula_however_a_spreadsheet_reads_it(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "sheet.csv"
+    write_sheet(path, ["id", "text", "more"], [{"id": "item-001", "text": text, "more": text}])
+    written = path.read_text("utf-8-sig")
+    for separator in ",;\t":
+        for row in csv.reader(io.StringIO(written, newline=""), delimiter=separator):
+            assert not any(cell.lstrip(' "').startswith(tuple("=+-@")) for cell in row), (separator, row)
+    [(_, cells)] = read_sheet(path, ["id", "text", "more"])
+    for cell in (cells["text"], cells["text"].removeprefix("'"), cells["text"].replace("\n", "\r\n"), text):
+        assert unaltered(cell, text)
+    assert not unaltered(cells["text"] + "x", text)
 
 
 def test_which_argument_is_better_whatever_its_side(tmp_path: Path) -> None:
@@ -495,12 +588,19 @@ def test_terms_are_what_an_edit_takes_out_where_no_column_has_them(tmp_path: Pat
         ("46", "no word has the number 46"),
         ("into(4)", r"'into\(4\)': the word with that number is 'moved'"),
         ("0 4", "no word has the number 0"),
+        ("'2", "'2': no word has the number 2"),
     ],
 )
 def test_marks_that_cannot_be_read(cell: str, message: str) -> None:
     words: Question = PROTOCOLS["ccg_terms"].questions[0]
     with pytest.raises(ValueError, match=message):
         answer(words, cell, {"tokens": sentence("a")["tokens"], "free": [0, 2, 3, 4, 5, 7]})
+
+
+@pytest.mark.parametrize("cell", ["'s(4)", "''s(4)", "'4", "'S(4) 3", "3 's(4)", "'bank(3) 's(4)"])
+def test_words_that_begin_with_an_apostrophe_can_be_marked(cell: str) -> None:
+    item = {"tokens": ["the", "company", "bank", "'s", "owner"], "free": [0, 2, 3]}
+    assert answer(PROTOCOLS["ccg_terms"].questions[0], cell, item) == ([2, 3] if "3" in cell else [3])
 
 
 def test_sets_are_read_from_folders_and_files(tmp_path: Path) -> None:
@@ -536,6 +636,9 @@ def test_the_command(tmp_path: Path) -> None:
     assert told.exit_code == 0, told.output
     assert "10 lines a sheet" in told.output
     assert isinstance(run(app, ["rate", "export", "rgf", "mine", "--out", str(out)]).exception, ValueError)
+    bracketed = run(app, ["rate", "export", "rgf", f"[/b]={tmp_path / 'rgf.parquet'}", "--out", str(tmp_path / "other")])
+    assert bracketed.exit_code == 0, bracketed.exception
+    assert "[/b]" in bracketed.output
     assert isinstance(run(app, ["rate", "import", str(out)]).exception, ValueError)
     fill(out, lambda rater, item, name: "1" if rater == 1 else "")
     assert isinstance(run(app, ["rate", "import", str(out)]).exception, ValueError)

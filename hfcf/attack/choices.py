@@ -43,7 +43,7 @@ def export_choices(candidates: Dataset, path: str | Path) -> None:
     >>> file = Path(tempfile.mkdtemp()) / "candidates.csv"
     >>> export_choices(of_rows([], CANDIDATES), file)
     >>> file.read_text("utf-8-sig").strip()
-    'id,kind,rank,source_label,source,label,sentence,perplexity,chosen'
+    '"id","kind","rank","source_label","source","label","sentence","perplexity","chosen"'
     """
     rows = ({**row, "sentence": marked(row), "chosen": "x" if row["chosen"] else ""} for row in candidates)
     write_sheet(Path(path), COLUMNS, rows)

@@ -41,7 +41,7 @@ def import_(out: str | Path, *, partial: bool = False) -> dict[str, Any]:
     >>> out = Path(tempfile.mkdtemp())
     >>> found = export({"mine": [row]}, "rgf", out, raters=1)
     >>> sheet = out / "raters" / "rater-1.csv"
-    >>> filled = sheet.write_text(sheet.read_text("utf-8-sig").replace("”,,,", "”,1,0,"), "utf-8")
+    >>> filled = sheet.write_text(sheet.read_text("utf-8-sig").replace('”","",""', '”","1","0"'), "utf-8")
     >>> import_(out)["methods"]["mine"]["correctness"]["all"]["mean"]
     0.0
     """

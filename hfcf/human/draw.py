@@ -107,7 +107,10 @@ def _check(protocol: Protocol, method: str, number: int, row: Row, sourced: bool
             f"{method}, row {number}: there is no column {missing[0]!r}; {protocol.name} reads {', '.join(needed)}; rename yours"
         )
     if not sourced and needs_sources(protocol, row):
-        raise ValueError(f"{method}, row {number}: {protocol.name} shows a row beside its source: give the source rows as sources")
+        raise ValueError(
+            f"{method}, row {number}: {protocol.name} shows a row beside its source, which this set does not bring along: give the "
+            "source rows as sources (--sources)"
+        )
 
 
 def _rank(seed: int, row_id: Any) -> str:

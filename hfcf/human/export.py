@@ -12,7 +12,8 @@ from hfcf.hub.render import render
 from hfcf.human.draw import Line, drawn, lines
 from hfcf.human.protocol import Protocol
 from hfcf.human.protocols import PROTOCOLS
-from hfcf.human.sets import Given, rows_of
+from hfcf.human.sets import Given, originals, rows_of
+from hfcf.human.units import needs_sources
 from hfcf.sheets import read_sheet, write_sheet
 
 KEY, RATERS, INSTRUCTIONS, NOTE = "key.json", "raters", "instructions.html", "note"
@@ -51,11 +52,12 @@ def export(
 
     Args:
         sets: {method: what it made}, see `rows_of`. Columns: `NEEDS` of the protocol's unit, and `source_id` of rows that were made
-            from others. ccg_terms reads the rows' `causal_terms`, or else takes what their `edits` took out. What is edited is
-            taken back by `edits`, so counterfactuals of this library's bring their source along.
+            from others. ccg_terms reads the rows' `causal_terms`, or else takes what their `edits` took out. A run's folder brings
+            its source rows along. checkwhy_preference takes one method: the argument that stood beside two would be the reference.
         protocol: a name of `PROTOCOLS`, or your own.
         out: the folder.
-        sources: the source rows, by `id`: of rows without `edits`, and as checkwhy_preference's reference arguments.
+        sources: the source rows, by `id`: of race and of ccg_terms without `causal_terms`, where a set is no run's folder; and
+            checkwhy_preference's reference arguments.
         raters: how many.
         seed: which rows, in which order, on which side.
 
@@ -64,8 +66,8 @@ def export(
         are any, `short`, where there are fewer than the protocol asks for, and `left_out`: {reason: rows}.
 
     Raises:
-        ValueError: a column is missing, a method has nothing to rate, methods disagree on a source's text, or sheets in the folder
-            have answers, which would be lost.
+        ValueError: a column is missing, a method has nothing to rate, methods disagree on a source's text or label, or sheets in
+            the folder have answers or notes, which would be lost.
         FileNotFoundError: there is no such set.
 
     >>> import tempfile
@@ -74,18 +76,26 @@ def export(
     >>> export({"mine": [row]}, "rgf", out, raters=1)["methods"]["mine"]["rows"]
     {'all': 1}
     >>> print((out / "raters" / "rater-1.csv").read_text("utf-8-sig").strip())
-    id,question,context,answer,fluency,correctness,note
-    item-001,who led,Jeff Hogg led.,“Jeff Hogg”,,,
+    "id","question","context","answer","fluency","correctness","note"
+    "item-001","who led","Jeff Hogg led.","“Jeff Hogg”","","",""
     """
     protocol, folder = protocol_of(protocol), Path(out)
-    if not sets or raters < 1:
-        raise ValueError(f"{len(sets)} sets and {raters} raters: one or more of each")
+    if min(len(sets), raters, protocol.rows) < 1:
+        raise ValueError(f"{len(sets)} sets, {raters} raters and {protocol.rows} rows: one or more of each")
+    if not all(method.strip() for method in sets):
+        raise ValueError("a set has no name: write METHOD=FOLDER")
+    if protocol.unit == "structures" and len(sets) > 1:
+        raise ValueError(
+            f"{protocol.name} of {', '.join(sets)}: a claim would be shown twice, and what both lines share is the reference: "
+            "export each method by itself, to a folder of its own and for raters of its own"
+        )
     _check_free(folder)
     known = None if sources is None else {str(row["id"]): row for row in rows_of(sources)}
     told: dict[str, Any] = {}
     found: dict[str, list[Line]] = {}
     for method, given in sets.items():
-        found[method], left_out = lines(protocol, method, rows_of(given), known, seed)
+        theirs = originals(given) if known is None and needs_sources(protocol, ()) else known
+        found[method], left_out = lines(protocol, method, rows_of(given), theirs, seed)
         told[method] = {"left_out": left_out}
         if not found[method]:
             why = "; ".join(f"{n} rows: {reason}" for reason, n in left_out.items()) or "it has no rows"
@@ -136,6 +146,11 @@ def sheet(folder: Path, rater: int) -> Path:
 def _items(picked: list[Line], protocol: Protocol, seed: int) -> list[dict[str, Any]]:
     """What is rated, in an order that says nothing; of words that raters mark, one sentence for all methods."""
     if protocol.unit != "terms":
+        strata: dict[str, str] = {}
+        for line in picked:
+            if (other := strata.setdefault(line.source, line.stratum)) != line.stratum:
+                labels = f"{other} for one method and {line.stratum} for {line.method}"
+                raise ValueError(f"the source {line.source!r} is {labels}: give sets that were made of the same rows")
         items = [
             {
                 "method": line.method, "row": line.row, "source": line.source, "stratum": line.stratum, **line.made.own,
@@ -160,13 +175,15 @@ def _items(picked: list[Line], protocol: Protocol, seed: int) -> list[dict[str, 
 
 
 def _check_free(folder: Path) -> None:
-    """Refuse to write over answers."""
-    if not (folder / KEY).exists():
+    """Refuse to write over answers and notes: `write` replaces every sheet that lies there, whoever put it there."""
+    sheets = sorted((folder / RATERS).glob("rater-*.csv"))
+    if not sheets:
         return
+    if not (folder / KEY).exists():
+        raise ValueError(f"{sheets[0]} is there without {KEY}, by which it is read: give another folder, or move the file")
     key = json.loads((folder / KEY).read_text(encoding="utf-8"))
-    questions = [question["name"] for question in key["protocol"]["questions"]]
-    for rater in range(1, key["raters"] + 1):
-        path = sheet(folder, rater)
-        n = sum(bool(cells[name].strip()) for _, cells in read_sheet(path, questions) for name in questions) if path.exists() else 0
+    names = [question["name"] for question in key["protocol"]["questions"]]
+    for path in sheets:
+        n = sum(bool(cells.get(name, "").strip()) for _, cells in read_sheet(path, names) for name in (*names, NOTE))
         if n:
-            raise ValueError(f"{path} holds {n} answers, which would be lost: give another folder, or move the file")
+            raise ValueError(f"{path} holds {n} answers and notes, which would be lost: give another folder, or move the file")

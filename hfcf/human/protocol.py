@@ -98,13 +98,24 @@ def answer(question: Question, cell: str, item: Mapping[str, Any]) -> Any:
     >>> answer(words, "into(4) 3", {"tokens": "eggs are moved into buckets".split(), "free": [1, 2, 3]})
     [2, 3]
     """
+    written = cell.strip().lower()
+    try:
+        return _answer(question, written, item)
+    except ValueError:
+        # A spreadsheet guards a cell by an apostrophe; but a word may begin with one, too.
+        if not written.startswith("'"):
+            raise
+    return _answer(question, written[1:].strip(), item)
+
+
+def _answer(question: Question, text: str, item: Mapping[str, Any]) -> Any:
     # What a spreadsheet makes of a whole number that it takes for a decimal one.
-    plain = re.sub(r"^(\d+)[.,]0+$", r"\1", cell.strip().removeprefix("'").strip().lower())
+    plain = re.sub(r"^(\d+)[.,]0+$", r"\1", text)
     if question.kind == "words":
         return _places(plain, item["tokens"], item["free"])
     if plain not in question.answers:
         *others, last = question.answers
-        raise ValueError(f"{cell!r} is not on the scale: write {', '.join(others)} or {last}")
+        raise ValueError(f"{text!r} is not on the scale: write {', '.join(others)} or {last}")
     if question.kind == "sides":
         return 0 if plain == "tie" else 1 if plain == item["side"] else -1
     return int(plain)

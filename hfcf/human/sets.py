@@ -41,6 +41,16 @@ def rows_of(given: Given) -> Iterator[dict[str, Any]]:
             yield from _lines(file)
 
 
+def originals(given: Given) -> dict[str, dict[str, Any]] | None:
+    """The rows that a run's counterfactuals were made of, by id; None where the set does not bring them along.
+
+    >>> originals([{"id": "1"}]) is None
+    True
+    """
+    folder = Path(given) / "data" / "augmented" if isinstance(given, (str, Path)) else None
+    return {str(row["id"]): row for row in rows_of(folder)} if folder and folder.is_dir() else None
+
+
 def _files(path: Path) -> list[Path]:
     if path.is_file() and path.suffix in (".parquet", ".jsonl"):
         return [path]

@@ -154,10 +154,10 @@ def _versus(protocol: Protocol, key: Mapping[str, Any], answers: Answers) -> lis
 
     found: list[dict[str, Any]] = []
     for question in (one for one in protocol.questions if one.kind == "scale"):
-        rows: dict[str, dict[tuple[str, str], float]] = {method: {} for method in key["methods"]}
+        rows: dict[str, dict[str, float]] = {method: {} for method in key["methods"]}
         for i, item in key["items"].items():
             if given := [one for one in answers[i][question.name] if one is not None]:
-                rows[item["method"]][item["source"], item["stratum"]] = round(math.fsum(given) / len(given), 5)
+                rows[item["method"]][item["source"]] = round(math.fsum(given) / len(given), 5)
         for one, other in combinations(rows, 2):
             signs = [rows[one][source] - rows[other][source] for source in rows[one] if source in rows[other]]
             if signs:

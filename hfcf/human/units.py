@@ -21,8 +21,8 @@ NEEDS = {
     "question": ("id", "question", "context", "answers"),
 }
 """Columns of each unit's rows."""
-_INSTEAD = {"claim": "edits", "terms": "causal_terms", "structures": None}
-"""The units that tell of a source row, and the column that does in its place."""
+_INSTEAD = {"claim": None, "terms": "causal_terms", "structures": None}
+"""The units that tell of a source row, and the column that does in its place. (Edits give a claim's source, but not its label.)"""
 
 
 class Made(NamedTuple):
@@ -37,7 +37,7 @@ def needs_sources(protocol: Protocol, columns: Container[object]) -> bool:
     """Whether rows with these columns can be shown only beside their sources.
 
     >>> from hfcf.human.protocols import PROTOCOLS
-    >>> needs_sources(PROTOCOLS["race"], ["id", "claim"]), needs_sources(PROTOCOLS["race"], ["id", "claim", "edits"])
+    >>> needs_sources(PROTOCOLS["ccg_terms"], ["id", "edits"]), needs_sources(PROTOCOLS["ccg_terms"], ["id", "causal_terms"])
     (True, False)
     """
     return protocol.unit in _INSTEAD and _INSTEAD[protocol.unit] not in columns
@@ -74,8 +74,7 @@ def make(protocol: Protocol, row: Row, source: Row | None, side: str) -> Made:
 
 
 def _claim(row: Row, source: Row | None, side: str) -> Made:
-    if source is None:
-        source = {**edits.revert(row, row["edits"]), "label": schema.opposite(row["label"])}
+    assert source is not None
     if _pieces(row) != _pieces(source):
         raise ValueError("its evidence was edited: claims are judged by their source's evidence")
     if row["claim"] == source["claim"]:
