@@ -29,6 +29,7 @@ from typing import Any
 import numpy as np
 import torch
 from common import Clock, options, patched, show
+from threadpoolctl import threadpool_limits
 
 PEER = "HFCF_PEER_MOVERSCORE"
 CURE = """git clone https://github.com/AIPHES/emnlp19-moverscore FOLDER
@@ -121,6 +122,7 @@ def main() -> None:
 
     given, folder = options(__doc__ or ""), os.environ.get(PEER)
     torch.set_num_threads(1)
+    threadpool_limits(1)  # of NumPy, whose threads would spin on in the time of what comes next
     os.environ |= {"HFCF_REQUEST_CACHE": "off", "HFCF_DEVICE": "cpu"}
     texts = claims()
     number, rounds = (100, 1) if given.quick else (1000, 3)

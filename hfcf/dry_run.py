@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from hfcf.clock import Clock
-from hfcf.runner import content_of, opened
+from hfcf.runner import content_of, metrics_of, opened
 
 ROWS = 3
 FIT_ON = 200  # rows that the fitted table is made of here; the run makes it of all
@@ -28,6 +28,7 @@ def dry_run(recipe: str | Path | Mapping[str, Any], *, changes: Sequence[str] = 
     """
     content = content_of(recipe, changes)
     ds, system = opened(content)
+    metrics_of(content, system)
     whole = min(len(ds), limit or content.get("limit") or len(ds))
     clock = Clock()
     # Answers from the cache would cost nothing, and so would the estimate; those that cost money are not bought for it twice.

@@ -7,7 +7,9 @@ where the field is not a list. A row's edits are sorted and disjoint, so applied
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 Edit = dict[str, Any]
@@ -122,7 +124,16 @@ def words(text: str) -> list[str]:
     >>> words("It's 3.5 km, says he.")
     ["It's", ' 3.5', ' km', ',', ' says', ' he', '.']
     """
-    return re.findall(r"\s*(?:\w+(?:['’.,-]\w+)*|[^\w\s]|$)", text)[:-1] if text else []
+    return _word(text.isascii()).findall(text)[:-1] if text else []
+
+
+@lru_cache(maxsize=2)
+def _word(ascii_only: bool) -> re.Pattern[str]:
+    # Combining marks are part of their word, which `re` does not know: a vowel sign of Hindi, an accent that stands alone.
+    # English is read four times as fast without them.
+    others = () if ascii_only else map(chr, range(0x300, 0x20000))
+    marks = "".join(character for character in others if unicodedata.category(character)[0] == "M")
+    return re.compile(rf"\s*(?:[\w{marks}]+(?:['’.,-][\w{marks}]+)*|[^\w\s]|$)")
 
 
 def diff(before: str, after: str) -> list[tuple[str, str]]:

@@ -19,15 +19,16 @@ from hfcf.funnel import funnel
 from hfcf.groups import group_safe_split, regroup
 from hfcf.hub.dataset_card import dataset_card
 from hfcf.hub.folder import configs, remove_others, write_parquet
-from hfcf.metrics.measure import OF_SETS, Metrics, measure, measure_candidates
+from hfcf.metrics import OF_SETS
+from hfcf.metrics.measure import measure, measure_candidates
+from hfcf.metrics.settings import Metrics
 from hfcf.metrics.summary import summaries
 from hfcf.report import report
 from hfcf.schema import LABELS, task_of
+from hfcf.training.data import not_for_training
 
 HELD_OUT = 0.1
 """The share of the groups that `augmented` holds out as `validation`."""
-SCORED_ON = ("validation", "test", "dev")
-"""Official splits that no model should be trained on."""
 LIBRARIES = ("hfcf", "datasets", "transformers", "torch", "accelerate", "huggingface_hub", "peft", "captum", "POT")
 
 
@@ -67,9 +68,9 @@ def publish(
     made["default"] = measured.remove_columns([name for name in OF_SETS if name in measured.features])
     parts = {name: _by_split(part) for name, part in made.items()}
     parts["augmented"], divided = _to_train_on(made["augmented"], run)
-    # Of relations a corpus's own labels are the classes, those that no counterfactual has included; what a row that was rejected
-    # when it was loaded has in their place is none.
-    labels = {*corpus["labels"], *made["default"]["label"]}
+    # Of relations a corpus's own labels are the classes, those that no row has included; of a user's own files, those of the rows.
+    # What a row that was rejected when it was loaded has in their place is none.
+    labels = {*corpus["labels"], *made["augmented"]["label"]}
     written = {
         name: {split: write_parquet(_classes(rows, labels), out / "data" / name, split) for split, rows in splits.items()}
         for name, splits in parts.items()
@@ -98,6 +99,7 @@ def publish(
         configs=configs(out, {name: splits for name, splits in written.items() if splits}),
         empty=found["empty"], run=found, examples=pairs,
     )  # fmt: skip
+    (out / "report.html").unlink(missing_ok=True)  # of the older run; it is written last, so a folder without it is not finished
     (out / "recipe.yaml").write_text(
         f"# {command}\n" + yaml.safe_dump(dict(recipe), sort_keys=False, allow_unicode=True), encoding="utf-8"
     )
@@ -105,7 +107,6 @@ def publish(
     # The card names the files: until it is replaced the older run can be read, and afterwards this one.
     part = out / ".README.part"
     part.write_text(card, encoding="utf-8")
-    (out / "report.html").unlink(missing_ok=True)  # of the older run
     part.replace(out / "README.md")
     remove_others(out / "data", (path for splits in written.values() for path in splits.values()))
     report(out)
@@ -113,17 +114,17 @@ def publish(
 
 
 def _to_train_on(rows: Dataset, run: Mapping[str, Any]) -> tuple[dict[str, Dataset], bool]:
-    """The splits of `augmented`, and whether they are ours: no group is on both sides, nor is a text of one.
+    """The splits of `augmented`, and whether they are ours: no group is on both sides, nor a claim, a whole evidence or a sentence.
 
-    Rows of a split that models are scored on stay in it, unless the run was told to train on them.
+    Rows of another split than "train" stay in it, unless the run was told to train on them.
     """
     official = _by_split(rows)
-    if not len(rows) or (run["role"] != "train" and any(split.startswith(SCORED_ON) for split in official)):
+    if not len(rows) or not_for_training(official, run["role"]):
         return official, False
     split = group_safe_split(rows, HELD_OUT, seed=run["seed"], groups=regroup(rows))
-    if not len(split["train"]):
-        return {"train": rows}, True
-    return {name: part for name, part in split.items() if len(part)}, True
+    # A group can be most of the rows, as when they share a page: wherever it fell, the smaller side is the one held out.
+    smaller, larger = sorted(split.values(), key=len)
+    return {name: part for name, part in (("train", larger), ("validation", smaller)) if len(part)}, True
 
 
 def _told(splits: Mapping[str, Dataset], made: int, rows_in: int, divided: bool) -> dict[str, Any] | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -107,6 +108,19 @@ def located(source: Mapping[str, Any], data_dir: str | None) -> dict[str, Any]:
         return str(shipped_folder(given) or base / given)
 
     return {**source, key: inside(source.get(key, "."))}
+
+
+def command(verb: str, recipe: Any, out: str | Path, changes: Sequence[str] = (), limit: int | None = None) -> str:
+    """The command line that makes a result again, without the folders of this machine: it is published.
+
+    >>> command("run", "race_hover", "/home/me/out", ["seed=7"], 10)
+    'hfcf run race_hover --out out --set seed=7 --limit 10'
+    """
+    name = "recipe.yaml" if isinstance(recipe, Mapping) else Path(recipe).name
+    parts = ["hfcf", *verb.split(), name, "--out", Path(out).name or "out"]
+    for change in changes:
+        parts += ["--set", change]
+    return shlex.join(parts + (["--limit", str(limit)] if limit is not None else []))
 
 
 def check(keys: Iterable[str], allowed: Iterable[str], where: str) -> None:

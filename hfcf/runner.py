@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import shlex
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import MISSING, fields
@@ -17,12 +16,13 @@ from hfcf import corpora
 from hfcf import recipe as recipes
 from hfcf.clock import Clock
 from hfcf.distractors import from_recipe
-from hfcf.engines.model import Model, commit
-from hfcf.metrics.measure import DEFAULT, Metrics, check
+from hfcf.engines.model import Model, named
+from hfcf.hub.found_card import check_ours, restricted
+from hfcf.metrics.settings import check, listed, stage_of, taken, wanted
 from hfcf.plugins import known
 from hfcf.publish import publish
 from hfcf.schema import task_of
-from hfcf.stage import System
+from hfcf.stage import Stage, System
 
 log = logging.getLogger(__name__)
 
@@ -47,23 +47,9 @@ SYSTEMS = {
 }
 """Where each system of this library lives; it is imported when it is first used. Other packages' come by entry points."""
 _KEYS = {
-    "name",
-    "corpus",
-    "data_dir",
-    "data_files",
-    "split",
-    "role",
-    "on_error",
-    "options",
-    "distractors",
-    "system",
-    "settings",
-    "preset",
-    "seed",
-    "limit",
-    "push",
-    "metrics",
-}
+    "name", "corpus", "data_dir", "data_files", "split", "role", "on_error", "options", "distractors", "system", "settings",
+    "preset", "seed", "limit", "push", "metrics",
+}  # fmt: skip
 
 
 def run(
@@ -92,9 +78,11 @@ def run(
 
     Raises:
         RecipeError: an unknown key, or one that is missing.
+        ValueError: the folder has a README that is not this library's.
         HubError: the recipe says `push`, and there is no token or the Hub refused; what was made is in the folder all the same.
     """
     content = content_of(recipe, changes)
+    check_ours(out)
     if content.get("push"):
         _can_push(content)
     ds, system = opened(content)
@@ -110,11 +98,11 @@ def run(
             "name": content.get("name") or Path(out).name, "system": system.name, "task": system.task,
             "citation": system.citation, "corpus": content["corpus"], "split": str(content.get("split") or "train"),
             "role": content.get("role"), "preset": content["preset"], "seed": system.seed, "limit": limit,
-            "settings": system.settings, "models": models(system), "checked_by": checked_by(system),
-            "stages": clock.stages,
+            "settings": system.settings, "models": {**models(system), **measured_by(metrics, system.task)},
+            "checked_by": checked_by(system), "stages": clock.stages,
         },
-        recipe=content, corpus=_front_matter(content["corpus"]),
-        command=command(recipe, out, changes, limit), stages=system.chain, metrics=metrics,
+        recipe=content, corpus={**_front_matter(content["corpus"]), **restricted(content)},
+        command=recipes.command("run", recipe, out, changes, limit), stages=system.chain, metrics=metrics,
     )  # fmt: skip
     if not found["counterfactuals"]:
         log.warning("no counterfactual was accepted: the funnel in %s says why", Path(out) / "report.html")
@@ -130,8 +118,10 @@ def _can_push(content: Mapping[str, Any]) -> None:
     from hfcf.hub.contents import forbidden
     from hfcf.hub.push import check_name, ready
 
-    check_name(str(content["push"]))
-    if forbidden({}, content["corpus"]):
+    if not isinstance(content["push"], str):
+        raise recipes.RecipeError(f"push: {content['push']!r}: give the repository's name, NAMESPACE/NAME")
+    check_name(content["push"])
+    if forbidden(restricted(content), content["corpus"]):
         raise recipes.RecipeError(f"push: the licence of {content['corpus']} forbids to republish its rows: take the key out")
     ready()
 
@@ -153,6 +143,8 @@ def opened(content: Mapping[str, Any]) -> tuple[Dataset, System]:
 def load(content: Mapping[str, Any]) -> Dataset:
     """The recipe's rows."""
     given = {key: content[key] for key in ("data_dir", "data_files", "role", "on_error") if content.get(key) is not None}
+    if shipped := recipes.shipped_folder(given.get("data_dir", "")):
+        given["data_dir"] = shipped
     split = str(content.get("split") or "train")
     ds = corpora.load(content["corpus"], split=split, **given, **content.get("options", {}))
     return from_recipe(ds, content.get("distractors"))
@@ -192,33 +184,55 @@ def system_of(content: Mapping[str, Any]) -> System:
         raise recipes.RecipeError(f"settings: {error}") from error
 
 
-def models(system: System) -> dict[str, str]:
-    """Which weights a system reads, with their revision and adapter."""
+def models(system: System | Stage) -> dict[str, str]:
+    """Which weights a system (or a stage) reads, with their revision and adapter."""
     found = {}
     for field in fields(system):
         value = getattr(system, field.name)
         model = value if isinstance(value, Model) else getattr(value, "model", None)
         if isinstance(model, Model):
-            at = commit(model)
-            found[field.name] = model.name + (f"@{at}" if at else "") + (f" + {model.adapter}" if model.adapter else "")
+            found[field.name] = named(model)
     return found
 
 
-def metrics_of(content: Mapping[str, Any], system: System) -> Metrics:
-    """What a recipe measures, {metric: settings or null}: by default what needs no model, and nothing if it says `metrics: {}`.
+def measured_by(metrics: Mapping[str, Mapping[str, Any]], task: str) -> dict[str, str]:
+    """Which weights metrics read, as `models` tells them, by "METRIC.SETTING".
 
-    The flip rate's verifier must not be the one that the system filters by.
+    >>> measured_by({"minimality": {}, "fluency": {"model": {"name": "offline:smollm2"}}}, "relation")
+    {'fluency.model': 'offline:smollm2'}
+    """
+    found: dict[str, str] = {}
+    for name, its in metrics.items():
+        settings = dict(its)
+        taken(name, settings)
+        found |= {f"{name}.{which}": model for which, model in models(stage_of(name, task, settings)).items()}
+    return found
+
+
+def metrics_of(content: Mapping[str, Any], system: System) -> dict[str, dict[str, Any]]:
+    """What a recipe measures, {metric: settings}: by default what needs no model, and nothing if it says `metrics: {}`.
+
+    The flip rate's verifier must not be the model that the system filters by.
 
     Raises:
-        RecipeError: there is no such metric or setting.
-        StageError: it says nothing of the system's task, or would ask the verifier that filtered.
+        RecipeError: there is no such metric, setting, evaluation set or folder of weights.
+        StageError: it says nothing of the system's task, or would ask the model that filtered.
     """
-    given = content.get("metrics")
-    metrics = {name: dict(settings or {}) for name, settings in (DEFAULT if given is None else given).items()}
-    if "flip_rate" in metrics and isinstance(verifier := getattr(system, "verifier", None), Model):
-        metrics["flip_rate"].setdefault("filtered_by", [verifier])
+    metrics = wanted(content.get("metrics"))
+    if "flip_rate" in metrics and (own := checker(system)) is not None:
+        metrics["flip_rate"]["filtered_by"] = [*listed(metrics["flip_rate"].get("filtered_by")), own]
     check(metrics, system.task)  # before hours of work, not after them
     return metrics
+
+
+def checker(system: System) -> Model | None:
+    """The model named in a system's settings by which it keeps what it gives their label; None: none, or one that it trains.
+
+    >>> checker(system_class("coco")(indicator="mine")), checker(system_class("ccg")(indicator="mine"))
+    (Model(name='mine', revision=None, adapter=None, dtype='auto'), None)
+    """
+    consistent = getattr(system, "consistency", False)
+    return getattr(system, "verifier", None) or (getattr(system, "indicator", None) if consistent else None)
 
 
 def checked_by(system: System) -> str | None:
@@ -231,8 +245,7 @@ def checked_by(system: System) -> str | None:
         return "the verifier named above"
     if not getattr(system, "consistency", False):
         return None
-    given = getattr(system, "indicator", None) is not None
-    return "the base model, the indicator named above," if given else "the base model that was trained on these rows"
+    return "the base model, the indicator named above," if checker(system) else "the base model that was trained on these rows"
 
 
 def content_of(recipe: str | Path | Mapping[str, Any], changes: Sequence[str]) -> dict[str, Any]:
@@ -242,26 +255,11 @@ def content_of(recipe: str | Path | Mapping[str, Any], changes: Sequence[str]) -
     else:
         path = recipes.find(str(recipe))
         content, where = recipes.read(path, changes), path.name
-    if found := recipes.shipped_folder(content.get("data_dir") or ""):
-        content["data_dir"] = str(found)
     recipes.check(content, _KEYS, where)
     for key in ("corpus", "system"):
         if key not in content:
             raise recipes.RecipeError(f"{where}: the key {key!r} is missing")
     return content
-
-
-def command(recipe: str | Path | Mapping[str, Any], out: str | Path, changes: Sequence[str], limit: int | None) -> str:
-    """The command line that makes a run again.
-
-    >>> command("race_hover", "out", ["seed=7"], 10)
-    'hfcf run race_hover --out out --set seed=7 --limit 10'
-    """
-    name = "recipe.yaml" if isinstance(recipe, Mapping) else str(recipe)
-    parts = ["hfcf", "run", name, "--out", str(out)]
-    for change in changes:
-        parts += ["--set", change]
-    return shlex.join(parts + (["--limit", str(limit)] if limit is not None else []))
 
 
 def _front_matter(name: str) -> dict[str, Any]:

@@ -411,19 +411,23 @@ def test_the_command_makes_a_set_that_load_dataset_reads(recipe: Path, tmp_path:
     assert len(list((out / "data").glob("*.parquet"))) == 1
 
 
-@pytest.mark.parametrize("allowed", [True, False])
+@pytest.mark.parametrize(("allowed", "by"), [(True, None), (False, "the corpus"), (False, "the folder")])
 def test_the_card_says_what_must_not_be_republished(
-    allowed: bool, recipe: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    allowed: bool, by: str | None, recipe: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    if by == "the folder":
+        (tmp_path / "data" / "README.md").write_text("---\nlicense: other\nrepublish: false\n---\n")
     make_candidates(recipe, tmp_path / "out", limit=4)
     corpus = corpora.builder_class("ccg_semeval")
-    monkeypatch.setattr(corpus, "INFO", replace(corpus.INFO, republish=allowed))
+    monkeypatch.setattr(corpus, "INFO", replace(corpus.INFO, republish=by != "the corpus"))
     make_attack(tmp_path / "out", automatic=True, max_perplexity_ratio=1000)
     card = (tmp_path / "out" / "README.md").read_text()
     front = yaml.safe_load(card.split("---")[1])
     assert front.get("republish") is (None if allowed else False)
     assert (NOT_REPUBLISHED in card) is not allowed
     assert front["task_ids"] == ["multi-class-classification"]
+    assert "hfcf" in front["tags"]
+    assert "/" not in json.loads((tmp_path / "out" / "attack.json").read_text())["command"]
 
 
 def test_an_indicator_is_trained_if_none_is_given(recipe: Path, tmp_path: Path, tiny_model: Callable[[str], str]) -> None:

@@ -84,6 +84,18 @@ def test_a_run_leaves_a_repository_that_load_dataset_reads(content: dict[str, An
     assert yaml.safe_load((out / "recipe.yaml").read_text()) == content
 
 
+def test_what_is_published_names_no_folder_of_this_machine(content: dict[str, Any], talkative: None, tmp_path: Path) -> None:
+    given = {**content, "data_dir": "recipes:demo", "limit": 4}
+    hfcf.run(given, tmp_path / "out")
+    text = (tmp_path / "out" / "recipe.yaml").read_text()
+    assert text.startswith("# hfcf run recipe.yaml --out out --limit 4\n")
+    assert yaml.safe_load(text) == given
+    assert "hfcf run recipe.yaml --out out --limit 4\n" in (tmp_path / "out" / "README.md").read_text()
+    path = written(given, tmp_path / "mine.yaml")
+    hfcf.run(path, tmp_path / "again", changes=["seed=14"])
+    assert "hfcf run mine.yaml --out again --set seed=14 --limit 4\n" in (tmp_path / "again" / "README.md").read_text()
+
+
 def test_the_funnel_counts_what_each_stage_let_through(content: dict[str, Any], talkative: None, tmp_path: Path) -> None:
     found = hfcf.run(content, tmp_path / "out")
     funnel = found["funnel"]
@@ -147,6 +159,7 @@ def test_a_run_that_accepts_nothing_ends_with_a_warning(
     assert [one["config_name"] for one in yaml.safe_load(card.split("---")[1])["configs"]] == ["rejected"]
     assert "**Empty:** the configurations default, augmented of this run have no rows" in card
     assert load_dataset(str(out), "rejected", split="train")["reason"] == ["the generator found no claim"]
+    assert "it is `rejected`, the only one that is there" in card
     assert "No pair was accepted" in (out / "report.html").read_text()
 
 
@@ -419,7 +432,7 @@ def test_commands_take_the_options_that_they_document(content: dict[str, Any], t
     told = json.loads((tmp_path / "out" / "run.json").read_text())
     assert (told["seed"], told["limit"], told["settings"]["num_beams"], told["rows_in"]) == (7, 5, 4, 5)
     assert (
-        f"hfcf run {path} --out {tmp_path / 'out'} --set seed=7 --set settings.num_beams=4 --limit 5"
+        "hfcf run mine.yaml --out out --set seed=7 --set settings.num_beams=4 --limit 5"
         in (tmp_path / "out" / "README.md").read_text()
     )
     assert command("run", path).exit_code != 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
@@ -22,6 +21,7 @@ from hfcf.attack.lenders import KINDS
 from hfcf.ccg.system import CCG
 from hfcf.hub.dataset_card import NOT_REPUBLISHED, TASK_IDS, republish_key
 from hfcf.hub.folder import configs, remove_others, write_parquet
+from hfcf.hub.found_card import check_ours, restricted
 from hfcf.hub.render import render
 from hfcf.schema import prepare
 from hfcf.stage import run_stage
@@ -70,11 +70,12 @@ def make_candidates(recipe: str | Path, out: Path, *, changes: Sequence[str] = (
 
     Raises:
         RecipeError: see `checked`.
-        ValueError: the folder holds a spreadsheet in which lines are marked.
+        ValueError: the folder holds a spreadsheet in which lines are marked, or a README that is not this library's.
     """
     path = recipes.find(str(recipe))
     content = recipes.read(path, changes)
     ccg = checked(content, path.name)
+    check_ours(out)
     if (out / SHEET).exists() and (marks := marked_lines(out / SHEET)):
         raise ValueError(f"{out / SHEET} holds {marks} choices, which would be lost: give another --out, or move the file")
     given = {key: content[key] for key in ("data_dir", "data_files") if content.get(key) is not None}
@@ -95,12 +96,10 @@ def make_candidates(recipe: str | Path, out: Path, *, changes: Sequence[str] = (
     donors = _joined(rows, rest)
     found = build_attack(rows, donors=donors, seed=ccg.seed, **content["attack"])
     seconds["candidates"] = round(time.perf_counter() - clock, 1)
-    parts = ["hfcf", "attack", "candidates", str(recipe), "--out", str(out)]
-    for change in changes:
-        parts += ["--set", change]
     notes = {
         "report": report(rows, found, donors), "seconds": seconds, "recipe": content,
-        "command": shlex.join(parts + (["--limit", str(limit)] if limit < len(every) else [])),
+        "restricted": restricted(content),
+        "command": recipes.command("attack candidates", recipe, out, changes, limit if limit < len(every) else None),
     }  # fmt: skip
     out.mkdir(parents=True, exist_ok=True)
     found.to_parquet(str(out / STORE))
@@ -127,6 +126,7 @@ def make_attack(out: Path, *, automatic: bool = False, max_perplexity_ratio: flo
     for name in (STORE, NOTES, SHEET):
         if not (out / name).exists():
             raise FileNotFoundError(f"{out / name} is not there: make candidates first, hfcf attack candidates RECIPE --out {out}")
+    check_ours(out)
     # Not through the library's cache, which may know an older file of that name.
     candidates = Dataset(pq.read_table(out / STORE)).cast(CANDIDATES)
     notes = json.loads((out / NOTES).read_text(encoding="utf-8"))
@@ -138,13 +138,14 @@ def make_attack(out: Path, *, automatic: bool = False, max_perplexity_ratio: flo
         cure = "raise --ratio" if automatic else f"mark sentences in {out / SHEET}, or choose with --automatic"
         raise ValueError(f"no candidate is chosen: {cure}")
     info = corpora.builder_class(notes["recipe"]["corpus"]).INFO
+    info = replace(info, **notes.get("restricted", {}))
     names = sorted({*info.labels.values(), *rows["label"]})
     file = write_parquet(rows.cast_column("label", ClassLabel(names=names)), out / "data", "test")
     found = {"rows": len(rows), **{kind: list(rows["kind"]).count(kind) for kind in KINDS}}
     front = {
         "license": info.licence or "unknown", "language": ["en"], "task_categories": ["text-classification"],
         "task_ids": [TASK_IDS["relation"]],
-        "tags": ["adversarial", "relation-extraction", "hfcf-attack"], "pretty_name": f"{info.title}, attacked",
+        "tags": ["adversarial", "relation-extraction", "hfcf", "hfcf-attack"], "pretty_name": f"{info.title}, attacked",
         **republish_key(info.republish),
         "configs": configs(out, {"default": {"test": file}}),
     }  # fmt: skip

@@ -1,4 +1,4 @@
-"""What counterfactual claims are like, without training on them: the columns of RACE's Table 4 that need no language model."""
+"""What counterfactual claims are like, without training on them: the columns of RACE's Table 4 but its fluency."""
 
 from __future__ import annotations
 
@@ -89,7 +89,8 @@ def intrinsic(found: Sequence[Mapping[str, Any]], mover: MoverScore) -> dict[str
         inverse of the BLEU score" and not which); `M.h.`, the mean over rows of the mean MoverScore of c′ and each piece of E; `n`.
         None of nothing.
 
-    Source: Zhu et al. 2023, RACE, Table 4. Flu., the perplexity of GPT-2, is not here yet.
+    Source: Zhu et al. 2023, RACE, Table 4. Deviation: the comparison leaves out Flu., the perplexity of GPT-2; `hfcf.measure(rows,
+    {"fluency": {"model": "gpt2"}})` measures it of published counterfactuals.
     """
     if not found:
         return {"Sim": None, "Div": None, "M.h.": None, "n": 0}

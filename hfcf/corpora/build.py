@@ -6,6 +6,7 @@ import argparse
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from hfcf.corpora import builder_class, load
 from hfcf.corpora.base import CorpusInfo
 from hfcf.hub.dataset_card import NOT_REPUBLISHED, TASK_IDS, republish_key
 from hfcf.hub.folder import remove_others, write_parquet
+from hfcf.hub.found_card import check_ours, restricted
 from hfcf.schema import LABELS, TASKS
 
 
@@ -27,14 +29,19 @@ def build(name: str, *, out: str | Path, **options: Any) -> Path:
         name: one of `CORPORA`.
         out: the folder; `data/<split>-<fingerprint>.parquet` and `README.md` are written there, older Parquet of it removed.
         options: arguments of `hfcf.load`.
+
+    Raises:
+        ValueError: the folder has a README that is not this library's.
     """
     out = Path(out)
+    check_ours(out)
     loaded = load(name, **options)
     splits = loaded if isinstance(loaded, DatasetDict) else DatasetDict({_base(loaded, options): loaded})
     files = {split: write_parquet(ds, out / "data", split) for split, ds in splits.items()}
     remove_others(out / "data", files.values())
     names = {split: f"data/{path.name}" for split, path in files.items()}
-    (out / "README.md").write_text(card(builder_class(name).INFO, splits, names), encoding="utf-8")
+    info = replace(builder_class(name).INFO, **restricted(options))
+    (out / "README.md").write_text(card(info, splits, names), encoding="utf-8")
     return out
 
 
@@ -53,6 +60,7 @@ def card(info: CorpusInfo, splits: Mapping[str, Dataset], files: Mapping[str, st
         language=info.language,
         task_categories=["text-classification"],
         task_ids=[TASK_IDS[info.task]],
+        tags=["hfcf"],
         size_categories=None,
         configs=[
             {

@@ -80,13 +80,23 @@ def commit(model: Model) -> str | None:
     >>> commit(Model("offline:minilm")) is None
     True
     """
-    if model.name.startswith("offline:") or os.path.isdir(model.name):
+    if model.name.startswith(("offline:", "hfcf:")) or os.path.isdir(model.name):
         return model.revision
     try:
         found = _identity(model.name, model.revision).rpartition("@")[2]
     except OSError:  # it was not read, or can't be: there is nothing to tell
         return model.revision
     return model.revision if found == "None" else found
+
+
+def named(model: Model) -> str:
+    """A model as cards name it: with its commit and its adapter, which has one as well if it is the Hub's.
+
+    >>> named(Model("offline:minilm", adapter="hfcf:verifier"))
+    'offline:minilm + hfcf:verifier'
+    """
+    parts = [model, *([Model(model.adapter)] if model.adapter else [])]
+    return " + ".join(part.name + (f"@{at}" if (at := commit(part)) else "") for part in parts)
 
 
 def _identity(source: str, revision: str | None) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -35,7 +36,7 @@ TASKS = {
 }
 """Task ids of each task category that this library's data and models have."""
 SIZES = ("n<1K", "1K<n<10K", "10K<n<100K", "100K<n<1M", "1M<n<10M", "10M<n<100M")
-REPOSITORY = re.compile(r"(?!.*(--|\.\.))[A-Za-z0-9_][\w.-]{0,95}(/[A-Za-z0-9_][\w.-]{0,95})?(?<![.-])")
+REPOSITORY = re.compile(r"(?!.*(--|\.\.|\.git$))([A-Za-z0-9_][\w.-]{0,95}(?<![.-])/)?[A-Za-z0-9_][\w.-]{0,95}(?<![.-])", re.ASCII)
 """A repository's name, with the namespace or without."""
 
 
@@ -61,7 +62,7 @@ def _common(front: Mapping[str, Any]) -> Iterator[str]:
         if licence not in LICENCES:
             yield f'license: {licence!r} is none of the Hub\'s licences ("other" and "unknown" are)'
     for language in _list(front.get("language")) or [None]:
-        if not re.fullmatch("[a-z]{2,3}(-[A-Za-z]+)?", str(language)):
+        if not re.fullmatch("[a-z]{2,3}(-[A-Za-z]+)?|multilingual|code", str(language)):
             yield f"language: {language!r} is no language code"
 
 
@@ -116,7 +117,7 @@ def _model(front: Mapping[str, Any]) -> Iterator[str]:
         yield f"model-index: {error!r} can't be read as results"
         return
     for result in results:
-        if not isinstance(result.metric_value, (int, float)) or not _named(result):
+        if not isinstance(result.metric_value, (int, float)) or not math.isfinite(result.metric_value) or not _named(result):
             yield f"model-index: {result.metric_name or result.metric_type} of {result.dataset_name} is no result"
 
 

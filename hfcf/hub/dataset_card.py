@@ -57,7 +57,7 @@ def dataset_card(
     return render(
         "dataset_card.md.jinja", front=front.to_yaml() + "\n", name=name, command=command, corpus=corpus, run=run, empty=empty,
         examples=examples, columns=list(TASKS[run["task"]]), not_republished=NOT_REPUBLISHED,
-        metrics=metrics_table(run.get("metrics") or {}), citation=citation(),
+        metrics=metrics_table(run.get("metrics") or {}, run.get("models") or {}), citation=citation(),
     )  # fmt: skip
 
 

@@ -7,11 +7,17 @@ of the same name would be read back stale.
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from datasets import Dataset
+
+ROWS = r"\w+(\.\w+)*-[0-9a-f]{16}\.parquet"
+"""The names that `write_parquet` gives; those of `datasets` have a hyphen in the split's place."""
+_OURS = re.compile(rf"{ROWS}|\.\w+(\.\w+)*\.part")
+"""And those while it writes."""
 
 
 def write_parquet(ds: Dataset, folder: Path, split: str) -> Path:
@@ -31,10 +37,13 @@ def write_parquet(ds: Dataset, folder: Path, split: str) -> Path:
 
 
 def remove_others(data: Path, written: Iterable[Path]) -> None:
-    """Remove the Parquet files of an older run, which no card names any more, and what one that was killed had half written."""
+    """Remove what an older run wrote, which no card names any more, and what one that was killed had half written.
+
+    Files that `write_parquet` did not name are a user's own, and stay.
+    """
     kept = set(written)
-    for path in [*data.rglob("*.parquet"), *data.rglob(".*.part")]:
-        if path not in kept:
+    for path in list(data.rglob("*")):
+        if path not in kept and _OURS.fullmatch(path.name) and path.is_file():
             path.unlink()
 
 

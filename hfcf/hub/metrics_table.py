@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from hfcf.metrics import OF_SETS
+
 
 def numbers(scores: Mapping[str, Any], path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], float]]:
     """Every number in nested mappings, with the keys that lead to it.
@@ -19,25 +21,38 @@ def numbers(scores: Mapping[str, Any], path: tuple[str, ...] = ()) -> Iterator[t
             yield (*path, str(key)), value
 
 
-def metrics_table(metrics: Mapping[str, Any]) -> list[tuple[str, str, str]]:
-    """What `run.json` says of metrics, as (metric, of what was kept, of all candidates); of a distribution its mean or its share.
+def metrics_table(metrics: Mapping[str, Any], models: Mapping[str, str] | None = None) -> list[tuple[str, str, str]]:
+    """What `run.json` says of metrics, as (metric, of what was kept, of all candidates).
+
+    Of a distribution it is the mean or the share, with how many rows have a value where some have none. Distributions of what
+    says nothing of a row (`OF_SETS`) are left out: their numbers are those of the whole set.
 
     Args:
         metrics: {metric: {"after": numbers, "before": numbers}}, as `hfcf.metrics.summary.summaries` gives them.
+        models: {"METRIC.SETTING": weights}, named beside their metric, as `hfcf.runner.measured_by` gives them.
 
-    >>> metrics_table({"fluency": {"after": {"n": 2, "mean": 31.25, "max": 40.0}, "before": {"n": 3, "mean": 50.5, "max": 99.0}}})
-    [('fluency, mean', '31.25', '50.5')]
+    >>> fluency = {"after": {"n": 2, "null": 1, "mean": 31.25, "max": 40.0}, "before": {"n": 4, "mean": 50.5, "max": 99.0}}
+    >>> metrics_table({"fluency": fluency}, {"fluency.model": "gpt2"})
+    [('fluency (gpt2), mean', '31.25 (2 of 3 rows)', '50.5')]
     """
     rows: dict[str, dict[str, str]] = {}
     for name, sides in metrics.items():
+        if name in OF_SETS:
+            continue
+        by = [model for which, model in (models or {}).items() if which.startswith(f"{name}.")]
+        named = f"{name} ({', '.join(by)})" if by else name
         for side in ("after", "before"):
-            for path, value in numbers(_told(sides.get(side) or {}), (name,)):
-                rows.setdefault(", ".join(path), {})[side] = f"{round(value, 4):,}"
+            for path, told in _told(sides.get(side) or {}, (named,)):
+                rows.setdefault(", ".join(path), {})[side] = told
     return [(what, found.get("after", ""), found.get("before", "")) for what, found in rows.items()]
 
 
-def _told(numbers_: Mapping[str, Any]) -> dict[str, Any]:
-    """Of each distribution the one number that tells most."""
-    if "n" in numbers_:
-        return {key: numbers_[key] for key in ("mean", "share") if key in numbers_}
-    return {key: _told(value) if isinstance(value, Mapping) else value for key, value in numbers_.items()}
+def _told(summary: Mapping[str, Any], path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Of each distribution the one number that tells most; of numbers that are none, every one."""
+    for key, value in summary.items():
+        if isinstance(value, Mapping) and key != "histogram":
+            yield from _told(value, (*path, key))
+    some = f" ({summary['n']:,} of {summary['n'] + summary['null']:,} rows)" if summary.get("null") else ""
+    told = {key: summary[key] for key in ("mean", "share") if key in summary} if "n" in summary else summary
+    for (key,), value in numbers({key: value for key, value in told.items() if not isinstance(value, Mapping)}):
+        yield (*path, key), f"{round(value, 4):,}{some}"

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
 from huggingface_hub import EvalResult, ModelCardData
 
-from hfcf.engines.model import Model
+from hfcf.engines.model import Model, commit, named
 from hfcf.hub.check_card import REPOSITORY
 from hfcf.hub.citation import citation
+from hfcf.hub.found_card import restricted
 from hfcf.hub.metrics_table import numbers
 from hfcf.hub.render import render
+from hfcf.recipe import located
 
 _WHOLE = ("explainer", "masked_lm", "relation")
 """Kinds of training that store all that they need, whatever `tune` says."""
@@ -44,17 +47,21 @@ def model_card(recipe: Mapping[str, Any], settings: Any, report: Mapping[str, An
     from hfcf.corpora import builder_class
 
     kind = recipe["train"]
-    infos = {source["corpus"]: builder_class(source["corpus"]).INFO for source in recipe["data"]}
-    base, whole = _base(settings.model.name), kind in _WHOLE or settings.tune == "full"
+    infos = [
+        replace(builder_class(source["corpus"]).INFO, **restricted(located(source, recipe.get("data_dir"))))
+        for source in recipe["data"]
+    ]
+    start = settings.model
+    base, whole = _base(start.name), kind in _WHOLE or settings.tune == "full"
     results = _results(recipe, report["scores"], _PIPELINES[kind])
     front = ModelCardData(
-        license=_licence({info.licence for info in infos.values()}),
-        language=sorted({info.language for info in infos.values()}),
+        license=_licence({info.licence for info in infos}, start.name),
+        language=sorted({info.language for info in infos}),
         base_model=base,
         base_model_relation=None if base is None else "finetune" if whole else "adapter",
         pipeline_tag=_PIPELINES[kind],
         library_name=_loaded_by(kind, whole, settings.tune),
-        datasets=sorted({info.hub_id for info in infos.values() if info.hub_id and "/" in info.hub_id}) or None,
+        datasets=sorted({info.hub_id for info in infos if info.hub_id and "/" in info.hub_id}) or None,
         tags=["relation-extraction" if kind == "relation" else "fact-verification", "hfcf", f"hfcf-{kind}"],
         model_name=(name or recipe.get("name") or f"hfcf-{kind}") if results else None,
         eval_results=results or None,
@@ -69,21 +76,20 @@ def model_card(recipe: Mapping[str, Any], settings: Any, report: Mapping[str, An
         judge=_judge(recipe.get("judge")),
         wordnet=bool(recipe.get("wordnet")),
         command=command,
-        data=[
-            {**source, "title": infos[source["corpus"]].title, "licence": infos[source["corpus"]].licence}
-            for source in recipe["data"]
-        ],
+        data=[{**source, "title": info.title, "licence": info.licence} for source, info in zip(recipe["data"], infos, strict=True)],
         exclude=[source["corpus"] for source in recipe.get("exclude", [])],
         settings={**_settings(recipe, settings), **(recipe.get("explainer") or {}), **_mask(recipe)},
-        model=settings.model.name,
-        adapter=settings.model.adapter,
+        model=start.name,
+        commit=commit(start),
+        adapter=named(Model(start.adapter)) if start.adapter else None,
+        small=start.name.startswith("offline:"),
         whole=whole,
         report=report,
         scores=list(_flat(report["scores"])),
         bias=_bias(report["scores"]),
         probes=[(", ".join(path), value) for path, value in numbers(report.get("bias") or {})],
-        forbidden=[info.title for info in infos.values() if not info.republish],
-        citations=[info.citation.strip() for info in infos.values() if info.citation] + [citation()],
+        forbidden=list(dict.fromkeys(info.title for info in infos if not info.republish)),
+        citations=[*dict.fromkeys(info.citation.strip() for info in infos if info.citation), citation()],
     )
 
 
@@ -117,7 +123,7 @@ def _results(recipe: Mapping[str, Any], scores: Mapping[str, Any], task: str) ->
     sources = {source.get("name", source["corpus"]): source for source in asked}
     found = []
     for (where, *path), value in numbers(scores):
-        if isinstance(value, int) or _NO_RESULTS & {where, *path}:
+        if isinstance(value, int) or not math.isfinite(value) or _NO_RESULTS & {where, *path}:
             continue
         held, _, corpus = where.partition(": ")
         source = {"corpus": corpus} if held == "held out" and corpus else sources.get(where, {})
@@ -168,20 +174,23 @@ def _judge(judge: Mapping[str, Any] | None) -> str | None:
     if not judge:
         return None
     model = Model.of(judge["model"])
-    return f"`{model.name}`" + (f" with the adapter `{model.adapter}`" if model.adapter else "")
+    base = named(replace(model, adapter=None))
+    return f"`{base}`" + (f" with the adapter `{named(Model(model.adapter))}`" if model.adapter else "")
 
 
 def _mask(recipe: Mapping[str, Any]) -> dict[str, Any]:
     return {"mask": recipe["mask"]} if "mask" in recipe else {}
 
 
-def _licence(licences: set[str]) -> str:
+def _licence(licences: set[str], base: str) -> str:
     """What a model trained on corpora of these licences carries: their one licence, else "other".
 
-    >>> _licence({"cc-by-sa-3.0"}), _licence({"cc-by-sa-3.0", "mit"})
-    ('cc-by-sa-3.0', 'other')
+    A base that is none of the offline models, whose licences leave that open, has one of its own that nothing here tells.
+
+    >>> _licence({"mit"}, "offline:t5"), _licence({"cc-by-sa-3.0", "mit"}, "offline:t5"), _licence({"mit"}, "meta-llama/Llama-2-7b")
+    ('mit', 'other', 'other')
     """
-    return licences.pop() if len(licences) == 1 else "other"
+    return licences.pop() if len(licences) == 1 and base.startswith("offline:") else "other"
 
 
 def _flat(scores: Mapping[str, Any], path: tuple[str, ...] = ()) -> Iterator[tuple[str, str]]:

@@ -9,24 +9,25 @@ is a conflict, and what is read anew has all that the folder has.
 
 from __future__ import annotations
 
-import hashlib
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from huggingface_hub import CommitOperationAdd, CommitOperationDelete, HfApi, constants, get_token
-from huggingface_hub.errors import RepositoryNotFoundError, RevisionNotFoundError
+from huggingface_hub import CommitOperationAdd, CommitOperationDelete, HfApi, constants, get_token, hf_hub_url
+from huggingface_hub.errors import RepositoryNotFoundError
 from huggingface_hub.hf_api import RepoFile
+from huggingface_hub.utils import build_hf_headers, get_session, hf_raise_for_status
 
-from hfcf.hub.check_card import REPOSITORY, check_card
-from hfcf.hub.contents import Contents, contents, written
+from hfcf.hub.check_card import REPOSITORY
+from hfcf.hub.contents import Contents, contents, ours, parsed, written
 from hfcf.hub.errors import FAILURES, LOGIN, OFFLINE, HubError, patiently, told
+from hfcf.hub.files import check_fit, files_of, same, size
 
-PLACEHOLDER = "PATH_OR_REPOSITORY"
-"""What stands in a card for where its data lies; a pushed card has the repository's name there."""
-_TEXT = (".md", ".json", ".yaml", ".html", ".txt", ".jinja")
+Changes = tuple[tuple[str, ...], tuple[str, ...]]
+"""Paths of a commit: those that it sends and those that it removes."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,7 @@ def plan(folder: str | Path, repo: str) -> Plan:
         repo: the repository's name.
 
     Raises:
-        HubError: see `contents`; the name is none; or the Hub would not understand the card.
+        HubError: see `contents`; the name is none; the Hub would not understand the card; or a file holds a token.
 
     >>> plan(".", "a/b/c")
     Traceback (most recent call last):
@@ -85,8 +86,8 @@ def plan(folder: str | Path, repo: str) -> Plan:
     """
     check_name(repo)
     found = contents(folder)
-    _check_card(found)
-    sizes = {path: _size(file) for path, file in _files(found, repo).items()}
+    check_fit(found)
+    sizes = {path: size(file) for path, file in files_of(found, repo).items()}
     return Plan(repo, found.kind, sizes, found.left_out)
 
 
@@ -94,7 +95,8 @@ def push(folder: str | Path, repo: str, *, public: bool = False, revision: str |
     """Make a repository of the Hub what a folder is: a dataset repository of a run's, a model repository of a training's.
 
     Pushed again, a folder that did not change makes no commit; one that did makes one, which also removes the files of the older
-    push that it has no more. Files that this library does not write are left as they are.
+    push that it has no more. Files that this library did not write are left as they are, and a repository of something else is
+    not pushed to.
 
     Args:
         folder: of `hfcf run` or `hfcf train`; which, is told by what is in it.
@@ -111,13 +113,15 @@ def push(folder: str | Path, repo: str, *, public: bool = False, revision: str |
     hfcf.hub.errors.HubError: there is no folder /nowhere
     """
     check_name(repo)
+    if revision is not None and re.fullmatch("[0-9a-f]{40}", revision):
+        raise HubError(f"{revision} is a commit, which can't change: give a branch as the revision")
     found = contents(folder)
-    _check_card(found)
     secret = ready(token)
-    _no_token_in(found, secret)
+    check_fit(found, secret)
     api = HfApi(token=secret)
+    tried: list[Changes] = []
     try:
-        return patiently(lambda: _attempt(api, found, repo, public=public, revision=revision), conflicts=True)
+        return patiently(lambda: _attempt(api, found, repo, tried, public=public, revision=revision), conflicts=True)
     except HubError:
         raise
     except FAILURES as error:
@@ -145,7 +149,8 @@ def check_name(repo: str) -> None:
         raise HubError(f"{repo!r} is no repository's name: write NAMESPACE/NAME")
 
 
-def _attempt(api: HfApi, found: Contents, repo: str, *, public: bool, revision: str | None) -> Pushed:
+def _attempt(api: HfApi, found: Contents, repo: str, tried: list[Changes], *, public: bool, revision: str | None) -> Pushed:
+    """One push, from what the repository has now. `tried` has the commit of an attempt before, and takes that of this one."""
     if "/" not in repo:
         repo = f"{patiently(api.whoami)['name']}/{repo}"
     info = _repository(api, repo, found.kind, public, revision)
@@ -153,74 +158,78 @@ def _attempt(api: HfApi, found: Contents, repo: str, *, public: bool, revision: 
         raise HubError(f"the {found.kind} {repo} is public: push with --public, or make it private in its settings first")
     listed = partial(api.list_repo_tree, repo, recursive=True, revision=info.sha, repo_type=found.kind)
     there = {entry.path: entry for entry in patiently(lambda: list(listed())) if isinstance(entry, RepoFile)}
-    new = _files(found, repo)
-    sent = tuple(path for path, file in new.items() if path not in there or not _same(file, there[path]))
-    removed = tuple(path for path in sorted(there) if path not in new and written(path, found.kind))
+    older = _older(api, repo, found.kind, info.sha, there)
+    new = files_of(found, repo)
+    sent = tuple(path for path, file in new.items() if path not in there or not same(file, there[path]))
+    removed = tuple(path for path in older if path not in new)
     commit = str(info.sha)
     if sent or removed:
-        message = "Update with hfcf" if len(there) > 1 else "Upload with hfcf"
-        options = {"repo_type": found.kind, "revision": revision, "parent_commit": info.sha, "commit_message": message}
-        # Operations anew each time: they remember what became of them.
-        commit = patiently(lambda: api.create_commit(repo, _operations(new, sent, removed), **options)).oid
+        tried[:] = [(sent, removed)]
+        message = "Update with hfcf" if older else "Upload with hfcf"
+        commit = _commit(api, repo, found.kind, _operations(new, sent, removed), revision, str(info.sha), message)
+    elif tried:  # that commit was made, and only the answer to it was lost
+        sent, removed = tried[0]
     url = f"{api.endpoint}/{constants.REPO_TYPES_URL_PREFIXES.get(found.kind, '')}{repo}"
     return Pushed(repo, found.kind, url, commit, bool(info.private), sent, removed)
 
 
 def _repository(api: HfApi, repo: str, kind: str, public: bool, revision: str | None) -> Any:
     """What the Hub says of the repository and of the branch's head; both are made when they are not there."""
-    info = partial(api.repo_info, repo, repo_type=kind, revision=revision)
-    branch = partial(api.create_branch, repo, branch=str(revision), repo_type=kind, exist_ok=True)
+    info = partial(api.repo_info, repo, repo_type=kind)
     try:
-        return patiently(info)
-    except RevisionNotFoundError:
-        patiently(branch)
+        main = patiently(info)
     except RepositoryNotFoundError as error:
-        if error.response.status_code == 401:  # a stale token, with which nothing is found
+        if error.response.status_code != 404:  # a stale token, with which nothing is found, or no access
             raise
-        other = "model" if kind == "dataset" else "dataset"
-        if patiently(partial(api.repo_exists, repo, repo_type=other)):
-            raise HubError(f"{repo} is a {other} repository, and the folder holds a {kind}: give another name") from None
         patiently(partial(api.create_repo, repo, repo_type=kind, private=not public, exist_ok=True))
-        if revision is not None:
-            patiently(branch)
-    return patiently(info)
+        main = patiently(info)
+    if revision is None:
+        return main
+    refs = patiently(partial(api.list_repo_refs, repo, repo_type=kind))
+    if revision in {tag.name for tag in refs.tags}:
+        raise HubError(f"{revision} is a tag of the {kind} {repo}, which can't be pushed to: give a branch as the revision")
+    if revision not in {branch.name for branch in refs.branches}:
+        patiently(partial(api.create_branch, repo, branch=revision, repo_type=kind, exist_ok=True))
+    return patiently(partial(info, revision=revision))
+
+
+def _older(api: HfApi, repo: str, kind: str, commit: str, there: Iterable[str]) -> list[str]:
+    """The files of older pushes; a repository of something else is refused, whose files would be overwritten."""
+    if not (others := sorted(set(there) - {".gitattributes"})):
+        return []
+    front = _read(api, repo, kind, commit, "README.md") if "README.md" in others else {}
+    if not ours(front):
+        named = ", ".join(others[:3]) + (", …" if len(others) > 3 else "")
+        told = f"the {kind} {repo} has files that are not of hfcf ({named}), and its card has no tag hfcf"
+        raise HubError(f"{told}: push to another name, or empty it first")
+    try:
+        run = _read(api, repo, kind, commit, "run.json") if "run.json" in others else {}
+    except HubError:  # the card names the rows, too; and the new one replaces it
+        run = {}
+    return written(there, kind, front, run)
+
+
+def _read(api: HfApi, repo: str, kind: str, commit: str, path: str) -> dict[str, Any]:
+    # Not through the cache: when the Hub fails that tells of files that it lacks.
+    def content() -> bytes:
+        url = hf_hub_url(repo, path, repo_type=kind, revision=commit, endpoint=api.endpoint)
+        answer = get_session().get(url, headers=build_hf_headers(token=api.token))
+        hf_raise_for_status(answer)
+        return bytes(answer.content)
+
+    return parsed(path, patiently(content), f"the {kind} {repo}")
+
+
+def _commit(api: HfApi, repo: str, kind: str, operations: list[Any], revision: str | None, parent: str, message: str) -> str:
+    adds = [operation for operation in operations if isinstance(operation, CommitOperationAdd)]
+    at: dict[str, Any] = {"repo_type": kind, "revision": revision}
+    patiently(lambda: api.preupload_lfs_files(repo, adds, free_memory=False, **at))
+    # The Hub's client would leave these out of the commit, and say nothing of it.
+    if ignored := [operation.path_in_repo for operation in adds if operation._should_ignore]:
+        raise HubError(f"the {kind} {repo} has a .gitignore that shuts out {ignored[0]}: take that out of it, and run this again")
+    return patiently(lambda: api.create_commit(repo, operations, parent_commit=parent, commit_message=message, **at)).oid
 
 
 def _operations(new: Mapping[str, bytes | Path], sent: Iterable[str], removed: Iterable[str]) -> list[Any]:
     adds = [CommitOperationAdd(path, new[path]) for path in sent]
     return [*adds, *(CommitOperationDelete(path, is_folder=False) for path in removed)]
-
-
-def _files(found: Contents, repo: str) -> dict[str, bytes | Path]:
-    """What is sent, by its path: files as they are, and the card, which names the repository that it lies in."""
-    card = (found.root / "README.md").read_bytes().replace(PLACEHOLDER.encode(), repo.encode())
-    return {path: card if path == "README.md" else found.root / path for path in found.files}
-
-
-def _size(file: bytes | Path) -> int:
-    return len(file) if isinstance(file, bytes) else file.stat().st_size
-
-
-def _same(file: bytes | Path, remote: RepoFile) -> bool:
-    """Whether the repository has these very bytes: large files are known there by SHA-256, others by what git calls them."""
-    if remote.size != _size(file):
-        return False
-    if remote.lfs is None:
-        content = file if isinstance(file, bytes) else file.read_bytes()
-        return hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest() == remote.blob_id
-    if isinstance(file, bytes):
-        return hashlib.sha256(file).hexdigest() == remote.lfs.sha256
-    with file.open("rb") as opened:
-        return hashlib.file_digest(opened, "sha256").hexdigest() == remote.lfs.sha256
-
-
-def _check_card(found: Contents) -> None:
-    if faults := check_card(found.front, found.kind):
-        more = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
-        raise HubError(f"{found.root / 'README.md'}: the Hub would not understand its front matter: {faults[0]}{more}")
-
-
-def _no_token_in(found: Contents, secret: str) -> None:
-    for path in found.files:
-        if path.endswith(_TEXT) and secret.encode() in (found.root / path).read_bytes():
-            raise HubError(f"{found.root / path} holds your token: take it out, and replace the token at once")

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from importlib import resources
 from typing import Any
 
-from jinja2 import Environment, StrictUndefined
+from jinja2 import Environment, PackageLoader, StrictUndefined
 
 
 def render(template: str, **values: Any) -> str:
     """A template of `hfcf/hub/templates`, filled in; a value that it lacks is an error, and a page's values are escaped."""
-    text = (resources.files("hfcf.hub") / "templates" / template).read_text(encoding="utf-8")
     page = template.endswith(".html.jinja")
     environment = Environment(
-        undefined=StrictUndefined, autoescape=page, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True
-    )
+        loader=PackageLoader("hfcf.hub"), undefined=StrictUndefined, autoescape=page, trim_blocks=True, lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )  # fmt: skip
     environment.filters["cell"] = cell
-    return environment.from_string(text).render(**values)
+    return environment.get_template(template).render(**values)
 
 
 def cell(text: Any) -> str:

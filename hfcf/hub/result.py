@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import yaml
 from datasets import DatasetDict, load_dataset
 from huggingface_hub import get_token, hf_hub_download
 from huggingface_hub.errors import RemoteEntryNotFoundError
 
-from hfcf.hub.contents import data_files, front_matter
+from hfcf.hub.contents import data_files, parsed
 from hfcf.hub.errors import FAILURES, HubError, told
 from hfcf.hub.push import check_name
 
@@ -87,21 +85,21 @@ def load_result(repo_or_folder: str | Path, revision: str | None = None, token: 
         check_name(name)
     except HubError as error:
         raise HubError(f"there is no folder {name}, and it is no repository's name") from error
-    card = _download(name, "README.md", revision, token)
-    # The cached path names the commit ("…/snapshots/<commit>/README.md"): all else is read from that one.
-    commit = card.parent.name
+    run = _download(name, "run.json", revision, token)
+    # The cached path names the commit ("…/snapshots/<commit>/run.json"): all else is read from that one.
+    commit = run.parent.name
     return _read(name, commit, lambda path: _download(name, path, commit, token))
 
 
 def _read(name: str, commit: str | None, fetch: Fetch) -> Result:
-    configs = data_files(front_matter(fetch("README.md").read_text(encoding="utf-8")))
+    # run.json first: what has none is no result, whatever its card looks like.
+    run, recipe, front = (parsed(path, fetch(path).read_bytes(), name) for path in ("run.json", "recipe.yaml", "README.md"))
+    configs = data_files(front)
 
     def part(config: str) -> DatasetDict:
         files = {split: str(fetch(path)) for split, path in configs.get(config, {}).items()}
         return load_dataset("parquet", data_files=files) if files else DatasetDict()
 
-    run = json.loads(fetch("run.json").read_text(encoding="utf-8"))
-    recipe = yaml.safe_load(fetch("recipe.yaml").read_text(encoding="utf-8")) or {}
     return Result(name, commit, part("default"), recipe, run, part)
 
 

@@ -23,6 +23,8 @@ METRICS = (
     "claim_only",
 )
 """Their names, which are those of their columns and files."""
+OF_SETS = ("label_balance",)
+"""Metrics of whole sets, whose column says nothing of its row that the label does not: a run does not publish it."""
 
 
 def _class(name: str) -> str:
@@ -33,7 +35,7 @@ _PUBLIC = {
     **{_class(name): f"hfcf.metrics.{name}" for name in METRICS},
     **{f"Measure{_class(name)}": f"hfcf.metrics.{name}" for name in METRICS},
 }
-__all__ = ["METRICS", "load", *_PUBLIC]
+__all__ = ["METRICS", "OF_SETS", "load", *_PUBLIC]
 
 
 def load(name: str, stage: bool = False) -> Any:

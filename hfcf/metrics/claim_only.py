@@ -13,10 +13,12 @@ from datasets import Dataset
 
 from hfcf import schema
 from hfcf.engines.classifier import ROUND, choose
-from hfcf.entities import read_fitted, save_fitted
+from hfcf.entities import save_fitted
+from hfcf.groups import connected, normalised
+from hfcf.metrics.fitting import learned_of, need_fit, to_fit
 from hfcf.metrics.info import TEXT, info
-from hfcf.metrics.rows import ByTask, need_fit
-from hfcf.stage import Stage, StageError
+from hfcf.metrics.rows import ByTask
+from hfcf.stage import Stage
 
 CITATION = "Schuster et al. 2019, Towards Debiasing Fact Verification Models, section 2"
 
@@ -24,25 +26,35 @@ CITATION = "Schuster et al. 2019, Towards Debiasing Fact Verification Models, se
 def guess(claims: Sequence[str], labels: Sequence[str], groups: Sequence[str], folds: int = 5, seed: int = 13) -> list[str | None]:
     """For each claim, the label that a model guesses which was trained on the claims and labels of other groups.
 
-    It is logistic regression over TF-IDF of words and pairs of words, cross-validated: a group is in one fold, which its name and
-    the seed decide, so that rows in another order get the same guesses.
+    It is logistic regression over TF-IDF of words and pairs of words, cross-validated: groups that share a claim are in one
+    fold, which the first of their names and the seed decide, so that rows in another order get the same guesses.
 
     Args:
         claims: the texts.
         labels: of each.
         groups: of each; a source and its counterfactuals are one.
-        folds: in how many parts the groups are cut.
+        folds: in how many parts the groups are cut, 2 or more.
         seed: which group is in which.
 
     Returns:
         A label each; None where there is nothing to train on outside its fold.
+
+    Raises:
+        ValueError: fewer than two folds.
 
     >>> claims = [f"town {i} is not old" if i % 2 else f"town {i} is old" for i in range(40)]
     >>> guess(claims, ["yes", "no"] * 20, [str(i) for i in range(40)])[:3]
     ['yes', 'no', 'yes']
     """
     order = sorted(range(len(claims)), key=lambda i: (groups[i], claims[i], labels[i]))
-    fold = [int(hashlib.sha256(f"{seed}:{group}".encode()).hexdigest()[:12], 16) % folds for group in groups]
+    if folds < 2:
+        raise ValueError(f"folds={folds}: 2 or more, or there is nothing to train on")
+    # A claim that stands in two groups would be trained on with the very label that is asked.
+    first = connected([("group", group), ("claim", normalised(claim))] for group, claim in zip(groups, claims, strict=True))
+    names: dict[int, str] = {}
+    for i, group in zip(first, groups, strict=True):
+        names[i] = min(group, names.get(i, group))
+    fold = [int(hashlib.sha256(f"{seed}:{names[i]}".encode()).hexdigest()[:12], 16) % folds for i in first]
     found: list[str | None] = [None] * len(claims)
     for number in range(folds):
         out, rest = [i for i in order if fold[i] == number], [i for i in order if fold[i] != number]
@@ -71,19 +83,26 @@ def predictability(guesses: Sequence[str | None], labels: Sequence[str]) -> dict
     """How well the guesses do beside always saying the commonest label.
 
     Returns:
-        `accuracy` and `majority` (0–1), over the rows that have a guess, and `above_majority`, the first less the second: near 0
-        (or below it) where claims betray nothing, up to 0.5 for two even labels that they give away. None without guesses.
+        Over the rows that have a guess: `accuracy` and `majority` (0–1), and `above_majority`, the first less the second. Of k
+        labels it is at most 1 − 1/k, if they are even, and next to nothing if one of them is nearly all: there, read
+        `balanced`, the mean over labels of the share of their rows that is guessed, and `above_chance`, that less 1/k, which
+        is near 0 where the model finds nothing in claims, and at most 1 − 1/k however the labels are spread. None without
+        guesses; the last two, of one label.
 
     >>> predictability(["a", "b", "a", None], ["a", "b", "b", "b"])
-    {'accuracy': 0.66667, 'majority': 0.66667, 'above_majority': 0.0}
+    {'accuracy': 0.66667, 'majority': 0.66667, 'above_majority': 0.0, 'balanced': 0.75, 'above_chance': 0.25}
     """
     pairs = [(one, label) for one, label in zip(guesses, labels, strict=True) if one is not None]
     if not pairs:
-        return {"accuracy": None, "majority": None, "above_majority": None}
+        return dict.fromkeys(("accuracy", "majority", "above_majority", "balanced", "above_chance"))
     accuracy = sum(one == label for one, label in pairs) / len(pairs)
-    majority = max(Counter(label for _, label in pairs).values()) / len(pairs)
+    counts, right = Counter(label for _, label in pairs), Counter(label for one, label in pairs if one == label)
+    majority = max(counts.values()) / len(pairs)
+    balanced = sum(right[label] / n for label, n in counts.items()) / len(counts) if len(counts) > 1 else None
     return {
         "accuracy": round(accuracy, 5), "majority": round(majority, 5), "above_majority": round(accuracy - majority, 5),
+        "balanced": balanced and round(balanced, 5),
+        "above_chance": None if balanced is None else round(balanced - 1 / len(counts), 5),
     }  # fmt: skip
 
 
@@ -97,14 +116,14 @@ class MeasureClaimOnly(Stage):
     """Whether a model that sees no evidence guesses each counterfactual's label.
 
     Input columns: `claim`, `label`. Output column: `claim_only`, `{guessed, predicted}`; null where there was nothing to train on.
-    One row's guess says little: what counts is `accuracy` above `majority` over the set, from `overall`.
+    One row's guess says little: what counts are `above_majority` and `above_chance` of the set, from `overall`.
 
     Source: Schuster et al. 2019, who trained BERT on FEVER's claims. Deviation: a linear model over words, which needs no download
     and runs in seconds; a stronger one may find more.
 
     Args:
         task: of the rows; those of relations are refused.
-        folds: of the cross-validation, by group.
+        folds: of the cross-validation, by group and claim; 2 or more.
         fitted: the sha256 that `fit` sets.
 
     >>> MeasureClaimOnly(task="relation").inputs
@@ -121,30 +140,28 @@ class MeasureClaimOnly(Stage):
     folds: int = 5
     fitted: str | None = None
 
+    def __post_init__(self) -> None:
+        guess([], [], [], self.folds)  # which raises for folds that are none
+
     def check_fitted(self) -> None:
         need_fit(self, self.fitted, "trains on the other rows of the set")
 
     def fit(self, ds: Dataset) -> Self:
-        """Cross-validate on `ds`, by `group_id`; returns the fitted stage, which holds the guess of each id."""
-        guesses = guess(list(ds["claim"]), list(ds["label"]), list(ds["group_id"]), self.folds, self.seed)
-        return replace(self, fitted=save_fitted(dict(zip(ds["id"], guesses, strict=True))))
+        """Cross-validate on `ds`, by `group_id`; returns the fitted stage, which holds the guess of each `id`."""
+        rows = to_fit(self, ds, "id", "group_id")
+        guesses = guess(list(rows["claim"]), list(rows["label"]), [str(one) for one in rows["group_id"]], self.folds, self.seed)
+        return replace(self, fitted=save_fitted(dict(zip(rows["id"], guesses, strict=True))))
 
-    def batch(self, rows: list[dict[str, Any]]) -> list[Any]:
-        guesses = read_fitted(self.fitted or "", "stage = stage.fit(ds)")
-        return [{"claim_only": self._verdict(row, guesses)} for row in rows]
-
-    def _verdict(self, row: dict[str, Any], guesses: dict[str, Any]) -> dict[str, Any] | None:
-        if row["id"] not in guesses:
-            raise StageError(f"{self.name} was fitted to rows without {row['id']!r}: fit it to the set that it measures")
-        predicted = guesses[row["id"]]
-        return None if predicted is None else {"guessed": predicted == row["label"], "predicted": predicted}
+    def row(self, row: dict[str, Any]) -> dict[str, Any]:
+        predicted = learned_of(self, self.fitted, row["id"])
+        return {"claim_only": None if predicted is None else {"guessed": predicted == row["label"], "predicted": predicted}}
 
 
 class ClaimOnly(evaluate.Metric):  # type: ignore[misc]
     """How well the labels (`references`) of claims (`predictions`) are guessed from the claims alone, cross-validated.
 
-    `groups`, if given, keeps rows of one group in one fold; `folds` and `seed` are those of `guess`. Gives `accuracy`, `majority`
-    and `above_majority`, as `predictability` does.
+    `groups`, if given, keeps rows of one group in one fold; `folds` (2 or more) and `seed` are those of `guess`. Gives what
+    `predictability` does.
     """
 
     def _info(self) -> evaluate.MetricInfo:

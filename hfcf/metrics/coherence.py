@@ -12,32 +12,36 @@ from datasets import Dataset
 from hfcf import schema
 from hfcf.engines.model import Model
 from hfcf.entities import save_fitted
+from hfcf.metrics.fitting import need_fit, to_fit
 from hfcf.metrics.info import TEXT, TEXTS, info, mean
 from hfcf.metrics.moverscore import MoverScore, fit_idf
-from hfcf.metrics.rows import ByTask, need_fit
+from hfcf.metrics.rows import ByTask
 from hfcf.stage import Stage
 
 CITATION = "Zhu et al. 2023, Explain, Edit, Generate: Rationale-Sensitive Counterfactual Data Augmentation (RACE), Table 4"
 
 
 def coherences(mover: MoverScore, claims: Sequence[str], evidence: Sequence[Sequence[str]]) -> list[float | None]:
-    """For each claim, the mean MoverScore with each of its pieces of evidence; None without any.
+    """For each claim, the mean MoverScore with each of its pieces of evidence; None without any that has a score.
+
+    An empty text has none, nor has one without a word that tells texts apart.
 
     Args:
         mover: with its encoder and IDF weights.
         claims: the texts.
         evidence: for each of them, the texts of its pieces.
     """
-    asked = [[text, claim] for claim, pieces in zip(claims, evidence, strict=True) for text in pieces]
-    each = iter(mover.run(asked))
-    return [mean([next(each) for _ in pieces]) for pieces in evidence]
+    pairs = [[[text, claim] for text in pieces if text and claim] for claim, pieces in zip(claims, evidence, strict=True)]
+    each = iter(mover.run([pair for its in pairs for pair in its]))
+    return [mean([next(each) or None for _ in its]) for its in pairs]
 
 
 @dataclass(frozen=True, kw_only=True)
 class MeasureCoherence(Stage):
     """The mean MoverScore of each row's claim with each piece of its evidence: "multi hop".
 
-    Input columns: `claim`, `evidence`. Output column: `coherence`, 0–1, more is better.
+    Input columns: `claim`, `evidence`. Output column: `coherence`, 0–1, more is better; null without a piece that has a score.
+    Of a text the first 512 tokens are read.
 
     Source: RACE, Table 4 (M.h.): c′ with each e of E. The paper itself says that it does not show whether all the evidence is
     needed. Deviation: of a counterfactual of the evidence, (c, E′), it is c with each e′.
@@ -63,12 +67,19 @@ class MeasureCoherence(Stage):
     n_gram: int = 1
     fitted: str | None = None
 
+    def __post_init__(self) -> None:
+        self.mover()  # which raises for what it can't work with
+
+    def mover(self) -> MoverScore:
+        """The engine that it asks."""
+        return MoverScore(model=self.model, idf=self.fitted, n_gram=self.n_gram)
+
     def check_fitted(self) -> None:
         need_fit(self, self.fitted, "weighs words by how common they are in all claims")
 
     def fit(self, ds: Dataset) -> Self:
         """Count words in the claims of `ds`, each different one once; returns the fitted stage."""
-        return self.fit_texts(ds["claim"])
+        return self.fit_texts(to_fit(self, ds)["claim"])
 
     def fit_texts(self, claims: Iterable[str]) -> Self:
         """As `fit`, of the claims themselves."""
@@ -76,7 +87,7 @@ class MeasureCoherence(Stage):
 
     def scores(self, claims: Sequence[str], evidence: Sequence[Sequence[str]]) -> list[float | None]:
         """For each claim, the mean over its pieces of evidence; None without any."""
-        return coherences(MoverScore(model=self.model, idf=self.fitted, n_gram=self.n_gram), claims, evidence)
+        return coherences(self.mover(), claims, evidence)
 
     def batch(self, rows: list[dict[str, Any]]) -> list[Any]:
         pieces = [[piece["text"] for piece in row["evidence"]] for row in rows]

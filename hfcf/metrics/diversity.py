@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -11,10 +12,8 @@ import evaluate
 from datasets import Dataset
 
 from hfcf import schema
-from hfcf.edits import words
 from hfcf.metrics.info import TEXT, info
-from hfcf.metrics.rows import EDITED, ByTask, changed
-from hfcf.schema import task_of
+from hfcf.metrics.rows import EDITED, ByTask, bare_words, changed, changes
 from hfcf.stage import Stage
 
 CITATION = "Zhu et al. 2023, Explain, Edit, Generate: Rationale-Sensitive Counterfactual Data Augmentation (RACE), Table 4"
@@ -70,14 +69,39 @@ def self_bleu(texts: Sequence[str], sample: int = SAMPLE) -> float | None:
     >>> self_bleu(["the cat sat on the mat", "the cat sat on the mat"])
     1.0
     """
-    from sacrebleu.metrics import BLEU
-
     taken = sorted(texts, key=lambda text: (hashlib.sha256(text.encode()).digest(), text))[:sample]
     if len(taken) < 2:
         return None
-    metric = BLEU(effective_order=True)
-    scores = [metric.sentence_score(text, [*taken[:i], *taken[i + 1 :]]).score for i, text in enumerate(taken)]
+    scores = _against_the_others(taken)
     return round(sum(scores) / len(scores) / 100, 5)
+
+
+def _against_the_others(texts: Sequence[str]) -> list[float]:
+    """`BLEU(effective_order=True).sentence_score` of each text against all the others, each text being read once."""
+    from sacrebleu.metrics import BLEU
+    from sacrebleu.metrics.helpers import extract_all_word_ngrams
+
+    metric = BLEU(effective_order=True)
+    orders = metric.max_ngram_order
+    read = [extract_all_word_ngrams(metric.tokenizer(text.rstrip()), 1, orders) for text in texts]
+    # The two largest counts of each n-gram, the first with its text: the largest among the others of any text is one of them.
+    most: dict[tuple[str, ...], tuple[int, int, int]] = defaultdict(lambda: (0, -1, 0))
+    for i, (grams, _) in enumerate(read):
+        for gram, n in grams.items():
+            first, holder, second = most[gram]
+            most[gram] = (n, i, first) if n > first else (first, holder, max(second, n))
+    sizes = Counter(size for _, size in read)
+    scores = []
+    for i, (grams, size) in enumerate(read):
+        correct, total = [0] * orders, [0] * orders
+        for gram, n in grams.items():
+            first, holder, second = most[gram]
+            total[len(gram) - 1] += n
+            correct[len(gram) - 1] += min(n, second if holder == i else first)
+        others = sizes - Counter([size])
+        nearest = min(others, key=lambda other: (abs(other - size), other))
+        scores.append(metric.compute_bleu(correct, total, size, nearest, metric.smooth_method, effective_order=True).score)
+    return scores
 
 
 def distinct(texts: Sequence[str], n: int) -> float | None:
@@ -88,11 +112,13 @@ def distinct(texts: Sequence[str], n: int) -> float | None:
     >>> distinct(["a b a b"], 1), distinct(["a b a b"], 2)
     (0.5, 0.66667)
     """
-    grams = []
+    different, count = set(), 0
     for text in texts:
-        tokens = [word.strip().lower() for word in words(text)]
-        grams += list(zip(*(tokens[i:] for i in range(n)), strict=False))
-    return round(len(set(grams)) / len(grams), 5) if grams else None
+        tokens = [word.lower() for word in bare_words(text)]
+        grams = list(zip(*(tokens[i:] for i in range(n)), strict=False))
+        different.update(grams)
+        count += len(grams)
+    return round(len(different) / count, 5) if count else None
 
 
 def diversity(texts: Sequence[str], sources: Sequence[str]) -> dict[str, float | None]:
@@ -109,7 +135,7 @@ def diversity(texts: Sequence[str], sources: Sequence[str]) -> dict[str, float |
 
 def overall(ds: Dataset) -> dict[str, float | None]:
     """As `diversity`, of what an expanded set's counterfactuals changed."""
-    pairs = [pair for row in ds.select_columns(list(EDITED[task_of(ds.column_names)])) if all(pair := changed(row))]
+    pairs = [pair for pair in changes(ds) if all(pair)]
     return diversity([after for _, after in pairs], [before for before, _ in pairs])
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
@@ -11,73 +11,16 @@ from datasets import Dataset, Features
 
 from hfcf import schema
 from hfcf.edits import rewrite
-from hfcf.entities import read_fitted, save_fitted
-from hfcf.groups import normalised, text_keys
+from hfcf.entities import save_fitted
+from hfcf.metrics.fitting import learned_of, need_fit, to_fit
 from hfcf.metrics.info import TEXT, info
-from hfcf.metrics.rows import EDITED, ByTask, changed, need_fit, texts
+from hfcf.metrics.near import Near, bare
+from hfcf.metrics.rows import EDITED, ByTask, changed
 from hfcf.schema import task_of
-from hfcf.stage import Stage
+from hfcf.stage import Reject, Stage
 
 CITATION = "Lee et al. 2022, Deduplicating Training Data Makes Language Models Better, section 4.2"
-_WIDTH, _PERMUTATIONS = 5, 128
-
-
-def jaccard(one: str, other: str) -> float:
-    """How much two texts have in common: their shared runs of five characters over all of theirs, 0–1, without case and marks.
-
-    >>> jaccard("Rome is old.", "rome is old"), jaccard("Rome is old.", "Rome is new.")
-    (1.0, 0.25)
-    """
-    ours, theirs = _shingles(one), _shingles(other)
-    return round(len(ours & theirs) / len(ours | theirs), 5) if ours | theirs else 0.0
-
-
-def _shingles(text: str) -> set[str]:
-    bare = normalised(text)
-    return {bare[i : i + _WIDTH] for i in range(max(1, len(bare) - _WIDTH + 1))} if bare else set()
-
-
-class Near:
-    """Texts by MinHash: `find` says which of those put in comes near a text.
-
-    MinHash proposes and `jaccard` decides, so that what is found is near; of pairs just above the threshold some are missed.
-
-    Args:
-        threshold: the least `jaccard` of near texts.
-
-    >>> index = Near(0.5)
-    >>> index.add("first", "The keys are on the table.")
-    >>> index.find("The keys are on the tables."), index.find("Dogs bark.")
-    ('first', None)
-    """
-
-    def __init__(self, threshold: float) -> None:
-        from datasketch import MinHash, MinHashLSH
-
-        self.threshold, self._texts = threshold, dict[str, str]()
-        self._empty = MinHash(num_perm=_PERMUTATIONS, seed=1)
-        self._index = MinHashLSH(threshold=threshold, num_perm=_PERMUTATIONS)
-
-    def add(self, name: str, text: str) -> None:
-        """Put a text in; a name that is there keeps its text."""
-        if name not in self._texts and (signature := self._signature(text)) is not None:
-            self._texts[name] = text
-            self._index.insert(name, signature)
-
-    def find(self, text: str) -> str | None:
-        """The name of the nearest text that is near, the first by name of equally near ones; None if none is."""
-        if (signature := self._signature(text)) is None:
-            return None
-        found = [(-jaccard(text, self._texts[name]), name) for name in self._index.query(signature)]
-        best = min(found, default=None)
-        return best[1] if best and -best[0] >= self.threshold else None
-
-    def _signature(self, text: str) -> Any:
-        if not (shingles := _shingles(text)):
-            return None
-        made = self._empty.copy()
-        made.update_batch([shingle.encode() for shingle in sorted(shingles)])
-        return made
+_KINDS = ("repeat", "near", "leak", "near_leak")
 
 
 def duplicates(ds: Dataset, against: Mapping[str, Dataset] | None = None, threshold: float = 0.8) -> dict[str, dict[str, str]]:
@@ -89,28 +32,37 @@ def duplicates(ds: Dataset, against: Mapping[str, Dataset] | None = None, thresh
         threshold: the least `jaccard` of near texts.
 
     Returns:
-        {id: what it repeats}, of the rows that repeat something: "repeat", the id of an earlier row of equal texts; "near", if it
-        has none, that of the first row in which the same field was changed to nearly the same; "leak", "NAME: ID" of an
-        evaluation row with its claim, its whole evidence or its sentence; "near_leak", if it has none, of one with nearly its
-        claim or sentence. Equal is after normalisation: letters and digits, case folded.
+        {id: what it repeats}, of the rows that repeat something: "repeat", the id of an earlier row of equal texts, titles
+        included; "near", if it has none, that of the nearest earlier row in which the same field was changed to nearly the same,
+        of the rows that have neither themselves; "leak", "NAME: ID" of an evaluation row with its claim, its whole evidence or
+        its sentence; "near_leak", if it has none, of one with nearly its claim or sentence. Equal is what `bare` makes equal.
+        Of a row whose edits do not fit its texts nothing is said.
     """
     found: dict[str, dict[str, str]] = {}
-    held = {key: f"{name}: {row_id}" for name, rows in reversed(list((against or {}).items())) for row_id, key in _held(rows)}
+    held: dict[tuple[str, str], str] = {}
     near_held = Near(threshold)
     for name, rows in (against or {}).items():
         for row in rows.select_columns(_text_columns(rows)):
+            for key in filter(lambda key: key[1], _keys(row)):
+                held.setdefault(key, f"{name}: {row['id']}")
             near_held.add(f"{name}: {row['id']}", _main(row))
     seen: dict[tuple[Any, ...], str] = {}
     near: dict[str, Near] = {}
-    for row, keys in zip(ds.select_columns([*EDITED[task_of(ds.column_names)], "id", "change"]), text_keys(ds), strict=True):
+    for row in ds.select_columns([*EDITED[task_of(ds.column_names)], "id", "change"]):
         its: dict[str, str] = {}
-        after, index = changed(row)[1], near.setdefault(row["change"], Near(threshold))
-        if (first := seen.setdefault(tuple(keys), row["id"])) != row["id"]:
+        try:
+            after = changed(row)[1]
+        except Reject:
+            continue
+        if row["change"] not in near:
+            near[row["change"]] = Near(threshold)
+        keys = _keys(row)
+        if (first := seen.setdefault((*keys, *_titles(row)), row["id"])) != row["id"]:
             its["repeat"] = first
-        elif close := index.find(after):
+        elif close := near[row["change"]].find(after):
             its["near"] = close
         else:  # one of a kind is enough: of a thousand like rows, each is compared with the first
-            index.add(row["id"], after)
+            near[row["change"]].add(row["id"], after)
         if leak := next((held[key] for key in keys if key in held), None):
             its["leak"] = leak
         elif against and (close := near_held.find(_main(row))):
@@ -120,34 +72,45 @@ def duplicates(ds: Dataset, against: Mapping[str, Dataset] | None = None, thresh
     return found
 
 
-def _held(rows: Dataset) -> Iterator[tuple[str, tuple[str, str]]]:
-    """Every key of every row with the row's id, last row first: a mapping then keeps the first row of each key."""
-    pairs = [(row_id, key) for row_id, keys in zip(rows["id"], text_keys(rows), strict=True) for key in keys if key[1]]
-    return reversed(pairs)
-
-
 def _text_columns(rows: Dataset) -> list[str]:
     return ["id", "tokens"] if task_of(rows.column_names) == "relation" else ["id", "claim", "evidence"]
 
 
-def _main(row: Mapping[str, Any]) -> str:
+def _main(row: Mapping[str, Any]) -> str | None:
     """The claim or the sentence."""
-    return next(iter(texts(row).values()))
+    return " ".join(row["tokens"] or []) if "tokens" in row else row["claim"]
+
+
+def _keys(row: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """What another row may have, too: the claim and the whole evidence, or the sentence."""
+    if "tokens" in row:
+        return [("sentence", bare(_main(row)))]
+    return [("claim", bare(row["claim"])), ("evidence", bare(" ".join(piece["text"] or "" for piece in _pieces(row))))]
+
+
+def _titles(row: Mapping[str, Any]) -> list[str]:
+    return [bare(piece["title"]) for piece in _pieces(row)]
+
+
+def _pieces(row: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Evaluation sets may have rows that could not be read, whose texts are null."""
+    return [piece for piece in row.get("evidence") or [] if piece]
 
 
 @dataclass(frozen=True, kw_only=True)
 class MeasureDuplicates(Stage):
     """Whether each counterfactual repeats an earlier one, or stands in a set on which models are scored.
 
-    Input columns: the task's texts, `edits`. Output column: `duplicates`, `{repeat, near, leak, near_leak, of}`: four verdicts as
-    `duplicates` explains them, and the row that is repeated, the evaluation set's first.
+    Input columns: the task's texts, `edits`; `fit` reads `id` and `change`, too. Output column: `duplicates`,
+    `{repeat, near, leak, near_leak, of}`: four verdicts as `duplicates` explains them, and the row that is repeated, the evaluation
+    set's first.
 
     Source: near duplicates by MinHash as Lee et al. 2022 find them. Deviation: runs of five characters in the place of their
     five-word ones, since a claim has few words.
 
     Args:
         task: of the rows.
-        threshold: the least share of runs of characters that near texts have in common.
+        threshold: the least share of runs of characters that near texts have in common; above 0, up to 1.
         fitted: the sha256 that `fit` sets.
 
     >>> MeasureDuplicates().check_fitted()
@@ -157,7 +120,7 @@ class MeasureDuplicates(Stage):
 
     inputs: ClassVar[Any] = ByTask(EDITED)
     outputs: ClassVar = {
-        "duplicates": {**dict.fromkeys(("repeat", "near", "leak", "near_leak"), schema.BOOL), "of": schema.TEXT},
+        "duplicates": {**dict.fromkeys(_KINDS, schema.BOOL), "of": schema.TEXT},
     }
 
     task: str = "verification"
@@ -173,22 +136,23 @@ class MeasureDuplicates(Stage):
 
     def fit(self, ds: Dataset, against: Mapping[str, Dataset] | None = None) -> Self:
         """Compare the rows of `ds` with one another, and with the evaluation sets `against`; returns the fitted stage."""
-        return replace(self, fitted=save_fitted(duplicates(ds, against, self.threshold)))
+        rows = to_fit(self, ds, "id", "change")
+        found = duplicates(rows, against, self.threshold)
+        return replace(self, fitted=save_fitted({row_id: found.get(row_id, {}) for row_id in rows["id"]}))
 
-    def batch(self, rows: list[dict[str, Any]]) -> list[Any]:
-        known = read_fitted(self.fitted or "", "stage = stage.fit(ds)")
-        return [{"duplicates": _verdict(known.get(row["id"], {}))} for row in rows]
+    def row(self, row: dict[str, Any]) -> dict[str, Any]:
+        changed(row)  # which rejects a row that the fit left out
+        return {"duplicates": _verdict(learned_of(self, self.fitted, row["id"]))}
 
 
 def _verdict(its: Mapping[str, str]) -> dict[str, Any]:
-    kinds = ("repeat", "near", "leak", "near_leak")
     of = next((its[kind] for kind in ("leak", "near_leak", "repeat", "near") if kind in its), None)
-    return {**{kind: kind in its for kind in kinds}, "of": of}
+    return {**{kind: kind in its for kind in _KINDS}, "of": of}
 
 
 class Duplicates(evaluate.Metric):  # type: ignore[misc]
     """The share (0–1) of `predictions`, texts, that repeat an earlier one (`repeat`, `near`) or one of `against`, texts on which
-    models are scored (`leak`, `near_leak`).
+    models are scored (`leak`, `near_leak`); None of no texts.
 
     `threshold` is that of `MeasureDuplicates`.
     """
@@ -197,6 +161,8 @@ class Duplicates(evaluate.Metric):  # type: ignore[misc]
         return info(self, CITATION, predictions=TEXT)
 
     def _compute(self, predictions: Sequence[str], against: Sequence[str] = (), threshold: float = 0.8) -> dict[str, Any]:
+        if not predictions:
+            return dict.fromkeys(_KINDS)
         edited = {"evidence": [], "change": "claim"}
         # A text as a claim without evidence, all of which was changed.
         rows = [{"id": str(i), "claim": text, "edits": rewrite("claim", "", text), **edited} for i, text in enumerate(predictions)]
@@ -205,5 +171,4 @@ class Duplicates(evaluate.Metric):  # type: ignore[misc]
         rest = Features({name: features[name] for name in ("id", "claim", "evidence")})
         sets = {"against": Dataset.from_list(held, features=rest)} if held else {}
         found = duplicates(Dataset.from_list(rows, features=features), sets, threshold).values()
-        kinds = ("repeat", "near", "leak", "near_leak")
-        return {kind: sum(kind in its for its in found) / len(rows) if rows else None for kind in kinds}
+        return {kind: sum(kind in its for its in found) / len(rows) for kind in _KINDS}

@@ -14,7 +14,7 @@ from hfcf.engines.ner import Ner
 from hfcf.entities import overlap
 from hfcf.groups import normalised
 from hfcf.metrics.info import TEXT, info, mean
-from hfcf.metrics.rows import EDITED, ByTask, changed
+from hfcf.metrics.rows import EDITED, ByTask, of_changes
 from hfcf.stage import Stage
 
 CITATION = "Zhu et al. 2023, Explain, Edit, Generate: Rationale-Sensitive Counterfactual Data Augmentation (RACE), section 3.4"
@@ -61,7 +61,7 @@ class MeasureEntityOverlap(Stage):
         return [overlap(old, new) for old, new in zip(names[::2], names[1::2], strict=True)]
 
     def batch(self, rows: list[dict[str, Any]]) -> list[Any]:
-        return [{"entity_overlap": score} for score in self.scores([changed(row) for row in rows])]
+        return of_changes("entity_overlap", rows, self.scores)
 
 
 class EntityOverlap(evaluate.Metric):  # type: ignore[misc]

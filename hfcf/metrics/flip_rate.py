@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
 from typing import Any, ClassVar
 
 import evaluate
 
 from hfcf import schema
 from hfcf.engines.classifier import Classifier, choose
-from hfcf.engines.model import Model
+from hfcf.engines.model import Model, commit
 from hfcf.engines.relation import RelationClassifier
 from hfcf.evidence import join
+from hfcf.metrics.fitting import need_names
 from hfcf.metrics.info import TEXT, info
 from hfcf.metrics.rows import ByTask
 from hfcf.relations import requests
@@ -25,14 +29,46 @@ def flip_rate(predicted: Sequence[str | None], wanted: Sequence[str]) -> float |
     """The share of counterfactuals that get the label they are meant to have; None of none.
 
     Args:
-        predicted: for each, the verifier's label, or None if it could not read it: that is no flip.
+        predicted: for each, the verifier's label, or None if it could not read it: such a row is left out.
         wanted: the label meant.
 
     >>> flip_rate(["REFUTES", "SUPPORTS", None], ["REFUTES"] * 3)
-    0.3333333333333333
+    0.5
     """
-    flips = [one == other for one, other in zip(predicted, wanted, strict=True)]
+    flips = [one == other for one, other in zip(predicted, wanted, strict=True) if one is not None]
     return sum(flips) / len(flips) if flips else None
+
+
+def same_weights(one: Model, other: Model) -> bool:
+    """Whether two models are one under any name or number type: folders by their weights' files, of the Hub name and commit.
+
+    >>> same_weights(Model("me/a", dtype="float32"), Model("me/a")), same_weights(Model("me/a"), Model("me/a", adapter="me/b"))
+    (True, False)
+    """
+    # Names first: files are read, and the Hub's cache asked for a commit, only where they do not tell.
+    if replace(one, dtype=other.dtype) == other:
+        return True
+    if one.source() == other.source() and one.adapter == other.adapter and not Path(one.source()).is_dir():
+        return commit(one) == commit(other)
+    return _weights(one) == _weights(other)
+
+
+def _weights(model: Model) -> tuple[Any, ...]:
+    adapter = model.adapter_source()
+    return _of(model.source()) or (model.source(), model.revision), adapter and (_of(adapter) or adapter)
+
+
+def _of(folder: str) -> tuple[str, ...]:
+    """The hashes of a folder's weights, whatever else lies there and however they are named; none of what is no folder."""
+    weights = (path for path in Path(folder).rglob("*") if path.suffix in (".safetensors", ".bin"))
+    files = [path for path in weights if path.name != "training_args.bin"]
+    return tuple(sorted(_hash(str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in files))
+
+
+@lru_cache(maxsize=64)
+def _hash(path: str, size: int, time: int) -> str:
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,8 +76,9 @@ class MeasureFlipRate(Stage):
     """Whether a verifier, or a relation classifier, gives each counterfactual its label.
 
     Input columns: the task's with `label`, which is that of the counterfactual. Output column: `flip_rate`,
-    `{flipped, predicted, probability}`: whether it does, the label it gives, and the probability (0–1) of the one meant; null
-    for a row that is longer than it reads.
+    `{flipped, predicted, probability}`: whether it does, the label it gives, and the probability (0–1) of the one meant. Of
+    evidence that is longer than it reads the rest is not read, as in all of this library's verdicts; a relation's sentence that
+    is longer is null.
 
     Source: RACE, Table 4 (Flip.): the accuracy on (c′, E, y′) of a verifier that was fine-tuned on the corpus. The paper filters
     with one, too, and does not say that they are two; here the one that filtered is refused, since it would agree with itself.
@@ -74,13 +111,18 @@ class MeasureFlipRate(Stage):
     max_length: int = 256
 
     def check_fitted(self) -> None:
-        # Names first: weights are looked up only where they differ, for a copy of a folder is the same verifier.
         for model in self.filtered_by:
-            if self.verifier == model or self.verifier.key() == model.key():
+            if same_weights(self.verifier, model):
                 raise StageError(
                     f"{self.name}: {self.verifier.name} filtered these counterfactuals and would agree with itself: give another "
                     "verifier"
                 )
+
+    def __call__(self, rows: Mapping[str, Any], *args: Any, **kwargs: Any) -> dict[str, Any]:
+        if "label" in rows:
+            # One row's label, or a batch's.
+            need_names(self, rows["label"] if isinstance(rows["label"], list) else [rows["label"]])
+        return super().__call__(rows, *args, **kwargs)
 
     def answers(self, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, float] | None]:
         """Class probabilities of each row."""
@@ -105,7 +147,10 @@ def _verdict(answer: Mapping[str, float] | None, label: str) -> dict[str, Any] |
 
 
 class FlipRate(evaluate.Metric):  # type: ignore[misc]
-    """The share of `predictions`, the labels that a verifier gives counterfactuals, that are the `references`, those meant; 0–1."""
+    """The share of `predictions`, the labels that a verifier gives counterfactuals, that are the `references`, those meant; 0–1.
+
+    A prediction of None, of a row that it could not read, is left out.
+    """
 
     def _info(self) -> evaluate.MetricInfo:
         return info(self, CITATION, predictions=TEXT, references=TEXT)

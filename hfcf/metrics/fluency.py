@@ -12,7 +12,7 @@ from hfcf import schema
 from hfcf.engines.model import Model
 from hfcf.engines.perplexity import Perplexity
 from hfcf.metrics.info import TEXT, info, mean
-from hfcf.metrics.rows import EDITED, ByTask, changed
+from hfcf.metrics.rows import EDITED, ByTask, of_changes
 from hfcf.stage import Stage
 
 CITATION = "Zhu et al. 2023, Explain, Edit, Generate: Rationale-Sensitive Counterfactual Data Augmentation (RACE), Table 4"
@@ -49,7 +49,7 @@ class MeasureFluency(Stage):
         return Perplexity(model=self.model, max_length=self.max_length).run(list(texts))
 
     def batch(self, rows: list[dict[str, Any]]) -> list[Any]:
-        return [{"fluency": score} for score in self.scores([changed(row)[1] for row in rows])]
+        return of_changes("fluency", rows, lambda pairs: self.scores([after for _, after in pairs]))
 
 
 class Fluency(evaluate.Metric):  # type: ignore[misc]

@@ -12,7 +12,7 @@ from hfcf import schema
 from hfcf.engines.acceptability import Acceptability
 from hfcf.engines.model import Model
 from hfcf.metrics.info import TEXT, info, mean
-from hfcf.metrics.rows import EDITED, ByTask, changed
+from hfcf.metrics.rows import EDITED, ByTask, of_changes
 from hfcf.stage import Stage
 
 CITATION = "Warstadt et al. 2019, Neural Network Acceptability Judgments"
@@ -52,7 +52,7 @@ class MeasureGrammar(Stage):
         return engine.run(list(texts))
 
     def batch(self, rows: list[dict[str, Any]]) -> list[Any]:
-        return [{"grammar": score} for score in self.scores([changed(row)[1] for row in rows])]
+        return of_changes("grammar", rows, lambda pairs: self.scores([after for _, after in pairs]))
 
 
 class Grammar(evaluate.Metric):  # type: ignore[misc]

@@ -12,14 +12,15 @@ import evaluate
 from datasets import Dataset
 
 from hfcf import schema
-from hfcf.entities import read_fitted, save_fitted
+from hfcf.entities import save_fitted
+from hfcf.metrics.fitting import learned, need_fit, to_fit
 from hfcf.metrics.info import TEXT, info
-from hfcf.metrics.rows import ByTask, need_fit
-from hfcf.stage import Stage
+from hfcf.metrics.rows import ByTask
+from hfcf.stage import Stage, StageError
 
 
-def label_balance(labels: Iterable[str]) -> dict[str, Any]:
-    """A set's labels.
+def label_balance(labels: Iterable[str | None]) -> dict[str, Any]:
+    """A set's labels; rows without one are left out.
 
     Returns:
         `majority`, the share (0–1) of the commonest label; `balance`, the labels' entropy over the largest that so many could have:
@@ -30,7 +31,7 @@ def label_balance(labels: Iterable[str]) -> dict[str, Any]:
     >>> label_balance(["SUPPORTS"])
     {'majority': 1.0, 'balance': 0.0, 'labels': 1}
     """
-    counts = Counter(labels)
+    counts = Counter(label for label in labels if label is not None)
     if not counts:
         return {"majority": None, "balance": None, "labels": 0}
     shares = [count / counts.total() for _, count in sorted(counts.items())]
@@ -48,7 +49,7 @@ def overall(ds: Dataset) -> dict[str, Any]:
 class MeasureLabelBalance(Stage):
     """How common each row's label is in the set.
 
-    Input column: `label`. Output column: `label_balance`, the share (0–1) of the set's rows that have it.
+    Input column: `label`. Output column: `label_balance`, the share (0–1) of the set's labels that it is; null without one.
 
     Args:
         task: of the rows.
@@ -70,12 +71,15 @@ class MeasureLabelBalance(Stage):
 
     def fit(self, ds: Dataset) -> Self:
         """Count the labels of `ds`; returns the fitted stage."""
-        return replace(self, fitted=save_fitted(dict(Counter(ds["label"]))))
+        labels = to_fit(self, ds)["label"]
+        return replace(self, fitted=save_fitted(dict(Counter(label for label in labels if label is not None))))
 
     def batch(self, rows: list[dict[str, Any]]) -> list[Any]:
-        counts = read_fitted(self.fitted or "", "stage = stage.fit(ds)")
+        counts = learned(self.fitted)
         total = sum(counts.values())
-        return [{"label_balance": round(counts.get(row["label"], 0) / total, 5)} for row in rows]
+        if new := {row["label"] for row in rows} - {None, *counts}:
+            raise StageError(f"{self.name} was fitted to rows without the label {min(new)!r}: fit it to the set that it measures")
+        return [{"label_balance": round(counts[row["label"]] / total, 5) if row["label"] is not None else None} for row in rows]
 
     def row(self, row: dict[str, Any]) -> dict[str, Any]:
         return self.batch([row])[0]

@@ -9,9 +9,8 @@ from typing import Any, ClassVar
 import evaluate
 
 from hfcf import schema
-from hfcf.edits import words
 from hfcf.metrics.info import TEXT, info, mean
-from hfcf.metrics.rows import EDITED, ByTask, changed
+from hfcf.metrics.rows import EDITED, ByTask, bare_words, changed
 from hfcf.stage import Stage
 
 CITATION = "Ross et al. 2021, Explaining NLP Models via Minimal Contrastive Editing (MiCE), section 3.2"
@@ -35,7 +34,7 @@ def minimality(before: str, after: str) -> dict[str, Any]:
     """
     from rapidfuzz.distance import Levenshtein
 
-    old, new = ([word.strip() for word in words(text)] for text in (before, after))
+    old, new = (bare_words(text) for text in (before, after))
     distance = Levenshtein.distance(old, new)
     return {"distance": distance, "share": round(distance / len(old), 5) if old else None}
 

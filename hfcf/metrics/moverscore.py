@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import string
 from collections import Counter
@@ -17,6 +18,8 @@ from hfcf.engines.base import Encoded, Engine, pad
 from hfcf.engines.model import Model
 from hfcf.entities import read_fitted
 
+log = logging.getLogger(__name__)
+
 WINDOW = 65_536
 """Tokens whose vectors are kept at once: 200 MB of a small encoder's, and enough texts to be sorted well by length."""
 
@@ -26,18 +29,20 @@ class MoverScore(Engine):
     """Scores of `[reference, hypothesis]` requests in (0, 1]; 1 means that no word has to move.
 
     It is `word_mover_score` of the authors' `moverscore_v2`: last hidden layer, unit vectors, Euclidean distance, IDF weights,
-    continuation pieces and punctuation marks without weight, exact transport, 1 / (1 + cost). Each different text of the requests
-    is encoded once, beside texts of its length, and what is transported are the words that carry weight.
+    continuation pieces and punctuation marks without weight, exact transport, 1 / (1 + cost). Each different text of `WINDOW`
+    tokens' requests is encoded once, beside texts of its length, and what is transported are the words that carry weight.
 
     Deviations: the authors compute IDF from the scored references and, apart, from the hypotheses, so that a score depends on
-    its neighbours; here it comes from a fitted file or is 1 everywhere. A text without any weight scores 0, where theirs scores 1.
+    its neighbours; here it comes from a fitted file or is 1 everywhere. A text without any weight scores 0, where theirs scores 1;
+    no other score is under 1/3.
     N-grams are those of their first version, `moverscore.py`, in the distance and score of the second, which takes the argument
     and does not read it.
 
     Args:
-        model: an encoder. The authors' default is distilbert-base-uncased.
+        model: an encoder. The authors' default is distilbert-base-uncased. Which pieces continue a word is read from WordPiece's
+            "##"; of another tokenizer, which has no such mark, every piece carries weight: a warning says so.
         idf: the sha256 of a file that `fit_idf` wrote; None weighs every word alike.
-        max_length: tokens of a text.
+        max_length: tokens of a text that are read.
         n_gram: how many neighbouring words move together: their vector is the mean of theirs, weighed by IDF, and their weight the
             sum. A text of fewer words is one such group.
 
@@ -61,8 +66,10 @@ class MoverScore(Engine):
         network = AutoModel.from_pretrained(
             self.model.source(), revision=self.model.revision, dtype=self.dtype(), use_safetensors=True
         )
-        vocabulary = tokenizer.get_vocab().items()
-        silent = frozenset(i for piece, i in vocabulary if piece.startswith("##") or piece in string.punctuation)
+        vocabulary = tokenizer.get_vocab()
+        if not any(piece.startswith("##") for piece in vocabulary):
+            log.warning("%s: its tokenizer does not mark what continues a word: such pieces weigh like words", self.model.name)
+        silent = frozenset(i for piece, i in vocabulary.items() if piece.startswith("##") or piece in string.punctuation)
         return network.to(device).eval(), tokenizer, silent
 
     def encode(self, loaded: Any, requests: Sequence[Any]) -> list[Encoded]:
@@ -143,6 +150,8 @@ def _transport(one: Any, other: Any, costs: Any) -> float:
 def fit_idf(texts: Iterable[str], model: Model) -> dict[str, Any]:
     """In how many texts each token id stands, and how many texts there are: what `MoverScore` weighs words by.
 
+    One text says of no word how common it is: fewer than two are counted as none, and then every word weighs the same.
+
     Args:
         texts: read once.
         model: whose tokenizer.
@@ -155,6 +164,8 @@ def fit_idf(texts: Iterable[str], model: Model) -> dict[str, Any]:
     for text in texts:
         rows += 1
         counts.update(set(tokenizer(text, truncation=True, max_length=512)["input_ids"]))
+    if rows < 2:
+        return {"rows": 0, "frequencies": {}}
     return {"rows": rows, "frequencies": {str(token): count for token, count in sorted(counts.items())}}
 
 
@@ -162,4 +173,6 @@ def fit_idf(texts: Iterable[str], model: Model) -> dict[str, Any]:
 def _idf(sha: str) -> Any:
     content = read_fitted(sha, "fit again")
     rows, counts = content["rows"], content["frequencies"]
+    if not rows:
+        return lambda token: 1.0
     return lambda token: math.log((rows + 1) / (counts.get(str(token), 0) + 1))

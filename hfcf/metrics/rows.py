@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from datasets import Dataset
+
 from hfcf import schema
-from hfcf.edits import places, revert
-from hfcf.stage import Stage, StageError
+from hfcf.edits import revert, words
+from hfcf.stage import Reject, StageError
 
 EDITED: dict[str, dict[str, Any]] = {
     "verification": {"claim": schema.TEXT, "evidence": schema.EVIDENCE, "edits": schema.EDITS},
@@ -35,43 +37,85 @@ class ByTask:
         return self.inputs[task]
 
 
-def need_fit(stage: Stage, fitted: str | None, why: str) -> None:
-    """Raise `StageError` if a metric of whole sets was not fitted to one.
-
-    Args:
-        stage: the metric's.
-        fitted: what its `fit` sets.
-        why: what it needs the whole set for.
-    """
-    if fitted is None:
-        raise StageError(f"{stage.name} {why}: stage = stage.fit(ds) first")
-
-
-def texts(row: Mapping[str, Any]) -> dict[tuple[str, int], str]:
-    """Every text of a row by its place, a relation's sentence being one.
-
-    >>> texts({"claim": "c", "evidence": [{"title": "", "text": "e"}]})
-    {('claim', -1): 'c', ('evidence', 0): 'e'}
-    """
-    if "tokens" in row:
-        return {("sentence", -1): " ".join(row["tokens"])}
-    return {("claim", -1): row["claim"], **{(field, piece): text for field, piece, text in places(row)}}
-
-
 def changed(row: Mapping[str, Any]) -> tuple[str, str]:
     """What the counterfactual changed, before and after: its claim, the pieces of evidence that differ, or its sentence.
 
-    Several are joined by spaces, in reading order.
+    Several are joined by spaces, in reading order. Of a piece whose title changed along with its text it is "title: text", as
+    models read evidence (`hfcf.evidence.join`); of one whose title alone changed, the title.
 
     Args:
         row: of an expanded set.
+
+    Raises:
+        Reject: the row's edits are null, or do not fit its texts.
 
     >>> edit = {"field": "claim", "piece": -1, "start": 0, "end": 4, "before": "Rome", "after": "Oslo"}
     >>> changed({"claim": "Oslo is old.", "evidence": [{"title": "", "text": "It is."}], "edits": [edit]})
     ('Rome is old.', 'Oslo is old.')
     """
-    old, new = texts(revert(row, row["edits"])), texts(row)
-    # A title that is empty on one side has no place there.
-    differ = [place for place in dict.fromkeys([*new, *old]) if old.get(place, "") != new.get(place, "")]
-    before, after = (" ".join(side[place] for place in differ if place in side) for side in (old, new))
-    return before, after
+    if row["edits"] is None:
+        raise Reject("its edits are null")
+    try:
+        source = revert(row, row["edits"])
+    except ValueError as error:
+        raise Reject(f"its edits do not lead back to a source, its text was changed by other means: {error}") from error
+    if "tokens" in row:
+        before, after = ([" ".join(side["tokens"])] for side in (source, row))
+    else:
+        old, new = ([{"claim": side["claim"]}, *side["evidence"]] for side in (source, row))
+        before, after = [], []
+        for one, other in zip(old, new, strict=True):
+            differ = [name for name in one if (one[name] or "") != (other[name] or "")]
+            for texts, side in ((before, one), (after, other)):
+                texts.append(": ".join(side[name] for name in differ if side[name]))
+    if before == after:
+        return "", ""
+    return " ".join(filter(None, before)), " ".join(filter(None, after))
+
+
+def changes(ds: Dataset) -> Iterator[tuple[str, str]]:
+    """`changed` of every row of a set that has it: bad rows are left out.
+
+    >>> list(changes(Dataset.from_list([{"claim": "Oslo is old.", "evidence": [{"title": "", "text": "It is."}], "edits": None}])))
+    []
+    """
+    for row in ds.select_columns(list(EDITED[schema.task_of(ds.column_names)])):
+        try:
+            if schema.problem(row) is None:
+                yield changed(row)
+        except Reject:
+            continue
+
+
+Score = Callable[[Sequence[tuple[str, str]]], Sequence[Any]]
+
+
+def of_changes(column: str, rows: Sequence[Mapping[str, Any]], score: Score) -> list[Any]:
+    """A batch's column by what its rows changed, with a `Reject` in the place of a row of which that is not known.
+
+    Args:
+        column: the metric's.
+        rows: of an expanded set.
+        score: gives as many values as it gets pairs (before, after).
+
+    >>> row = {"claim": "c", "evidence": [], "edits": []}
+    >>> of_changes("longer", [row], lambda pairs: [len(after) > len(before) for before, after in pairs])
+    [{'longer': False}]
+    """
+    found: list[Any] = []
+    for row in rows:
+        try:
+            found.append(changed(row))
+        except Reject as rejection:
+            found.append(rejection)
+    scores = iter(score([one for one in found if not isinstance(one, Reject)]))
+    return [one if isinstance(one, Reject) else {column: next(scores)} for one in found]
+
+
+def bare_words(text: str) -> list[str]:
+    """A text's words and punctuation marks without the white space around them.
+
+    >>> bare_words("It's old. ")
+    ["It's", 'old', '.']
+    """
+    return [bare for word in words(text) if (bare := word.strip())]

@@ -12,9 +12,10 @@ from datasets import Dataset
 from hfcf import schema
 from hfcf.engines.model import Model
 from hfcf.entities import save_fitted
+from hfcf.metrics.fitting import need_fit, to_fit
 from hfcf.metrics.info import TEXT, info, mean
 from hfcf.metrics.moverscore import MoverScore, fit_idf
-from hfcf.metrics.rows import EDITED, ByTask, changed, need_fit
+from hfcf.metrics.rows import EDITED, ByTask, changes, of_changes
 from hfcf.stage import Stage
 
 CITATION = "Zhao et al. 2019, MoverScore: Text Generation Evaluating with Contextualized Embeddings and Earth Mover Distance"
@@ -24,11 +25,12 @@ CITATION = "Zhao et al. 2019, MoverScore: Text Generation Evaluating with Contex
 class MeasureSimilarity(Stage):
     """The MoverScore of what each counterfactual changed with what stood there.
 
-    Input columns: the task's texts, `edits`. Output column: `similarity`, 0–1, 1 for equal texts; null where nothing changed.
-    RACE calls more of it better, and diversity is its opposite.
+    Input columns: the task's texts, `edits`. Output column: `similarity`, 0–1, 1 for equal texts; null where nothing changed,
+    and where a side has no word that tells texts apart. Of a text the first 512 tokens are read. RACE calls more of it better, and
+    diversity is its opposite.
 
     Source: RACE, Table 4 (Sim.): MoverScore of c′ and c. Deviations: see `hfcf.metrics.moverscore.MoverScore`; IDF weights come
-    from the sources of the set that the stage is fitted to.
+    from the sources of the set that the stage is fitted to; fitted to fewer than two, it weighs every word alike.
 
     Args:
         task: of the rows.
@@ -49,12 +51,19 @@ class MeasureSimilarity(Stage):
     n_gram: int = 1
     fitted: str | None = None
 
+    def __post_init__(self) -> None:
+        self.mover()  # which raises for what it can't work with
+
+    def mover(self) -> MoverScore:
+        """The engine that it asks."""
+        return MoverScore(model=self.model, idf=self.fitted, n_gram=self.n_gram)
+
     def check_fitted(self) -> None:
         need_fit(self, self.fitted, "weighs words by how common they are in all sources")
 
     def fit(self, ds: Dataset) -> Self:
         """Count words in the sources of the expanded set `ds`, each different text once; returns the fitted stage."""
-        return self.fit_texts(changed(row)[0] for row in ds.select_columns(list(self.inputs)))
+        return self.fit_texts(before for before, _ in changes(to_fit(self, ds)))
 
     def fit_texts(self, sources: Iterable[str]) -> Self:
         """As `fit`, of the texts themselves."""
@@ -62,13 +71,13 @@ class MeasureSimilarity(Stage):
         return replace(self, fitted=save_fitted(fit_idf(different, self.model)))
 
     def scores(self, pairs: Sequence[Sequence[str]]) -> list[float | None]:
-        """The MoverScore of each pair; None for an empty text."""
+        """The MoverScore of each pair; None for an empty text, and for one without weight."""
         whole = [list(pair) for pair in pairs if all(pair)]
-        found = iter(MoverScore(model=self.model, idf=self.fitted, n_gram=self.n_gram).run(whole))
-        return [next(found) if all(pair) else None for pair in pairs]
+        found = iter(self.mover().run(whole))
+        return [next(found) or None if all(pair) else None for pair in pairs]
 
     def batch(self, rows: list[dict[str, Any]]) -> list[Any]:
-        return [{"similarity": score} for score in self.scores([changed(row) for row in rows])]
+        return of_changes("similarity", rows, self.scores)
 
 
 class Similarity(evaluate.Metric):  # type: ignore[misc]

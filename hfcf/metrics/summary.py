@@ -23,7 +23,7 @@ def summaries(made: Dataset, before: Dataset | None = None) -> dict[str, Any]:
 
     Returns:
         {metric: {"after": its summary, "before": that of all candidates, if it was measured}}, and "METRIC, whole set" with the
-        numbers of those that say something of a set that no row has. See `summary`.
+        numbers, in the same way, of those that say something of a set that no row has. See `summary`.
     """
     after, earlier = summary(made), summary(before) if before is not None else {}
     found: dict[str, Any] = {}
@@ -33,6 +33,8 @@ def summaries(made: Dataset, before: Dataset | None = None) -> dict[str, Any]:
         overall = getattr(import_module(f"hfcf.metrics.{name}"), "overall", None) if name in made.features else None
         if overall is not None and len(made):
             found[f"{name}, whole set"] = {"after": overall(with_label_names(made))}
+            if before is not None and name in before.features and len(before):
+                found[f"{name}, whole set"]["before"] = overall(before)
     return found
 
 
@@ -52,8 +54,9 @@ def summary(ds: Dataset) -> dict[str, Any]:
 
     Returns:
         {metric: summary}, for a metric of several numbers {metric: {number: summary}}. Of numbers it has `n` (rows that have one),
-        `mean`, `median`, the quartiles `q1` and `q3`, `min`, `max` and `histogram`, {"edges", "counts"}: at most 30 bins, the last
-        of which holds a long tail. Of verdicts, `n` and `share`, that of yes. Texts have none.
+        `null` (rows that have none, if there are some), `mean`, `median`, the quartiles `q1` and `q3`, `min`, `max` and
+        `histogram`, {"edges", "counts"}: at most 30 bins, the last of which holds a long tail. Of verdicts, `n`, `null` and
+        `share`, that of yes. Texts have none.
 
     >>> summary(Dataset.from_dict({"fluency": [1.0, 3.0, None]}))["fluency"]["mean"]
     2.0
@@ -73,14 +76,15 @@ def summary(ds: Dataset) -> dict[str, Any]:
 
 def _summary(values: list[Any], feature: Value) -> dict[str, Any]:
     known = [value for value in values if value is not None]
+    size = {"n": len(known), **({"null": len(values) - len(known)} if len(known) < len(values) else {})}
     if feature.dtype == "bool":
-        return {"n": len(known), "share": round(sum(known) / len(known), 5) if known else None}
+        return {**size, "share": round(sum(known) / len(known), 5) if known else None}
     if not known:
-        return {"n": 0}
+        return size
     numbers = np.array(known, dtype=float)
     q1, median, q3 = np.quantile(numbers, [0.25, 0.5, 0.75]).tolist()
     told = {"mean": numbers.mean(), "median": median, "q1": q1, "q3": q3, "min": numbers.min(), "max": numbers.max()}
-    return {"n": len(known), **{key: round(float(value), 5) for key, value in told.items()}, "histogram": _histogram(numbers)}
+    return {**size, **{key: round(float(value), 5) for key, value in told.items()}, "histogram": _histogram(numbers)}
 
 
 def _histogram(numbers: Any) -> dict[str, list[Any]]:

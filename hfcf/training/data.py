@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from datasets import Dataset, concatenate_datasets
@@ -40,7 +40,7 @@ def load_rows(sources: Sequence[Mapping[str, Any]], *, training: bool = False, e
         if options.get("on_error") == "reject":
             ds = ds.select([i for i, status in enumerate(ds["status"]) if status is None or status["accepted"] is not False])
         ds = from_recipe(ds.select_columns([*TASKS[task_of(ds.features)], *extra]), distractors)
-        if training and source.get("role") != "train" and (others := sorted(set(ds["split"]) - {"train"})):
+        if training and (others := not_for_training(ds["split"], source.get("role"))):
             raise RecipeError(
                 f"data: {name}: these are rows of the split {others[0]!r}, which are not for training; "
                 "if they shall be trained on, say so in their source: role: train"
@@ -52,6 +52,15 @@ def load_rows(sources: Sequence[Mapping[str, Any]], *, training: bool = False, e
             ds = group_safe_split(ds, 0.5)[("train", "validation")[half]]
         parts.append(ds)
     return concatenate_datasets(parts)
+
+
+def not_for_training(splits: Iterable[str], role: str | None) -> list[str]:
+    """Which of a corpus's own splits nothing may be trained on: all but train, unless `role` says to train on them.
+
+    >>> not_for_training(["train", "paper_dev"], None), not_for_training(["paper_dev"], "train")
+    (['paper_dev'], [])
+    """
+    return [] if role == "train" else sorted(set(splits) - {"train"})
 
 
 def without_repeats(ds: Dataset, of: Dataset) -> tuple[Dataset, int]:

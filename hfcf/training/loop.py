@@ -11,12 +11,17 @@ from typing import Any
 
 from datasets import Dataset
 
-from hfcf.engines.adapters import quiet_peft, save_patch
+from hfcf.engines.adapters import PATCH, quiet_peft, save_patch
 from hfcf.engines.model import Model
 
 log = logging.getLogger(__name__)
 
 TUNE = ("full", "lora", "lowrank")
+_WEIGHTS = (
+    "model.safetensors", "model-*-of-*.safetensors", "model.safetensors.index.json", "generation_config.json", PATCH,
+    "adapter_model.safetensors", "adapter_config.json", "rbert.safetensors",
+)  # fmt: skip
+"""What a training stores that another one into the same folder may not overwrite."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,6 +123,16 @@ def _whole_checkpoint(work: Path) -> str | None:
     return None
 
 
+def forget_weights(out: Path) -> None:
+    """Remove the weights of an earlier training from its folder: of another kind or `tune`, they would be read before the new.
+
+    Called when the new ones are there to be stored: a training that breaks off takes nothing away, and may start from the old.
+    """
+    for pattern in _WEIGHTS:
+        for path in out.glob(pattern):
+            path.unlink()
+
+
 def trained(hp: Hyperparameters, out: Path) -> Model:
     """The reference to a model that `fit` stored in `out`."""
     return Model(str(out)) if hp.tune == "full" else Model(hp.model.name, hp.model.revision, adapter=str(out))
@@ -180,6 +195,7 @@ def fit(
     trainer.remove_callback(PrinterCallback)
     trainer.train(resume_from_checkpoint=_whole_checkpoint(work) if checkpoints else None)
     network = network.cpu().float().eval()
+    forget_weights(out)
     out.mkdir(parents=True, exist_ok=True)
     if hp.tune == "lora":
         # Not the folder that it was loaded from on this machine.

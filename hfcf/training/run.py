@@ -15,6 +15,7 @@ from hfcf import recipe as recipes
 from hfcf.engines.classifier import Classifier
 from hfcf.engines.model import Model
 from hfcf.groups import group_safe_split, regroup
+from hfcf.hub.found_card import check_ours
 from hfcf.hub.model_card import model_card
 from hfcf.schema import LABELS
 from hfcf.training.data import apart, load_rows, without_repeats
@@ -56,8 +57,10 @@ def train(
 
     Raises:
         RecipeError: see `checked`; or there is nothing to train on.
+        ValueError: the folder has a README that is not this library's.
     """
     hp = checked(recipe, where)
+    check_ours(out)
     split = {"split": recipe["split"]} if recipe.get("split") else {}
     folder = recipe.get("data_dir")
     rows = load_rows([{**recipes.located(source, folder), **split} for source in recipe["data"]], training=True)

@@ -8,7 +8,7 @@ import pytest
 from huggingface_hub import constants
 from huggingface_hub.utils import close_session
 from local_hub import TOKEN, LocalHub
-from made import model_folder, run_folder
+from made import copied, model_folder
 from serve_hub import serving
 
 
@@ -40,7 +40,7 @@ def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 @pytest.fixture
 def run_out(tmp_path: Path) -> Path:
     """The folder of a run over verification rows."""
-    return run_folder(tmp_path / "run")
+    return copied(tmp_path / "run")
 
 
 @pytest.fixture

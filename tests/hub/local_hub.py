@@ -12,95 +12,15 @@ import re
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from fnmatch import fnmatch
 from urllib.parse import parse_qs
 
 from card_rules import faults_of
+from hub_parts import Answer, Fault, File, Refusal, Repository, Request, Tree, refused, storage_at
 
 USER, TOKEN = "tester", "hf_localLOCALlocalLOCALlocalLOCAL00"
+OTHER, OTHER_TOKEN = "colleague", "hf_otherOTHERotherOTHERotherOTHER00"
 LARGE = (".parquet", ".safetensors")
-
-
-@dataclass(frozen=True)
-class File:
-    content: bytes
-    large: bool
-
-    @property
-    def sha256(self) -> str:
-        return hashlib.sha256(self.content).hexdigest()
-
-    def listed(self, path: str) -> dict[str, Any]:
-        size = len(self.content)
-        blob = hashlib.sha1(b"blob %d\0" % size + self.content).hexdigest()
-        large = {"lfs": {"oid": self.sha256, "size": size, "pointerSize": 134}} if self.large else {}
-        return {"type": "file", "path": path, "oid": blob, "size": size, **large}
-
-
-Tree = dict[str, File]
-
-
-@dataclass
-class Repository:
-    """`heads` has every commit that a branch ever stood at, in order: nobody can have seen another state."""
-
-    kind: str
-    private: bool
-    gated: bool = False
-    commits: dict[str, Tree] = field(default_factory=dict)
-    branches: dict[str, str] = field(default_factory=dict)
-    heads: list[str] = field(default_factory=list)
-
-    def add(self, branch: str, tree: Tree) -> str:
-        told = json.dumps([len(self.heads), branch, sorted((path, file.sha256) for path, file in tree.items())])
-        commit = hashlib.sha1(told.encode()).hexdigest()
-        self.commits[commit] = tree
-        self.branches[branch] = commit
-        self.heads.append(commit)
-        return commit
-
-    def tree(self, branch: str = "main") -> Tree:
-        return self.commits[self.branches[branch]]
-
-
-@dataclass(frozen=True)
-class Answer:
-    """`body` is JSON unless it is bytes. `cut`: the connection ends in the middle of the request, or where its answer should be."""
-
-    status: int = 200
-    body: Any = None
-    headers: dict[str, str] = field(default_factory=dict)
-    cut: bool = False
-
-
-@dataclass(frozen=True)
-class Request:
-    number: int
-    method: str
-    path: str
-    query: dict[str, list[str]]
-    token: str | None
-
-    @property
-    def upload(self) -> bool:
-        return self.method == "PUT"
-
-    @property
-    def commit(self) -> bool:
-        return self.method == "POST" and "/commit/" in self.path
-
-
-Fault = Callable[[Request], Answer | None]
-
-
-def refused(status: int, message: str, code: str = "", **headers: str) -> Answer:
-    named = {"X-Error-Code": code} if code else {}
-    return Answer(status, {"error": message}, {"X-Error-Message": message, **named, **headers})
-
-
-class Refusal(Exception):
-    def __init__(self, answer: Answer) -> None:
-        self.answer = answer
 
 
 @dataclass
@@ -110,7 +30,7 @@ class LocalHub:
     url: str = ""
     repositories: dict[tuple[str, str], Repository] = field(default_factory=dict)
     large: dict[str, bytes] = field(default_factory=dict)
-    tokens: set[str] = field(default_factory=lambda: {TOKEN})
+    tokens: dict[str, str] = field(default_factory=lambda: {TOKEN: USER, OTHER_TOKEN: OTHER})
     requests: list[Request] = field(default_factory=list)
     uploads: list[str] = field(default_factory=list)
     fault: Fault | None = None
@@ -128,24 +48,27 @@ class LocalHub:
             # What the server says quotes the token, as a careless proxy may.
             told = refused(401, "Invalid credentials in Authorization header")
             raise Refusal(replace(told, body={"error": f"not known: Bearer {request.token}"}))
-        if repo is None or (repo.private and request.token is None):
+        if repo is None or (repo.private and self.user(request) not in repo.members):
             raise Refusal(refused(401 if request.token is None else 404, "Repository not found", "RepoNotFound"))
-        commit = repo.branches.get(revision, revision)
+        commit = {**repo.tags, **repo.branches}.get(revision, revision)
         if commit not in repo.commits:
             raise Refusal(refused(404, f"Invalid rev id: {revision}", "RevisionNotFound"))
         return repo, commit, repo.commits[commit]
 
-    def writable(self, request: Request, name: str) -> None:
+    def user(self, request: Request) -> str | None:
+        return self.tokens.get(request.token or "")
+
+    def writable(self, request: Request, repo: Repository) -> None:
         if request.token not in self.tokens:
             raise Refusal(refused(401, "Invalid username or password."))
-        if not name.startswith(f"{USER}/"):
-            raise Refusal(refused(403, "You don't have the rights to create a model under this namespace"))
+        if self.user(request) not in repo.members:
+            raise Refusal(refused(403, "Forbidden: pass `create_pr=1` as a query parameter to create a Pull Request"))
 
     # --- what can be asked
 
     def whoami(self, request: Request, body: bytes) -> Answer:
-        known = request.token in self.tokens
-        return Answer(body={"type": "user", "name": USER, "orgs": []}) if known else refused(401, "Unauthorized")
+        user = self.user(request)
+        return Answer(body={"type": "user", "name": user, "orgs": []}) if user else refused(401, "Unauthorized")
 
     def validate(self, request: Request, body: bytes) -> Answer:
         told = json.loads(body)
@@ -154,13 +77,22 @@ class LocalHub:
 
     def create(self, request: Request, body: bytes) -> Answer:
         told = json.loads(body)
-        kind, name = told.get("type") or "model", f"{told.get('organization') or USER}/{told['name']}"
-        self.writable(request, name)
-        if (kind, name) in self.repositories:
-            return refused(409, "You already created this repo")
-        repo = self.repositories[kind, name] = Repository(kind, told.get("private") or told.get("visibility") == "private")
+        user = self.user(request)
+        namespace = told.get("organization") or user
+        kind, name = told.get("type") or "model", f"{namespace}/{told['name']}"
+        url = {"url": f"{self.url}/{'datasets/' if kind == 'dataset' else ''}{name}"}
+        if user is None:
+            return refused(401, "Invalid username or password.")
+        if repo := self.repositories.get((kind, name)):
+            self.writable(request, repo)
+            told_again = refused(409, f"You already created this {kind} repo")
+            return replace(told_again, body={**told_again.body, **url})
+        if namespace != user:
+            return refused(403, f'You don\'t have the rights to create a {kind} under the namespace "{namespace}".')
+        hidden = told.get("private") or told.get("visibility") == "private"
+        repo = self.repositories[kind, name] = Repository(kind, bool(hidden), {user})
         repo.add("main", {".gitattributes": File(b"*.parquet filter=lfs\n", False)})
-        return Answer(body={"url": f"{self.url}/{name}"})
+        return Answer(body=url)
 
     def info(self, request: Request, body: bytes, kind: str, name: str, revision: str | None) -> Answer:
         repo, commit, tree = self.find(request, kind, name, revision or "main")
@@ -170,11 +102,21 @@ class LocalHub:
 
     def branch(self, request: Request, body: bytes, kind: str, name: str, branch: str) -> Answer:
         repo, commit, _ = self.find(request, kind, name)
-        self.writable(request, name)
+        self.writable(request, repo)
         if branch in repo.branches:
             return refused(409, "Reference already exists")
+        if branch in repo.tags or re.fullmatch("[0-9a-f]{40}", branch):
+            return refused(400, f"Invalid reference for a branch: {branch}")
         repo.branches[branch] = commit
         return Answer(body={})
+
+    def refs(self, request: Request, body: bytes, kind: str, name: str) -> Answer:
+        repo, _, _ = self.find(request, kind, name)
+        told = {
+            where: [{"name": one, "ref": f"refs/{at}/{one}", "targetCommit": commit} for one, commit in refs.items()]
+            for where, at, refs in (("branches", "heads", repo.branches), ("tags", "tags", repo.tags))
+        }
+        return Answer(body={**told, "converts": []})
 
     def listing(self, request: Request, body: bytes, kind: str, name: str, revision: str, inside: str | None) -> Answer:
         _, _, tree = self.find(request, kind, name, revision)
@@ -199,9 +141,12 @@ class LocalHub:
 
     def preupload(self, request: Request, body: bytes, kind: str, name: str, revision: str) -> Answer:
         _, _, tree = self.find(request, kind, name, revision)
+        # Of the syntax of these files only whole names of files and folders, and endings.
+        rules = tree[".gitignore"].content.decode().split() if ".gitignore" in tree else []
         files = [
             {
-                "path": one["path"], "uploadMode": "lfs" if one["path"].endswith(LARGE) else "regular", "shouldIgnore": False,
+                "path": one["path"], "uploadMode": "lfs" if one["path"].endswith(LARGE) else "regular",
+                "shouldIgnore": any(fnmatch(part, rule.strip("/")) for part in one["path"].split("/") for rule in rules),
                 "oid": tree[one["path"]].listed("")["oid"] if one["path"] in tree else None,
             }
             for one in json.loads(body)["files"]
@@ -209,12 +154,17 @@ class LocalHub:
         return Answer(body={"files": files})
 
     def batch(self, request: Request, body: bytes, name: str) -> Answer:
-        self.writable(request, name)
+        self.writable(request, self.repositories["dataset" if request.path.startswith("/datasets/") else "model", name])
         objects = json.loads(body)["objects"]
         for one in objects:
             if one["oid"] not in self.large:
                 one["actions"] = {"upload": {"href": f"{self.url}/_large/{one['oid']}?signed=S3CR3T"}}
         return Answer(body={"transfer": "basic", "objects": objects})
+
+    def xet_token(self, request: Request, body: bytes, kind: str, name: str, revision: str) -> Answer:
+        repo, _, _ = self.find(request, kind, name, revision)
+        self.writable(request, repo)
+        return storage_at(f"{self.url}/_cas")
 
     def upload(self, request: Request, body: bytes, sha256: str) -> Answer:
         if hashlib.sha256(body).hexdigest() != sha256:
@@ -225,7 +175,9 @@ class LocalHub:
 
     def commit(self, request: Request, body: bytes, kind: str, name: str, branch: str) -> Answer:
         repo, head, tree = self.find(request, kind, name, branch)
-        self.writable(request, name)
+        self.writable(request, repo)
+        if branch not in repo.branches:
+            return refused(400, f"Invalid reference for a branch: {branch}")
         lines = [json.loads(line) for line in body.splitlines()]
         new = dict(tree)
         for line in lines:
@@ -245,8 +197,11 @@ class LocalHub:
 
     def resolve(self, request: Request, body: bytes, prefix: str | None, name: str, revision: str, path: str) -> Answer:
         repo, commit, tree = self.find(request, "dataset" if prefix else "model", name, revision)
-        if repo.gated and request.token is None:
-            return refused(401, "Access to this dataset is restricted. You must have access to it.", "GatedRepo")
+        if repo.gated and self.user(request) not in repo.members | repo.granted:
+            told = f"Access to dataset {name} is restricted"
+            if request.token is None:
+                return refused(401, f"{told}. You must have access to it and be authenticated to access it.", "GatedRepo")
+            return refused(403, f"{told} and you are not in the authorized list.", "GatedRepo")
         if path not in tree:
             return refused(404, "Entry not found", "EntryNotFound", **{"X-Repo-Commit": commit})
         file = tree[path]
@@ -263,6 +218,8 @@ ROUTES: tuple[tuple[str, str, Callable[..., Answer]], ...] = (
     ("POST", f"/api/{KIND}/{NAME}/commit/(.+)", LocalHub.commit),
     ("POST", f"/api/{KIND}/{NAME}/branch/(.+)", LocalHub.branch),
     ("POST", f"/api/{KIND}/{NAME}/paths-info/(.+)", LocalHub.paths),
+    ("GET", f"/api/{KIND}/{NAME}/refs", LocalHub.refs),
+    ("GET", f"/api/{KIND}/{NAME}/xet-write-token/(.+)", LocalHub.xet_token),
     ("GET", f"/api/{KIND}/{NAME}/tree/([^/]+)(/.*)?", LocalHub.listing),
     ("GET", f"/api/{KIND}/{NAME}(?:/revision/(.+))?", LocalHub.info),
     ("POST", r"/(?:datasets/)?([^/]+/[^/]+)\.git/info/lfs/objects/batch", LocalHub.batch),

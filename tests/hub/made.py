@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import json
 import shutil
+import tempfile
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from datasets import Dataset, Features
+from local_hub import USER, LocalHub
 
 from hfcf import schema
 from hfcf.crossaug import CrossAug
 from hfcf.engines.model import Model
+from hfcf.hub.contents import contents
+from hfcf.hub.files import PLACEHOLDER
 from hfcf.hub.model_card import model_card
 from hfcf.publish import publish
 from hfcf.runner import _front_matter
@@ -23,6 +28,7 @@ FEATURES = Features(
         "counterfactuals": [dict(schema.counterfactual("verification"))],
     }
 )  # fmt: skip
+NAME = f"{USER}/fever-crossaug"
 OK = {"accepted": True, "stage": "check", "reason": ""}
 
 
@@ -91,3 +97,26 @@ def model_folder(out: Path, weights: str, **hyper: Any) -> Path:
     (out / "README.md").write_text(model_card(TRAINING, hp, report, "hfcf train mine.yaml --out out"), encoding="utf-8")
     (out / "scores.json").write_text(json.dumps(report))
     return out
+
+
+@cache
+def _template(n: int) -> Path:
+    return run_folder(Path(tempfile.mkdtemp(prefix="hfcf-tests-")) / "run", n=n)
+
+
+def copied(out: Path, n: int = 60) -> Path:
+    """`run_folder`, made once for all tests that do not look at how it is made; in the place of what an older run left."""
+    shutil.rmtree(out / "data", ignore_errors=True)
+    return Path(shutil.copytree(_template(n), out, dirs_exist_ok=True))
+
+
+def changed(folder: Path) -> Path:
+    """The same folder after another run."""
+    return copied(folder, 40)
+
+
+def on_hub(hub: LocalHub, folder: Path, name: str = NAME, kind: str = "dataset", branch: str = "main") -> bool:
+    """Whether the head has exactly what the folder has to send."""
+    tree = hub.repository(name, kind).tree(branch)
+    expected = {path: (folder / path).read_bytes().replace(PLACEHOLDER.encode(), name.encode()) for path in contents(folder).files}
+    return {path: file.content for path, file in tree.items() if path != ".gitattributes"} == expected

@@ -12,7 +12,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from local_hub import ROUTES, Answer, LocalHub, Refusal, Request, refused
+from hub_parts import Answer, Refusal, Request, refused
+from local_hub import ROUTES, LocalHub
 
 
 class Handler(BaseHTTPRequestHandler):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from importlib.metadata import version
 from pathlib import Path
@@ -9,20 +10,26 @@ from typing import Any
 
 import pytest
 import yaml
-from datasets import Dataset, DatasetDict
+from datasets import Dataset, DatasetDict, Features, load_dataset
 from huggingface_hub import DatasetCard, EvalResult, ModelCard
 from local_hub import LocalHub
-from made import HOVER, SCORES, TRAINING, model_folder, rows, run_folder
+from made import FEATURES, HOVER, OK, SCORES, TRAINING, model_folder, rows, run_folder
 
-from hfcf import augment, schema
+import hfcf
+from hfcf import augment, publish, schema
 from hfcf.corpora import CORPORA, build, builder_class
+from hfcf.engines import model as models
 from hfcf.engines.model import Model
 from hfcf.hub.check_card import check_card
 from hfcf.hub.citation import AUTHORS, TITLE, YEAR, citation
 from hfcf.hub.contents import data_files, front_matter
 from hfcf.hub.dataset_card import dataset_card
+from hfcf.hub.errors import HubError
 from hfcf.hub.model_card import model_card
+from hfcf.hub.push import check_name
+from hfcf.recipe import RecipeError
 from hfcf.runner import _front_matter
+from hfcf.training import run as training
 from hfcf.training.loop import Hyperparameters
 
 RUN: dict[str, Any] = {
@@ -83,7 +90,8 @@ def test_the_card_of_a_run_tells_how_it_was_made(hub: LocalHub, run_out: Path) -
     assert len(re.findall(r"^\| claim \|", examples, re.MULTILINE)) == 10
     for part in (
         "hfcf run crossaug_fever --out out", "Seed 13", "generator: `me/negative@0123abc`", "too near (",
-        "About 10 % of the groups", f"hfcf {version('hfcf')}", "@inproceedings{lee-etal-2021-crossaug", "@software{hfcf", "fever",
+        "Whole groups, chosen with the seed 13, are held out as `validation`: ", f"hfcf {version('hfcf')}",
+        "@inproceedings{lee-etal-2021-crossaug", "@software{hfcf", "fever",
     ):  # fmt: skip
         assert part in card, part
 
@@ -104,13 +112,162 @@ def test_an_augmented_set_separates_no_group_and_holds_no_unread_row(run_out: Pa
     assert again["id"][:] == ["0", "1", "2", "0:crossaug:claim", "1:crossaug:claim"]
 
 
-@pytest.mark.parametrize(("role", "names"), [(None, ["validation"]), ("train", ["train", "validation"])])
-def test_rows_that_models_are_scored_on_are_not_divided_to_train_on(
-    hub: LocalHub, tmp_path: Path, role: str | None, names: list[str]
+@pytest.mark.parametrize("split", ["validation", "paper_dev", "bc"])
+@pytest.mark.parametrize("role", [None, "train"])
+def test_rows_that_are_not_for_training_are_not_divided_to_train_on(
+    hub: LocalHub, tmp_path: Path, role: str | None, split: str
 ) -> None:
-    card = valid((run_folder(tmp_path, split="validation", role=role) / "README.md").read_text(), "dataset")
-    assert list(data_files(front_matter(card))["augmented"]) == names
+    card = valid((run_folder(tmp_path, split=split, role=role) / "README.md").read_text(), "dataset")
+    assert list(data_files(front_matter(card))["augmented"]) == (["train", "validation"] if role else [split])
     assert ("should not be trained on" in card) == (role is None)
+
+
+def published(ds: Dataset, out: Path, corpus: str, seed: int = 13) -> dict[str, Any]:
+    """What `run.json` says of a run that made these rows."""
+    run = {
+        **RUN, "task": schema.task_of(ds.features), "corpus": corpus, "seed": seed, "limit": None, "settings": {}, "stages": [],
+    }  # fmt: skip
+    return publish.publish(
+        ds, out, run=run, recipe={"corpus": corpus}, corpus=_front_matter(corpus), command="hfcf run x", stages=["check"]
+    )
+
+
+def test_every_label_of_a_users_relations_is_a_class(hub: LocalHub, tmp_path: Path) -> None:
+    features = Features(
+        {**schema.TASKS["relation"], "status": schema.STATUS, "counterfactuals": [dict(schema.counterfactual("relation"))]}
+    )
+    made = []
+    for i, label in enumerate(("likes", "hates", "owns")):
+        places = {"head": {"start": 0, "end": 1, "type": ""}, "tail": {"start": 2, "end": 3, "type": ""}}
+        row = {"id": str(i), "tokens": [f"Ann{i}", "sees", f"Bob{i}"], **places, "label": label, "group_id": str(i)}
+        row |= {"corpus": "relations", "split": "train"}
+        edit = {"field": "tokens", "piece": -1, "start": 1, "end": 2, "before": "sees", "after": "hits"}
+        other = {
+            **row, "id": f"{i}:ccg", "tokens": [f"Ann{i}", "hits", f"Bob{i}"], "label": "likes", "source_id": str(i),
+            "system": "ccg", "change": "relation", "edits": [edit], "scores": [],
+        }  # fmt: skip
+        lost = label == "owns"  # no counterfactual has this label
+        status = {"accepted": False, "stage": "check", "reason": "too near"} if lost else OK
+        made.append({**row, "counterfactuals": [] if lost else [other], "status": status})
+    published(Dataset.from_list(made, features=features), tmp_path / "out", "relations")
+    augmented = load_dataset(str(tmp_path / "out"), "augmented")
+    names = next(iter(augmented.values())).features["label"].names
+    assert names == ["hates", "likes", "owns"]
+    assert sum(map(len, augmented.values())) == 5
+    card = valid((tmp_path / "out" / "README.md").read_text(), "dataset")
+    assert "no licence is stated" in card
+    assert "Paper:" not in card
+
+
+def test_a_result_replaces_an_older_one_and_nothing_else(tmp_path: Path) -> None:
+    out = run_folder(tmp_path / "run")
+    older = set(out.rglob("*.parquet"))
+    mine = [
+        "train.parquet",
+        "train-00000-of-00001-0123456789abcdef.parquet",
+        "raw/a.parquet",
+        "default/train-1.parquet",
+        ".x.y-z.part",
+    ]
+    for path in (out / "data" / name for name in mine):
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(b"mine")
+    (out / "data" / "default" / ".train.part").write_bytes(b"half")
+    run_folder(out, n=30)
+    assert all((out / "data" / name).read_bytes() == b"mine" for name in mine)
+    assert not (out / "data" / "default" / ".train.part").exists()
+    assert not [path for path in older if path.exists()]
+    assert len(json.loads((out / "run.json").read_text())["files"]) == len(list(out.rglob("*.parquet"))) - 4
+
+
+def test_a_folder_with_a_readme_of_the_users_own_is_refused_before_the_work(tmp_path: Path) -> None:
+    (tmp_path / "README.md").write_text("---\ntags: [counterfactual]\nbad: [\n---\n# My project\n")
+    told = "README.md was not written by hfcf, and would be overwritten: give another --out, or move the file"
+    with pytest.raises(ValueError, match=told):
+        hfcf.run({"corpus": "jsonl", "data_files": "/nowhere.jsonl", "system": "eda"}, tmp_path)
+    with pytest.raises(ValueError, match=told):
+        build.build("jsonl", out=tmp_path, data_files="/nowhere.jsonl")
+    with pytest.raises(ValueError, match=told):
+        training.train({"train": "verifier", "model": "offline:minilm", "data": [{"corpus": "fever"}]}, tmp_path)
+
+
+def test_an_interrupted_run_leaves_no_report_of_the_older_one(run_out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = (run_out / "README.md").read_text()
+
+    def killed(*_: Any, **__: Any) -> str:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(publish.yaml, "safe_dump", killed)
+    with pytest.raises(KeyboardInterrupt):
+        run_folder(run_out, n=30)
+    assert (run_out / "README.md").read_text() == before
+    assert not (run_out / "report.html").exists()  # by which a folder that is not finished is told
+
+
+def linked(n: int) -> Dataset:
+    """200 rows of which the first n share a page."""
+    made = rows(200)
+    for row in made[:n]:
+        row["evidence"] = [{"title": "", "text": "One page has it all."}]
+        for one in row["counterfactuals"]:
+            one["evidence"] = row["evidence"]
+    return Dataset.from_list(made, features=FEATURES)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_the_smaller_side_is_held_out_and_the_card_says_how_many_rows_that_is(tmp_path: Path, seed: int) -> None:
+    splits = published(linked(180), tmp_path, "jsonl", seed)["augmented"]["splits"]
+    assert splits["train"] > splits.get("validation", 0)
+    card = (tmp_path / "README.md").read_text()
+    if held := splits.get("validation"):
+        assert f"held out as `validation`: {100 * held / sum(splits.values()):.1f} % of the rows." in card
+    else:
+        assert "None are held out" in card
+        assert "`validation`" not in card
+
+
+def test_a_card_tells_of_no_validation_that_is_not_there(tmp_path: Path) -> None:
+    published(linked(200), tmp_path, "jsonl")
+    card = (tmp_path / "README.md").read_text()
+    assert list(data_files(front_matter(card))["augmented"]) == ["train"]
+    assert "None are held out" in card
+    assert "`validation`" not in card
+
+
+def test_of_a_run_without_counterfactuals_the_card_says_what_is_read(tmp_path: Path) -> None:
+    run_folder(tmp_path, n=1)
+    assert load_dataset(str(tmp_path))["train"].column_names == list(schema.REJECTED)
+    card = (tmp_path / "README.md").read_text()
+    assert "it is `rejected`, the only one that is there" in card
+    assert "counterfactuals = load_dataset" not in card
+    assert "augmented = load_dataset" not in card
+    assert 'rejected = load_dataset("PATH_OR_REPOSITORY", "rejected")' in card
+
+
+@pytest.mark.parametrize("by", ["data_dir", "data_files"])
+def test_a_refusal_to_republish_goes_with_the_rows(hub: LocalHub, tmp_path: Path, by: str) -> None:
+    first = run_folder(tmp_path / "first", corpus="ace2005") / "data" / "default"
+    (tmp_path / "link").symlink_to(first, target_is_directory=True)
+    files = {"train": [str(tmp_path / "link" / path.name) for path in first.glob("*.parquet")]}
+    given = {"data_dir": str(first)} if by == "data_dir" else {"data_files": files}
+    content = {"corpus": "parquet", **given, "system": "eda", "preset": "paper"}
+    hfcf.run(content, tmp_path / "second")
+    build.build("parquet", out=tmp_path / "built", **given)
+    for folder in ("second", "built"):
+        card = valid((tmp_path / folder / "README.md").read_text(), "dataset")
+        assert front_matter(card)["republish"] is False
+        assert front_matter(card)["license"] == builder_class("ace2005").INFO.licence
+        assert "must not be republished" in card
+    with pytest.raises(RecipeError, match="push: the licence of parquet forbids to republish its rows"):
+        hfcf.run({**content, "push": "me/x"}, tmp_path / "third")
+    again = run_folder(tmp_path / "free") / "data" / "default"
+    build.build("parquet", out=tmp_path / "freely", data_dir=str(again))
+    assert "republish" not in front_matter((tmp_path / "freely" / "README.md").read_text())
+
+
+def test_what_is_to_be_pushed_to_is_a_name(tmp_path: Path) -> None:
+    with pytest.raises(RecipeError, match="push: True: give the repository's name, NAMESPACE/NAME"):
+        hfcf.run({"corpus": "jsonl", "data_files": "/nowhere.jsonl", "system": "eda", "push": True}, tmp_path)
 
 
 # --- models
@@ -176,6 +333,64 @@ def test_the_card_of_any_training_is_valid(hub: LocalHub, kind: str, tune: str, 
     adapter = tune != "full" and kind not in ("explainer", "masked_lm", "relation")
     assert ('adapter="PATH_OR_REPOSITORY")' in text) == adapter
     assert ("are for holders of its licence" in text) == (kind == "relation")
+
+
+def test_a_model_of_rows_that_must_not_be_republished_says_so(hub: LocalHub, tmp_path: Path) -> None:
+    run_folder(tmp_path / "ace", corpus="ace2005")
+    recipe = {**TRAINING, "data_dir": str(tmp_path), "data": [{"corpus": "parquet", "data_dir": one} for one in ("ace", "mine")]}
+    report = {"rows": {"train": 9, "held_out": 1, "dropped as repeats": 0}, "scores": SCORES, "seconds": 1}
+    card = valid(model_card(recipe, Hyperparameters(model=Model("offline:minilm")), report, "hfcf train x"), "model")
+    assert card.count("Rows from a user's own files: the rows are for holders of its licence.") == 1
+    assert [line.split("|")[-2].strip() for line in card.splitlines() if "| `ace`" in line or "| `mine`" in line] == [
+        builder_class("ace2005").INFO.licence, "unknown",
+    ]  # fmt: skip
+
+
+def carded(base: Model, scores: dict[str, Any] = SCORES, **hyper: Any) -> str:
+    report = {"rows": {"train": 9, "held_out": 1, "dropped as repeats": 0}, "scores": scores, "seconds": 1}
+    return model_card(TRAINING, Hyperparameters(model=base, **hyper), report, "hfcf train x")
+
+
+def test_a_models_licence_and_limits_are_those_of_its_base(hub: LocalHub) -> None:
+    small, large = carded(Model("offline:minilm")), valid(carded(Model("meta-llama/Llama-2-7b")), "model")
+    assert (front_matter(small)["license"], front_matter(large)["license"]) == ("cc-by-sa-3.0", "other")
+    assert ["A small model trained on a few thousand rows" in card for card in (small, large)] == [True, False]
+    assert ["The licence of the base model, `meta-llama/Llama-2-7b`, applies too." in card for card in (small, large)] == [
+        False,
+        True,
+    ]
+
+
+def test_models_are_named_with_their_commits(hub: LocalHub, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(models, "_identity", lambda source, revision: f"{source}@{revision or '0123abc'}")
+    assert models.named(Model("me/base", adapter="me/adapter")) == "me/base@0123abc + me/adapter@0123abc"
+    assert models.named(Model("me/base", "v1", adapter="hfcf:verifier")) == "me/base@v1 + hfcf:verifier"
+    card = valid(carded(Model("me/base"), tune="lora"), "model")
+    assert "The base model is `me/base` at the commit `0123abc`." in card
+    assert 'Model("me/base", revision="0123abc", adapter="PATH_OR_REPOSITORY")' in card
+    assert "at the commit" not in carded(Model("offline:minilm"))
+
+
+def test_a_score_that_is_no_number_is_no_result(hub: LocalHub) -> None:
+    scores = {"held out: fever": {"2-way": {"verifier": {"accuracy": float("nan"), "macro_f1": 0.5}}}}
+    card = valid(carded(Model("offline:minilm"), scores), "model")
+    assert [one.metric_value for one in ModelCard(card).data.eval_results or []] == [0.5]
+    front = front_matter(carded(Model("offline:minilm")))
+    front["model-index"][0]["results"][0]["metrics"][0]["value"] = float("nan")
+    assert [fault.split(":")[0] for fault in check_card(front, "model")] == ["model-index"]
+
+
+@pytest.mark.parametrize("name", ["me/x.git", "me/naïve", "a-/b", "a/b-", "a./b", "a--b", "a/b/c", "/b", "a/"])
+def test_names_that_the_hub_refuses_are_none(name: str) -> None:
+    with pytest.raises(HubError, match="is no repository's name"):
+        check_name(name)
+
+
+def test_names_and_languages_that_the_hub_takes_are_taken() -> None:
+    for name in ("me/x", "x", "FacebookAI/roberta-base", "a_b/c.d-e", "me/git"):
+        check_name(name)
+    for language in ("multilingual", "code", "en", "zh-Hant"):
+        assert check_card({"license": "mit", "language": language, "pipeline_tag": "fill-mask"}, "model") == []
 
 
 def test_the_cards_of_the_adapters_that_ship_are_valid(hub: LocalHub) -> None:

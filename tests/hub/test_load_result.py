@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from local_hub import TOKEN, USER, LocalHub
-from made import model_folder, run_folder
+from hub_parts import File, Repository
+from local_hub import OTHER, OTHER_TOKEN, TOKEN, USER, LocalHub
+from made import NAME, copied, model_folder, run_folder
 
 import hfcf
 from hfcf.hub.errors import HubError
 from hfcf.hub.push import push
 
-NAME = f"{USER}/fever-crossaug"
 pytestmark = pytest.mark.filterwarnings("ignore:Use 'content=:DeprecationWarning")  # how huggingface_hub uploads
 
 
@@ -47,8 +47,8 @@ def test_a_result_is_the_same_from_the_hub_and_from_the_folder(hub: LocalHub, ru
 def test_a_revision_is_read_whole_whatever_comes_after(hub: LocalHub, run_out: Path) -> None:
     first = push(run_out, NAME).commit
     old = hfcf.load_result(NAME)
-    push(run_folder(run_out, n=40), NAME)
-    push(run_folder(run_out, n=20), NAME, revision="small")
+    push(copied(run_out, 40), NAME)
+    push(copied(run_out, 20), NAME, revision="small")
     rejected = {"old": old.rejected, **{at: hfcf.load_result(NAME, revision=at).rejected for at in (first, "main", "small")}}
     assert [len(part["train"]) for part in rejected.values()] == [20, 20, 14, 7]
     with pytest.raises(HubError, match="at nowhere: there is no such revision"):
@@ -66,6 +66,8 @@ def test_who_has_no_access_is_told_how_to_get_it(hub: LocalHub, run_out: Path, m
     with pytest.raises(HubError, match="does not accept the token, which may be stale") as caught:
         hfcf.load_result(NAME, token="hf_" + "stale" * 6)
     assert "stalestale" not in str(caught.value)
+    with pytest.raises(HubError, match="it is not there, or it is private and you have no access"):
+        hfcf.load_result(NAME, token=OTHER_TOKEN)
     result = hfcf.load_result(NAME, token=TOKEN)
     assert len(result.rejected["train"]) == 20
     assert TOKEN not in repr(result)
@@ -74,8 +76,11 @@ def test_who_has_no_access_is_told_how_to_get_it(hub: LocalHub, run_out: Path, m
     repo = hub.repository(NAME)
     repo.private, repo.gated = False, True
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", f"{os.environ['HFCF_CACHE']}/empty")
-    with pytest.raises(HubError, match="is gated and you have no access: ask for it on its page"):
-        hfcf.load_result(NAME)
+    for token in (None, OTHER_TOKEN):
+        with pytest.raises(HubError, match="is gated and you have no access: ask for it on its page"):
+            hfcf.load_result(NAME, token=token)
+    repo.granted.add(OTHER)
+    assert hfcf.load_result(NAME, token=OTHER_TOKEN).commit == repo.heads[-1]
     assert len(hfcf.load_result(NAME, token=TOKEN).dataset["train"]) == 40
 
 
@@ -96,7 +101,7 @@ def test_offline_the_cache_answers(hub: LocalHub, run_out: Path, monkeypatch: py
 
 
 def test_what_is_no_result_is_said(hub: LocalHub, run_out: Path, tmp_path: Path) -> None:
-    with pytest.raises(HubError, match=r"has no README\.md: it is no result of hfcf run"):
+    with pytest.raises(HubError, match=r"has no run\.json: it is no result of hfcf run"):
         hfcf.load_result(tmp_path)
     with pytest.raises(HubError, match=r"there is no folder \.\./x, and it is no repository's name"):
         hfcf.load_result("../x")
@@ -105,6 +110,38 @@ def test_what_is_no_result_is_said(hub: LocalHub, run_out: Path, tmp_path: Path)
     repo.add("main", {path: file for path, file in repo.tree().items() if path != "run.json"})
     with pytest.raises(HubError, match=f"the dataset {NAME} has no run.json: it is no result of hfcf run"):
         hfcf.load_result(NAME)
+
+
+ORDINARY = {
+    "a pattern": "configs:\n- config_name: default\n  data_files: data/*.csv\n",
+    "a folder": "configs:\n- data_dir: data\n",
+    "a list": "configs:\n- config_name: default\n  data_files: [data/a.csv]\n",
+    "no list": "configs: none\n",
+    "no YAML": "license: [\n",
+    "no card": "",
+}
+
+
+@pytest.mark.parametrize("name", ORDINARY)
+def test_an_ordinary_data_set_is_no_result(hub: LocalHub, run_out: Path, name: str) -> None:
+    repo = hub.repositories["dataset", NAME] = Repository("dataset", False)
+    repo.add("main", {"README.md": File(f"---\n{ORDINARY[name]}---\n# Mine".encode(), False), "data/a.csv": File(b"a", False)})
+    with pytest.raises(HubError, match=r"has no run\.json: it is no result of hfcf run; read it with load_dataset"):
+        hfcf.load_result(NAME)
+    (run_out / "README.md").write_bytes(repo.tree()["README.md"].content)
+    if name == "no YAML":
+        with pytest.raises(HubError, match=r"README\.md can't be read \(") as caught:
+            hfcf.load_result(run_out)
+        assert "\n" not in str(caught.value)
+    else:
+        assert dict(hfcf.load_result(run_out).dataset) == {}
+
+
+@pytest.mark.parametrize(("name", "content"), [("run.json", b"{"), ("run.json", b"\xff"), ("recipe.yaml", b"a: [")])
+def test_a_broken_file_is_named(run_out: Path, name: str, content: bytes) -> None:
+    (run_out / name).write_bytes(content)
+    with pytest.raises(HubError, match=rf"{name} can't be read \(.*\): restore it, or run again"):
+        hfcf.load_result(run_out)
 
 
 def test_a_run_without_counterfactuals_has_empty_parts(tmp_path: Path) -> None:

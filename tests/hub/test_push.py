@@ -5,34 +5,23 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
+import re
 import traceback
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from local_hub import TOKEN, USER, Answer, Fault, File, LocalHub, Request, refused
-from made import run_folder
+from hub_parts import Answer, File, Request, is_commit, is_upload, refused, times
+from local_hub import OTHER_TOKEN, TOKEN, USER, LocalHub
+from made import NAME, changed, on_hub, run_folder
 from typer.testing import CliRunner
 
 from hfcf.cli import app
 from hfcf.hub.contents import contents
 from hfcf.hub.errors import ATTEMPTS, HubError
-from hfcf.hub.push import PLACEHOLDER, plan, push
+from hfcf.hub.files import PLACEHOLDER
+from hfcf.hub.push import plan, push
 
-NAME = f"{USER}/fever-crossaug"
 pytestmark = pytest.mark.filterwarnings("ignore:Use 'content=:DeprecationWarning")  # how huggingface_hub uploads
-
-
-def on_hub(hub: LocalHub, folder: Path, name: str = NAME, kind: str = "dataset", branch: str = "main") -> bool:
-    """Whether the head has exactly what the folder has to send."""
-    tree = hub.repository(name, kind).tree(branch)
-    expected = {path: (folder / path).read_bytes().replace(PLACEHOLDER.encode(), name.encode()) for path in contents(folder).files}
-    return {path: file.content for path, file in tree.items() if path != ".gitattributes"} == expected
-
-
-def changed(folder: Path) -> Path:
-    """The same folder after another run."""
-    return run_folder(folder, n=40)
 
 
 # --- a sound Hub
@@ -114,32 +103,14 @@ def third(request: Request) -> Answer | None:
     return refused(500, "Internal Server Error") if request.number % 3 == 0 else None
 
 
-def times(n: int, wanted: Callable[[Request], bool], answer: Answer) -> Fault:
-    """The first `n` of some requests are answered so."""
-    left = [n]
-
-    def fault(request: Request) -> Answer | None:
-        if not wanted(request) or left[0] == 0:
-            return None
-        left[0] -= 1
-        return answer
-
-    return fault
-
-
-def is_upload(request: Request) -> bool:
-    return request.upload
-
-
-def is_commit(request: Request) -> bool:
-    return request.commit
-
-
+RATE = "We had to rate limit you, you hit the quota of 1000 api requests per 5 minutes period."
+HOURLY = "You have exceeded our hourly quotas for action: commit. We invite you to retry later."
 PASSING = {
     "500 on every third call": third,
     "a cut connection in mid-upload": times(3, is_upload, Answer(cut=True)),
     "a cut connection in mid-commit": times(2, is_commit, Answer(cut=True)),
     "503 on commits": times(2, is_commit, refused(503, "Service Unavailable")),
+    "429 with the Hub's own header": times(2, is_commit, refused(429, RATE, RateLimit='"api";r=0;t=40')),
     "429 on uploads": times(2, is_upload, Answer(429, {"error": "slow down"}, {"Retry-After": "7"})),
     "429 on commits": times(2, is_commit, Answer(429, {"error": "slow down"}, {"Retry-After": "11"})),
 }
@@ -154,7 +125,7 @@ def test_what_passes_by_itself_is_waited_for(hub: LocalHub, run_out: Path, waits
     assert len(hub.uploads) == len(set(hub.uploads)) == 4
     assert waits
     if "429" in name:
-        assert max(waits) in (8, 11)  # huggingface_hub adds a second of its own
+        assert max(waits) in (8, 11, 41)  # a second more than is asked for
 
 
 def test_a_commit_whose_answer_is_lost_is_not_made_twice(hub: LocalHub, run_out: Path, waits: list[float]) -> None:
@@ -163,6 +134,11 @@ def test_a_commit_whose_answer_is_lost_is_not_made_twice(hub: LocalHub, run_out:
     assert on_hub(hub, run_out)
     assert len(hub.repository(NAME).heads) == 2
     assert done.commit == hub.repository(NAME).heads[-1]
+    assert set(done.sent) == set(contents(run_out).files), "it is told as done, not as no change"
+    hub.after = times(1, is_commit, Answer(cut=True))
+    older = {path for path in contents(run_out).files if path.startswith("data/")}
+    shown = CliRunner().invoke(app, ["push", str(changed(run_out)), NAME])
+    assert f"{len(older - set(contents(run_out).files))} of an older push removed" in shown.output
 
 
 def test_a_commit_of_others_in_between_is_kept(hub: LocalHub, run_out: Path, waits: list[float]) -> None:
@@ -196,6 +172,9 @@ LASTING = {
     "a full quota at the commit": (lambda request: refused(402, "Pay first") if request.commit else None, "the storage quota is"),
     "a stale token": (lambda request: None, "does not accept the token, which may be stale"),
     "no permission": (lambda request: refused(403, "Forbidden") if request.commit else None, "no permission to do that"),
+    "too many commits": (
+        lambda request: refused(429, HOURLY) if request.commit else None, r"asks for fewer requests \(You have exceeded our hourly",
+    ),
     "a long wait": (
         lambda request: Answer(429, {"error": "tomorrow"}, {"Retry-After": "86400"}) if request.commit else None,
         "asks for fewer requests",
@@ -226,7 +205,7 @@ def test_what_does_not_pass_is_told_in_a_line_and_a_rerun_completes(
     assert "S3CR3T" not in told
     sent_before = set(hub.uploads[uploads:])
     hub.fault = None
-    hub.tokens.add(TOKEN)
+    hub.tokens[TOKEN] = USER
     again = len(hub.uploads)
     push(run_out, NAME)
     assert on_hub(hub, run_out)
@@ -303,6 +282,18 @@ def broken(out: Path, name: str) -> Path:
         (out / "README.md").write_text(card.replace("license: cc-by-sa-3.0", "license: free"))
     elif name == "a token in it":
         (out / "recipe.yaml").write_text(f"token: {TOKEN}")
+    elif name == "another's token in it":
+        (out / "report.html").write_text(f"<p>{OTHER_TOKEN}</p>")
+    elif name in ("run.json", "recipe.yaml", "report.html"):
+        (out / name).unlink()
+    elif name == "patterns":
+        card = (out / "README.md").read_text()
+        (out / "README.md").write_text(re.sub(r"data_files:\n(  - .*\n    .*\n)+", "data_files: data/*.parquet\n", card, count=1))
+    elif name == "no YAML":
+        card = (out / "README.md").read_text()
+        (out / "README.md").write_text(card.replace("license: ", "license: [", 1))
+    elif name == "no JSON":
+        (out / "run.json").write_text("{")
     return out
 
 
@@ -314,14 +305,25 @@ def broken(out: Path, name: str) -> Path:
         ("half written", "is half written"),
         ("of two runs", "are of different runs"),
         ("an unknown licence", "license: 'free' is none of the Hub's licences"),
-        ("a token in it", "holds your token"),
+        ("a token in it", r"recipe\.yaml holds a token of the Hub"),
+        ("another's token in it", r"report\.html holds a token of the Hub"),
+        ("run.json", r"run\.json, which belongs to it, is missing; the run did not finish"),
+        ("recipe.yaml", r"recipe\.yaml, which belongs to it, is missing"),
+        ("report.html", r"report\.html, which belongs to it, is missing"),
+        ("patterns", r"README\.md names the files of its rows otherwise than hfcf does"),
+        ("no YAML", r"README\.md can't be read \("),
+        ("no JSON", r"run\.json can't be read \("),
     ],
 )
 def test_a_folder_that_is_not_fit_is_refused(hub: LocalHub, run_out: Path, name: str, message: str) -> None:
-    with pytest.raises(HubError, match=message) as caught:
-        push(broken(run_out, name), NAME)
+    out = broken(run_out, name)
+    for do in (push, plan):
+        with pytest.raises(HubError, match=message) as caught:
+            do(out, NAME)
+        assert TOKEN not in str(caught.value)
+        assert OTHER_TOKEN not in str(caught.value)
+        assert "\n" not in str(caught.value)
     assert hub.requests == []
-    assert TOKEN not in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -340,6 +342,7 @@ def test_a_model_that_is_not_fit_is_refused(hub: LocalHub, model_out: Path, run_
         (model_out / name).write_bytes((run_out / name).read_bytes())
     else:
         (model_out / name).write_bytes(b"\x80\x04}q\x00.")
+    hub.requests.clear()  # of the card
     with pytest.raises(HubError, match=message):
         push(model_out, f"{USER}/verifier")
     assert hub.requests == []
@@ -351,8 +354,9 @@ def test_the_machine_and_the_name_are_looked_at_first(
     with pytest.raises(HubError, match="is no repository's name: write NAMESPACE/NAME"):
         push(run_out, "a/b/c")
     push(model_out, f"{USER}/verifier")
-    with pytest.raises(HubError, match="is a model repository, and the folder holds a dataset: give another name"):
-        push(run_out, f"{USER}/verifier")
+    push(run_out, f"{USER}/verifier")  # the Hub has models and datasets apart
+    assert on_hub(hub, run_out, f"{USER}/verifier")
+    assert on_hub(hub, model_out, f"{USER}/verifier", "model")
     with pytest.raises(HubError, match="no permission to do that"):
         push(run_out, "someone/else")
     asked = len(hub.requests)

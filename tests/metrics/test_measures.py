@@ -5,23 +5,27 @@ from __future__ import annotations
 import json
 import math
 import pickle
+from hashlib import sha256
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
-from datasets import ClassLabel, Dataset, Features
+from datasets import ClassLabel, Dataset, DatasetDict, Features, concatenate_datasets
 from made_rows import EVIDENCE, claim_row, evidence_row, relation, relation_row, verification
 
 import hfcf
 from hfcf import edits, schema
-from hfcf.metrics import METRICS, load
+from hfcf.metrics import METRICS, fitting, load
 from hfcf.metrics.claim_only import guess, predictability
-from hfcf.metrics.diversity import distinct, diversity, inverse_bleu, self_bleu
-from hfcf.metrics.duplicates import Near, duplicates, jaccard
+from hfcf.metrics.diversity import _against_the_others, distinct, diversity, inverse_bleu, self_bleu
+from hfcf.metrics.duplicates import duplicates
 from hfcf.metrics.label_balance import label_balance
-from hfcf.metrics.measure import DEFAULT, candidates, measure, measure_candidates
+from hfcf.metrics.measure import candidates, measure, measure_candidates
 from hfcf.metrics.minimality import minimality
-from hfcf.metrics.rows import changed
+from hfcf.metrics.near import Near, jaccard
+from hfcf.metrics.rows import EDITED, changed
+from hfcf.metrics.settings import DEFAULT, check
 from hfcf.metrics.summary import summaries, summary
 from hfcf.recipe import RecipeError
 from hfcf.stage import StageError
@@ -78,6 +82,16 @@ def test_self_bleu_of_many_texts_is_that_of_a_sample_which_no_order_changes() ->
     assert self_bleu(texts, 20) != self_bleu(texts, 30)
 
 
+def test_self_bleu_is_sacrebleus_sentence_score_of_each_text_against_all_others() -> None:
+    from sacrebleu.metrics import BLEU
+
+    texts = [" ".join(f"w{i * k % 7}" for k in range(1, 4 + i % 5)) + "." * (i % 3) for i in range(12)] + ["w1 w2.", "w1 w2.", "x"]
+    metric = BLEU(effective_order=True)
+    scores = [metric.sentence_score(text, texts[:i] + texts[i + 1 :]).score for i, text in enumerate(texts)]
+    assert _against_the_others(texts) == pytest.approx(scores, abs=1e-9)
+    assert self_bleu(texts) == pytest.approx(sum(scores) / len(scores) / 100, abs=1e-5)
+
+
 def test_distinct_counts_over_all_texts() -> None:
     assert distinct(["a b", "A c"], 1) == 0.75
     assert distinct(["a b", "a b"], 2) == 0.5
@@ -102,8 +116,27 @@ def test_a_claim_that_gives_its_label_away_is_guessed_and_one_that_does_not_is_n
     groups = [str(i) for i in range(60)]
     betraying = [f"Town number {i} {'did not grow' if i % 2 else 'grew'} in those years." for i in range(60)]
     silent = [f"Town number {i * 7919 % 61} grew in those years." for i in range(60)]
-    assert predictability(guess(betraying, labels, groups), labels) == {"accuracy": 1.0, "majority": 0.5, "above_majority": 0.5}
+    assert predictability(guess(betraying, labels, groups), labels) == {
+        "accuracy": 1.0, "majority": 0.5, "above_majority": 0.5, "balanced": 1.0, "above_chance": 0.5,
+    }  # fmt: skip
     assert predictability(guess(silent, labels, groups), labels)["above_majority"] < 0.25
+
+
+def test_a_claim_is_not_guessed_from_itself_in_another_group() -> None:
+    claims = [f"{'abcdefgh'[i % 8]}{i * 7919 % 61} was {'klmnopqr'[i * i % 8]}{i * 31 % 53} here" for i in range(60)]
+    labels = [("yes", "no")[int(sha256(str(i).encode()).hexdigest(), 16) % 2] for i in range(60)]
+    once = predictability(guess(claims, labels, [str(i) for i in range(60)]), labels)
+    often = predictability(guess(claims * 4, labels * 4, [str(i) for i in range(240)]), labels * 4)
+    assert often["above_majority"] < 0.2 > once["above_majority"]
+
+
+def test_claims_that_betray_a_rare_label_show_in_the_balanced_accuracy() -> None:
+    labels = ["REFUTES"] * 90 + ["SUPPORTS"] * 10
+    claims = [f"Town number {i} {'did not grow' if label == 'REFUTES' else 'grew'} then." for i, label in enumerate(labels)]
+    found = predictability(guess(claims, labels, [str(i) for i in range(100)]), labels)
+    assert found["above_majority"] < 0.15 < 0.4 < found["above_chance"]
+    one = predictability(guess(claims, ["REFUTES"] * 100, [str(i) for i in range(100)]), ["REFUTES"] * 100)
+    assert (one["accuracy"], one["balanced"], one["above_chance"]) == (1.0, None, None)
 
 
 def test_guesses_are_trained_on_other_groups_and_follow_no_order() -> None:
@@ -171,6 +204,7 @@ def test_every_way_to_map_gives_equal_rows(name: str, made: Dataset) -> None:
     assert any(one is not None for one in wanted)
     assert ready.map(stage)[name][:] == wanted
     assert ready.map(stage, batched=True, batch_size=3)[name][:] == wanted
+    assert ready.map(stage, batched=True, batch_size=2, num_proc=2)[name][:] == wanted
     assert [row[name] for row in schema.prepare(made.to_iterable_dataset(), for_=stage).map(stage)] == wanted
     assert pickle.loads(pickle.dumps(stage)) == stage
 
@@ -197,11 +231,50 @@ def test_an_empty_set_gets_its_columns(made: Dataset) -> None:
         ({"fluensy": None}, "unknown key 'fluensy'; did you mean 'fluency'"),
         ({"claim_only": {"fold": 3}}, "metrics: claim_only: unknown key 'fold'; did you mean 'folds'"),
         ({"flip_rate": None}, "metrics: flip_rate: .*'verifier'"),
+        ({"fluency": "gpt2"}, "metrics: fluency: its settings are a mapping, such as .*; this is 'gpt2'"),
+        ("minimality", "metrics: a list of names, or a mapping of names to settings; this is 'minimality'"),
+        (3, "metrics: a list of names, or a mapping of names to settings; this is a number"),
+        (["minimality", "fluensy"], "unknown key 'fluensy'"),
+        ({"claim_only": {"folds": 0}}, "metrics: claim_only: folds=0: 2 or more"),
+        ({"similarity": {"n_gram": 0}}, "metrics: similarity: n_gram=0: 1 or more"),
+        ({"coherence": {"n_gram": 0}}, "metrics: coherence: n_gram=0: 1 or more"),
+        ({"fluency": {"model": "./not/there"}}, "metrics: fluency: there is no folder ./not/there"),
+        ({"fluency": {"model": "offline:gpt5"}}, "metrics: fluency: no offline model 'gpt5'"),
+        (
+            {"flip_rate": {"verifier": {"name": "me/a", "adapter": "/not/there"}}},
+            "metrics: flip_rate: there is no folder /not/there",
+        ),
+        ({"fluency": {"model": 5}}, "metrics: fluency: "),
+        ({"fluency": {"against": {}}}, "unknown key 'against'"),
+        ({"duplicates": {"against": ["dev"]}}, "against is a mapping of names to sets"),
+        ({"duplicates": {"against": {"dev": "hover"}}}, "a set is rows, or a mapping with a corpus"),
+        ({"duplicates": {"against": {"dev": {"corpus": "hovr"}}}}, "against: there is no corpus 'hovr'"),
+        (
+            {"duplicates": {"against": {"dev": {"corpus": "hover", "data_dr": "x"}}}},
+            "unknown key 'data_dr'; did you mean 'data_dir'",
+        ),
+        ({"duplicates": {"against": {"dev": {"corpus": "hover", "data_dir": "/not/there"}}}}, "against: .*not/there"),
     ],
 )
-def test_a_wrong_metric_or_setting_is_an_error(made: Dataset, metrics: dict[str, Any], message: str) -> None:
+def test_a_wrong_metric_or_setting_is_an_error(made: Dataset, metrics: Any, message: str) -> None:
+    with pytest.raises(RecipeError, match=message):
+        check(metrics, "verification")
     with pytest.raises(RecipeError, match=message):
         measure(made, metrics)
+
+
+def test_an_evaluation_set_of_another_task_is_an_error(made: Dataset) -> None:
+    with pytest.raises(RecipeError, match="against: dev has relation rows, and verification rows are measured"):
+        measure(made, {"duplicates": {"against": {"dev": relation(relation_row(0))}}})
+
+
+def test_metrics_may_be_a_list_and_splits_are_measured_each(made: Dataset) -> None:
+    assert measure(made, ["minimality"]).to_list() == measure(made, {"minimality": None}).to_list()
+    found = measure(DatasetDict(train=made, validation=made.select([2])), ["label_balance"])
+    assert found["train"]["label_balance"][:] == [0.75, 0.75, 0.25, 0.75]
+    assert found["validation"]["label_balance"][:] == [1.0]
+    with pytest.raises(StageError, match="this is a IterableDataset, not a Dataset"):
+        measure(made.to_iterable_dataset(), ["minimality"])
 
 
 def test_a_missing_column_and_one_that_is_there_are_errors(made: Dataset) -> None:
@@ -211,6 +284,11 @@ def test_a_missing_column_and_one_that_is_there_are_errors(made: Dataset) -> Non
         measure(measure(made, {"minimality": None}), {"minimality": None})
 
 
+def test_a_relation_is_a_label_like_another() -> None:
+    rows = relation(relation_row(0), relation_row(1), {**relation_row(2), "label": "Destination"})
+    assert measure(rows, {"label_balance": None})["label_balance"][:] == [0.66667, 0.66667, 0.33333]
+
+
 @pytest.mark.parametrize("name", ["similarity", "coherence", "duplicates", "label_balance", "claim_only"])
 def test_what_needs_the_whole_set_says_so(name: str, made: Dataset) -> None:
     stage = load(name, stage=True)()
@@ -218,10 +296,46 @@ def test_what_needs_the_whole_set_says_so(name: str, made: Dataset) -> None:
         schema.prepare(made, for_=stage).map(stage)
 
 
-def test_claim_only_refuses_rows_that_it_was_not_fitted_to(made: Dataset) -> None:
-    stage = load("claim_only", stage=True)().fit(made.select([0, 1]))
+@pytest.mark.parametrize("name", ["claim_only", "duplicates"])
+def test_rows_that_a_metric_was_not_fitted_to_are_refused(name: str, made: Dataset) -> None:
+    stage = load(name, stage=True)().fit(made.select([0, 1]))
     with pytest.raises(StageError, match="fitted to rows without '2:test:claim'"):
         schema.prepare(made, for_=stage).map(stage)
+
+
+def test_a_label_that_label_balance_was_not_fitted_to_is_refused(made: Dataset) -> None:
+    stage = load("label_balance", stage=True)().fit(made.select([0, 1]))
+    with pytest.raises(StageError, match="fitted to rows without the label 'SUPPORTS'"):
+        schema.prepare(made, for_=stage).map(stage, batched=True)
+
+
+@pytest.mark.parametrize("name", ["claim_only", "duplicates"])
+def test_an_id_that_is_there_twice_is_an_error(name: str, made: Dataset) -> None:
+    with pytest.raises(StageError, match="4 ids are there more than once, the first: '0:test:claim'"):
+        measure(concatenate_datasets([made, made]), [name])
+
+
+@pytest.mark.parametrize(("name", "column"), [("claim_only", "group_id"), ("duplicates", "change")])
+def test_a_column_that_only_a_fit_reads_is_named(name: str, column: str, made: Dataset) -> None:
+    with pytest.raises(StageError, match=f"measure_{name}: fit reads the column '{column}', which is not there"):
+        measure(made.remove_columns(column), [name])
+
+
+@pytest.mark.parametrize("name", ["claim_only", "label_balance"])
+def test_a_fit_to_classes_says_what_names_them(name: str, made: Dataset) -> None:
+    published = made.cast_column("label", ClassLabel(names=list(schema.LABELS)))
+    with pytest.raises(StageError, match=r"the column 'label' holds numbers; hfcf.measure\(ds\) reads a published set's classes"):
+        load(name, stage=True)().fit(published)
+
+
+def test_what_was_fitted_is_read_once(made: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
+    stages = [load(name, stage=True)().fit(made) for name in ("claim_only", "duplicates", "label_balance")]
+    read: list[str] = []
+    ours = fitting.read_fitted
+    monkeypatch.setattr(fitting, "read_fitted", lambda sha, cure: read.append(sha) or ours(sha, cure))
+    for stage in stages:
+        schema.prepare(made, for_=stage).map(stage)
+    assert sorted(read) == sorted(stage.fitted for stage in stages)
 
 
 # --- duplicates and leaks
@@ -254,6 +368,112 @@ def test_leaks_are_of_the_claim_or_the_evidence_and_near_ones_of_the_claim(made:
     assert summary(found)["duplicates"]["leak"] == {"n": 4, "share": 0.25}
 
 
+def long(tail: str = "") -> str:
+    return f"The old town of Rome lies on the river Tiber in the middle of Italy and it has many visitors{tail}"
+
+
+def test_one_index_is_made_for_each_kind_of_change(made: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
+    made_of: list[float] = []
+    init = Near.__init__
+    monkeypatch.setattr(Near, "__init__", lambda self, threshold: made_of.append(threshold) or init(self, threshold))
+    duplicates(made)
+    assert len(made_of) == 3  # "claim", "evidence", and that of the evaluation sets
+
+
+def test_near_is_the_nearest_row_that_is_near_none_itself() -> None:
+    chain = [
+        claim_row(0, "x", long()),
+        claim_row(1, "y", long(" each year now")),
+        claim_row(2, "z", long(" each year now and then")),
+    ]
+    texts = [row["claim"] for row in chain]
+    assert jaccard(texts[0], texts[1]) > 0.8 < jaccard(texts[1], texts[2])
+    assert jaccard(texts[0], texts[2]) < 0.8
+    assert duplicates(verification(*chain)) == {"1:test:claim": {"near": "0:test:claim"}}
+
+
+def test_most_near_texts_are_found() -> None:
+    random, index, near = Random(0), Near(0.8), []
+    for i in range(200):
+        words = ["".join(random.choices("abcdefghijklmnopqrstuvwxyz", k=5)) for _ in range(18)]
+        index.add(str(i), text := " ".join(words))
+        words[random.randrange(18)] = "other"
+        other = " ".join(words)
+        near += [(str(i), other)] if jaccard(text, other) >= 0.8 else []
+    assert len(near) > 150
+    assert sum(index.find(text) == name for name, text in near) / len(near) > 0.8
+
+
+def test_a_threshold_of_one_finds_equal_texts_alone() -> None:
+    index = Near(1.0)
+    index.add("first", long())
+    assert (index.find(long("!").upper()), index.find(long(" now"))) == ("first", None)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [("Its GDP grew by 1.5 %.", "Its GDP grew by 15 %."), ("यह नारी है", "यह नर है"), ("He is résumé.", "He is resume.")],
+)
+def test_what_means_something_else_is_no_repeat(one: str, other: str) -> None:
+    rows = verification(claim_row(0, "x", one), claim_row(1, "y", other))
+    assert not any("repeat" in its for its in duplicates(rows).values())
+
+
+def test_a_title_tells_rows_apart_and_hides_no_leak() -> None:
+    rows = [
+        {**claim_row(i, "It was so.", "It is so."), "evidence": [{"title": title, "text": "It is old."}]}
+        for i, title in enumerate(("Rome", "Oslo"))
+    ]
+    dev = verification({**claim_row(7, "", "Something else."), "evidence": [{"title": "", "text": "It is old."}], "id": "d"})
+    found = duplicates(verification(*rows), {"dev": dev})
+    assert found == {"0:test:claim": {"leak": "dev: d"}, "1:test:claim": {"near": "0:test:claim", "leak": "dev: d"}}
+
+
+# --- rows that are none
+
+
+def test_bad_rows_are_null_and_the_others_are_scored(made: Dataset, caplog: pytest.LogCaptureFixture) -> None:
+    corrected = {**made[1], "claim": "Someone corrected this by hand."}
+    rows = [dict(made[0]), corrected, {**made[2], "claim": None}, {**made[3], "edits": None}]
+    found = measure(Dataset.from_list(rows, features=made.features), ["minimality", "diversity", "duplicates"])
+    for name in ("minimality", "diversity", "duplicates"):
+        assert [one is None for one in found[name]] == [False, True, True, True]
+    assert "3 of 4 rows could not be scored; the first: its edits do not lead back to a source" in caplog.text
+    assert summaries(found)["diversity, whole set"]["after"]["distinct_1"] == 1.0
+    assert list(found["id"]) == list(made["id"])
+
+
+def test_a_row_without_a_label_has_no_share(made: Dataset) -> None:
+    rows = Dataset.from_list([dict(made[0]), {**made[1], "label": None}, dict(made[2])], features=made.features)
+    found = measure(rows, ["label_balance", "claim_only"])
+    assert found["label_balance"][:] == [0.5, None, 0.5]
+    assert found["claim_only"][1] is None
+    assert summaries(found)["label_balance, whole set"]["after"] == {"majority": 0.5, "balance": 1.0, "labels": 2}
+    names = ClassLabel(names=list(schema.LABELS))
+    published = Dataset.from_list(
+        [{**row, "label": -1 if row["label"] is None else names.str2int(row["label"])} for row in rows],
+        features=Features({**made.features, "label": names}),
+    )
+    assert measure(published, ["label_balance"])["label_balance"][:] == [0.5, None, 0.5]
+
+
+def test_a_title_that_changed_along_with_its_text_stands_before_it() -> None:
+    source = {"claim": "c is here", "evidence": [{"title": "Rome", "text": "Rome is old."}, {"title": "Rome", "text": "It is."}]}
+    titles = [{"field": "evidence.title", "piece": i, "start": 0, "end": 4, "before": "Rome", "after": "Oslo"} for i in (0, 1)]
+    change = [{**titles[0], "field": "evidence"}, *titles]
+    row = {**edits.apply(source, change), "edits": change}
+    assert changed(row) == ("Rome: Rome is old. Rome", "Oslo: Oslo is old. Oslo")
+
+
+def test_white_space_is_no_word_and_marks_are_part_of_theirs() -> None:
+    assert minimality("Rome is old. ", "Rome is old.\n")["distance"] == 0
+    assert minimality("Rome is old.\n", "Oslo is old.") == {"distance": 1, "share": 0.25}
+    assert edits.words("यह नारी है") == ["यह", " नारी", " है"]
+    assert edits.words("cafe\u0301 old ") == ["cafe\u0301", " old", " "]
+    assert distinct(["a b \n"], 1) == 1.0
+    assert distinct(["a a "], 1) == 0.5
+
+
 # --- what a run says
 
 
@@ -264,7 +484,7 @@ def test_a_summary_by_hand() -> None:
         found.pop("histogram")["edges"],
         summary(Dataset.from_dict({"fluency": values}))["fluency"]["histogram"]["counts"],
     )
-    assert found == {"n": 100, "mean": 50.5, "median": 50.5, "q1": 25.75, "q3": 75.25, "min": 1.0, "max": 100.0}
+    assert found == {"n": 100, "null": 1, "mean": 50.5, "median": 50.5, "q1": 25.75, "q3": 75.25, "min": 1.0, "max": 100.0}
     assert (len(edges), sum(counts), edges[0], edges[-1]) == (31, 100, 1.0, 100.0)
 
 
@@ -292,11 +512,12 @@ def test_before_filtering_there_are_the_rejected_candidates_too(made: Dataset) -
     assert candidates(rejected)["claim"][:] == ["Oslo was new."]
     measured = measure(made)
     before = measure_candidates(measured, rejected)
-    assert before.column_names == ["minimality", "diversity"]
+    assert before.column_names == [*EDITED["verification"], "minimality", "diversity"]
     assert before["minimality"][:] == [*measured["minimality"], {"distance": 3, "share": 0.75}]
     told = summaries(measured, before)
     assert (told["minimality"]["before"]["share"]["n"], told["minimality"]["after"]["share"]["n"]) == (5, 4)
     assert "before" not in told["label_balance"]
+    assert told["diversity, whole set"]["before"]["distinct_1"] != told["diversity, whole set"]["after"]["distinct_1"]
     assert told["diversity, whole set"]["after"] == diversity(*reversed(list(zip(*map(changed, made), strict=True))))  # type: ignore[arg-type]
     json.dumps(told)
 
@@ -333,6 +554,9 @@ def test_metrics_over_lists() -> None:
     assert load("diversity").compute(predictions=texts, references=texts)["inverse_bleu"] == pytest.approx(1.0, abs=1e-6)
     assert load("label_balance").compute(predictions=labels)["majority"] == pytest.approx(2 / 3, abs=1e-5)
     assert load("flip_rate").compute(predictions=labels, references=["REFUTES"] * 3) == {"flip_rate": pytest.approx(2 / 3)}
+    given: dict[str, Any] = {"predictions": ["a", None], "references": ["a", "b"]}
+    assert load("flip_rate").compute(**given) == {"flip_rate": 1.0}  # what was not read is no answer, as in the stage's column
+    assert load("duplicates").compute(predictions=[]) == dict.fromkeys(("repeat", "near", "leak", "near_leak"))
     found = load("duplicates").compute(predictions=[*texts, "OSLO IS a very old city"], against=["oslo is a very old city?"])
     assert found == {"repeat": 0.5, "near": 0.0, "leak": 1.0, "near_leak": 0.0}
     claims = [f"Town {i} {'did not grow' if i % 2 else 'grew'}." for i in range(40)]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 import torch
-from datasets import Dataset
+from datasets import ClassLabel, Dataset
 from made_rows import EVIDENCE, claim_row, evidence_row, relation, relation_row, verification
 from tiny import rbert
 
@@ -16,8 +17,8 @@ from hfcf import edits, schema
 from hfcf.engines.model import Model
 from hfcf.engines.ner import Ner
 from hfcf.entities import save_fitted
-from hfcf.metrics import load
-from hfcf.metrics.measure import measure
+from hfcf.metrics import MeasureFlipRate, load
+from hfcf.metrics.measure import measure, measure_candidates
 from hfcf.metrics.moverscore import MoverScore, fit_idf
 from hfcf.metrics.rows import changed
 from hfcf.metrics.summary import summaries
@@ -74,6 +75,56 @@ def test_similarity_is_moverscore_under_the_sources_idf(made: Dataset, tiny_mode
     assert max(abs(one - other) for one, other in zip(bigrams, wanted, strict=True)) > 1e-3
 
 
+def test_equal_texts_are_alike_however_few_there_are(tiny_model: Tiny) -> None:
+    given: dict[str, Any] = {"predictions": ["Rome is old."], "references": ["Rome is old."], "model": tiny_model("classifier")}
+    assert load("similarity").compute(**given)["similarity"] == pytest.approx(1.0, abs=1e-4)
+    one = [claim_row(0, "Rome is a very old city.", text) for text in ("Oslo is a very old city.", "Rome is a very new city.")]
+    both = verification(one[0], {**one[1], "id": "1"})
+    found = measure(both, {name: {"model": given["model"]} for name in ("similarity", "coherence")})
+    assert all(0.3 < score < 1 for score in found["similarity"])
+    assert found["similarity"][0] != found["similarity"][1]
+    assert all(0.3 < score < 1 for score in found["coherence"])
+
+
+def test_what_has_no_weight_has_no_score(tiny_model: Tiny) -> None:
+    model = tiny_model("classifier")
+    given: dict[str, Any] = {"predictions": ["...", "Oslo is new.", ""], "references": ["Rome is old.", "It lies here.", "a"]}
+    scores = load("similarity").compute(**given, model=model)["scores"]
+    assert [score is None for score in scores] == [True, False, True]
+    claims, evidence = ["", "Oslo is new.", "..."], [["Rome is old."], ["It lies here.", "..."], ["Rome is old."]]
+    scores = load("coherence").compute(predictions=claims, references=evidence, model=model)["scores"]
+    assert [score is None for score in scores] == [True, False, True]
+    assert scores[1] > 0.3  # the piece without weight is left out of the mean
+
+
+def test_candidates_are_measured_by_models_too_and_as_those_kept(made: Dataset, tiny_model: Tiny) -> None:
+    one = {"claim": "…", "label": "REFUTES", "change": "claim", "scores": [], "edits": made[0]["edits"]}
+    source = {**edits.revert(made[0], made[0]["edits"]), "id": "0", "label": "SUPPORTS"}
+    rejected = Dataset.from_list([{"level": "candidate", "source": json.dumps(source), "candidate": json.dumps(one)}])
+    classifier = tiny_model("classifier")
+    metrics = {
+        "fluency": {"model": tiny_model("gpt2")}, "flip_rate": {"verifier": tiny_model("verifier")},
+        **{name: {"model": classifier} for name in ("similarity", "coherence")},
+        "grammar": {"model": classifier, "acceptable": "SUPPORTS"},
+    }  # fmt: skip
+    measured = measure(made, metrics)
+    before = measure_candidates(measured, rejected, metrics)
+    assert len(before) == 4
+    for name in metrics:
+        assert before[name][3] == measured[name][0] is not None
+    told = summaries(measured, before)
+    assert all("before" in told[name] for name in metrics)
+
+
+def test_a_row_whose_edits_do_not_fit_leaves_the_batch_in_place(made: Dataset, tiny_model: Tiny) -> None:
+    classifier = tiny_model("classifier")
+    ds = Dataset.from_list([dict(made[0]), {**made[1], "claim": "Corrected by hand."}, dict(made[2])], features=made.features)
+    metrics = {"fluency": {"model": tiny_model("gpt2")}, "similarity": {"model": classifier}}
+    found, alone = measure(ds, metrics), measure(made.select([0, 2]), metrics)
+    for name in metrics:
+        assert found[name][:] == [alone[name][0], None, alone[name][1]]
+
+
 def test_coherence_is_the_mean_over_the_pieces_of_evidence(made: Dataset, tiny_model: Tiny) -> None:
     model = Model(tiny_model("classifier"))
     mover = MoverScore(model=model, idf=save_fitted(fit_idf(dict.fromkeys(made["claim"]), model)))
@@ -112,6 +163,12 @@ def test_flip_rate_is_the_share_that_the_verifier_gives_its_label(made: Dataset,
         assert one["predicted"] == LABELS[probabilities.index(max(probabilities))]
         assert one["probability"] == pytest.approx(probabilities[LABELS.index(label)], abs=1e-4)
         assert one["flipped"] == (one["predicted"] == label)
+    published = made.cast_column("label", ClassLabel(names=list(LABELS)))
+    assert measure(published, {"flip_rate": {"verifier": folder}})["flip_rate"][:] == found["flip_rate"][:]
+    stage = MeasureFlipRate(verifier=Model(folder))
+    for batched in (True, False):
+        with pytest.raises(StageError, match="measure_flip_rate: the column 'label' holds numbers"):
+            schema.prepare(published, for_=stage).map(stage, batched=batched)
     share = sum(one["flipped"] for one in found["flip_rate"]) / 3
     assert summaries(found)["flip_rate"]["after"]["flipped"]["share"] == pytest.approx(share, abs=1e-5)
 
@@ -127,6 +184,12 @@ def test_the_verifier_that_filtered_is_refused_under_any_name(
     for filtered in (folder, str(copy)):
         with pytest.raises(StageError, match="filtered these counterfactuals and would agree with itself: give another"):
             measure(made, {"flip_rate": {"verifier": folder, "filtered_by": [filtered]}})
+    (copy / "notes.json").write_text("{}")
+    (copy / "model.safetensors").rename(copy / "model-00001-of-00001.safetensors")
+    for verifier in (Model(folder, dtype="float32"), Model(str(copy))):
+        with pytest.raises(StageError, match="would agree with itself"):
+            MeasureFlipRate(verifier=verifier, filtered_by=(Model(folder),)).check_fitted()
+    MeasureFlipRate(verifier=Model(folder, adapter="hfcf:verifier"), filtered_by=(Model(folder),)).check_fitted()
     other = tiny_model("classifier")
     assert len(measure(made, {"flip_rate": {"verifier": folder, "filtered_by": [other]}})) == 3
 

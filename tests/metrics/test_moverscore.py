@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import math
+import shutil
 import string
 from collections import defaultdict
 from pathlib import Path
@@ -16,6 +17,7 @@ from scipy.optimize import linprog
 
 from hfcf import offline
 from hfcf.engines.model import Model
+from hfcf.entities import save_fitted
 from hfcf.metrics.moverscore import MoverScore, _grams, _score, fit_idf
 
 MINILM = Model("offline:minilm")
@@ -197,6 +199,30 @@ def test_idf_counts_texts_and_not_occurrences(minilm: Model) -> None:
     assert count == {"[CLS]": 2, "[SEP]": 2, "rome": 2, "paris": 1}
 
 
+@pytest.mark.parametrize("texts", [[], ["rome rome"]])
+def test_fewer_than_two_texts_weigh_every_word_alike(texts: list[str], minilm: Model, pairs: list[list[str]]) -> None:
+    sha = save_fitted(fit_idf(iter(texts), minilm))
+    assert MoverScore(model=minilm, idf=sha).run(pairs) == MoverScore(model=minilm).run(pairs)
+
+
+def test_a_tokenizer_that_marks_no_continuations_is_told_of(
+    minilm: Model, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    folder = tmp_path / "bytes"
+    shutil.copytree(minilm.source(), folder)
+    content = json.loads((folder / "tokenizer.json").read_text(encoding="utf-8"))
+    vocabulary = content["model"]["vocab"]
+    content["model"] |= {
+        "vocab": {piece.replace("##", "@@"): i for piece, i in vocabulary.items()},
+        "continuing_subword_prefix": "@@",
+    }
+    (folder / "tokenizer.json").write_text(json.dumps(content), encoding="utf-8")
+    MoverScore(model=minilm).run([["Rome", "Oslo"]])
+    assert "does not mark" not in caplog.text
+    MoverScore(model=Model(str(folder))).run([["Rome", "Oslo"]])
+    assert "its tokenizer does not mark what continues a word" in caplog.text
+
+
 def test_a_lost_fitted_file_is_an_error_with_its_cure(minilm: Model) -> None:
     with pytest.raises(FileNotFoundError, match=r"gone: fit again"):
         MoverScore(model=minilm, idf="ffff").run([["a", "b"]])
@@ -220,7 +246,9 @@ def test_the_order_of_the_two_texts_does_not_matter(minilm: Model, pairs: list[l
     assert engine.run([pair[::-1] for pair in pairs]) == pytest.approx(engine.run(pairs), abs=2e-5)
 
 
-def test_each_different_text_is_encoded_once(minilm: Model, pairs: list[list[str]], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_different_text_of_a_window_is_encoded_once(
+    minilm: Model, pairs: list[list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
     seen: list[Any] = []
     words = MoverScore._words
     monkeypatch.setattr(MoverScore, "_words", lambda self, loaded, texts: seen.extend(texts) or words(self, loaded, texts))

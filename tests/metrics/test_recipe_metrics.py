@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,10 @@ from datasets import load_dataset
 
 import hfcf
 from hfcf import offline, recipe
+from hfcf.dry_run import dry_run
 from hfcf.engines.model import Model
 from hfcf.recipe import RecipeError
-from hfcf.runner import metrics_of, system_of
+from hfcf.runner import metrics_of, system_class, system_of
 from hfcf.stage import StageError
 
 
@@ -65,6 +67,8 @@ def test_a_recipe_may_measure_nothing(content: dict[str, Any], tmp_path: Path) -
     [
         ({"fluensy": None}, "did you mean 'fluency'"),
         ({"duplicates": {"threshold": 2}}, "metrics: duplicates: threshold=2: above 0"),
+        ({"duplicates": {"against": {"dev": {"corpus": "hovr"}}}}, "there is no corpus 'hovr'"),
+        ({"claim_only": {"folds": 0}}, "folds=0: 2 or more"),
     ],
 )
 def test_a_wrong_metric_is_an_error_before_anything_runs(
@@ -72,6 +76,8 @@ def test_a_wrong_metric_is_an_error_before_anything_runs(
 ) -> None:
     with pytest.raises(RecipeError, match=message):
         hfcf.run({**content, "metrics": metrics}, tmp_path / "out")
+    with pytest.raises(RecipeError, match=message):
+        dry_run({**content, "metrics": metrics})
     assert not (tmp_path / "out").exists()
 
 
@@ -80,3 +86,23 @@ def test_the_systems_own_verifier_does_not_measure_its_flips() -> None:
     system = system_of(content)
     with pytest.raises(StageError, match="me/verifier filtered these counterfactuals"):
         metrics_of({"metrics": {"flip_rate": {"verifier": Model("me/verifier")}}}, system)
+    with pytest.raises(StageError, match="me/verifier filtered these counterfactuals"):
+        metrics_of({"metrics": {"flip_rate": {"verifier": "me/verifier", "filtered_by": []}}}, system)
+    told = metrics_of({"metrics": {"flip_rate": {"verifier": "me/a", "filtered_by": "me/b"}}}, system)
+    assert told["flip_rate"]["filtered_by"] == ["me/b", Model("me/verifier")]
+
+
+@pytest.mark.parametrize("name", ["mice", "autocad", "coco"])
+def test_an_indicator_that_filtered_does_not_measure_flips(name: str) -> None:
+    with pytest.raises(StageError, match="me/indicator filtered these counterfactuals"):
+        metrics_of({"metrics": {"flip_rate": {"verifier": "me/indicator"}}}, system_class(name)(indicator=Model("me/indicator")))
+
+
+def test_a_run_names_the_models_of_its_metrics(content: dict[str, Any], tmp_path: Path, tiny_model: Callable[[str], str]) -> None:
+    folder = tiny_model("gpt2")
+    found = hfcf.run({**content, "metrics": {"fluency": {"model": folder}, "label_balance": None}}, tmp_path / "out")
+    assert found["models"]["fluency.model"] == folder
+    card = (tmp_path / "out" / "README.md").read_text(encoding="utf-8")
+    assert f"| fluency ({folder}), mean |" in card
+    assert "label_balance, mean" not in card
+    assert "label_balance, whole set, majority" in card

@@ -1,0 +1,86 @@
+"""Texts that are nearly equal: the exact share of what they have in common, and an index that finds them."""
+
+from __future__ import annotations
+
+import unicodedata
+from typing import Any
+
+_WIDTH, _PERMUTATIONS = 5, 128
+
+
+def jaccard(one: str | None, other: str | None) -> float:
+    """How much two texts have in common: their shared runs of five characters over all of theirs, 0–1; see `bare`.
+
+    >>> jaccard("Rome is old.", "rome is old"), jaccard("Rome is old.", "Rome is new.")
+    (1.0, 0.25)
+    """
+    ours, theirs = _shingles(one), _shingles(other)
+    return round(len(ours & theirs) / len(ours | theirs), 5) if ours | theirs else 0.0
+
+
+def bare(text: str | None) -> str:
+    """A text as it counts for a repeat: letters with their marks, digits with what stands between them; case folded.
+
+    It is finer than `hfcf.groups.normalised`, which holds texts apart in splits, where too much is better than too little: there
+    "1.5" is "15", and a Hindi word is equal to one with other vowels.
+
+    >>> bare("The GDP grew by 1.5 %!"), bare(None)
+    ('thegdpgrewby1.5', '')
+    """
+    folded = unicodedata.normalize("NFC", (text or "").casefold())
+    return "".join(c for i, c in enumerate(folded) if c.isalnum() or unicodedata.category(c)[0] == "M" or _within(folded, i))
+
+
+def _within(text: str, i: int) -> bool:
+    """Whether what stands there is no space and parts two digits."""
+    return not text[i].isspace() and text[max(0, i - 1) : i].isdigit() and text[i + 1 : i + 2].isdigit()
+
+
+def _shingles(text: str | None) -> set[str]:
+    its = bare(text)
+    return {its[i : i + _WIDTH] for i in range(max(1, len(its) - _WIDTH + 1))} if its else set()
+
+
+class Near:
+    """Texts by MinHash: `find` says which of those put in comes near a text.
+
+    MinHash proposes and `jaccard` decides, so that what is found is near; of pairs just above the threshold some are missed,
+    the fewer as it is told to propose too many rather than too few.
+
+    Args:
+        threshold: the least `jaccard` of near texts.
+
+    >>> index = Near(0.5)
+    >>> index.add("first", "The keys are on the table.")
+    >>> index.find("The keys are on the tables."), index.find("Dogs bark.")
+    ('first', None)
+    """
+
+    def __init__(self, threshold: float) -> None:
+        from datasketch import MinHash, MinHashLSH
+
+        self.threshold, self._texts = threshold, dict[str, str | None]()
+        self._empty = MinHash(num_perm=_PERMUTATIONS, seed=1)
+        # Above 0.95 its bands become too few to propose anything.
+        self._index = MinHashLSH(threshold=min(threshold, 0.95), num_perm=_PERMUTATIONS, weights=(0.1, 0.9))
+
+    def add(self, name: str, text: str | None) -> None:
+        """Put a text in; a name that is there keeps its text."""
+        if name not in self._texts and (signature := self._signature(text)) is not None:
+            self._texts[name] = text
+            self._index.insert(name, signature)
+
+    def find(self, text: str | None) -> str | None:
+        """The name of the nearest text that is near, the first by name of equally near ones; None if none is."""
+        if (signature := self._signature(text)) is None:
+            return None
+        found = [(-jaccard(text, self._texts[name]), name) for name in self._index.query(signature)]
+        best = min(found, default=None)
+        return best[1] if best and -best[0] >= self.threshold else None
+
+    def _signature(self, text: str | None) -> Any:
+        if not (shingles := _shingles(text)):
+            return None
+        made = self._empty.copy()
+        made.update_batch([shingle.encode() for shingle in sorted(shingles)])
+        return made
