@@ -41,7 +41,7 @@ def main() -> None:
     try:
         app()
     except (ValueError, FileNotFoundError, ImportError, RemoteError) as error:
-        err_console.print(Text(f"hfcf: {error}", style="bold red"))
+        err_console.print(_of_data(f"hfcf: {error}", "bold red"))
         raise SystemExit(2) from error
 
 
@@ -250,7 +250,7 @@ def attack_candidates(
     for kind in ("flipped", "invariant"):
         counts = told[kind]
         reason = next((f"{why} ({n})" for why, n in counts["reasons"].items()), "")
-        table.add_row(kind, str(counts["rows"]), str(counts["candidates"]), Text(reason))
+        table.add_row(kind, str(counts["rows"]), str(counts["candidates"]), _of_data(reason))
     out_console.print(table)
     where = Text(str(out / SHEET), style="bold")
     out_console.print(Text("mark the best in ").append(where).append(f", then: hfcf attack choose {out}"), soft_wrap=True)
@@ -303,7 +303,7 @@ def rate_export(
     for method, told in found["methods"].items():
         counts = (", ".join(f"{n} {stratum}" for stratum, n in told[key].items()) for key in ("rows", "short"))
         reason = next((f"{why} ({n})" for why, n in told["left_out"].items()), "")
-        table.add_row(Text(method), *counts, Text(reason))
+        table.add_row(Text(method), *counts, _of_data(reason))
     out_console.print(table)
     where = Text("for the raters: ").append(str(out / RATERS), style="bold")
     out_console.print(where.append(f"; when the sheets are back: hfcf rate import {out}"), soft_wrap=True)
@@ -323,8 +323,6 @@ def rate_import(
 
 
 def _print_funnel(found: dict[str, Any]) -> None:
-    from hfcf.peek import printable
-
     table = Table("stage", "rows in", "rows out", "candidates rejected", "commonest reason", title="Funnel")
     for entry in found["funnel"]:
         reasons = {**entry["candidate_reasons"], **entry["reasons"]}
@@ -332,7 +330,7 @@ def _print_funnel(found: dict[str, Any]) -> None:
         counts = [str(entry[key]) for key in ("rows_in", "rows_out", "candidates_rejected")]
         # As text: what a reason quotes from the data is no markup.
         cells = (entry["stage"], *counts, f"{most[0]} ({most[1]})" if most else "")
-        table.add_row(*(printable(Text(cell)) for cell in cells))
+        table.add_row(*map(_of_data, cells))
     out_console.print(table)
 
 
@@ -346,6 +344,13 @@ def _print_push(planned: Any, public: bool) -> None:
         out_console.print(Text(f"not sent: {', '.join(planned.left_out)}"), soft_wrap=True)
 
 
+def _of_data(text: str, style: str = "") -> Text:
+    """A text that may hold data of a user's files."""
+    from hfcf.peek import printable
+
+    return printable(Text(text, style=style))
+
+
 def _print_plan(plan: dict[str, Any]) -> None:
     remote = [key for key in ("attempts", "cost") if any(key in entry for entry in plan["stages"])]
     told = ["calls", "tokens", "minutes", *remote]
@@ -356,9 +361,9 @@ def _print_plan(plan: dict[str, Any]) -> None:
         table.add_row(entry["stage"], entry["reads"], entry["fills"], *counts)
     out_console.print(table)
     for row in plan["examples"]:
-        out_console.print(Text(f"{row['id']}: ", style="bold") + Text(row["text"]))
+        out_console.print(_of_data(f"{row['id']}: ", "bold") + _of_data(row["text"]))
         for stage, told in row["stages"]:
-            out_console.print(Text(f"  {stage}: ", style="dim") + Text(told))
+            out_console.print(Text(f"  {stage}: ", style="dim") + _of_data(told))
 
 
 def _list_systems() -> None:

@@ -212,6 +212,23 @@ def test_the_terminal_shows_markup_in_the_data_as_text(
     assert "[/b] It rained." in capsys.readouterr().out
 
 
+def test_the_terminal_shows_no_escapes_of_the_data(
+    content: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    line = {"id": "1", "claim": "It \x1b[2J rained.", "evidence": ["It rained."], "label": "\x1b[2J"}
+    (tmp_path / "mine.jsonl").write_text(json.dumps(line))
+    mine = {key: value for key, value in content.items() if key != "data_dir"} | {"data_files": str(tmp_path / "mine.jsonl")}
+    monkeypatch.setattr("sys.argv", ["hfcf", "peek", "no\x1b[2Jfolder"])
+    with pytest.raises(SystemExit):
+        cli.main()
+    assert "no�[2Jfolder" in capsys.readouterr().err
+    path = written({**mine, "corpus": "jsonl", "on_error": "reject"}, tmp_path / "mine.yaml")
+    cli.run(path, None, None, None, True)
+    shown = capsys.readouterr().out
+    assert "�[2J rained" in shown
+    assert "\x1b[2J" not in shown
+
+
 # --- relations
 
 TRAINED, VERIFIER = "the base model that was trained on these rows gave each row", "the verifier named above gave each row"
