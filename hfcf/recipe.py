@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -15,6 +16,13 @@ class RecipeError(ValueError):
     """A recipe that can't be read or does not fit its kind."""
 
 
+class _Loader(yaml.SafeLoader):
+    """YAML with 5e-5 as the number that everyone means; version 1.1 reads a text, for want of a point."""
+
+
+_Loader.add_implicit_resolver("tag:yaml.org,2002:float", re.compile(r"[-+]?[0-9]+(\.[0-9]*)?[eE][-+]?[0-9]+"), list("-+0123456789"))
+
+
 def find(name: str) -> Path:
     """The file of a recipe: a path, or the name of one that ships with this library ("race_hover").
 
@@ -25,7 +33,7 @@ def find(name: str) -> Path:
         return Path(name)
     path = folder() / f"{name.removesuffix('.yaml')}.yaml"
     if not path.is_file():
-        raise RecipeError(f"no recipe {name!r}: give a file, or one of {', '.join(shipped())}")
+        raise RecipeError(f"no recipe {name!r}{meant(name, shipped())}: give a file, or one of {', '.join(shipped())}")
     return path
 
 
@@ -55,7 +63,7 @@ def read(path: Path, changes: Sequence[str] = ()) -> dict[str, Any]:
     {'seed': 13, 'preset': 'offline', 'model': {'name': 'tiny', 'dtype': 'float32'}}
     """
     try:
-        recipe = yaml.safe_load(path.read_text())
+        recipe = yaml.load(path.read_text(encoding="utf-8"), _Loader)
     except yaml.YAMLError as error:
         raise RecipeError(f"{path} is not YAML: {error}") from error
     if not isinstance(recipe, dict):
@@ -133,16 +141,48 @@ def check(keys: Iterable[str], allowed: Iterable[str], where: str) -> None:
     names = sorted(allowed)
     for key in keys:
         if key not in names:
-            near = difflib.get_close_matches(key, names, 1)
-            hint = f"; did you mean {near[0]!r}?" if near else ""
-            raise RecipeError(f"{where}: unknown key {key!r}{hint} (allowed: {', '.join(names)})")
+            raise RecipeError(f"{where}: unknown key {key!r}{meant(key, names)} (allowed: {', '.join(names)})")
+
+
+def meant(name: str, names: Iterable[str]) -> str:
+    """A question for the nearest of some names; nothing where none is near.
+
+    >>> meant("RACE", ["race", "eda"]), meant("x", ["race"])
+    ("; did you mean 'race'?", '')
+    """
+    near = difflib.get_close_matches(str(name).lower(), list(names), 1)
+    return f"; did you mean {near[0]!r}?" if near else ""
+
+
+_TYPES: dict[str, tuple[type, ...]] = {"int": (int,), "float": (int, float), "bool": (bool,), "str": (str,)}
+
+
+def check_types(settings: Mapping[str, Any], types: Mapping[str, str], where: str) -> None:
+    """Raise `RecipeError` on a plain setting of another type than its field's.
+
+    Args:
+        settings: as given.
+        types: of the fields, as they are annotated; only plain ones are looked at.
+        where: in words.
+
+    >>> check_types({"num_beams": "ten"}, {"num_beams": "int"}, "settings")
+    Traceback (most recent call last):
+    hfcf.recipe.RecipeError: settings: num_beams is of type int, and was 'ten'
+    """
+    for key, value in settings.items():
+        kinds = types.get(key, "").split(" | ")
+        known = tuple(one for kind in kinds for one in _TYPES.get(kind, ()))
+        if not known or not all(kind in _TYPES or kind == "None" for kind in kinds) or (value is None and "None" in kinds):
+            continue
+        if not isinstance(value, known) or (isinstance(value, bool) and bool not in known):
+            raise RecipeError(f"{where}: {key} is of type {types[key]}, and was {value!r}")
 
 
 def _assignment(change: str) -> tuple[str, Any]:
     key, equals, value = change.partition("=")
     if not equals:
         raise RecipeError(f"--set {change}: write key=value")
-    return key.strip(), yaml.safe_load(value)
+    return key.strip(), yaml.load(value, _Loader)
 
 
 def _merge(recipe: dict[str, Any], changes: Mapping[str, Any]) -> None:

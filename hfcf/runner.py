@@ -146,7 +146,9 @@ def load(content: Mapping[str, Any]) -> Dataset:
     if shipped := recipes.shipped_folder(given.get("data_dir", "")):
         given["data_dir"] = shipped
     split = str(content.get("split") or "train")
-    ds = corpora.load(content["corpus"], split=split, **given, **content.get("options", {}))
+    if content["corpus"] in corpora.names():
+        recipes.check(content.get("options") or {}, corpora.builder_class(content["corpus"]).OPTIONS, "options")
+    ds = corpora.load(content["corpus"], split=split, **given, **(content.get("options") or {}))
     return from_recipe(ds, content.get("distractors"))
 
 
@@ -162,7 +164,7 @@ def system_class(name: str) -> type[System]:
     'tag_entities'
     """
     if (systems := systems_known()).get(name) is None:
-        raise recipes.RecipeError(f"system {name!r}: choose one of {', '.join(systems)}")
+        raise recipes.RecipeError(f"system {name!r}{recipes.meant(name, systems)}: choose one of {', '.join(systems)}")
     module, _, its = systems[name].partition(":")
     return getattr(import_module(module), its)
 
@@ -172,6 +174,8 @@ def system_of(content: Mapping[str, Any]) -> System:
     cls = system_class(content.get("system", ""))
     settings = dict(content.get("settings") or {})
     recipes.check(settings, [field.name for field in fields(cls) if field.name != "fitted"], "settings")
+    given = {**settings, **({"seed": content["seed"]} if "seed" in content else {})}
+    recipes.check_types(given, {field.name: str(field.type) for field in fields(cls)}, "settings")
     needed = [field.name for field in fields(cls) if field.default is MISSING and field.default_factory is MISSING]
     if content["preset"] == "paper" and (absent := [name for name in needed if name not in settings]):
         raise recipes.RecipeError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -79,3 +80,23 @@ def test_each_kind_of_recipe_is_among_them() -> None:
     assert {one["train"] for one in kinds if isinstance(one.get("train"), str)} == set(training._KINDS)
     assert {one["system"] for one in kinds if "system" in one} == {"race", "crossaug", "ccg"}
     assert sum("attack" in one for one in kinds) == 2
+
+
+def test_values_are_read_as_meant_and_checked(tmp_path: Path) -> None:
+    path = tmp_path / "mine.yaml"
+    path.write_text("learning_rate: 5e-5\nname: 1e\n", encoding="utf-8")
+    assert recipe.read(path, ["epochs=2E1"]) == {"learning_rate": 5e-5, "name": "1e", "epochs": 20.0, "preset": "paper"}
+    content = {"corpus": "hover", "data_dir": "recipes:demo", "system": "race", "preset": "offline"}
+    for changes, told in (
+        ({"settings": {"num_beams": "ten"}}, r"settings: num_beams is of type int, and was 'ten'"),
+        ({"settings": {"num_beams": True}}, r"num_beams is of type int, and was True"),
+        ({"settings": {"num_beams": 4}}, r"num_candidates \(10\) is from 1 to num_beams \(4\)"),
+        ({"seed": "x"}, r"seed is of type int"),
+        ({"system": "RACE"}, r"did you mean 'race'\?"),
+    ):
+        with pytest.raises(recipe.RecipeError, match=told):
+            runner.system_of({**content, **changes})
+    with pytest.raises(recipe.RecipeError, match=r"options: unknown key 'sep'"):
+        runner.load({**content, "options": {"sep": ";"}})
+    with pytest.raises(ValueError, match=r"no corpus 'hovr'; did you mean 'hover'\?"):
+        runner.load({**content, "corpus": "hovr"})

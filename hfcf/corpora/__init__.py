@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hfcf.plugins import known
+from hfcf.recipe import meant
 
 if TYPE_CHECKING:
     from datasets import Dataset, DatasetDict
@@ -111,7 +112,7 @@ def load(
 def builder_class(name: str) -> type[Corpus]:
     """The builder of a corpus."""
     if (corpora := known(CORPORA, "hfcf.corpora")).get(name) is None:
-        raise ValueError(f"there is no corpus {name!r}; there are {', '.join(corpora)}")
+        raise ValueError(f"there is no corpus {name!r}{meant(name, corpora)}; there are {', '.join(corpora)}")
     return import_module(corpora[name]).BUILDER
 
 

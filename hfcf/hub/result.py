@@ -39,6 +39,11 @@ class Result:
     run: dict[str, Any]
     _part: Callable[[str], DatasetDict] = field(repr=False, compare=False)
 
+    def __repr__(self) -> str:
+        sizes = {split: len(rows) for split, rows in self.dataset.items()}
+        metrics = ", ".join(self.metrics) or "none"
+        return f"Result({self.name!r}, {self.run.get('system')}, counterfactuals: {sizes}, metrics: {metrics})"
+
     @cached_property
     def augmented(self) -> DatasetDict:
         """Originals and counterfactuals in the task's columns, `train` and `validation`; read when it is first asked for."""

@@ -115,6 +115,10 @@ class RACE(System):
     def __post_init__(self) -> None:
         self._as_models("verifier", "generator", "encoder", "explainer_model")
         self._as_engine("ner", Ner)
+        if not 1 <= self.num_candidates <= self.num_beams:
+            raise ValueError(
+                f"num_candidates ({self.num_candidates}) is from 1 to num_beams ({self.num_beams}): change one of them"
+            )
 
     @classmethod
     def preset(cls, name: str, **changes: Any) -> Self:

@@ -27,6 +27,7 @@ def test_a_result_is_the_same_from_the_hub_and_from_the_folder(hub: LocalHub, ru
     pushed = push(run_out, NAME)
     hub.requests.clear()
     here, there = hfcf.load_result(run_out), hfcf.load_result(NAME)
+    assert len(repr(there)) < 300
     assert (here.commit, there.commit) == (None, pushed.commit)
     assert here.recipe == there.recipe == {"corpus": "fever", "system": "crossaug"}
     assert here.run == there.run == json.loads((run_out / "run.json").read_text())
