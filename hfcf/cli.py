@@ -25,8 +25,26 @@ app.add_typer(rate, name="rate")
 
 Set = Annotated[
     list[str] | None,
-    typer.Option("--set", help="key=value; preset=offline, data_dir=FOLDER, split=NAME, seed=N, settings.num_beams=10 …"),
+    typer.Option(
+        "--set",
+        help="key=value, any key of the recipe: preset=offline, data_dir=FOLDER, split=NAME, seed=N, settings.num_beams=10 …",
+    ),
 ]
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        from hfcf import __version__
+
+        out_console.print(f"hfcf {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _first(
+    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")] = False,
+) -> None:
+    """Counterfactual data for language tasks."""
 
 
 _SCORES = {"macro_f1": "macro-F1", "micro_f1": "micro-F1"}
@@ -50,7 +68,7 @@ def run(
     recipe: Annotated[str, typer.Argument(help="A YAML file, or the name of a recipe that ships with hfcf.")],
     out: Annotated[Path | None, typer.Option(help="The folder for the result (not needed with --dry-run).")] = None,
     set_: Set = None,
-    limit: Annotated[int | None, typer.Option(help="Run only the first rows, after fitting on all.")] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Run only the first rows, after fitting on all.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything and show three rows through every stage.")] = False,
 ) -> None:
     """Run a recipe: from the corpus's files to a dataset repository with card and report."""
@@ -360,6 +378,9 @@ def _print_plan(plan: dict[str, Any]) -> None:
         counts = ("–" if entry.get(key) is None else str(entry[key]) for key in told)
         table.add_row(entry["stage"], entry["reads"], entry["fills"], *counts)
     out_console.print(table)
+    if plan["rejected"]:
+        lost = f"rejected while loading: {plan['rejected']} of {plan['rows']} rows, most often because "
+        out_console.print(Text(lost, style="bold") + _of_data(plan["reason"]))
     for row in plan["examples"]:
         out_console.print(_of_data(f"{row['id']}: ", "bold") + _of_data(row["text"]))
         for stage, told in row["stages"]:

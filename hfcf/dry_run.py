@@ -7,7 +7,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from datasets import Dataset
+
 from hfcf.clock import Clock
+from hfcf.funnel import funnel
 from hfcf.runner import content_of, metrics_of, opened
 
 ROWS = 3
@@ -15,7 +18,7 @@ FIT_ON = 200  # rows that the fitted table is made of here; the run makes it of 
 
 
 def dry_run(recipe: str | Path | Mapping[str, Any], *, changes: Sequence[str] = (), limit: int | None = None) -> dict[str, Any]:
-    """Run the first three rows through a recipe without writing anything.
+    """Run the first three rows that could be read through a recipe without writing anything.
 
     A system that trains models on its rows trains them here on the first 200, whose counts and minutes are those of here: how long
     the training on all takes does not follow from them.
@@ -24,18 +27,23 @@ def dry_run(recipe: str | Path | Mapping[str, Any], *, changes: Sequence[str] = 
 
     Returns:
         `rows` of the whole run, `stages` with the calls, tokens and minutes expected of each (None where all was in the cache), of
-        a remote model its `attempts` and their `cost` as well, and `examples`.
+        a remote model its `attempts` and their `cost` as well, and `examples`. Of the rows, `rejected` could not be read when they
+        were loaded (`on_error: reject`), most of them for `reason` (None where there are none).
     """
     content = content_of(recipe, changes)
     ds, system = opened(content)
     metrics_of(content, system)
     whole = min(len(ds), limit or content.get("limit") or len(ds))
+    readable = _readable(ds)
+    good = [i for i in readable if i < whole]
+    shown = (good or range(whole))[:ROWS]
+    fitted = [*shown, *(i for i in readable if i not in shown)][:FIT_ON]
     clock = Clock()
     # Answers from the cache would cost nothing, and so would the estimate; those that cost money are not bought for it twice.
     cached = os.environ.get("HFCF_REQUEST_CACHE")
     os.environ["HFCF_REQUEST_CACHE"] = "off" if cached == "off" else "paid"
     try:
-        rows = system(ds.select(range(min(FIT_ON, len(ds)))), limit=ROWS, watch=clock, load_from_cache_file=False)
+        rows = system(ds.select(fitted), limit=len(shown), watch=clock, load_from_cache_file=False)
     finally:
         os.environ.pop("HFCF_REQUEST_CACHE") if cached is None else os.environ.update(HFCF_REQUEST_CACHE=cached)
     by_name = {stage.name: stage for stage in system.stages}
@@ -45,8 +53,7 @@ def dry_run(recipe: str | Path | Mapping[str, Any], *, changes: Sequence[str] = 
             stages.append({"stage": entry["stage"], "reads": "", "fills": "", **_here(entry)})
             continue
         stage = by_name[entry["stage"]]
-        tried = min(FIT_ON, len(ds)) if stage.name in system.needs else len(rows)
-        times = (len(ds) if stage.name in system.needs else whole) / tried
+        times = len(readable) / len(fitted) if stage.name in system.needs else len(good) / len(rows)
         stages.append(
             {
                 "stage": stage.name,
@@ -55,11 +62,28 @@ def dry_run(recipe: str | Path | Mapping[str, Any], *, changes: Sequence[str] = 
                 **_whole(entry, times),
             }
         )
-    examples = [
-        {"id": row["id"], "text": _text(row), "stages": [(stage.name, _told(row, stage)) for stage in system.stages]}
-        for row in rows
-    ]
-    return {"corpus": content["corpus"], "rows": whole, "tried": len(rows), "stages": stages, "examples": examples}
+    examples = [{"id": row["id"], "text": _text(row), "stages": _stages(row, system.stages, loaded=bool(good))} for row in rows]
+    return {
+        "corpus": content["corpus"], "rows": whole, "tried": len(rows), "stages": stages, "examples": examples,
+        "rejected": whole - len(good), "reason": _commonest(ds.select(range(whole))),
+    }  # fmt: skip
+
+
+def _readable(ds: Dataset) -> list[int]:
+    """The places of the rows that were not rejected when they were loaded."""
+    if "status" not in ds.features:
+        return list(range(len(ds)))
+    return [i for i, row in enumerate(ds.select_columns("status")) if not _rejected(row)]
+
+
+def _commonest(ds: Dataset) -> str | None:
+    """Why most of the rejected rows were rejected when they were loaded, as the funnel says it."""
+    entries = funnel(ds, ()) if "status" in ds.features else []
+    return next((reason for entry in entries for reason in entry["reasons"]), None)
+
+
+def _rejected(row: Mapping[str, Any]) -> bool:
+    return bool(row["status"]) and row["status"]["accepted"] is False
 
 
 def _here(entry: Mapping[str, Any]) -> dict[str, Any]:
@@ -92,14 +116,20 @@ def _whole(entry: Mapping[str, Any], times: float) -> dict[str, Any]:
 
 def _text(row: Mapping[str, Any]) -> str:
     """What a row says: its claim, or its sentence."""
-    return str(row["claim"]) if "claim" in row else " ".join(row["tokens"] or [])
+    return str(row["claim"] or "") if "claim" in row else " ".join(row["tokens"] or [])
+
+
+def _stages(row: Mapping[str, Any], stages: Sequence[Any], *, loaded: bool) -> list[tuple[str, str]]:
+    """What each stage left on a row; of a row that was not loaded only why."""
+    if loaded:
+        return [(stage.name, _told(row, stage)) for stage in stages]
+    return [(row["status"]["stage"], f"rejected: {row['status']['reason']}")]
 
 
 def _told(row: Mapping[str, Any], stage: Any) -> str:
     """What a stage left on a row, in one line."""
-    status = row["status"]
-    if status and status["accepted"] is False and status["stage"] == stage.name:
-        return f"rejected: {status['reason']}"
+    if _rejected(row) and row["status"]["stage"] == stage.name:
+        return f"rejected: {row['status']['reason']}"
     filled = {column: row[column] for column in stage.outputs if row[column] is not None}
     return "; ".join(f"{column}: {_short(value)}" for column, value in filled.items()) or "not reached"
 

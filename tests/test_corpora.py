@@ -312,6 +312,63 @@ def test_unknown_label_names_file_row_and_known_labels(tmp_path: Path) -> None:
         hfcf.load("jsonl", data_files=path)
 
 
+def test_an_unknown_label_of_own_files_names_the_cure(tmp_path: Path) -> None:
+    path = write_lines(tmp_path / "mine.jsonl", ROW, {**ROW, "id": "2", "label": "MAYBE"})
+    with pytest.raises(CorpusError, match=r"'MAYBE' is unknown.*; map yours with the option labels, in a recipe options:"):
+        hfcf.load("jsonl", data_files=path)
+
+
+def test_booleans_of_yaml_map_labels(tmp_path: Path) -> None:
+    labels = {True: "SUPPORTS", "false": "REFUTES", 2: "NOT ENOUGH INFO"}
+    given = ["true", True, "True", False, 2, "2"]
+    path = write_lines(tmp_path / "mine.jsonl", *({**ROW, "id": str(i), "label": label} for i, label in enumerate(given)))
+    ds = hfcf.load("jsonl", data_files=path, split="train", labels=labels)
+    assert ds["label"] == ["SUPPORTS"] * 3 + ["REFUTES"] + ["NOT ENOUGH INFO"] * 2
+    with pytest.raises(CorpusError, match="the label null is unknown"):
+        hfcf.load("jsonl", data_files=write_lines(tmp_path / "none.jsonl", {**ROW, "label": None}), labels=labels)
+
+
+def test_lists_in_csv_that_are_no_json_are_no_texts(tmp_path: Path) -> None:
+    def row(i: int, cell: str) -> str:
+        return f'{i},C.,"{cell.replace(chr(34), chr(34) * 2)}",SUPPORTS\n'
+
+    lists = ["[['Jaws', 'Jaws was shown.']]", '[["a", "b"]', "[{'title': 'Jaws'}]", " ['Jaws was shown.']", '["Jaws']
+    texts = ["[1] is cited.", "[sic] It rained.", "[ Jaws ] was shown.", "It's [[Jaws]]."]
+    path = tmp_path / "mine.csv"
+    path.write_text("id,claim,evidence,label\n" + "".join(row(i, cell) for i, cell in enumerate([*texts, *lists])))
+    ds = hfcf.load("csv", data_files=path, split="train", on_error="reject")
+    assert [row["evidence"][0]["text"] for row in ds] == [*texts, *lists]
+    assert [row["status"] is None for row in ds] == [True] * len(texts) + [False] * len(lists)
+    assert {row["status"]["reason"] for row in ds.select(range(len(texts), len(ds)))} == {
+        "evidence begins as a list and is no JSON: write it with json.dumps"
+    }
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (b"claim;evidence;label\nC, and so on.;E.;SUPPORTS\n", "separated by ';', not by commas: save it with commas"),
+        (b'\xef\xbb\xbf"claim";"evidence"\r\n', "separated by ';'"),
+        (b"claim\tevidence\tlabel\nC.\tE.\tSUPPORTS\n", r"separated by '\\t', not by commas"),
+        ("claim,evidence,label\nC.,E.,SUPPORTS\n".encode("utf-16"), "UTF-16: save it as CSV UTF-8"),
+        (b"PK\x03\x04\x14\x00", "an Excel workbook: save it as CSV UTF-8"),
+    ],
+)
+def test_files_of_spreadsheets_that_are_no_csv_name_the_cure(content: bytes, told: str, tmp_path: Path) -> None:
+    (tmp_path / "mine.csv").write_bytes(content)
+    for on_error in ("raise", "reject"):
+        with pytest.raises(CorpusError, match=rf"mine\.csv: the file is {told}"):
+            hfcf.load("csv", data_files=tmp_path / "mine.csv", split="train", on_error=on_error)
+
+
+def test_headers_with_capitals_and_blanks_are_meant(tmp_path: Path) -> None:
+    path = tmp_path / "mine.csv"
+    path.write_text("PK,ID, Claim,Evidence ,TITLE,label,Label\n0,a,C.,E.,T.,SUPPORTS,other\n")
+    ds = hfcf.load("csv", data_files=path, split="train")
+    assert (ds[0]["id"], ds[0]["claim"], ds[0]["label"]) == ("a", "C.", "SUPPORTS")
+    assert ds[0]["evidence"] == [{"title": "T.", "text": "E."}]
+
+
 def test_wrong_field_shows_found_and_expected(tmp_path: Path) -> None:
     rows = [json.loads(line) for line in (FIXTURES / "vitaminc/dev.jsonl").read_text().splitlines()]
     rows[1]["sentence"] = rows[1].pop("evidence")
@@ -339,7 +396,7 @@ def test_absent_split_names_what_is_there() -> None:
 
 
 def test_unknown_names_and_options() -> None:
-    with pytest.raises(ValueError, match="there is no corpus 'hovr'; there are hover"):
+    with pytest.raises(ValueError, match=r"there is no corpus 'hovr'; did you mean 'hover'\?; there are hover"):
         hfcf.load("hovr", data_dir=FIXTURES)
     with pytest.raises(TypeError, match="fever has no option 'nie'; its options: nei"):
         hfcf.load("fever", data_dir=FIXTURES / "fever", nie="keep")

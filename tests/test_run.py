@@ -573,3 +573,42 @@ def test_after_a_kill_in_the_middle_of_generation_no_call_is_repeated(content: d
     assert [second[name]["calls"] for name in ("tag_entities", "explain", "check_edit")] == [0, 0, 0]
     assert parquet(tmp_path / "broken") == parquet(tmp_path / "unbroken")
     assert answers(tmp_path / "b") == answers(tmp_path / "a")
+
+
+# --- rows that can't be read
+
+
+def test_a_dry_run_shows_rows_that_can_be_read_and_says_why_others_can_not(
+    content: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    good = {"claim": "Rome is in Italy.", "evidence": ["Rome is the capital of Italy."], "label": "SUPPORTS"}
+    lines = [*({**good, "id": f"bad-{i}", "label": "MAYBE"} for i in range(4)), *({**good, "id": f"good-{i}"} for i in range(5))]
+    file = tmp_path / "mine.jsonl"
+    file.write_text("no JSON\n" + "".join(json.dumps(line) + "\n" for line in lines))
+    mine = {key: value for key, value in content.items() if key != "data_dir"}
+    mine |= {"data_files": str(file), "corpus": "jsonl", "on_error": "reject", "system": "eda", "settings": {}}
+    plan = dry_run(mine)
+    assert [row["id"] for row in plan["examples"]] == ["good-0", "good-1", "good-2"]
+    assert (plan["rows"], plan["tried"], plan["rejected"]) == (10, 3, 5)
+    assert plan["reason"].startswith("the label 'MAYBE' is unknown")
+    unread = dry_run(mine, limit=3)
+    assert [row["id"] for row in unread["examples"]] == ["line-1", "bad-0", "bad-1"], "none of the run's rows can be read"
+    assert unread["examples"][0]["text"] == ""
+    assert (unread["rows"], unread["rejected"]) == (3, 3)
+    cli._print_plan(unread)
+    shown = capsys.readouterr().out
+    assert "rejected while loading: 3 of 3 rows, most often because the label 'MAYBE' is unknown" in " ".join(shown.split())
+    assert shown.count("load: rejected: ") == 3
+    assert "load: rejected: line 1 is not JSON" in shown
+    assert "not reached" not in shown
+
+
+def test_a_dry_run_of_a_file_that_can_not_be_read_says_why(content: dict[str, Any], tmp_path: Path) -> None:
+    (tmp_path / "mine.jsonl").write_text("no\nJSON\n")
+    mine = {key: value for key, value in content.items() if key != "data_dir"}
+    plan = dry_run({**mine, "data_files": str(tmp_path / "mine.jsonl"), "corpus": "jsonl", "on_error": "reject"})
+    assert (plan["rows"], plan["tried"], plan["rejected"]) == (2, 2, 2)
+    assert plan["reason"] == "line N is not JSON: Expecting value at character N"
+    assert [told for row in plan["examples"] for told in row["stages"]] == [
+        ("load", f"rejected: line {i} is not JSON: Expecting value at character 0") for i in (1, 2)
+    ]

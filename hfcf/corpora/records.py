@@ -9,11 +9,13 @@
   row 1 of another file is another row). Others are left out. A file's split is "train" unless `data_files` or its name
   (`dev.jsonl`, `test.csv` …) says otherwise. In a folder of Parquet shards are read, too (`train-….parquet`), and where it has
   none its `data/` or `data/default/`.
+- The header of a CSV may spell these with capitals and surrounding blanks.
 - Evidence, in any of these forms: a list of {"title": …, "text": …}, a list of [title, text], a list of texts, or
   one text. In CSV a cell is one text, or one of the lists as JSON; a column `title` is the title of a cell's one
-  text.
+  text. A cell that begins as a list of these (two brackets, or a bracket and a quote) and is no JSON is refused.
 - Labels: SUPPORTS, REFUTES and NOT ENOUGH INFO, spelt so; the option `labels` maps others: labels={"true":
-  "SUPPORTS"}. A class of Parquet (`ClassLabel`) is read as its name.
+  "SUPPORTS"}, numbers and booleans as JSON writes them, and True and False for CSV also as Python does. A class of
+  Parquet (`ClassLabel`) is read as its name.
 - With on_error="reject" every record becomes a row; one that can't be worked on has a `status` that says why, and
   its values as far as they could be read: broken lines are `line-<number>`, a repeated id gets "#2" and so on.
 
@@ -23,14 +25,15 @@ Italy."}], "label": "SUPPORTS"}.
 
 from __future__ import annotations
 
+import csv
 import json
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
 from hfcf.corpora import own_files
-from hfcf.corpora.base import BadRow, Corpus, CorpusConfig, CorpusInfo, Files, as_text, need
+from hfcf.corpora.base import BadRow, Corpus, CorpusConfig, CorpusError, CorpusInfo, Files, as_text, need
 from hfcf.corpora.read import Record, csv_rows, json_lines, parquet_rows
 from hfcf.schema import LABELS, kind
 
@@ -47,6 +50,10 @@ INFO = CorpusInfo(
 _FIELDS = ("id", "group_id", "claim", "evidence", "title", "label", "gold_label")
 _ENDINGS = {"jsonl": (".jsonl",), "csv": (".csv",), "parquet": own_files.PARQUET}
 _FORMS = 'a list of {"title", "text"}, a list of [title, text], a list of texts, or one text'
+_LISTS = ("[[", "[{", "['", '["')
+_CURE = 'map yours with the option labels, in a recipe options: {labels: {"true": SUPPORTS}}'
+_NO_CSV = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16", b"PK\x03\x04": "an Excel workbook"}
+"""How files begin that a spreadsheet saves in other forms."""
 
 
 @dataclass
@@ -60,6 +67,9 @@ class RecordsConfig(CorpusConfig):
         super().__post_init__()
         if unknown := [label for label in self.labels.values() if label not in LABELS]:
             raise ValueError(f"labels= maps to {unknown[0]!r}, which is none of {', '.join(LABELS)}")
+        # An unquoted true of YAML is a boolean; pandas writes it with a capital, JSON without.
+        capitals = {str(raw): label for raw, label in self.labels.items() if isinstance(raw, bool)}
+        self.labels = capitals | {str(as_text(raw)): label for raw, label in self.labels.items()}
 
 
 class Records(Corpus):
@@ -84,7 +94,7 @@ class Records(Corpus):
     def records(self, path: Path) -> Iterator[Record]:
         if self.config.name == "parquet":
             return parquet_rows(path, _FIELDS)
-        return csv_rows(path) if self.config.name == "csv" else json_lines(path)
+        return _table(path) if self.config.name == "csv" else json_lines(path)
 
     def fill(self, row: dict[str, Any], record: dict[str, Any]) -> None:
         if "label" not in record and "gold_label" in record:
@@ -92,13 +102,18 @@ class Records(Corpus):
         row |= {key: record.get(key) for key in ("id", "group_id", "claim", "label")}
         if self.config.numbered:
             row |= {"id": None, "group_id": row["group_id"] or row["id"]}
-        row["evidence"], problem = _pieces(self._evidence(record), record.get("title"))
+        evidence = self._evidence(record)
+        row["evidence"], problem = _pieces(evidence, record.get("title"))
         need(record, "claim", "evidence", "label")
         if problem:
             raise BadRow(problem)
-        label = record["label"]
-        row["label"] = self.config.labels.get(label, label) if isinstance(label, str) else label
-        row["label"] = self.label(row["label"])
+        if self.config.name == "csv" and isinstance(evidence, str) and evidence.lstrip().startswith(_LISTS):
+            raise BadRow("evidence begins as a list and is no JSON: write it with json.dumps")
+        row["label"] = self.config.labels.get(str(as_text(row["label"])), row["label"])
+        try:
+            row["label"] = self.label(row["label"])
+        except BadRow as error:
+            raise BadRow(f"{error}; {_CURE}") from None
 
     def _evidence(self, record: dict[str, Any]) -> Any:
         value = record.get("evidence")
@@ -108,6 +123,34 @@ class Records(Corpus):
             except (ValueError, RecursionError):
                 return value  # A text may start with a bracket.
         return value
+
+
+def _table(path: Path) -> Iterator[Record]:
+    """The rows of a user's CSV, the known columns under their names however the header spells them.
+
+    Raises:
+        CorpusError: a spreadsheet's file of another form.
+    """
+    with path.open("rb") as file:
+        line = file.readline()
+    for mark, form in _NO_CSV.items():
+        if line.startswith(mark):
+            raise CorpusError(f"{path}: the file is {form}: save it as CSV UTF-8")
+    header = line.decode("utf-8-sig", "replace").strip()
+    if len(next(csv.reader([header]), [])) == 1 and (found := next((one for one in ";\t" if one in header), None)):
+        raise CorpusError(f"{path}: the file is separated by {found!r}, not by commas: save it with commas")
+    for record in csv_rows(path):
+        yield replace(record, value=_meant(record.value))
+
+
+def _meant(value: Mapping[str, Any]) -> dict[str, Any]:
+    """A row with the known columns under their names.
+
+    >>> _meant({" Claim": "C.", "Source": "S."})
+    {'claim': 'C.', 'Source': 'S.'}
+    """
+    plain = {name: name.strip().lower() for name in value}
+    return {plain[name] if plain[name] in _FIELDS and plain[name] not in value else name: cell for name, cell in value.items()}
 
 
 def _pieces(value: Any, title: Any) -> tuple[list[dict[str, Any]], str | None]:
