@@ -97,7 +97,7 @@ def publish(
     card = dataset_card(
         name=str(recipe.get("name") or out.name), command=command, corpus=corpus,
         configs=configs(out, {name: splits for name, splits in written.items() if splits}),
-        empty=found["empty"], run=found, examples=pairs,
+        empty=found["empty"], run=found, examples=pairs, files=recipe.get("data_files") or recipe.get("data_dir"),
     )  # fmt: skip
     (out / "report.html").unlink(missing_ok=True)  # of the older run; it is written last, so a folder without it is not finished
     (out / "recipe.yaml").write_text(

@@ -33,7 +33,7 @@ def find(name: str) -> Path:
         return Path(name)
     path = folder() / f"{name.removesuffix('.yaml')}.yaml"
     if not path.is_file():
-        raise RecipeError(f"no recipe {name!r}{meant(name, shipped())}: give a file, or one of {', '.join(shipped())}")
+        raise RecipeError(f"no recipe {name!r}: give a file, or one of {', '.join(shipped())}{meant(name, shipped())}")
     return path
 
 

@@ -164,7 +164,7 @@ def system_class(name: str) -> type[System]:
     'tag_entities'
     """
     if (systems := systems_known()).get(name) is None:
-        raise recipes.RecipeError(f"system {name!r}{recipes.meant(name, systems)}: choose one of {', '.join(systems)}")
+        raise recipes.RecipeError(f"system {name!r}: choose one of {', '.join(systems)}{recipes.meant(name, systems)}")
     module, _, its = systems[name].partition(":")
     return getattr(import_module(module), its)
 

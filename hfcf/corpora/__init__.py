@@ -112,7 +112,7 @@ def load(
 def builder_class(name: str) -> type[Corpus]:
     """The builder of a corpus."""
     if (corpora := known(CORPORA, "hfcf.corpora")).get(name) is None:
-        raise ValueError(f"there is no corpus {name!r}{meant(name, corpora)}; there are {', '.join(corpora)}")
+        raise ValueError(f"there is no corpus {name!r}; there are {', '.join(corpora)}{meant(name, corpora)}")
     return import_module(corpora[name]).BUILDER
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from os import PathLike
+from pathlib import Path
 from typing import Any
 
 from huggingface_hub import DatasetCardData
@@ -11,11 +13,15 @@ from hfcf.hub.check_card import SIZES
 from hfcf.hub.citation import citation
 from hfcf.hub.metrics_table import metrics_table
 from hfcf.hub.render import render
+from hfcf.recipe import command as command_line
+from hfcf.recipe import shipped_folder
 from hfcf.schema import TASKS
 
 TAGS = {"verification": "fact-verification", "relation": "relation-extraction"}
 TASK_IDS = {"verification": "fact-checking", "relation": "multi-class-classification"}
 """The Hub's name for each task."""
+OWN = ("jsonl", "csv", "parquet", "relations")
+"""Corpora that are a user's own rows: of these nothing tells the language."""
 NOT_REPUBLISHED = "These rows, and counterfactuals of them, must not be republished: they are for holders of the corpus's licence"
 """What each card says of a corpus with such a licence, as its front matter does (`republish_key`)."""
 
@@ -29,6 +35,7 @@ def dataset_card(
     empty: Sequence[str],
     run: Mapping[str, Any],
     examples: Sequence[Mapping[str, Any]],
+    files: Any = None,
 ) -> str:
     """Front matter that the Hub reads, and what a reader must know.
 
@@ -40,11 +47,17 @@ def dataset_card(
         empty: configurations that have no rows, which `load_dataset` can't read.
         run: what `run.json` holds.
         examples: rows of the default configuration, with the source's text as `before`.
+        files: what the recipe reads the rows from, its `data_files` or `data_dir`; of a user's own rows the card names them.
     """
+    own = run["corpus"] in OWN
+    made_by, flips = _system(run["system"])
+    if needs := _needed(files) if own else []:
+        # The user's recipe is not in the repository; the one that is has all that was set.
+        command = command_line("run", {}, name, limit=run.get("limit"))
     front = DatasetCardData(
         pretty_name=name,
         license=corpus["licence"] or "unknown",
-        language=[corpus.get("language") or "en"],
+        language=None if own else [corpus.get("language") or "en"],
         task_categories=["text-classification"],
         task_ids=[TASK_IDS[run["task"]]],
         tags=["counterfactual", "data-augmentation", TAGS[run["task"]], "hfcf", f"hfcf-{run['system']}"],
@@ -57,8 +70,36 @@ def dataset_card(
     return render(
         "dataset_card.md.jinja", front=front.to_yaml() + "\n", name=name, command=command, corpus=corpus, run=run, empty=empty,
         examples=examples, columns=list(TASKS[run["task"]]), not_republished=NOT_REPUBLISHED,
+        own=own, made_by=made_by, flips=flips, needs=needs,
+        splits=[file["split"] for config in configs if config["config_name"] == "default" for file in config["data_files"]],
         metrics=metrics_table(run.get("metrics") or {}, run.get("models") or {}), citation=citation(),
     )  # fmt: skip
+
+
+def _system(name: str) -> tuple[str, bool]:
+    """What a system's class is called, and whether its counterfactuals should have another label than their source.
+
+    >>> _system("crossaug"), _system("eda"), _system("mine")
+    (('CrossAug', True), ('EDA', False), ('mine', True))
+    """
+    from hfcf.runner import system_class, systems_known
+
+    if name not in systems_known():
+        return name, True
+    system = system_class(name)
+    return system.__name__, system.flips
+
+
+def _needed(files: Any) -> list[str]:
+    """The names of what a recipe reads, without what ships with this library.
+
+    >>> _needed({"train": ["mine/a.csv", "mine/b.csv"]}), _needed("recipes:demo"), _needed(None)
+    (['a.csv', 'b.csv'], [], [])
+    """
+    if isinstance(files, str | PathLike):
+        path = Path(files)
+        return [] if shipped_folder(str(files)) else [path.name or str(path)]
+    return [name for one in (files.values() if isinstance(files, Mapping) else files or ()) for name in _needed(one)]
 
 
 def republish_key(allowed: bool) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from huggingface_hub import EvalResult, ModelCardData
 from hfcf.engines.model import Model, commit, named
 from hfcf.hub.check_card import REPOSITORY
 from hfcf.hub.citation import citation
+from hfcf.hub.dataset_card import OWN
 from hfcf.hub.found_card import restricted
 from hfcf.hub.metrics_table import numbers
 from hfcf.hub.render import render
@@ -56,7 +57,8 @@ def model_card(recipe: Mapping[str, Any], settings: Any, report: Mapping[str, An
     results = _results(recipe, report["scores"], _PIPELINES[kind])
     front = ModelCardData(
         license=_licence({info.licence for info in infos}, start.name),
-        language=sorted({info.language for info in infos}),
+        language=sorted({info.language for info, source in zip(infos, recipe["data"], strict=True) if source["corpus"] not in OWN})
+        or None,
         base_model=base,
         base_model_relation=None if base is None else "finetune" if whole else "adapter",
         pipeline_tag=_PIPELINES[kind],

@@ -234,6 +234,48 @@ def test_a_card_tells_of_no_validation_that_is_not_there(tmp_path: Path) -> None
     assert "`validation`" not in card
 
 
+def plain(run: dict[str, Any], corpus: str = "fever", **more: Any) -> str:
+    run = {**RUN, "corpus": corpus, "task": "verification", **run}
+    told = _front_matter(corpus)
+    return dataset_card(
+        name="made", command="hfcf run x.yaml", corpus=told, configs=CONFIGS, empty=[], run=run, examples=[], **more
+    )
+
+
+def test_a_card_says_why_labels_stay(hub: LocalHub) -> None:
+    kept = {"counterfactuals": 12, "changes": {"both": 4, "claim": 4, "evidence": 4}, "labels_kept": 4}
+    card = plain({**kept, "system": "crossaug"})
+    assert "made by CrossAug in hfcf 1. In 4 of the 12, claim and evidence were changed alike, so that the label stays" in card
+    assert "not what they say" not in card
+    assert "12: 4 with claim and evidence changed, 4 with the claim changed, 4 with the evidence changed" in card
+    card = plain({"system": "eda", "changes": {"claim": 2}, "labels_kept": 2})
+    assert "made by EDA in hfcf 1. 2 of the 2 keep their source's label: of these the words changed and not what they say." in card
+    assert "in each pair what decides the label was changed" in plain({})
+    none = plain({"counterfactuals": 0, "changes": {}, "labels": {}})
+    assert "None was accepted" in none
+    assert "in each pair" not in none
+
+
+def test_a_card_of_own_rows_names_their_files_and_no_language(hub: LocalHub) -> None:
+    card = valid(plain({"limit": 4}, "csv", files="mine/claims.csv"), "dataset")
+    assert "language" not in front_matter(card)
+    assert "Counterfactuals of a user's own rows, made by RACE" in card
+    assert "hfcf run recipe.yaml --out made --limit 4\n" in card
+    assert "It needs `claims.csv`, which is not in this repository" in card
+    for other in (plain({}, files="fever"), plain({}, "csv", files="recipes:demo")):
+        assert "hfcf run x.yaml\n" in other
+        assert "It needs" not in other
+
+
+def test_the_cards_lines_join_a_counterfactual_to_its_original(run_out: Path) -> None:
+    columns = (run_out / "README.md").read_text().split("## Columns")[1]
+    found: dict[str, Any] = {name: load_dataset(str(run_out), name) for name in ("augmented", "default")}
+    found["counterfactuals"] = found.pop("default")
+    exec(columns.split("```python\n")[1].split("```")[0], found)
+    assert found["original"]["id"] == found["row"]["source_id"]
+    assert found["original"]["claim"] != found["row"]["claim"]
+
+
 def test_of_a_run_without_counterfactuals_the_card_says_what_is_read(tmp_path: Path) -> None:
     run_folder(tmp_path, n=1)
     assert load_dataset(str(tmp_path))["train"].column_names == list(schema.REJECTED)
@@ -354,11 +396,23 @@ def carded(base: Model, scores: dict[str, Any] = SCORES, **hyper: Any) -> str:
 def test_a_models_licence_and_limits_are_those_of_its_base(hub: LocalHub) -> None:
     small, large = carded(Model("offline:minilm")), valid(carded(Model("meta-llama/Llama-2-7b")), "model")
     assert (front_matter(small)["license"], front_matter(large)["license"]) == ("cc-by-sa-3.0", "other")
-    assert ["A small model trained on a few thousand rows" in card for card in (small, large)] == [True, False]
+    assert ["A small model, `offline:minilm`, trained on 9 rows" in card for card in (small, large)] == [True, False]
     assert ["The licence of the base model, `meta-llama/Llama-2-7b`, applies too." in card for card in (small, large)] == [
         False,
         True,
     ]
+
+
+def test_a_verifiers_card_shows_how_to_ask_it_and_what_it_starts_from(tmp_path: Path, tiny_model: Any, capsys: Any) -> None:
+    weights = tiny_model("classifier")
+    card = carded(Model("offline:minilm", adapter="hfcf:nli"), tune="full")
+    assert "It starts from `offline:minilm` with the adapter `hfcf:nli`." in card
+    assert "A small model, `offline:minilm` with the adapter `hfcf:nli`, trained on 9 rows" in card
+    asked: dict[str, Any] = {}
+    exec(card.split("```python\n")[1].split("```")[0].replace("PATH_OR_REPOSITORY", str(weights)), asked)
+    assert asked["evidence"] == "Rome: Rome is the capital of Italy."
+    assert sum(asked["verdicts"][0].values()) == pytest.approx(1, abs=1e-4)
+    assert "SUPPORTS" in capsys.readouterr().out
 
 
 def test_models_are_named_with_their_commits(hub: LocalHub, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -366,7 +420,7 @@ def test_models_are_named_with_their_commits(hub: LocalHub, monkeypatch: pytest.
     assert models.named(Model("me/base", adapter="me/adapter")) == "me/base@0123abc + me/adapter@0123abc"
     assert models.named(Model("me/base", "v1", adapter="hfcf:verifier")) == "me/base@v1 + hfcf:verifier"
     card = valid(carded(Model("me/base"), tune="lora"), "model")
-    assert "The base model is `me/base` at the commit `0123abc`." in card
+    assert "It starts from `me/base` at the commit `0123abc`." in card
     assert 'Model("me/base", revision="0123abc", adapter="PATH_OR_REPOSITORY")' in card
     assert "at the commit" not in carded(Model("offline:minilm"))
 
