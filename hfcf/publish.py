@@ -166,9 +166,17 @@ def pair(row: Mapping[str, Any]) -> dict[str, Any]:
         return _pair(row, texts)
     texts = [{"where": "claim", "before": source["claim"], "after": row["claim"]}]
     for i, (old, new) in enumerate(zip(source["evidence"], row["evidence"], strict=True)):
-        one, other = (f"[{piece['title']}] {piece['text']}" if piece["title"] else piece["text"] for piece in (old, new))
-        texts.append({"where": f"evidence {i}", "before": one, "after": other})
+        texts.append({"where": f"evidence {i}", "before": titled(old), "after": titled(new)})
     return _pair(row, texts)
+
+
+def titled(piece: Mapping[str, Any]) -> str:
+    """A piece of evidence with its title, if it has one, in brackets.
+
+    >>> titled({"title": "Rome", "text": "It is old."}), titled({"title": "", "text": "It is old."})
+    ('[Rome] It is old.', 'It is old.')
+    """
+    return f"[{piece['title']}] {piece['text']}" if piece["title"] else piece["text"]
 
 
 def marked(row: Mapping[str, Any]) -> str:

@@ -143,8 +143,6 @@ def opened(content: Mapping[str, Any]) -> tuple[Dataset, System]:
 def load(content: Mapping[str, Any]) -> Dataset:
     """The recipe's rows."""
     given = {key: content[key] for key in ("data_dir", "data_files", "role", "on_error") if content.get(key) is not None}
-    if shipped := recipes.shipped_folder(given.get("data_dir", "")):
-        given["data_dir"] = shipped
     split = str(content.get("split") or "train")
     if content["corpus"] in corpora.names():
         recipes.check(content.get("options") or {}, corpora.builder_class(content["corpus"]).OPTIONS, "options")

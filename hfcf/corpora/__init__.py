@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hfcf.plugins import known
-from hfcf.recipe import meant
+from hfcf.recipe import meant, shipped_folder
 
 if TYPE_CHECKING:
     from datasets import Dataset, DatasetDict
@@ -66,7 +66,7 @@ def load(
 
     Args:
         name: one of `names()`. "jsonl", "csv" and "parquet" read a user's own claims, "relations" a user's own sentences.
-        data_dir: the folder with the release files under their official names.
+        data_dir: the folder with the release files under their official names; "recipes:NAME" is one that ships with the recipes.
         data_files: the files themselves, in the place of `data_dir`: one, several, or a mapping split → files.
         split: an official split ("train", "validation" or its alias "dev", "test" …) or a slice like
             "validation[:300]". None: every split that is there, as a `DatasetDict`; blind ones are left out. A corpus with
@@ -85,6 +85,8 @@ def load(
     if role not in (None, "train"):
         raise ValueError(f"role={role!r}: the only role is 'train' (rows of a dev or test split used for training)")
     cls = builder_class(name)
+    if data_dir is not None:
+        data_dir = shipped_folder(str(data_dir)) or data_dir
     split, options = cls.read_split(split, options)
     wanted, instruction = parse_split(split)
     files, resources = cls.locate(name, data_dir=data_dir, data_files=data_files, options=options)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from hfcf import edits, schema
 from hfcf.human.protocol import Protocol
-from hfcf.publish import marked
+from hfcf.publish import marked, titled
 from hfcf.relations import context, overlap, roles
 
 Row = Mapping[str, Any]
@@ -75,20 +75,17 @@ def make(protocol: Protocol, row: Row, source: Row | None, side: str) -> Made:
 
 def _claim(row: Row, source: Row | None, side: str) -> Made:
     assert source is not None
-    if _pieces(row) != _pieces(source):
+    pieces = [titled(piece) for piece in source["evidence"]]
+    if [titled(piece) for piece in row["evidence"]] != pieces:
         raise ValueError("its evidence was edited: claims are judged by their source's evidence")
     if row["claim"] == source["claim"]:
         raise ValueError("its claim is its source's")
     texts = {
         "claim": source["claim"], "label": source["label"],
-        "evidence": "\n".join(f"{i}. {piece}" for i, piece in enumerate(_pieces(source), 1)),
+        "evidence": "\n".join(f"{i}. {piece}" for i, piece in enumerate(pieces, 1)),
         "new_claim": row["claim"], "new_label": row["label"],
     }  # fmt: skip
     return Made(texts, source["label"], {})
-
-
-def _pieces(row: Row) -> list[str]:
-    return [f"[{piece['title']}] {piece['text']}" if piece["title"] else piece["text"] for piece in row["evidence"]]
 
 
 def _terms(row: Row, source: Row | None, side: str) -> Made:

@@ -127,11 +127,9 @@ def rows(given: Any) -> Dataset:
         raise RecipeError(f"{where}: a set is rows, or a mapping with a corpus, such as {{corpus: hover, data_dir: …}}")
     recipes.check(given, ("corpus", "data_dir", "data_files", "split", "on_error", "options"), where)
     known = {key: given[key] for key in ("data_dir", "data_files", "on_error") if key in given}
-    if found := recipes.shipped_folder(known.get("data_dir") or ""):
-        known["data_dir"] = found
     try:
         return corpora.load(given["corpus"], split=str(given.get("split") or "validation"), **known, **given.get("options", {}))
-    except (ValueError, OSError) as error:
+    except (TypeError, ValueError, OSError) as error:  # the first: an option that the corpus does not have
         raise RecipeError(f"{where}: {error}") from error
 
 

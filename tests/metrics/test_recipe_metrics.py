@@ -68,6 +68,10 @@ def test_a_recipe_may_measure_nothing(content: dict[str, Any], tmp_path: Path) -
         ({"fluensy": None}, "did you mean 'fluency'"),
         ({"duplicates": {"threshold": 2}}, "metrics: duplicates: threshold=2: above 0"),
         ({"duplicates": {"against": {"dev": {"corpus": "hovr"}}}}, "there is no corpus 'hovr'"),
+        (
+            {"duplicates": {"against": {"dev": {"corpus": "hover", "data_dir": "recipes:demo", "options": {"x": 1}}}}},
+            "no option 'x'",
+        ),
         ({"claim_only": {"folds": 0}}, "folds=0: 2 or more"),
     ],
 )
