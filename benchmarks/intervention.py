@@ -127,9 +127,10 @@ class Case:
         self.fill_seconds = time.process_time() - start
         self.rows = list(chosen)
         self.classifier, self.engine = RelationClassifier(model=model), Intervention(indicator=model)
-        self.loaded = self.engine.loaded()
-        network, self.tokenizer, _ = self.loaded
-        self.network, self.labels = network, network.labels
+        self.engine.loaded()  # not in its seconds
+        # The straightforward ways have the classifier as it is; the engine has its own, with layers that compute less.
+        self.network, self.tokenizer, _ = self.classifier.loaded()
+        self.labels = self.network.labels
         self.requests = [[row["tokens"], *map(list, spans(row))] for row in self.rows]
         self.bases = [choose(answer, self.labels) for answer in self.classifier.run(self.requests)]
         self.asked = [(i, word, fill) for i, its in enumerate(self.fills) for word, fills in its for fill in fills]
@@ -188,29 +189,27 @@ class Case:
             told[patience] = {"found": shares[0], "calls": shares[1], "seconds": seconds}
         return told
 
-    def measure(self, rounds: int, padded: int, patience: Sequence[int]) -> dict[str, Any]:
+    def measure(self, padded: int, patience: Sequence[int]) -> dict[str, Any]:
         """Seconds of each way, and what they found."""
         self.requests, plain = [[*r, fills] for r, fills in zip(self.requests, self.fills, strict=True)], self.requests
-        seconds: dict[str, list[float]] = {"384": [], "well": [], "hfcf": []}
+        seconds: dict[str, float] = {}
         padded = min(padded, len(self.encoded))
-        for _ in range(rounds):
-            start = time.process_time()
-            ours = self.searched()
-            seconds["hfcf"].append(time.process_time() - start)
-            start = time.process_time()
-            all_asked = self.well_padded()
-            seconds["well"].append(time.process_time() - start)
-            start = time.process_time()
-            labels = self.ask(padded, PADDED)
-            seconds["384"].append((time.process_time() - start) * len(self.encoded) / padded)
-            assert ours == all_asked, "the engine found other words than asking every sentence"
-            assert labels == self.labelled[:padded], "padding changed a prediction"
+        start = time.process_time()
+        ours = self.searched()
+        seconds["hfcf"] = time.process_time() - start
+        start = time.process_time()
+        all_asked = self.well_padded()
+        seconds["well"] = time.process_time() - start
+        start = time.process_time()
+        labels = self.ask(padded, PADDED)
+        seconds["384"] = (time.process_time() - start) * len(self.encoded) / padded
+        assert ours == all_asked, "the engine found other words than asking every sentence"
+        assert labels == self.labelled[:padded], "padding changed a prediction"
         calls = self.calls
         patient = self.patient(ours, patience)
         self.requests = plain
         flips = sum(label != self.bases[i] for (i, *_), label in zip(self.asked, self.labelled, strict=True))
         words = sum(map(len, self.fills))
-        best = {name: min(values) for name, values in seconds.items()}
         return {
             "sentences": len(self.rows),
             "fills": max(len(fills) for its in self.fills for _, fills in its),
@@ -220,10 +219,10 @@ class Case:
             "inputs": len(self.encoded),
             "pieces": sum(map(len, self.encoded)) / len(self.encoded),
             "calls": (calls + len(self.rows)) / len(self.encoded),
-            "seconds": best,
+            "seconds": seconds,
             "seconds_of_fills": self.fill_seconds,
-            "over_384": best["384"] / best["hfcf"],
-            "over_well_padded": best["well"] / best["hfcf"],
+            "over_384": seconds["384"] / seconds["hfcf"],
+            "over_well_padded": seconds["well"] / seconds["hfcf"],
             "patience": patient,
         }
 
@@ -234,6 +233,8 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="under a minute, once there is a classifier")
     parser.add_argument("--json", type=Path, help="write the figures there, too")
     parser.add_argument("--indicator", help="the folder of an R-BERT")
+    parser.add_argument("--rows", type=int, default=32, help="how many; SemEval's test sample has 543 that can be searched")
+    parser.add_argument("--patience", type=int, nargs="*", default=PATIENCE, help="what the second table tries; none leaves it out")
     given = parser.parse_args()
     torch.set_num_threads(1)
     os.environ.update(HFCF_REQUEST_CACHE="off", HFCF_DEVICE="cpu")
@@ -242,14 +243,16 @@ def main() -> None:
     pool = [row for row in test if row["label"] != OTHER and not trouble(row)]
     random.Random(4).shuffle(pool)
     # Of the long spans' hundred fills the quick run tries thirty.
-    counts, tops, rounds, padded = ((4, 1), (100, 30), 1, 16) if given.quick else ((32, 2), (100, 100), 1, 96)
+    counts, tops, padded, patience = ((4, 1), (100, 30), 16, given.patience[1:2])
+    if not given.quick:
+        counts, tops, padded, patience = ((given.rows, 2), (100, 100), 96, given.patience)
     cases = {f"{name} rows": (pool[: counts[0]], tops[0])}
     if long := spread(pool, LONG)[: counts[1]]:
         cases[f"{LONG}-word spans"] = (long, tops[1])
     figures: dict[str, Any] = {"rows": name}
     table = []
     for title, (chosen, top) in cases.items():
-        found = figures[title] = Case(chosen, model, top).measure(rounds, padded, PATIENCE[1:2] if given.quick else PATIENCE)
+        found = figures[title] = Case(chosen, model, top).measure(padded, patience)
         shares = [100 * found[key] for key in ("words_that_flip", "fills_that_flip")]
         times = [found["seconds"][key] for key in ("384", "well", "hfcf")]
         ratios = [100 * found["calls"], found["over_384"], found["over_well_padded"]]
@@ -264,7 +267,8 @@ def main() -> None:
         for title in cases
         for patience, found in figures[title]["patience"].items()
     ]
-    show("a word given up after some fills", ["", "patience", "words found %", "calls %", "hfcf s"], table, None, figures)
+    if table:
+        show("a word given up after some fills", ["", "patience", "words found %", "calls %", "hfcf s"], table, None, figures)
 
 
 if __name__ == "__main__":

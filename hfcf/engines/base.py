@@ -156,16 +156,20 @@ class Engine:
 
         Longest first: what does not fit in memory shows in the first minute of a run, not in its last.
         """
-        budget = int(os.environ.get("HFCF_TOKEN_BUDGET", 65_536 if self.device().type == "cuda" else 4_096))
         found: list[list[int]] = []
         room = 0
         for i in sorted(range(len(lengths)), key=lambda i: (-lengths[i], i)):
             if room <= 0:
                 found.append([])
-                room = max(1, budget // (max(1, lengths[i]) * self.width))
+                room = self.room(lengths[i])
             found[-1].append(i)
             room -= 1
         return found
+
+    def room(self, length: int) -> int:
+        """How many requests of so many tokens fill a batch."""
+        budget = int(os.environ.get("HFCF_TOKEN_BUDGET", 65_536 if self.device().type == "cuda" else 4_096))
+        return max(1, budget // (max(1, length) * self.width))
 
     def _forward(self, loaded: Any, batch: Sequence[Any]) -> list[Any]:
         try:

@@ -10,13 +10,16 @@ import torch
 
 from hfcf.engines.base import Encoded, Engine, Usage, usage
 from hfcf.engines.classifier import ROUND, choose
+from hfcf.engines.effects import Effects, mean_embeddings
 from hfcf.engines.model import Model
 from hfcf.engines.narrow import narrow
 from hfcf.engines.rbert import MARKERS, RBert, collate, mark_pieces, word_pieces
 from hfcf.engines.relation import RelationClassifier
 
-_FIRST, _GROWTH = 1, 2
-"""How many fills of a word are asked at first, and how many times as many in each wave after it."""
+_FULL = 0.25
+"""The share of a batch that is filled: this is as fast, and of fills asked together none is spared by another's flip."""
+_LIKE = 0.95
+"""No sentence is padded by more than a twentieth."""
 
 Pieces = tuple[int, ...]
 
@@ -29,15 +32,17 @@ class Intervention(Engine):
     answer has the indices of the words that flip, sorted; None where the sentence has more pieces than the classifier reads. A fill
     with which a sentence would be too long is not tried, and neither is one whose pieces are the word's own.
 
-    Only whether a word flips is asked, so the first fill that does ends its search. The fills stand in the order of a first-order
-    estimate (the gradient of the prediction's margin over the next class, times the change of the input embedding), and are asked
-    in growing waves, those of all words and sentences together, in batches of like length. The encoder's last layer is computed
-    only where the head reads it (`hfcf.engines.narrow`). The answer is that of asking them all.
+    Only whether a word flips is asked, so the first fill that does ends its search. Those that promise to are asked first, by the
+    sum of two estimates: a first-order one (the gradient of the prediction's margin over the next class, times the change of the
+    input embedding), and what those asked so far, in all sentences, teach of such words (`hfcf.engines.effects`). They are asked in
+    growing numbers, those of all words and sentences together, in batches of like length, by a classifier that computes no more
+    than its head reads (`hfcf.engines.narrow`). The answer is that of asking them all.
 
     Args:
         indicator: an R-BERT.
         max_length: pieces that it reads.
-        patience: give a word up after so many fills without a flip, an approximation; None asks them all.
+        patience: give a word up after so many fills without a flip, the first ones by the gradient alone: an approximation; None
+            asks them all.
 
     >>> Intervention(indicator=Model("me/rbert-semeval")).patience is None
     True
@@ -74,30 +79,36 @@ class Intervention(Engine):
         if read:
             margins = Margins(network, tokenizer, [sentence.encoded for sentence in read])
             live = []
-            for i, (sentence, base) in enumerate(zip(read, margins.predictions, strict=True)):
+            for i, sentence in enumerate(read):
                 for word, fills in sentence.fills.items():
-                    ordered = margins.order(i, sentence.places(word), sentence.words[word], fills)
-                    live.append(_Search(sentence, word, base, ordered[: self.patience]))
+                    ordered, slopes = margins.order(i, sentence.places(word), fills)
+                    live.append(_Search(sentence, word, margins.answers[i], ordered[: self.patience], slopes[: self.patience]))
             self._search(loaded, live)
         return [sorted(sentence.flipped) if len(sentence) else None for sentence in encoded]
 
     def _search(self, loaded: Any, live: list[_Search]) -> None:
-        """Ask wave after wave of fills, of all the words that have not flipped."""
-        labels, classifier = loaded[0].labels, self.classifier
-        size = _FIRST
-        while live := [search for search in live if search.fills]:
-            asked = [(search, fill) for search in live for fill in search.take(size)]
+        """Ask fill after fill of the words that have not flipped, those of the longest sentences first."""
+        network, classifier = loaded[0], self.classifier
+        record = usage().setdefault(type(self).__name__, Usage())
+        effects = Effects(network.encoder.get_input_embeddings().weight.detach(), len(network.labels))
+        live = sorted((search for search in live if search.fills), key=lambda search: -len(search.sentence))
+        while live:
+            longest = len(live[0].sentence)
+            fit = max(1, int(classifier.room(longest) * _FULL))
+            group = [search for search in live[:fit] if len(search.sentence) >= _LIKE * longest]
+            _sort([search for search in group if search.due], effects)
+            asked = [(search, fill) for search in group for fill in search.take(fit // len(group))]
             variants = [search.sentence.variant(search.word, fill) for search, fill in asked]
-            usage().setdefault(type(self).__name__, Usage()).tokens += sum(map(len, variants))
-            for batch in classifier.batches([len(variant) for variant in variants]):
-                # Not through `run`: thousands of different sentences would fill the request cache.
-                answers = classifier._forward(loaded, [variants[i] for i in batch])
-                for i, answer in zip(batch, answers, strict=True):
-                    search = asked[i][0]
-                    if choose(answer, labels) != search.base:
-                        search.sentence.flipped.add(search.word)
-                        search.fills = []
-            size *= _GROWTH
+            record.tokens += sum(map(len, variants))
+            # Not through `run`: thousands of different sentences would fill the request cache.
+            answers = classifier._forward(loaded, variants)
+            for (search, _), answer in zip(asked, answers, strict=True):
+                if choose(answer, network.labels) != search.base:
+                    search.sentence.flipped.add(search.word)
+                    search.fills = []
+            live = [search for search in live if search.fills]
+            changes = [_logs(answer) - search.logs for (search, _), answer in zip(asked, answers, strict=True)]
+            effects.learn([fill for _, fill in asked], torch.stack(changes))
 
 
 def _words(request: Sequence[Any]) -> Iterable[str]:
@@ -157,17 +168,60 @@ def word_places(mark: Any, words: Sequence[Sequence[int]]) -> list[list[int]]:
     return places
 
 
-@dataclass
 class _Search:
-    sentence: _Sentence
-    word: int
-    base: str
-    fills: list[Pieces]
-    """Those that were not asked yet."""
+    """A word whose fills are asked.
 
-    def take(self, number: int) -> list[Pieces]:
-        taken, self.fills = self.fills[:number], self.fills[number:]
+    Args:
+        sentence: where it stands.
+        word: its index.
+        answer: what the classifier says of the sentence as it is.
+        fills: what to ask, in this order.
+        slopes: of each how the margin would change, were it linear.
+    """
+
+    def __init__(
+        self, sentence: _Sentence, word: int, answer: Mapping[str, float], fills: list[Pieces], slopes: torch.Tensor
+    ) -> None:
+        self.sentence, self.word, self.fills, self.slopes = sentence, word, fills, slopes
+        self.base = choose(answer, (*answer,))
+        self.own = (*answer,).index(self.base)
+        self.logs = _logs(answer)
+        self._asked = self._sorted = 0
+
+    def take(self, most: int) -> list[Pieces]:
+        """The next fills: one at first, then no more than were asked in vain."""
+        number = max(1, min(most, self._asked))
+        taken, self.fills, self.slopes = self.fills[:number], self.fills[number:], self.slopes[number:]
+        self._asked += number
         return taken
+
+    @property
+    def due(self) -> bool:
+        """Whether so much was learned that its fills are sorted again: as often as the number asked has doubled."""
+        return not self._asked or self._asked >= 2 * self._sorted
+
+    def sort(self, margins: torch.Tensor) -> None:
+        """Put first the fills of the least margins."""
+        order = margins.argsort(stable=True)
+        self.fills, self.slopes, self._sorted = [self.fills[i] for i in order.tolist()], self.slopes[order], self._asked
+
+
+def _sort(searches: Sequence[_Search], effects: Effects) -> None:
+    """Sort the fills of each word by the margin that is to be expected, the sum of both estimates of its change."""
+    if not searches:
+        return
+    sizes = torch.tensor([len(search.fills) for search in searches])
+    logs = torch.stack([search.logs for search in searches]).repeat_interleave(sizes, 0)
+    own = torch.tensor([search.own for search in searches]).repeat_interleave(sizes)[:, None]
+    logs = logs + effects.guess([fill for search in searches for fill in search.fills]).cpu()
+    margins = logs.gather(1, own)[:, 0] - logs.scatter(1, own, -torch.inf).max(-1).values
+    margins = margins + torch.cat([search.slopes for search in searches])
+    for search, its in zip(searches, margins.split(sizes.tolist()), strict=True):
+        search.sort(its)
+
+
+def _logs(answer: Mapping[str, float]) -> torch.Tensor:
+    return torch.tensor([*answer.values()]).clamp(min=10**-ROUND).log()
 
 
 class Margins:
@@ -182,27 +236,22 @@ class Margins:
     def __init__(self, network: RBert, tokenizer: Any, encoded: Sequence[Encoded]) -> None:
         logits, states = with_embeddings(network, collate(tokenizer, encoded, network.device))
         rows = logits.detach().float().softmax(-1).cpu().tolist()
-        answers = [dict(zip(network.labels, (round(p, ROUND) for p in row), strict=True)) for row in rows]
-        self.predictions = [choose(answer, network.labels) for answer in answers]
+        self.answers = [dict(zip(network.labels, (round(p, ROUND) for p in row), strict=True)) for row in rows]
         margins = logits.float().topk(min(2, logits.shape[-1])).values
         (self._gradients,) = torch.autograd.grad((margins[:, 0] - margins[:, -1]).sum(), states)
         self._table = network.encoder.get_input_embeddings().weight.detach()
 
-    def order(self, sentence: int, places: Sequence[int], word: Sequence[int], fills: Sequence[Pieces]) -> list[Pieces]:
-        """Fills by how much the margin would fall, were it linear; equal ones as they were.
+    def order(self, sentence: int, places: Sequence[int], fills: Sequence[Pieces]) -> tuple[list[Pieces], torch.Tensor]:
+        """Fills by how much the margin would fall, were it linear, equal ones as they were; and by how much, but for a constant.
 
         Of words of several pieces the mean embedding counts: it is an estimate.
         """
         if not fills:
-            return []
+            return [], torch.zeros(0)
         gradient = self._gradients[sentence, list(places)].sum(0).float()
-        lengths = torch.tensor([len(fill) for fill in fills], device=gradient.device)
-        ids = torch.tensor([i for fill in fills for i in fill], device=gradient.device)
-        owners = torch.arange(len(fills), device=gradient.device).repeat_interleave(lengths)
-        pieces = self._table[ids].float() @ gradient
-        means = torch.zeros(len(fills), device=gradient.device).index_add_(0, owners, pieces) / lengths
-        order = means.argsort(stable=True).tolist()
-        return [fills[i] for i in order]
+        slopes = mean_embeddings(self._table, fills) @ gradient
+        order = slopes.argsort(stable=True).tolist()
+        return [fills[i] for i in order], slopes[order].cpu()
 
 
 def with_embeddings(network: RBert, batch: Mapping[str, torch.Tensor]) -> tuple[torch.Tensor, torch.Tensor]:

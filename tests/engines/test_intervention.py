@@ -12,6 +12,7 @@ from transformers import DistilBertConfig, DistilBertModel
 from hfcf.engines import intervention
 from hfcf.engines.base import usage
 from hfcf.engines.classifier import choose
+from hfcf.engines.effects import Effects
 from hfcf.engines.intervention import Intervention, Margins
 from hfcf.engines.model import Model
 from hfcf.engines.narrow import narrow
@@ -79,12 +80,13 @@ def test_the_words_are_those_of_asking_every_sentence(indicator: Model) -> None:
     assert 0 < sum(map(len, found)) < len(words)
 
 
-@pytest.mark.parametrize(("first", "growth"), [(1, 2), (24, 1), (7, 5)])
-def test_waves_and_order_change_nothing(indicator: Model, monkeypatch: pytest.MonkeyPatch, first: int, growth: int) -> None:
+@pytest.mark.parametrize(("full", "like"), [(0.25, 1.0), (1.0, 0.0), (0.01, 0.9)])
+def test_groups_and_order_change_nothing(indicator: Model, monkeypatch: pytest.MonkeyPatch, full: float, like: float) -> None:
     expected = Intervention(indicator=indicator).run(requests())
-    monkeypatch.setattr(intervention, "_FIRST", first)
-    monkeypatch.setattr(intervention, "_GROWTH", growth)
-    monkeypatch.setattr(Margins, "order", lambda self, sentence, places, word, fills: fills[::-1])
+    monkeypatch.setattr(intervention, "_FULL", full)
+    monkeypatch.setattr(intervention, "_LIKE", like)
+    monkeypatch.setattr(Margins, "order", lambda self, sentence, places, fills: (fills[::-1], torch.zeros(len(fills))))
+    monkeypatch.setattr(Effects, "guess", lambda self, fills: torch.rand(len(fills), 4))
     assert Intervention(indicator=indicator).run(requests(FILLS[::-1])) == expected
 
 
@@ -124,6 +126,26 @@ def test_patience_gives_a_word_up(indicator: Model, monkeypatch: pytest.MonkeyPa
     assert sum(sizes) <= 3 * sum(len(todo) for *_, todo in requests())
     with pytest.raises(ValueError, match="at least 1"):
         Intervention(indicator=indicator, patience=0)
+
+
+def test_what_patience_finds_hangs_on_no_other_sentence(indicator: Model) -> None:
+    impatient = Intervention(indicator=indicator, patience=2)
+    assert impatient.run(requests()) == [impatient.run([request])[0] for request in requests()]
+
+
+def test_what_was_learned_spares_calls(indicator: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Without a gradient the fills would be asked as they stand, in every sentence anew.
+    monkeypatch.setattr(Margins, "order", lambda self, sentence, places, fills: (fills, torch.zeros(len(fills))))
+    sizes = counted(monkeypatch)
+    asked = requests() * 3
+    for number, request in enumerate(asked):
+        asked[number] = [*request[:3], [[word, [*fills, f"x{number}"]] for word, fills in request[3]]]  # no two are equal
+    found = Intervention(indicator=indicator).run(asked)
+    learned = sum(sizes)
+    sizes.clear()
+    monkeypatch.setattr(Effects, "guess", lambda self, fills: torch.zeros(len(fills), 4))
+    assert Intervention(indicator=indicator).run(asked) == found
+    assert learned < 0.95 * sum(sizes)
 
 
 def test_a_sentence_that_is_too_long_has_no_answer(indicator: Model) -> None:
@@ -167,12 +189,12 @@ def test_the_order_is_that_of_the_embedding_s_gradient(indicator: Model) -> None
     [place] = sentence.places(word)
     assert [sentence.encoded.features["input_ids"][place]] == sentence.words[word]
     single = [fill for fill in sentence.fills[word] if len(fill) == 1][:10]
-    ordered = margins.order(0, [place], sentence.words[word], single)
+    ordered, slopes = margins.order(0, [place], single)
 
     # The same by differences: move the word's embedding a little towards the fill's and look at the margin.
     table = network.encoder.get_input_embeddings().weight
     batch = collate(tokenizer, [sentence.encoded], network.device)
-    label = network.labels.index(margins.predictions[0])
+    label = network.labels.index(choose(margins.answers[0], network.labels))
 
     def margin(moved: torch.Tensor) -> float:
         def hook(_module: Any, _inputs: Any, output: torch.Tensor) -> torch.Tensor:
@@ -187,8 +209,29 @@ def test_the_order_is_that_of_the_embedding_s_gradient(indicator: Model) -> None
         return float(logits[label] - torch.cat([logits[:label], logits[label + 1 :]]).max())
 
     own = table[sentence.words[word][0]].detach()
-    slopes = {fill: margin(1e-3 * (table[fill[0]].detach() - own)) for fill in single}
-    assert ordered == sorted(single, key=slopes.__getitem__)
+    changes = {fill: margin(1e-3 * (table[fill[0]].detach() - own)) for fill in single}
+    assert ordered == sorted(single, key=changes.__getitem__)
+    assert slopes.tolist() == sorted(slopes.tolist())
+
+
+@pytest.mark.parametrize(
+    ("slopes", "guesses", "expected"),
+    [
+        ([0.0, 1.0, 2.0], [0.0, 0.0, 0.0], [(5,), (6,), (7,)]),
+        ([0.0, 0.0, 0.0], [0.0, -1.0, -3.0], [(7,), (6,), (5,)]),
+        ([0.0, 1.0, 2.0], [0.0, -1.5, -1.5], [(6,), (5,), (7,)]),  # by their sum
+    ],
+)
+def test_fills_are_sorted_by_both_estimates(slopes: list[float], guesses: list[float], expected: list[Any]) -> None:
+    searches = [
+        intervention._Search(None, 0, {"a": 0.6, "b": 0.4}, [(5,), (6,), (7,)], torch.tensor(slopes)),
+        intervention._Search(None, 0, {"a": 0.6, "b": 0.4}, [(8,)], torch.zeros(1)),
+    ]
+    effects = Effects(torch.eye(9), 2)
+    effects.guess = lambda fills: torch.tensor([[*guesses, 0.0], [0.0] * 4]).T
+    intervention._sort(searches, effects)
+    assert [search.fills for search in searches] == [expected, [(8,)]]
+    assert searches[0].slopes.tolist() == [slopes[fill - 5] for (fill,) in expected]  # they move along
 
 
 @pytest.mark.parametrize("attention", ["sdpa", "eager"])
@@ -213,7 +256,7 @@ def test_the_gradient_through_the_narrow_layer_is_the_same(indicator: Model) -> 
     assert narrow(network)
     after = Margins(network, tokenizer, encoded)
     assert torch.allclose(before._gradients, after._gradients, atol=1e-3)
-    assert before.predictions == after.predictions
+    assert before.answers == after.answers
 
 
 def test_an_encoder_of_another_form_stays_as_it_is(indicator: Model) -> None:

@@ -1,0 +1,66 @@
+"""What words do to a classifier's answer, learned from the answers that it gave so far."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+
+RIDGE = 3.0
+"""What is added to the regression's diagonal, in mean squared lengths of an embedding."""
+
+
+class Effects:
+    """A ridge regression of the change of the classes' log-probabilities on the embedding of the word that was put in.
+
+    "caused" leads to Cause-Effect in most sentences, whatever it stands for there. What is learned says where to look first, never
+    what is found.
+
+    Args:
+        table: the input embeddings, pieces × size.
+        classes: how many.
+
+    >>> effects = Effects(torch.eye(2), 1)
+    >>> effects.learn([(0,), (1,), (0, 1)], torch.tensor([[-4.0], [2.0], [-1.0]]))
+    >>> [bool(change < 0) for change in effects.guess([(0,), (1,)])]
+    [True, False]
+    """
+
+    def __init__(self, table: torch.Tensor, classes: int) -> None:
+        self._table = table
+        self._length = float(table.float().square().sum(-1).mean().sqrt())
+        size = table.shape[1] + 1
+        self._gram = RIDGE * torch.eye(size, device=table.device)
+        self._cross = torch.zeros(size, classes, device=table.device)
+        self._weights: torch.Tensor | None = self._cross
+
+    def learn(self, fills: Sequence[Sequence[int]], changes: torch.Tensor) -> None:
+        """Take in answers.
+
+        Args:
+            fills: the pieces of the words that were put in.
+            changes: of the classes' log-probabilities, fills × classes.
+        """
+        rows = self._rows(fills)
+        self._gram += rows.T @ rows
+        self._cross += rows.T @ changes.to(rows)
+        self._weights = None
+
+    def guess(self, fills: Sequence[Sequence[int]]) -> torch.Tensor:
+        """The changes to be expected, fills × classes: none as long as nothing was learned."""
+        if self._weights is None:
+            # On the processor: it is small, and not every accelerator can solve it.
+            self._weights = torch.linalg.solve(self._gram.cpu(), self._cross.cpu()).to(self._gram.device)
+        return self._rows(fills) @ self._weights
+
+    def _rows(self, fills: Sequence[Sequence[int]]) -> torch.Tensor:
+        rows = mean_embeddings(self._table, fills) / self._length
+        return torch.cat([rows, torch.ones_like(rows[:, :1])], -1)
+
+
+def mean_embeddings(table: torch.Tensor, words: Sequence[Sequence[int]]) -> torch.Tensor:
+    """The mean embedding of each word's pieces, words × size."""
+    lengths = torch.tensor([len(word) for word in words], device=table.device)
+    owners = torch.arange(len(words), device=table.device).repeat_interleave(lengths)
+    pieces = table[torch.tensor([piece for word in words for piece in word], device=table.device)].float()
+    return pieces.new_zeros(len(words), table.shape[1]).index_add_(0, owners, pieces) / lengths[:, None]
