@@ -185,7 +185,7 @@ class Case:
             its = self.searched(patience)
             seconds = time.process_time() - start
             assert all(set(some) <= set(every) for some, every in zip(its, found, strict=True)), "more words than there are"
-            shares = sum(map(len, its)) / sum(map(len, found)), (self.calls + len(self.rows)) / len(self.encoded)
+            shares = sum(map(len, its)) / max(1, sum(map(len, found))), (self.calls + len(self.rows)) / len(self.encoded)
             told[patience] = {"found": shares[0], "calls": shares[1], "seconds": seconds}
         return told
 
@@ -233,8 +233,8 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="under a minute, once there is a classifier")
     parser.add_argument("--json", type=Path, help="write the figures there, too")
     parser.add_argument("--indicator", help="the folder of an R-BERT")
-    parser.add_argument("--rows", type=int, default=32, help="how many; SemEval's test sample has 543 that can be searched")
-    parser.add_argument("--patience", type=int, nargs="*", default=PATIENCE, help="what the second table tries; none leaves it out")
+    parser.add_argument("--rows", type=int, help="how many, else 32; of SemEval's test sample 543 can be searched")
+    parser.add_argument("--patience", type=int, nargs="*", help="what the second table tries, without numbers nothing")
     given = parser.parse_args()
     torch.set_num_threads(1)
     os.environ.update(HFCF_REQUEST_CACHE="off", HFCF_DEVICE="cpu")
@@ -243,9 +243,9 @@ def main() -> None:
     pool = [row for row in test if row["label"] != OTHER and not trouble(row)]
     random.Random(4).shuffle(pool)
     # Of the long spans' hundred fills the quick run tries thirty.
-    counts, tops, padded, patience = ((4, 1), (100, 30), 16, given.patience[1:2])
-    if not given.quick:
-        counts, tops, padded, patience = ((given.rows, 2), (100, 100), 96, given.patience)
+    counts, tops, padded, patience = ((4, 1), (100, 30), 16, PATIENCE[1:2]) if given.quick else ((32, 2), (100, 100), 96, PATIENCE)
+    counts = (given.rows or counts[0], counts[1])
+    patience = patience if given.patience is None else given.patience
     cases = {f"{name} rows": (pool[: counts[0]], tops[0])}
     if long := spread(pool, LONG)[: counts[1]]:
         cases[f"{LONG}-word spans"] = (long, tops[1])

@@ -28,11 +28,12 @@ class Effects:
 
     def __init__(self, table: torch.Tensor, classes: int) -> None:
         self._table = table
-        self._length = float(table.float().square().sum(-1).mean().sqrt())
+        self._length = float(torch.linalg.vector_norm(table, dtype=torch.float32)) / len(table) ** 0.5
         size = table.shape[1] + 1
         self._gram = RIDGE * torch.eye(size, device=table.device)
         self._cross = torch.zeros(size, classes, device=table.device)
-        self._weights: torch.Tensor | None = self._cross
+        self._weights = self._cross
+        self._learned = self._solved = 0
 
     def learn(self, fills: Sequence[Sequence[int]], changes: torch.Tensor) -> None:
         """Take in answers.
@@ -44,14 +45,18 @@ class Effects:
         rows = self._rows(fills)
         self._gram += rows.T @ rows
         self._cross += rows.T @ changes.to(rows)
-        self._weights = None
+        self._learned += len(fills)
 
-    def guess(self, fills: Sequence[Sequence[int]]) -> torch.Tensor:
-        """The changes to be expected, fills × classes: none as long as nothing was learned."""
-        if self._weights is None:
+    def guess(self, fills: Sequence[tuple[int, ...]]) -> torch.Tensor:
+        """The changes to be expected, fills × classes: zero as long as nothing was learned."""
+        if self._learned > 1.25 * self._solved:  # a little more changes little
             # On the processor: it is small, and not every accelerator can solve it.
-            self._weights = torch.linalg.solve(self._gram.cpu(), self._cross.cpu()).to(self._gram.device)
-        return self._rows(fills) @ self._weights
+            lower = torch.linalg.cholesky(self._gram.cpu())
+            self._weights = torch.cholesky_solve(self._cross.cpu(), lower).to(self._cross.device)
+            self._solved = self._learned
+        different = {fill: i for i, fill in enumerate(dict.fromkeys(fills))}
+        guessed = self._rows([*different]) @ self._weights
+        return guessed[[different[fill] for fill in fills]]
 
     def _rows(self, fills: Sequence[Sequence[int]]) -> torch.Tensor:
         rows = mean_embeddings(self._table, fills) / self._length

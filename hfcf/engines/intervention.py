@@ -19,7 +19,7 @@ from hfcf.engines.relation import RelationClassifier
 _FULL = 0.25
 """The share of a batch that is filled: this is as fast, and of fills asked together none is spared by another's flip."""
 _LIKE = 0.95
-"""No sentence is padded by more than a twentieth."""
+"""No sentence is padded by more than a twentieth, but for what long fills add."""
 
 Pieces = tuple[int, ...]
 
@@ -28,15 +28,15 @@ Pieces = tuple[int, ...]
 class Intervention(Engine):
     """The words of which some fill changes the classifier's prediction.
 
-    Requests are `[tokens, [head start, head end], [tail start, tail end], [[word, [fill, …]], …]]`, with words as indices. The
-    answer has the indices of the words that flip, sorted; None where the sentence has more pieces than the classifier reads. A fill
-    with which a sentence would be too long is not tried, and neither is one whose pieces are the word's own.
+    Requests are `[tokens, [head start, head end], [tail start, tail end], [[word, [fill, …]], …]]`, with words as indices, each
+    once. The answer has the indices of the words that flip, sorted; None where the sentence has more pieces than the classifier
+    reads. A fill with which a sentence would be too long is not tried, and neither is one whose pieces are the word's own.
 
     Only whether a word flips is asked, so the first fill that does ends its search. Those that promise to are asked first, by the
     sum of two estimates: a first-order one (the gradient of the prediction's margin over the next class, times the change of the
     input embedding), and what those asked so far, in all sentences, teach of such words (`hfcf.engines.effects`). They are asked in
-    growing numbers, those of all words and sentences together, in batches of like length, by a classifier that computes no more
-    than its head reads (`hfcf.engines.narrow`). The answer is that of asking them all.
+    growing numbers, those of several words and sentences together, in batches of like length, by a classifier that computes no
+    more than its head reads (`hfcf.engines.narrow`). The answer is that of asking them all.
 
     Args:
         indicator: an R-BERT.

@@ -7,7 +7,7 @@ import pytest
 import tiny
 import tiny_relation
 import torch
-from transformers import DistilBertConfig, DistilBertModel
+from transformers import DistilBertConfig, DistilBertModel, RobertaConfig, RobertaModel
 
 from hfcf.engines import intervention
 from hfcf.engines.base import usage
@@ -16,7 +16,7 @@ from hfcf.engines.effects import Effects
 from hfcf.engines.intervention import Intervention, Margins
 from hfcf.engines.model import Model
 from hfcf.engines.narrow import narrow
-from hfcf.engines.rbert import collate, encode_marked, load_rbert
+from hfcf.engines.rbert import RBert, collate, encode_marked, load_rbert
 from hfcf.engines.relation import RelationClassifier
 from hfcf.relations import between, spans
 
@@ -128,9 +128,12 @@ def test_patience_gives_a_word_up(indicator: Model, monkeypatch: pytest.MonkeyPa
         Intervention(indicator=indicator, patience=0)
 
 
-def test_what_patience_finds_hangs_on_no_other_sentence(indicator: Model) -> None:
-    impatient = Intervention(indicator=indicator, patience=2)
-    assert impatient.run(requests()) == [impatient.run([request])[0] for request in requests()]
+@pytest.mark.parametrize("patience", [1, 2, 3, 5])
+def test_what_patience_finds_hangs_on_no_other_sentence(indicator: Model, monkeypatch: pytest.MonkeyPatch, patience: int) -> None:
+    expected = Intervention(indicator=indicator, patience=patience).run(requests())
+    learned = lambda self, fills: 1000 * torch.tensor([[float(fill[0] % 7), 0.0, 0.0, -float(fill[0] % 7)] for fill in fills])  # noqa: E731
+    monkeypatch.setattr(Effects, "guess", learned)
+    assert Intervention(indicator=indicator, patience=patience).run(requests()) == expected
 
 
 def test_what_was_learned_spares_calls(indicator: Model, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -234,11 +237,13 @@ def test_fills_are_sorted_by_both_estimates(slopes: list[float], guesses: list[f
     assert searches[0].slopes.tolist() == [slopes[fill - 5] for (fill,) in expected]  # they move along
 
 
+@pytest.mark.parametrize("layers", [1, 2])
 @pytest.mark.parametrize("attention", ["sdpa", "eager"])
-def test_the_last_layer_at_fewer_places_gives_the_same_logits(indicator: Model, attention: str) -> None:
+def test_a_network_that_computes_less_gives_the_same_logits(indicator: Model, attention: str, layers: int) -> None:
     cpu = torch.device("cpu")
     network, tokenizer = load_rbert(indicator, cpu, torch.float32)
     network.encoder.set_attn_implementation(attention)
+    del network.encoder.encoder.layer[layers:]
     batches = [requests(), requests()[:1]]  # with padding and without
     collated = [collate(tokenizer, [encode_marked(tokenizer, *one[:3]) for one in batch], cpu) for batch in batches]
     with torch.inference_mode():
@@ -257,6 +262,60 @@ def test_the_gradient_through_the_narrow_layer_is_the_same(indicator: Model) -> 
     after = Margins(network, tokenizer, encoded)
     assert torch.allclose(before._gradients, after._gradients, atol=1e-3)
     assert before.answers == after.answers
+
+
+def test_equal_pieces_in_equal_places_are_computed_once(indicator: Model) -> None:
+    cpu = torch.device("cpu")
+    network, tokenizer = load_rbert(indicator, cpu, torch.float32)
+    assert narrow(network)
+    query = network.encoder.encoder.layer[0].attention.self.query
+    rows: list[int] = []
+    query.linear.register_forward_hook(lambda module, inputs, output: rows.append(len(inputs[0])))
+    batch = collate(tokenizer, [encode_marked(tokenizer, *requests()[0][:3])] * 5, cpu)
+    batch["input_ids"][0, 7] += 1
+    with torch.inference_mode():
+        network(**batch)
+    assert rows == [batch["input_ids"].shape[1] + 1]
+
+
+def test_padding_that_a_text_spells_out_shifts_places() -> None:
+    torch.manual_seed(0)
+    sizes = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 64}
+    encoder = RobertaModel(RobertaConfig(vocab_size=20, pad_token_id=1, max_position_embeddings=40, **sizes))
+    network = RBert(encoder, ("a", "b")).eval()
+    ids = torch.tensor([[0, 5, 6, 7, 8, 2], [0, 1, 6, 7, 8, 2]])  # RoBERTa counts the second one's places without its padding
+    batch = {"input_ids": ids, "attention_mask": torch.ones_like(ids), "spans": torch.tensor([[[2, 3], [4, 5]]] * 2)}
+    with torch.inference_mode():
+        expected = network(**batch).logits
+        assert narrow(network)
+        assert torch.allclose(network(**batch).logits, expected, atol=1e-5)
+
+
+def test_a_word_is_asked_growing_numbers_and_sorted_as_often_as_they_double() -> None:
+    search = intervention._Search(None, 0, {"a": 0.6, "b": 0.4}, [(i,) for i in range(20)], torch.arange(20.0))
+    taken, due = [], []
+    while search.fills:
+        due.append(search.due)
+        if search.due:
+            search.sort(search.slopes)
+        taken.append([fill for (fill,) in search.take(3)])
+    assert taken == [[0], [1], [2, 3], [4, 5, 6], [7, 8, 9], [10, 11, 12], [13, 14, 15], [16, 17, 18], [19]]
+    assert due == [True, True, True, True, False, True, False, False, False]
+
+
+def test_sentences_of_a_batch_are_of_like_length(indicator: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    lengths: list[list[int]] = []
+    forward = RelationClassifier.forward
+
+    def measuring(self: RelationClassifier, loaded: Any, encoded: Any) -> list[Any]:
+        lengths.append([len(one) for one in encoded])
+        return forward(self, loaded, encoded)
+
+    monkeypatch.setattr(RelationClassifier, "forward", measuring)
+    Intervention(indicator=indicator).run(requests())
+    assert max(map(len, lengths)) > 2
+    assert all(max(its) <= min(its) / intervention._LIKE + 4 for its in lengths)  # words and fills of several pieces add some
+    assert max(map(max, lengths)) > 1.5 * min(map(min, lengths))
 
 
 def test_an_encoder_of_another_form_stays_as_it_is(indicator: Model) -> None:
