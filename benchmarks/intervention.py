@@ -8,13 +8,13 @@ the classifier's prediction. Three ways find the same words:
 - "well padded": every sentence, in batches of 32 in their order, padded to the longest of the batch.
 - "hfcf": the engine `Intervention`.
 
-A second table has what the engine misses, and saves, if it gives a word up after so many fills (its setting `patience`).
+With `--patience 5 25` a second table has what the engine misses, and saves, if it gives a word up after so many fills.
 
 Seconds are of the processor, on one thread, in turns; the fills are given to all three, and the first two their sentences in pieces
-besides. Sentences are those of SemEval's test set as CCG samples it, and parts of them of 18 words between two entities, which flip
-seldom, if `HFCF_DATA` names the folder with the corpora; else made-up ones. The classifier is as CCG's offline preset has two
-on the 10 % sample: an R-BERT that is trained once, for some minutes, on half of it (or of made-up rows), and kept in the cache
-folder; `--indicator FOLDER` gives another. How often fills flip it decides how much there is to save.
+besides. If `HFCF_DATA` names the folder with the corpora, sentences are those of SemEval's test set as CCG samples it, all 543 that
+can be searched (most of an hour), and parts of them of 18 words between two entities; else made-up ones. The classifier is as CCG's
+offline preset has two on the 10 % sample: an R-BERT that is trained once, for some minutes, on half of it (or of made-up rows), and
+kept in the cache folder; `--indicator FOLDER` gives another. How often fills flip it decides how much there is to save.
 """
 
 from __future__ import annotations
@@ -50,7 +50,6 @@ from hfcf.training.relation import train_relation
 
 MASKED = Model("hfcf:mlm")
 BATCH, PADDED, LONG = 32, 384, 18
-PATIENCE = (5, 10, 25, 50)
 
 Row = dict[str, Any]
 
@@ -233,8 +232,8 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="under a minute, once there is a classifier")
     parser.add_argument("--json", type=Path, help="write the figures there, too")
     parser.add_argument("--indicator", help="the folder of an R-BERT")
-    parser.add_argument("--rows", type=int, help="how many, else 32; of SemEval's test sample 543 can be searched")
-    parser.add_argument("--patience", type=int, nargs="*", help="what the second table tries, without numbers nothing")
+    parser.add_argument("--rows", type=int, help="so many, else all (or 4): few tell little, for they flip more or less")
+    parser.add_argument("--patience", type=int, nargs="*", default=[], help="tries these too, in a second table")
     given = parser.parse_args()
     torch.set_num_threads(1)
     os.environ.update(HFCF_REQUEST_CACHE="off", HFCF_DEVICE="cpu")
@@ -243,16 +242,14 @@ def main() -> None:
     pool = [row for row in test if row["label"] != OTHER and not trouble(row)]
     random.Random(4).shuffle(pool)
     # Of the long spans' hundred fills the quick run tries thirty.
-    counts, tops, padded, patience = ((4, 1), (100, 30), 16, PATIENCE[1:2]) if given.quick else ((32, 2), (100, 100), 96, PATIENCE)
-    counts = (given.rows or counts[0], counts[1])
-    patience = patience if given.patience is None else given.patience
+    counts, tops, padded = ((given.rows or 4, 1), (100, 30), 16) if given.quick else ((given.rows or len(pool), 2), (100, 100), 96)
     cases = {f"{name} rows": (pool[: counts[0]], tops[0])}
     if long := spread(pool, LONG)[: counts[1]]:
         cases[f"{LONG}-word spans"] = (long, tops[1])
     figures: dict[str, Any] = {"rows": name}
     table = []
     for title, (chosen, top) in cases.items():
-        found = figures[title] = Case(chosen, model, top).measure(padded, patience)
+        found = figures[title] = Case(chosen, model, top).measure(padded, given.patience)
         shares = [100 * found[key] for key in ("words_that_flip", "fills_that_flip")]
         times = [found["seconds"][key] for key in ("384", "well", "hfcf")]
         ratios = [100 * found["calls"], found["over_384"], found["over_well_padded"]]
