@@ -32,9 +32,9 @@ def requests(rows: int) -> list[list[Any]]:
     from datasets import disable_caching
 
     import hfcf
-    from hfcf import recipe
+    from hfcf.core import recipe
     from hfcf.engines.generator import Generator
-    from hfcf.race import RACE
+    from hfcf.systems.race import RACE
 
     data = Path(os.environ.get("HFCF_DATA", ""), "feverous_programfc")
     real = "HFCF_DATA" in os.environ and data.is_dir()
@@ -128,8 +128,8 @@ def peer(folder: Path) -> None:
 def main() -> None:
     """Search every request with both, and print the shares and the means."""
     from hfcf.engines.generator import Generator
-    from hfcf.mentions import met
-    from hfcf.race import RACE
+    from hfcf.systems.race import RACE
+    from hfcf.text.mentions import met
 
     given = options(__doc__ or "")
     asked = requests(8 if given.quick else 60)

@@ -43,15 +43,15 @@ Make = Callable[[str], Any]
 
 
 def ours(place: Path) -> Make:
-    from hfcf.baselines.word_edits import eda
+    from hfcf.systems.baselines.word_edits import eda
 
     rng = random.Random(1)
     return lambda claim: eda(claim, rng, alpha=ALPHA, num_augmentations=ASKED)
 
 
 def synonyms(place: Path) -> Make:
-    from hfcf.baselines.synonym import synonym_edits
-    from hfcf.edits import replace_text
+    from hfcf.core.edits import replace_text
+    from hfcf.systems.baselines.synonym import synonym_edits
 
     rng = random.Random(1)
     return lambda claim: [replace_text(claim, synonym_edits(claim, rng, share=ALPHA)) for _ in range(ASKED)]
@@ -150,7 +150,7 @@ class Tool:
 
 
 def claims() -> list[str]:
-    from hfcf import recipe
+    from hfcf.core import recipe
 
     release, demo = ("hover", "hover_dev_release_v1.1.json"), recipe.folder() / "demo" / "hover_train_release_v1.1.json"
     data = os.environ.get("HFCF_DATA")
@@ -162,7 +162,7 @@ def tagged(sentences: list[str]) -> list[list[tuple[str, str]]]:
     """What a tagger is trained on: sentences with the spaCy pipeline's Penn tags."""
     import spacy
 
-    from hfcf import offline
+    from hfcf.core import offline
 
     pipeline = spacy.load(offline.folder("spacy"), exclude=["ner", "lemmatizer", "parser"])
     return [[(token.text, token.tag_) for token in text if token.tag_] for text in pipeline.pipe(sentences)]
@@ -170,7 +170,7 @@ def tagged(sentences: list[str]) -> list[list[tuple[str, str]]]:
 
 def main() -> None:
     """Run every tool and print claims per second and their ratios."""
-    from hfcf import offline
+    from hfcf.core import offline
 
     given = options(__doc__ or "")
     texts, folder = claims(), os.environ.get(PEER)
@@ -182,7 +182,7 @@ def main() -> None:
         env = {**os.environ, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "TA_CACHE_DIR": str(place / "textattack")}
         tools = {title: Tool(name, sys.executable, place, env) for title, name in OURS.items()}
         if folder:
-            from hfcf.baselines.word_edits import STOP_WORDS
+            from hfcf.systems.baselines.word_edits import STOP_WORDS
 
             (place / "tagged.json").write_text(json.dumps(tagged(texts[-200:])), encoding="utf-8")
             stop_words = place / "corpora" / "stopwords" / "english"

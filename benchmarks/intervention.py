@@ -35,17 +35,17 @@ from common import patched, show
 from datasets import Dataset
 
 from hfcf import load
-from hfcf.ccg.identify import IdentifyCausalTerms
-from hfcf.ccg.system import CCG
+from hfcf.core.model import Model
+from hfcf.core.paths import cache_dir
+from hfcf.core.schema import TASKS
 from hfcf.engines.base import Encoded
 from hfcf.engines.classifier import choose
 from hfcf.engines.intervention import Intervention
-from hfcf.engines.model import Model
 from hfcf.engines.rbert import encode_marked, probabilities
 from hfcf.engines.relation import RelationClassifier
-from hfcf.paths import cache_dir
-from hfcf.relations import OTHER, spans, trouble
-from hfcf.schema import TASKS
+from hfcf.systems.ccg.identify import IdentifyCausalTerms
+from hfcf.systems.ccg.system import CCG
+from hfcf.tasks.relations import OTHER, spans, trouble
 from hfcf.training.relation import train_relation
 
 MASKED = Model("hfcf:mlm")

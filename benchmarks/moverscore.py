@@ -39,7 +39,7 @@ Scores = Callable[[list[str], list[str]], Sequence[float]]
 
 
 def claims() -> list[str]:
-    from hfcf import recipe
+    from hfcf.core import recipe
 
     release, demo = ("hover", "hover_dev_release_v1.1.json"), recipe.folder() / "demo" / "hover_train_release_v1.1.json"
     data = os.environ.get("HFCF_DATA")
@@ -68,7 +68,7 @@ def edited(words: list[str], pool: Sequence[str], rng: random.Random) -> str:
 
 
 def ours(idf: str) -> Scores:
-    from hfcf.engines.model import Model
+    from hfcf.core.model import Model
     from hfcf.metrics.moverscore import MoverScore
 
     engine = MoverScore(model=Model("offline:minilm", dtype="float32"), idf=idf)
@@ -79,7 +79,7 @@ def theirs(folder: str, counts: dict[str, Any]) -> tuple[Scores, Any]:
     """The authors' function with these counts as both IDF tables, and their module."""
     from collections import defaultdict
 
-    from hfcf import offline
+    from hfcf.core import offline
 
     if not (Path(folder) / "moverscore_v2.py").is_file():
         sys.exit(f"{PEER}={folder} holds no moverscore_v2.py; this makes one:\n{CURE}")
@@ -116,9 +116,9 @@ def timed(score: Scores, given: tuple[list[str], list[str]]) -> tuple[float, lis
 
 def main() -> None:
     """Score the same pairs by both and print pairs per second, ratios and the largest difference."""
-    from hfcf.engines.model import Model
-    from hfcf.entities import save_fitted
+    from hfcf.core.model import Model
     from hfcf.metrics import moverscore
+    from hfcf.text.entities import save_fitted
 
     given, folder = options(__doc__ or ""), os.environ.get(PEER)
     torch.set_num_threads(1)

@@ -19,12 +19,12 @@ from common import Clock, options, patched, show
 from datasets import disable_caching
 
 import hfcf
-from hfcf import recipe
+from hfcf.core import recipe
+from hfcf.core.stage import run_stage
 from hfcf.engines import classifier, generator
 from hfcf.engines.generator import Generator
 from hfcf.engines.ner import Ner
-from hfcf.race import RACE
-from hfcf.stage import run_stage
+from hfcf.systems.race import RACE
 
 
 def reopened(row: dict[str, Any]) -> dict[str, Any]:

@@ -42,7 +42,7 @@ Words = list[list[str]]
 
 def ours(rows: Words) -> tuple[Any, list[list[str]]]:
     """This library's net, and every row's new relations."""
-    from hfcf.ccg.relationnet import RelationNet, Triple
+    from hfcf.systems.ccg.relationnet import RelationNet, Triple
 
     triples = [Triple(*row) for row in rows]
     net = RelationNet.collect(row for row in triples if row.relation != "Other")
@@ -148,7 +148,7 @@ def equal(place: Path) -> dict[str, int]:
 
 def main() -> None:
     """Run both tools in turn and print seconds, memory, their ratio, and what is equal."""
-    from hfcf import offline
+    from hfcf.core import offline
 
     given = options(__doc__ or "")
     wordnet, data = offline.folder("wordnet"), os.environ.get("HFCF_DATA")

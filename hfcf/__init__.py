@@ -9,34 +9,34 @@ __version__ = "0.1.0"
 
 # Public names and where they live: each is imported when it is first used, so that `hfcf --help` loads no model library.
 _PUBLIC = {
-    "CCG": "hfcf.ccg.system",
-    "CrossAug": "hfcf.crossaug",
-    "RACE": "hfcf.race",
-    "accepted": "hfcf.filters",
-    "build_attack": "hfcf.attack.build",
-    "expand": "hfcf.augment",
+    "CCG": "hfcf.systems.ccg.system",
+    "CrossAug": "hfcf.systems.crossaug",
+    "RACE": "hfcf.systems.race",
+    "accepted": "hfcf.core.candidates",
+    "build_attack": "hfcf.studies.attack.build",
+    "expand": "hfcf.core.expand",
     "generate_constrained": "hfcf.engines.constrained",
     "load": "hfcf.corpora",
     "load_result": "hfcf.hub.result",
     "measure": "hfcf.metrics.measure",
-    "prepare": "hfcf.schema",
-    "rejected": "hfcf.augment",
-    "run": "hfcf.runner",
+    "prepare": "hfcf.core.schema",
+    "rejected": "hfcf.core.expand",
+    "run": "hfcf.pipeline.run",
 }
 
 if TYPE_CHECKING:
-    from hfcf.attack.build import build_attack
-    from hfcf.augment import expand, rejected
-    from hfcf.ccg.system import CCG
+    from hfcf.core.candidates import accepted
+    from hfcf.core.expand import expand, rejected
+    from hfcf.core.schema import prepare
     from hfcf.corpora import load
-    from hfcf.crossaug import CrossAug
     from hfcf.engines.constrained import generate_constrained
-    from hfcf.filters import accepted
     from hfcf.hub.result import load_result
     from hfcf.metrics.measure import measure
-    from hfcf.race import RACE
-    from hfcf.runner import run
-    from hfcf.schema import prepare
+    from hfcf.pipeline.run import run
+    from hfcf.studies.attack.build import build_attack
+    from hfcf.systems.ccg.system import CCG
+    from hfcf.systems.crossaug import CrossAug
+    from hfcf.systems.race import RACE
 
 __all__ = [
     "CCG",

@@ -73,10 +73,10 @@ def run(
 ) -> None:
     """Run a recipe: from the corpus's files to a dataset repository with card and report."""
     _quiet()
-    from hfcf.runner import run as run_recipe
+    from hfcf.pipeline.run import run as run_recipe
 
     if dry_run:
-        from hfcf.dry_run import dry_run as try_recipe
+        from hfcf.pipeline.dry_run import dry_run as try_recipe
 
         _print_plan(try_recipe(recipe, changes=set_ or [], limit=limit))
         return
@@ -106,12 +106,12 @@ def peek(
     """Print rows of a result, with what changed in colour, or else as [-old-] {+new+}, and its funnel; or rows of a corpus."""
     _quiet()
     from hfcf import corpora
-    from hfcf import peek as peeking
+    from hfcf.report import peek as peeking
     from hfcf.report.files import read_run
 
     if what in corpora.names() and not Path(what).is_dir():
-        from hfcf import recipe as recipes
-        from hfcf import runner
+        from hfcf.core import recipe as recipes
+        from hfcf.pipeline import run as runner
 
         for line in peeking.rows_of_corpus(runner.load(recipes.changed({"corpus": what}, set_ or [])), rows, find):
             out_console.print(line)
@@ -158,8 +158,8 @@ def train(
     limit: Annotated[int | None, typer.Option(help="Train on the first rows alone, to try a recipe out.")] = None,
 ) -> None:
     """Train a verifier, a generator or rewriter of claims, an explainer, a masked language model or a relation classifier."""
-    from hfcf import recipe as recipes
-    from hfcf.training.run import train as train_recipe
+    from hfcf.core import recipe as recipes
+    from hfcf.pipeline.train import train as train_recipe
 
     path = recipes.find(recipe)
     command = recipes.command("train", recipe, out, set_ or [], limit)
@@ -180,10 +180,10 @@ def evaluate(
     """Score a verifier on corpora, beside the majority baseline, or a relation classifier on relation corpora."""
     _quiet()
     from hfcf import corpora
+    from hfcf.core.model import Model
+    from hfcf.core.schema import task_of
     from hfcf.engines.classifier import Classifier
-    from hfcf.engines.model import Model
     from hfcf.engines.relation import RelationClassifier
-    from hfcf.schema import task_of
     from hfcf.training.relation import evaluate_relation
     from hfcf.training.verifier import evaluate_verifier
 
@@ -215,7 +215,7 @@ def compare(
 ) -> None:
     """Compare methods: a verifier for each method and seed, scored on each corpus, in tables with intervals."""
     _quiet()
-    from hfcf.compare.run import compare as compare_methods
+    from hfcf.studies.compare.run import compare as compare_methods
 
     found = compare_methods(recipe, out, changes=set_ or [], results=results, full=full)
     if found["missing"]:
@@ -261,7 +261,7 @@ def attack_candidates(
 ) -> None:
     """Replace causal terms and entities of a test set, and keep the least perplexing sentences."""
     _quiet()
-    from hfcf.attack.run import SHEET, make_candidates
+    from hfcf.studies.attack.run import SHEET, make_candidates
 
     told = make_candidates(recipe, out, changes=set_ or [], limit=limit)["report"]
     table = Table("kind", "rows with candidates", "candidates", "commonest reason for none", title=f"{told['rows']} rows")
@@ -282,7 +282,7 @@ def attack_choose(
 ) -> None:
     """Make the attack set of the sentences that are marked: at most one of each row and kind."""
     _quiet()
-    from hfcf.attack.run import make_attack
+    from hfcf.studies.attack.run import make_attack
 
     found = make_attack(out, automatic=automatic, max_perplexity_ratio=ratio)
     told = f"{found['rows']} rows, {found['flipped']} flipped and {found['invariant']} invariant: "
@@ -306,7 +306,7 @@ def rate_export(
     """Write a rating sheet for each rater, instructions, and the key to the methods."""
     from dataclasses import replace
 
-    from hfcf.human.export import RATERS, export, protocol_of
+    from hfcf.studies.human.export import RATERS, export, protocol_of
 
     if wrong := next((one for one in sets if "=" not in one), None):
         raise ValueError(f"{wrong!r}: write METHOD=FOLDER")
@@ -333,7 +333,7 @@ def rate_import(
     partial: Annotated[bool, typer.Option("--partial", help="Sum up what is there, though answers are missing.")] = False,
 ) -> None:
     """Sum up filled sheets: means, agreement, and which method is better."""
-    from hfcf.human.collect import TABLE, import_
+    from hfcf.studies.human.collect import TABLE, import_
 
     import_(out, partial=partial)
     out_console.print(Text((out / TABLE).read_text(encoding="utf-8")), soft_wrap=True)
@@ -364,7 +364,7 @@ def _print_push(planned: Any, public: bool) -> None:
 
 def _of_data(text: str, style: str = "") -> Text:
     """A text that may hold data of a user's files."""
-    from hfcf.peek import printable
+    from hfcf.report.peek import printable
 
     return printable(Text(text, style=style))
 
@@ -388,7 +388,7 @@ def _print_plan(plan: dict[str, Any]) -> None:
 
 
 def _list_systems() -> None:
-    from hfcf.runner import system_class, systems_known
+    from hfcf.pipeline.run import system_class, systems_known
 
     table = Table("system", "stage", "reads", "fills", title="Systems")
     for name in systems_known():
@@ -419,7 +419,7 @@ def _list_corpora() -> None:
 
 
 def _list_recipes() -> None:
-    from hfcf import recipe as recipes
+    from hfcf.core import recipe as recipes
 
     table = Table("recipe", "command", title="Recipes")
     for name in recipes.shipped():

@@ -16,10 +16,10 @@ from datasets import Dataset
 from offline_models import installed
 
 import hfcf
-from hfcf import offline, recipe
-from hfcf.engines.model import Model
+from hfcf.core import offline, recipe
+from hfcf.core.model import Model
 from hfcf.engines.ner import Ner
-from hfcf.race import RACE
+from hfcf.systems.race import RACE
 
 torch.set_num_threads(1)
 
@@ -27,7 +27,7 @@ torch.set_num_threads(1)
 @pytest.fixture(autouse=True)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A cache folder of the test's own, but with the converted offline models of the machine."""
-    from hfcf.paths import cache_dir
+    from hfcf.core.paths import cache_dir
 
     converted, own = cache_dir() / "offline", tmp_path / "cache"
     own.mkdir()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hfcf import offline
+from hfcf.core import offline
 
 
 def installed(name: str) -> bool:

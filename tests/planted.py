@@ -11,8 +11,8 @@ import torch
 from datasets import Dataset
 from transformers import AutoTokenizer, BertConfig, BertForSequenceClassification
 
-from hfcf.evidence import join
-from hfcf.schema import LABELS, NOT_ENOUGH_INFO, REFUTES, SUPPORTS, TASKS
+from hfcf.core.schema import LABELS, NOT_ENOUGH_INFO, REFUTES, SUPPORTS, TASKS
+from hfcf.text.evidence import join
 
 SIGNAL = {SUPPORTS: "film", REFUTES: "born"}
 FILLERS = ("the", "city", "was", "in", "river", "and", "first", "American", "band", "county", "of", "by")

@@ -9,11 +9,11 @@ from typing import Any
 
 from datasets import Dataset, Features, List, Value
 
-from hfcf import edits, schema
-from hfcf.filters import accept, reject
-from hfcf.pairs import candidate, counterfactuals
-from hfcf.publish import publish
+from hfcf.core import edits, schema
+from hfcf.core.candidates import accept, reject
+from hfcf.pipeline.publish import publish
 from hfcf.report import report
+from hfcf.tasks.pairs import candidate, counterfactuals
 
 HEBREW = "העיר רומא עתיקה מאוד"
 TABLE = "# {its}\n\n| a | {image} |\n|---|---|\n| {script} | [x](javascript:alert(1)) |\n\n{script}\n"

@@ -24,9 +24,9 @@ from transformers import (
     T5ForConditionalGeneration,
 )
 
-from hfcf import recipe
+from hfcf.core import recipe
+from hfcf.core.schema import LABELS
 from hfcf.engines.rbert import MARKERS, RBert
-from hfcf.schema import LABELS
 
 SPECIALS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]"]
 

@@ -9,8 +9,8 @@ from inspect import getfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hfcf.plugins import known
-from hfcf.recipe import meant, shipped_folder
+from hfcf.core.plugins import known
+from hfcf.core.recipe import meant, shipped_folder
 
 if TYPE_CHECKING:
     from datasets import Dataset, DatasetDict
@@ -130,5 +130,6 @@ def names() -> list[str]:
 def _code_hash(cls: type[Corpus]) -> str:
     # The builder's cache key: rows made by other code are made again. A builder of another package lies elsewhere.
     here = Path(__file__).parent
-    sources = [*sorted({*here.glob("*.py"), Path(getfile(cls)).resolve()}), here.parent / "schema.py", here.parent / "groups.py"]
+    shared = [here.parent / "core" / name for name in ("schema.py", "splits.py")]
+    sources = [*sorted({*here.rglob("*.py"), Path(getfile(cls)).resolve()}), *shared]
     return hashlib.sha256(b"\0".join(path.read_bytes() for path in sources)).hexdigest()[:16]

@@ -8,9 +8,10 @@
 - Labels: ART, GEN-AFF, ORG-AFF, PART-WHOLE, PER-SOC and PHYS, as ours. Head is Arg-1 and tail is Arg-2; either may come first.
 - Hub id: none, and there can be none.
 - Files: the release, `<domain>/timex2norm/*.sgm` with their `.apf.xml` anywhere below `data_dir` (`adj`, `fp1` or `fp2` where there
-  is no timex2norm; Arabic and Chinese are not read); or DyGIE's JSON (`hfcf.corpora.dygie`) by domain, `wl.json` …, or by split,
-  `train.json`, `dev.json`, `test.json`, also in `json/`.
-- Sentences and tokens: of the TEXT element, by rules of ours (`hfcf.corpora.sentences`, `hfcf.corpora.tokens`); no sentence ends
+  is no timex2norm; Arabic and Chinese are not read); or DyGIE's JSON (`hfcf.corpora.formats.dygie`) by domain, `wl.json` …, or by
+  split, `train.json`, `dev.json`, `test.json`, also in `json/`.
+- Sentences and tokens: of the TEXT element, by rules of ours (`hfcf.corpora.formats.sentences`, `hfcf.corpora.formats.tokens`);
+no sentence ends
   inside an entity. An entity is its mention's head. Left out, and counted: relation mentions whose arguments stand in two
   sentences, or outside the TEXT element, or that lack one of two entity mentions.
 - Id: the relation mention's; in DyGIE's form the document, the sentence and the number in it. Group: the document.
@@ -30,11 +31,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, ClassVar
 
-from hfcf.corpora import dygie, ldc
+from hfcf.core.schema import TEXT
 from hfcf.corpora.base import BadRow, Corpus, CorpusInfo, Files, as_text
-from hfcf.corpora.read import Record
-from hfcf.corpora.tokens import EXTRA, of_text
-from hfcf.schema import TEXT
+from hfcf.corpora.formats import dygie, ldc
+from hfcf.corpora.formats.read import Record
+from hfcf.corpora.formats.tokens import EXTRA, of_text
 
 INFO = CorpusInfo(
     name="ace2005",

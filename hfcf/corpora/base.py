@@ -17,10 +17,10 @@ from typing import Any, ClassVar
 import datasets
 from datasets.data_files import DataFilesDict, DataFilesList
 
-from hfcf.corpora.read import BadRow, CorpusError, Record
-from hfcf.groups import connected
-from hfcf.paths import cache_dir
-from hfcf.schema import STATUS, TASKS, kind, problem
+from hfcf.core.paths import cache_dir
+from hfcf.core.schema import STATUS, TASKS, kind, problem
+from hfcf.core.splits import connected
+from hfcf.corpora.formats.read import BadRow, CorpusError, Record
 
 __all__ = ["BadRow", "Corpus", "CorpusConfig", "CorpusError", "CorpusInfo", "as_text", "need", "text_of", "unbracket"]
 

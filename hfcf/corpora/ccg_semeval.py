@@ -35,11 +35,11 @@ from typing import Any, ClassVar
 
 from datasets import List
 
+from hfcf.core.schema import INT, TEXT, kind
 from hfcf.corpora import semeval
 from hfcf.corpora.base import BadRow, Corpus, CorpusError, CorpusInfo, Files, as_text, need
-from hfcf.corpora.read import Record, json_list, text_lines
-from hfcf.corpora.tokens import EXTRA, Span, entity, of_tokens
-from hfcf.schema import INT, TEXT, kind
+from hfcf.corpora.formats.read import Record, json_list, text_lines
+from hfcf.corpora.formats.tokens import EXTRA, Span, entity, of_tokens
 
 INFO = CorpusInfo(
     name="ccg_semeval",

@@ -28,9 +28,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
+from hfcf.core.schema import NOT_ENOUGH_INFO, REFUTES, SUPPORTS, TEXT, kind
 from hfcf.corpora.base import BadRow, Corpus, CorpusInfo, as_text, need
-from hfcf.corpora.read import Record, json_lines
-from hfcf.schema import NOT_ENOUGH_INFO, REFUTES, SUPPORTS, TEXT, kind
+from hfcf.corpora.formats.read import Record, json_lines
 
 INFO = CorpusInfo(
     name="disco",

@@ -32,10 +32,10 @@ from typing import Any, ClassVar
 
 from datasets import List
 
+from hfcf.core.schema import NOT_ENOUGH_INFO, REFUTES, SUPPORTS, TEXT
 from hfcf.corpora.base import BadRow, Corpus, CorpusInfo, as_text, need, text_of
-from hfcf.corpora.read import Record, csv_rows
-from hfcf.corpora.sentences import split_sentences
-from hfcf.schema import NOT_ENOUGH_INFO, REFUTES, SUPPORTS, TEXT
+from hfcf.corpora.formats.read import Record, csv_rows
+from hfcf.corpora.formats.sentences import split_sentences
 
 INFO = CorpusInfo(
     name="ex_fever",

@@ -35,12 +35,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
+from hfcf.core.schema import LABELS, NOT_ENOUGH_INFO
 from hfcf.corpora.base import BadRow, Corpus, CorpusConfig, CorpusError, CorpusInfo, need, unbracket
-from hfcf.corpora.read import Record, json_lines
-from hfcf.corpora.rte import LABELS as RTE_LABELS
-from hfcf.corpora.rte import beside, rte_lines
-from hfcf.corpora.wikipedia import nfc, page_title
-from hfcf.schema import LABELS, NOT_ENOUGH_INFO
+from hfcf.corpora.formats.read import Record, json_lines
+from hfcf.corpora.formats.rte import LABELS as RTE_LABELS
+from hfcf.corpora.formats.rte import beside, rte_lines
+from hfcf.corpora.formats.wikipedia import nfc, page_title
 
 INFO = CorpusInfo(
     name="fever",

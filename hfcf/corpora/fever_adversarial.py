@@ -28,9 +28,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
+from hfcf.core.schema import REFUTES, SUPPORTS, TEXT
 from hfcf.corpora.base import Corpus, CorpusInfo, Files, as_text, need, text_of, unbracket
-from hfcf.corpora.read import Record, json_lines
-from hfcf.schema import REFUTES, SUPPORTS, TEXT
+from hfcf.corpora.formats.read import Record, json_lines
 
 INFO = CorpusInfo(
     name="fever_adversarial",

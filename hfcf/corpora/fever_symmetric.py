@@ -30,9 +30,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from hfcf.core.schema import REFUTES, SUPPORTS
 from hfcf.corpora.base import Corpus, CorpusInfo, Files, as_text, need, text_of, unbracket
-from hfcf.corpora.read import Record, json_lines
-from hfcf.schema import REFUTES, SUPPORTS
+from hfcf.corpora.formats.read import Record, json_lines
 
 INFO = CorpusInfo(
     name="fever_symmetric",

@@ -25,9 +25,9 @@ from typing import Any, ClassVar
 
 from datasets import List
 
+from hfcf.core.schema import REFUTES, SUPPORTS, TEXT, kind
 from hfcf.corpora.base import BadRow, Corpus, CorpusInfo, as_text, need, text_of
-from hfcf.corpora.read import Record, json_lines
-from hfcf.schema import REFUTES, SUPPORTS, TEXT, kind
+from hfcf.corpora.formats.read import Record, json_lines
 
 INFO = CorpusInfo(
     name="fm2",

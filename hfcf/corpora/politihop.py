@@ -30,10 +30,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
+from hfcf.core.schema import RATIONALES, REFUTES, SUPPORTS, TEXT, kind
 from hfcf.corpora.base import BadRow, Corpus, CorpusConfig, CorpusInfo, need, text_of
-from hfcf.corpora.read import Record, csv_rows, json_lines
-from hfcf.corpora.spans import says_nothing, whole_pieces
-from hfcf.schema import RATIONALES, REFUTES, SUPPORTS, TEXT, kind
+from hfcf.corpora.formats.read import Record, csv_rows, json_lines
+from hfcf.corpora.formats.spans import says_nothing, whole_pieces
 
 INFO = CorpusInfo(
     name="politihop",

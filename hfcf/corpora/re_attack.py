@@ -25,8 +25,8 @@ from typing import Any, ClassVar
 from hfcf.corpora import ccg_semeval, semeval
 from hfcf.corpora.base import Corpus, CorpusInfo
 from hfcf.corpora.ccg_semeval import content_id, fill_tagged, tabbed
-from hfcf.corpora.read import Record
-from hfcf.corpora.tokens import EXTRA
+from hfcf.corpora.formats.read import Record
+from hfcf.corpora.formats.tokens import EXTRA
 
 INFO = CorpusInfo(
     name="re_attack",

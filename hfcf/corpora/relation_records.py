@@ -10,7 +10,7 @@
   are left out, `corpus` and `split` too: the corpus is "relations", and the split is the file's.
 - The sentence, in one of three forms: `tokens`, a list of words, with `head` and `tail` in tokens; `text` with `head` and `tail` in
   characters; or `text` with `<e1>…</e1>` and `<e2>…</e2>` in it, in either order: e1 is the head. Texts are cut into tokens by our
-  rules (`hfcf.corpora.tokens`). Where there are tokens, `text` is not read.
+  rules (`hfcf.corpora.formats.tokens`). Where there are tokens, `text` is not read.
 - A place is {"start": 0, "end": 1}, with a "type" if there is one, or [0, 1]. It starts at 0 and its end is exclusive.
 - Labels: any text, and "Other" is the only one that names no relation. A class of Parquet (`ClassLabel`) is read as its name.
 - With on_error="reject" every record becomes a row; one that can't be read has a `status` that says why.
@@ -26,11 +26,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
-from hfcf.corpora import own_files
+from hfcf.core.schema import kind
 from hfcf.corpora.base import BadRow, Corpus, CorpusInfo, Files, as_text, need, text_of
-from hfcf.corpora.read import Record, json_lines, parquet_rows
-from hfcf.corpora.tokens import EXTRA, TAG, Span, entity, of_text, of_tokens, untagged
-from hfcf.schema import kind
+from hfcf.corpora.formats import own_files
+from hfcf.corpora.formats.read import Record, json_lines, parquet_rows
+from hfcf.corpora.formats.tokens import EXTRA, TAG, Span, entity, of_text, of_tokens, untagged
 
 INFO = CorpusInfo(
     name="relations",

@@ -7,7 +7,8 @@
 - Labels: USED-FOR, FEATURE-OF, HYPONYM-OF, PART-OF, EVALUATE-FOR, COMPARE and CONJUNCTION, as ours. COMPARE and CONJUNCTION have
   no direction; their first argument is the head all the same.
 - Hub id: none that is official.
-- Files: `{train,dev,test}.json` in DyGIE's format (`hfcf.corpora.dygie`), or the same in `processed_data/json/`, as the release
+- Files: `{train,dev,test}.json` in DyGIE's format (`hfcf.corpora.formats.dygie`), or the same in `processed_data/json/`, as the
+release
   has them; `data_dir` may also be the folder above `scierc/`.
 - One row for each relation: a sentence with three relations is three rows. Its id is the document, the sentence and the
   number in it, counted from 0: ICCV_2003_158_abs-0-2.
@@ -25,10 +26,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, ClassVar
 
-from hfcf.corpora import dygie
 from hfcf.corpora.base import Corpus, CorpusInfo
-from hfcf.corpora.read import Record
-from hfcf.corpora.tokens import EXTRA
+from hfcf.corpora.formats import dygie
+from hfcf.corpora.formats.read import Record
+from hfcf.corpora.formats.tokens import EXTRA
 
 _LABELS = ("USED-FOR", "FEATURE-OF", "HYPONYM-OF", "PART-OF", "EVALUATE-FOR", "COMPARE", "CONJUNCTION")
 

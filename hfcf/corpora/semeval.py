@@ -10,7 +10,8 @@
   sentence with its tags, the relation, a comment, a blank line; lines end in LF or CRLF. `TEST_FILE.TXT`, which has no relations,
   is not read.
 - Head is e1 and tail e2, which stands after it; the label says the direction.
-- Tokens: by rules of ours (`hfcf.corpora.tokens`), which end a token at an entity's boundary, as where the release has no space
+- Tokens: by rules of ours (`hfcf.corpora.formats.tokens`), which end a token at an entity's boundary, as where the release has no
+space
   before a tag ("doves<e2>moles</e2>").
 - Group: the row.
 - Extra columns: `text`, the sentence without tags and outer quotes, `offsets`, where each token stands in it (code points), and
@@ -27,11 +28,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, ClassVar
 
+from hfcf.core.schema import TEXT
 from hfcf.corpora.base import BadRow, Corpus, CorpusInfo, as_text
-from hfcf.corpora.read import Record, text_lines
-from hfcf.corpora.tokens import EXTRA, of_text, untagged
-from hfcf.relations import OTHER
-from hfcf.schema import TEXT
+from hfcf.corpora.formats.read import Record, text_lines
+from hfcf.corpora.formats.tokens import EXTRA, of_text, untagged
+from hfcf.tasks.relations import OTHER
 
 _RELATIONS = (
     "Cause-Effect", "Component-Whole", "Content-Container", "Entity-Destination", "Entity-Origin", "Instrument-Agency",

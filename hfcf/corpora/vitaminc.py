@@ -24,9 +24,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, ClassVar
 
+from hfcf.core.schema import LABELS, TEXT
 from hfcf.corpora.base import Corpus, CorpusInfo, need, text_of, unbracket
-from hfcf.corpora.read import Record, json_lines
-from hfcf.schema import LABELS, TEXT
+from hfcf.corpora.formats.read import Record, json_lines
 
 INFO = CorpusInfo(
     name="vitaminc",

@@ -26,9 +26,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
+from hfcf.core.schema import REFUTES, SUPPORTS, TEXT
 from hfcf.corpora.base import Corpus, CorpusInfo, as_text, need, text_of
-from hfcf.corpora.read import Record, csv_rows
-from hfcf.schema import REFUTES, SUPPORTS, TEXT
+from hfcf.corpora.formats.read import Record, csv_rows
 
 INFO = CorpusInfo(
     name="wikifactcheck",

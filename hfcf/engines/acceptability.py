@@ -8,9 +8,9 @@ from typing import Any
 
 import torch
 
+from hfcf.core.model import Model
 from hfcf.engines.base import Encoded, Engine, pad
 from hfcf.engines.classifier import ROUND, load_classifier
-from hfcf.engines.model import Model
 
 
 @dataclass(frozen=True, kw_only=True)

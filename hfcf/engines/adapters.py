@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from hfcf.engines.model import Model
+from hfcf.core.model import Model
 
 PATCH = "patch.safetensors"
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import torch
 
+from hfcf.core.model import Model
 from hfcf.engines.base import Encoded, Engine, pad
 from hfcf.engines.classifier import ROUND, encode_pairs, load_classifier
-from hfcf.engines.model import Model
 
 METHODS = ("gradient_x_input", "integrated_gradients")
 

@@ -20,8 +20,8 @@ from typing import Any, ClassVar
 import torch
 from accelerate.utils.memory import clear_device_cache, should_reduce_batch_size
 
+from hfcf.core.model import Model
 from hfcf.engines.cache import open_cache
-from hfcf.engines.model import Model
 
 
 @dataclass

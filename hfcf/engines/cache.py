@@ -12,7 +12,7 @@ from typing import Any
 
 from filelock import FileLock
 
-from hfcf.paths import cache_dir
+from hfcf.core.paths import cache_dir
 
 _LOOKUP = 500  # keys to a SELECT: SQLite allows 999 variables in its older builds
 
@@ -70,7 +70,7 @@ class RequestCache:
 
 
 def open_cache(paid: bool = False) -> RequestCache | None:
-    """This process's cache in `hfcf.paths.cache_dir()`; None when `HFCF_REQUEST_CACHE=off`.
+    """This process's cache in `hfcf.core.paths.cache_dir()`; None when `HFCF_REQUEST_CACHE=off`.
 
     Args:
         paid: whether it is for answers that cost money: `HFCF_REQUEST_CACHE=paid`, of a dry run, leaves the others out.

@@ -9,9 +9,9 @@ from typing import Any
 
 import torch
 
+from hfcf.core.model import Model
 from hfcf.engines.adapters import load_network
 from hfcf.engines.base import Encoded, Engine, pad
-from hfcf.engines.model import Model
 
 ROUND = 5
 """Decisions read scores at this many decimals: padding moves later ones."""

@@ -10,11 +10,11 @@ from typing import Any
 
 import torch
 
+from hfcf.core.model import Model
 from hfcf.engines.adapters import load_network
 from hfcf.engines.base import Encoded, Engine, pad
 from hfcf.engines.constrained import generate_constrained
 from hfcf.engines.generator import hypotheses, load_tokenizer, two_sided
-from hfcf.engines.model import Model
 
 
 @dataclass(frozen=True, kw_only=True)

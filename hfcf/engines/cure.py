@@ -8,16 +8,16 @@ from typing import Any
 
 import torch
 
+from hfcf.core.model import Model
 from hfcf.engines.attribution import words_of
 from hfcf.engines.base import Encoded, Engine, pad
 from hfcf.engines.classifier import ROUND, encode_pairs, load_classifier
 from hfcf.engines.gates import OUTSIDE, is_open, load_gates
-from hfcf.engines.model import Model
 
 
 @dataclass(frozen=True, kw_only=True)
 class Cure(Engine):
-    """How open the gates are of `[claim, text, parts]` requests; `hfcf.evidence.join` makes text and parts.
+    """How open the gates are of `[claim, text, parts]` requests; `hfcf.text.evidence.join` makes text and parts.
 
     An answer is `{"words": [[start, end, p], …], "pieces": [[piece, p], …]}`: words as characters of the text, with the highest
     probability of their word pieces, and every piece of which a token is read. Explained is what the verifier predicts.

@@ -19,7 +19,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from hfcf.engines.model import Model
+from hfcf.core.model import Model
 
 log = logging.getLogger(__name__)
 

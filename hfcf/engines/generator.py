@@ -9,13 +9,13 @@ from typing import Any
 
 import torch
 
+from hfcf.core.model import Model
+from hfcf.core.schema import REFUTES, SUPPORTS
 from hfcf.engines.adapters import load_network
 from hfcf.engines.base import Encoded, Engine, pad
 from hfcf.engines.constrained import generate_constrained
 from hfcf.engines.constrained.search import NONE
 from hfcf.engines.constrained.vocabulary import Vocabulary
-from hfcf.engines.model import Model
-from hfcf.schema import REFUTES, SUPPORTS
 
 PROMPT = "{}\nClaim:"
 """What stands between the evidence and the claim for a decoder-only model, in training and in use."""

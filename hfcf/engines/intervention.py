@@ -8,10 +8,10 @@ from typing import Any
 
 import torch
 
+from hfcf.core.model import Model
 from hfcf.engines.base import Encoded, Engine, Usage, usage
 from hfcf.engines.classifier import ROUND, choose
 from hfcf.engines.effects import Effects, mean_embeddings
-from hfcf.engines.model import Model
 from hfcf.engines.narrow import narrow
 from hfcf.engines.rbert import MARKERS, RBert, collate, mark_pieces, word_pieces
 from hfcf.engines.relation import RelationClassifier

@@ -10,11 +10,11 @@ import torch
 from torch.nn import functional
 from transformers.modeling_outputs import BaseModelOutput
 
+from hfcf.core.model import Model
 from hfcf.engines.adapters import load_network
 from hfcf.engines.base import Encoded, Engine, pad
 from hfcf.engines.classifier import ROUND
 from hfcf.engines.generator import load_tokenizer, two_sided
-from hfcf.engines.model import Model
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,10 +9,10 @@ from typing import Any
 
 import torch
 
+from hfcf.core.model import Model
 from hfcf.engines.adapters import load_network
 from hfcf.engines.base import Encoded, Engine, pad
 from hfcf.engines.classifier import ROUND
-from hfcf.engines.model import Model
 
 _WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")

@@ -12,8 +12,8 @@ from typing import Any
 
 import torch
 
+from hfcf.core.model import Model
 from hfcf.engines.base import Engine, is_worker
-from hfcf.engines.model import Model
 
 TYPES = ("ORG", "PERSON", "DATE", "GPE", "NUM")
 """The five types that RACE keeps (section 3.2)."""

@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 
 import torch
 
+from hfcf.core.model import Model
 from hfcf.engines.base import Engine, is_worker
-from hfcf.engines.model import Model
 from hfcf.engines.ner import library_version, stanza_pipeline
 
 Tree = list[Any]

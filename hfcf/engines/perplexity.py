@@ -10,9 +10,9 @@ from typing import Any
 import torch
 from torch.nn import functional
 
+from hfcf.core.model import Model
 from hfcf.engines.adapters import load_network
 from hfcf.engines.base import Encoded, Engine, pad
-from hfcf.engines.model import Model
 
 END_OF_TEXT = "<|endoftext|>"
 _DIGITS = 5

@@ -11,9 +11,9 @@ import torch
 from torch import nn
 from transformers.modeling_outputs import SequenceClassifierOutput
 
+from hfcf.core.model import Model
 from hfcf.engines.base import Encoded, pad
 from hfcf.engines.classifier import ROUND
-from hfcf.engines.model import Model
 
 HEAD = "rbert.safetensors"
 """The head's weights, beside the encoder's; the encoder's `config.json` names the classes."""

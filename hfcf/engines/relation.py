@@ -8,8 +8,8 @@ from typing import Any
 
 import torch
 
+from hfcf.core.model import Model
 from hfcf.engines.base import Encoded, Engine
-from hfcf.engines.model import Model
 from hfcf.engines.rbert import encode_marked, load_rbert, longest, probabilities
 
 

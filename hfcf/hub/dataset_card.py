@@ -9,13 +9,13 @@ from typing import Any
 
 from huggingface_hub import DatasetCardData
 
+from hfcf.core.recipe import command as command_line
+from hfcf.core.recipe import shipped_folder
+from hfcf.core.schema import TASKS
 from hfcf.hub.check_card import SIZES
 from hfcf.hub.citation import citation
 from hfcf.hub.metrics_table import metrics_table
 from hfcf.hub.render import render
-from hfcf.recipe import command as command_line
-from hfcf.recipe import shipped_folder
-from hfcf.schema import TASKS
 
 TAGS = {"verification": "fact-verification", "relation": "relation-extraction"}
 TASK_IDS = {"verification": "fact-checking", "relation": "multi-class-classification"}
@@ -82,7 +82,7 @@ def _system(name: str) -> tuple[str, bool]:
     >>> _system("crossaug"), _system("eda"), _system("mine")
     (('CrossAug', True), ('EDA', False), ('mine', True))
     """
-    from hfcf.runner import system_class, systems_known
+    from hfcf.pipeline.run import system_class, systems_known
 
     if name not in systems_known():
         return name, True

@@ -9,8 +9,8 @@ from typing import Any
 
 import yaml
 
+from hfcf.core.recipe import shipped_folder
 from hfcf.hub.contents import front_matter, ours
-from hfcf.recipe import shipped_folder
 
 
 def check_ours(out: str | Path) -> None:

@@ -10,14 +10,14 @@ from typing import Any
 
 from huggingface_hub import EvalResult, ModelCardData
 
-from hfcf.engines.model import Model, commit, named
+from hfcf.core.model import Model, commit, named
+from hfcf.core.recipe import located
 from hfcf.hub.check_card import REPOSITORY
 from hfcf.hub.citation import citation
 from hfcf.hub.dataset_card import OWN
 from hfcf.hub.found_card import restricted
 from hfcf.hub.metrics_table import numbers
 from hfcf.hub.render import render
-from hfcf.recipe import located
 
 _WHOLE = ("explainer", "masked_lm", "relation")
 """Kinds of training that store all that they need, whatever `tune` says."""

@@ -11,14 +11,14 @@ from typing import Any, ClassVar, Self
 import evaluate
 from datasets import Dataset
 
-from hfcf import schema
+from hfcf.core import schema
+from hfcf.core.splits import connected, normalised
+from hfcf.core.stage import Stage
 from hfcf.engines.classifier import ROUND, choose
-from hfcf.entities import save_fitted
-from hfcf.groups import connected, normalised
 from hfcf.metrics.fitting import learned_of, need_fit, to_fit
 from hfcf.metrics.info import TEXT, info
 from hfcf.metrics.rows import ByTask
-from hfcf.stage import Stage
+from hfcf.text.entities import save_fitted
 
 CITATION = "Schuster et al. 2019, Towards Debiasing Fact Verification Models, section 2"
 
@@ -128,7 +128,7 @@ class MeasureClaimOnly(Stage):
 
     >>> MeasureClaimOnly(task="relation").inputs
     Traceback (most recent call last):
-    hfcf.stage.StageError: measure_claim_only says nothing of relation rows: their sentence is all there is to see
+    hfcf.core.stage.StageError: measure_claim_only says nothing of relation rows: their sentence is all there is to see
     """
 
     inputs: ClassVar[Any] = ByTask(

@@ -9,14 +9,14 @@ from typing import Any, ClassVar, Self
 import evaluate
 from datasets import Dataset
 
-from hfcf import schema
-from hfcf.engines.model import Model
-from hfcf.entities import save_fitted
+from hfcf.core import schema
+from hfcf.core.model import Model
+from hfcf.core.stage import Stage
 from hfcf.metrics.fitting import need_fit, to_fit
 from hfcf.metrics.info import TEXT, TEXTS, info, mean
 from hfcf.metrics.moverscore import MoverScore, fit_idf
 from hfcf.metrics.rows import ByTask
-from hfcf.stage import Stage
+from hfcf.text.entities import save_fitted
 
 CITATION = "Zhu et al. 2023, Explain, Edit, Generate: Rationale-Sensitive Counterfactual Data Augmentation (RACE), Table 4"
 
@@ -54,7 +54,7 @@ class MeasureCoherence(Stage):
 
     >>> MeasureCoherence(task="relation").inputs
     Traceback (most recent call last):
-    hfcf.stage.StageError: measure_coherence says nothing of relation rows: it compares a claim with its evidence
+    hfcf.core.stage.StageError: measure_coherence says nothing of relation rows: it compares a claim with its evidence
     """
 
     inputs: ClassVar[Any] = ByTask(

@@ -11,10 +11,10 @@ from typing import Any, ClassVar
 import evaluate
 from datasets import Dataset
 
-from hfcf import schema
+from hfcf.core import schema
+from hfcf.core.stage import Stage
 from hfcf.metrics.info import TEXT, info
 from hfcf.metrics.rows import EDITED, ByTask, bare_words, changed, changes
-from hfcf.stage import Stage
 
 CITATION = "Zhu et al. 2023, Explain, Edit, Generate: Rationale-Sensitive Counterfactual Data Augmentation (RACE), Table 4"
 SAMPLE = 200
@@ -107,7 +107,7 @@ def _against_the_others(texts: Sequence[str]) -> list[float]:
 def distinct(texts: Sequence[str], n: int) -> float | None:
     """Different n-grams over all n-grams of the texts, 0–1; None where there are none.
 
-    Source: Li et al. 2016, A Diversity-Promoting Objective Function. Words are those of `hfcf.edits.words`, in lower case.
+    Source: Li et al. 2016, A Diversity-Promoting Objective Function. Words are those of `hfcf.core.edits.words`, in lower case.
 
     >>> distinct(["a b a b"], 1), distinct(["a b a b"], 2)
     (0.5, 0.66667)

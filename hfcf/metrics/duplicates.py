@@ -9,15 +9,15 @@ from typing import Any, ClassVar, Self
 import evaluate
 from datasets import Dataset, Features
 
-from hfcf import schema
-from hfcf.edits import rewrite
-from hfcf.entities import save_fitted
+from hfcf.core import schema
+from hfcf.core.edits import rewrite
+from hfcf.core.schema import task_of
+from hfcf.core.stage import Reject, Stage
 from hfcf.metrics.fitting import learned_of, need_fit, to_fit
 from hfcf.metrics.info import TEXT, info
 from hfcf.metrics.near import Near, bare
 from hfcf.metrics.rows import EDITED, ByTask, changed
-from hfcf.schema import task_of
-from hfcf.stage import Reject, Stage
+from hfcf.text.entities import save_fitted
 
 CITATION = "Lee et al. 2022, Deduplicating Training Data Makes Language Models Better, section 4.2"
 _KINDS = ("repeat", "near", "leak", "near_leak")
@@ -115,7 +115,7 @@ class MeasureDuplicates(Stage):
 
     >>> MeasureDuplicates().check_fitted()
     Traceback (most recent call last):
-    hfcf.stage.StageError: measure_duplicates compares all rows of the set: stage = stage.fit(ds) first
+    hfcf.core.stage.StageError: measure_duplicates compares all rows of the set: stage = stage.fit(ds) first
     """
 
     inputs: ClassVar[Any] = ByTask(EDITED)

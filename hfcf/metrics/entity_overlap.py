@@ -8,14 +8,14 @@ from typing import Any, ClassVar
 
 import evaluate
 
-from hfcf import schema
-from hfcf.engines.model import Model
+from hfcf.core import schema
+from hfcf.core.model import Model
+from hfcf.core.splits import normalised
+from hfcf.core.stage import Stage
 from hfcf.engines.ner import Ner
-from hfcf.entities import overlap
-from hfcf.groups import normalised
 from hfcf.metrics.info import TEXT, info, mean
 from hfcf.metrics.rows import EDITED, ByTask, of_changes
-from hfcf.stage import Stage
+from hfcf.text.entities import overlap
 
 CITATION = "Zhu et al. 2023, Explain, Edit, Generate: Rationale-Sensitive Counterfactual Data Augmentation (RACE), section 3.4"
 

@@ -10,9 +10,9 @@ from typing import Any
 
 from datasets import Dataset
 
-from hfcf import schema
-from hfcf.entities import read_fitted
-from hfcf.stage import Stage, StageError
+from hfcf.core import schema
+from hfcf.core.stage import Stage, StageError
+from hfcf.text.entities import read_fitted
 
 
 def need_fit(stage: Stage, fitted: str | None, why: str) -> None:
@@ -48,9 +48,9 @@ def to_fit(stage: Stage, ds: Dataset, *more: str) -> Dataset:
         StageError: a column is missing, an id is there twice, or labels are numbers.
 
     >>> from hfcf.metrics import MeasureLabelBalance
-    >>> to_fit(MeasureLabelBalance(), Dataset.from_dict({"id": ["1"]}))
+    >>> to_fit(MeasureLabelBalance(), Dataset.from_dict({"id": ["1"]}))  # doctest: +IGNORE_EXCEPTION_DETAIL
     Traceback (most recent call last):
-    hfcf.stage.StageError: measure_label_balance: fit reads the column 'label', which is not there; hfcf.expand(ds) makes such rows
+    hfcf.core.stage.StageError: measure_label_balance: fit reads the column 'label', which is not there; hfcf.expand(ds) …
     """
     for column in (*more, *stage.inputs):
         if column not in ds.features:

@@ -11,16 +11,16 @@ from typing import Any, ClassVar
 
 import evaluate
 
-from hfcf import schema
+from hfcf.core import schema
+from hfcf.core.model import Model, commit
+from hfcf.core.stage import Stage, StageError
 from hfcf.engines.classifier import Classifier, choose
-from hfcf.engines.model import Model, commit
 from hfcf.engines.relation import RelationClassifier
-from hfcf.evidence import join
 from hfcf.metrics.fitting import need_names
 from hfcf.metrics.info import TEXT, info
 from hfcf.metrics.rows import ByTask
-from hfcf.relations import requests
-from hfcf.stage import Stage, StageError
+from hfcf.tasks.relations import requests
+from hfcf.text.evidence import join
 
 CITATION = "Zhu et al. 2023, Explain, Edit, Generate: Rationale-Sensitive Counterfactual Data Augmentation (RACE), Table 4"
 
@@ -92,9 +92,9 @@ class MeasureFlipRate(Stage):
     Raises:
         StageError: `verifier` is one of `filtered_by`, by its weights.
 
-    >>> MeasureFlipRate(verifier=Model("me/a"), filtered_by=(Model("me/a"),)).check_fitted()
+    >>> MeasureFlipRate(verifier=Model("me/a"), filtered_by=(Model("me/a"),)).check_fitted()  # doctest: +IGNORE_EXCEPTION_DETAIL
     Traceback (most recent call last):
-    hfcf.stage.StageError: measure_flip_rate: me/a filtered these counterfactuals and would agree with itself: give another verifier
+    hfcf.core.stage.StageError: measure_flip_rate: me/a filtered these counterfactuals and would agree with itself …
     """
 
     inputs: ClassVar[Any] = ByTask(

@@ -8,12 +8,12 @@ from typing import Any, ClassVar
 
 import evaluate
 
-from hfcf import schema
+from hfcf.core import schema
+from hfcf.core.model import Model
+from hfcf.core.stage import Stage
 from hfcf.engines.acceptability import Acceptability
-from hfcf.engines.model import Model
 from hfcf.metrics.info import TEXT, info, mean
 from hfcf.metrics.rows import EDITED, ByTask, of_changes
-from hfcf.stage import Stage
 
 CITATION = "Warstadt et al. 2019, Neural Network Acceptability Judgments"
 

@@ -11,12 +11,12 @@ from typing import Any, ClassVar, Self
 import evaluate
 from datasets import Dataset
 
-from hfcf import schema
-from hfcf.entities import save_fitted
+from hfcf.core import schema
+from hfcf.core.stage import Stage, StageError
 from hfcf.metrics.fitting import learned, need_fit, to_fit
 from hfcf.metrics.info import TEXT, info
 from hfcf.metrics.rows import ByTask
-from hfcf.stage import Stage, StageError
+from hfcf.text.entities import save_fitted
 
 
 def label_balance(labels: Iterable[str | None]) -> dict[str, Any]:

@@ -9,12 +9,12 @@ from typing import Any, TypeVar
 
 from datasets import Dataset, DatasetDict, Features, concatenate_datasets
 
-from hfcf import edits, schema
+from hfcf.core import edits, schema
+from hfcf.core.schema import task_of
+from hfcf.core.stage import StageError, run_stage
 from hfcf.metrics.rows import EDITED
 from hfcf.metrics.settings import Metrics, check, rows, stage_of, taken, wanted
 from hfcf.metrics.summary import with_label_names
-from hfcf.schema import task_of
-from hfcf.stage import StageError, run_stage
 
 log = logging.getLogger(__name__)
 

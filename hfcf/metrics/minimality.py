@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 
 import evaluate
 
-from hfcf import schema
+from hfcf.core import schema
+from hfcf.core.stage import Stage
 from hfcf.metrics.info import TEXT, info, mean
 from hfcf.metrics.rows import EDITED, ByTask, bare_words, changed
-from hfcf.stage import Stage
 
 CITATION = "Ross et al. 2021, Explaining NLP Models via Minimal Contrastive Editing (MiCE), section 3.2"
 
@@ -19,7 +19,7 @@ CITATION = "Ross et al. 2021, Explaining NLP Models via Minimal Contrastive Edit
 def minimality(before: str, after: str) -> dict[str, Any]:
     """The word edit distance of two texts, and its share of the source's words.
 
-    Words are those of `hfcf.edits.words`: a punctuation mark is one, and case counts.
+    Words are those of `hfcf.core.edits.words`: a punctuation mark is one, and case counts.
 
     Args:
         before: the source.

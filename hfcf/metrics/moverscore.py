@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 import torch
 
+from hfcf.core.model import Model
 from hfcf.engines.base import Encoded, Engine, pad
-from hfcf.engines.model import Model
-from hfcf.entities import read_fitted
+from hfcf.text.entities import read_fitted
 
 log = logging.getLogger(__name__)
 

@@ -21,8 +21,8 @@ def jaccard(one: str | None, other: str | None) -> float:
 def bare(text: str | None) -> str:
     """A text as it counts for a repeat: letters with their marks, digits with what stands between them; case folded.
 
-    It is finer than `hfcf.groups.normalised`, which holds texts apart in splits, where too much is better than too little: there
-    "1.5" is "15", and a Hindi word is equal to one with other vowels.
+    It is finer than `hfcf.core.splits.normalised`, which holds texts apart in splits, where too much is better than too little:
+    there "1.5" is "15", and a Hindi word is equal to one with other vowels.
 
     >>> bare("The GDP grew by 1.5 %!"), bare(None)
     ('thegdpgrewby1.5', '')

@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from hfcf.evidence import join
+from hfcf.text.evidence import join
 
 if TYPE_CHECKING:
     from hfcf.engines.classifier import Classifier
@@ -177,7 +177,7 @@ def faithfulness(rows: Sequence[Mapping[str, Any]], rationales: Sequence[Spans],
         ValueError: a span lies outside the evidence, or there are not as many rationales as rows.
 
     >>> from hfcf.engines.classifier import Classifier
-    >>> from hfcf.engines.model import Model
+    >>> from hfcf.core.model import Model
     >>> faithfulness([], [], Classifier(model=Model("me/verifier"), max_length=256))
     []
     """

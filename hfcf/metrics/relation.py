@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from hfcf.relations import OTHER
+from hfcf.tasks.relations import OTHER
 
 _DIRECTION = re.compile(r"\(e[12],e[12]\)$")
 

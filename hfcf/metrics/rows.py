@@ -7,9 +7,9 @@ from typing import Any
 
 from datasets import Dataset
 
-from hfcf import schema
-from hfcf.edits import revert, words
-from hfcf.stage import Reject, StageError
+from hfcf.core import schema
+from hfcf.core.edits import revert, words
+from hfcf.core.stage import Reject, StageError
 
 EDITED: dict[str, dict[str, Any]] = {
     "verification": {"claim": schema.TEXT, "evidence": schema.EVIDENCE, "edits": schema.EDITS},
@@ -41,7 +41,7 @@ def changed(row: Mapping[str, Any]) -> tuple[str, str]:
     """What the counterfactual changed, before and after: its claim, the pieces of evidence that differ, or its sentence.
 
     Several are joined by spaces, in reading order. Of a piece whose title changed along with its text it is "title: text", as
-    models read evidence (`hfcf.evidence.join`); of one whose title alone changed, the title.
+    models read evidence (`hfcf.text.evidence.join`); of one whose title alone changed, the title.
 
     Args:
         row: of an expanded set.

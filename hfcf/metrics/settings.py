@@ -10,12 +10,12 @@ from typing import Any
 from datasets import Dataset
 
 from hfcf import corpora
-from hfcf import recipe as recipes
-from hfcf.engines.model import Model
+from hfcf.core import recipe as recipes
+from hfcf.core.model import Model
+from hfcf.core.recipe import RecipeError
+from hfcf.core.schema import kind, task_of
+from hfcf.core.stage import Stage
 from hfcf.metrics import METRICS, load
-from hfcf.recipe import RecipeError
-from hfcf.schema import kind, task_of
-from hfcf.stage import Stage
 
 DEFAULT: dict[str, Any] = {"minimality": None, "diversity": None, "duplicates": None, "label_balance": None}
 """What a run measures if its recipe does not say: what needs no model."""
@@ -33,7 +33,7 @@ def wanted(metrics: Metrics | None) -> dict[str, dict[str, Any]]:
     {'minimality': {}, 'fluency': {}}
     >>> wanted({"fluency": "gpt2"})
     Traceback (most recent call last):
-    hfcf.recipe.RecipeError: metrics: fluency: its settings are a mapping, such as {model: gpt2}; this is 'gpt2'
+    hfcf.core.recipe.RecipeError: metrics: fluency: its settings are a mapping, such as {model: gpt2}; this is 'gpt2'
     """
     if metrics is None:
         metrics = DEFAULT

@@ -9,14 +9,14 @@ from typing import Any, ClassVar, Self
 import evaluate
 from datasets import Dataset
 
-from hfcf import schema
-from hfcf.engines.model import Model
-from hfcf.entities import save_fitted
+from hfcf.core import schema
+from hfcf.core.model import Model
+from hfcf.core.stage import Stage
 from hfcf.metrics.fitting import need_fit, to_fit
 from hfcf.metrics.info import TEXT, info, mean
 from hfcf.metrics.moverscore import MoverScore, fit_idf
 from hfcf.metrics.rows import EDITED, ByTask, changes, of_changes
-from hfcf.stage import Stage
+from hfcf.text.entities import save_fitted
 
 CITATION = "Zhao et al. 2019, MoverScore: Text Generation Evaluating with Contextualized Embeddings and Earth Mover Distance"
 
@@ -40,7 +40,7 @@ class MeasureSimilarity(Stage):
 
     >>> MeasureSimilarity().check_fitted()
     Traceback (most recent call last):
-    hfcf.stage.StageError: measure_similarity weighs words by how common they are in all sources: stage = stage.fit(ds) first
+    hfcf.core.stage.StageError: measure_similarity weighs words by how common they are in all sources: stage = stage.fit(ds) first
     """
 
     inputs: ClassVar[Any] = ByTask(EDITED)

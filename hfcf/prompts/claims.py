@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from hfcf import prompts
-from hfcf.schema import opposite
+from hfcf.core.schema import opposite
 
 SCHEMA = json.dumps(
     {"type": "object", "properties": {"claim": {"type": "string"}}, "required": ["claim"], "additionalProperties": False}

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from hfcf import schema
+from hfcf.core import schema
 from hfcf.hub.contents import data_files, front_matter
 
 

@@ -14,11 +14,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from hfcf.edits import apply, revert
-from hfcf.funnel import short
+from hfcf.core.edits import apply, revert
+from hfcf.core.funnel import short
+from hfcf.core.schema import MAX_CHARACTERS
 from hfcf.report.files import count, numbers, read
 from hfcf.report.measures import low_is_better, measures, ordered
-from hfcf.schema import MAX_CHARACTERS
 
 LIMIT = 50_000
 """Rows that a page holds: browsers open these in under two seconds."""

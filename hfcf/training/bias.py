@@ -24,8 +24,8 @@ from typing import Any
 import numpy as np
 from datasets import Dataset
 
+from hfcf.core.splits import connected, normalised
 from hfcf.engines.classifier import Classifier
-from hfcf.groups import connected, normalised
 from hfcf.training.loop import Hyperparameters, trained
 
 FLOOR = -10.0

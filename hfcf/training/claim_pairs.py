@@ -7,9 +7,9 @@ from typing import Any
 
 from datasets import Dataset, Features
 
+from hfcf.core.schema import LABELS, REFUTES, SUPPORTS
+from hfcf.core.splits import evidence_key, normalised
 from hfcf.engines.classifier import Classifier, choose
-from hfcf.groups import evidence_key, normalised
-from hfcf.schema import LABELS, REFUTES, SUPPORTS
 
 KINDS = ("negative", "paraphrase")
 

@@ -8,10 +8,10 @@ from typing import Any
 from datasets import Dataset, concatenate_datasets
 
 from hfcf import corpora
-from hfcf.distractors import from_recipe
-from hfcf.groups import group_safe_split, text_keys
-from hfcf.recipe import RecipeError
-from hfcf.schema import TASKS, task_of
+from hfcf.core.recipe import RecipeError
+from hfcf.core.schema import TASKS, task_of
+from hfcf.core.splits import group_safe_split, text_keys
+from hfcf.corpora.distractors import from_recipe
 
 
 def load_rows(sources: Sequence[Mapping[str, Any]], *, training: bool = False, extra: Sequence[str] = ()) -> Dataset:

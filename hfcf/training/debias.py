@@ -21,7 +21,7 @@ import torch
 from datasets import Dataset
 from torch.nn.functional import cross_entropy
 
-from hfcf import recipe as recipes
+from hfcf.core import recipe as recipes
 from hfcf.training.bias import encoder_bias, ngram_bias
 from hfcf.training.contrast import Together, contrast, pooled
 from hfcf.training.loop import Hyperparameters, Loss
@@ -101,7 +101,7 @@ class Debias:
         {'kind': 'poe', 'bias': 'ngrams', 'folds': 5}
         >>> Debias.of({"kind": "poe", "temperature": 0.1})
         Traceback (most recent call last):
-        hfcf.recipe.RecipeError: debias: unknown key 'temperature' (allowed: bias, folds, kind)
+        hfcf.core.recipe.RecipeError: debias: unknown key 'temperature' (allowed: bias, folds, kind)
         """
         if not isinstance(given, Mapping):
             raise recipes.RecipeError(f"{where}: {given!r} is no mapping: write {{kind: poe}}, with one of {', '.join(SETTINGS)}")

@@ -8,9 +8,9 @@ from typing import Any
 import torch
 from datasets import Dataset
 
+from hfcf.core.model import Model
 from hfcf.engines.classifier import Classifier, load_classifier
 from hfcf.engines.gates import OUTSIDE, is_open, load_gates, membership, spread
-from hfcf.engines.model import Model
 from hfcf.training.explainer import decided, encode, padded
 from hfcf.training.loop import Hyperparameters
 

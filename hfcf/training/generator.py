@@ -8,11 +8,11 @@ from typing import Any
 
 from datasets import Dataset
 
+from hfcf.core.model import Model
+from hfcf.core.schema import REFUTES, SUPPORTS
 from hfcf.engines.generator import PROMPT, Generator, load_tokenizer, prefix, two_sided
-from hfcf.engines.model import Model
-from hfcf.evidence import join
 from hfcf.metrics.translation import bleu_chrf
-from hfcf.schema import REFUTES, SUPPORTS
+from hfcf.text.evidence import join
 from hfcf.training.loop import Hyperparameters, Loss, fit
 
 

@@ -11,8 +11,8 @@ from typing import Any
 
 from datasets import Dataset
 
+from hfcf.core.model import Model
 from hfcf.engines.adapters import PATCH, quiet_peft, save_patch
-from hfcf.engines.model import Model
 
 log = logging.getLogger(__name__)
 

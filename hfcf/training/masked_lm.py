@@ -11,9 +11,9 @@ from typing import Any
 import torch
 from datasets import Dataset
 
+from hfcf.core.model import Model
 from hfcf.engines.adapters import load_network
 from hfcf.engines.masked import MaskedLM, keep
-from hfcf.engines.model import Model
 from hfcf.training.loop import Hyperparameters, fit
 
 CLOZE = (

@@ -13,8 +13,8 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from hfcf.engines.model import Model
-from hfcf.paths import cache_dir
+from hfcf.core.model import Model
+from hfcf.core.paths import cache_dir
 from hfcf.training.loop import Hyperparameters
 
 log = logging.getLogger(__name__)

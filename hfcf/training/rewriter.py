@@ -7,14 +7,14 @@ from typing import Any
 
 from datasets import Dataset
 
-from hfcf.edits import diff, words
+from hfcf.core.edits import diff, words
+from hfcf.core.model import Model
+from hfcf.core.schema import LABELS
+from hfcf.core.splits import normalised
 from hfcf.engines.classifier import Classifier, choose
 from hfcf.engines.generator import Generator
-from hfcf.engines.model import Model
-from hfcf.evidence import join
-from hfcf.groups import normalised
 from hfcf.metrics.translation import bleu_chrf
-from hfcf.schema import LABELS
+from hfcf.text.evidence import join
 
 
 def evaluate_rewriter(

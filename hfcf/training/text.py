@@ -9,8 +9,8 @@ from pathlib import Path
 
 from datasets import Dataset
 
-from hfcf.corpora.sentences import split_sentences
-from hfcf.groups import normalised
+from hfcf.core.splits import normalised
+from hfcf.corpora.formats.sentences import split_sentences
 
 _EXAMPLE = re.compile(r'"([^"]+)"?')
 
@@ -32,7 +32,7 @@ def collect(
         The sentences to train on; those held out, none of which is trained on, as "corpora" and "WordNet"; and how many
         sentences to train on were dropped because of `excluded`.
     """
-    from hfcf import offline
+    from hfcf.core import offline
 
     known = {normalised(text) for rows in excluded for text in (*_texts(rows), *sentences(rows))}
     found = list(glosses(offline.folder("wordnet") / "corpora" / "wordnet")) if wordnet else []

@@ -10,9 +10,9 @@ from typing import Any
 import torch
 from datasets import Dataset
 
-from hfcf.ccg.editor import answer, prompt, readable
-from hfcf.ccg.terms import term
 from hfcf.engines.generator import load_tokenizer, two_sided
+from hfcf.systems.ccg.editor import answer, prompt, readable
+from hfcf.systems.ccg.terms import term
 from hfcf.training.generator import train_texts
 from hfcf.training.loop import Hyperparameters, Loss
 from hfcf.training.once import train_once

@@ -8,10 +8,10 @@ from typing import Any
 
 from datasets import Dataset
 
+from hfcf.core.schema import LABELS, NOT_ENOUGH_INFO
 from hfcf.engines.adapters import load_network
 from hfcf.engines.classifier import Classifier, choose, encode_pairs
-from hfcf.evidence import join
-from hfcf.schema import LABELS, NOT_ENOUGH_INFO
+from hfcf.text.evidence import join
 from hfcf.training.debias import Debias, prepare
 from hfcf.training.loop import Hyperparameters, fit
 

@@ -16,11 +16,11 @@ from typer.testing import CliRunner
 
 import hfcf
 from hfcf.cli import app
+from hfcf.core.model import Model
+from hfcf.core.schema import NOT_ENOUGH_INFO, RATIONALES, REFUTES, SUPPORTS, problem
 from hfcf.corpora.base import CorpusError
-from hfcf.corpora.build import build
-from hfcf.engines.model import Model
-from hfcf.race.explain import Explain
-from hfcf.schema import NOT_ENOUGH_INFO, RATIONALES, REFUTES, SUPPORTS, problem
+from hfcf.pipeline.build_corpus import build
+from hfcf.systems.race.explain import Explain
 
 FIXTURES = Path(__file__).parent.parent / "fixtures" / "corpora"
 NAMES = ("politihop", "scifact", "healthver", "pubhealth", "eraser_fever", "eraser_multirc")

@@ -15,13 +15,15 @@ import datasets
 import pytest
 
 import hfcf
-from hfcf import corpora, recipe, runner
+from hfcf import corpora
+from hfcf.core import recipe
+from hfcf.core.schema import TASKS, problem
 from hfcf.corpora.base import CorpusError
-from hfcf.corpora.build import build, main
 from hfcf.corpora.ccg_semeval import SAMPLES, sample_of
-from hfcf.corpora.ldc import _decoded
-from hfcf.corpora.tokens import tokenise
-from hfcf.schema import TASKS, problem
+from hfcf.corpora.formats.ldc import _decoded
+from hfcf.corpora.formats.tokens import tokenise
+from hfcf.pipeline import run as runner
+from hfcf.pipeline.build_corpus import build, main
 from hfcf.training.data import load_rows
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "corpora"

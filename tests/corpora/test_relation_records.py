@@ -13,15 +13,15 @@ import pytest
 from datasets import ClassLabel, Dataset
 
 import hfcf
-from hfcf.attack.build import CANDIDATES
-from hfcf.attack.choices import ATTACK, export_choices
-from hfcf.attack.run import NOTES, SHEET, STORE, make_attack
-from hfcf.compare.relation_columns import columns_of
+from hfcf.core.recipe import located
+from hfcf.core.schema import TASKS
 from hfcf.corpora.base import CorpusError
-from hfcf.corpora.build import build
 from hfcf.hub.folder import write_parquet
-from hfcf.recipe import located
-from hfcf.schema import TASKS
+from hfcf.pipeline.build_corpus import build
+from hfcf.studies.attack.build import CANDIDATES
+from hfcf.studies.attack.choices import ATTACK, export_choices
+from hfcf.studies.attack.run import NOTES, SHEET, STORE, make_attack
+from hfcf.studies.compare.relation_columns import columns_of
 from hfcf.training.data import load_rows
 
 ORIGIN, DESTINATION = "Entity-Origin(e1,e2)", "Entity-Destination(e1,e2)"

@@ -14,9 +14,9 @@ import datasets
 import pytest
 
 import hfcf
+from hfcf.core.schema import LABELS, TASKS, problem
 from hfcf.corpora.base import CorpusError
-from hfcf.corpora.build import build
-from hfcf.schema import LABELS, TASKS, problem
+from hfcf.pipeline.build_corpus import build
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "corpora"
 DATA = os.environ.get("HFCF_DATA")

@@ -9,10 +9,10 @@ import torch
 import translators
 from transformers import AutoModelForCausalLM, AutoModelForSeq2SeqLM
 
+from hfcf.core.model import Model
 from hfcf.engines import base
 from hfcf.engines.continuation import Continuation
 from hfcf.engines.generator import Generator, load_tokenizer
-from hfcf.engines.model import Model
 
 pytestmark = pytest.mark.filterwarnings("ignore:Recommended. pip install sacremoses")
 # Of different lengths, so that a batch is padded.

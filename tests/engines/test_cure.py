@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 import torch
 
+from hfcf.core.model import Model
 from hfcf.engines.cure import Cure, encode_pieces
 from hfcf.engines.gates import OUTSIDE, Gates, save_gates
-from hfcf.engines.model import Model
-from hfcf.evidence import join
+from hfcf.text.evidence import join
 
 Tiny = Callable[[str], str]
 

@@ -9,16 +9,16 @@ import tiny_relation
 import torch
 from transformers import DistilBertConfig, DistilBertModel, RobertaConfig, RobertaModel
 
+from hfcf.core.model import Model
 from hfcf.engines import intervention
 from hfcf.engines.base import usage
 from hfcf.engines.classifier import choose
 from hfcf.engines.effects import Effects
 from hfcf.engines.intervention import Intervention, Margins
-from hfcf.engines.model import Model
 from hfcf.engines.narrow import narrow
 from hfcf.engines.rbert import RBert, collate, encode_marked, load_rbert
 from hfcf.engines.relation import RelationClassifier
-from hfcf.relations import between, spans
+from hfcf.tasks.relations import between, spans
 
 FILLS = [word for word in tiny.vocabulary() if word.isalpha() and len(word) > 1][100:124]
 

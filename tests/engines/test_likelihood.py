@@ -8,8 +8,8 @@ import pytest
 import torch
 from transformers import AutoTokenizer, GPT2LMHeadModel, T5ForConditionalGeneration
 
+from hfcf.core.model import Model
 from hfcf.engines.likelihood import Likelihood
-from hfcf.engines.model import Model
 
 pytestmark = pytest.mark.usefixtures("no_request_cache")
 PROMPTS = ["a film of 1994", "the band released one album in the city", "x"]

@@ -20,8 +20,8 @@ from transformers import (
     RobertaForMaskedLM,
 )
 
+from hfcf.core.model import Model
 from hfcf.engines.masked import MaskedLM, logits_at
-from hfcf.engines.model import Model
 
 Tiny = Callable[[str], str]
 

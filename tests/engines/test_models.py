@@ -17,14 +17,14 @@ from transformers import (
     AutoTokenizer,
 )
 
+from hfcf.core.model import Model, folder_hash
+from hfcf.core.schema import LABELS
 from hfcf.engines.adapters import PATCH, load_network, save_patch
 from hfcf.engines.attribution import Attribution
 from hfcf.engines.base import Encoded, Engine, pad, usage
 from hfcf.engines.classifier import Classifier, encode_pairs
 from hfcf.engines.generator import PROMPT, Generator, hypotheses
-from hfcf.engines.model import Model, folder_hash
-from hfcf.mentions import mentions, met
-from hfcf.schema import LABELS
+from hfcf.text.mentions import mentions, met
 
 Tiny = Callable[[str], str]
 

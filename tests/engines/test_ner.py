@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from hfcf.core.model import Model
 from hfcf.engines.base import usage
-from hfcf.engines.model import Model
 from hfcf.engines.ner import TYPES, Ner, clean
 
 TEXTS = [

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from offline_models import installed
 
+from hfcf.core.model import Model
 from hfcf.engines import parser
-from hfcf.engines.model import Model
 from hfcf.engines.parser import Constituents, Parser, constituents
 
 SENTENCES = [

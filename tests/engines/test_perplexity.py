@@ -10,8 +10,8 @@ import tiny
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
+from hfcf.core.model import Model
 from hfcf.engines import base
-from hfcf.engines.model import Model
 from hfcf.engines.perplexity import Perplexity
 
 TEXTS = list(dict.fromkeys(["Rome is old.", *tiny.texts()[:8], "The film"]))

@@ -11,12 +11,12 @@ from tiny_relation import SENTENCES, row
 from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import BertConfig, BertModel, PreTrainedTokenizerFast, RobertaConfig, RobertaModel
 
+from hfcf.core.model import Model
 from hfcf.engines.base import usage
 from hfcf.engines.classifier import choose
-from hfcf.engines.model import Model
 from hfcf.engines.rbert import HEAD, RBert, collate, encode_marked, load_rbert, load_tokenizer
 from hfcf.engines.relation import RelationClassifier
-from hfcf.relations import spans
+from hfcf.tasks.relations import spans
 
 Tiny = Callable[[str], str]
 CPU = torch.device("cpu")

@@ -12,14 +12,14 @@ from typing import Any
 from datasets import Dataset, Features
 from local_hub import USER, LocalHub
 
-from hfcf import schema
-from hfcf.crossaug import CrossAug
-from hfcf.engines.model import Model
+from hfcf.core import schema
+from hfcf.core.model import Model
 from hfcf.hub.contents import contents
 from hfcf.hub.files import PLACEHOLDER
 from hfcf.hub.model_card import model_card
-from hfcf.publish import publish
-from hfcf.runner import _front_matter
+from hfcf.pipeline.publish import publish
+from hfcf.pipeline.run import _front_matter
+from hfcf.systems.crossaug import CrossAug
 from hfcf.training.loop import Hyperparameters
 
 FEATURES = Features(

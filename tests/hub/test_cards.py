@@ -16,10 +16,12 @@ from local_hub import LocalHub
 from made import FEATURES, HOVER, OK, SCORES, TRAINING, model_folder, rows, run_folder
 
 import hfcf
-from hfcf import augment, publish, schema
-from hfcf.corpora import CORPORA, build, builder_class
-from hfcf.engines import model as models
-from hfcf.engines.model import Model
+from hfcf.core import expand as augment
+from hfcf.core import model as models
+from hfcf.core import schema
+from hfcf.core.model import Model
+from hfcf.core.recipe import RecipeError
+from hfcf.corpora import CORPORA, builder_class
 from hfcf.hub.check_card import check_card
 from hfcf.hub.citation import AUTHORS, TITLE, YEAR, citation
 from hfcf.hub.contents import data_files, front_matter
@@ -27,9 +29,10 @@ from hfcf.hub.dataset_card import dataset_card
 from hfcf.hub.errors import HubError
 from hfcf.hub.model_card import model_card
 from hfcf.hub.push import check_name
-from hfcf.recipe import RecipeError
-from hfcf.runner import _front_matter
-from hfcf.training import run as training
+from hfcf.pipeline import build_corpus as build
+from hfcf.pipeline import publish
+from hfcf.pipeline import train as training
+from hfcf.pipeline.run import _front_matter
 from hfcf.training.loop import Hyperparameters
 
 RUN: dict[str, Any] = {
@@ -482,7 +485,7 @@ def test_the_citation_file_says_what_the_cards_say() -> None:
     for paper in told["references"]:
         assert {"type", "title", "authors", "year"} <= set(paper), paper
     cited = {re.sub(r"\W", "", paper["title"]).casefold() for paper in told["references"]}
-    from hfcf.runner import system_class
+    from hfcf.pipeline.run import system_class
 
     for name in ("race", "crossaug", "ccg"):
         titled = re.search(r"title\s*=\s*[{\"](.*?)[}\"],?\s*$", system_class(name).citation, re.MULTILINE)

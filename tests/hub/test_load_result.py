@@ -40,7 +40,7 @@ def test_a_result_is_the_same_from_the_hub_and_from_the_folder(hub: LocalHub, ru
         assert one["train"].features == other["train"].features
     assert there.rejected is there.rejected
     assert any("rejected" in request.path for request in hub.requests)
-    assert there.dataset["train"].features["label"].names == list(hfcf.schema.LABELS)
+    assert there.dataset["train"].features["label"].names == list(hfcf.core.schema.LABELS)
     assert len(there.dataset["train"]) == there.run["counterfactuals"] == 40
     assert TOKEN not in repr(there)
 
@@ -158,7 +158,7 @@ import json, sys
 from datasets import load_dataset
 import hfcf
 from hfcf.engines.classifier import Classifier
-from hfcf.engines.model import Model
+from hfcf.core.model import Model
 
 run, model, adapter, base = sys.argv[1:]
 told = {
@@ -189,9 +189,9 @@ def test_other_processes_read_back_what_was_pushed(
     """The way of any user: no part of this process's set-up is theirs; and once more offline, from the cache alone."""
     from transformers import AutoModelForSequenceClassification
 
+    from hfcf.core.model import Model
     from hfcf.engines.adapters import save_patch
     from hfcf.engines.classifier import Classifier
-    from hfcf.engines.model import Model
 
     base = tiny_model("classifier")
     network = AutoModelForSequenceClassification.from_pretrained(base)
@@ -211,7 +211,7 @@ def test_other_processes_read_back_what_was_pushed(
     told = json.loads(done.stdout.splitlines()[-1])
     assert (told["default"], told["rejected"], told["result"]) == (40, 20, 40)
     assert sum(told["augmented"].values()) == 99
-    assert told["names"] == list(hfcf.schema.LABELS)
+    assert told["names"] == list(hfcf.core.schema.LABELS)
     pair = [("Rome is old.", "Rome was founded long ago.")]
     ours = [Classifier(model=one, max_length=64).run(pair) for one in (Model(str(whole)), Model(base, adapter=str(adapter)))]
     assert told["answers"] == [[pytest.approx(one) for one in answers] for answers in ours]

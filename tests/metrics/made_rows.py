@@ -6,7 +6,7 @@ from typing import Any
 
 from datasets import Dataset
 
-from hfcf import edits, schema
+from hfcf.core import edits, schema
 
 EVIDENCE = [{"title": "Rome", "text": "Rome was built by Romulus."}, {"title": "", "text": "It lies on the Tiber."}]
 

@@ -15,7 +15,9 @@ from datasets import ClassLabel, Dataset, DatasetDict, Features, concatenate_dat
 from made_rows import EVIDENCE, claim_row, evidence_row, relation, relation_row, verification
 
 import hfcf
-from hfcf import edits, schema
+from hfcf.core import edits, schema
+from hfcf.core.recipe import RecipeError
+from hfcf.core.stage import StageError
 from hfcf.metrics import METRICS, fitting, load
 from hfcf.metrics.claim_only import guess, predictability
 from hfcf.metrics.diversity import _against_the_others, distinct, diversity, inverse_bleu, self_bleu
@@ -27,8 +29,6 @@ from hfcf.metrics.near import Near, jaccard
 from hfcf.metrics.rows import EDITED, changed
 from hfcf.metrics.settings import DEFAULT, check
 from hfcf.metrics.summary import summaries, summary
-from hfcf.recipe import RecipeError
-from hfcf.stage import StageError
 
 
 @pytest.fixture

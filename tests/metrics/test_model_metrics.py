@@ -13,18 +13,18 @@ from datasets import ClassLabel, Dataset
 from made_rows import EVIDENCE, claim_row, evidence_row, relation, relation_row, verification
 from tiny import rbert
 
-from hfcf import edits, schema
-from hfcf.engines.model import Model
+from hfcf.core import edits, schema
+from hfcf.core.model import Model
+from hfcf.core.recipe import RecipeError
+from hfcf.core.schema import LABELS
+from hfcf.core.stage import StageError
 from hfcf.engines.ner import Ner
-from hfcf.entities import save_fitted
 from hfcf.metrics import MeasureFlipRate, load
 from hfcf.metrics.measure import measure, measure_candidates
 from hfcf.metrics.moverscore import MoverScore, fit_idf
 from hfcf.metrics.rows import changed
 from hfcf.metrics.summary import summaries
-from hfcf.recipe import RecipeError
-from hfcf.schema import LABELS
-from hfcf.stage import StageError
+from hfcf.text.entities import save_fitted
 
 Tiny = Callable[[str], str]
 

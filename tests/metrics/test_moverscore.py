@@ -15,10 +15,10 @@ import torch
 from datasets import Dataset
 from scipy.optimize import linprog
 
-from hfcf import offline
-from hfcf.engines.model import Model
-from hfcf.entities import save_fitted
+from hfcf.core import offline
+from hfcf.core.model import Model
 from hfcf.metrics.moverscore import MoverScore, _grams, _score, fit_idf
+from hfcf.text.entities import save_fitted
 
 MINILM = Model("offline:minilm")
 

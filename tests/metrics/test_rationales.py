@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
+from hfcf.core.model import Model
 from hfcf.engines.attribution import _words
 from hfcf.engines.classifier import Classifier
-from hfcf.engines.model import Model
-from hfcf.evidence import join
 from hfcf.metrics.rationale_baselines import lexical_rationales, marked_share, random_rationales
 from hfcf.metrics.rationales import SCORES, _text, agreement, faithfulness, mean_agreement, words
-from hfcf.race.explain import Explain
+from hfcf.systems.race.explain import Explain
+from hfcf.text.evidence import join
 
 
 def span(piece: int, start: int, end: int, field: str = "evidence") -> dict[str, Any]:

@@ -11,12 +11,12 @@ import pytest
 from datasets import load_dataset
 
 import hfcf
-from hfcf import offline, recipe
-from hfcf.dry_run import dry_run
-from hfcf.engines.model import Model
-from hfcf.recipe import RecipeError
-from hfcf.runner import metrics_of, system_class, system_of
-from hfcf.stage import StageError
+from hfcf.core import offline, recipe
+from hfcf.core.model import Model
+from hfcf.core.recipe import RecipeError
+from hfcf.core.stage import StageError
+from hfcf.pipeline.dry_run import dry_run
+from hfcf.pipeline.run import metrics_of, system_class, system_of
 
 
 @pytest.fixture

@@ -13,11 +13,11 @@ from datasets import Dataset
 from torch.nn.functional import cross_entropy
 from transformers import AutoTokenizer, BertConfig, BertModel, Trainer
 
+from hfcf.core.model import Model
+from hfcf.core.recipe import RecipeError
+from hfcf.core.schema import LABELS, NOT_ENOUGH_INFO, REFUTES, SUPPORTS, TASKS
 from hfcf.engines.classifier import Classifier, choose, encode_pairs
-from hfcf.engines.model import Model
-from hfcf.evidence import join
-from hfcf.recipe import RecipeError
-from hfcf.schema import LABELS, NOT_ENOUGH_INFO, REFUTES, SUPPORTS, TASKS
+from hfcf.text.evidence import join
 from hfcf.training import debias as debias_module
 from hfcf.training import verifier
 from hfcf.training.bias import FLOOR, encoder_bias, ngram_bias, related

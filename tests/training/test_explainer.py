@@ -8,18 +8,18 @@ import planted
 import pytest
 import torch
 
+from hfcf.core.model import Model
+from hfcf.core.recipe import RecipeError
+from hfcf.core.schema import NOT_ENOUGH_INFO
 from hfcf.engines.cure import Cure
 from hfcf.engines.gates import LOW, OUTSIDE, Gates, is_open, load_gates, not_shut, sample
-from hfcf.engines.model import Model
-from hfcf.evidence import join
-from hfcf.recipe import RecipeError
-from hfcf.schema import NOT_ENOUGH_INFO
+from hfcf.pipeline.train import train
+from hfcf.text.evidence import join
 from hfcf.training.data import load_rows
 from hfcf.training.explainer import train_explainer
 from hfcf.training.explainer_scores import evaluate_explainer
 from hfcf.training.loop import Hyperparameters
 from hfcf.training.rationale_losses import Weights, disagreement, divergence, excess, unpredicted
-from hfcf.training.run import train
 
 WEIGHTS = Weights(token_budget=0.15, sentence_budget=0.34)
 PIECES = torch.tensor([[OUTSIDE, 0, 0, 1, 1, OUTSIDE]])

@@ -11,14 +11,14 @@ from datasets import Dataset
 from safetensors.torch import load_file
 from transformers import AutoModelForMaskedLM, AutoTokenizer
 
-from hfcf import offline
-from hfcf import recipe as recipes
-from hfcf.engines.model import Model
-from hfcf.groups import normalised
-from hfcf.schema import SUPPORTS, TASKS
+from hfcf.core import offline
+from hfcf.core import recipe as recipes
+from hfcf.core.model import Model
+from hfcf.core.schema import SUPPORTS, TASKS
+from hfcf.core.splits import normalised
+from hfcf.pipeline.train import train
 from hfcf.training.loop import Hyperparameters
 from hfcf.training.masked_lm import CLOZE, cloze, evaluate_masked_lm, head_at_labels, train_masked_lm, words
-from hfcf.training.run import train
 from hfcf.training.text import collect, glosses, is_held_out, unique
 
 Tiny = Callable[[str], str]

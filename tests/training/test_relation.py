@@ -13,15 +13,15 @@ from safetensors.torch import load_file
 from tiny_relation import row
 
 from hfcf import cli
-from hfcf.engines.model import Model, folder_hash
+from hfcf.core.model import Model, folder_hash
+from hfcf.core.schema import TASKS
 from hfcf.engines.rbert import HEAD, load_rbert
 from hfcf.engines.relation import RelationClassifier
-from hfcf.schema import TASKS
+from hfcf.pipeline.train import train
 from hfcf.training import relation
 from hfcf.training.data import apart
 from hfcf.training.loop import Hyperparameters
 from hfcf.training.relation import Alike, evaluate_relation, train_relation
-from hfcf.training.run import train
 
 Tiny = Callable[[str], str]
 

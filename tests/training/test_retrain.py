@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from datasets import Dataset
 
+from hfcf.core.model import Model
+from hfcf.core.schema import REFUTES, SUPPORTS, TASKS
 from hfcf.engines.classifier import Classifier
-from hfcf.engines.model import Model
-from hfcf.schema import REFUTES, SUPPORTS, TASKS
 from hfcf.training.loop import Hyperparameters, trained
 from hfcf.training.verifier import train_verifier
 

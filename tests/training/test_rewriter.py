@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 from datasets import Dataset
 
+from hfcf.core.model import Model
+from hfcf.core.recipe import RecipeError
+from hfcf.core.schema import NOT_ENOUGH_INFO, REFUTES, SUPPORTS
 from hfcf.engines.classifier import Classifier
 from hfcf.engines.generator import Generator
-from hfcf.engines.model import Model
-from hfcf.recipe import RecipeError
-from hfcf.schema import NOT_ENOUGH_INFO, REFUTES, SUPPORTS
+from hfcf.pipeline.train import train
 from hfcf.training.claim_pairs import claim_pairs
 from hfcf.training.rewriter import evaluate_rewriter
-from hfcf.training.run import train
 
 
 def row(i: int, group: str, claim: str, label: str, text: str = "It is so.") -> dict[str, Any]:

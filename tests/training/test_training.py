@@ -11,22 +11,22 @@ import torch
 from datasets import Dataset, concatenate_datasets
 from transformers import AutoModelForSequenceClassification, AutoTokenizer, BertModel, Trainer
 
-from hfcf import recipe as recipes
+from hfcf.core import recipe as recipes
+from hfcf.core.model import Model
+from hfcf.core.recipe import RecipeError
+from hfcf.core.schema import LABELS, NOT_ENOUGH_INFO, REFUTES, SUPPORTS, TASKS
+from hfcf.core.splits import normalised
 from hfcf.engines.base import Engine
 from hfcf.engines.classifier import Classifier, encode_pairs
 from hfcf.engines.generator import PROMPT, Generator
-from hfcf.engines.model import Model
-from hfcf.evidence import join
-from hfcf.groups import normalised
-from hfcf.recipe import RecipeError
-from hfcf.schema import LABELS, NOT_ENOUGH_INFO, REFUTES, SUPPORTS, TASKS
+from hfcf.pipeline.train import train, trained
+from hfcf.text.evidence import join
 from hfcf.training import generator as generator_module
 from hfcf.training import verifier
 from hfcf.training.data import load_rows, without_repeats
 from hfcf.training.generator import evaluate_generator, train_generator
 from hfcf.training.loop import Hyperparameters
 from hfcf.training.nei import add_nei
-from hfcf.training.run import train, trained
 from hfcf.training.verifier import evaluate_verifier, scores, train_verifier
 
 Tiny = Callable[[str], str]

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 # What a token does to a phrase that stands right before it, by its first characters. A full stop ends the phrase unless a digit
-# follows it: "3" is no whole word of "3.5" (hfcf.mentions.WORD_END).
+# follows it: "3" is no whole word of "3.5" (hfcf.text.mentions.WORD_END).
 CONTINUES, ENDS, STOP, DIGIT = range(4)
 END_OF_TEXT = 2 * ENDS + 1  # a token's class is twice the above, plus one if a word can begin right after it
 TEXTLESS = 2 * DIGIT  # nothing is sure about the words around it, so that it ends none, not even after a full stop

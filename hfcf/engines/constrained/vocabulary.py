@@ -18,7 +18,7 @@ from hfcf.engines.constrained.automaton import (
     Automaton,
     Pattern,
 )
-from hfcf.mentions import mentions
+from hfcf.text.mentions import mentions
 
 Alternative = str | Sequence[int]
 MOST_CLAUSES = 62

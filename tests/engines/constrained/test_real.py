@@ -7,9 +7,9 @@ from datasets import Dataset
 from offline_models import installed
 
 from hfcf.engines.generator import Generator
-from hfcf.evidence import join
-from hfcf.mentions import met
-from hfcf.race import RACE
+from hfcf.systems.race import RACE
+from hfcf.text.evidence import join
+from hfcf.text.mentions import met
 
 
 @pytest.mark.slow

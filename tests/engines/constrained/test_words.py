@@ -12,11 +12,11 @@ import torch
 from offline_models import installed
 from transformers import AutoModelForCausalLM, AutoModelForSeq2SeqLM, AutoTokenizer
 
+from hfcf.core.model import Model
 from hfcf.engines.constrained import generate_constrained
 from hfcf.engines.constrained.automaton import TEXTLESS, Automaton, Pattern
 from hfcf.engines.constrained.vocabulary import Vocabulary, compile_row
-from hfcf.engines.model import Model
-from hfcf.mentions import mentions, met
+from hfcf.text.mentions import mentions, met
 
 PHRASES = [
     "Rome",

@@ -1,0 +1,1 @@
+"""What every system stands on: the stage contract, schema, edits, models, recipes, verdicts, splits."""

@@ -1,0 +1,59 @@
+"""Verdicts on candidates, and what a row's status becomes when its candidates are judged."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from hfcf.core.stage import Reject
+
+Candidate = dict[str, Any]
+
+
+def accepted(row: Mapping[str, Any]) -> Any:
+    """Whether a row, or each row of a batch, has an accepted counterfactual: `ds.filter(hfcf.accepted)`.
+
+    >>> accepted({"status": {"accepted": True, "stage": "filter_claim", "reason": None}})
+    True
+    """
+    status = row["status"]
+    if isinstance(status, list):
+        return [bool(one and one["accepted"]) for one in status]
+    return bool(status and status["accepted"])
+
+
+def reject(candidate: Candidate, stage: str, reason: str) -> Candidate:
+    """The candidate with a verdict against it."""
+    return {**candidate, "status": {"accepted": False, "stage": stage, "reason": reason}}
+
+
+def accept(candidate: Candidate, stage: str) -> Candidate:
+    """The candidate with a verdict for it."""
+    return {**candidate, "status": {"accepted": True, "stage": stage, "reason": None}}
+
+
+def undecided(candidate: Mapping[str, Any]) -> bool:
+    """Whether no stage has decided about the candidate yet."""
+    return candidate["status"] is None
+
+
+def settle(candidates: Sequence[Candidate], nothing: str, **outputs: Any) -> dict[str, Any] | Reject:
+    """A stage's answer for a row whose candidates it judged: the row is rejected when none is left.
+
+    Args:
+        candidates: all of the row's, in order.
+        nothing: the reason when there are none at all.
+        outputs: the stage's other columns.
+
+    >>> settle([reject({"claim": "c"}, "check_claim", "too long")], "nothing was generated").reason
+    'no candidate is left of 1: too long (1)'
+    """
+    columns = {"candidates": list(candidates), **outputs}
+    if any(one["status"] is None or one["status"]["accepted"] for one in candidates):
+        return columns
+    if not candidates:
+        return Reject(nothing, **columns)
+    reasons = Counter(one["status"]["reason"] for one in candidates)
+    told = "; ".join(f"{reason} ({n})" for reason, n in sorted(reasons.items(), key=lambda item: (-item[1], item[0])))
+    return Reject(f"no candidate is left of {len(candidates)}: {told}", **columns)

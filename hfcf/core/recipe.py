@@ -1,0 +1,192 @@
+"""Recipes: YAML files that say what to load, run, train and publish. They are data, and an unknown key is an error."""
+
+from __future__ import annotations
+
+import difflib
+import re
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+
+class RecipeError(ValueError):
+    """A recipe that can't be read or does not fit its kind."""
+
+
+class _Loader(yaml.SafeLoader):
+    """YAML with 5e-5 as the number that everyone means; version 1.1 reads a text, for want of a point."""
+
+
+_Loader.add_implicit_resolver("tag:yaml.org,2002:float", re.compile(r"[-+]?[0-9]+(\.[0-9]*)?[eE][-+]?[0-9]+"), list("-+0123456789"))
+
+
+def find(name: str) -> Path:
+    """The file of a recipe: a path, or the name of one that ships with this library ("race_hover").
+
+    Raises:
+        RecipeError: there is none; the message lists those that ship.
+    """
+    if Path(name).is_file():
+        return Path(name)
+    path = folder() / f"{name.removesuffix('.yaml')}.yaml"
+    if not path.is_file():
+        raise RecipeError(f"no recipe {name!r}: give a file, or one of {', '.join(shipped())}{meant(name, shipped())}")
+    return path
+
+
+def shipped() -> list[str]:
+    """The names of the recipes that ship with this library."""
+    return sorted(path.stem for path in folder().glob("*.yaml"))
+
+
+def folder() -> Path:
+    """Where the recipes lie: inside the package (in a checkout, a link to the folder beside it)."""
+    return Path(__file__).parents[1] / "recipes"
+
+
+def read(path: Path, changes: Sequence[str] = ()) -> dict[str, Any]:
+    """A recipe with its preset and the command line's changes applied.
+
+    Args:
+        path: the YAML file. Its `presets` map a preset's name to what it changes.
+        changes: "key=value" strings; a dotted key reaches inside, a value is read as YAML. `preset=NAME` is applied before
+            the others.
+
+    >>> import tempfile
+    >>> file = Path(tempfile.mkdtemp()) / "r.yaml"
+    >>> _ = file.write_text("seed: 13\\npresets: {offline: {model: {name: tiny}}}")
+    >>> read(file, ["preset=offline", "model.dtype=float32"])
+    {'seed': 13, 'preset': 'offline', 'model': {'name': 'tiny', 'dtype': 'float32'}}
+    """
+    try:
+        recipe = yaml.load(path.read_text(encoding="utf-8"), _Loader)
+    except yaml.YAMLError as error:
+        raise RecipeError(f"{path} is not YAML: {error}") from error
+    if not isinstance(recipe, dict):
+        raise RecipeError(f"{path} holds no mapping")
+    return changed(recipe, changes)
+
+
+def changed(recipe: dict[str, Any], changes: Sequence[str]) -> dict[str, Any]:
+    """A recipe's content with its preset and the changes applied, in place; see `read`."""
+    given = [_assignment(change) for change in changes]
+    presets = recipe.pop("presets", {})
+    recipe["preset"] = dict(given).get("preset", recipe.get("preset", "paper"))
+    if recipe["preset"] in presets:
+        _merge(recipe, presets[recipe["preset"]])
+    for key, value in given:
+        at = recipe
+        *path_to, last = key.split(".")
+        for part in path_to:
+            at = at.setdefault(part, {}) if isinstance(at, dict) else at
+        if not isinstance(at, dict):
+            raise RecipeError(f"{key}: there is nothing of that name to set")
+        at[last] = value
+    return recipe
+
+
+def shipped_folder(given: str) -> Path | None:
+    """The folder beside the recipes that "recipes:NAME" names; None of any other path."""
+    name = str(given)
+    return folder() / name.removeprefix("recipes:") if name.startswith("recipes:") else None
+
+
+def located(source: Mapping[str, Any], data_dir: str | None) -> dict[str, Any]:
+    """A corpus of a recipe, its folder or files inside the recipe's `data_dir`, or beside the recipes: "recipes:NAME".
+
+    >>> located({"corpus": "fm2", "data_dir": "fm2"}, "data")["data_dir"]
+    'data/fm2'
+    >>> located({"corpus": "relations", "data_dir": "recipes:demo"}, "data")["data_dir"] == str(folder() / "demo")
+    True
+    >>> located({"corpus": "relations", "data_files": {"test": ["a.jsonl", "/b.jsonl"]}}, "data")["data_files"]
+    {'test': ['data/a.jsonl', '/b.jsonl']}
+    """
+    base = Path(data_dir or ".")
+    key = "data_files" if "data_files" in source else "data_dir"
+
+    def inside(given: Any) -> Any:
+        if isinstance(given, dict):
+            return {split: inside(files) for split, files in given.items()}
+        if isinstance(given, list):
+            return [inside(path) for path in given]
+        return str(shipped_folder(given) or base / given)
+
+    return {**source, key: inside(source.get(key, "."))}
+
+
+def command(verb: str, recipe: Any, out: str | Path, changes: Sequence[str] = (), limit: int | None = None) -> str:
+    """The command line that makes a result again, without the folders of this machine: it is published.
+
+    >>> command("run", "race_hover", "/home/me/out", ["seed=7"], 10)
+    'hfcf run race_hover --out out --set seed=7 --limit 10'
+    """
+    name = "recipe.yaml" if isinstance(recipe, Mapping) else Path(recipe).name
+    parts = ["hfcf", *verb.split(), name, "--out", Path(out).name or "out"]
+    for change in changes:
+        parts += ["--set", change]
+    return shlex.join(parts + (["--limit", str(limit)] if limit is not None else []))
+
+
+def check(keys: Iterable[str], allowed: Iterable[str], where: str) -> None:
+    """Raise `RecipeError` on a key that is not allowed, suggesting the nearest.
+
+    >>> check(["corpsu"], ["corpus", "split"], "race.yaml")
+    Traceback (most recent call last):
+    hfcf.core.recipe.RecipeError: race.yaml: unknown key 'corpsu'; did you mean 'corpus'? (allowed: corpus, split)
+    """
+    names = sorted(allowed)
+    for key in keys:
+        if key not in names:
+            raise RecipeError(f"{where}: unknown key {key!r}{meant(key, names)} (allowed: {', '.join(names)})")
+
+
+def meant(name: str, names: Iterable[str]) -> str:
+    """A question for the nearest of some names; nothing where none is near.
+
+    >>> meant("RACE", ["race", "eda"]), meant("x", ["race"])
+    ("; did you mean 'race'?", '')
+    """
+    near = difflib.get_close_matches(str(name).lower(), list(names), 1)
+    return f"; did you mean {near[0]!r}?" if near else ""
+
+
+_TYPES: dict[str, tuple[type, ...]] = {"int": (int,), "float": (int, float), "bool": (bool,), "str": (str,)}
+
+
+def check_types(settings: Mapping[str, Any], types: Mapping[str, str], where: str) -> None:
+    """Raise `RecipeError` on a plain setting of another type than its field's.
+
+    Args:
+        settings: as given.
+        types: of the fields, as they are annotated; only plain ones are looked at.
+        where: in words.
+
+    >>> check_types({"num_beams": "ten"}, {"num_beams": "int"}, "settings")
+    Traceback (most recent call last):
+    hfcf.core.recipe.RecipeError: settings: num_beams is of type int, and was 'ten'
+    """
+    for key, value in settings.items():
+        kinds = types.get(key, "").split(" | ")
+        known = tuple(one for kind in kinds for one in _TYPES.get(kind, ()))
+        if not known or not all(kind in _TYPES or kind == "None" for kind in kinds) or (value is None and "None" in kinds):
+            continue
+        if not isinstance(value, known) or (isinstance(value, bool) and bool not in known):
+            raise RecipeError(f"{where}: {key} is of type {types[key]}, and was {value!r}")
+
+
+def _assignment(change: str) -> tuple[str, Any]:
+    key, equals, value = change.partition("=")
+    if not equals:
+        raise RecipeError(f"--set {change}: write key=value")
+    return key.strip(), yaml.load(value, _Loader)
+
+
+def _merge(recipe: dict[str, Any], changes: Mapping[str, Any]) -> None:
+    for key, value in changes.items():
+        if isinstance(value, dict) and isinstance(recipe.get(key), dict):
+            _merge(recipe[key], value)
+        else:
+            recipe[key] = value

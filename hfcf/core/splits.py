@@ -1,0 +1,101 @@
+"""Groups of rows that must not be separated, and splits that keep them whole."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+
+from datasets import Dataset, DatasetDict
+
+from hfcf.core.schema import task_of
+
+
+def connected(keys_of_rows: Iterable[Sequence[Hashable]]) -> list[int]:
+    """For each row, the index of the first row that it shares a key with, directly or through others.
+
+    >>> connected([["a", "b"], ["c"], ["b", "d"], ["d"]])
+    [0, 1, 0, 0]
+    """
+    parent: list[int] = []
+    holder: dict[Hashable, int] = {}
+
+    def root(i: int) -> int:
+        while parent[i] != i:
+            parent[i] = parent[parent[i]]
+            i = parent[i]
+        return i
+
+    for i, keys in enumerate(keys_of_rows):
+        parent.append(i)
+        for key in keys:
+            one, other = sorted((root(holder.setdefault(key, i)), root(i)))
+            parent[other] = one
+    return [root(i) for i in range(len(parent))]
+
+
+def normalised(text: str) -> str:
+    """A text as it counts for equality: letters and digits only, case folded.
+
+    >>> normalised("The U.S.  is big .") == normalised("the us is big")
+    True
+    """
+    return "".join(character for character in text.casefold() if character.isalnum())
+
+
+def evidence_key(evidence: Iterable[Mapping[str, str]]) -> str:
+    """The texts of all pieces as they count for equality.
+
+    >>> evidence_key([{"text": "It is old."}, {"text": "Rome is."}])
+    'itisoldromeis'
+    """
+    return normalised(" ".join(piece["text"] for piece in evidence))
+
+
+def text_keys(ds: Dataset) -> list[list[tuple[str, str]]]:
+    """For each row, the texts by which it repeats another: its claim and its whole evidence, or its sentence.
+
+    >>> text_keys(Dataset.from_dict({"tokens": [["Eggs", "hatch", "."]]}))
+    [[('sentence', 'eggshatch')]]
+    """
+    if task_of(ds.column_names) == "relation":
+        return [[("sentence", normalised(" ".join(tokens)))] for tokens in ds["tokens"]]
+    return [
+        [("claim", normalised(claim)), ("evidence", evidence_key(evidence))]
+        for claim, evidence in zip(ds["claim"], ds["evidence"], strict=True)
+    ]
+
+
+def regroup(ds: Dataset) -> list[str]:
+    """Groups over several corpora: rows that share a group, a claim, a whole evidence text or a sentence belong together."""
+    keys = [
+        [("group", corpus, group), *texts] for corpus, group, texts in zip(ds["corpus"], ds["group_id"], text_keys(ds), strict=True)
+    ]
+    groups = ds["group_id"]
+    return [groups[first] for first in connected(keys)]
+
+
+def group_safe_split(
+    ds: Dataset, held_out: float, *, seed: int = 13, groups: Sequence[str] | None = None, name: str = "validation"
+) -> DatasetDict:
+    """Split by group: every row of a group falls on the same side, whatever other rows there are.
+
+    Args:
+        ds: rows with `group_id`.
+        held_out: expected share of the groups that are held out.
+        seed: which ones.
+        groups: used in the place of `group_id`.
+        name: of the held-out split.
+
+    >>> ds = Dataset.from_dict({"group_id": ["a", "a", "b", "c", "c", "d"]})
+    >>> split = group_safe_split(ds, 0.5)
+    >>> set(split["train"]["group_id"]) & set(split["validation"]["group_id"])
+    set()
+    """
+    groups = ds["group_id"] if groups is None else groups
+    out = [int(hashlib.sha256(f"{seed}:{group}".encode()).hexdigest()[:12], 16) / 16**12 < held_out for group in groups]
+    return DatasetDict(
+        {
+            "train": ds.select([i for i, held in enumerate(out) if not held]),
+            name: ds.select([i for i, held in enumerate(out) if held]),
+        }
+    )

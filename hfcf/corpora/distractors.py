@@ -1,0 +1,81 @@
+"""Evidence filled up to a fixed number of pieces with retrieved ones that are not gold (RACE, appendix C: five for HoVer)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from datasets import Dataset, Features, List
+from datasets.fingerprint import Hasher
+
+from hfcf.core.schema import BOOL, problem
+from hfcf.core.splits import normalised
+
+GOLD = List(BOOL)
+
+
+def fill_evidence(ds: Dataset, collection: Sequence[Mapping[str, str]], *, pieces: int = 5) -> Dataset:
+    """Add the best pieces of a collection for each claim, by BM25, until a row has `pieces`.
+
+    Deviation: the paper follows Khattab et al. 2021, whose retriever is trained; BM25 needs no training, and what it finds
+    shares words with the claim, which is what makes a distractor hard.
+
+    Args:
+        ds: verification rows whose evidence is gold.
+        collection: pieces as `{title, text}`.
+        pieces: how many a row shall have; a row that has more keeps them.
+
+    Returns:
+        The rows with their evidence, gold first, and a column `gold` that marks it.
+
+    >>> ds = Dataset.from_list([{"claim": "Rome is old", "evidence": [{"title": "", "text": "Rome is very old."}]}])
+    >>> found = fill_evidence(ds, [{"title": "", "text": "Old Rome fell."}, {"title": "", "text": "Cats purr."}], pieces=2)
+    >>> found[0]["evidence"][1]["text"], found[0]["gold"]
+    ('Old Rome fell.', [True, False])
+    """
+    import bm25s
+
+    index = bm25s.BM25()
+    corpus = bm25s.tokenize([f"{piece['title']} {piece['text']}" for piece in collection], show_progress=False)
+    index.index(corpus, show_progress=False)
+
+    def fill(row: dict[str, Any]) -> dict[str, Any]:
+        evidence = list(row["evidence"] or [])
+        gold = [True] * len(evidence)
+        if row.get("status") or problem({"claim": row["claim"], "evidence": evidence}):
+            return {"evidence": row["evidence"], "gold": gold}  # a bad row stays as it is, for the stages to reject
+        known = {normalised(piece["text"]) for piece in evidence}
+        # As many as could be gold themselves, and the missing ones.
+        wanted = min(len(collection), 2 * pieces)
+        query = bm25s.tokenize([row["claim"]], show_progress=False)
+        hits = index.retrieve(query, k=wanted, show_progress=False)
+        for hit, score in zip(hits.documents[0], hits.scores[0], strict=True):
+            if len(evidence) >= pieces or score <= 0:
+                break
+            piece = collection[int(hit)]
+            if normalised(piece["text"]) not in known:
+                known.add(normalised(piece["text"]))
+                evidence.append({"title": piece["title"], "text": piece["text"]})
+                gold.append(False)
+        return {"evidence": evidence, "gold": gold}
+
+    # The index would be hashed with the function at every call; its contents are known by the collection's.
+    key = Hasher.hash((ds._fingerprint, list(collection), pieces))
+    return ds.map(fill, features=Features({**ds.features, "gold": GOLD}), desc="distractors", new_fingerprint=key)
+
+
+def from_recipe(ds: Dataset, settings: Mapping[str, Any] | None) -> Dataset:
+    """Fill the evidence up as a recipe's `distractors: {collection: FILE, pieces: 5}` says; without it rows stay gold-only.
+
+    Raises:
+        ValueError: the file, JSON lines of `{title, text}`, is not there.
+    """
+    if not settings:
+        return ds
+    path = Path(settings["collection"])
+    if not path.is_file():
+        raise ValueError(f"distractors: there is no collection {path}, JSON lines of title and text")
+    collection = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+    return fill_evidence(ds, collection, pieces=settings.get("pieces", 5))

@@ -1,0 +1,139 @@
+"""The form of ERASER's corpora: a file of claims for each split, and documents with a tokenised sentence on each line.
+
+`{train,val,test}.jsonl` have `annotation_id, query, classification, evidences`; `evidences` lists groups of {docid,
+start_sentence, end_sentence, text} (ends exclusive), which number the lines of `docs/<docid>`, blank ones not counted. A
+file name may spell the docid in the other Unicode normalisation, or "/" as "__". The text that an annotation carries must be
+the text of its lines: a difference, like a document that is not there, makes a bad row, never a guess.
+
+The evidence of a row is every sentence of the documents that hold an annotated one (with `context=n` those up to n sentences
+from it); lines without letters or digits are left out. The annotated sentences, of all groups together, are the human
+`rationales`.
+
+ERASER: DeYoung, Jain, Rajani, Lehman, Xiong, Socher and Wallace, "ERASER: A Benchmark to Evaluate Rationalized NLP Models",
+ACL 2020.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+from hfcf.core.schema import RATIONALES, kind
+from hfcf.corpora.base import BadRow, Corpus, CorpusConfig, CorpusError, need, text_of, unbracket
+from hfcf.corpora.formats.read import Record, json_lines, lines
+from hfcf.corpora.formats.spans import says_nothing, whole_pieces
+from hfcf.corpora.formats.wikipedia import nfc
+
+CITATION = """@inproceedings{deyoung-etal-2020-eraser,
+  title = {{ERASER}: A Benchmark to Evaluate Rationalized {NLP} Models},
+  author = {DeYoung, Jay and Jain, Sarthak and Rajani, Nazneen Fatema and Lehman, Eric and Xiong, Caiming and Socher, Richard
+    and Wallace, Byron C.},
+  booktitle = {Proceedings of ACL 2020},
+  year = {2020}
+}"""
+
+
+@dataclass
+class EraserConfig(CorpusConfig):
+    """The option of ERASER's corpora."""
+
+    context: int | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.context is not None:
+            # A command line gives text.
+            if not str(self.context).isdecimal():
+                raise ValueError(f"context={self.context!r}: a number of sentences, 0 or more")
+            self.context = int(self.context)
+
+
+class Eraser(Corpus):
+    """Claims and documents → rows; a corpus adds its INFO, and `title`."""
+
+    BUILDER_CONFIG_CLASS = EraserConfig
+    FILES = (("train", "train.jsonl"), ("validation", "val.jsonl"), ("test", "test.jsonl"))
+    EXTRA: ClassVar = {"rationales": RATIONALES}
+    OPTIONS: ClassVar = {"context": "keep only sentences at most so many from an annotated one (default: whole documents)"}
+
+    def title(self, docid: str) -> str:
+        """The title of a document's pieces."""
+        raise NotImplementedError
+
+    @classmethod
+    def find_resources(cls, data_dir: Path, options: Mapping[str, Any]) -> dict[str, Path]:
+        return {"docs": data_dir / "docs"} if (data_dir / "docs").is_dir() else {}
+
+    def groups_by_keys(self) -> bool:
+        return True
+
+    def start(self, files: Sequence[Path]) -> None:
+        if "docs" not in self.config.resources:
+            raise CorpusError(f"{files[0]}: there is no folder docs beside it, which holds the text of the evidence")
+        self._paths = {nfc(path.name): path for path in sorted(Path(self.config.resources["docs"]).iterdir())}
+        self._documents: dict[str, list[str]] = {}
+
+    def records(self, path: Path) -> Iterator[Record]:
+        return json_lines(path)
+
+    def fill(self, row: dict[str, Any], record: dict[str, Any]) -> None:
+        need(record, "annotation_id", "query", "classification", "evidences")
+        row |= {"id": record["annotation_id"], "claim": record["query"], "label": record["classification"]}
+        row["claim"] = unbracket(text_of(record, "query")).strip()
+        marked: dict[str, set[int]] = {}
+        for span in _spans(record):
+            sentences = self._sentences(span["docid"])
+            start, end = span["start_sentence"], span["end_sentence"]
+            if " ".join(sentences[start:end]).split() != span["text"].split():
+                raise BadRow(
+                    f"its evidence {span['text'][:60]!r} is not what stands in sentences {start} to {end} of "
+                    f"the document {span['docid']!r}, which has {len(sentences)}"
+                )
+            marked.setdefault(span["docid"], set()).update(range(start, end))
+        row["keys"] = [("claim", row["claim"]), *(("document", docid) for docid in marked)]
+        found: list[int] = []
+        for docid, chosen in marked.items():
+            for i, sentence in enumerate(self._sentences(docid)):
+                if i in chosen:
+                    found.append(len(row["evidence"]))
+                elif says_nothing(sentence) or not self._near(i, chosen):
+                    continue
+                row["evidence"].append({"title": self.title(docid), "text": unbracket(sentence)})
+        row["rationales"] = whole_pieces(row["evidence"], found)
+        row["label"] = self.label(record["classification"])
+
+    def _near(self, i: int, chosen: Collection[int]) -> bool:
+        return self.config.context is None or any(abs(i - j) <= self.config.context for j in chosen)
+
+    def _sentences(self, docid: str) -> list[str]:
+        if docid not in self._documents:
+            names = dict.fromkeys((nfc(docid), nfc(docid.replace("/", "__"))))
+            path = next((self._paths[name] for name in names if name in self._paths), None)
+            if path is None:
+                raise BadRow(f"the document {docid!r} is not in docs")
+            try:
+                self._documents[docid] = [line.strip() for line in lines(path) if line.strip()]
+            except CorpusError as error:
+                raise BadRow(str(error)) from None
+        return self._documents[docid]
+
+
+def _spans(record: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The annotated spans of all groups."""
+    if not isinstance(record["evidences"], list) or not all(isinstance(group, list) for group in record["evidences"]):
+        raise BadRow(f"the field 'evidences' is {kind(record['evidences'])}, not a list of groups")
+    spans = [span for group in record["evidences"] for span in group]
+    for span in spans:
+        if not isinstance(span, dict):
+            raise BadRow(f"a piece of its evidence is {kind(span)}, not an object")
+        need(span, "docid", "start_sentence", "end_sentence", "text")
+        if not isinstance(span["docid"], str) or not isinstance(span["text"], str):
+            raise BadRow("the docid or the text of a piece of its evidence is not text")
+        start, end = span["start_sentence"], span["end_sentence"]
+        if not (isinstance(start, int) and isinstance(end, int) and 0 <= start < end):
+            raise BadRow(f"a piece of its evidence has no sentence numbers: {start!r} to {end!r}")
+    if not spans:
+        raise BadRow("there is no evidence")
+    return spans

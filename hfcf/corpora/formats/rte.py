@@ -1,0 +1,33 @@
+"""The RTE form with text: evidence, claim and label line by line in `<split>.raw.input0`, `.raw.input1` and `.label`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from hfcf.core.schema import REFUTES, SUPPORTS
+from hfcf.corpora.formats.read import CorpusError, Record, lines
+
+LABELS = {"entailment": SUPPORTS, "not_entailment": REFUTES}
+"""How its labels read where it holds SUPPORTS and REFUTES rows only."""
+
+
+def beside(claims: Path) -> tuple[Path, Path]:
+    """The files of evidence and labels beside a file of claims."""
+    evidence, labels = (claims.name.replace(".raw.input1", suffix) for suffix in (".raw.input0", ".label"))
+    return claims.with_name(evidence), claims.with_name(labels)
+
+
+def rte_lines(path: Path) -> Iterator[Record]:
+    """Records with `id`, `claim`, `text` and `label`."""
+    if absent := [other for other in beside(path) if not other.is_file()]:
+        raise CorpusError(f"{path}: there is no {absent[0].name} beside it; the RTE form is three files")
+    claims, evidence, labels = lines(path), *(lines(other) for other in beside(path))
+    if not len(claims) == len(evidence) == len(labels):
+        raise CorpusError(
+            f"{path}: the three files of the RTE form are not parallel: "
+            f"{len(claims)} claims, {len(evidence)} evidence texts, {len(labels)} labels"
+        )
+    for i, (claim, text, label) in enumerate(zip(claims, evidence, labels, strict=True), 1):
+        name = f"{path.name.partition('.')[0]}-{i}"
+        yield Record("line", i, {"id": name, "claim": claim, "text": text, "label": label.strip()})

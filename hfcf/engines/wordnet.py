@@ -1,0 +1,380 @@
+"""WordNet 3.0 from its own files, and inflection by its exception lists.
+
+Nothing is loaded: the files are mapped into memory and searched by bisection, so the first word costs milliseconds and processes
+share the pages. A map that came through a fork goes on working; nothing here is ever pickled or downloaded.
+
+Files: `hfcf.core.offline` brings them; `HFCF_WORDNET` names another folder with the same ones (index.noun, data.noun, noun.exc, …,
+of version 3.0, with LF line ends). Another version would give other rows under the same settings, so it is refused.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import re
+from bisect import bisect_right
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import NamedTuple
+
+from hfcf.core import offline
+
+PARTS = {"n": "noun", "v": "verb", "a": "adj", "r": "adv"}
+"""WordNet's parts of speech, in the order in which a word's synsets come."""
+
+# What `morphy` detaches and what it puts there, in the order of WordNet's own documentation, morphy(7WN).
+_DETACH = {
+    "n": [
+        ("s", ""), ("ses", "s"), ("ves", "f"), ("xes", "x"), ("zes", "z"), ("ches", "ch"), ("shes", "sh"), ("men", "man"),
+        ("ies", "y"),
+    ],
+    "v": [("s", ""), ("ies", "y"), ("es", "e"), ("es", ""), ("ed", "e"), ("ed", ""), ("ing", "e"), ("ing", "")],
+    "a": [("er", ""), ("est", ""), ("er", "e"), ("est", "e")],
+    "r": [],
+}  # fmt: skip
+
+
+class Synset(NamedTuple):
+    """A set of synonyms: its part of speech and where its line begins in that part's data file."""
+
+    part: str
+    offset: int
+
+
+def wordnet() -> WordNet:
+    """This process's reader of the files that `HFCF_WORDNET` names, else of the offline package's.
+
+    Raises:
+        FileNotFoundError: they are not there; the message has the line that installs them.
+        ValueError: they are of another version, or have other line ends.
+
+    >>> wordnet().synonyms("quick")[:3]
+    ('speedy', 'flying', 'fast')
+    """
+    return _reader(os.environ.get("HFCF_WORDNET"))
+
+
+@lru_cache(maxsize=4)
+def _reader(named: str | None) -> WordNet:
+    return WordNet(Path(named) if named else offline.folder("wordnet") / "corpora" / "wordnet")
+
+
+class WordNet:
+    """A reader of one folder of WordNet's files; take the process's from `wordnet()`.
+
+    Words are looked up in lower case and, in phrases, with underscores, as they stand in the files.
+
+    Args:
+        folder: holds index.*, data.* and *.exc of the four parts of speech.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._index = {part: _Sorted(_mapped(folder, f"index.{name}")) for part, name in PARTS.items()}
+        self._data = {part: _mapped(folder, f"data.{name}") for part, name in PARTS.items()}
+        self._exceptions = {part: _Sorted(_mapped(folder, f"{name}.exc")) for part, name in PARTS.items()}
+        for part, name in PARTS.items():
+            self._check_form(folder / f"data.{name}", self._data[part][:4096])
+        self.synonyms = lru_cache(maxsize=1 << 16)(self._synonyms)
+        self.is_common = lru_cache(maxsize=1 << 16)(self._is_common)
+        self.irregular = lru_cache(maxsize=None)(self._irregular)
+        self.noun = lru_cache(maxsize=1 << 16)(self._noun)
+        self._above = lru_cache(maxsize=1 << 16)(self._first_hypernym)
+
+    @staticmethod
+    def _check_form(path: Path, head: bytes) -> None:
+        if b"\r\n" in head:
+            raise ValueError(f"{path} has CRLF line ends, so its offsets are wrong: convert it, or unset HFCF_WORDNET")
+        if b"WordNet 3.0" not in head:
+            raise ValueError(f"{path} does not say that it is of WordNet 3.0: other versions give other rows; unset HFCF_WORDNET")
+
+    def lemmas(self, word: str, part: str) -> tuple[str, ...]:
+        """What a word may be a form of, as WordNet's `morphy` has it: itself first, then by the exception list, else the rules.
+
+        >>> wordnet().lemmas("geese", "n"), wordnet().lemmas("saw", "v")
+        (('goose',), ('saw', 'see'))
+        """
+        word = word.lower()
+        forms = self._exceptions[part].line(word)[1:] or _detached(word, part)
+        return tuple(form for form in dict.fromkeys([word, *forms]) if self._index[part].line(form))
+
+    def synsets(self, word: str, part: str | None = None) -> tuple[Synset, ...]:
+        """A word's synsets, commonest first within each part of speech, in the order of `PARTS`.
+
+        Args:
+            word: in any inflection.
+            part: "n", "v", "a" or "r"; None: all.
+
+        >>> wordnet().synsets("geese")[0], wordnet().names(wordnet().synsets("geese")[0])
+        (Synset(part='n', offset=1855672), ('goose',))
+        """
+        parts = PARTS if part is None else (part,)
+        return tuple(synset for one in parts for lemma in self.lemmas(word, one) for synset in self.senses(lemma, one))
+
+    def senses(self, lemma: str, part: str) -> tuple[Synset, ...]:
+        """The synsets of a lemma as it stands in the index; none if it doesn't."""
+        fields = self._index[part].line(lemma)
+        return tuple(Synset(part, int(offset)) for offset in fields[-int(fields[2]) :]) if fields else ()
+
+    def names(self, synset: Synset) -> tuple[str, ...]:
+        """The lemmas of a synset in the order of the file, with its capitals and underscores.
+
+        >>> wordnet().names(wordnet().synsets("car")[0])
+        ('car', 'auto', 'automobile', 'machine', 'motorcar')
+        """
+        fields = self._fields(synset)
+        words = fields[4 : 4 + 2 * int(fields[3], 16) : 2]
+        # "(p)" and the like behind an adjective say where it may stand.
+        return tuple(word.partition("(")[0] for word in words) if synset.part == "a" else tuple(words)
+
+    def hypernyms(self, synset: Synset) -> tuple[Synset, ...]:
+        """The synsets right above a noun's or a verb's: first its kinds (`@`), then what it is an instance of (`@i`), each in the
+        order of the file.
+
+        >>> [wordnet().names(above)[0] for above in wordnet().hypernyms(wordnet().synsets("dog")[0])]
+        ['canine', 'domestic_animal']
+        """
+        fields = self._fields(synset)
+        count = 4 + 2 * int(fields[3], 16)
+        pointers = range(count + 1, count + 1 + 4 * int(fields[count]), 4)  # symbol, offset, part of speech, words
+        return tuple(
+            Synset(fields[i + 2], int(fields[i + 1])) for symbol in ("@", "@i") for i in pointers if fields[i] == symbol
+        )  # fmt: skip
+
+    def hypernym_path(self, synset: Synset) -> tuple[Synset, ...]:
+        """A synset, its first hypernym, that one's first hypernym and so on, up to the root: "entity" for every noun.
+
+        >>> [wordnet().names(one)[0] for one in wordnet().hypernym_path(wordnet().synsets("bottle", "n")[0])]
+        ['bottle', 'vessel', 'container', 'instrumentality', 'artifact', 'whole', 'object', 'physical_entity', 'entity']
+        """
+        path: dict[Synset, None] = {}
+        above: Synset | None = synset
+        while above is not None and above not in path:  # two verbs of version 3.0 are each other's hypernym
+            path[above] = None
+            above = self._above(above)
+        return tuple(path)
+
+    def _first_hypernym(self, synset: Synset) -> Synset | None:
+        return next(iter(self.hypernyms(synset)), None)
+
+    def _noun(self, word: str) -> Synset | None:
+        """What a word names: the commonest noun sense of the first lemma that it has in any part of speech, so that "ran" is of
+        "run"; None if WordNet knows no such noun; memoised."""
+        lemma = next((lemma for part in PARTS for lemma in self.lemmas(word, part)), "")
+        return next(iter(self.synsets(lemma, "n")), None)
+
+    def _fields(self, synset: Synset) -> list[str]:
+        """What stands in a synset's line, before its gloss."""
+        data = self._data[synset.part]
+        return data[synset.offset : data.find(b"|", synset.offset)].decode().split()
+
+    def _synonyms(self, word: str) -> tuple[str, ...]:
+        """Every other lemma of a word's synsets, uninflected, with spaces for underscores, in the order of the files; memoised."""
+        names = dict.fromkeys(name.replace("_", " ") for synset in self.synsets(word) for name in self.names(synset))
+        return tuple(name for name in names if name.lower() != word.lower())
+
+    def _is_common(self, word: str) -> bool:
+        """Whether some sense of a word, in any inflection, is written in lower case, so that it need not be a name; memoised.
+
+        A word that is a lemma is read as no other's form: "wales" is the country, though "wale" is a word. False, too, for a
+        word that WordNet does not know.
+        """
+        word = word.lower()
+        own = [(word, part) for part in PARTS if self.senses(word, part)]
+        read = own or [(lemma, part) for part in PARTS for lemma in self.lemmas(word, part)]
+        return any(lemma in self.names(synset) for lemma, part in read for synset in self.senses(lemma, part))
+
+    def inflected_like(self, lemma: str, word: str, its_lemma: str, part: str) -> str | None:
+        """`lemma` in the inflection that `word` has of `its_lemma`.
+
+        Nouns: plural; verbs: third person, past, participle, -ing; adjectives and adverbs: comparative and superlative. Irregular
+        forms come from the exception lists, read backwards. Of a phrase, a verb's first word and a noun's last are inflected.
+
+        Args:
+            lemma: to inflect, with underscores in a phrase.
+            word: the inflected word, in lower case.
+            its_lemma: what `lemmas(word, part)` has.
+            part: "n", "v", "a" or "r".
+
+        Returns:
+            The form, with underscores; None where it can't be known: "composed" is past or participle, so "write" may be "wrote"
+            or "written".
+
+        >>> net = wordnet()
+        >>> net.inflected_like("motorcar", "autos", "auto", "n"), net.inflected_like("take_place", "occurred", "occur", "v")
+        ('motorcars', None)
+        >>> net.inflected_like("write", "sang", "sing", "v"), net.inflected_like("prominent", "bigger", "big", "a")
+        ('wrote', 'more_prominent')
+        """
+        if word == its_lemma:
+            return lemma
+        if part == "n":
+            return self._plural(lemma)
+        if part == "v":
+            return self._verb(lemma, self._tense(word, its_lemma))
+        return self._compared(lemma, part, superlative=word.endswith("st"))
+
+    def _irregular(self, part: str) -> dict[str, tuple[str, ...]]:
+        """Lemma → its forms in the exception list, which has it the other way round."""
+        found: dict[str, tuple[str, ...]] = {}
+        for line in self._exceptions[part].file[:].decode().splitlines():
+            form, *lemmas = line.split()
+            for lemma in lemmas:
+                if form != lemma:
+                    found[lemma] = (*found.get(lemma, ()), form)
+        return found
+
+    def _plural(self, lemma: str) -> str:
+        forms = self.irregular("n").get(lemma, ())
+        # Where the list has several, or one that only looks old, the regular plural is the usual one.
+        if len(forms) == 1 and forms[0] not in _OLD_PLURALS.split():
+            return forms[0]
+        if "_" in lemma:
+            head, _, last = lemma.rpartition("_")
+            return f"{head}_{self._plural(last)}"
+        if re.search("[^aeious]s$|[aeo]s$", lemma) and lemma not in _SINGULAR_S.split():
+            return lemma  # a plural by itself, such as "trousers"
+        if lemma.endswith("man") and not lemma.endswith(_NOT_MEN):
+            return lemma[:-3] + "men"
+        return _with_s(lemma)
+
+    def _tense(self, word: str, lemma: str) -> str:
+        if word.endswith("ing"):
+            return "ing"
+        past, participle = self._pasts(lemma)
+        if past == participle:
+            return "s" if word.endswith("s") and word != past else "ed"
+        return "past" if word == past else "participle" if word == participle else "s" if word.endswith("s") else "ed"
+
+    def _verb(self, lemma: str, tense: str) -> str | None:
+        if "_" in lemma:
+            first, _, rest = lemma.partition("_")
+            form = self._verb(first, tense)
+            return form and f"{form}_{rest}"
+        irregular = self.irregular("v").get(lemma, ())
+        if tense == "s":
+            if lemma in ("have", "be"):
+                return {"have": "has", "be": "is"}[lemma]
+            return next((form for form in irregular if form.endswith(("zes", "sses"))), _with_s(lemma))
+        if tense == "ing":
+            return next((form for form in irregular if form.endswith("ing")), _with_ing(lemma))
+        past, participle = self._pasts(lemma)
+        if tense == "ed":
+            return past if past == participle else None
+        return past if tense == "past" else participle
+
+    def _pasts(self, lemma: str) -> tuple[str | None, str | None]:
+        """A verb's past and its participle; None where the list does not tell them apart."""
+        irregular = self.irregular("v").get(lemma, ())
+        forms = [form for form in irregular if not form.endswith("ing") and not form.endswith("s")]
+        if lemma == "be" or len(forms) > 2:
+            return None, None
+        if len(forms) == 2:
+            return _told_apart(forms[0], forms[1])
+        regular = lemma if lemma in _UNCHANGED.split() else _with_ed(lemma)
+        if not forms:
+            return regular, regular
+        form = forms[0]
+        if lemma.endswith(("come", "run")):
+            return form, lemma
+        if form.endswith("n") and form.startswith(lemma[:-1]):  # shown, proven, beaten
+            return (lemma if lemma.endswith("beat") else regular), form
+        return form, form
+
+    def _compared(self, lemma: str, part: str, superlative: bool) -> str:
+        forms = [form for form in self.irregular(part).get(lemma, ()) if form.endswith("st") == superlative]
+        if forms:
+            return forms[0]
+        vowels = len(re.findall("[aeiouy]+", lemma.removesuffix("e")))
+        if part == "r" or re.search("[_-]", lemma) or not (vowels == 1 or (vowels == 2 and lemma.endswith("y"))):
+            return f"{'most' if superlative else 'more'}_{lemma}"
+        stem = lemma.removesuffix("e")
+        stem = stem[:-1] + "i" if re.search("[^aeiou]y$", stem) else stem
+        return stem + ("est" if superlative else "er")
+
+
+# Irregular plurals that nobody uses, and singulars that look like plurals.
+_OLD_PLURALS = "brethren kine pease pence dive bunde lire novelle loggie signore yogin fora stadia musea"
+_SINGULAR_S = "lens gas bias atlas canvas alas christmas pancreas rhinoceros cosmos chaos thermos ethos"
+_NOT_MEN = ("human", "german", "roman", "norman", "shaman", "talisman", "ottoman", "caiman", "brahman", "mussulman")
+# Verbs whose past and participle are the verb itself: the exception lists leave them out.
+_UNCHANGED = (
+    "beset bet broadcast burst bust cast cost cut forecast hit hurt let miscast offset outbid preset put quit read recast reset "
+    "rid set shed shut slit split spread sublet sweat telecast thrust typeset undercut upset wed wet"
+)
+
+
+class _Sorted:
+    """A sorted file of lines that begin with a word, searched by bisection down to a block of some lines."""
+
+    def __init__(self, file: mmap.mmap) -> None:
+        self.file = file
+
+    @cached_property
+    def _blocks(self) -> tuple[list[int], list[bytes]]:
+        """Where every block begins, and with which word. The licence at an index's head begins with blanks: it sorts first."""
+        size = len(self.file)
+        ends = (self.file.find(b"\n", at) + 1 for at in range(2048, size, 2048))
+        starts = list(dict.fromkeys([0, *(end for end in ends if 0 < end < size)]))
+        return starts, [self.file[start : self.file.find(b" ", start)] for start in starts]
+
+    def line(self, word: str) -> list[str]:
+        """The fields of the line whose first is `word`; none if there is no such line."""
+        if not word or not word.isascii() or not word.isprintable() or " " in word:
+            return []
+        starts, firsts = self._blocks
+        wanted = word.encode()
+        block = bisect_right(firsts, wanted) - 1
+        if block < 0:
+            return []
+        begin, stop = starts[block], starts[block + 1] if block + 1 < len(starts) else len(self.file)
+        lines = b"\n" + self.file[begin:stop]  # bytes, because a map is searched far slower
+        start = lines.rfind(b"\n%b " % wanted) + 1
+        return lines[start : lines.find(b"\n", start)].decode().split() if start else []
+
+
+def _mapped(folder: Path, name: str) -> mmap.mmap:
+    try:
+        with (folder / name).open("rb") as file:
+            return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    except (FileNotFoundError, NotADirectoryError):
+        raise FileNotFoundError(
+            f"WordNet's file {name} is not in {folder}: let HFCF_WORDNET name a folder with the files of WordNet 3.0, "
+            f"or unset it and install them: {offline.INSTALL}"
+        ) from None
+
+
+def _detached(word: str, part: str) -> list[str]:
+    return [word[: -len(old)] + new for old, new in _DETACH[part] if word.endswith(old)]
+
+
+def _with_s(word: str) -> str:
+    if re.search("[^aeiou]y$", word):
+        return word[:-1] + "ies"
+    return word + ("es" if re.search("(s|x|z|ch|sh|[^aeiou]o)$", word) else "s")
+
+
+def _with_ed(word: str) -> str:
+    if word.endswith("e"):
+        return word + "d"
+    return word[:-1] + "ied" if re.search("[^aeiou]y$", word) else word + "ed"
+
+
+def _with_ing(word: str) -> str:
+    if word.endswith("ie"):
+        return word[:-2] + "ying"
+    # With a letter before: "be" keeps its vowel.
+    return (word[:-1] if re.search("[a-z][^eoy]e$", word) else word) + "ing"
+
+
+_ABLAUT = [("a", "u")]  # sang, sung
+
+
+def _told_apart(one: str, other: str) -> tuple[str | None, str | None]:
+    """Which of two irregular forms is the past and which the participle: sang, sung; wrote, written."""
+    for past, participle in ((one, other), (other, one)):
+        if len(past) == len(participle) and [(a, b) for a, b in zip(past, participle, strict=True) if a != b] == _ABLAUT:
+            return past, participle
+    for past, participle in ((one, other), (other, one)):
+        if participle.endswith(("n", "ne")) and not past.endswith(("n", "ne")):
+            return past, participle
+    return None, None

@@ -1,0 +1,1 @@
+"""From a recipe to a published folder: run, train, build, dry run."""

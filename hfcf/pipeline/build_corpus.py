@@ -1,0 +1,150 @@
+"""A corpus as a dataset repository: Parquet and a card that `load_dataset` reads. `dataset_scripts/` calls this."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from datasets import Dataset, DatasetDict, DatasetInfo, SplitDict, SplitInfo
+from datasets.info import DatasetInfosDict
+from huggingface_hub import DatasetCardData
+
+from hfcf.core.schema import LABELS, TASKS
+from hfcf.corpora import builder_class, load
+from hfcf.corpora.base import CorpusInfo
+from hfcf.hub.dataset_card import NOT_REPUBLISHED, TASK_IDS, republish_key
+from hfcf.hub.folder import remove_others, write_parquet
+from hfcf.hub.found_card import check_ours, restricted
+
+
+def build(name: str, *, out: str | Path, **options: Any) -> Path:
+    """Write a corpus to a folder that `load_dataset(out)` reads.
+
+    Args:
+        name: one of `CORPORA`.
+        out: the folder; `data/<split>-<fingerprint>.parquet` and `README.md` are written there, older Parquet of it removed.
+        options: arguments of `hfcf.load`.
+
+    Raises:
+        ValueError: the folder has a README that is not this library's.
+    """
+    out = Path(out)
+    check_ours(out)
+    loaded = load(name, **options)
+    splits = loaded if isinstance(loaded, DatasetDict) else DatasetDict({_base(loaded, options): loaded})
+    files = {split: write_parquet(ds, out / "data", split) for split, ds in splits.items()}
+    remove_others(out / "data", files.values())
+    names = {split: f"data/{path.name}" for split, path in files.items()}
+    info = replace(builder_class(name).INFO, **restricted(options))
+    (out / "README.md").write_text(card(info, splits, names), encoding="utf-8")
+    return out
+
+
+def _base(ds: Dataset, options: Mapping[str, Any]) -> str:
+    # Of a slice such as validation[:300] too, what it is a slice of.
+    names = sorted(set(ds["split"])) if len(ds) else [str(options.get("split"))]
+    return "_".join(names)
+
+
+def card(info: CorpusInfo, splits: Mapping[str, Dataset], files: Mapping[str, str]) -> str:
+    """The dataset card: YAML that lists the exact files, then what the rows are."""
+    first = next(iter(splits.values()))
+    data = DatasetCardData(
+        pretty_name=info.title,
+        license=info.licence,
+        language=info.language,
+        task_categories=["text-classification"],
+        task_ids=[TASK_IDS[info.task]],
+        tags=["hfcf"],
+        size_categories=None,
+        configs=[
+            {
+                "config_name": "default",
+                "data_files": [{"split": split, "path": file} for split, file in files.items()],
+            }
+        ],
+    )
+    for key, value in republish_key(info.republish).items():
+        data[key] = value
+    sizes = SplitDict()
+    for split, ds in splits.items():
+        sizes.add(SplitInfo(name=split, num_bytes=ds.data.nbytes, num_examples=len(ds)))
+    DatasetInfosDict({"default": DatasetInfo(features=first.features, splits=sizes)}).to_dataset_card_data(data)
+    body = [
+        f"# {info.title}",
+        f"Rows of the original release files in the canonical columns of hfcf ({info.task}), written by `hfcf`.",
+        f"- Paper: {info.paper}" if info.paper else "",
+        f"- Licence: {info.licence}, the corpus's own",
+        "" if info.republish else f"- {NOT_REPUBLISHED}",
+        f"- Original on the Hub: `{info.hub_id}`" if info.hub_id else "",
+        f"- Official sizes: {', '.join(f'{split} {rows:,}' for split, rows in info.splits.items())}" if info.splits else "",
+        f"- Label map: {', '.join(f'{raw} → {label}' for raw, label in info.labels.items())}" if info.labels else "",
+        *(f"- {line}" for line in _notes(splits)),
+        "## Rows",
+        _table(info, splits),
+        _columns(info, first),
+        "## One row",
+        "```json\n" + json.dumps(_example(first), ensure_ascii=False, indent=2) + "\n```",
+        "## Citation\n\n```bibtex\n" + info.citation.strip() + "\n```" if info.citation else "",
+    ]
+    return f"---\n{data.to_yaml()}\n---\n\n" + _joined(body) + "\n"
+
+
+def _joined(body: Sequence[str]) -> str:
+    text = ""
+    for part in (part for part in body if part):
+        gap = "\n" if part.startswith("- ") and text.rpartition("\n")[2].startswith("- ") else "\n\n"
+        text += (gap if text else "") + part
+    return text
+
+
+def _notes(splits: Mapping[str, Dataset]) -> list[str]:
+    # What the builder recorded after the title: rows left out, and the role.
+    lines = [line for ds in splits.values() for line in (ds.info.description or "").split("\n")[1:]]
+    return list(dict.fromkeys(lines))
+
+
+def _columns(info: CorpusInfo, ds: Dataset) -> str:
+    names = ", ".join(f"`{column}`" for column in ds.features)
+    canonical = f"The first {len(TASKS[info.task])} are canonical"
+    return f"Columns: {names}. {canonical}; rows that share a `group_id` must not be separated by a split."
+
+
+def _table(info: CorpusInfo, splits: Mapping[str, Dataset]) -> str:
+    counts = {split: Counter(ds["label"]) for split, ds in splits.items()}
+    # A user's own relations are those of the rows.
+    own = info.labels.values() or sorted({label for count in counts.values() for label in count if label is not None})
+    every = LABELS if info.task == "verification" else list(dict.fromkeys(own))
+    labels = [label for label in every if any(label in count for count in counts.values())]
+    rows = [f"| split | rows | groups | {' | '.join(labels)} |", "|---" * (len(labels) + 3) + "|"]
+    for split, ds in splits.items():
+        cells = " | ".join(f"{counts[split][label]:,}" for label in labels)
+        rows.append(f"| {split} | {len(ds):,} | {len(set(ds['group_id'])):,} | {cells} |")
+    return "\n".join(rows)
+
+
+def _example(ds: Dataset) -> dict[str, Any]:
+    return dict(ds[0]) if len(ds) else {}
+
+
+def main(name: str, description: str | None, argv: Sequence[str] | None = None) -> None:
+    """The command of one corpus."""
+    options = builder_class(name).OPTIONS
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--data-dir", required=True, help="folder of the original release files")
+    parser.add_argument("--out", required=True, help="folder to write; load_dataset(OUT) reads it")
+    parser.add_argument("--split", help="one split or a slice of it, such as validation[:300]; every split by default")
+    parser.add_argument("--role", choices=["train"], help="record that rows of a dev or test split are meant for training")
+    parser.add_argument("--on-error", choices=["raise", "reject"], default="raise", help="what to do with a bad row")
+    for option, purpose in options.items():
+        parser.add_argument(f"--{option.replace('_', '-')}", help=purpose)
+    given = vars(parser.parse_args(argv))
+    for option in options:
+        if given[option] is None:
+            del given[option]
+    print(f"wrote {build(name, **given)}")

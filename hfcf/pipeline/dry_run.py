@@ -1,0 +1,138 @@
+"""`hfcf run --dry-run`: everything checked, three rows through every stage, and what the whole would cost."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from datasets import Dataset
+
+from hfcf.core.funnel import funnel
+from hfcf.pipeline.profile import Clock
+from hfcf.pipeline.run import content_of, metrics_of, opened
+
+ROWS = 3
+FIT_ON = 200  # rows that the fitted table is made of here; the run makes it of all
+
+
+def dry_run(recipe: str | Path | Mapping[str, Any], *, changes: Sequence[str] = (), limit: int | None = None) -> dict[str, Any]:
+    """Run the first three rows that could be read through a recipe without writing anything.
+
+    A system that trains models on its rows trains them here on the first 200, whose counts and minutes are those of here: how long
+    the training on all takes does not follow from them.
+
+    What a remote model answers here was paid, so it goes to the request cache: neither the run nor another dry run pays it again.
+
+    Returns:
+        `rows` of the whole run, `stages` with the calls, tokens and minutes expected of each (None where all was in the cache), of
+        a remote model its `attempts` and their `cost` as well, and `examples`. Of the rows, `rejected` could not be read when they
+        were loaded (`on_error: reject`), most of them for `reason` (None where there are none).
+    """
+    content = content_of(recipe, changes)
+    ds, system = opened(content)
+    metrics_of(content, system)
+    whole = min(len(ds), limit or content.get("limit") or len(ds))
+    readable = _readable(ds)
+    good = [i for i in readable if i < whole]
+    shown = (good or range(whole))[:ROWS]
+    fitted = [*shown, *(i for i in readable if i not in shown)][:FIT_ON]
+    clock = Clock()
+    # Answers from the cache would cost nothing, and so would the estimate; those that cost money are not bought for it twice.
+    cached = os.environ.get("HFCF_REQUEST_CACHE")
+    os.environ["HFCF_REQUEST_CACHE"] = "off" if cached == "off" else "paid"
+    try:
+        rows = system(ds.select(fitted), limit=len(shown), watch=clock, load_from_cache_file=False)
+    finally:
+        os.environ.pop("HFCF_REQUEST_CACHE") if cached is None else os.environ.update(HFCF_REQUEST_CACHE=cached)
+    by_name = {stage.name: stage for stage in system.stages}
+    stages = []
+    for entry in clock.stages:
+        if entry["stage"] not in by_name:
+            stages.append({"stage": entry["stage"], "reads": "", "fills": "", **_here(entry)})
+            continue
+        stage = by_name[entry["stage"]]
+        times = len(readable) / len(fitted) if stage.name in system.needs else len(good) / len(rows)
+        stages.append(
+            {
+                "stage": stage.name,
+                "reads": ", ".join(stage.inputs),
+                "fills": ", ".join(stage.outputs),
+                **_whole(entry, times),
+            }
+        )
+    examples = [{"id": row["id"], "text": _text(row), "stages": _stages(row, system.stages, loaded=bool(good))} for row in rows]
+    return {
+        "corpus": content["corpus"], "rows": whole, "tried": len(rows), "stages": stages, "examples": examples,
+        "rejected": whole - len(good), "reason": _commonest(ds.select(range(whole))),
+    }  # fmt: skip
+
+
+def _readable(ds: Dataset) -> list[int]:
+    """The places of the rows that were not rejected when they were loaded."""
+    if "status" not in ds.features:
+        return list(range(len(ds)))
+    return [i for i, row in enumerate(ds.select_columns("status")) if not _rejected(row)]
+
+
+def _commonest(ds: Dataset) -> str | None:
+    """Why most of the rejected rows were rejected when they were loaded, as the funnel says it."""
+    entries = funnel(ds, ()) if "status" in ds.features else []
+    return next((reason for entry in entries for reason in entry["reasons"]), None)
+
+
+def _rejected(row: Mapping[str, Any]) -> bool:
+    return bool(row["status"]) and row["status"]["accepted"] is False
+
+
+def _here(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """What a training cost here, all of its seconds.
+
+    >>> _here({"calls": 0, "cached": 0, "tokens": 0, "seconds": 90.0, "model_seconds": 0.0})
+    {'calls': 0, 'tokens': 0, 'minutes': 1.5}
+    """
+    return {"calls": entry["calls"], "tokens": entry["tokens"], "minutes": round(entry["seconds"] / 60, 1)}
+
+
+def _whole(entry: Mapping[str, Any], times: float) -> dict[str, Any]:
+    """What a stage costs in the whole run, of what it cost here.
+
+    >>> _whole({"calls": 1, "cached": 2, "tokens": 100, "model_seconds": 6.0, "attempts": 2, "cost": 0.01}, 10)
+    {'calls': 30, 'tokens': 3000, 'minutes': 3.0, 'attempts': 60, 'cost': 0.3}
+    """
+    answered = entry["calls"] + entry["cached"]
+    if entry["cached"] and not entry["calls"]:
+        return {"calls": round(answered * times), "tokens": None, "minutes": None}
+    each = times * answered / entry["calls"] if entry["calls"] else times
+    remote = {name: round(entry[name] * each, digits) for name, digits in (("attempts", None), ("cost", 4)) if name in entry}
+    return {
+        "calls": round(answered * times),
+        "tokens": round(entry["tokens"] * each),
+        "minutes": round(entry["model_seconds"] * each / 60, 1),
+        **remote,
+    }
+
+
+def _text(row: Mapping[str, Any]) -> str:
+    """What a row says: its claim, or its sentence."""
+    return str(row["claim"] or "") if "claim" in row else " ".join(row["tokens"] or [])
+
+
+def _stages(row: Mapping[str, Any], stages: Sequence[Any], *, loaded: bool) -> list[tuple[str, str]]:
+    """What each stage left on a row; of a row that was not loaded only why."""
+    if loaded:
+        return [(stage.name, _told(row, stage)) for stage in stages]
+    return [(row["status"]["stage"], f"rejected: {row['status']['reason']}")]
+
+
+def _told(row: Mapping[str, Any], stage: Any) -> str:
+    """What a stage left on a row, in one line."""
+    if _rejected(row) and row["status"]["stage"] == stage.name:
+        return f"rejected: {row['status']['reason']}"
+    filled = {column: row[column] for column in stage.outputs if row[column] is not None}
+    return "; ".join(f"{column}: {_short(value)}" for column, value in filled.items()) or "not reached"
+
+
+def _short(value: Any) -> str:
+    return f"{len(value)} ({str(value[0])[:90]} …)" if isinstance(value, list) and value else str(value)[:90]

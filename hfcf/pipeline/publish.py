@@ -1,0 +1,203 @@
+"""A finished run as a dataset repository in a folder: Parquet, card, report, `run.json` and the recipe."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from importlib.metadata import version
+from operator import eq
+from pathlib import Path
+from typing import Any
+
+import yaml
+from datasets import ClassLabel, Dataset
+
+from hfcf.core import expand as augment
+from hfcf.core.edits import revert
+from hfcf.core.funnel import funnel
+from hfcf.core.schema import LABELS, task_of
+from hfcf.core.splits import group_safe_split, regroup
+from hfcf.hub.dataset_card import dataset_card
+from hfcf.hub.folder import configs, remove_others, write_parquet
+from hfcf.metrics import OF_SETS
+from hfcf.metrics.measure import measure, measure_candidates
+from hfcf.metrics.settings import Metrics
+from hfcf.metrics.summary import summaries
+from hfcf.report import report
+from hfcf.training.data import not_for_training
+
+HELD_OUT = 0.1
+"""The share of the groups that `augmented` holds out as `validation`."""
+LIBRARIES = ("hfcf", "datasets", "transformers", "torch", "accelerate", "huggingface_hub", "peft", "captum", "POT")
+
+
+def publish(
+    ds: Dataset,
+    out: Path,
+    *,
+    run: Mapping[str, Any],
+    recipe: Mapping[str, Any],
+    corpus: Mapping[str, Any],
+    command: str,
+    stages: Sequence[str],
+    metrics: Metrics | None = None,
+) -> dict[str, Any]:
+    """Write everything that a run leaves behind; what an older run left in its place is replaced.
+
+    Args:
+        ds: the rows after every stage.
+        out: the folder; `load_dataset(out)` reads it afterwards.
+        run: what is known of the run; the counts are added here.
+        recipe: as it ran.
+        corpus: see `dataset_card`.
+        command: that makes the set again.
+        stages: their names, in order.
+        metrics: what to measure, as `hfcf.measure` takes them; None: nothing.
+
+    Returns:
+        What `run.json` holds.
+    """
+    made = {
+        "default": augment.expand(ds),
+        "augmented": augment.augmented(ds),
+        "rejected": augment.rejected(ds, system=run["system"]),
+    }
+    measured = measure(made["default"], metrics or {})
+    told = summaries(measured, measure_candidates(measured, made["rejected"], metrics)) if metrics else {}
+    made["default"] = measured.remove_columns([name for name in OF_SETS if name in measured.features])
+    parts = {name: _by_split(part) for name, part in made.items()}
+    parts["augmented"], divided = _to_train_on(made["augmented"], run)
+    # Of relations a corpus's own labels are the classes, those that no row has included; of a user's own files, those of the rows.
+    # What a row that was rejected when it was loaded has in their place is none.
+    labels = {*corpus["labels"], *made["augmented"]["label"]}
+    written = {
+        name: {split: write_parquet(_classes(rows, labels), out / "data" / name, split) for split, rows in splits.items()}
+        for name, splits in parts.items()
+    }
+    accepted = sum(bool(status and status["accepted"]) for status in ds["status"])
+    label_of = dict(zip(ds["id"], ds["label"], strict=True))
+    found = {
+        **run,
+        "rows_in": len(ds),
+        "sources_accepted": accepted,
+        "sources_rejected": len(ds) - accepted,
+        "counterfactuals": len(made["default"]),
+        "changes": dict(sorted(Counter(made["default"]["change"]).items())),
+        "labels": dict(sorted(Counter(made["default"]["label"]).items())),
+        "labels_kept": sum(map(eq, map(label_of.get, made["default"]["source_id"]), made["default"]["label"])),
+        "augmented": _told(parts["augmented"], len(made["default"]), len(ds), divided),
+        "empty": [name for name, part in made.items() if not len(part)],
+        "files": sorted(str(path.relative_to(out)) for splits in written.values() for path in splits.values()),
+        "funnel": funnel(ds, stages),
+        "metrics": told,
+        "versions": {library: version(library) for library in LIBRARIES},
+    }
+    pairs = [pair(row) for row in made["default"].select(range(min(10, len(made["default"]))))]
+    card = dataset_card(
+        name=str(recipe.get("name") or out.name), command=command, corpus=corpus,
+        configs=configs(out, {name: splits for name, splits in written.items() if splits}),
+        empty=found["empty"], run=found, examples=pairs, files=recipe.get("data_files") or recipe.get("data_dir"),
+    )  # fmt: skip
+    (out / "report.html").unlink(missing_ok=True)  # of the older run; it is written last, so a folder without it is not finished
+    (out / "recipe.yaml").write_text(
+        f"# {command}\n" + yaml.safe_dump(dict(recipe), sort_keys=False, allow_unicode=True), encoding="utf-8"
+    )
+    (out / "run.json").write_text(json.dumps(found, indent=1, ensure_ascii=False, default=str) + "\n", encoding="utf-8")
+    # The card names the files: until it is replaced the older run can be read, and afterwards this one.
+    part = out / ".README.part"
+    part.write_text(card, encoding="utf-8")
+    part.replace(out / "README.md")
+    remove_others(out / "data", (path for splits in written.values() for path in splits.values()))
+    report(out)
+    return found
+
+
+def _to_train_on(rows: Dataset, run: Mapping[str, Any]) -> tuple[dict[str, Dataset], bool]:
+    """The splits of `augmented`, and whether they are ours: no group is on both sides, nor a claim, a whole evidence or a sentence.
+
+    Rows of another split than "train" stay in it, unless the run was told to train on them.
+    """
+    official = _by_split(rows)
+    if not len(rows) or not_for_training(official, run["role"]):
+        return official, False
+    split = group_safe_split(rows, HELD_OUT, seed=run["seed"], groups=regroup(rows))
+    # A group can be most of the rows, as when they share a page: wherever it fell, the smaller side is the one held out.
+    smaller, larger = sorted(split.values(), key=len)
+    return {name: part for name, part in (("train", larger), ("validation", smaller)) if len(part)}, True
+
+
+def _told(splits: Mapping[str, Dataset], made: int, rows_in: int, divided: bool) -> dict[str, Any] | None:
+    if not splits:
+        return None
+    sizes = {split: len(part) for split, part in splits.items()}
+    originals = sum(sizes.values()) - made
+    return {
+        "originals": originals, "counterfactuals": made, "left_out": rows_in - originals, "splits": sizes, "divided": divided,
+        "held_out": HELD_OUT,
+    }  # fmt: skip
+
+
+def _classes(ds: Dataset, labels: Iterable[str]) -> Dataset:
+    """A published set's labels are classes, as trainers and the Hub expect; inside the library they are strings."""
+    if "label" not in ds.features:
+        return ds
+    names = list(LABELS) if task_of(ds.features) == "verification" else sorted(labels)
+    return ds.cast_column("label", ClassLabel(names=names))
+
+
+def _by_split(ds: Dataset) -> dict[str, Dataset]:
+    """The rows of each official split (a rejected row's is its source's)."""
+    names = ds["split"] if "split" in ds.features else [json.loads(source)["split"] for source in ds["source"]]
+    return {split: ds.select([i for i, name in enumerate(names) if name == split]) for split in sorted(set(names))}
+
+
+def pair(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A counterfactual beside its source, rebuilt from the edits: `before` and `after` of every text that changed.
+
+    >>> row = {"claim": "b", "evidence": [], "change": "claim", "label": 0, "id": "1",
+    ...        "edits": [{"field": "claim", "piece": -1, "start": 0, "end": 1, "before": "a", "after": "b"}]}
+    >>> pair(row)["texts"]
+    [{'where': 'claim', 'before': 'a', 'after': 'b'}]
+    """
+    source = revert(row, row["edits"])
+    if "tokens" in row:
+        texts = [{"where": "sentence", "before": marked(source), "after": marked(row)}]
+        return _pair(row, texts)
+    texts = [{"where": "claim", "before": source["claim"], "after": row["claim"]}]
+    for i, (old, new) in enumerate(zip(source["evidence"], row["evidence"], strict=True)):
+        texts.append({"where": f"evidence {i}", "before": titled(old), "after": titled(new)})
+    return _pair(row, texts)
+
+
+def titled(piece: Mapping[str, Any]) -> str:
+    """A piece of evidence with its title, if it has one, in brackets.
+
+    >>> titled({"title": "Rome", "text": "It is old."}), titled({"title": "", "text": "It is old."})
+    ('[Rome] It is old.', 'It is old.')
+    """
+    return f"[{piece['title']}] {piece['text']}" if piece["title"] else piece["text"]
+
+
+def marked(row: Mapping[str, Any]) -> str:
+    """A relation row's sentence with its entities in brackets.
+
+    >>> marked({"tokens": "eggs in buckets".split(), "head": {"start": 2, "end": 3}, "tail": {"start": 0, "end": 1}})
+    '[eggs]₂ in [buckets]₁'
+    """
+    tokens = list(row["tokens"])
+    for name, number in (("head", "₁"), ("tail", "₂")):
+        tokens[row[name]["start"]] = f"[{tokens[row[name]['start']]}"
+        tokens[row[name]["end"] - 1] += f"]{number}"
+    return " ".join(tokens)
+
+
+def _pair(row: Mapping[str, Any], texts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    changed = [text for text in texts if text["before"] != text["after"]]
+    return {
+        **{key: row[key] for key in ("id", "change", "label")},
+        "texts": changed,
+        "context": [text for text in texts if text["before"] == text["after"]],
+        "before": " ".join(text["before"] for text in changed),
+        "after": " ".join(text["after"] for text in changed),
+    }

@@ -1,0 +1,1 @@
+"""Studies of finished sets: comparisons, human evaluation, adversarial sets."""

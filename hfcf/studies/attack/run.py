@@ -1,0 +1,163 @@
+"""`hfcf attack`: from a recipe to candidates in a spreadsheet, and from the spreadsheet to a dataset repository."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import yaml
+from datasets import ClassLabel, Dataset, Features, concatenate_datasets
+
+from hfcf import corpora
+from hfcf.core import recipe as recipes
+from hfcf.core.schema import prepare
+from hfcf.core.stage import run_stage
+from hfcf.hub.dataset_card import NOT_REPUBLISHED, TASK_IDS, republish_key
+from hfcf.hub.folder import configs, remove_others, write_parquet
+from hfcf.hub.found_card import check_ours, restricted
+from hfcf.hub.render import render
+from hfcf.studies.attack.build import CANDIDATES, build_attack, report
+from hfcf.studies.attack.choices import choose_first, export_choices, import_choices, marked_lines
+from hfcf.studies.attack.lenders import KINDS
+from hfcf.systems.ccg.system import CCG
+
+SHEET, STORE, NOTES = "candidates.csv", "candidates.parquet", "attack.json"
+_KEYS = {"name", "attack", "corpus", "data_dir", "data_files", "split", "indicator_split", "preset", "seed", "settings"}
+_ATTACK = ("model", "candidates", "per_row", "max_length")
+
+
+def checked(recipe: Mapping[str, Any], where: str = "the recipe") -> CCG:
+    """The CCG whose first stage finds the causal terms, of a recipe whose keys are checked.
+
+    Raises:
+        RecipeError: an unknown key, one that is missing, or a setting that can't be.
+    """
+    recipes.check(recipe, _KEYS, where)
+    for key in ("corpus", "attack"):
+        if not recipe.get(key):
+            raise recipes.RecipeError(f"{where}: the key {key!r} is missing")
+    recipes.check(recipe["attack"], _ATTACK, f"{where}: attack")
+    if "model" not in recipe["attack"]:
+        raise recipes.RecipeError(f"{where}: attack: the key 'model', the language model, is missing")
+    settings = dict(recipe.get("settings") or {})
+    recipes.check(settings, [field.name for field in fields(CCG) if field.name != "fitted"], f"{where}: settings")
+    try:
+        return CCG.preset(recipe["preset"], **{"seed": recipe.get("seed", 13), **settings})
+    except (TypeError, ValueError) as error:
+        raise recipes.RecipeError(f"{where}: settings: {error}") from error
+
+
+def make_candidates(recipe: str | Path, out: Path, *, changes: Sequence[str] = (), limit: int | None = None) -> dict[str, Any]:
+    """Find causal terms and write the candidates: a spreadsheet, the same as Parquet, and notes.
+
+    The indicator that finds causal terms is trained on `indicator_split`, unless `settings` name one. All rows of the split lend
+    their entities; their causal terms only those that are altered.
+
+    Args:
+        recipe: a file, or the name of one that ships with the library: `corpus`, `split`, `indicator_split`, `attack` (`model` and
+            other arguments of `build_attack`), and `settings` of CCG.
+        out: the folder.
+        changes: "key=value" strings.
+        limit: alter only the first rows.
+
+    Returns:
+        What `attack.json` holds: what became of every row (`report`), seconds, the recipe and the command.
+
+    Raises:
+        RecipeError: see `checked`.
+        ValueError: the folder holds a spreadsheet in which lines are marked, or a README that is not this library's.
+    """
+    path = recipes.find(str(recipe))
+    content = recipes.read(path, changes)
+    ccg = checked(content, path.name)
+    check_ours(out)
+    if (out / SHEET).exists() and (marks := marked_lines(out / SHEET)):
+        raise ValueError(f"{out / SHEET} holds {marks} choices, which would be lost: give another --out, or move the file")
+    given = {key: content[key] for key in ("data_dir", "data_files") if content.get(key) is not None}
+    every = corpora.load(content["corpus"], split=str(content.get("split") or "test"), **given)
+    clock = time.perf_counter()
+    seconds = {}
+    if ccg.indicator is None:
+        # One on all rows, whatever the preset: these are others than those it judges, so there is nothing to cross-fit.
+        training = corpora.load(content["corpus"], split=str(content.get("indicator_split") or "train"), **given)
+        ccg = replace(ccg, folds=1).begin(training)
+        seconds["indicator"] = round(time.perf_counter() - clock, 1)
+    stage, clock = ccg.identify_causal_terms, time.perf_counter()
+    every = prepare(every, for_=stage)
+    limit = len(every) if limit is None else min(limit, len(every))
+    rows = run_stage(every.select(range(limit)), stage, {})
+    rest = every.select(range(limit, len(every)))
+    seconds["causal terms"], clock = round(time.perf_counter() - clock, 1), time.perf_counter()
+    donors = _joined(rows, rest)
+    found = build_attack(rows, donors=donors, seed=ccg.seed, **content["attack"])
+    seconds["candidates"] = round(time.perf_counter() - clock, 1)
+    notes = {
+        "report": report(rows, found, donors), "seconds": seconds, "recipe": content,
+        "restricted": restricted(content),
+        "command": recipes.command("attack candidates", recipe, out, changes, limit if limit < len(every) else None),
+    }  # fmt: skip
+    out.mkdir(parents=True, exist_ok=True)
+    found.to_parquet(str(out / STORE))
+    (out / NOTES).write_text(json.dumps(notes, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    export_choices(found, out / SHEET)
+    return notes
+
+
+def make_attack(out: Path, *, automatic: bool = False, max_perplexity_ratio: float = 1.5) -> dict[str, Any]:
+    """Make the attack set of what was chosen: a dataset repository that `load_dataset(out)` reads.
+
+    Args:
+        out: the folder of `make_candidates`.
+        automatic: take `choose_first`'s choices, not those of the spreadsheet.
+        max_perplexity_ratio: of `choose_first`.
+
+    Returns:
+        `rows`, and how many of each kind.
+
+    Raises:
+        FileNotFoundError: no candidates lie in the folder.
+        ValueError: nothing is chosen, or the spreadsheet is not sound: see `import_choices`.
+    """
+    for name in (STORE, NOTES, SHEET):
+        if not (out / name).exists():
+            raise FileNotFoundError(f"{out / name} is not there: make candidates first, hfcf attack candidates RECIPE --out {out}")
+    check_ours(out)
+    # Not through the library's cache, which may know an older file of that name.
+    candidates = Dataset(pq.read_table(out / STORE)).cast(CANDIDATES)
+    notes = json.loads((out / NOTES).read_text(encoding="utf-8"))
+    if automatic:
+        rows = choose_first(candidates, max_perplexity_ratio=max_perplexity_ratio)
+    else:
+        rows = import_choices(candidates, out / SHEET)
+    if not len(rows):
+        cure = "raise --ratio" if automatic else f"mark sentences in {out / SHEET}, or choose with --automatic"
+        raise ValueError(f"no candidate is chosen: {cure}")
+    info = corpora.builder_class(notes["recipe"]["corpus"]).INFO
+    info = replace(info, **notes.get("restricted", {}))
+    names = sorted({*info.labels.values(), *rows["label"]})
+    file = write_parquet(rows.cast_column("label", ClassLabel(names=names)), out / "data", "test")
+    found = {"rows": len(rows), **{kind: list(rows["kind"]).count(kind) for kind in KINDS}}
+    front = {
+        "license": info.licence or "unknown", "language": ["en"], "task_categories": ["text-classification"],
+        "task_ids": [TASK_IDS["relation"]],
+        "tags": ["adversarial", "relation-extraction", "hfcf", "hfcf-attack"], "pretty_name": f"{info.title}, attacked",
+        **republish_key(info.republish),
+        "configs": configs(out, {"default": {"test": file}}),
+    }  # fmt: skip
+    card = render(
+        "attack_card.md.jinja", front=yaml.safe_dump(front, sort_keys=False, allow_unicode=True), corpus=info, notes=notes,
+        found=found, ratio=max_perplexity_ratio if automatic else None, citation=CCG.citation,
+        not_republished=NOT_REPUBLISHED,
+    )  # fmt: skip
+    (out / "README.md").write_text(card, encoding="utf-8")
+    remove_others(out / "data", [file])
+    return found
+
+
+def _joined(rows: Dataset, rest: Dataset) -> Dataset:
+    return concatenate_datasets([rows, rest.cast(Features(rows.features))]) if len(rest) else rows

@@ -1,0 +1,177 @@
+"""Differences between two methods, with rows and seeds drawn again; `hfcf.studies.compare.stats` says what that means."""
+
+from __future__ import annotations
+
+import math
+import zlib
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from hfcf.studies.compare.layout import SETTINGS, Layout, Seed
+
+Array = NDArray[np.float64]
+METRICS = ("accuracy", "macro_f1")
+LEVEL = 0.95
+_LABELS, _NEI = b"SR", b"N"  # the last counts where rows have it
+_CHUNK = 1000  # resamples at a time, so that memory doesn't grow with them
+
+
+class Scorer(NamedTuple):
+    """How answers are scored.
+
+    Args:
+        metrics: names.
+        of: counts of kinds of rows (samples × kinds), their gold letters and those of each model (models × kinds) → scores of each
+            metric × sample × model.
+    """
+
+    metrics: tuple[str, ...]
+    of: Callable[[Array, NDArray[np.uint8], NDArray[np.uint8]], Array]
+
+
+class Difference(NamedTuple):
+    """A method's score less the baseline's, both 0–1.
+
+    `corpus` is None for a mean over corpora, and `setting` then None if it is over all of them. `p` is for this difference alone,
+    `adjusted` for all that are in the table.
+    """
+
+    method: str
+    metric: str
+    setting: str | None
+    corpus: str | None
+    seeds: tuple[Seed, ...]
+    value: float
+    low: float
+    high: float
+    p: float
+    adjusted: float = 1.0
+    beyond_noise: bool = False
+
+
+def paired_bootstrap(
+    layout: Layout,
+    method: str,
+    resamples: int = 10_000,
+    seed: int = 0,
+    unit: Callable[[Seed], Any] | None = None,
+    across: Callable[[Seed], Any] | None = None,
+    scorer: Scorer | None = None,
+) -> list[Difference]:
+    """One method against the baseline, uncorrected: on each corpus, then averages over the corpora of a setting and over all.
+
+    Only seeds that both have are read (`seeds` says which). A corpus that shares none is left out, and so are its averages; an
+    average of a single corpus is left out too, for it says nothing new.
+
+    Args:
+        layout: the cells.
+        method: which.
+        resamples: how many.
+        seed: of the resampling.
+        unit: what of a seed is drawn again. Seeds of one unit are not independent, as trainings on one sample of rows are not: the
+            mean of their differences stands for them. None: each seed is its own.
+        across: what seeds of different units have in common, as trainings on several samples have the seed of their weights. An
+            effect of it is in all units' means alike, where the variance between units does not show it: the p value adds the
+            variance between the means of each. None, or only one of it: nothing is added.
+        scorer: of the answers; None: `METRICS` of verdicts.
+
+    >>> from hfcf.studies.compare.layout import lay_out
+    >>> cell = {"setting": "challenge", "corpus": "FM2", "ids": "a1", "gold": "SR", "seed": 13}
+    >>> cells = [{**cell, "method": "None", "predicted": "RS", "correct": "00"}]
+    >>> cells += [{**cell, "method": "RACE", "predicted": "SR", "correct": "11"}]
+    >>> [(one.metric, one.value, one.seeds) for one in paired_bootstrap(lay_out(cells, "None"), "RACE")]
+    [('accuracy', 1.0, (13,)), ('macro_f1', 1.0, (13,))]
+    """
+    scorer = scorer or VERDICTS
+    shared = {c: sorted(layout.of(method, c).keys() & layout.of(layout.baseline, c).keys()) for c in layout.corpora}
+    drawn = {c: _draw(layout, method, c, seeds, resamples, seed, scorer) for c, seeds in shared.items() if seeds}
+    groups: list[tuple[str | None, str | None, list[str]]] = [(layout.corpora[c], c, [c]) for c in drawn]
+    averaged = {c: its for c, its in layout.corpora.items() if c not in layout.alone}
+    for setting in (*SETTINGS, None):
+        corpora = [c for c, its in averaged.items() if setting in (its, None)]
+        if len(corpora) > 1 and (setting is None or len(corpora) < len(averaged)):
+            groups.append((setting, None, corpora))
+    found = []
+    for setting, corpus, corpora in groups:
+        seeds = sorted(set.intersection(*(set(shared[c]) for c in corpora)))
+        if not seeds:
+            continue
+        # Rows of metrics × (observed, then resamples) × seeds. The same seeds are drawn on all corpora.
+        mean = np.mean([drawn[c][:, :, [shared[c].index(s) for s in seeds]] for c in corpora], axis=0)
+        common = None if across is None else _means(mean[:, 0], [across(s) for s in seeds])
+        if unit is not None:
+            mean = _means(mean, [unit(s) for s in seeds])
+        n = mean.shape[2]
+        weights = np.random.default_rng([seed, n]).multinomial(n, [1 / n] * n, size=resamples)
+        for i, (metric, scores) in enumerate(zip(scorer.metrics, mean, strict=True)):
+            low, high = np.quantile((scores[1:] * weights).sum(axis=1) / n, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+            rows = min(len(layout.about(c)[0]["gold"]) for c in corpora)
+            numbers = (float(scores[0].mean()), float(low), float(high), _p(scores, rows, None if common is None else common[i]))
+            found.append(Difference(method, metric, setting, corpus, tuple(seeds), *numbers))
+    return found
+
+
+def _means(values: Array, names: list[Any]) -> Array:
+    """Means along the last axis, one for each name, in the order of the names.
+
+    >>> _means(np.array([[1.0, 2.0, 3.0]]), ["b", "a", "b"]).tolist()
+    [[2.0, 2.0]]
+    """
+    its = np.array(names)
+    return np.stack([values[..., its == one].mean(axis=-1) for one in sorted(set(names))], axis=-1)
+
+
+def _p(scores: Array, rows: int, common: Array | None = None) -> float:
+    """The t test that `hfcf.studies.compare.stats` describes, from observed (the first row) and resampled differences of each seed.
+
+    `common`: the means of what is common to several units, whose variance counts too.
+    """
+    observed, n = scores[0], scores.shape[1]
+    if n == 1:
+        return 1.0
+    terms = [(observed.var(ddof=1) / n, n - 1), (scores[1:].mean(axis=1).var(ddof=1), max(rows - 1, 1))]
+    if common is not None and len(common) > 1:
+        terms.append((common.var(ddof=1) / len(common), len(common) - 1))
+    variance = sum(term for term, _ in terms)
+    if not variance:
+        return float(not observed.mean())
+    freedom = variance**2 / sum(term**2 / its for term, its in terms)
+    return float(2 * special.stdtr(freedom, -abs(observed.mean()) / math.sqrt(variance)))
+
+
+def _draw(layout: Layout, method: str, corpus: str, seeds: list[Seed], resamples: int, seed: int, scorer: Scorer) -> Array:
+    """Differences of each metric × (observed, then resamples of rows) × seed."""
+    one, other = layout.of(method, corpus), layout.of(layout.baseline, corpus)
+    texts = [one[seeds[0]]["gold"], *(one[s]["predicted"] for s in seeds), *(other[s]["predicted"] for s in seeds)]
+    # Rows that all models answer alike are interchangeable: counts of the few kinds of rows are drawn, not the rows, with the
+    # same distribution.
+    kinds, counts = np.unique(np.array([list(text.encode()) for text in texts], dtype=np.uint8), axis=1, return_counts=True)
+    random = np.random.default_rng([seed, zlib.crc32(corpus.encode())])
+    parts = [counts[None]]
+    for start in range(0, resamples, _CHUNK):
+        parts.append(random.multinomial(counts.sum(), counts / counts.sum(), size=min(_CHUNK, resamples - start)))
+    scores = [scorer.of(part.astype(float), kinds[0], kinds[1:]) for part in parts]
+    both = np.concatenate(scores, axis=1)
+    return both[:, :, : len(seeds)] - both[:, :, len(seeds) :]
+
+
+def _scores(counts: Array, gold: NDArray[np.uint8], predicted: NDArray[np.uint8]) -> Array:
+    """Accuracy and macro-F1 (a label that is nowhere counts 0) of samples, given as counts of kinds of rows, × models.
+
+    >>> gold, predicted = np.frombuffer(b"SSRR", np.uint8), np.frombuffer(b"SSRS", np.uint8)[None]
+    >>> _scores(np.ones((1, 4)), gold, predicted).round(4).tolist()
+    [[[0.75]], [[0.7333]]]
+    """
+    accuracy = counts @ (predicted == gold).T.astype(float) / counts.sum(axis=1, keepdims=True)
+    f1 = []
+    for label in _LABELS + _NEI * (_NEI[0] in gold):
+        in_gold, said = (gold == label).astype(float), (predicted == label).astype(float)
+        f1.append(2 * (counts @ (said * in_gold).T) / np.maximum((counts @ in_gold)[:, None] + counts @ said.T, 1))
+    return np.stack([accuracy, np.mean(f1, axis=0)])
+
+
+VERDICTS = Scorer(METRICS, _scores)

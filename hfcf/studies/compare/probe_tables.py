@@ -1,0 +1,95 @@
+"""The section of a table about what claims give away."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from hfcf.studies.compare.layout import Layout
+from hfcf.studies.compare.probes import SHORTCUTS, TOP, by_shortcut
+from hfcf.studies.compare.sections import table
+from hfcf.studies.compare.table import majority
+from hfcf.studies.compare.verifiers import Comparison
+
+
+def probes_section(comparison: Comparison, layout: Layout, probed: Sequence[Mapping[str, Any]]) -> str:
+    """The three probes, each as a table.
+
+    Args:
+        comparison: whose evaluation rows the shortcut phrases are looked for in.
+        layout: its cells.
+        probed: `hfcf.studies.compare.probes.probe(comparison, …)`.
+    """
+    corpora = {one.name: one.ids for one in comparison.sets}
+    parts = ["\n## Bias probes", "### What claims alone tell", claims_table(layout, probed, corpora)]
+    parts += ["### Accuracy by shortcut word", shortcuts_table(layout, by_shortcut(layout, comparison.sets))]
+    parts += ["### Bigrams that tell the label", bigrams_table(probed)]
+    return "\n\n".join(parts) + "\n"
+
+
+def claims_table(layout: Layout, probed: Sequence[Mapping[str, Any]], corpora: Mapping[str, str]) -> str:
+    """Accuracies of the model of claims, training sets down.
+
+    Args:
+        layout: the cells, for the commonest label of each corpus.
+        probed: see `hfcf.studies.compare.probes.probe`.
+        corpora: the `ids` of each corpus, by name.
+
+    >>> from hfcf.studies.compare.layout import lay_out
+    >>> one = {"method": "none", "rows": 480, "majority": 0.5, "cross_validated": 0.61, "evaluated": {"a1": 0.55}}
+    >>> print(claims_table(lay_out([], "none", ["none"], [13], {"FM2": "challenge"}), [one], {"FM2": "a1"}).splitlines()[-1])
+    | none | 480 | 50.0 | 61.0 | 55.0 |
+    """
+    rows = [["*majority label*", "–", "–", "–", *(majority(layout, corpus, "accuracy") for corpus in corpora)]]
+    for one in probed:
+        row = [one["method"], f"{one['rows']:,}", _points(one["majority"]), _points(one["cross_validated"])]
+        rows.append(row + [_points(one["evaluated"].get(ids)) for ids in corpora.values()])
+    sentence = (
+        "Accuracy (%) of a logistic regression over the words and bigrams of claims, without evidence. Cross-validated: on the "
+        "training rows themselves, in five folds that never part a row from its counterfactuals; corpora: trained on all of them. "
+        "The nearer to the commonest label's share, the less claims give away."
+    )
+    return sentence + "\n\n" + table(["Trained on the rows of", "Rows", "Commonest label", "Cross-validated", *corpora], rows)
+
+
+def shortcuts_table(layout: Layout, found: Sequence[Mapping[str, Any]]) -> str:
+    """Accuracies of the verifiers by shortcut phrase and label, methods across.
+
+    >>> from hfcf.studies.compare.layout import lay_out
+    >>> one = {"claims": "did not", "label": "REFUTES", "rows": 12, "accuracy": {"none": 0.75}}
+    >>> print(shortcuts_table(lay_out([], "none", ["none"], [13], {"FM2": "challenge"}), [one]).splitlines()[-1])
+    | did not | REFUTES | 12 | 75.0 |
+    """
+    rows = []
+    for one in found:
+        claims = one["claims"] if one["claims"] in SHORTCUTS else f"*{one['claims']}*"
+        rows.append([claims, one["label"], f"{one['rows']:,}", *(_points(one["accuracy"][method]) for method in layout.methods)])
+    sentence = (
+        "Accuracy (%) of the verifiers, mean over seeds, on the evaluation rows of all corpora whose claim has the words (whole "
+        f"words; a claim counts under each that it has), by the row's label. These: {', '.join(SHORTCUTS)}."
+    )
+    return sentence + "\n\n" + table(["Claim has", "Label", "Rows", *layout.methods], rows)
+
+
+def bigrams_table(probed: Sequence[Mapping[str, Any]]) -> str:
+    """The bigrams that go with a label, and the label's share among the rows that have one, training sets across.
+
+    >>> told = {"label": "REFUTES", "bigram": "did not", "lmi": 0.0014, "rows": 20, "share": 0.9}
+    >>> after = {**told, "rows": 30, "share": 0.6}
+    >>> print(bigrams_table([{"method": "none", "bigrams": [told]}, {"method": "CrossAug", "bigrams": [after]}]).splitlines()[-1])
+    | REFUTES | did not | 1,400 | 90.0 (20) | 60.0 (30) |
+    """
+    rows = []
+    for same in zip(*(one["bigrams"] for one in probed), strict=True):
+        first = same[0]
+        row = [first["label"], first["bigram"], f"{1e6 * first['lmi']:,.0f}"]
+        rows.append(row + [f"{_points(one['share'])} ({one['rows']:,})" for one in same])
+    sentence = (
+        f"The {TOP} bigrams of the training claims with the highest local mutual information (× 10⁶) towards each label, before "
+        "anything is added, and p(label | bigram) in % among the rows of each method's training set that have it (how many)."
+    )
+    return sentence + "\n\n" + table(["Towards", "Bigram", "LMI", *(one["method"] for one in probed)], rows)
+
+
+def _points(share: float | None) -> str:
+    return "–" if share is None else f"{100 * share:.1f}"

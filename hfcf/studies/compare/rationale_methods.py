@@ -1,0 +1,100 @@
+"""Rationales of a trained explainer and of what it is compared with, at the same number of words and pieces for each row.
+
+Only words of texts are marked, by all methods alike: no annotator of the corpora here marked a title.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from hfcf.core.model import Model
+from hfcf.core.stage import Reject
+from hfcf.engines.attribution import Attribution
+from hfcf.metrics.rationale_baselines import lexical_rationales, marked_share, random_rationales
+from hfcf.metrics.rationales import words
+from hfcf.systems.race.explain import Explain, placed
+from hfcf.text.evidence import join
+
+Row = Mapping[str, Any]
+TEXT = "evidence"
+
+
+class Found(NamedTuple):
+    """What a method marks in a row: words as spans of texts, and pieces."""
+
+    spans: list[dict[str, Any]]
+    pieces: list[int]
+
+
+def cure(rows: Sequence[Row], verifier: Model, explainer: Model, max_length: int) -> list[Found | None]:
+    """What CURE marks; None where it opens the gate of no word of a text."""
+    stage = Explain(verifier=verifier, method="cure", explainer_model=explainer, max_length=max_length)
+    found: list[Found | None] = []
+    for answer in stage.batch([dict(row) for row in rows]):
+        spans = [] if isinstance(answer, Reject) else [span for span in answer["rationales"] if span["field"] == TEXT]
+        pieces = [] if isinstance(answer, Reject) else [sentence["piece"] for sentence in answer["sentence_rationales"]]
+        found.append(Found(spans, pieces) if spans else None)
+    return found
+
+
+def gradient(rows: Sequence[Row], budgets: Sequence[Found], verifier: Model, max_length: int) -> list[Found]:
+    """The words with the highest gradient × input of the row's label, and the pieces with the highest mean over words."""
+    joined = [join(row["evidence"]) for row in rows]
+    requests = [[row["claim"], text, row["label"]] for row, (text, _) in zip(rows, joined, strict=True)]
+    found = []
+    for row, (_, parts), scored, budget in zip(
+        rows, joined, Attribution(model=verifier, max_length=max_length).run(requests), budgets, strict=True
+    ):
+        here: list[tuple[float, int, int, int]] = []
+        by_piece: dict[int, list[float]] = {}
+        for _, (field, piece, start, end), score in placed(parts, scored):
+            by_piece.setdefault(piece, []).append(score)
+            if field == TEXT:
+                here.append((-score, piece, start, end))
+        best = sorted(here)[: _size(row, budget)]
+        spans = [{"field": TEXT, "piece": piece, "start": start, "end": end} for _, piece, start, end in best]
+        found.append(Found(spans, _best({piece: sum(its) / len(its) for piece, its in by_piece.items()}, len(budget.pieces))))
+    return found
+
+
+def lexical(rows: Sequence[Row], budgets: Sequence[Found]) -> list[Found]:
+    """Words that the claim has, and the pieces with the highest share of them; there may be fewer words than the budget allows."""
+    found = []
+    for row, budget in zip(rows, budgets, strict=True):
+        shared: dict[int, list[bool]] = {}
+        for word in words(row["evidence"], lexical_rationales(row, 1.0)):
+            if word.field == TEXT:
+                shared.setdefault(word.piece, []).append(word.marked)
+        shares = {piece: sum(its) / len(its) for piece, its in shared.items()}
+        spans = lexical_rationales(row, marked_share(budget.spans, row["evidence"]))
+        found.append(Found(spans, _best(shares, len(budget.pieces))))
+    return found
+
+
+def at_random(rows: Sequence[Row], budgets: Sequence[Found], seed: int) -> list[Found]:
+    """As many words and as many pieces, drawn by the row's id."""
+    found = []
+    for row, budget in zip(rows, budgets, strict=True):
+        spans = random_rationales(row, marked_share(budget.spans, row["evidence"]), seed)
+        drawn = random.Random(f"{seed}:random_pieces:{row['id']}").sample(range(len(row["evidence"])), len(budget.pieces))
+        found.append(Found(spans, sorted(drawn)))
+    return found
+
+
+def _size(row: Row, budget: Found) -> int:
+    return sum(word.marked for word in words(row["evidence"], budget.spans) if word.field == TEXT)
+
+
+def _best(scores: Mapping[int, float], number: int) -> list[int]:
+    """The pieces with the highest scores, in reading order; ties go to the earlier.
+
+    >>> _best({0: 0.1, 1: 0.5, 2: 0.5}, 1)
+    [1]
+    """
+    return sorted(_ranked(scores.items())[:number])
+
+
+def _ranked(scores: Iterable[tuple[int, float]]) -> list[int]:
+    return [piece for piece, _ in sorted(scores, key=lambda item: (-item[1], item[0]))]

@@ -1,0 +1,85 @@
+"""Are differences between methods more than noise? Means, intervals of differences, and Holm's correction.
+
+**What an interval means.** A difference is noisy twice over: other rows might have been evaluated, and other seeds might have
+initialised and ordered the training. `paired_bootstrap` draws both again: seeds with replacement, and rows with replacement, the
+same rows for both methods and all seeds. A method's seed s is paired with the baseline's seed s, which shares its initialisation
+and order, and a seed is drawn for all corpora at once, for one trained model answers them all.
+
+Of the noise between seeds, few seeds say little, and drawing them again adds nothing. Three seeds have ten different draws, and
+all three the same, worst one, is 1 in 27: the 95 % interval then ends about where the worst and the best seed do. Where the seeds
+are the only noise, that holds the true difference about 75 % of the time (5 seeds: 84 %, 10: 90 %), since all three are on the same
+side of it 1 time in 4. Where rows are most of the noise the interval keeps its promise, and where a seed changes single answers at
+random it is too wide (it counts that noise three times: Owen 2007, "The pigeonhole bootstrap"). So read it as "these seeds, other
+rows"; a fresh seed may fall outside it.
+
+**So the p value doesn't come from it.** It is that of a t test whose error adds the variance between seeds (of the seeds' own
+differences, over their number) and the variance between rows (of the bootstrap with all seeds held), with Satterthwaite's degrees
+of freedom: close to normal where rows are most of the noise, two degrees for three seeds that disagree. One seed says nothing of
+other seeds: its p value is 1. A difference is beyond noise if Holm's adjusted p value is below 0.05 *and* the interval is off 0.
+
+Where each seed trains on several samples of the rows, samples stand in the place of the seeds, and the error has a third term: the
+variance between the seeds' means over samples, over the number of seeds (see `hfcf.studies.compare.low_resource`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from hfcf.studies.compare.bootstrap import LEVEL, METRICS, Difference, Scorer, paired_bootstrap
+from hfcf.studies.compare.layout import Layout
+
+__all__ = ["LEVEL", "METRICS", "Difference", "corrected", "differences", "holm", "mean_std", "paired_bootstrap"]
+
+
+def mean_std(values: Sequence[float]) -> tuple[float, float]:
+    """The mean and the sample standard deviation (n − 1; nan for a single value).
+
+    >>> mean_std([0.5, 0.75, 1.0]), mean_std([0.5])
+    ((0.75, 0.25), (0.5, nan))
+    """
+    mean = math.fsum(values) / len(values)
+    return mean, math.sqrt(math.fsum((v - mean) ** 2 for v in values) / (len(values) - 1)) if len(values) > 1 else math.nan
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Holm's adjusted p values, in the order given.
+
+    >>> holm([0.01, 0.04, 0.03])
+    [0.03, 0.06, 0.06]
+    """
+    adjusted, largest = [1.0] * len(p_values), 0.0
+    for rank, i in enumerate(sorted(range(len(p_values)), key=lambda i: p_values[i])):
+        largest = max(largest, min(1.0, (len(p_values) - rank) * p_values[i]))
+        adjusted[i] = largest
+    return adjusted
+
+
+def differences(layout: Layout, resamples: int = 10_000, seed: int = 0, scorer: Scorer | None = None) -> list[Difference]:
+    """Every method against the baseline, corrected over all differences of a metric (corpora and averages: one table, one family).
+
+    Args:
+        layout: the cells.
+        resamples: of each difference.
+        seed: of the resampling. A corpus's interval does not depend on which other corpora and methods are there.
+        scorer: see `paired_bootstrap`.
+
+    >>> from hfcf.studies.compare.layout import lay_out
+    >>> cell = {"setting": "challenge", "corpus": "FM2", "ids": "a1", "gold": "SSRR", "predicted": "SSRS", "correct": "1110"}
+    >>> cells = [{**cell, "method": method, "seed": s} for method in ("None", "RACE") for s in (1, 2)]
+    >>> [(d.corpus, d.setting, d.value, d.low, d.high, d.p) for d in differences(lay_out(cells, "None")) if d.metric == "accuracy"]
+    [('FM2', 'challenge', 0.0, 0.0, 0.0, 1.0)]
+    """
+    methods = [method for method in layout.methods if method != layout.baseline]
+    return corrected([one for method in methods for one in paired_bootstrap(layout, method, resamples, seed, scorer=scorer)])
+
+
+def corrected(found: Sequence[Difference]) -> list[Difference]:
+    """Differences with their adjusted p values and marks, corrected over all of a metric."""
+    found = list(found)
+    for metric in dict.fromkeys(one.metric for one in found):
+        family = [i for i, one in enumerate(found) if one.metric == metric]
+        for i, p in zip(family, holm([found[i].p for i in family]), strict=True):
+            off_zero = not found[i].low <= 0 <= found[i].high
+            found[i] = found[i]._replace(adjusted=p, beyond_noise=off_zero and p < 1 - LEVEL)
+    return found

@@ -1,0 +1,1 @@
+"""The published systems and the baselines they are compared with."""

@@ -1,0 +1,126 @@
+"""What MICE, AutoCAD and CoCo share as baselines of CCG: the base model, every other relation as a target, the editor's terms."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, ClassVar
+
+from datasets import Dataset, IterableDataset, List
+
+from hfcf.core import schema
+from hfcf.core.model import Model
+from hfcf.core.stage import Reject, Stage, StageError, System
+from hfcf.engines.continuation import Continuation
+from hfcf.systems.ccg import editor
+from hfcf.systems.ccg.identify import IdentifyCausalTerms
+from hfcf.systems.ccg.indicator import training_rows
+from hfcf.systems.ccg.system import CCG
+from hfcf.tasks.check_relations import CheckRelations
+from hfcf.tasks.relations import OTHER
+from hfcf.text.entities import read_fitted
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProposeRelations(Stage):
+    """Every relation of the training rows but a row's own, and but "Other", as one that its entities shall have.
+
+    Input columns: `tokens`, `head`, `tail`, `label`. Output column: `new_relations`, by name. Rows of the label "Other" are
+    rejected, and rows for which there is no other relation. So CCG's paper has it for MICE, AutoCAD and CoCo (appendix A.2).
+
+    Args:
+        fitted: the sha256 of the fitted file with the relations of the training rows; `fit(ds)` sets it.
+
+    >>> from hfcf.text.entities import save_fitted
+    >>> row = {"id": "1", "tokens": "eggs in buckets".split(), "label": "in", "status": None, "new_relations": None}
+    >>> row |= {"head": {"start": 0, "end": 1, "type": None}, "tail": {"start": 2, "end": 3, "type": None}}
+    >>> ProposeRelations(fitted=save_fitted({"relations": ["in", "of", "on"]}))(row)["new_relations"]
+    ['of', 'on']
+    """
+
+    inputs: ClassVar = {name: schema.TASKS["relation"][name] for name in ("tokens", "head", "tail", "label")}
+    outputs: ClassVar = {"new_relations": List(schema.TEXT)}
+
+    fitted: str | None = None
+
+    def check_fitted(self) -> None:
+        require_fitted(self, self.fitted)
+
+    def row(self, row: dict[str, Any]) -> dict[str, Any]:
+        if row["label"] == OTHER:
+            raise Reject("the relation is Other")
+        found = [relation for relation in learned(self.fitted or "")["relations"] if relation != row["label"]]
+        if not found:
+            raise Reject("the training rows have no other relation")
+        return {"new_relations": found}
+
+
+def require_fitted(stage: Stage, fitted: str | None) -> None:
+    """Raise `StageError` if a stage that reads what was learned has nothing."""
+    if fitted is None:
+        raise StageError(f"{stage.name} reads what was learned from the training rows and is not fitted: run system.fit(ds) first")
+
+
+@lru_cache(maxsize=4)
+def learned(sha: str) -> Mapping[str, Any]:
+    """What `save_fitted` wrote, read once in a process.
+
+    Raises:
+        FileNotFoundError: it is not there any more.
+    """
+    return read_fitted(sha, "run system.fit(ds) again")
+
+
+def base_model(system: Any, ds: Dataset | IterableDataset) -> Model:
+    """The base model: a system's `indicator`, else the R-BERT that CCG trains on the same rows with the same settings, once.
+
+    Args:
+        system: with `indicator`, `classifier`, `least_steps` and `seed`.
+        ds: the rows before any stage.
+    """
+    ccg = CCG(seed=system.seed, indicator=system.indicator, classifier=system.classifier, least_steps=system.least_steps)
+    found = ccg.begin(ds).indicator
+    assert found is not None
+    return found
+
+
+def by_gradient(system: Any) -> IdentifyCausalTerms:
+    """The stage that finds the words with the highest gradients of a system's base model."""
+    return IdentifyCausalTerms(
+        **system._common(), masked=None, indicator=system.indicator, method="gradient", parser=None, words=system.words,
+        max_length=system.max_length,
+    )  # fmt: skip
+
+
+def consistent(system: Any) -> CheckRelations:
+    """The stage that keeps what a system's verifier, else with `consistency` its base model, gives the new relation."""
+    verifier = system.verifier or (system.indicator if system.consistency else None)
+    return CheckRelations(**system._common(), system=system.name, verifier=verifier, max_length=system.max_length)
+
+
+def sound(ds: Dataset | IterableDataset, system: System, **filled: str) -> list[dict[str, Any]]:
+    """The rows that something can be learned from (see `training_rows`), none of the relation "Other"."""
+    return [row for row in training_rows(ds, system, **filled) if row["label"] != OTHER]
+
+
+def the_editor(stage: Stage, given: Model | None, fitted: str | None) -> Model:
+    """The editor that a stage was given, else the one that was fitted."""
+    return given or editor.fitted_editor(stage.name, learned(fitted or "")["editor"])
+
+
+def terms(engine: Continuation, asked: Sequence[tuple[Mapping[str, Any], str]]) -> list[list[tuple[str, float]]]:
+    """The terms that the editor writes for rows and relations, best first, with scores; none if the entities are too long for it.
+
+    Nothing is asked of a term but what `hfcf.systems.ccg.editor.hypotheses` asks: MICE and AutoCAD leave the rest to the base
+    model.
+
+    Args:
+        engine: the editor.
+        asked: rows, and the relation that the entities of each shall have.
+    """
+    # Rows share entities and relations, so that many a prompt stands here twice.
+    prompts = [editor.prompt(row, relation, engine.model) for row, relation in asked]
+    different = list(dict.fromkeys(prompts))
+    answers = dict(zip(different, engine.run(different), strict=True))
+    return [editor.hypotheses(answers[prompt] or [], row) for (row, _), prompt in zip(asked, prompts, strict=True)]

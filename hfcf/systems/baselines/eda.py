@@ -1,0 +1,95 @@
+"""EDA: a synonym, an insertion, a swap or a deletion in the claim, and the label stays (Wei and Zou 2019)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from hfcf.core import schema
+from hfcf.core.candidates import reject, settle
+from hfcf.core.model import Model
+from hfcf.core.splits import normalised
+from hfcf.core.stage import Reject, Stage, System
+from hfcf.engines.classifier import Classifier
+from hfcf.systems.baselines.word_edits import check, eda
+from hfcf.tasks.pairs import CANDIDATES, CheckPairs, rewritten
+
+__all__ = ["EDA", "RewriteEda", "eda"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RewriteEda(Stage):
+    """Candidates whose claim is the source's after one of EDA's operations, for every label, which each keeps.
+
+    Input columns: `claim`, `label`. Output columns: `candidates`. A row without the letters a–z is rejected, and so is a
+    candidate that changed nothing or, with several to a row, says what an earlier one says.
+
+    Args:
+        alpha: the share of words changed; the authors advise 0.1.
+        num_augmentations: claims to a row.
+
+    >>> RewriteEda().row({"id": "1", "claim": "Rome is older than Paris.", "label": "SUPPORTS"})["candidates"][0]["claim"]
+    'rome is older than french capital'
+    """
+
+    inputs: ClassVar = {"claim": schema.TEXT, "label": schema.TEXT}
+    outputs: ClassVar = {"candidates": CANDIDATES}
+
+    alpha: float = 0.1
+    num_augmentations: int = 1
+
+    def __post_init__(self) -> None:
+        check(self.alpha, self.num_augmentations)
+
+    def row(self, row: dict[str, Any]) -> dict[str, Any]:
+        made = eda(row["claim"], self.random(row["id"]), alpha=self.alpha, num_augmentations=self.num_augmentations)
+        candidates, seen = [], set[str]()
+        for claim in made:
+            new, said = rewritten(row["claim"], claim, row["label"], self.name), normalised(claim)
+            repeats = new["status"] is None and said in seen
+            candidates.append(reject(new, self.name, "repeats an earlier candidate") if repeats else new)
+            seen.add(said)
+        answer = settle(candidates, "the claim has none of the letters a–z, and EDA reads no others")
+        if isinstance(answer, Reject):
+            raise answer
+        return answer
+
+
+@dataclass(frozen=True, kw_only=True)
+class EDA(System):
+    """EDA on claims (Wei and Zou 2019, "EDA: Easy Data Augmentation Techniques …", EMNLP), a baseline that keeps labels.
+
+    Stages, in order: `rewrite_eda`, `check_pairs`. The paper changes single sentences for text classification; here the claim is
+    changed and the evidence stays. Deviations from the authors' code are told at `eda`.
+
+    Args:
+        alpha: see `RewriteEda`.
+        num_augmentations: the papers that compare with EDA make one new claim a row; EDA's own makes up to sixteen.
+        verifier: see `CheckPairs`; EDA itself checks nothing.
+        max_length: see `CheckPairs`.
+
+    >>> [stage.name for stage in EDA(alpha=0.2).stages]
+    ['rewrite_eda', 'check_pairs']
+    """
+
+    task: ClassVar[str] = "verification"
+    chain: ClassVar[tuple[str, ...]] = ("rewrite_eda", "check_pairs")
+    flips: ClassVar[bool] = False
+    engines: ClassVar = (Classifier,)
+
+    alpha: float = 0.1
+    num_augmentations: int = 1
+    verifier: Model | None = None
+    max_length: int = 130
+
+    def __post_init__(self) -> None:
+        check(self.alpha, self.num_augmentations)
+        self._as_models("verifier")
+
+    @property
+    def rewrite_eda(self) -> RewriteEda:
+        return RewriteEda(**self._common(), alpha=self.alpha, num_augmentations=self.num_augmentations)
+
+    @property
+    def check_pairs(self) -> CheckPairs:
+        return CheckPairs(**self._common(), system=self.name, verifier=self.verifier, max_length=self.max_length)

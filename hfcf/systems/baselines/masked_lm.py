@@ -1,0 +1,195 @@
+"""Masked-word replacement: a share of the claim's words by what a masked language model says there, and the label stays."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Container, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from hfcf.core import edits, schema
+from hfcf.core.candidates import settle
+from hfcf.core.model import Model
+from hfcf.core.stage import Reject, Stage, System
+from hfcf.engines import masked
+from hfcf.engines.classifier import Classifier
+from hfcf.engines.wordnet import WordNet, wordnet
+from hfcf.systems.baselines.word_edits import KEPT, article, goes_with, replaceable, wanted
+from hfcf.tasks.pairs import CANDIDATES, CheckPairs, rewritten
+
+BERT = Model("bert-base-uncased")
+
+
+def maskable(claim: str) -> list[tuple[int, int]]:
+    """The words of a claim that may be masked.
+
+    Numbers, negations, modal verbs and function words stay, and so does every word with a capital. Inside the claim that is a
+    name, and another name makes another claim; its first word always has one, and in the corpora of fact verification that is
+    most often a name too.
+
+    >>> claim = "The Beatles never played in 3 old halls."
+    >>> [claim[start:end] for start, end in maskable(claim)]
+    ['played', 'old', 'halls']
+    """
+    return [match.span() for match in replaceable(claim) if match[0].islower()]
+
+
+def masked_spans(claim: str, rng: random.Random, *, share: float = 0.3, protected: Container[int] = ()) -> list[tuple[int, int]]:
+    """The words to mask, sorted.
+
+    Args:
+        claim: the claim.
+        rng: where the draw comes from.
+        share: of all its words; at least one, and no more than `maskable` gives.
+        protected: characters of words that stay.
+
+    >>> masked_spans("Rome is old.", random.Random(1))
+    [(8, 11)]
+    """
+    places = [span for span in maskable(claim) if span[0] not in protected]
+    return sorted(rng.sample(places, min(wanted(claim, share), len(places))))
+
+
+def filled_edits(
+    claim: str, spans: Sequence[tuple[int, int]], fills: Sequence[Sequence[Sequence[Any]]], rng: random.Random, *, top: int = 10
+) -> list[edits.Edit]:
+    """Edits of a claim that put a drawn fill in the place of each span; a span stays where none is left to draw.
+
+    Never drawn are the word itself, function words, modal verbs, negations, numbers in words, after "a" or "an" what does not go
+    with it, and names: what the model writes with a capital, and, since an uncased one writes none, what WordNet writes with one
+    in every sense ("canada", "december") or does not know. A name that is a common word too ("turkey", "march") can be drawn.
+
+    Args:
+        claim: the claim.
+        spans: words of it.
+        fills: of each span, `[word, probability]`, best first.
+        rng: where the draws come from.
+        top: draw from the first so many, in proportion to their probability.
+
+    >>> made = filled_edits("Rome is old.", [(8, 11)], [[["old", 0.5], ["big", 0.3], ["new", 0.0]]], random.Random(1))
+    >>> edits.replace_text("Rome is old.", made)
+    'Rome is big.'
+    """
+    net, made = wordnet(), []
+    for (start, end), found in zip(spans, fills, strict=True):
+        word = claim[start:end]
+        before = article(claim, start)
+        fitting = [(fill, p) for fill, p in found if fill != word and goes_with(fill, before) and _may_be_drawn(net, fill)][:top]
+        if not sum(p for _, p in fitting):
+            continue
+        new = rng.choices([fill for fill, _ in fitting], [p for _, p in fitting])[0]
+        made.append({"field": "claim", "piece": -1, "start": start, "end": end, "before": word, "after": new})
+    return made
+
+
+def _may_be_drawn(net: WordNet, fill: str) -> bool:
+    return fill.islower() and fill not in KEPT and net.is_common(fill)
+
+
+def check(share: float, top: int) -> None:
+    """Raise `ValueError` on settings that mean nothing."""
+    if not 0 <= share <= 1:
+        raise ValueError(f"share is a share of words, from 0 to 1, and was {share}")
+    if top < 1:
+        raise ValueError(f"top is at least 1 and was {top}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class RewriteMaskedLm(Stage):
+    """A candidate whose claim has a masked language model's words in the place of some of its own, for every label, which it keeps.
+
+    Input columns: `claim`, `label`. Output columns: `candidates`. All chosen words (`masked_spans`) are masked at once, and each
+    place gets a draw of its own (`filled_edits`), so two of them need not go together. A row is rejected in which no word may be
+    masked, or for whose masks the model knows no other word. WordNet is read, to tell names (`filled_edits`).
+
+    Args:
+        model: a masked language model.
+        share: the share of the claim's words to mask; one word where it rounds to none.
+        top: how many fills to draw from, of the first four times as many that the model gives.
+        max_length: tokens of a claim that the model reads; of a longer one, those around a mask.
+
+    >>> RewriteMaskedLm().name
+    'rewrite_masked_lm'
+    """
+
+    VERSION: ClassVar[str] = "2"
+    inputs: ClassVar = {"claim": schema.TEXT, "label": schema.TEXT}
+    outputs: ClassVar = {"candidates": CANDIDATES}
+
+    model: Model = BERT
+    share: float = 0.3
+    top: int = 10
+    max_length: int = 128
+
+    def __post_init__(self) -> None:
+        check(self.share, self.top)
+
+    def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
+        draws = [self.random(row["id"]) for row in rows]
+        places = [masked_spans(row["claim"], rng, share=self.share) for row, rng in zip(rows, draws, strict=True)]
+        engine = masked.MaskedLM(model=self.model, top=4 * self.top, max_length=self.max_length)
+        asked = [[row["claim"], [list(span) for span in spans]] for row, spans in zip(rows, places, strict=True) if spans]
+        answers = iter(engine.run(asked))
+        results: list[dict[str, Any] | Reject] = []
+        for row, spans, rng in zip(rows, places, draws, strict=True):
+            if not spans:
+                results.append(settle([], "no word of the claim may be masked"))
+                continue
+            made = filled_edits(row["claim"], spans, next(answers), rng, top=self.top)
+            new = edits.replace_text(row["claim"], made)
+            candidates = [rewritten(row["claim"], new, row["label"], self.name, edited=made)] if made else []
+            results.append(settle(candidates, "the model knows no other word for what was masked"))
+        return results
+
+
+@dataclass(frozen=True, kw_only=True)
+class MaskedLM(System):
+    """Replace words of the claim by a masked language model's, a baseline that keeps labels.
+
+    Stages, in order: `rewrite_masked_lm`, `check_pairs`. It is "BERT-MLM" among CCG's baselines (appendix: 30 % of a sentence's
+    words, chosen at random, BERT-base, one new text for each), after the augmentation of Jiao et al. (2020, "TinyBERT: Distilling
+    BERT for Natural Language Understanding", Findings of EMNLP). CCG says no more of it. Our choice: function words, and words that
+    a label hangs on, stay (`maskable`), and fills are drawn from the first ten in proportion to their probability. Where Jiao et
+    al. mask one word after another and look words of several pieces up in GloVe, all masks are filled at once, each with one word.
+
+    A masked model fills in what is likely, not what means the same, so the label that is kept is often wrong, most often with the
+    tiny model of the offline preset. With a verifier, claims that it judges otherwise are rejected.
+
+    Args:
+        model: see `RewriteMaskedLm`.
+        share: see `RewriteMaskedLm`.
+        top: see `RewriteMaskedLm`.
+        verifier: see `CheckPairs`; the baseline itself checks nothing.
+        max_length: see `CheckPairs`.
+
+    >>> MaskedLM.preset("offline").model.name
+    'hfcf:mlm'
+    """
+
+    task: ClassVar[str] = "verification"
+    chain: ClassVar[tuple[str, ...]] = ("rewrite_masked_lm", "check_pairs")
+    presets: ClassVar = {"paper": {}, "offline": {"model": Model("hfcf:mlm")}}
+    flips: ClassVar[bool] = False
+    engines: ClassVar = (masked.MaskedLM, Classifier)
+
+    model: Model = BERT
+    share: float = 0.3
+    top: int = 10
+    verifier: Model | None = None
+    max_length: int = 130
+
+    def __post_init__(self) -> None:
+        check(self.share, self.top)
+        self._as_models("model", "verifier")
+
+    @property
+    def name(self) -> str:
+        return "masked_lm"
+
+    @property
+    def rewrite_masked_lm(self) -> RewriteMaskedLm:
+        return RewriteMaskedLm(**self._common(), model=self.model, share=self.share, top=self.top)
+
+    @property
+    def check_pairs(self) -> CheckPairs:
+        return CheckPairs(**self._common(), system=self.name, verifier=self.verifier, max_length=self.max_length)

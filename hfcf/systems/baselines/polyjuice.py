@@ -1,0 +1,230 @@
+"""Polyjuice (Wu et al. 2021, ACL): counterfactual sentences from a GPT-2 that is told what kind of change to make.
+
+It goes on with `<claim> <|perturb|> [<code>]`: first the claim with blanks, then what fills them. So
+`It is great. <|perturb|> [negation] It is [BLANK] great. [SEP] not [ANSWER]` says "It is not great."
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from hfcf.core import edits, schema
+from hfcf.core.candidates import Candidate, reject, settle
+from hfcf.core.model import Model
+from hfcf.core.schema import NOT_ENOUGH_INFO, opposite
+from hfcf.core.splits import normalised
+from hfcf.core.stage import Reject, Stage, System
+from hfcf.engines.classifier import Classifier
+from hfcf.engines.continuation import Continuation
+from hfcf.systems.baselines.paraphrase import too_long
+from hfcf.tasks.pairs import CANDIDATES, CheckPairs, rewritten
+
+PERTURB, BLANK, SEP, ANSWER, EMPTY = MARKS = ("<|perturb|>", "[BLANK]", "[SEP]", "[ANSWER]", "[EMPTY]")
+"""The marks of the model's language, plain text to its tokenizer."""
+CODES = ("negation", "quantifier", "shuffle", "lexical", "resemantic", "insert", "delete", "restructure")
+"""The kinds of change that the published model was trained on."""
+BLANKS = ("random", "model")
+
+
+def fill(text: str) -> str:
+    """The sentence that a text with blanks, `[SEP]` and their answers stands for.
+
+    Answers beyond the blanks, and what follows the last `[ANSWER]`, say nothing.
+
+    Raises:
+        ValueError: the text is malformed; the message says how, as a predicate.
+
+    >>> fill("It is [BLANK] great [BLANK]. [SEP] not [ANSWER] [EMPTY] [ANSWER]")
+    'It is not great.'
+    >>> fill("It is [BLANK] great. [SEP] not")
+    Traceback (most recent call last):
+    ValueError: has 0 answers for 1 blanks
+    """
+    if text.count(SEP) != 1:
+        raise ValueError(f"has {text.count(SEP)} times {SEP} where it should stand once")
+    blanked, _, given = text.partition(SEP)
+    first, *others = blanked.split(BLANK)
+    answers = [answer.strip() for answer in given.split(ANSWER)[:-1]]
+    if not others:
+        raise ValueError("has no blank")
+    if len(answers) < len(others):
+        raise ValueError(f"has {len(answers)} answers for {len(others)} blanks")
+    filled = first
+    for answer, after in zip(answers, others, strict=False):
+        # Nothing in a blank takes the space before it along.
+        filled = (filled.rstrip() if answer in ("", EMPTY) else filled + answer) + after
+    filled = " ".join(filled.split())
+    if left := [mark for mark in MARKS if mark in filled]:
+        raise ValueError(f"has {left[0]} in its sentence")
+    if problem := schema.text_problem(filled, "its sentence"):
+        raise ValueError(f"is no sentence: {problem}")
+    return filled
+
+
+def random_blank(claim: str, draw: random.Random) -> str:
+    """The claim with one blank: in the place of a word (7 times in 10), or before one.
+
+    >>> random_blank("It is great.", random.Random(6)), random_blank("It is great.", random.Random(9))
+    ('It is [BLANK] great.', 'It [BLANK] great.')
+    """
+    parts = edits.words(claim)
+    # A letter of the claim is one of a word: punctuation alone was rejected before.
+    i = draw.choice([i for i, part in enumerate(parts) if any(character.isalnum() for character in part)])
+    space = parts[i][: len(parts[i]) - len(parts[i].lstrip())]
+    parts[i] = space + BLANK if draw.random() < 0.7 else f"{space}{BLANK} {parts[i].lstrip()}"
+    return "".join(parts).strip()
+
+
+@dataclass(frozen=True, kw_only=True)
+class RewritePolyjuice(Stage):
+    """Ask the model for a sentence that says otherwise; its label is meant to be the opposite.
+
+    Input columns: `claim`, `evidence` (so that a row without any is rejected before a model is asked), `label`. Output column:
+    `candidates`, best first. A NOT ENOUGH INFO row is rejected: it has no opposite; so is a claim that holds one of the model's
+    marks or is too long for it. An answer that is malformed (`fill`) or says what the claim or a better answer says is rejected.
+
+    Args:
+        generator: the model.
+        code: the kind of change, one of `CODES`.
+        blanks: "random", as in the authors' call without blanks: one is placed by chance and the model fills it; "model": the
+            model places them itself.
+        num_beams: beams of the search.
+        num_return_sequences: answers to a claim.
+        max_new_tokens: longest answer, in tokens.
+
+    Raises:
+        ValueError: for an unknown code or way to place blanks.
+
+    >>> RewritePolyjuice(code="negate")
+    Traceback (most recent call last):
+    ValueError: code='negate': choose one of negation, quantifier, shuffle, lexical, resemantic, insert, delete, restructure
+    """
+
+    inputs: ClassVar = {"claim": schema.TEXT, "evidence": schema.EVIDENCE, "label": schema.TEXT}
+    outputs: ClassVar = {"candidates": CANDIDATES}
+    batch_size: ClassVar[int] = 64
+
+    generator: Model = Model("uw-hai/polyjuice")
+    code: str = "negation"
+    blanks: str = "random"
+    num_beams: int = 10
+    num_return_sequences: int = 1
+    max_new_tokens: int = 200
+
+    def __post_init__(self) -> None:
+        for name, known in (("code", CODES), ("blanks", BLANKS)):
+            if (value := getattr(self, name)) not in known:
+                raise ValueError(f"{name}={value!r}: choose one of {', '.join(known)}")
+
+    def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
+        engine = Continuation(
+            model=self.generator, num_beams=self.num_beams, num_return_sequences=self.num_return_sequences,
+            max_new_tokens=self.max_new_tokens, max_length=1024,
+        )  # fmt: skip
+        faults = [self._fault(row) for row in rows]
+        asked = [row for row, fault in zip(rows, faults, strict=True) if fault is None]
+        blanked = [random_blank(row["claim"], self.random(row["id"])) if self.blanks == "random" else "" for row in asked]
+        # As the authors' code does, without [SEP] after the blanked claim: the model writes it, and may go on before.
+        prompts = [f"{row['claim'].strip()} {PERTURB} [{self.code}] {b}".strip() for row, b in zip(asked, blanked, strict=True)]
+        answers = iter(zip(blanked, engine.run(prompts), strict=True))
+        results: list[dict[str, Any] | Reject] = []
+        for row, fault in zip(rows, faults, strict=True):
+            if fault is not None:
+                results.append(settle([], fault))
+                continue
+            begun, found = next(answers)
+            if found is None:
+                results.append(settle([], too_long(engine, row)))
+                continue
+            results.append(settle(self._candidates(row, begun, found), "the model wrote nothing"))
+        return results
+
+    def _fault(self, row: Mapping[str, Any]) -> str | None:
+        if row["label"] == NOT_ENOUGH_INFO:
+            return "a NOT ENOUGH INFO row has no opposite label"
+        held = [mark for mark in MARKS if mark in row["claim"]]
+        return f"the claim holds {held[0]}, which is a mark of the model's" if held else None
+
+    def _candidates(self, row: Mapping[str, Any], begun: str, found: list[Mapping[str, Any]]) -> list[Candidate]:
+        made: list[Candidate] = []
+        seen: set[str] = set()
+        for one in found:
+            text, fault = f"{begun} {one['text']}".strip(), None
+            try:
+                text = fill(text)
+            except ValueError as error:
+                fault = str(error) if one["finished"] else f"is cut off at {self.max_new_tokens} tokens"
+            scores = [{"name": "log-probability", "value": one["score"]}]
+            new = rewritten(row["claim"], text, opposite(row["label"]), self.name, scores=scores)
+            if fault is not None:
+                new = reject(new, self.name, fault)
+            elif normalised(text) in seen:
+                new = reject(new, self.name, "repeats a better answer")
+            seen.add(normalised(text))
+            made.append(new)
+        return made
+
+
+@dataclass(frozen=True, kw_only=True)
+class Polyjuice(System):
+    """Polyjuice as RACE compares with it (Zhu et al. 2023, appendix D): from the claim alone, one negation of each.
+
+    Stages: `rewrite_polyjuice`, `check_pairs`. The settings are those of RACE: the released model, control code "negation", 10
+    beams, one counterfactual a claim, its label taken to be the opposite and not checked.
+
+    Deviations from the authors' code: it places blanks by a parse of the sentence, on words, subtrees and between words, and asks
+    about up to three blanked sentences; here is one, with its blank on or before a word, in the proportion of its mode without
+    subtrees, and never the whole sentence, which theirs may be. Their search stops as soon as it has as many finished sentences as
+    beams, where this one goes on while a better one can come; their limit is 1,000 tokens for prompt and answer together, here
+    `max_new_tokens` for the answer. Their filters are off: they drop sentences that a GPT-2 finds far less fluent than the source,
+    or whose change they do not recognise as one of the code, and draw among the others; here the best answer stands. So this yields
+    more: by Table 2 of RACE, 18,171 claims gave 7,019.
+
+    Args:
+        generator: see `RewritePolyjuice`. The published checkpoint is a pickle, which is never read: Transformers asks the Hub for
+            its conversion to safetensors; if there is none, convert it yourself and name the folder.
+        code: see `RewritePolyjuice`.
+        blanks: see there.
+        num_beams: see there.
+        num_return_sequences: see there.
+        max_new_tokens: see there.
+        verifier: see `CheckPairs`; None, as in RACE, checks nothing.
+        max_length: tokens of claim and evidence that it reads.
+
+    No Polyjuice installs from the package registry, so there is no preset "offline".
+
+    >>> Polyjuice.preset("paper", seed=7).rewrite_polyjuice.code
+    'negation'
+    """
+
+    task: ClassVar[str] = "verification"
+    chain: ClassVar[tuple[str, ...]] = ("rewrite_polyjuice", "check_pairs")
+    presets: ClassVar = {"paper": {}}
+    engines: ClassVar = (Continuation, Classifier)
+
+    generator: Model = Model("uw-hai/polyjuice")
+    code: str = "negation"
+    blanks: str = "random"
+    num_beams: int = 10
+    num_return_sequences: int = 1
+    max_new_tokens: int = 200
+    verifier: Model | None = None
+    max_length: int = 130
+
+    def __post_init__(self) -> None:
+        self._as_models("generator", "verifier")
+        _ = self.rewrite_polyjuice  # checks the other settings
+
+    @property
+    def rewrite_polyjuice(self) -> RewritePolyjuice:
+        return RewritePolyjuice(
+            **self._common(), generator=self.generator, code=self.code, blanks=self.blanks, num_beams=self.num_beams,
+            num_return_sequences=self.num_return_sequences, max_new_tokens=self.max_new_tokens,
+        )  # fmt: skip
+
+    @property
+    def check_pairs(self) -> CheckPairs:
+        return CheckPairs(**self._common(), system=self.name, verifier=self.verifier, max_length=self.max_length)

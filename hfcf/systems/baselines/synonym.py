@@ -1,0 +1,177 @@
+"""Synonym replacement: a share of the claim's words by WordNet synonyms, in place, and the label stays."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Container, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, ClassVar
+
+from hfcf.core import edits, schema
+from hfcf.core.candidates import settle
+from hfcf.core.model import Model
+from hfcf.core.stage import Reject, Stage, System
+from hfcf.engines.classifier import Classifier
+from hfcf.engines.wordnet import PARTS, WordNet, wordnet
+from hfcf.systems.baselines.word_edits import article, goes_with, replaceable, wanted
+from hfcf.tasks.pairs import CANDIDATES, CheckPairs, rewritten
+
+# What may stand before a claim's first word, and after one that goes on as a name.
+_OPENING = re.compile(r"[\s\"'“‘(]*")
+_CAPITAL = re.compile(r"\s+[A-Z]")
+
+
+def synonym_edits(text: str, rng: random.Random, *, share: float = 0.3, protected: Container[int] = ()) -> list[edits.Edit]:
+    """Edits of a claim that put synonyms in the place of some of its words; spacing and punctuation stay.
+
+    A synonym is any other lemma of any of the word's synsets: no sense and no part of speech is chosen, as in the baselines this
+    stands for. It takes the word's inflection, the capital of the claim's first word, and is left out where it does not go with
+    "a" or "an" before it. Function words, modal verbs and negations stay. So do numbers and capitalised words (but for the
+    claim's first, where it can be no name), and capitalised senses and synonyms are not used: the "synonym" of a name is another
+    name, that of a number another way to write it, and a claim is about exactly these.
+
+    Args:
+        text: the claim.
+        rng: where the draws come from.
+        share: of all its words, how many to replace; at least one.
+        protected: characters of words that stay.
+
+    Returns:
+        Edits of the field "claim", sorted; fewer than the share where fewer words have synonyms.
+
+    >>> found = synonym_edits("The quick dogs barked.", random.Random(1))
+    >>> edits.replace_text("The quick dogs barked.", found)
+    'The quick franks barked.'
+    """
+    net = wordnet()
+    number, places = wanted(text, share), [match for match in _places(net, text) if match.start() not in protected]
+    rng.shuffle(places)
+    made: list[edits.Edit] = []
+    for match in places:
+        word, before = match[0], article(text, match.start())
+        synonyms = [one for one in _inflected(net, word.lower()) if goes_with(one, before)]
+        if not synonyms:
+            continue
+        new = synonyms[int(rng.random() * len(synonyms))]
+        new = new[0].upper() + new[1:] if word[0].isupper() else new
+        made.append({"field": "claim", "piece": -1, "start": match.start(), "end": match.end(), "before": word, "after": new})
+        if len(made) == number:
+            break
+    return sorted(made, key=lambda edit: edit["start"])
+
+
+def _places(net: WordNet, text: str) -> Iterator[re.Match[str]]:
+    """The words that may be replaced."""
+    found = _OPENING.match(text)
+    first = found.end() if found else 0
+    for match in replaceable(text):
+        if match[0].islower() or (match.start() == first and not _may_be_a_name(net, match[0], text, match.end())):
+            yield match
+
+
+def _may_be_a_name(net: WordNet, word: str, text: str, end: int) -> bool:
+    """Whether a claim's first word, whose capital says nothing, goes on as a name ("Michael Jordan") or has a sense as one."""
+    return not word[1:].islower() or bool(_CAPITAL.match(text, end)) or any(word in net.names(one) for one in net.synsets(word))
+
+
+@lru_cache(maxsize=1 << 16)
+def _inflected(net: WordNet, word: str) -> tuple[str, ...]:
+    """A lower-case word's synonyms in the word's own inflection, in the order of WordNet's files."""
+    found: dict[str | None, None] = {}
+    for part in PARTS:
+        for lemma in _read_as(net, word, part):
+            for synset in net.senses(lemma, part):
+                names = net.names(synset)
+                if lemma not in names:  # there the word is a name: "May", "China"
+                    continue
+                for name in names:
+                    if name.islower() and not re.search(r"[\d.]", name) and name != lemma:
+                        found[net.inflected_like(name, word, lemma, part)] = None
+    return tuple(form.replace("_", " ") for form in found if form and form != word)
+
+
+def _read_as(net: WordNet, word: str, part: str) -> tuple[str, ...]:
+    """What the word is most likely a form of: "left" of leave, not of itself, but "species" of itself, not of "specie"."""
+    lemmas = net.lemmas(word, part)
+    if word not in lemmas or len(lemmas) == 1:
+        return lemmas
+    return (word,) if part == "n" else tuple(lemma for lemma in lemmas if lemma != word)
+
+
+def check(share: float) -> None:
+    """Raise `ValueError` on a share that means nothing."""
+    if not 0 <= share <= 1:
+        raise ValueError(f"share is a share of words, from 0 to 1, and was {share}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class RewriteSynonym(Stage):
+    """A candidate whose claim has synonyms in the place of some words, for every label, which it keeps.
+
+    Input columns: `claim`, `label`. Output columns: `candidates`. A row in which no word can be replaced is rejected.
+
+    Args:
+        share: the share of the claim's words to replace; one word where it rounds to none.
+
+    >>> made = RewriteSynonym().row({"id": "1", "claim": "The film is older than the book.", "label": "SUPPORTS"})
+    >>> made["candidates"][0]["claim"]
+    'The pic is older than the book of account.'
+    """
+
+    VERSION: ClassVar[str] = "2"
+    inputs: ClassVar = {"claim": schema.TEXT, "label": schema.TEXT}
+    outputs: ClassVar = {"candidates": CANDIDATES}
+
+    share: float = 0.3
+
+    def __post_init__(self) -> None:
+        check(self.share)
+
+    def row(self, row: dict[str, Any]) -> dict[str, Any]:
+        claim = row["claim"]
+        made = synonym_edits(claim, self.random(row["id"]), share=self.share)
+        candidates = [rewritten(claim, edits.replace_text(claim, made), row["label"], self.name, edited=made)] if made else []
+        answer = settle(candidates, "no word of the claim has a synonym that may take its place")
+        if isinstance(answer, Reject):
+            raise answer
+        return answer
+
+
+@dataclass(frozen=True, kw_only=True)
+class Synonym(System):
+    """Replace words of the claim by WordNet synonyms, a baseline that keeps labels.
+
+    Stages, in order: `rewrite_synonym`, `check_pairs`. CCG's baselines change 30 % of a sentence's words; the paper does not say
+    which synonyms are allowed, so what `synonym_edits` does about inflection, names and numbers is this library's choice.
+
+    Args:
+        share: see `RewriteSynonym`.
+        verifier: see `CheckPairs`; the baseline itself checks nothing.
+        max_length: see `CheckPairs`.
+
+    >>> [stage.name for stage in Synonym(share=0.1).stages]
+    ['rewrite_synonym', 'check_pairs']
+    """
+
+    task: ClassVar[str] = "verification"
+    chain: ClassVar[tuple[str, ...]] = ("rewrite_synonym", "check_pairs")
+    flips: ClassVar[bool] = False
+    engines: ClassVar = (Classifier,)
+
+    share: float = 0.3
+    verifier: Model | None = None
+    max_length: int = 130
+
+    def __post_init__(self) -> None:
+        check(self.share)
+        self._as_models("verifier")
+
+    @property
+    def rewrite_synonym(self) -> RewriteSynonym:
+        return RewriteSynonym(**self._common(), share=self.share)
+
+    @property
+    def check_pairs(self) -> CheckPairs:
+        return CheckPairs(**self._common(), system=self.name, verifier=self.verifier, max_length=self.max_length)

@@ -1,0 +1,190 @@
+"""EDA's four operations on a sentence's words (Wei and Zou 2019), and what the baselines that edit in place take for a word.
+
+Light to import, unlike the stages over it: a first sentence takes milliseconds.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+import unicodedata
+from collections.abc import Iterator
+from functools import lru_cache
+
+from hfcf.engines.wordnet import WordNet, wordnet
+
+_FUNCTION_WORDS = """
+i me my myself we our ours ourselves you your yours yourself yourselves he him his himself she her hers herself it its itself
+they them their theirs themselves what which who whom this that these those
+am is are was were be been being have has had having do does did doing can will should don s t
+a an the and but if or because as until while of at by for with about against between into through during before after above
+below to from up down in out on off over under
+again further then once here there when where why how all any both each few more most other some such no nor not only own same
+so than too very just now
+"""
+STOP_WORDS = frozenset(_FUNCTION_WORDS.split())
+"""The function words that EDA replaces by nothing."""
+
+_MODALS = "may might must shall would could ought"
+_NEGATIONS = "no not nor never none nothing nobody nowhere neither cannot without hardly barely scarcely only"
+_NUMBERS = """
+zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen
+twenty thirty forty fifty sixty seventy eighty ninety hundred thousand million billion trillion dozen
+zeros zeroes ones twos threes fours fives sixes sevens eights nines tens elevens twelves teens
+twenties thirties forties fifties sixties seventies eighties nineties hundreds thousands millions billions trillions dozens
+first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth fifteenth sixteenth
+seventeenth eighteenth nineteenth twentieth thirtieth fortieth fiftieth sixtieth seventieth eightieth ninetieth hundredth
+thousandth millionth billionth trillionth
+firsts seconds thirds fourths fifths sixths sevenths eighths ninths tenths elevenths twelfths twentieths hundredths thousandths
+millionths billionths half halves quarter quarters once twice thrice
+"""
+KEPT = STOP_WORDS | frozenset(f"{_MODALS} {_NEGATIONS} {_NUMBERS}".split())
+"""What edits in place neither replace nor, where a model fills in, write: a label hangs on negations, modal verbs and numbers."""
+
+# "dog" of "dog's" is a word; no part of "well-known", "B2" or "won't" is.
+_WORD = re.compile(r"(?<![\w'’-])[^\W\d_]{2,}(?![\w-]|['’](?!s\b)\w)")
+_COUNTED = re.compile(r"\w+(?:['’.,-]\w+)*")
+_ARTICLE = re.compile(r"(?<![\w'’-])(an?)\s+$", re.IGNORECASE)
+
+
+def replaceable(text: str) -> Iterator[re.Match[str]]:
+    """The whole words of two letters and more that edits in place may replace: those that are not in `KEPT`.
+
+    >>> [match[0] for match in replaceable("The dog's well-known owner might not own two cats.")]
+    ['dog', 'owner', 'cats']
+    """
+    for match in _WORD.finditer(text):
+        if match[0].lower() not in KEPT and not (_is_mark(text, match.start() - 1) or _is_mark(text, match.end())):
+            yield match
+
+
+def wanted(text: str, share: float) -> int:
+    """How many words a share of a text's is, at least one; "3.5" and "well-known" are one word each.
+
+    >>> wanted("It earned $3.5 million.", 0.5)
+    2
+    """
+    words = sum(not _is_mark(text, match.start() - 1) for match in _COUNTED.finditer(text))
+    return max(1, int(share * words + 0.5))
+
+
+def article(text: str, start: int) -> str | None:
+    """The indefinite article before what begins at `start`, in lower case.
+
+    >>> article("An old film", 3), article("the old film", 4)
+    ('an', None)
+    """
+    # From a little before: a search from the beginning would make many edits of a long text quadratic.
+    found = _ARTICLE.search(text, max(0, start - 24), start)
+    return None if found is None or _is_mark(text, found.start() - 1) else found[1].lower()
+
+
+def goes_with(word: str, article: str | None) -> bool:
+    """Whether a word may follow an indefinite article, by its first letter; any may where there is none."""
+    return article is None or (word[0].lower() in "aeiou") == (article == "an")
+
+
+def _is_mark(text: str, i: int) -> bool:
+    """Whether the character there belongs to the letter before it, as an accent of decomposed text does."""
+    return 0 <= i < len(text) and unicodedata.category(text[i])[0] == "M"
+
+
+def eda(text: str, rng: random.Random, *, alpha: float = 0.1, num_augmentations: int = 9) -> list[str]:
+    """New sentences from one, each by one of four operations: synonyms, insertion, swaps or deletion (Wei and Zou 2019, EDA).
+
+    The draws are distributed as in the authors' code: n = max(1, int(alpha · words)) words are replaced, inserted or swapped, and
+    each word is deleted with probability alpha; `num_augmentations // 4 + 1` sentences of each operation, shuffled, and the first
+    `num_augmentations` of them. Sentences come in lower case and without punctuation, digits and letters outside a–z.
+
+    Deviations: only the sentences that are kept are made. An insertion draws any synonym of its word, as the paper says; the
+    code takes the first of a set, which depends on the process's hash seed, and is as likely to be any of them. Synonyms
+    without a letter ("7" for "seven") are left out; there they delete the word.
+
+    Args:
+        text: the sentence.
+        rng: where the draws come from.
+        alpha: the share of words changed.
+        num_augmentations: how many sentences to make.
+
+    Returns:
+        Them, in order; some may say what the source says, when nothing could be changed. Empty if `text` has no letters a–z.
+
+    >>> eda("The quick fox won the race.", random.Random(3), num_augmentations=3)
+    ['the quick fox confuse won the race', 'race quick fox won the the', 'the quick flim flam won the race']
+    """
+    check(alpha, num_augmentations)
+    # Its apostrophes join what they stand between ("don't" is "dont"); all else that is no letter parts words.
+    words: list[str] = re.findall("[a-z]+", re.sub("['’]", "", text).lower())
+    if not words:
+        return []
+    net, n = wordnet(), max(1, int(alpha * len(words)))
+    drawn = rng.sample("sird" * (num_augmentations // 4 + 1), num_augmentations)
+    return [" ".join(_edit(kind, words, n, alpha, net, rng)) for kind in drawn]
+
+
+def check(alpha: float, num_augmentations: int) -> None:
+    """Raise `ValueError` on settings that mean nothing."""
+    if not 0 < alpha <= 1:
+        raise ValueError(f"alpha is a share of words, above 0 and up to 1, and was {alpha}")
+    if num_augmentations < 1:
+        raise ValueError(f"num_augmentations is at least 1 and was {num_augmentations}")
+
+
+def _edit(kind: str, words: list[str], n: int, alpha: float, net: WordNet, rng: random.Random) -> list[str]:
+    if kind == "s":
+        return _replaced(words, n, net, rng)
+    if kind == "i":
+        return _inserted(words, n, net, rng)
+    return _swapped(words, n, rng) if kind == "r" else _deleted(words, alpha, rng)
+
+
+def _replaced(words: list[str], n: int, net: WordNet, rng: random.Random) -> list[str]:
+    """Every occurrence of up to n different words by a synonym."""
+    candidates = [word for word in dict.fromkeys(words) if word not in STOP_WORDS]
+    while n and candidates:
+        i = int(rng.random() * len(candidates))
+        word, candidates[i] = candidates[i], candidates[-1]
+        candidates.pop()
+        if synonyms := _synonyms(net, word):
+            new = synonyms[int(rng.random() * len(synonyms))]
+            words = [new if one == word else one for one in words]
+            n -= 1
+    return words
+
+
+def _inserted(words: list[str], n: int, net: WordNet, rng: random.Random) -> list[str]:
+    """A synonym of some word before some word, n times. A stop word may lend one, too: so in the code, not in the paper."""
+    words = list(words)
+    for _ in range(n):
+        for _ in range(9):  # the authors draw ten times and throw the tenth answer away
+            if synonyms := _synonyms(net, words[int(rng.random() * len(words))]):
+                words.insert(int(rng.random() * len(words)), synonyms[int(rng.random() * len(synonyms))])
+                break
+    return words
+
+
+def _swapped(words: list[str], n: int, rng: random.Random) -> list[str]:
+    """Two words in each other's place, n times; a swap whose second place is the first three times running is given up."""
+    words = list(words)
+    for _ in range(n):
+        i = int(rng.random() * len(words))
+        for _ in range(3):
+            j = int(rng.random() * len(words))
+            if i != j:
+                words[i], words[j] = words[j], words[i]
+                break
+    return words
+
+
+def _deleted(words: list[str], share: float, rng: random.Random) -> list[str]:
+    """Without each word with probability `share`; of a text that would lose all, one word stays."""
+    if len(words) == 1:
+        return words
+    return [word for word in words if rng.random() > share] or [words[int(rng.random() * len(words))]]
+
+
+@lru_cache(maxsize=1 << 16)
+def _synonyms(net: WordNet, word: str) -> tuple[str, ...]:
+    """A word's synonyms in EDA's form: lower case, letters and blanks."""
+    names = (" ".join(re.sub("[^a-z ]", "", name.replace("-", " ").lower()).split()) for name in net.synonyms(word))
+    return tuple(dict.fromkeys(name for name in names if name and name != word))

@@ -1,0 +1,183 @@
+"""The editor: it writes causal terms for two entities and a relation, trained on rows whose terms are known (CCG, section 3.4)."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from datasets import Dataset
+
+from hfcf.core.model import Model
+from hfcf.core.stage import StageError
+from hfcf.engines.generator import load_tokenizer, two_sided
+from hfcf.systems.ccg.terms import stammers, term, tokenised
+from hfcf.tasks.relations import entities, head_first, roles
+from hfcf.training.generator import train_texts
+from hfcf.training.loop import Hyperparameters
+from hfcf.training.once import kept, train_once
+
+log = logging.getLogger(__name__)
+
+MASK = "<mask>"
+_TEMPLATE = "sentence1: {one} ({role}) {mask} {other} sentence2: {one} ({role})"
+_SHORT = "{one} ({role}) {mask} {other}"
+
+
+def prompt(row: Mapping[str, Any], relation: str, model: Model) -> str:
+    """What the editor is asked: the entities in the order of the sentence, and their roles in the same order.
+
+    Args:
+        row: with `tokens`, `head` and `tail`.
+        relation: that the entities shall have.
+        model: the editor. A decoder-only model goes on with the paper's template, where the second sentence's term begins; an
+            encoder-decoder fills the blank, for which its own sign is taken where it has one.
+
+    >>> row = {"tokens": "eggs in buckets".split(), "head": {"start": 0, "end": 1}, "tail": {"start": 2, "end": 3}}
+    >>> prompt(row, "Entity-Origin(e1,e2)", Model("offline:smollm2"))
+    'sentence1: eggs (entity-origin) <mask> buckets sentence2: eggs (entity-origin)'
+    >>> prompt(row, "Entity-Origin(e1,e2)", Model("offline:t5"))
+    'eggs (entity-origin) <extra_id_0> buckets'
+    >>> turned = {**row, "head": row["tail"], "tail": row["head"]}
+    >>> prompt(turned, "Entity-Origin(e1,e2)", Model("offline:t5"))
+    'eggs (origin-entity) <extra_id_0> buckets'
+    """
+    one, other = _in_order(row)
+    template, mask = _form(model)
+    return template.format(one=one, other=other, role=roles(relation, forward=head_first(row)), mask=mask)
+
+
+def _in_order(row: Mapping[str, Any]) -> tuple[str, str]:
+    """The words of the two entities, of the one that comes first in the sentence first."""
+    head, tail = entities(row)
+    return (head, tail) if head_first(row) else (tail, head)
+
+
+@lru_cache(maxsize=16)
+def _form(model: Model) -> tuple[str, str]:
+    """A model's template, and its sign for a blank."""
+    if not two_sided(model):
+        return _TEMPLATE, MASK
+    tokenizer = load_tokenizer(model)
+    own = "<extra_id_0>" if "<extra_id_0>" in tokenizer.get_vocab() else tokenizer.mask_token
+    return _SHORT, own or MASK
+
+
+def answer(row: Mapping[str, Any], text: str, model: Model) -> str:
+    """What the editor should write for a row to say a term: the term, and after the paper's template the second entity too.
+
+    >>> row = {"tokens": "eggs in buckets".split(), "head": {"start": 0, "end": 1}, "tail": {"start": 2, "end": 3}}
+    >>> answer(row, "taken from", Model("offline:smollm2"))
+    'taken from buckets'
+    """
+    return text if two_sided(model) else f"{text} {_in_order(row)[1]}"
+
+
+def cut(text: str, row: Mapping[str, Any]) -> str:
+    """The term in what the editor wrote: its tokens up to the second entity.
+
+    Deviation: the released code deletes the entities' text wherever it stands, inside other words too, and keeps what follows.
+
+    >>> row = {"tokens": "eggs in buckets".split(), "head": {"start": 0, "end": 1}, "tail": {"start": 2, "end": 3}}
+    >>> cut("taken from buckets. sentence3", row), cut("from", row)
+    ('taken from', 'from')
+    """
+    before, _, _ = f" {tokenised(text)} ".partition(f" {tokenised(_in_order(row)[1])} ")
+    return before.strip()
+
+
+def hypotheses(answer: Sequence[Mapping[str, Any]], row: Mapping[str, Any]) -> list[tuple[str, float]]:
+    """The different terms in what the editor wrote, best first, each with the score of its best hypothesis.
+
+    Left out are those without words, and those with a word twice in a row (`hfcf.systems.ccg.terms.stammers`).
+
+    >>> row = {"tokens": "eggs in buckets".split(), "head": {"start": 0, "end": 1}, "tail": {"start": 2, "end": 3}}
+    >>> hypotheses([{"text": text, "score": score} for text, score in (("by", -1.0), ("of of", -2.0), ("by buckets", -3.0))], row)
+    [('by', -1.0)]
+    """
+    found: dict[str, float] = {}
+    for one in answer:
+        found.setdefault(cut(one["text"], row), one["score"])
+    return [(text, score) for text, score in found.items() if text and not stammers(text)]
+
+
+def fitted_editor(stage: str, digest: str | None) -> Model:
+    """The editor that was fitted for a stage.
+
+    Raises:
+        StageError: there is none.
+        FileNotFoundError: it is not there any more.
+    """
+    if digest is None:
+        raise StageError(f"{stage} has no editor: none is given, and none was fitted, as no row had causal terms")
+    return kept(digest)
+
+
+def learned_editor(digest: str | None) -> dict[str, str | None]:
+    """What a fitted file says of the editor: where it lies, and of what contents it is, as training anew may give others."""
+    return {"editor": digest, "editor_contents": digest and kept(digest).key()}
+
+
+def readable(pairs: Mapping[str, list[Any]], hp: Hyperparameters, max_target: int) -> dict[str, list[Any]]:
+    """The pairs that the editor reads whole; the others, which training would cut, are left out and counted in the log.
+
+    Args:
+        pairs: columns, `source` and `target` among them.
+        hp: `max_length` tokens of a source are read.
+        max_target: tokens of a target.
+
+    Raises:
+        ValueError: none is left.
+    """
+    tokenizer = load_tokenizer(hp.model)
+    sources = tokenizer(pairs["source"])["input_ids"]
+    # As `train_texts` makes them of these.
+    targets = (
+        tokenizer(text_target=pairs["target"])["input_ids"]
+        if two_sided(hp.model)
+        else tokenizer([f" {target}" for target in pairs["target"]], add_special_tokens=False)["input_ids"]
+    )
+    fit = [
+        i
+        for i, (source, target) in enumerate(zip(sources, targets, strict=True))
+        if len(source) <= hp.max_length and len(target) <= max_target
+    ]
+    if not fit:
+        raise ValueError(
+            f"the editor can't be trained: each of its {len(sources)} pairs has a prompt of more than {hp.max_length} tokens or an "
+            f"answer of more than {max_target}; raise editor_training.max_length or max_new_tokens"
+        )
+    if left := len(sources) - len(fit):
+        log.warning(
+            "%d of the editor's %d training pairs are left out: a prompt has more than %d tokens, or an answer more than %d",
+            left, len(sources), hp.max_length, max_target,
+        )  # fmt: skip
+    return {name: [column[i] for i in fit] for name, column in pairs.items()}
+
+
+def train_editor(rows: Sequence[Mapping[str, Any]], hp: Hyperparameters, *, max_target: int = 24) -> str:
+    """Train the editor, once; returns its digest (`hfcf.training.once.kept` names the model).
+
+    Deviations: the loss is that of the answer alone, where the released code's is of the template too; and an answer ends with an
+    end of text, of which the released code has as many as fill the 47 tokens; and pairs that are too long are left out, not cut.
+
+    Args:
+        rows: with `tokens`, `head`, `tail`, `label` and `causal_terms`.
+        hp: how.
+        max_target: tokens of an answer: as many as the editor may write.
+
+    Raises:
+        ValueError: no pair is short enough.
+    """
+    pairs = {
+        "source": [prompt(row, row["label"], hp.model) for row in rows],
+        "target": [answer(row, term(row), hp.model) for row in rows],
+    }
+    made = readable(pairs, hp, max_target)
+
+    def train(out: Path) -> None:
+        train_texts(Dataset.from_dict(made), hp, out, max_target=max_target, prompt="{}", checkpoints=False)
+
+    return train_once("editor 1", {**made, "max_target": max_target}, hp, train)

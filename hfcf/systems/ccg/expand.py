@@ -1,0 +1,112 @@
+"""Which other relations the two entities of a row may have (CCG, section 3.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from datasets import List
+
+from hfcf.core import schema
+from hfcf.core.stage import Reject, Stage, StageError
+from hfcf.engines.wordnet import wordnet
+from hfcf.systems.ccg.relationnet import LCA, ORDERS, RelationNet, Triple, head_word, relation_net
+from hfcf.tasks.relations import OTHER
+
+RANDOM = "random"
+
+
+def triple(row: Mapping[str, Any]) -> Triple:
+    """A relation row's head words and its label.
+
+    >>> triple({"tokens": "red eggs in a bucket".split(), "head": {"end": 2}, "tail": {"end": 5}, "label": "in"})
+    Triple(head='eggs', tail='bucket', relation='in')
+    """
+    return Triple(head_word(row["tokens"], row["head"]), head_word(row["tokens"], row["tail"]), row["label"])
+
+
+def fit_relation_net(rows: Iterable[Mapping[str, Any]]) -> RelationNet:
+    """The RelationNet of training rows; those of the label "Other" do not count.
+
+    Args:
+        rows: with `tokens`, `head`, `tail` and `label`.
+
+    >>> row = {"tokens": "eggs in buckets".split(), "head": {"end": 1}, "tail": {"end": 3}, "label": "in"}
+    >>> fit_relation_net([row, {**row, "label": "Other"}]).relations
+    ['in']
+    """
+    return RelationNet.collect(triple(row) for row in rows if row["label"] != OTHER)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExpandRelation(Stage):
+    """Relations other than its own that a row's entities may have, by what WordNet says of them (section 3.3, Algorithm 1).
+
+    Input columns: `tokens`, `head`, `tail`, `label`. Output column: `new_relations`, ranked, all that are found: how many are
+    written (the paper's K) is for the stage that edits.
+
+    The two head words' hypernyms are looked up in the training set's RelationNet, nearest first; `RelationNet.expand_all` says
+    how, and where text, algorithm and released code differ. Rejected are rows of the label "Other", rows with a head word that
+    WordNet knows no noun for, and rows whose words have no other relation within the threshold.
+
+    Args:
+        ratio: H, how much of the way up to the root is gone, from 0 to 1 (section 5.8).
+        order: "lca" is the paper's, from the bottom up. "pooled" is the ablation w/o LCA (section 5.4): the paper does not say
+            what takes the hops' place; we rank the relations of all hops up to the threshold by their count alone. "random" is
+            the ablation w/o WBR: all other relations of the training set in random order, each row's own draw; it asks WordNet
+            nothing, so that rows with unknown words are kept.
+        fitted: the sha256 of the fitted file with the RelationNet; `ccg.fit(ds)` sets it.
+
+    >>> from hfcf.text.entities import save_fitted
+    >>> row = {"id": "1", "tokens": "eggs in buckets".split(), "label": "in", "status": None, "new_relations": None}
+    >>> row |= {"head": {"start": 0, "end": 1, "type": None}, "tail": {"start": 2, "end": 3, "type": None}}
+    >>> net = fit_relation_net([row, {**row, "label": "made of"}])
+    >>> ExpandRelation(fitted=save_fitted({"relation_net": net.content}))(row)["new_relations"]
+    ['made of']
+    """
+
+    inputs: ClassVar = {"tokens": schema.TOKENS, "head": schema.SPAN, "tail": schema.SPAN, "label": schema.TEXT}
+    outputs: ClassVar = {"new_relations": List(schema.TEXT)}
+
+    ratio: float = 0.8
+    order: str = LCA
+    fitted: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.order not in (*ORDERS, RANDOM):
+            raise ValueError(f"order={self.order!r}: choose one of {', '.join((*ORDERS, RANDOM))}")
+        if not 0 <= self.ratio <= 1:
+            raise ValueError(f"ratio={self.ratio}: it is a share of the way up to WordNet's root, from 0 to 1")
+
+    def check_fitted(self) -> None:
+        if self.fitted is None:
+            raise StageError("expand_relation asks the training set's RelationNet and is not fitted: run ccg = ccg.fit(ds)")
+
+    def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
+        net, asked = relation_net(self.fitted or ""), [triple(row) for row in rows]
+        if self.order == RANDOM:
+            found = [self._shuffled(net, row) for row in rows]
+        else:
+            found = net.expand_all(asked, self.ratio, self.order)
+        results: list[dict[str, Any] | Reject] = []
+        for row, words, relations in zip(rows, asked, found, strict=True):
+            reason = self._trouble(row, words, relations)
+            results.append(Reject(reason) if reason else {"new_relations": relations})
+        return results
+
+    def _trouble(self, row: Mapping[str, Any], asked: Triple, found: list[str]) -> str | None:
+        if row["label"] == OTHER:
+            return f"the relation is {OTHER}"
+        if found:
+            return None
+        if self.order == RANDOM:
+            return "the training set has no other relation"
+        for name, word in (("head", asked.head), ("tail", asked.tail)):
+            if wordnet().noun(word) is None:
+                return f"WordNet knows no noun {word or row['tokens'][row[name]['end'] - 1]!r}, the {name} entity's head word"
+        return f"no other relation of {asked.head!r} and {asked.tail!r} is known within the threshold {self.ratio}"
+
+    def _shuffled(self, net: RelationNet, row: Mapping[str, Any]) -> list[str]:
+        others = [relation for relation in net.relations if relation != row["label"]]
+        return self.random(row["id"]).sample(others, len(others))

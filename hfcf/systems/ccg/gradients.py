@@ -1,0 +1,103 @@
+"""Words by the gradient of a relation classifier's loss: MICE's and AutoCAD's causal terms, and CCG's without interventions."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import nn
+
+from hfcf.core.model import Model
+from hfcf.engines.base import Encoded, Engine
+from hfcf.engines.classifier import ROUND
+from hfcf.engines.intervention import with_embeddings, word_places
+from hfcf.engines.rbert import MARKERS, collate, mark_pieces, word_pieces
+from hfcf.engines.relation import RelationClassifier
+
+
+@dataclass(frozen=True, kw_only=True)
+class WordGradients(Engine):
+    """How much each word weighs in a relation classifier's loss: requests `[tokens, [head start, head end], [tail …], label]`.
+
+    The answer has a number for each token: the root mean square, over the dimensions, of the loss's gradient by the input
+    embedding, of the word's pieces the highest (the released code of Wen et al. 2022, "AutoCAD: Automatically Generating
+    Counterfactuals for Mitigating Shortcut Learning", EMNLP Findings); the highest of a sentence's pieces is 1. None where the
+    sentence has more pieces than the classifier reads.
+
+    Args:
+        indicator: an R-BERT.
+        max_length: pieces that it reads.
+
+    Raises:
+        ValueError: a label that the classifier does not know; null stands for the one that it predicts.
+
+    >>> WordGradients(indicator=Model("me/rbert-semeval")).max_length
+    128
+    """
+
+    indicator: Model
+    max_length: int = 128
+
+    def load(self, device: torch.device) -> Any:
+        return RelationClassifier(model=self.indicator, max_length=self.max_length).load(device)
+
+    def encode(self, loaded: Any, requests: Sequence[Any]) -> list[Encoded]:
+        network, tokenizer, most = loaded
+        marks = word_pieces(tokenizer, MARKERS)
+        found = []
+        for tokens, head, tail, label in requests:
+            if label is not None and label not in network.labels:
+                raise ValueError(f"{self.indicator.name} does not know the label {label!r}: it knows {', '.join(network.labels)}")
+
+            def mark(words: Sequence[list[int]], head: Any = head, tail: Any = tail) -> Encoded:
+                return mark_pieces(tokenizer, words, marks, head, tail)
+
+            words = word_pieces(tokenizer, tokens)
+            whole = mark(words)
+            target = None if label is None else network.labels.index(label)
+            ids = whole.features if len(whole) <= most else {"input_ids": []}
+            found.append(Encoded(ids, (whole.extra, word_places(mark, words), target)))
+        return found
+
+    def forward(self, loaded: Any, encoded: Sequence[Encoded]) -> list[Any]:
+        network, tokenizer, _ = loaded
+        read = [item for item in encoded if len(item)]
+        if not read:
+            return [None for _ in encoded]
+        batch = collate(tokenizer, [Encoded(item.features, item.extra[0]) for item in read], network.device)
+        logits, states = with_embeddings(network, batch)
+        predicted = logits.argmax(-1).tolist()
+        targets = [said if item.extra[2] is None else item.extra[2] for item, said in zip(read, predicted, strict=True)]
+        loss = nn.functional.cross_entropy(logits.float(), torch.tensor(targets, device=logits.device), reduction="sum")
+        (gradients,) = torch.autograd.grad(loss, states)
+        sizes = gradients.float().pow(2).mean(-1).sqrt().cpu()
+        answers = iter([_words(row, item.extra[1]) for row, item in zip(sizes.tolist(), read, strict=True)])
+        return [next(answers) if len(item) else None for item in encoded]
+
+
+def _words(sizes: Sequence[float], places: Sequence[Sequence[int]]) -> list[float]:
+    highest = max(sizes) or 1.0
+    return [round(max(sizes[place] for place in its) / highest, ROUND) for its in places]
+
+
+def highest(weights: Sequence[float], allowed: Collection[int], *, share: float = 0.3, floor: float = 0.3) -> list[int]:
+    """The words with the highest weights, sorted; at least one, if any may be chosen.
+
+    AutoCAD's released settings are 30 % of the words, without those below 0.3 of the highest weight. It has no entities that must
+    stay; here the share and the highest weight are those of the words that may be chosen, since the entities' weights are the
+    highest of all. Ties go to the earlier word.
+
+    Args:
+        weights: of each word.
+        allowed: those that may be chosen.
+        share: of these, how many.
+        floor: of the highest weight of these, how much a word must have.
+
+    >>> highest([0.9, 0.1, 0.5, 0.4, 1.0], {1, 2, 3}, share=0.7)
+    [2, 3]
+    """
+    ranked = sorted(allowed, key=lambda word: (-weights[word], word))
+    chosen = ranked[: max(1, round(share * len(ranked)))]
+    return sorted(word for word in chosen if weights[word] >= floor * weights[ranked[0]])

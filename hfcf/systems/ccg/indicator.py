@@ -1,0 +1,91 @@
+"""CCG's indicator, an R-BERT trained on the rows at hand; or several, one for each fold, so that none judges a row it has seen."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from datasets import Dataset, Features, IterableDataset
+
+from hfcf.core.model import Model
+from hfcf.core.schema import TASKS
+from hfcf.core.stage import StageError, System
+from hfcf.tasks.relations import learnable, spans
+from hfcf.text.entities import read_fitted, save_fitted
+from hfcf.training.loop import Hyperparameters
+from hfcf.training.once import kept, train_once
+
+COLUMNS = ("id", "tokens", "head", "tail", "label")
+"""What a training reads of a row."""
+
+Rows = Sequence[Mapping[str, Any]]
+
+
+def training_rows(ds: Dataset | IterableDataset, system: System, **filled: str) -> list[dict[str, Any]]:
+    """What a system of relations may learn from (see `hfcf.tasks.relations.learnable`): `COLUMNS`, filled ones, `status` if it is
+    there.
+
+    Args:
+        ds: the system's rows.
+        system: whose own stages may have rejected them.
+        **filled: the stage that fills each further column that is read.
+
+    Raises:
+        StageError: a column is missing.
+    """
+    given = list(ds.column_names or [])
+    for column in (*COLUMNS, *filled):
+        if column not in given:
+            stage = filled.get(column)
+            cure = f"map {system.name}.{stage} over the prepared rows first" if stage else "hfcf.load(…) makes rows that have it"
+            raise StageError(f"{system.name}.fit reads the column {column!r}: {cure}")
+    read = ds.select_columns([*COLUMNS, *filled, *(["status"] if "status" in given else [])])
+    return [dict(row) for row in learnable(read, system.chain)]
+
+
+def train_indicator(rows: Rows, hp: Hyperparameters, labels: Sequence[str]) -> str:
+    """Train an indicator, once; returns its digest (`hfcf.training.once.kept` names the model).
+
+    Args:
+        rows: with `COLUMNS`.
+        hp: how.
+        labels: its classes.
+    """
+    read = [[row["id"], row["tokens"], *spans(row), row["label"]] for row in rows]
+
+    def train(out: Path) -> None:
+        from hfcf.training.relation import train_relation
+
+        features = Features({column: TASKS["relation"][column] for column in COLUMNS})
+        train_relation(Dataset.from_list(list(rows), features=features), hp, out, labels=labels)
+
+    return train_once("indicator 2", {"rows": read, "labels": list(labels)}, hp, train)
+
+
+def cross_fit(rows: Rows, hp: Callable[[Rows], Hyperparameters], folds: int) -> str:
+    """Train an indicator for each fold of the rows, on the rows outside it; returns the sha256 of the file that `judges` reads.
+
+    The rows of each label are dealt out to the folds in turn, in the order of a hash of their ids, so that each indicator has seen
+    every label that has several rows.
+
+    Args:
+        rows: with `COLUMNS`; more than one.
+        hp: how to train on some rows.
+        folds: 2 or more.
+    """
+    order = sorted(rows, key=lambda row: (row["label"], hashlib.sha256(row["id"].encode()).digest()))
+    fold = {row["id"]: i % min(folds, len(rows)) for i, row in enumerate(order)}
+    labels = sorted({row["label"] for row in rows})
+    parts = [[row for row in rows if fold[row["id"]] != number] for number in sorted(set(fold.values()))]
+    return save_fitted({"indicators": [train_indicator(part, hp(part), labels) for part in parts], "folds": fold})
+
+
+@lru_cache(maxsize=4)
+def judges(sha: str) -> dict[str, Model]:
+    """The indicator of each row of the set that `cross_fit` saw, by the row's id; read once in a process."""
+    content = read_fitted(sha, "run ccg = ccg.begin(ds) again")
+    models = [kept(digest) for digest in content["indicators"]]
+    return {row_id: models[number] for row_id, number in content["folds"].items()}

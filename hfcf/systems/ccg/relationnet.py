@@ -1,0 +1,191 @@
+"""RelationNet: which relations a training set has between kinds of things, and which others two things may have (CCG, section 3.3).
+
+It counts relations for every pair of hypernyms of a row's two head words. Of two new words, those relations come first that words
+close to them have: the net is asked with the words themselves, then further and further up.
+
+Nothing heavy is imported here: NumPy, and `hfcf.engines.wordnet` for WordNet.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from math import ceil
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from hfcf.engines.wordnet import Synset, wordnet
+from hfcf.text.entities import read_fitted
+
+Ints = npt.NDArray[np.int64]
+
+LCA, POOLED = ORDERS = ("lca", "pooled")
+BITS = 24
+"""Enough for where a noun's line begins in WordNet's file, so that a pair of them is one number."""
+CHUNK = 512
+"""Pairs of words that are ranked at once, which bounds memory."""
+
+
+class Triple(NamedTuple):
+    """The head words of a row's two entities, and its relation."""
+
+    head: str
+    tail: str
+    relation: str
+
+
+def head_word(tokens: Sequence[str], entity: Mapping[str, Any]) -> str:
+    """What an entity is looked up by: its last token, of that the part after the last hyphen, in lower case.
+
+    >>> head_word(["the", "Texas-born", "Singer-Songwriter"], {"start": 1, "end": 3})
+    'songwriter'
+    """
+    return tokens[entity["end"] - 1].rpartition("-")[2].lower()
+
+
+class RelationNet:
+    """Counts of relations for pairs of hypernyms, as arrays.
+
+    Where the paper leaves something open, the released code decides: a word's sense is the commonest noun sense of its first
+    lemma, in any part of speech. Of several hypernyms the first in WordNet's file counts, at every level; the released code takes
+    whichever its reader, NLTK, gives first, which is not the same in all versions.
+
+    Args:
+        relations: the training set's, sorted.
+        seen: four numbers for each different row whose words WordNet knows: both words' synsets, relation, how many such rows.
+    """
+
+    def __init__(self, relations: Sequence[str], seen: Sequence[int]) -> None:
+        self.relations, self._seen = list(relations), list(seen)
+        self._numbers = {relation: number for number, relation in enumerate(self.relations)}
+        head, tail, relation, rows = np.array(self._seen, dtype=np.int64).reshape(-1, 4).T
+        pairs, numbers, counts = [], [], []
+        for at, heads, tails in _by_shape(list(zip(head.tolist(), tail.tolist(), strict=True))):
+            found = _pairs(heads, tails)
+            pairs.append(found.ravel())
+            numbers.append(np.repeat(relation[at], found.shape[1]))
+            counts.append(np.repeat(rows[at], found.shape[1]))
+        # The last pair is none: it stands for all that are not in the net.
+        nothing = np.array([np.iinfo(np.int64).max])
+        self._pairs, places = np.unique(np.concatenate([*pairs, nothing]), return_inverse=True)
+        self._counts = np.zeros((len(self._pairs), len(self.relations)), dtype=np.int32)
+        if pairs:
+            np.add.at(self._counts, (places[:-1], np.concatenate(numbers)), np.concatenate(counts).astype(np.int32))
+
+    @classmethod
+    def collect(cls, triples: Iterable[Triple]) -> Self:
+        """The net of training rows. A row with a word that WordNet doesn't know adds its relation's name alone.
+
+        >>> net = RelationNet.collect([Triple("egg", "bucket", "in"), Triple("honey", "jar", "of"), Triple("xyzzyx", "jar", "by")])
+        >>> net.relations, net.expand("honey", "bucket", "by")
+        (['by', 'in', 'of'], ['of', 'in'])
+        """
+        counts, relations, noun = Counter[tuple[int, int, str]](), set(), wordnet().noun
+        for head, tail, relation in triples:
+            relations.add(relation)
+            one, other = noun(head), noun(tail)
+            if one is not None and other is not None:
+                counts[one.offset, other.offset, relation] += 1
+        names = sorted(relations)
+        numbers = {relation: number for number, relation in enumerate(names)}
+        rows = [(head, tail, numbers[relation], count) for (head, tail, relation), count in sorted(counts.items())]
+        return cls(names, [number for row in rows for number in row])
+
+    @property
+    def content(self) -> dict[str, Any]:
+        """What `RelationNet(**content)` is made of, as plain data: far smaller than the table of pairs, which takes no longer to
+        make again than to read."""
+        return {"relations": self.relations, "seen": self._seen}
+
+    def table(self) -> dict[tuple[int, int], dict[str, int]]:
+        """The whole net: {(offset in WordNet's file, offset): {relation: count}}."""
+        low = (1 << BITS) - 1
+        return {
+            (pair >> BITS, pair & low): {self.relations[i]: int(counts[i]) for i in np.flatnonzero(counts)}
+            for pair, counts in zip(self._pairs[:-1].tolist(), self._counts[:-1], strict=True)
+        }
+
+    def expand(self, head: str, tail: str, relation: str, ratio: float = 0.8, order: str = LCA) -> list[str]:
+        """Relations other than `relation` that two words may have, best first; none if WordNet doesn't know them. See `expand_all`.
+
+        >>> RelationNet.collect([Triple("egg", "bucket", "in"), Triple("egg", "hen", "of")]).expand("egg", "jar", "of")
+        ['in']
+        """
+        return self.expand_all([Triple(head, tail, relation)], ratio, order)[0]
+
+    def expand_all(self, asked: Iterable[Triple], ratio: float = 0.8, order: str = LCA) -> list[list[str]]:
+        """`expand` for many rows at once.
+
+        A pair of hypernyms that lie i and j steps above the words is i + j hops away. Hops are gone through from 0 up to the
+        threshold, and at each the relations that its pairs have are added, most frequent first (counts summed over the hop's
+        pairs), unless a nearer hop had them. Relations that are equally frequent come by name; in the released code by which was
+        counted first, which the order of the training rows decides.
+
+        The threshold, with paths of m and n synsets: Algorithm 1 goes through `range(len(H1 + H2) * H)`, hops below (m + n)·H,
+        which at the paper's H = 0.8 may be hops that no pair has; the text says only that H controls the scope. Here it is as in
+        the released code: hops up to ⌈(m − 1 + n − 1)·H⌉, itself included, so that H = 1 is all the way up and 0 the words alone.
+
+        Args:
+            asked: both head words and the row's own relation, which is left out.
+            ratio: H, from 0 to 1.
+            order: "lca", as above; "pooled": all hops up to the threshold are one, so that the lowest hypernyms do not come
+                first.
+        """
+        noun, rows = wordnet().noun, list(asked)
+        found = [(noun(row.head), noun(row.tail)) for row in rows]
+        known = [None if head is None or tail is None else (head.offset, tail.offset) for head, tail in found]
+        words = list(dict.fromkeys(pair for pair in known if pair is not None))
+        ranked: dict[tuple[int, int], list[int]] = {}
+        for at, heads, tails in _by_shape(words):
+            for start in range(0, len(at), CHUNK):
+                part = slice(start, start + CHUNK)
+                best = self._ranked(heads[part], tails[part], ratio, order == POOLED)
+                ranked.update(zip([words[i] for i in at[part]], best, strict=True))
+        return [
+            [] if pair is None else [name for i in ranked[pair] if (name := self.relations[i]) != row.relation]
+            for row, pair in zip(rows, known, strict=True)
+        ]
+
+    def _ranked(self, heads: Ints, tails: Ints, ratio: float, pooled: bool) -> list[list[int]]:
+        """Of pairs of paths, all of one shape, each pair's relations, best first."""
+        m, n = heads.shape[1], tails.shape[1]
+        hops = np.add.outer(np.arange(m), np.arange(n)).ravel()
+        last = ceil(round((m - 1 + n - 1) * ratio, 9))  # rounded, because 20 * 0.55 is a little more than 11
+        cells = np.argsort(hops, kind="stable")[: np.count_nonzero(hops <= last)]
+        pairs = _pairs(heads, tails)[:, cells]
+        at = np.searchsorted(self._pairs, pairs)
+        at[self._pairs[at] != pairs] = len(self._pairs) - 1
+        starts = [0] if pooled else np.searchsorted(hops[cells], np.arange(last + 1))
+        sums = np.add.reduceat(self._counts[at], starts, axis=1)
+        hop = (sums > 0).argmax(axis=1)  # each relation's first
+        counts = np.take_along_axis(sums, hop[:, None, :], axis=1)[:, 0, :]
+        order = np.lexsort((-counts, np.where(counts > 0, hop, last + 1)))
+        return [row[:live].tolist() for row, live in zip(order, np.count_nonzero(counts, axis=1), strict=True)]
+
+
+def _by_shape(words: Sequence[tuple[int, int]]) -> Iterator[tuple[list[int], Ints, Ints]]:
+    """Pairs of synsets with hypernym paths of the same two lengths: their places, the heads' paths and the tails', as matrices."""
+    net, paths = wordnet(), dict[int, tuple[int, ...]]()
+    for offset in dict.fromkeys(offset for pair in words for offset in pair):
+        paths[offset] = tuple(above.offset for above in net.hypernym_path(Synset("n", offset)))
+    shapes: dict[tuple[int, int], list[int]] = {}
+    for i, (head, tail) in enumerate(words):
+        shapes.setdefault((len(paths[head]), len(paths[tail])), []).append(i)
+    for at in shapes.values():
+        heads, tails = (np.array([paths[words[i][side]] for i in at]) for side in (0, 1))
+        yield at, heads, tails
+
+
+def _pairs(heads: Ints, tails: Ints) -> Ints:
+    """Every pair of a head's hypernym with a tail's, as numbers: a line for each pair of paths."""
+    found: Ints = (heads[:, :, None] << BITS | tails[:, None, :]).reshape(len(heads), -1)
+    return found
+
+
+@lru_cache(maxsize=4)
+def relation_net(sha: str) -> RelationNet:
+    """The net in a fitted file, made once in a process."""
+    return RelationNet(**read_fitted(sha, "run ccg.fit(ds) again")["relation_net"])

@@ -1,0 +1,156 @@
+"""Causal terms as texts: which of them are the same, and of which relations a training set has them (CCG, section 3.4)."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+from hfcf.corpora.formats.tokens import tokenise
+from hfcf.engines.wordnet import PARTS, wordnet
+from hfcf.tasks.relations import head_first
+
+_BE = "be am is are been being was were"
+_DETERMINERS = "a an the this that these those some any every each all both no another either neither"
+"""Those that the Penn Treebank tags DT. The paper tags them with CoreNLP; but a term has no context that a tagger could go by, so
+that a closed list is as good, and needs no model."""
+_LEFT_OUT = frozenset(f"{_BE} {_DETERMINERS}".split())
+
+_SIGN = re.compile(r"``|''|-[LR][RSC]B-", re.IGNORECASE)
+"""The Penn Treebank's own signs, which stand for other characters."""
+
+FORWARD, BACKWARD = "forward", "backward"
+
+Counts = Mapping[str, Mapping[str, Mapping[str, int]]]
+"""{relation: {`FORWARD` or `BACKWARD`: {term: in how many rows}}}."""
+
+
+def order(row: Mapping[str, Any]) -> str:
+    """Whether a row's head comes first: "of" between whole and part does not say what it says between part and whole.
+
+    >>> order({"head": {"start": 4, "end": 5}, "tail": {"start": 0, "end": 2}})
+    'backward'
+    """
+    return FORWARD if head_first(row) else BACKWARD
+
+
+def term(row: Mapping[str, Any]) -> str:
+    """A row's causal terms as one text.
+
+    >>> term({"tokens": "eggs are moved into buckets".split(), "causal_terms": [2, 3]})
+    'moved into'
+    """
+    return " ".join(row["tokens"][i] for i in row["causal_terms"])
+
+
+def tokenised(text: str) -> str:
+    """A generated text with spaces between its tokens, as those of relation corpora are told apart.
+
+    >>> tokenised("caused, by"), tokenised("for 10,000 in the U.S. -LRB-")
+    ('caused , by', 'for 10,000 in the U.S. -LRB-')
+    """
+    found: list[str] = []
+    for chunk in text.split():
+        found += [chunk] if _SIGN.fullmatch(chunk) else [chunk[start:end] for start, end in tokenise(chunk)]
+    return " ".join(found)
+
+
+def stammers(text: str) -> bool:
+    """Whether a word stands twice in a row: such a term is not whole, or its words were apart in their sentence ("of … of").
+
+    >>> stammers("made of of"), stammers("of the of")
+    (True, False)
+    """
+    return any(one == other for one, other in pairwise(text.lower().split()))
+
+
+def lemma(word: str) -> str:
+    """The first lemma that WordNet has of a word, in any part of speech, nouns first; the word itself if there is none.
+
+    >>> lemma("made"), lemma("of")
+    ('make', 'of')
+    """
+    return next((form for part in PARTS for form in wordnet().lemmas(word, part)), word)
+
+
+def normalised(text: str) -> str:
+    """What a term is compared by: its tokens' lemmas in lower case, without forms of "be" and determiners, and without tense.
+
+    >>> normalised("was caused by the"), normalised("is the")
+    ('cause by', '')
+    """
+    words = text.lower().split()
+    return " ".join(lemma(word) for word in words if word not in _LEFT_OUT)
+
+
+def count(rows: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, dict[str, int]]]:
+    """The causal terms of each relation in each order, as they stand in the rows; those that stammer are left out.
+
+    Args:
+        rows: with `tokens`, `head`, `tail`, `label` and `causal_terms`.
+
+    >>> row = {"tokens": "eggs are moved into buckets".split(), "label": "Entity-Destination(e1,e2)", "causal_terms": [2, 3]}
+    >>> row |= {"head": {"start": 0, "end": 1}, "tail": {"start": 4, "end": 5}}
+    >>> count([row, row])
+    {'Entity-Destination(e1,e2)': {'forward': {'moved into': 2}}}
+    """
+    found: dict[str, dict[str, Counter[str]]] = {}
+    for row in rows:
+        if not stammers(text := term(row)):
+            found.setdefault(row["label"], {}).setdefault(order(row), Counter())[text] += 1
+    return {
+        relation: {way: dict(sorted(found[relation][way].items())) for way in sorted(found[relation])} for relation in sorted(found)
+    }
+
+
+def commonest(counts: Counts, relation: str, way: str) -> str | None:
+    """A relation's most frequent causal term in an order, of equal ones the first by name; None if it has none.
+
+    >>> commonest({"in": {"forward": {"into": 1, "in": 2}}}, "in", "forward")
+    'in'
+    """
+    found = counts.get(relation, {}).get(way, {})
+    return min(found, key=lambda text: (-found[text], text)) if found else None
+
+
+class KnownTerms:
+    """The normalised causal terms of each relation in each order.
+
+    Args:
+        counts: what `count` gives.
+    """
+
+    def __init__(self, counts: Counts) -> None:
+        self.counts = counts
+        self._known = {
+            (relation, way): {normalised(text) for text in terms} - {""}
+            for relation, its in counts.items()
+            for way, terms in its.items()
+        }
+
+    def of(self, relation: str, way: str) -> set[str]:
+        """A relation's terms in an order; none if the training rows had none of it.
+
+        >>> KnownTerms({"in": {"forward": {"moved into": 1}}}).of("in", "forward")
+        {'move into'}
+        """
+        return self._known.get((relation, way), set())
+
+    def texts(self, relation: str, way: str) -> dict[str, str]:
+        """A relation's terms in an order as they stand in the rows: of those that are equal the most frequent, by what is equal.
+
+        >>> KnownTerms({"in": {"forward": {"moved into": 1, "is moved into": 2}}}).texts("in", "forward")
+        {'move into': 'is moved into'}
+        """
+        found: dict[str, str] = {}
+        counts = self.counts.get(relation, {}).get(way, {})
+        for text in sorted(counts, key=lambda text: (-counts[text], text)):
+            if equal := normalised(text):
+                found.setdefault(equal, text)
+        return found
+
+    def any_of(self, relations: Sequence[str], way: str) -> set[str]:
+        """The terms that some of the relations have in an order."""
+        return set().union(*(self.of(relation, way) for relation in relations))

@@ -1,0 +1,376 @@
+"""CrossAug (Lee et al. 2021, CIKM): contrastive pairs for fact verification, from SUPPORTS rows.
+
+For (c, e, SUPPORTS) a generator writes a negative claim c′. Where c and c′ differ in a few words that stand in the evidence, the
+same words are replaced there, which gives e′. Paired crosswise: (c′, e, REFUTES), (c, e′, REFUTES) and (c′, e′, SUPPORTS).
+
+Nothing is checked, as in the paper, unless a verifier is given, as in the offline preset.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+from hfcf.core import edits, schema
+from hfcf.core.model import Model
+from hfcf.core.schema import LABELS, REFUTES, SUPPORTS
+from hfcf.core.splits import normalised
+from hfcf.core.stage import Reject, Stage, System
+from hfcf.engines.classifier import Classifier, choose
+from hfcf.engines.continuation import Continuation
+from hfcf.engines.generator import plain_prompt
+from hfcf.tasks.pairs import CANDIDATES, CheckPairs, candidate
+from hfcf.text.evidence import join
+
+PAIRS = ("claim", "evidence", "both")
+MODIFIED = "modified"
+
+# Words as the tokenizer of the released code, NLTK's, has them: "don't" and "Brown's" are two, "U.S.", "1,000" and "co-wrote" one.
+_WORD = re.compile(
+    r"(?:[^\W\d_]\.){2,}|\b[A-Z]\.(?=\s+\w)|\d+(?:[.,:]\d+)*\w*(?:[-/]\w+)*|n['’]t\b|['’](?:s|re|ve|ll|d|m)\b|``|''|--"
+    r"|\w+?(?=n['’]t\b)|[^\W\d]\w*(?:[-/]\w+|['’](?!(?:s|re|ve|ll|d|m|t)\b)\w+)*|\S",
+    re.IGNORECASE,
+)
+_QUOTES = dict.fromkeys(("``", "''", "“", "”"), '"')
+
+
+class Word(NamedTuple):
+    """A word or a punctuation mark, as it counts for equality, and where it stands."""
+
+    key: str
+    start: int
+    end: int
+
+
+def split(text: str) -> list[Word]:
+    """The words and punctuation marks of a text.
+
+    >>> [word.key for word in split("Tom Brown's 3.5% wasn't the U.S. record.")]
+    ['Tom', 'Brown', "'s", '3.5', '%', 'was', "n't", 'the', 'U.S.', 'record', '.']
+    """
+    return [Word(_QUOTES.get(found[0], found[0].replace("’", "'")), *found.span()) for found in _WORD.finditer(text)]
+
+
+def changed_span(one: str, other: str) -> tuple[str, str, int, int]:
+    """What stands between the beginning and the ending that two claims share: both texts, and how many words each has.
+
+    A span that touches its neighbour in one claim and not in the other takes that word along: put in the place of one another
+    they would leave a space too many or too few, which would tell the label.
+
+    >>> changed_span("It was filmed over 30 days.", "It was filmed less than 10 days.")
+    ('over 30', 'less than 10', 2, 3)
+    >>> changed_span("He isn't tall.", "He is not tall.")
+    ("isn't", 'is not', 2, 2)
+    """
+    first, second = split(one), split(other)
+    shortest, head = min(len(first), len(second)), 0
+    while head < shortest and first[head].key == second[head].key:
+        head += 1
+    tail = 0
+    while tail < shortest - head and first[-1 - tail].key == second[-1 - tail].key:
+        tail += 1
+    if len(first) > head + tail < len(second):
+        while head and _gap(first, head) != _gap(second, head):
+            head -= 1
+        while tail and _gap(first, len(first) - tail) != _gap(second, len(second) - tail):
+            tail -= 1
+    spans = first[head : len(first) - tail], second[head : len(second) - tail]
+    texts = (text[span[0].start : span[-1].end] if span else "" for text, span in zip((one, other), spans, strict=True))
+    return (*texts, len(spans[0]), len(spans[1]))  # type: ignore[return-value]
+
+
+def _gap(words: Sequence[Word], i: int) -> bool:
+    """Whether a space stands before word i."""
+    return words[i - 1].end < words[i].start
+
+
+def occurrences(text: str, words: str) -> list[tuple[int, int]]:
+    """Where `words` stand in `text` as whole words, case and all; none overlaps another.
+
+    >>> occurrences("Over 30 of 130 men, over 30 days.", "over 30")
+    [(20, 27)]
+    """
+    wanted, found = [word.key for word in split(words)], split(text)
+    places, i = [], 0
+    while wanted and i + len(wanted) <= len(found):
+        if [word.key for word in found[i : i + len(wanted)]] == wanted:
+            places.append((found[i].start, found[i + len(wanted) - 1].end))
+            i += len(wanted)
+        else:
+            i += 1
+    return places
+
+
+def spaced_like(text: str, source: str) -> str:
+    """`text` without the spaces of tokenised text, which generators learn from it, unless `source` has them too.
+
+    >>> spaced_like("Tom 's film ( 1994 ) is bad .", "Tom's film is good."), spaced_like("It is bad .", "It is good .")
+    ("Tom's film (1994) is bad.", 'It is bad .')
+    """
+    for wide, narrow in _TOKENISED:
+        if not wide.search(source):
+            text = wide.sub(narrow, text)
+    return text
+
+
+_TOKENISED = (
+    (re.compile(r"\s+([.,;:!?%](?:\s|$))"), r"\1"),
+    (re.compile(r"\s+(['’](?:s|re|ve|ll|d|m)\b|n['’]t\b)"), r"\1"),
+    (re.compile(r"([(\[])\s+"), r"\1"),
+    (re.compile(r"\s+([)\]])"), r"\1"),
+    (re.compile(r"(``|“)\s+|\s+(''|”)"), '"'),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class GenerateNegativeClaim(Stage):
+    """Write c′, a claim that the evidence refutes, for the claim c of a SUPPORTS row (section 2.2, first stage).
+
+    Input columns: `claim`, `evidence`, `label`. Output column: `negative_claim`. Rows of other labels are rejected, "CrossAug
+    utilizes only positive claims"; so are those whose c′ says what c says, which the paper skips and its released code keeps.
+
+    Deviations: a c′ that `max_new_tokens` cuts off is rejected too (the released code takes its library's default length and
+    whatever comes), and one that has the spaces of tokenised text where c has none loses them, or they would tell the label.
+
+    Args:
+        generator: an encoder-decoder or decoder-only model, trained on pairs of claims (`recipes/train_negative.yaml`).
+        num_beams: beams of the search (5 in the released code).
+        num_candidates: how many of the best hypotheses are read: c′ is the first that is whole and not c. The paper's is 1.
+        max_new_tokens: longest claim, in tokens.
+        verifier: a three-way verifier; c′ is then the first of them that, as it says, the evidence refutes. The paper has none.
+        max_length: tokens of claim and evidence that the verifier reads.
+
+    >>> GenerateNegativeClaim(generator=Model("me/negative-claims")).num_beams
+    5
+    """
+
+    VERSION: ClassVar[str] = "2"
+    inputs: ClassVar = {"claim": schema.TEXT, "evidence": schema.EVIDENCE, "label": schema.TEXT}
+    outputs: ClassVar = {"negative_claim": schema.TEXT}
+
+    generator: Model
+    num_beams: int = 5
+    num_candidates: int = 1
+    max_new_tokens: int = 64
+    verifier: Model | None = None
+    max_length: int = 130
+
+    def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
+        engine = Continuation(
+            model=self.generator, num_beams=self.num_beams, num_return_sequences=self.num_candidates,
+            max_new_tokens=self.max_new_tokens,
+        )  # fmt: skip
+        asked = [row for row in rows if row["label"] == SUPPORTS]
+        prompt = plain_prompt(self.generator) if asked else ""
+        answers = engine.run([prompt.replace("{}", row["claim"]) for row in asked])
+        found = [self._candidates(row["claim"], answer) for row, answer in zip(asked, answers, strict=True)]
+        verdicts = iter(self._refuted(asked, found))
+        chosen = iter([self._choose(texts, verdicts) if isinstance(texts, list) else texts for texts in found])
+        return [next(chosen) if row["label"] == SUPPORTS else Reject("only SUPPORTS rows are augmented") for row in rows]
+
+    def _candidates(self, claim: str, found: Sequence[Mapping[str, Any]] | None) -> list[str] | Reject:
+        """The hypotheses that may be c′, best first."""
+        if found is None:
+            return Reject("the claim is longer than the generator reads")
+        if not found:
+            return Reject("the generator wrote nothing")
+        first = spaced_like(found[0]["text"], claim)
+        whole = [spaced_like(one["text"], claim) for one in found if one["finished"]]
+        if not whole:
+            return Reject(f"the negative claim is cut off at {self.max_new_tokens} tokens", negative_claim=first)
+        others = [text for text in whole if normalised(text) != normalised(claim)]
+        if not others:
+            return Reject("the negative claim is the claim", negative_claim=first)
+        sound = [text for text in others if not schema.text_problem(text, "")]
+        return sound or Reject(schema.text_problem(others[0], "the negative claim") or "", negative_claim=first)
+
+    def _refuted(self, rows: Sequence[Mapping[str, Any]], found: Sequence[list[str] | Reject]) -> list[bool]:
+        """Of each candidate, in order, whether the evidence refutes it."""
+        pairs = [
+            [text, join(row["evidence"])[0]]
+            for row, texts in zip(rows, found, strict=True)
+            if isinstance(texts, list)
+            for text in texts
+        ]
+        if self.verifier is None:
+            return [True] * len(pairs)
+        engine = Classifier(model=self.verifier, max_length=self.max_length)
+        return [choose(answer, LABELS) == REFUTES for answer in engine.run(pairs)]
+
+    def _choose(self, texts: Sequence[str], verdicts: Iterator[bool]) -> dict[str, Any] | Reject:
+        refuted = [text for text, is_refuted in zip(texts, [next(verdicts) for _ in texts], strict=True) if is_refuted]
+        return {"negative_claim": refuted[0]} if refuted else Reject(
+            "the evidence refutes no claim of the generator", negative_claim=texts[0]
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModifyEvidence(Stage):
+    """Make the change from c to c′ in the evidence, if it is one of a few words that stand there (section 2.2, second stage).
+
+    Input columns: `claim`, `negative_claim`, `evidence`. Output columns: `edits` of the evidence, none if it stays, and
+    `modification`: "modified", or why not. A row whose evidence stays goes on: (c′, e, REFUTES) is kept.
+
+    The change is the one span between the beginning and the ending that c and c′ share. It is made where c's words stand in the
+    evidence, compared with case, in pieces' texts and titles; c′'s words are put there as c′ has them.
+
+    Deviations from the released code, which joins tokens with spaces again: the text around the edit stays as it was, and a span
+    takes along a word that it touches in one claim only (`changed_span`). Words are told apart by a rule of ours that agrees with
+    its tokenizer except in rare abbreviations.
+
+    Args:
+        max_span: τ, the words (and punctuation marks) that either side of the change may have.
+        replace_all: also edit where c's words stand in the evidence several times, at each place; the released code does not.
+
+    >>> row = {"claim": "It has 30 men.", "negative_claim": "It has 9 men.", "evidence": [{"title": "", "text": "Of 30 men…"}]}
+    >>> ModifyEvidence().row(row)["edits"][0]["after"]
+    '9'
+    """
+
+    VERSION: ClassVar[str] = "2"
+    inputs: ClassVar = {"claim": schema.TEXT, "negative_claim": schema.TEXT, "evidence": schema.EVIDENCE}
+    outputs: ClassVar = {"edits": schema.EDITS, "modification": schema.TEXT}
+    filled_by: ClassVar = {"negative_claim": "crossaug.generate_negative_claim"}
+
+    max_span: int = 3
+    replace_all: bool = False
+
+    def row(self, row: dict[str, Any]) -> dict[str, Any]:
+        before, after, out, in_ = changed_span(row["claim"], row["negative_claim"])
+        if not out or not in_:
+            return _stays("words are only added" if in_ else "words are only left out" if out else "the words are the same")
+        if max(out, in_) > self.max_span:
+            return _stays(f"more than {self.max_span} words change")
+        found = [
+            {"field": field, "piece": piece, "start": start, "end": end, "before": text[start:end], "after": after}
+            for field, piece, text in edits.places(row)
+            for start, end in occurrences(text, before)
+        ]
+        if not found:
+            return _stays("the words are not in the evidence")
+        if len(found) > 1 and not self.replace_all:
+            return _stays("the words are in the evidence several times")
+        return {"edits": sorted(found, key=_place), "modification": MODIFIED}
+
+
+def _stays(reason: str) -> dict[str, Any]:
+    return {"edits": [], "modification": reason}
+
+
+def _place(edit: edits.Edit) -> tuple[str, int, int]:
+    return edit["field"], edit["piece"], edit["start"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CrossPairs(Stage):
+    """Pair the claims with the pieces of evidence crosswise: (c′, e, REFUTES), (c, e′, REFUTES), (c′, e′, SUPPORTS).
+
+    Input columns: `claim`, `negative_claim`, `edits`. Output column: `candidates`, of change "claim", "evidence" and "both";
+    without modified evidence the first alone.
+
+    Args:
+        pairs: which changes; ("claim",) and ("evidence",) are the ablations of Table 1.
+
+    >>> row = {"claim": "a", "negative_claim": "b", "edits": []}
+    >>> [one["change"] for one in CrossPairs().row(row)["candidates"]]
+    ['claim']
+    """
+
+    inputs: ClassVar = {"claim": schema.TEXT, "negative_claim": schema.TEXT, "edits": schema.EDITS}
+    outputs: ClassVar = {"candidates": CANDIDATES}
+    filled_by: ClassVar = {"negative_claim": "crossaug.generate_negative_claim", "edits": "crossaug.modify_evidence"}
+
+    pairs: tuple[str, ...] = PAIRS
+
+    def row(self, row: dict[str, Any]) -> dict[str, Any]:
+        negative = edits.rewrite("claim", row["claim"], row["negative_claim"])
+        made = [candidate(row["negative_claim"], REFUTES, "claim", negative)]
+        if row["edits"]:
+            made.append(candidate(row["claim"], REFUTES, "evidence", row["edits"]))
+            made.append(candidate(row["negative_claim"], SUPPORTS, "both", [*negative, *row["edits"]]))
+        kept = [one for one in made if one["change"] in self.pairs]
+        if not kept:
+            raise Reject("the evidence was not modified", candidates=[])
+        return {"candidates": kept}
+
+
+OFFLINE: dict[str, Any] = {
+    "generator": Model("offline:t5", adapter="hfcf:negative"),
+    # The small generator's best hypothesis is the claim itself in half of the cases, and many of its others are paraphrases.
+    "num_beams": 10,
+    "num_candidates": 10,
+    "verifier": Model("offline:minilm", adapter="hfcf:verifier"),
+    "max_length": 160,
+}
+"""Settings of the offline preset: what the paper's BART writes unchecked, a small T5 writes for a verifier to choose from."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CrossAug(System):
+    """The whole chain, `ds = CrossAug.preset("offline")(ds)`, and each of its stages as an attribute.
+
+    Stages, in order: `generate_negative_claim`, `modify_evidence`, `cross_pairs`, `check_pairs`.
+
+    Args:
+        generator: claim → negative claim; the paper's is BART-base, trained on WikiFactCheck-English (released).
+        num_beams: see `GenerateNegativeClaim`.
+        num_candidates: see there.
+        max_new_tokens: see `GenerateNegativeClaim`.
+        max_span: τ, see `ModifyEvidence`.
+        replace_all: see `ModifyEvidence`.
+        pairs: see `CrossPairs`.
+        verifier: a three-way verifier, if c′ shall be one that the evidence refutes, and pairs shall be kept only where it agrees;
+            the paper has none.
+        max_length: tokens that it reads.
+
+    >>> [stage.name for stage in CrossAug.preset("offline").stages]
+    ['generate_negative_claim', 'modify_evidence', 'cross_pairs', 'check_pairs']
+    """
+
+    task: ClassVar[str] = "verification"
+    chain: ClassVar[tuple[str, ...]] = ("generate_negative_claim", "modify_evidence", "cross_pairs", "check_pairs")
+    presets: ClassVar = {"paper": {}, "offline": OFFLINE}
+    engines: ClassVar = (Continuation, Classifier)
+    citation: ClassVar[str] = """@inproceedings{lee-etal-2021-crossaug,
+  title = {{CrossAug}: A Contrastive Data Augmentation Method for Debiasing Fact Verification Models},
+  author = {Lee, Minwoo and Won, Seungpil and Kim, Juae and Lee, Hwanhee and Park, Cheoneum and Jung, Kyomin},
+  booktitle = {Proceedings of CIKM},
+  year = {2021}
+}"""
+
+    generator: Model = Model("minwhoo/bart-base-negative-claim-generation")
+    num_beams: int = 5
+    num_candidates: int = 1
+    max_new_tokens: int = 64
+    max_span: int = 3
+    replace_all: bool = False
+    pairs: tuple[str, ...] = PAIRS
+    verifier: Model | None = None
+    max_length: int = 130
+
+    def __post_init__(self) -> None:
+        self._as_models("generator", "verifier")
+        object.__setattr__(self, "pairs", tuple(self.pairs))
+        if unknown := [pair for pair in self.pairs if pair not in PAIRS]:
+            raise ValueError(f"pairs={unknown[0]!r}: choose some of {', '.join(PAIRS)}")
+
+    @property
+    def generate_negative_claim(self) -> GenerateNegativeClaim:
+        return GenerateNegativeClaim(
+            **self._common(), generator=self.generator, num_beams=self.num_beams, num_candidates=self.num_candidates,
+            max_new_tokens=self.max_new_tokens, verifier=self.verifier, max_length=self.max_length,
+        )  # fmt: skip
+
+    @property
+    def modify_evidence(self) -> ModifyEvidence:
+        return ModifyEvidence(**self._common(), max_span=self.max_span, replace_all=self.replace_all)
+
+    @property
+    def cross_pairs(self) -> CrossPairs:
+        return CrossPairs(**self._common(), pairs=self.pairs)
+
+    @property
+    def check_pairs(self) -> CheckPairs:
+        return CheckPairs(**self._common(), system=self.name, verifier=self.verifier, max_length=self.max_length)

@@ -1,0 +1,237 @@
+"""Editing the evidence of SUPPORTS rows: entities are replaced or swapped, everywhere at once (RACE, section 3.2)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import Any, ClassVar
+
+from hfcf.core import edits, schema
+from hfcf.core.stage import Reject, Stage, StageError
+from hfcf.systems.race.resource import entity_table
+from hfcf.text.entities import IN_DATASET, IN_INSTANCE, cased, is_month
+from hfcf.text.mentions import WORD_END, WORD_START, mentions
+
+
+@dataclass(frozen=True, kw_only=True)
+class EditEvidence(Stage):
+    """One counterfactual version E′ of a SUPPORTS row's evidence; REFUTES rows keep theirs.
+
+    Input columns: `evidence`, `label`, `entities`, `rationales`. Output columns: `causal_entities` (T: the entities that overlap a
+    token rationale), `edits` (of texts and titles), `edited_evidence` (E′; the evidence itself for REFUTES) and
+    `edited_entities` (T′, with offsets into E′; T for REFUTES).
+
+    Rules, all of them for causal entities only:
+
+    - *in-dataset*: a GPE, DATE or NUM is replaced by a random other value of its type and form in the dataset's table
+      (`hfcf.text.entities.form`) that the row does not hold yet; different values get different substitutes.
+    - *in-instance*: PERSONs change places with PERSONs, ORGs with ORGs, in one random cycle, when there are two or more and they
+      stand in different pieces. Both of the paper's types are "PERSON/ORG"; we keep them apart, since a person in a company's
+      place reads as an error, not as a counterfactual.
+      Not swapped is a name in the title that all pieces share: the paper's rows (HoVer's) are of several pages, where a swap says
+      something else of each; on one page it only makes the page's subject another's name, which decides no claim.
+    - *consistent*: what is chosen is changed at every mention in every piece and title, also outside the rationales: whole words (a
+      part of a hyphenated word is none), the longest mention first, so that "Washington" stays as it is inside "Washington Post". A
+      possessive ending stays. A PERSON's shorter names (first or last name, or without the middle name) follow the full one: a last
+      name becomes the other's last name.
+
+    Rows without a causal entity are rejected, and SUPPORTS rows none of whose causal entities has a substitute.
+
+    Args:
+        edit: False is the ablation −EDIT (section 5.2): every row keeps its evidence, and none is rejected.
+        fitted: the sha256 of the entity table; `race.fit(ds)` sets it.
+
+    >>> EditEvidence()({"id": "1"})  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    hfcf.core.stage.StageError: edit_evidence draws substitutes from the whole dataset's entities and is not fitted: run ...
+    """
+
+    VERSION = "3"
+
+    inputs: ClassVar = {
+        "claim": schema.TEXT,
+        "evidence": schema.EVIDENCE,
+        "label": schema.TEXT,
+        "entities": schema.ENTITIES,
+        "rationales": schema.RATIONALES,
+    }
+    outputs: ClassVar = {
+        "causal_entities": schema.ENTITIES,
+        "edits": schema.EDITS,
+        "edited_evidence": schema.EVIDENCE,
+        "edited_entities": schema.ENTITIES,
+    }
+    filled_by: ClassVar = {"entities": "race.tag_entities", "rationales": "race.explain"}
+
+    edit: bool = True
+    fitted: str | None = None
+
+    def check_fitted(self) -> None:
+        if self.edit and self.fitted is None:
+            raise StageError(
+                "edit_evidence draws substitutes from the whole dataset's entities and is not fitted: run "
+                "ds = ds.map(race.tag_entities, …), then race = race.fit(ds)"
+            )
+
+    def row(self, row: dict[str, Any]) -> dict[str, Any]:
+        here = [entity for entity in row["entities"] if entity["field"] != "claim"]
+        causal = [entity for entity in here if any(_overlap(entity, span) for span in row["rationales"])]
+        if self.edit and not causal:
+            raise Reject("no entity of the types ORG, PERSON, DATE, GPE or NUM stands in the token rationales")
+        if not self.edit or row["label"] != schema.SUPPORTS:
+            return {"causal_entities": causal, "edits": [], "edited_evidence": row["evidence"], "edited_entities": causal}
+        changes = self._changes(row, here, causal)
+        changed = edits_of(row, changes, protected=[entity["text"] for entity in here]) if changes else []
+        if not changed:
+            raise Reject(
+                "no causal entity can be edited: there is no other value of its form in the dataset, and no second person or "
+                "organisation in another piece to swap with",
+                causal_entities=causal,
+            )
+        edited = edits.apply({"claim": "", "evidence": row["evidence"]}, changed)["evidence"]
+        return {
+            "causal_entities": causal,
+            "edits": changed,
+            "edited_evidence": edited,
+            "edited_entities": [_moved(entity, changed, edited) for entity in causal],
+        }
+
+    def _changes(self, row: Mapping[str, Any], here: Sequence[Any], causal: Sequence[Any]) -> dict[str, str]:
+        """What becomes of every surface form of the causal entities: {before: after}."""
+        rng, table = self.random(row["id"]), entity_table(self.fitted or "")
+        changes: dict[str, str] = {}
+        taken = [row["claim"], *(text for _, _, text in edits.places(row))]
+        for type_ in IN_DATASET:
+            for value in dict.fromkeys(entity["text"] for entity in causal if entity["type"] == type_):
+                if (new := table.substitute(value, type_, taken, rng)) is not None:
+                    changes[value] = new
+                    taken.append(new)
+                    # "two parts" and "Two men" are the same number; "May" and "may" are not the same month.
+                    if type_ != "GPE" and not is_month(value):
+                        other = value[0].swapcase() + value[1:]
+                        changes.setdefault(other, cased(new, like=other))
+        subject = _subject(row)
+        for type_ in IN_INSTANCE:
+            people = type_ == "PERSON"
+            names = _groups([entity["text"] for entity in here if entity["type"] == type_], people)
+            fixed = {name for name in names if any(mentions(subject, form) for form in names[name])}
+            chosen = [
+                name for name in names if name not in fixed and any(e["text"] in names[name] and e["type"] == type_ for e in causal)
+            ]
+            pieces = {name: {e["piece"] for e in here if e["type"] == type_ and e["text"] in names[name]} for name in chosen}
+            for old, new in _cycle(chosen, pieces, rng):
+                for short in (*names[old], *([last] if people and (last := _last(old)) else ())):
+                    changes.setdefault(short, _shorter(new, short, old) if people else new)
+        return changes
+
+
+def edits_of(row: Mapping[str, Any], changes: Mapping[str, str], protected: Iterable[str]) -> list[edits.Edit]:
+    """Every mention of the changed forms in a row's texts and titles, as sorted edits; longer protected mentions stay whole.
+
+    >>> row = {"evidence": [{"title": "", "text": "Washington reads the Washington Post."}]}
+    >>> [(e["start"], e["after"]) for e in edits_of(row, {"Washington": "Oslo"}, ["Washington Post"])]
+    [(0, 'Oslo')]
+    """
+    tagged = set(protected)
+    forms = sorted({*changes, *tagged}, key=lambda text: (-len(text), text))
+    pattern = re.compile(WORD_START + "(?:" + "|".join(map(re.escape, forms)) + ")" + WORD_END)
+    return [
+        {"field": where, "piece": piece, "start": m.start(), "end": m.end(), "before": m[0], "after": changes[m[0]]}
+        for where, piece, text in edits.places(row)
+        for m in pattern.finditer(text)
+        if changes.get(m[0], m[0]) != m[0] and (m[0] in tagged or not _in_a_name(text, m.start(), m.end()))
+    ]
+
+
+def _in_a_name(text: str, start: int, end: int) -> bool:
+    """Whether a capitalised word stands on either side, inside the sentence: "Young" in "Young Americans" is not Neil Young."""
+    return text[start].isupper() and (re.search(r"[A-Z]\w* $", text[:start]) or re.match(r" [A-Z]", text[end:])) is not None
+
+
+def _subject(row: Mapping[str, Any]) -> str:
+    """The title that all pieces of evidence share, if they do.
+
+    >>> _subject({"evidence": [{"title": "Rome"}, {"title": "Rome"}]})
+    'Rome'
+    """
+    titles = {piece["title"] or "" for piece in row["evidence"]}
+    return titles.pop() if len(titles) == 1 else ""
+
+
+def _overlap(entity: Mapping[str, Any], span: Mapping[str, Any]) -> bool:
+    same = (entity["field"], entity["piece"]) == (span["field"], span["piece"])
+    return same and entity["start"] < span["end"] and span["start"] < entity["end"]
+
+
+def _groups(mentions: Sequence[str], people: bool) -> dict[str, list[str]]:
+    """Different names, each with its shorter forms: {fullest name: [every form]}; a form of two names goes to the first.
+
+    >>> _groups(["Ada Lovelace", "Lovelace", "Ada King Lovelace"], True)
+    {'Ada King Lovelace': ['Ada King Lovelace', 'Ada Lovelace', 'Lovelace']}
+    """
+    groups: dict[str, list[str]] = {}
+    for name in sorted(dict.fromkeys(mentions), key=lambda name: -len(name.split())):
+        words = name.split()
+        full = next((other for other in groups if people and _in_order(words, other.split())), None)
+        groups.setdefault(full or name, []).append(name)
+    return groups
+
+
+def _in_order(words: Sequence[str], longer: Sequence[str]) -> bool:
+    rest = iter(longer)
+    return all(word in rest for word in words)
+
+
+def _cycle(names: Sequence[str], pieces: Mapping[str, set[int]], rng: Random) -> list[tuple[str, str]]:
+    """A random cycle through all names; none when they stand in one piece only, or when there is one name."""
+    order = sorted(names)
+    if len(order) < 2 or len(set().union(*(pieces[name] for name in order))) < 2:
+        return []
+    rng.shuffle(order)
+    return [(name, order[(i + 1) % len(order)]) for i, name in enumerate(order)]
+
+
+def _shorter(new: str, form: str, full: str) -> str:
+    """The form of the name `new` that stands where `form` of the name `full` stood.
+
+    >>> _shorter("Reg Presley", "Coleman", "Charlotte Coleman"), _shorter("Reg Presley", "Charlotte", "Charlotte Coleman")
+    ('Presley', 'Reg')
+    """
+    if len(form.split()) > 1 or len(full.split()) == 1:
+        return new
+    return (_last(new) or new) if form in (_last(full), full.split()[-1]) else new.split()[0]
+
+
+_SUFFIX = re.compile(r"(?:[IVX]+|[JS]r\.?)$")
+
+
+def _last(name: str) -> str | None:
+    """The family name of a full name: its last word that is no numeral and no "Jr.".
+
+    >>> _last("Martin Luther King Jr."), _last("Elizabeth II")
+    ('King', None)
+    """
+    words = name.split()
+    while words and _SUFFIX.match(words[-1]):
+        words.pop()
+    return words[-1] if len(words) > 1 and words[-1][0].isupper() else None
+
+
+def _moved(entity: Mapping[str, Any], changed: Sequence[edits.Edit], evidence: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Where an entity of the evidence stands in the edited evidence, and what it is there."""
+    start, end = entity["start"], entity["end"]
+    for edit in changed:
+        if (edit["field"], edit["piece"]) != (entity["field"], entity["piece"]):
+            continue
+        overlaps = edit["start"] < entity["end"] and entity["start"] < edit["end"]
+        if overlaps and not (entity["start"] <= edit["start"] and edit["end"] <= entity["end"]):
+            # "New York" was tagged inside "New York City": what the longer name became is what stands there.
+            begin = edit["start"] + start - entity["start"]
+            return {**entity, "start": begin, "end": begin + len(edit["after"]), "text": edit["after"]}
+        growth = len(edit["after"]) - len(edit["before"])
+        start += growth if edit["end"] <= entity["start"] else 0
+        end += growth if edit["start"] < entity["end"] else 0
+    text = evidence[entity["piece"]]["title" if entity["field"] == "evidence.title" else "text"][start:end]
+    return {**entity, "start": start, "end": end, "text": text}

@@ -1,0 +1,156 @@
+"""Which words and which pieces of the evidence the verifier's label rests on (RACE, section 3.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from operator import add
+from typing import Any, ClassVar
+
+from datasets import List
+
+from hfcf.core import schema
+from hfcf.core.model import Model
+from hfcf.core.stage import Reject, Stage
+from hfcf.engines.attribution import METHODS, Attribution
+from hfcf.engines.cure import Cure
+from hfcf.text.evidence import join, locate
+
+CURE = "cure"
+NO_LABEL = "a NOT ENOUGH INFO row has no label that evidence could flip"
+SENTENCES = List({"piece": schema.INT, "score": schema.FLOAT})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Explain(Stage):
+    """Token and sentence rationales by gradient attribution over the verifier, or by a trained CURE explainer.
+
+    Input columns: `claim`, `evidence`, `label`. Output columns: `rationales`, the words of titles and texts that carry the label
+    (adjacent ones joined), and `sentence_rationales`, the pieces that do, in reading order. Scores are shares of the row's
+    attribution; with "cure", probabilities that the gate is open (of joined words, the highest).
+
+    Where to cut, for attribution: token rationales are the fewest words that together hold `token_share` of the row's attribution;
+    sentence rationales are the fewest pieces that hold `sentence_share` of it, a piece counting with its mean over words, lest long
+    pieces win by length.
+
+    With "cure", token rationales are the words whose gate is open with a probability above ½, and sentence rationales the pieces;
+    if no piece's is, the likeliest is taken. Explained is the verifier's prediction, whatever the row's label says.
+
+    Deviation: the paper trains CURE (Si et al. 2023) as its explainer, with a loss for compactness. The default, gradient
+    attribution over a trained verifier, needs no training of its own, and the cut takes the place of that loss; the logit explained
+    is that of the row's own label. What "cure" does is in `hfcf.training.explainer`. Evidence past `max_length` has no score, so it
+    is never a rationale.
+
+    Args:
+        verifier: a sequence classifier over (claim, evidence).
+        max_length: tokens of the pair.
+        method: "gradient_x_input" (one pass), "integrated_gradients" or "cure".
+        token_share: cut of the token rationales, 0–1.
+        sentence_share: cut of the sentence rationales, 0–1.
+        explainer_model: CURE's gates for this verifier, which `train: explainer` makes; the other methods don't read it.
+
+    >>> sorted(Explain(verifier=Model("roberta-base")).outputs)
+    ['rationales', 'sentence_rationales']
+    """
+
+    inputs: ClassVar = {"claim": schema.TEXT, "evidence": schema.EVIDENCE, "label": schema.TEXT}
+    outputs: ClassVar = {"rationales": schema.RATIONALES, "sentence_rationales": SENTENCES}
+
+    verifier: Model
+    max_length: int = 130
+    method: str = "gradient_x_input"
+    token_share: float = 0.6
+    sentence_share: float = 0.8
+    explainer_model: Model | None = None
+
+    def __post_init__(self) -> None:
+        if self.method not in (*METHODS, CURE):
+            raise ValueError(f"method={self.method!r}: choose one of {', '.join((*METHODS, CURE))}")
+        if self.method == CURE and self.explainer_model is None:
+            raise ValueError(
+                "method='cure' reads a trained explainer and there is none: train one for your verifier "
+                "(hfcf train train_explainer) and give its folder as explainer_model"
+            )
+
+    def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
+        joined = [join(row["evidence"]) for row in rows]
+        two_way = [i for i, row in enumerate(rows) if row["label"] != schema.NOT_ENOUGH_INFO]
+        ask, mark = (self._gates, self._gated) if self.method == CURE else (self._scores, self._attributed)
+        answers = dict(zip(two_way, ask([(rows[i], *joined[i]) for i in two_way]), strict=True))
+        return [mark(joined[i][1], answers[i]) if i in answers else Reject(NO_LABEL) for i in range(len(rows))]
+
+    def _gates(self, rows: Sequence[tuple[dict[str, Any], str, Any]]) -> list[Any]:
+        assert self.explainer_model is not None
+        engine = Cure(verifier=self.verifier, explainer=self.explainer_model, max_length=self.max_length)
+        return engine.run([[row["claim"], text, [list(part) for part in parts]] for row, text, parts in rows])
+
+    def _gated(self, parts: Any, answer: dict[str, Any]) -> dict[str, Any] | Reject:
+        words, pieces = answer["words"], answer["pieces"]
+        spans = _spans(parts, words, {n for n, word in enumerate(words) if word[2] > 0.5}, max)
+        if not spans:
+            return Reject("the explainer opens the gate of no word of the evidence")
+        likeliest = max(pieces, key=lambda piece: (piece[1], -piece[0]))
+        kept = [piece for piece in pieces if piece[1] > 0.5] or [likeliest]
+        return {"rationales": spans, "sentence_rationales": [{"piece": n, "score": score} for n, score in kept]}
+
+    def _scores(self, rows: Sequence[tuple[dict[str, Any], str, Any]]) -> list[Any]:
+        engine = Attribution(model=self.verifier, max_length=self.max_length, method=self.method)
+        return engine.run([[row["claim"], text, row["label"]] for row, text, _ in rows])
+
+    def _attributed(self, parts: Any, words: Sequence[Sequence[Any]]) -> dict[str, Any] | Reject:
+        total = sum(score for _, _, score in words)
+        if not total:
+            return Reject("the verifier's label rests on no word of the evidence")
+        shares = [(start, end, score / total) for start, end, score in words]
+        chosen = _fewest([share for _, _, share in shares], self.token_share)
+        by_piece: dict[int, list[float]] = {}
+        for _, (_, piece, _, _), share in placed(parts, shares):
+            by_piece.setdefault(piece, []).append(share)
+        pieces = sorted(by_piece)
+        means = [sum(by_piece[piece]) / len(by_piece[piece]) for piece in pieces]
+        if not sum(means):
+            return Reject("the verifier's label rests on no word of the evidence")
+        kept = _fewest([mean / sum(means) for mean in means], self.sentence_share)
+        sentences = [{"piece": pieces[i], "score": round(means[i] / sum(means), 5)} for i in sorted(kept)]
+        return {"rationales": _spans(parts, shares, chosen, add), "sentence_rationales": sentences}
+
+
+def placed(parts: Any, words: Sequence[Sequence[Any]]) -> Iterator[tuple[int, Any, float]]:
+    """The number, the place in the evidence and the score of every word that lies in a piece."""
+    for i, (start, end, score) in enumerate(words):
+        while (place := locate(parts, start, end)) is None and end > start + 1:
+            end -= 1  # the colon after a title is no part of it
+        if place is not None:
+            yield i, place, score
+
+
+def _spans(
+    parts: Any, words: Sequence[Sequence[Any]], chosen: set[int], joined: Callable[[float, float], float]
+) -> list[dict[str, Any]]:
+    """The chosen words as rationales, adjacent ones of a field joined, with their scores."""
+    spans: list[dict[str, Any]] = []
+    for i, (where, piece, first, last), score in placed(parts, words):
+        if i not in chosen:
+            continue
+        before = spans[-1] if spans else None
+        if before and i - 1 in chosen and (before["field"], before["piece"]) == (where, piece):
+            before["end"], before["score"] = last, round(joined(before["score"], score), 5)
+        else:
+            spans.append({"field": where, "piece": piece, "start": first, "end": last, "score": round(score, 5)})
+    return spans
+
+
+def _fewest(shares: Sequence[float], wanted: float) -> set[int]:
+    """The fewest items, largest first, whose shares add up to `wanted`; ties go to the earlier item.
+
+    >>> sorted(_fewest([0.1, 0.5, 0.4], 0.8))
+    [1, 2]
+    """
+    chosen: set[int] = set()
+    held = 0.0
+    for i in sorted(range(len(shares)), key=lambda i: (-round(shares[i], 5), i)):
+        if held >= wanted - 1e-9:
+            break
+        chosen.add(i)
+        held += shares[i]
+    return chosen

@@ -1,0 +1,135 @@
+"""Claims that the sentence rationales of E or E′ support, naming a causal entity of every piece (RACE, section 3.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from hfcf.core import edits, schema
+from hfcf.core.candidates import reject, settle
+from hfcf.core.model import Model
+from hfcf.core.schema import opposite
+from hfcf.core.splits import normalised
+from hfcf.core.stage import Reject, Stage
+from hfcf.engines.generator import Generator, prefix
+from hfcf.systems.race.explain import SENTENCES
+from hfcf.tasks.pairs import CANDIDATES
+from hfcf.text.evidence import join
+from hfcf.text.mentions import met
+
+
+def clauses(row: Mapping[str, Any]) -> list[list[str]]:
+    """The row's constraints, equation 1: for each piece of the sentence rationales, the causal entities that stand in it.
+
+    A piece without a causal entity adds no clause, and two pieces with the same entities add one.
+
+    >>> clauses({"sentence_rationales": [{"piece": 1}], "edited_entities": [{"piece": 0, "text": "A"}, {"piece": 1, "text": "B"}]})
+    [['B']]
+    """
+    pieces = [sentence["piece"] for sentence in row["sentence_rationales"]]
+    found = [list(dict.fromkeys(e["text"] for e in row["edited_entities"] if e["piece"] == piece)) for piece in pieces]
+    return [list(clause) for clause in dict.fromkeys(tuple(clause) for clause in found if clause)]
+
+
+def says_twice(text: str, words: int) -> bool:
+    """Whether a run of `words` words stands in a text twice.
+
+    >>> says_twice("She is an American actress who is an American actress.", 4), says_twice("Rome is old, Rome is big.", 4)
+    (True, False)
+    """
+    found = [normalised(word) for word in text.split()]
+    runs = [tuple(found[i : i + words]) for i in range(len(found) - words + 1)]
+    return len(set(runs)) < len(runs)
+
+
+@dataclass(frozen=True, kw_only=True)
+class GenerateClaim(Stage):
+    """Generate k candidate claims from the sentence rationales of E (REFUTES rows) or E′ (SUPPORTS rows).
+
+    Input columns: `claim`, `label`, `edited_evidence`, `edited_entities`, `sentence_rationales`, `candidates`. Output column:
+    `candidates`, the evidence candidate first, then the claims, best first. The search is under the constraints (equation 1,
+    `clauses`). A claim that still names no causal entity of some piece is rejected (no claim of `max_new_tokens` tokens can, or
+    the generator cannot write it), as is one that repeats the source's claim or that the limit of tokens cut off.
+
+    Args:
+        generator: an encoder-decoder or decoder-only model, trained on evidence → claim.
+        constrain: False is the ablation −CONS (section 5.2): plain beam search, and no claim is rejected for what it names.
+        prefixed: False asks for a claim that the evidence supports. True is the generator of the ablation −EDIT, trained on rows
+            of both labels (`prefixed: true` in its recipe): it is told to support or to refute, whichever the row's label is not.
+        no_repeat: a claim that holds a run of this many words twice is rejected: small generators ramble. None, as in the paper,
+            rejects none.
+        num_candidates: k.
+        num_beams: beams of the search.
+        max_new_tokens: longest claim, in tokens.
+        max_length: tokens of evidence that the generator reads.
+
+    >>> GenerateClaim(generator=Model("t5-base")).num_beams
+    30
+    """
+
+    inputs: ClassVar = {
+        "claim": schema.TEXT,
+        "label": schema.TEXT,
+        "edited_evidence": schema.EVIDENCE,
+        "edited_entities": schema.ENTITIES,
+        "sentence_rationales": SENTENCES,
+        "candidates": CANDIDATES,
+    }
+    outputs: ClassVar = {"candidates": CANDIDATES}
+    filled_by: ClassVar = {
+        "edited_evidence": "race.edit_evidence",
+        "edited_entities": "race.edit_evidence",
+        "sentence_rationales": "race.explain",
+        "candidates": "race.check_edit",
+    }
+    batch_size: ClassVar[int] = 32
+
+    generator: Model
+    constrain: bool = True
+    prefixed: bool = False
+    num_candidates: int = 10
+    num_beams: int = 30
+    max_new_tokens: int = 96
+    max_length: int = 512
+    no_repeat: int | None = None
+
+    def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
+        engine = Generator(
+            model=self.generator,
+            num_beams=self.num_beams,
+            num_return_sequences=self.num_candidates,
+            max_new_tokens=self.max_new_tokens,
+            max_length=self.max_length,
+        )
+        wanted = [clauses(row) if self.constrain else [] for row in rows]
+        texts = [join([row["edited_evidence"][s["piece"]] for s in row["sentence_rationales"]])[0] for row in rows]
+        if self.prefixed:
+            texts = [prefix(opposite(row["label"])) + text for row, text in zip(rows, texts, strict=True)]
+        answers = engine.run([[text, constraints] for text, constraints in zip(texts, wanted, strict=True)])
+        results: list[dict[str, Any] | Reject] = []
+        for row, constraints, found in zip(rows, wanted, answers, strict=True):
+            kept = [one for one in row["candidates"] if one["change"] == "evidence"]
+            kept += [self._candidate(row["claim"], one, constraints) for one in found]
+            results.append(settle(kept, "the generator found no claim"))
+        return results
+
+    def _candidate(self, claim: str, found: Mapping[str, Any], constraints: list[list[str]]) -> dict[str, Any]:
+        candidate = {
+            "claim": found["text"],
+            "label": None,
+            "change": "claim",
+            "edits": edits.rewrite("claim", claim, found["text"]),
+            "scores": [{"name": "log-probability", "value": found["score"]}],
+            "status": None,
+        }
+        if not found["finished"]:
+            return reject(candidate, self.name, f"is cut off at {self.max_new_tokens} tokens")
+        unmet = [clause for clause, is_met in zip(constraints, met(found["text"], constraints), strict=True) if not is_met]
+        if unmet:
+            return reject(candidate, self.name, "names no causal entity of every piece of evidence")
+        if normalised(found["text"]) == normalised(claim):
+            return reject(candidate, self.name, "repeats the source's claim")
+        if self.no_repeat and says_twice(found["text"], self.no_repeat):
+            return reject(candidate, self.name, f"says {self.no_repeat} words or more twice")
+        return candidate

@@ -1,0 +1,25 @@
+"""What RACE learns from the whole set: substitutes by type and form, and how common each word piece is in claims."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+from hfcf.text.entities import EntityTable, read_fitted
+
+
+@lru_cache(maxsize=4)
+def _read(sha: str) -> dict[str, Any]:
+    return read_fitted(sha, "run race.fit(ds) again")
+
+
+@lru_cache(maxsize=4)
+def entity_table(sha: str) -> EntityTable:
+    """The fitted entity table."""
+    return EntityTable(_read(sha)["entities"])
+
+
+def idf_of(sha: str) -> str:
+    """The sha256 of the fitted file with the claims' word frequencies."""
+    found: str = _read(sha)["idf"]
+    return found

@@ -1,0 +1,1 @@
+"""Texts: mentions of names, entities and their substitutes, pieces of evidence as one text."""

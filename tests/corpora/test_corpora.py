@@ -1,0 +1,597 @@
+"""Every layout of every corpus, what goes wrong with files, and the way from release files to `load_dataset`."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sqlite3
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import datasets
+import pytest
+from datasets import ClassLabel, Dataset
+
+import hfcf
+from hfcf.core.schema import LABELS, STATUS, TASKS, problem
+from hfcf.corpora import CORPORA, builder_class
+from hfcf.corpora.base import CorpusError
+from hfcf.pipeline.build_corpus import build, main
+from hfcf.training.data import apart
+
+FIXTURES = Path(__file__).parents[1] / "fixtures" / "corpora"
+DATA = os.environ.get("HFCF_DATA")
+real = pytest.mark.skipif(not DATA, reason="HFCF_DATA, the folder of the real release files, is not set")
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HFCF_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("HF_DATASETS_CACHE", str(tmp_path / "datasets"))
+    datasets.disable_progress_bars()
+
+
+def database(path: Path, table: str, rows: dict[str, str], columns: str = "id, text") -> None:
+    connection = sqlite3.connect(path)
+    connection.execute(f"CREATE TABLE {table} ({columns})")
+    connection.executemany(f"INSERT INTO {table} VALUES (?, ?)", rows.items())
+    connection.commit()
+    connection.close()
+
+
+@pytest.fixture
+def hover(tmp_path: Path) -> Path:
+    """The release with a database of running text; one title is stored in NFD, as in the real one."""
+    folder = tmp_path / "hover"
+    shutil.copytree(FIXTURES / "hover", folder)
+    bridge = (
+        "The Øresund Bridge links Copenhagen with the Swedish city of Malmö. "
+        "The bridge was designed by the architect George K. S. Rotne. It opened in 2000."
+    )
+    pages = {
+        "Øresund Bridge": bridge,
+        "George K. S. Rotne": "George Rotne was a Danish architect who was born in 1935. He died in 2021.",
+        "Lake Bled": "Lake Bled lies in the Julian Alps of Slovenia.[SENT] It is warm.",
+        "Lake Bohinj": "Lake Bohinj is the largest permanent lake in Slovenia.",
+    }
+    database(folder / "wiki_wo_links.db", "documents", pages)
+    return folder
+
+
+@pytest.fixture
+def feverous(tmp_path: Path) -> Path:
+    folder = tmp_path / "feverous"
+    shutil.copytree(FIXTURES / "feverous", folder)
+
+    def cell(name: str, value: str, header: bool = False, rows: int = 1) -> dict[str, Any]:
+        return {"id": name, "value": value, "is_header": header, "row_span": str(rows), "column_span": "1"}
+
+    films = [
+        [cell("header_cell_0_0_0", "Year", True), cell("header_cell_0_0_1", "Film", True)],
+        [cell("cell_0_1_0", "1994", rows=2), cell("cell_0_1_1", "[[Speed_(film)|Speed]]")],
+        [cell("cell_0_2_1", "Little Buddha")],
+    ]
+    box = [[cell("header_cell_0_0_0", "Born", True), cell("cell_0_0_1", "4 May 1950")]]
+    pages = {
+        "Keanu Films": {"title": "Keanu Films", "order": ["table_0"], "table_0": {"table": films, "caption": "Films by year"}},
+        # The database's titles are in NFD: e and a combining accent.
+        "Rene\u0301e Grange": {
+            "title": "Renée Grange",
+            "sentence_0": "Renée Grange farms near [[Lyon|Lyon]].",
+            "table_0": {"table": box},
+            "list_0": {"list": [{"id": "item_0_0", "value": "Goats"}, {"id": "item_0_1", "value": "Her farm"}]},
+            "section_0": {"value": "Life", "level": 1},
+        },
+    }
+    rows = {title: json.dumps(page) for title, page in pages.items()}
+    database(folder / "feverous_wikiv1.db", "wiki", rows, "id, data")
+    return folder
+
+
+def write_lines(path: Path, *rows: Any) -> Path:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+ROW = {"id": "1", "claim": "Rome is in Italy.", "evidence": [{"title": "Rome", "text": "Rome is in Italy."}], "label": "SUPPORTS"}
+
+
+# --- layouts
+
+
+def test_hover_release_joins_sentences_from_the_database(hover: Path) -> None:
+    ds = hfcf.load("hover", data_dir=hover, split="dev")
+    assert list(ds.features) == [*TASKS["verification"], "num_hops"]
+    assert ds["label"] == ["SUPPORTS", "REFUTES", "SUPPORTS"]
+    assert ds["group_id"] == ["q-1", "q-1", "q-2"]
+    assert set(ds["split"]) == {"validation"}
+    assert ds[0]["evidence"] == [
+        {"title": "Øresund Bridge", "text": "The Øresund Bridge links Copenhagen with the Swedish city of Malmö."},
+        {"title": "Øresund Bridge", "text": "The bridge was designed by the architect George K. S. Rotne."},
+        {"title": "George K. S. Rotne", "text": "George Rotne was a Danish architect who was born in 1935."},
+    ]
+    assert ds[2]["evidence"][0]["text"] == "Lake Bled lies in the Julian Alps of Slovenia."
+    assert list(hfcf.load("hover", data_dir=hover)) == ["validation"]  # The blind test split is left out.
+
+
+def test_hover_blind_test_and_missing_database_are_named(hover: Path) -> None:
+    with pytest.raises(CorpusError, match="blind test split"):
+        hfcf.load("hover", data_dir=hover, split="test")
+    with pytest.raises(CorpusError, match=r"wiki_wo_links\.db"):
+        hfcf.load("hover", data_dir=FIXTURES / "hover", split="validation")
+
+
+def test_hover_release_never_guesses_a_sentence(hover: Path) -> None:
+    path = hover / "hover_dev_release_v1.1.json"
+    rows = json.loads(path.read_text())
+    rows[2]["supporting_facts"][1][1] = 7
+    path.write_text(json.dumps(rows))
+    with pytest.raises(CorpusError, match=r"item 3 \(id 'h-3'\): the page 'Lake Bohinj' has 1 sentences, none of number 7"):
+        hfcf.load("hover", data_dir=hover, split="dev")
+    ds = hfcf.load("hover", data_dir=hover, split="dev", on_error="reject")
+    assert [row["status"] is None for row in ds] == [True, True, False]
+
+
+def test_hover_with_text_in_the_release() -> None:
+    ds = hfcf.load("hover", data_dir=FIXTURES / "hover_text", split="train")
+    assert [len(evidence) for evidence in ds["evidence"]] == [3, 2]
+    assert ds[1]["evidence"][1]["title"] == "Lake Bohinj"
+
+
+def test_hover_factflip_takes_titles_from_a_release(tmp_path: Path) -> None:
+    ds = hfcf.load("hover", data_dir=FIXTURES / "hover_factflip")  # ../hover holds the release
+    assert {split: len(part) for split, part in ds.items()} == {"train": 1, "validation": 3}
+    rows = list(ds["validation"])
+    assert [row["label"] for row in rows] == ["SUPPORTS", "REFUTES", "SUPPORTS"]
+    assert [row["group_id"] for row in rows] == ["q-1", "q-1", "q-2"]
+    assert [piece["title"] for piece in rows[0]["evidence"]] == ["Øresund Bridge", "Øresund Bridge", "George K. S. Rotne"]
+    assert [piece["title"] for piece in rows[2]["evidence"]] == [""]  # One sentence in the copy, two in the release.
+    assert ds["train"][0]["num_hops"] is None
+
+    shutil.copytree(FIXTURES / "hover_factflip", tmp_path / "alone")
+    alone = hfcf.load("hover", data_dir=tmp_path / "alone", split="validation")
+    assert alone["group_id"] == ["0", "0", "2"]  # The first two share their evidence.
+    assert alone[0]["evidence"][0]["title"] == ""
+
+
+def test_hover_swapped_integers_are_found() -> None:
+    path = FIXTURES / "hover_factflip" / "test.json"
+    swapped = [{**row, "label": 1 - row["label"]} for row in json.loads(path.read_text())]
+    folder = Path(os.environ["HFCF_CACHE"]).parent / "swapped"
+    folder.mkdir()
+    (folder / "test.json").write_text(json.dumps(swapped))
+    with pytest.raises(CorpusError, match="integers swapped"):
+        hfcf.load("hover", data_dir=folder, release_dir=FIXTURES / "hover")
+
+
+def test_hover_programfc() -> None:
+    ds = hfcf.load("hover", data_dir=FIXTURES / "hover_programfc", split="validation")
+    assert [[piece["title"] for piece in evidence] for evidence in ds["evidence"]] == [["Lake Bled", "Lake Bohinj"], [""]]
+    assert ds["label"] == ["SUPPORTS", "REFUTES"]
+
+
+def test_fever_release() -> None:
+    ds = hfcf.load("fever", data_dir=FIXTURES / "fever", split="validation")
+    assert ds["id"] == ["1", "2", "4"]
+    assert ds[0]["evidence"] == [{"title": "Vidova (film)", "text": "Vidova ( 1961 ) is a film by José Rade ."}]
+    assert [piece["title"] for piece in ds[1]["evidence"]] == ["Vidova (film)", "José Rade"]
+    assert ds[2]["evidence"] == [{"title": "Ostrava: A History", "text": "`` Ostrava '' is a book ."}]
+    assert ds["group_id"] == ["1", "1", "4"]  # The first two share a sentence.
+    assert "validation: 1 NOT ENOUGH INFO rows" in ds.info.description
+    kept = hfcf.load("fever", data_dir=FIXTURES / "fever", split="validation", nei="keep")
+    assert kept[2]["label"] == "NOT ENOUGH INFO"
+    assert kept[2]["evidence"] == []
+
+
+def test_fever_release_needs_its_pages(tmp_path: Path) -> None:
+    shutil.copy(FIXTURES / "fever" / "shared_task_dev.jsonl", tmp_path / "paper_dev.jsonl")
+    with pytest.raises(CorpusError, match="wiki-pages"):
+        hfcf.load("fever", data_dir=tmp_path, split="paper_dev")
+
+
+def test_fever_rte_form() -> None:
+    ds = hfcf.load("fever", data_dir=FIXTURES / "fever_rte", split="dev")
+    assert ds["label"] == ["SUPPORTS", "REFUTES", "SUPPORTS"]
+    assert ds[2]["evidence"] == [{"title": "", "text": "Bled ( [ blɛt ] ) is a lake ."}]
+    assert ds["group_id"] == ["dev-1", "dev-1", "dev-3"]  # The first two share a sentence.
+
+
+def test_fever_rte_files_must_be_parallel(tmp_path: Path) -> None:
+    folder = tmp_path / "rte"
+    shutil.copytree(FIXTURES / "fever_rte", folder)
+    with (folder / "RTE-Fever/processed/dev.label").open("a") as file:
+        file.write("entailment\n")
+    with pytest.raises(CorpusError, match="3 claims, 3 evidence texts, 4 labels"):
+        hfcf.load("fever", data_dir=folder)
+
+
+def test_feverous_copies() -> None:
+    ds = hfcf.load("feverous", data_dir=FIXTURES / "feverous_programfc", split="validation")
+    assert ds[0]["evidence"][0] == {
+        "title": "Lake Bled",
+        "text": "Lake Bled (German: Bleder See, [ˈbleːdɐ]) lies in Slovenia.",
+    }
+    assert ds["group_id"] == ["11", "11", "13"]
+    assert ds["challenge"] == ["Other", "Multi-hop Reasoning", "Other"]
+
+
+def test_feverous_release_with_table_cells(feverous: Path) -> None:
+    ds = hfcf.load("feverous", data_dir=feverous, split="dev")
+    assert ds[0]["evidence"] == [
+        {"title": "Keanu Films", "text": "Year is 1994; Film is Speed."},
+        {"title": "Keanu Films", "text": "Films by year"},
+    ]
+    assert [piece["text"] for piece in ds[1]["evidence"]] == [
+        "Renée Grange farms near Lyon.",
+        "Born: 4 May 1950.",
+        "Her farm",
+        "Life",
+    ]
+    assert ds["label"] == ["SUPPORTS", "NOT ENOUGH INFO"]
+
+
+def test_vitaminc() -> None:
+    ds = hfcf.load("vitaminc", data_dir=FIXTURES / "vitaminc")
+    assert {split: part["group_id"] for split, part in ds.items()} == {"validation": ["a", "a", "b"], "test": ["a", "a"]}
+    assert ds["test"][0]["page"] == "Bled (lake)"
+    assert ds["test"][0]["evidence"][0]["title"] == ""
+
+
+def test_ids_that_come_again_may_be_groups(tmp_path: Path) -> None:
+    path = write_lines(tmp_path / "mine.jsonl", {**ROW, "id": 7}, {**ROW, "id": 7}, {**ROW, "id": 8, "group_id": "g"})
+    with pytest.raises(CorpusError, match="line 2"):
+        hfcf.load("jsonl", data_files=path, split="train")
+    lines = [
+        {("gold_label" if key == "label" else key): value for key, value in json.loads(line).items()}
+        for line in path.read_text().splitlines()
+    ]
+    ds = hfcf.load("jsonl", data_files=write_lines(tmp_path / "gold.jsonl", *lines), split="train", numbered=True)
+    assert set(ds["label"]) == {ROW["label"]}
+    assert list(zip(ds["id"], ds["group_id"], strict=True)) == [("row-1", "7"), ("row-2", "7"), ("row-3", "g")]
+
+
+@pytest.mark.parametrize("numbered", [False, True])
+def test_rows_without_ids_are_no_group_with_those_of_another_file(tmp_path: Path, numbered: bool) -> None:
+    def rows(name: str, numbers: range) -> Dataset:
+        made = ({"claim": f"Town {i} is old.", "evidence": f"Town {i} stands.", "label": "SUPPORTS"} for i in numbers)
+        return hfcf.load("jsonl", data_files=write_lines(tmp_path / name, *made), split="train", numbered=numbered)
+
+    train, dev = rows("a.jsonl", range(10)), rows("b.jsonl", range(8, 22))
+    assert dev["id"] == [f"row-{i}" for i in range(1, 15)]
+    assert len(set(dev["group_id"])) == 14
+    assert dev["group_id"][:2] == train["group_id"][8:], "the same row, wherever it stands"
+    assert apart(dev, train)["claim"] == dev["claim"][2:]
+
+
+def test_csv_and_jsonl_forms_of_evidence(tmp_path: Path) -> None:
+    forms = [[{"title": "Rome", "text": "It is old."}], [["Rome", "It is old."]], ["It is old."], "It is old."]
+    path = write_lines(tmp_path / "mine.jsonl", *({"claim": "Old.", "evidence": form, "label": "REFUTES"} for form in forms))
+    ds = hfcf.load("jsonl", data_files=path, split="train")
+    assert [row["evidence"][0]["title"] for row in ds] == ["Rome", "Rome", "", ""]
+    assert {row["evidence"][0]["text"] for row in ds} == {"It is old."}
+    assert ds["id"] == ["row-1", "row-2", "row-3", "row-4"]
+    groups = ds["group_id"]
+    assert groups[0] == groups[1] != groups[2] == groups[3], "the same claim and evidence are one group"
+    assert set(ds["corpus"]) == {"jsonl"}
+
+    (tmp_path / "dev.csv").write_text(
+        'id,claim,evidence,label,title\na,"Old, it is.","[[""Rome"", ""It is old.""]]",true,\nb,Old.,It is old.,true,Rome\n'
+    )
+    table = hfcf.load("csv", data_dir=tmp_path, split="dev", labels={"true": "SUPPORTS"})
+    assert table["evidence"] == [[{"title": "Rome", "text": "It is old."}]] * 2
+    assert table["label"] == ["SUPPORTS", "SUPPORTS"]
+
+
+def test_a_published_folder_is_read_as_parquet(tmp_path: Path) -> None:
+    label = ClassLabel(names=["REFUTES", "SUPPORTS"])
+    rows = Dataset.from_list([{**ROW, "group_id": f"g{i}", "label": i, "score": 0.5} for i in (1, 0)])
+    for split, name in (("train", "data/default/train-0f3a.parquet"), ("validation", "data/default/dev.parquet")):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        part = rows.select([split == "validation"]).cast_column("label", label)
+        part.to_parquet(tmp_path / name)
+    both = hfcf.load("parquet", data_dir=tmp_path)
+    assert {split: part["label"] for split, part in both.items()} == {"train": ["SUPPORTS"], "validation": ["REFUTES"]}
+    assert both["train"]["group_id"] == ["g1"]
+    assert both["train"]["evidence"] == [ROW["evidence"]]
+    assert both["train"].column_names == list(TASKS["verification"])
+    given = hfcf.load("parquet", data_files=str(tmp_path / "data/default/train-0f3a.parquet"), split="train")
+    assert given["claim"] == both["train"]["claim"]
+    (tmp_path / "broken.parquet").write_text("no Parquet")
+    with pytest.raises(CorpusError, match=r"broken\.parquet"):
+        hfcf.load("parquet", data_files=tmp_path / "broken.parquet", split="train")
+
+
+# --- errors
+
+
+def test_unknown_label_names_file_row_and_known_labels(tmp_path: Path) -> None:
+    path = write_lines(tmp_path / "mine.jsonl", ROW, {**ROW, "id": "2", "label": "MAYBE"})
+    with pytest.raises(CorpusError, match=r"mine\.jsonl, line 2 \(id '2'\): the label 'MAYBE' is unknown.*'SUPPORTS'"):
+        hfcf.load("jsonl", data_files=path)
+
+
+def test_an_unknown_label_of_own_files_names_the_cure(tmp_path: Path) -> None:
+    path = write_lines(tmp_path / "mine.jsonl", ROW, {**ROW, "id": "2", "label": "MAYBE"})
+    with pytest.raises(CorpusError, match=r"'MAYBE' is unknown.*; map yours with the option labels, in a recipe options:"):
+        hfcf.load("jsonl", data_files=path)
+
+
+def test_booleans_of_yaml_map_labels(tmp_path: Path) -> None:
+    labels = {True: "SUPPORTS", "false": "REFUTES", 2: "NOT ENOUGH INFO"}
+    given = ["true", True, "True", False, 2, "2"]
+    path = write_lines(tmp_path / "mine.jsonl", *({**ROW, "id": str(i), "label": label} for i, label in enumerate(given)))
+    ds = hfcf.load("jsonl", data_files=path, split="train", labels=labels)
+    assert ds["label"] == ["SUPPORTS"] * 3 + ["REFUTES"] + ["NOT ENOUGH INFO"] * 2
+    with pytest.raises(CorpusError, match="the label null is unknown"):
+        hfcf.load("jsonl", data_files=write_lines(tmp_path / "none.jsonl", {**ROW, "label": None}), labels=labels)
+
+
+def test_lists_in_csv_that_are_no_json_are_no_texts(tmp_path: Path) -> None:
+    def row(i: int, cell: str) -> str:
+        return f'{i},C.,"{cell.replace(chr(34), chr(34) * 2)}",SUPPORTS\n'
+
+    lists = ["[['Jaws', 'Jaws was shown.']]", '[["a", "b"]', "[{'title': 'Jaws'}]", " ['Jaws was shown.']", '["Jaws']
+    texts = ["[1] is cited.", "[sic] It rained.", "[ Jaws ] was shown.", "It's [[Jaws]]."]
+    path = tmp_path / "mine.csv"
+    path.write_text("id,claim,evidence,label\n" + "".join(row(i, cell) for i, cell in enumerate([*texts, *lists])))
+    ds = hfcf.load("csv", data_files=path, split="train", on_error="reject")
+    assert [row["evidence"][0]["text"] for row in ds] == [*texts, *lists]
+    assert [row["status"] is None for row in ds] == [True] * len(texts) + [False] * len(lists)
+    assert {row["status"]["reason"] for row in ds.select(range(len(texts), len(ds)))} == {
+        "evidence begins as a list and is no JSON: write it with json.dumps"
+    }
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (b"claim;evidence;label\nC, and so on.;E.;SUPPORTS\n", "separated by ';', not by commas: save it with commas"),
+        (b'\xef\xbb\xbf"claim";"evidence"\r\n', "separated by ';'"),
+        (b"claim\tevidence\tlabel\nC.\tE.\tSUPPORTS\n", r"separated by '\\t', not by commas"),
+        ("claim,evidence,label\nC.,E.,SUPPORTS\n".encode("utf-16"), "UTF-16: save it as CSV UTF-8"),
+        (b"PK\x03\x04\x14\x00", "an Excel workbook: save it as CSV UTF-8"),
+    ],
+)
+def test_files_of_spreadsheets_that_are_no_csv_name_the_cure(content: bytes, told: str, tmp_path: Path) -> None:
+    (tmp_path / "mine.csv").write_bytes(content)
+    for on_error in ("raise", "reject"):
+        with pytest.raises(CorpusError, match=rf"mine\.csv: the file is {told}"):
+            hfcf.load("csv", data_files=tmp_path / "mine.csv", split="train", on_error=on_error)
+
+
+def test_headers_with_capitals_and_blanks_are_meant(tmp_path: Path) -> None:
+    path = tmp_path / "mine.csv"
+    path.write_text("PK,ID, Claim,Evidence ,TITLE,label,Label\n0,a,C.,E.,T.,SUPPORTS,other\n")
+    ds = hfcf.load("csv", data_files=path, split="train")
+    assert (ds[0]["id"], ds[0]["claim"], ds[0]["label"]) == ("a", "C.", "SUPPORTS")
+    assert ds[0]["evidence"] == [{"title": "T.", "text": "E."}]
+
+
+def test_wrong_field_shows_found_and_expected(tmp_path: Path) -> None:
+    rows = [json.loads(line) for line in (FIXTURES / "vitaminc/dev.jsonl").read_text().splitlines()]
+    rows[1]["sentence"] = rows[1].pop("evidence")
+    write_lines(tmp_path / "dev.jsonl", *rows)
+    with pytest.raises(CorpusError, match=r"line 2 .*'evidence' is missing: found .*'sentence'; expected .*'page'"):
+        hfcf.load("vitaminc", data_dir=tmp_path)
+
+
+def test_truncated_json_and_wrong_encoding(tmp_path: Path) -> None:
+    whole = (FIXTURES / "hover_programfc/claims/dev.json").read_text()
+    (tmp_path / "claims").mkdir()
+    (tmp_path / "claims/dev.json").write_text(whole[:-30])
+    with pytest.raises(CorpusError, match=r"dev\.json can't be read"):
+        hfcf.load("hover", data_dir=tmp_path)
+    (tmp_path / "mine.jsonl").write_bytes(json.dumps({**ROW, "claim": "José."}, ensure_ascii=False).encode("latin-1"))
+    with pytest.raises(CorpusError, match="line 1 is not UTF-8: byte 0xe9"):
+        hfcf.load("jsonl", data_files=tmp_path / "mine.jsonl")
+
+
+def test_absent_split_names_what_is_there() -> None:
+    with pytest.raises(CorpusError, match=r"'train'.*looked for train\.jsonl; there is validation \(dev\.jsonl\).*role='train'"):
+        hfcf.load("vitaminc", data_dir=FIXTURES / "vitaminc", split="train")
+    with pytest.raises(CorpusError, match=r"looked for .*paper_dev\.jsonl.*found dev\.jsonl, vitaminc_real"):
+        hfcf.load("fever", data_dir=FIXTURES / "vitaminc")
+
+
+def test_unknown_names_and_options() -> None:
+    with pytest.raises(ValueError, match=r"there is no corpus 'hovr'; there are hover"):
+        hfcf.load("hovr", data_dir=FIXTURES)
+    with pytest.raises(TypeError, match="fever has no option 'nie'; its options: nei"):
+        hfcf.load("fever", data_dir=FIXTURES / "fever", nie="keep")
+    with pytest.raises(ValueError, match="role='test'"):
+        hfcf.load("fever", data_dir=FIXTURES / "fever", role="test")
+    with pytest.raises(CorpusError, match="say where its files lie"):
+        hfcf.load("fever")
+
+
+# --- rejecting
+
+
+NASTY: list[tuple[bytes, str]] = [
+    (b'{"id": "null", "claim": null, "evidence": ["E."], "label": "SUPPORTS"}', "the claim is null"),
+    (b'{"id": "number", "claim": 5, "evidence": ["E."], "label": "SUPPORTS"}', "the claim is a number, not text"),
+    (b'{"id": "list", "claim": ["c"], "evidence": ["E."], "label": "SUPPORTS"}', "the claim is a list, not text"),
+    (b'{"id": "label", "claim": "C.", "evidence": ["E."], "label": "MAYBE"}', "the label 'MAYBE' is unknown"),
+    (b'{"id": "label2", "claim": "C.", "evidence": ["E."], "label": 1}', "the label 1 is unknown"),
+    (b'{"id": "nolabel", "claim": "C.", "evidence": ["E."]}', "the field 'label' is missing"),
+    (b'{"id": "empty", "claim": "C.", "evidence": [], "label": "SUPPORTS"}', "there is no evidence"),
+    (b'{"id": "noevidence", "claim": "C.", "evidence": null, "label": "SUPPORTS"}', "there is no evidence"),
+    (b'{"id": "blank", "claim": " ", "evidence": ["E."], "label": "SUPPORTS"}', "the claim is empty"),
+    (b'{"id": "half", "claim": "a \\ud800 b", "evidence": ["E."], "label": "SUPPORTS"}', "half of a surrogate pair"),
+    (b'{"id": "half2", "claim": "C.", "evidence": ["\\udc00."], "label": "SUPPORTS"}', "half of a surrogate pair"),
+    (b'{"id": "control", "claim": "a\\u0007b", "evidence": ["E."], "label": "SUPPORTS"}', "control character U+0007"),
+    (b'{"id": "dict", "claim": "C.", "evidence": {"a": 1}, "label": "SUPPORTS"}', "the evidence is an object"),
+    (b'{"id": "piece", "claim": "C.", "evidence": ["E.", 7], "label": "SUPPORTS"}', "evidence piece 1 is a number (7)"),
+    (b'{"id": "title", "claim": "C.", "evidence": [[3, "E."]], "label": "SUPPORTS"}', "title of evidence piece 0 is a number"),
+    (b'{"id": "nulltext", "claim": "C.", "evidence": [["T", null]], "label": "SUPPORTS"}', "evidence piece 0 is null"),
+    (b'{"id": "long", "claim": "C.", "evidence": ["' + b"long " * 40_000 + b'"], "label": "SUPPORTS"}', "200,000 characters"),
+    (b'{"id": "good-1", "claim": "C.", "evidence": ["E."], "label": "SUPPORTS"}', "was used before, at line 1"),
+    (b'{"id": "good-1", "claim": "C.", "evidence": ["E."], "label": "SUPPORTS"}', "was used before, at line 1"),
+    (b'{"id": "cut", "claim": "C.", "evid', "is not JSON"),
+    (b'["a", "list"]', "is a list, not an object"),
+    (b'{"id": "latin", "claim": "Jos\xe9."}', "is not UTF-8: byte 0xe9"),
+    (b"[" * 100_000, "is not JSON"),
+]
+
+
+def good(n: int) -> bytes:
+    row = {"id": f"good-{n}", "claim": f"Town {n} 🏰 — מגדל.", "evidence": [f"Town\u2028{n}."], "label": "REFUTES"}
+    return json.dumps(row, ensure_ascii=False).encode()
+
+
+def test_reject_loses_and_shifts_nothing(tmp_path: Path) -> None:
+    path, alone = tmp_path / "nasty.jsonl", tmp_path / "alone.jsonl"
+    lines = [good(1)]
+    for n, (line, _) in enumerate(NASTY, 2):
+        lines += [line, good(n)]
+    path.write_bytes(b"\xef\xbb\xbf" + b"\n".join(lines) + b"\n\n")
+    alone.write_bytes(b"\n".join(good(n) for n in range(1, len(NASTY) + 2)))
+    ds = hfcf.load("jsonl", data_files=path, split="train", on_error="reject")
+    assert len(ds) == 2 * len(NASTY) + 1
+    assert len(set(ds["id"])) == len(ds)
+    assert datasets.Features({"status": ds.features["status"]}) == datasets.Features({"status": STATUS})
+    for row, (_, reason) in zip(ds.select(range(1, len(ds), 2)), NASTY, strict=True):
+        assert row["status"]["accepted"] is False
+        assert row["status"]["stage"] == "load"
+        assert reason in row["status"]["reason"]
+    by_id = {row["id"]: row for row in ds}
+    assert by_id["half"]["claim"] == r"a \ud800 b"
+    assert by_id["control"]["claim"] == "a\u0007b"
+    assert by_id["dict"]["evidence"] == [{"title": "", "text": '{"a": 1}'}]
+    assert {"good-1#2", "good-1#3", f"line-{lines.index(NASTY[-1][0]) + 1}"} <= by_id.keys()
+    undecided = ds.filter(lambda row: row["status"] is None).remove_columns("status")
+    assert undecided.to_list() == hfcf.load("jsonl", data_files=alone, split="train").to_list()
+    assert all(problem(row) is None for row in undecided)
+
+
+def test_reject_in_csv(tmp_path: Path) -> None:
+    path = tmp_path / "mine.csv"
+    path.write_bytes(
+        b"id,claim,evidence,label\n1,C.,E.,SUPPORTS\n2,C.,E.\n3,Jos\xe9.,E.,SUPPORTS\n"
+        b"4,C.,[1] is cited.,REFUTES\n5,C.," + b"x" * 200_000 + b',SUPPORTS\n6,"a"b,E.,SUPPORTS\n7,C.,E.,SUPPORTS\n'
+    )
+    ds = hfcf.load("csv", data_files=path, split="train", on_error="reject")
+    assert ds["id"] == ["1", "line-3", "3", "4", "5", "line-7", "7"]
+    reasons = [row["status"]["reason"] if row["status"] else None for row in ds]
+    assert [reason is None for reason in reasons] == [True, False, False, True, False, False, True]
+    assert reasons[1] == "line 3 has 3 fields and the header 4"
+    assert ds[2]["claim"] == r"Jos\udce9."
+
+
+def test_release_in_reject_mode_ties_no_good_rows_through_a_bad_one(tmp_path: Path) -> None:
+    folder = tmp_path / "claims"
+    folder.mkdir()
+    row = {"id": 1, "claim": "C one.", "label": "supports", "challenge": "Other", "evidence": "A\tOne."}
+    other = {**row, "id": 2, "claim": "C two.", "evidence": "B\tTwo."}
+    bridge = {**row, "id": 3, "claim": "C one.", "evidence": "B\tTwo.", "label": "perhaps"}
+    (folder / "dev.json").write_text(json.dumps([row, other, bridge]))
+    ds = hfcf.load("feverous", data_dir=tmp_path, split="dev", on_error="reject")
+    assert ds["group_id"] == ["1", "2", "3"]
+
+
+# --- splits, roles, freshness
+
+
+def test_slices_and_role() -> None:
+    ds = hfcf.load("vitaminc", data_dir=FIXTURES / "vitaminc", split="dev[:2]", role="train")
+    assert len(ds) == 2
+    assert "role: train (rows of the official split 'validation[:2]')" in ds.info.description
+    assert set(ds["split"]) == {"validation"}
+    both = hfcf.load("vitaminc", data_dir=FIXTURES / "vitaminc", split="validation+test")
+    assert both["split"] == ["validation"] * 3 + ["test"] * 2
+
+
+def test_changed_file_gives_fresh_rows(tmp_path: Path) -> None:
+    path = write_lines(tmp_path / "mine.jsonl", ROW)
+    times = (path.stat().st_atime_ns, path.stat().st_mtime_ns)
+    assert len(hfcf.load("jsonl", data_files=path, split="train")) == 1
+    write_lines(path, {**ROW, "claim": "Rome is in Egypt."})
+    os.utime(path, ns=times)  # The same size, and the same time: only the contents tell.
+    assert hfcf.load("jsonl", data_files=path, split="train")["claim"] == ["Rome is in Egypt."]
+
+
+def test_changed_database_gives_fresh_rows(hover: Path) -> None:
+    hfcf.load("hover", data_dir=hover, split="dev")
+    connection = sqlite3.connect(hover / "wiki_wo_links.db")
+    connection.execute("UPDATE documents SET text = 'Bohinj is cold.' WHERE id = 'Lake Bohinj'")
+    connection.commit()
+    connection.close()
+    os.utime(hover / "wiki_wo_links.db")
+    assert hfcf.load("hover", data_dir=hover, split="dev")[2]["evidence"][1]["text"] == "Bohinj is cold."
+
+
+# --- publishing
+
+
+def test_build_round_trip_and_rebuild(tmp_path: Path) -> None:
+    source, out = tmp_path / "source", tmp_path / "out"
+    shutil.copytree(FIXTURES / "vitaminc", source)
+    main("vitaminc", None, ["--data-dir", str(source), "--out", str(out)])
+    loaded = datasets.load_dataset(str(out), cache_dir=str(tmp_path / "hub"))
+    expected = hfcf.load("vitaminc", data_dir=source)
+    assert {split: part.to_list() for split, part in loaded.items()} == {split: part.to_list() for split, part in expected.items()}
+    assert loaded["test"].features == expected["test"].features
+
+    rows = [json.loads(line) for line in (source / "dev.jsonl").read_text().splitlines()]
+    write_lines(source / "dev.jsonl", *rows, {**rows[0], "unique_id": "a_9", "claim": "A new claim ."})
+    build("vitaminc", data_dir=source, out=out)
+    again = datasets.load_dataset(str(out), cache_dir=str(tmp_path / "hub"))
+    assert again["validation"]["claim"][-1] == "A new claim ."
+    assert len(list((out / "data").iterdir())) == 2
+    card = (out / "README.md").read_text()
+    assert "license: cc-by-sa-3.0" in card
+    assert "| validation | 4 | 2 | 2 | 1 | 1 |" in card
+
+
+def test_build_records_role_and_what_was_left_out(tmp_path: Path) -> None:
+    build("fever", data_dir=FIXTURES / "fever", out=tmp_path, split="dev", role="train", on_error="reject")
+    card = (tmp_path / "README.md").read_text()
+    assert "role: train" in card
+    assert "1 NOT ENOUGH INFO rows" in card
+    loaded = datasets.load_dataset(str(tmp_path), cache_dir=str(tmp_path / "hub"))
+    assert loaded["validation"]["status"] == [None, None, None]
+
+
+@pytest.mark.parametrize("name", sorted(CORPORA))
+def test_front_matter(name: str) -> None:
+    info = builder_class(name).INFO
+    assert info.task in TASKS
+    assert info.task == "relation" or set(info.labels.values()) <= set(LABELS)
+    if name not in ("jsonl", "csv", "parquet", "relations"):
+        assert info.name == name
+        assert info.paper
+        assert info.citation
+        assert info.licence
+
+
+# --- real files
+
+
+@real
+@pytest.mark.parametrize(
+    ("name", "folder", "sizes"),
+    [
+        ("hover", "hover_evidence", {"train": 22, "validation": 35}),
+        ("feverous", "feverous_programfc", {"validation": 2000}),
+        ("vitaminc", "vitaminc/vitaminc_real", {"test": 6002}),
+        ("vitaminc", "vitaminc/vitaminc_synthetic", {"test": 5000}),
+        ("fever", "fever_rte", {"validation": 4000}),
+    ],
+)
+def test_real_files(name: str, folder: str, sizes: dict[str, int]) -> None:
+    ds = hfcf.load(name, data_dir=Path(str(DATA)) / folder)
+    assert {split: len(part) for split, part in ds.items()} == sizes
+    for part in ds.values():
+        assert [problem(row) for row in part if problem(row)] == []
+        assert len(set(part["id"])) == len(part)
+        assert max(Counter(part["group_id"]).values()) < 100
+        assert not [text for pieces in part["evidence"] for piece in pieces if "[[" in (text := piece["text"]) or "-LRB-" in text]
+
+
+@real
+def test_real_hover_evidence_takes_its_titles_from_the_release() -> None:
+    ds = hfcf.load("hover", data_dir=Path(str(DATA)) / "hover_evidence", split="validation")
+    assert all(piece["title"] for row in ds for piece in row["evidence"])
+    assert set(ds["num_hops"]) == {2, 3}

@@ -1,0 +1,115 @@
+"""What the pages name exists: links, files, names of the library and their arguments, commands, targets of make."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from pages import ROOT, blocks, code, commands, each_page, prose, shell
+from typer.main import get_command
+
+from hfcf.cli import app
+from hfcf.core import recipe
+
+FOLDERS = ("hfcf", "docs", "tests", "recipes", "benchmarks", "dataset_scripts", "results")
+
+
+@each_page
+def test_every_link_has_its_target(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)\s]+)\)", prose(page)):
+        if re.match(r"\w+:", target):
+            continue
+        path, _, anchor = target.partition("#")
+        file = page if not path else (page.parent / path).resolve()
+        assert file.exists(), target
+        if anchor:
+            headings = re.findall(r"^#+ (.*)$", file.read_text(encoding="utf-8"), re.MULTILINE)
+            assert anchor in [re.sub(r"[^\w\- ]", "", one.lower()).replace(" ", "-") for one in headings], target
+
+
+@each_page
+def test_files_and_adapters_that_are_named_exist(page: Path) -> None:
+    for one in code(prose(page)):
+        path = one.split()[0].split(":")[0]
+        # What lies in results/ may still have to be made.
+        if path.partition("/")[0] in FOLDERS and "/" in path and not re.search(r"[<>*{}…]|^results/", path):
+            assert (ROOT / path).exists(), one
+        if found := re.fullmatch(r"hfcf:(\w+)", one):
+            assert (ROOT / "hfcf" / "adapters" / found[1]).is_dir(), one
+
+
+@each_page
+def test_names_of_the_library_in_the_text_exist(page: Path) -> None:
+    for one in code(prose(page)):
+        if found := re.match(r"hfcf(\.\w+)+", one):
+            resolve(found[0])
+
+
+@each_page
+def test_python_compiles_and_its_names_and_arguments_exist(page: Path) -> None:
+    for block in blocks(page):
+        if block.language != "python":
+            continue
+        tree = ast.parse(block.text.replace("…", "..."))
+        known = imported(tree)
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Attribute) and (name := dotted(node, known)):
+                resolve(name)
+            if isinstance(node, ast.Call) and (name := dotted(node.func, known)):
+                takes = inspect.signature(resolve(name)).parameters
+                if not any(one.kind is one.VAR_KEYWORD for one in takes.values()):
+                    assert {one.arg for one in node.keywords if one.arg} <= {*takes}, ast.unparse(node)
+
+
+@each_page
+def test_commands_are_understood(page: Path) -> None:
+    own = {block.file for block in blocks(page)}
+    for words in commands(page):
+        command, rest = get_command(app), list(words)
+        while hasattr(command, "commands"):
+            assert set(rest[:1]) & set(command.commands), words
+            command = command.commands[rest.pop(0)]
+        context = command.make_context(command.name, rest)
+        if name := context.params.get("recipe"):
+            assert name in own or (ROOT / name).is_file() or name in recipe.shipped(), words
+
+
+@each_page
+def test_make_knows_its_targets(page: Path) -> None:
+    made = re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+    named = "\n".join([shell(page), *code(prose(page))])
+    assert set(re.findall(r"^make ([a-z]+)", named, re.MULTILINE)) <= set(made)
+
+
+def resolve(name: str) -> Any:
+    """What a dotted name stands for."""
+    first, *rest = name.split(".")
+    found, at = import_module(first), first
+    for part in rest:
+        at += f".{part}"
+        found = getattr(found, part) if hasattr(found, part) else import_module(at)
+    return found
+
+
+def imported(tree: ast.Module) -> dict[str, str]:
+    """The names that a block imports of the library, and what they stand for; each is there."""
+    found = {"hfcf": "hfcf"}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and str(node.module).partition(".")[0] == "hfcf":
+            found |= {one.asname or one.name: f"{node.module}.{one.name}" for one in node.names}
+    for name in found.values():
+        resolve(name)
+    return found
+
+
+def dotted(node: ast.expr, known: dict[str, str]) -> str | None:
+    """The full name of an expression that begins with one of the known names."""
+    if isinstance(node, ast.Name):
+        return known.get(node.id)
+    if isinstance(node, ast.Attribute) and (before := dotted(node.value, known)):
+        return f"{before}.{node.attr}"
+    return None

@@ -1,0 +1,95 @@
+"""Pages with blocks that are marked work from the first block to the last, in a folder of their own."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+import tomllib
+from importlib import invalidate_caches
+from pathlib import Path
+from typing import Any
+
+import pytest
+from offline_models import installed
+from pages import PAGES, blocks
+
+import hfcf
+from hfcf.core import recipe
+
+RUNS = [page for page in PAGES if any(block.runs for block in blocks(page))]
+CHEAP = {
+    "tutorial_verification.md": ("system=eda", "settings={}"),
+    "tutorial_relations.md": ("system=relation_synonym",),
+}
+"""What a tutorial's recipe is run with in the place of a system that asks models."""
+
+
+@pytest.mark.parametrize("page", RUNS, ids=[page.name for page in RUNS])
+def test_a_page_works_from_its_first_block_to_its_last(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if page.name in CHEAP and not all(installed(name) for name in ("minilm", "t5", "spacy", "wordnet")):
+        pytest.skip("the offline models are not installed")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    names: dict[str, Any] = {}
+    for block in blocks(page):
+        if block.file:
+            path = tmp_path / block.file
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(block.text, encoding="utf-8")
+            monkeypatch.delitem(sys.modules, path.stem, raising=False)
+            if path.name == "pyproject.toml":
+                install(path)
+        elif block.runs:
+            exec(compile(block.text, page.name, "exec"), names)
+        elif not block.language and page.name in CHEAP:
+            for line in block.text.splitlines():
+                if line.startswith("hfcf "):
+                    follow(shlex.split(line, comments=True), CHEAP[page.name])
+    assert names
+
+
+def install(project: Path) -> None:
+    """Leave beside a package what `pip install` would: its name and its entry points."""
+    told = tomllib.loads(project.read_text(encoding="utf-8"))["project"]
+    folder = project.parent / f"{told['name'].replace('-', '_')}-{told['version']}.dist-info"
+    folder.mkdir()
+    (folder / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {told['name']}\nVersion: {told['version']}\n", encoding="utf-8")
+    groups = [
+        "\n".join([f"[{group}]", *(f"{name} = {value}" for name, value in points.items())])
+        for group, points in told["entry-points"].items()
+    ]
+    (folder / "entry_points.txt").write_text("\n\n".join(groups) + "\n", encoding="utf-8")
+    invalidate_caches()
+
+
+def follow(words: list[str], cheap: tuple[str, ...]) -> None:
+    """Do what a tutorial's command does, as far as no model must be asked: a run with another system, the rows of a training."""
+    _, verb, name, *rest = words
+    if "--dry-run" in rest:
+        return
+    if verb == "run":
+        assert hfcf.run(name, rest[rest.index("--out") + 1], changes=cheap)["counterfactuals"] > 5
+    elif verb == "train":
+        trained(recipe.read(Path(name)))
+    elif verb == "compare":
+        compared(recipe.read(Path(name)))
+
+
+def trained(content: dict[str, Any]) -> None:
+    from hfcf.pipeline.train import checked
+    from hfcf.training.data import load_rows
+
+    checked(content)
+    for source in [*content["data"], *content["evaluate"], *([content["dev"]] if "dev" in content else [])]:
+        given = {key: value for key, value in source.items() if key != "name"}
+        assert len(load_rows([recipe.located(given, None)])) > 1
+
+
+def compared(content: dict[str, Any]) -> None:
+    from hfcf.studies.compare.relations import open_relations
+    from hfcf.studies.compare.verifiers import open_comparison
+
+    opened: Any = (open_relations if content["compare"] == "relations" else open_comparison)(content, Path("results"), full=False)
+    assert [arm.name for arm in opened.arms] == list(content["methods"])
+    scored = [one.test for one in opened.columns] if content["compare"] == "relations" else [one.rows for one in opened.sets]
+    assert all(len(rows) > 1 for rows in scored)

@@ -1,0 +1,106 @@
+"""What pages repeat of the code is what the code says: columns, defaults of settings, citations."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Sequence
+from dataclasses import MISSING, Field, fields
+from importlib import import_module
+from typing import Any
+
+import pytest
+import yaml
+from pages import ROOT, code, first_column, section, tables, text_of
+
+import hfcf
+from hfcf.core import recipe, schema
+from hfcf.core.model import Model
+from hfcf.core.splits import normalised
+from hfcf.core.stage import Stage
+from hfcf.pipeline.run import SYSTEMS, system_class
+
+COLUMNS, INDEX = ROOT / "docs" / "columns.md", ROOT / "docs" / "paper_index.md"
+
+
+def stages_of(name: str) -> tuple[Stage, ...]:
+    """As `hfcf list systems` has them."""
+    cls = system_class(name)
+    return cls.preset("offline" if "offline" in cls.presets else "paper").stages
+
+
+def test_the_columns_page_has_what_every_stage_reads_and_fills() -> None:
+    told: dict[str, list[Any]] = {name: [] for name in SYSTEMS}
+    systems: list[str] = []
+    for system, stage, reads, fills in tables(COLUMNS, "system", "stage", "reads", "fills"):
+        systems = code(system) or systems
+        for name in systems:
+            row = list(schema.TASKS[system_class(name).task]) if "*row*" in reads else []
+            told[name].append((*code(stage), row + code(reads), code(fills)))
+    for name in SYSTEMS:
+        assert told[name] == [(stage.name, list(stage.inputs), list(stage.outputs)) for stage in stages_of(name)], name
+
+
+def test_the_columns_page_has_every_column() -> None:
+    for task in schema.TASKS:
+        assert first_column(section(COLUMNS, task.title())) == set(schema.TASKS[task])
+    assert first_column(section(COLUMNS, "Provenance")) == set(schema.PROVENANCE)
+    assert set(schema.REJECTED) <= set(code(section(COLUMNS, "Status")))
+    filled = {column for name in SYSTEMS for stage in stages_of(name) for column in stage.outputs}
+    assert filled <= first_column(text_of(COLUMNS))
+
+
+def test_the_paper_index_names_files_and_settings_that_exist() -> None:
+    rows = [
+        *tables(INDEX, "section", "what", "file", "setting", "deviation"),
+        *tables(INDEX, "paper", "as in", "file", "setting", "deviation"),
+    ]
+    assert len(rows) > 60
+    for cells in rows:
+        assert len(cells) == 5, cells
+        files = code(cells[2])
+        assert files, cells
+        for setting in code(cells[3]):
+            assert (in_recipe if re.match(r"[\w.]+: ", setting) else in_code)(setting, files), setting
+
+
+def in_recipe(setting: str, files: Sequence[str]) -> bool:
+    """Whether one of the recipes has "key: value", with its default preset; a dotted key reaches inside."""
+    key, _, value = setting.partition(": ")
+    found = []
+    for file in files:
+        content: Any = recipe.read(ROOT / file) if file.endswith(".yaml") else {}
+        for part in key.split("."):
+            content = content.get(part) if isinstance(content, dict) else None
+        found.append(content)
+    return yaml.safe_load(value) in found
+
+
+def in_code(setting: str, files: Sequence[str]) -> bool:
+    """Whether a class of one of the files has the field, with that default if one is told."""
+    name, _, value = setting.partition("=")
+    of, _, attribute = name.partition(".")
+    for file in files:
+        module = (
+            import_module(file.removesuffix(".py").removesuffix("/__init__").replace("/", ".")) if file.endswith(".py") else None
+        )
+        if cls := getattr(module, of, None):
+            known = {field.name: field for field in fields(cls)}
+            return default(known[attribute]) == ast.literal_eval(value) if value else attribute in known or hasattr(cls, attribute)
+    return False
+
+
+def default(field: Field[Any]) -> Any:
+    value = field.default if field.default is not MISSING else field.default_factory()  # type: ignore[misc]
+    return value.name if isinstance(value, Model) else value
+
+
+@pytest.mark.parametrize("name", ["race", "crossaug", "ccg"])
+def test_the_citation_file_names_the_papers_as_the_systems_cite_them(name: str) -> None:
+    entry = dict(re.findall(r"^\s*(\w+) = \{(.*)\},?$", system_class(name).citation, re.MULTILINE))
+    cited = yaml.safe_load(text_of(ROOT / "CITATION.cff"))
+    (found,) = [one for one in cited["references"] if normalised(one["title"]) == normalised(entry["title"])]
+    authors = [f"{one['family-names']}, {one['given-names']}" for one in found["authors"]]
+    assert authors == entry["author"].split(" and ")
+    assert found["year"] == int(entry["year"])
+    assert cited["version"] == hfcf.__version__

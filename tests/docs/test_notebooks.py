@@ -1,0 +1,42 @@
+"""The notebooks run from their first cell to their last, and are stored with what they print."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbclient import NotebookClient
+from offline_models import installed
+
+NOTEBOOKS = sorted((Path(__file__).parents[2] / "notebooks").glob("*.ipynb"))
+each_notebook = pytest.mark.parametrize("path", NOTEBOOKS, ids=[path.stem for path in NOTEBOOKS])
+
+
+def printed(notebook: nbformat.NotebookNode) -> list[list[nbformat.NotebookNode]]:
+    return [cell.outputs for cell in notebook.cells if cell.cell_type == "code"]
+
+
+def test_there_are_two() -> None:
+    assert len(NOTEBOOKS) == 2
+
+
+@each_notebook
+def test_a_notebook_is_stored_with_its_outputs(path: Path) -> None:
+    notebook = nbformat.read(path, as_version=4)
+    nbformat.validate(notebook)
+    assert all(printed(notebook)), "make notebooks runs and stores them"
+    text = path.read_text(encoding="utf-8")
+    for mark in ("/tmp", "/home", "/root", "Traceback", '"stderr"'):
+        assert mark not in text, mark
+
+
+@pytest.mark.timeout(900)
+@each_notebook
+def test_a_notebook_runs(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not all(installed(name) for name in ("minilm", "t5", "spacy", "wordnet")):
+        pytest.skip("the offline models are not installed")
+    monkeypatch.setenv("TMPDIR", str(tmp_path))  # where a notebook writes
+    notebook = nbformat.read(path, as_version=4)
+    NotebookClient(notebook, timeout=600, kernel_name="python3", resources={"metadata": {"path": str(path.parent)}}).execute()
+    assert all(output.get("name") != "stderr" for outputs in printed(notebook) for output in outputs), "a warning"

@@ -1,0 +1,141 @@
+"""`hfcf peek`: rows of a run or a corpus on the terminal, and that data can't be anything but text there."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+from run_folder import measured, published, verification
+from typer.testing import CliRunner
+
+from hfcf import cli
+from hfcf.report.peek import peek
+
+
+def shown(capsys: pytest.CaptureFixture[str], *arguments: Any, **options: Any) -> str:
+    cli.peek(*arguments, **options)
+    return capsys.readouterr().out
+
+
+def lines(folder: Path, **options: Any) -> list[str]:
+    return [line.plain for line in peek(folder, **options)]
+
+
+def test_peek_shows_pairs_and_the_funnel(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    published(verification([f"Town{i}q is old." for i in range(9)]), tmp_path)
+    text = shown(capsys, str(tmp_path), 2)
+    assert text.count(":made:") == 2
+    assert "the claim changed → REFUTES" in text
+    assert "in [-1994-] {+2006+}." in text
+    assert "Funnel" in text
+    measured(tmp_path, {"fluency": [float(n) for n in range(12)]}, {})
+    for option, first in (("best", "0:made:claim"), ("worst", "7:made:evidence")):
+        assert shown(capsys, str(tmp_path), by="fluency", **{option: 3}).startswith(first)
+    assert shown(capsys, str(tmp_path), best=1).startswith("0:made:claim")
+    random = shown(capsys, str(tmp_path), random=3)
+    assert random.count(":made:") == 3
+    assert random == shown(capsys, str(tmp_path), random=3)
+    assert shown(capsys, str(tmp_path), find="TOWN4Q founded").count(":made:") == 2
+    assert "no row of default is like this" in shown(capsys, str(tmp_path), find="nowhere")
+
+
+def test_changes_are_in_colour_where_there_are_colours(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    published(verification(["Rome is old."]), tmp_path)
+    monkeypatch.setattr(cli, "out_console", Console(force_terminal=True, color_system="standard", width=120))
+    text = shown(capsys, str(tmp_path), 1)
+    assert "\x1b[9;31m 1994\x1b[0m\x1b[1;4;32m 2006\x1b[0m" in text
+    assert "[-" not in text
+
+
+def test_peek_shows_what_was_rejected(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    published(verification(("[/b] Rome is old.", "b", "c")), tmp_path)
+    text = shown(capsys, str(tmp_path), 9, "rejected", find="needle0")
+    assert "0 (candidate, check): is cut off at 0 tokens <b>" in text
+    assert "[/b] Rome is old. It was founded in [-1994-] {+2006+}. {+needle0+}" in text
+    assert "2 (row, check): no candidate is left" in shown(capsys, str(tmp_path), 9, "rejected")
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"by": "wit", "best": 1}, "no row has the metric or score 'wit': there are verifier"),
+        ({"config": "rejected", "best": 1}, "--best and --worst rank counterfactuals"),
+        ({"config": "mine"}, "has no rows of the configuration 'mine'; it has default, augmented, rejected"),
+        ({"best": 2, "worst": 2}, "^--best and --worst: give one of them$"),
+        ({"worst": 2, "random": 2}, "^--worst and --random: give one of them$"),
+        ({"best": 0}, "^--best 0: one row or more$"),
+        ({"rows": -1}, "^--rows -1: one row or more$"),
+    ],
+)
+def test_peek_names_what_is_wrong(tmp_path: Path, options: dict[str, Any], told: str) -> None:
+    published(verification(), tmp_path)
+    with pytest.raises(ValueError, match=told):
+        cli.peek(str(tmp_path), **options)
+
+
+@pytest.mark.parametrize("option", ["--rows", "--best", "--worst", "--random"])
+def test_no_rows_are_none_to_ask_for(option: str) -> None:
+    done = CliRunner().invoke(cli.app, ["peek", "anything", option, "0"])
+    assert done.exit_code == 2
+    assert option in done.output
+
+
+def test_pairs_are_ranked_as_in_the_report(tmp_path: Path) -> None:
+    published(verification(), tmp_path)
+    # Of the run's metrics the first ranks, wherever its column stands, and before every score.
+    measured(tmp_path, {"fluency": [0.0, 1.0, 2.0, 3.0], "similarity": [3.0, 4.0, 2.0, 1.0]}, {"similarity": {}, "fluency": {}})
+    assert lines(tmp_path, best=1)[0].startswith("0:made:evidence")
+    assert lines(tmp_path, best=1)[-2] == "  similarity 4  fluency 1  verifier 0"
+    assert lines(tmp_path, best=1, by="fluency")[0].startswith("0:made:claim")
+
+
+def test_peek_of_a_run_that_accepted_nothing_tells_why(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = verification(["a", "b", "c"])
+    published(rows.select([2]), tmp_path)
+    for options in ({}, {"best": 1}, {"find": "c"}):
+        assert "no row" in shown(capsys, str(tmp_path), **options)
+    text = shown(capsys, str(tmp_path))
+    assert text.startswith("default has no rows")
+    assert "Funnel" in text
+    assert "2 (row, check): no candidate is left" in shown(capsys, str(tmp_path), 9, "rejected")
+    with pytest.raises(ValueError, match="configuration 'mine'"):
+        lines(tmp_path, config="mine")
+
+
+def test_data_cannot_drive_the_terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    evil = "\x1b[2J\x9b31m\u202e"
+    rows = verification(["Rome is old."]).to_list()
+    rows[0] |= {"id": evil}
+    for made in rows[0]["counterfactuals"]:
+        made |= {"id": f"{evil}:made", "source_id": evil}
+    rows[0]["candidates"][2]["status"]["reason"] = f"it holds {evil}"
+    published(verification().from_list(rows, features=verification().features), tmp_path)
+    run = json.loads((tmp_path / "run.json").read_text())
+    run["funnel"][0]["stage"] = f"[/b]{evil}"
+    (tmp_path / "run.json").write_text(json.dumps(run))
+    (tmp_path / "mine.jsonl").write_text(
+        "\n".join(json.dumps({"id": f"{i}{evil}", "claim": claim, "evidence": ["It is."], "label": "SUPPORTS"})
+                  for i, claim in enumerate(("Rome is old.", f"Rome {evil} is old.")))
+    )  # fmt: skip
+    out = io.StringIO()
+    monkeypatch.setattr(cli, "out_console", Console(file=out, width=200))
+    cli.peek(str(tmp_path))
+    cli.peek(str(tmp_path), config="rejected")
+    cli.peek("jsonl", set_=[f"data_files={tmp_path / 'mine.jsonl'}", "on_error=reject"])
+    assert not {"\x1b", "\x9b", "\u202e"} & set(out.getvalue())
+    for told in ("�[2J�31m�:made", "�[2J�31m� (candidate, check): it holds �[2J", "[/b]�[2J", "0�[2J�31m�  SUPPORTS"):
+        assert told in out.getvalue()
+
+
+def test_peek_shows_a_corpus(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lines = [{"id": f"{i}", "claim": f"City {i} is old.", "evidence": ["It is."], "label": "SUPPORTS"} for i in range(5)]
+    (tmp_path / "mine.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    text = shown(capsys, "jsonl", 2, set_=[f"data_files={tmp_path / 'mine.jsonl'}"])
+    assert text.count("SUPPORTS") == 2
+    assert "claim: City 1 is old." in text

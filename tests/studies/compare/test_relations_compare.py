@@ -1,0 +1,352 @@
+"""The comparison of relation classifiers from a recipe to its tables, on a tiny random encoder and made-up sentences."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import yaml
+from datasets import Dataset, disable_progress_bars
+from swap_system import VERBS
+
+from hfcf.core import recipe as recipes
+from hfcf.core.model import Model
+from hfcf.engines.rbert import load_rbert
+from hfcf.metrics.relation import micro_f1
+from hfcf.pipeline import run as runner
+from hfcf.studies.compare import relations
+from hfcf.studies.compare.arms import arms
+from hfcf.studies.compare.relation_columns import scored_answers
+from hfcf.studies.compare.relation_layout import MICRO
+from hfcf.studies.compare.relations import open_relations
+from hfcf.studies.compare.run import compare
+
+NOUNS = ("storm", "fire", "apple", "key", "letter", "stone", "river", "song", "coat", "bird", "lamp", "road")
+RECIPES = ("compare_ccg", "compare_ccg_ablation", "compare_ccg_ood", "compare_ccg_attack", "compare_ccg_full", "compare_ccg_sweep")
+
+
+def lines(first: int, count: int, other: bool = True) -> str:
+    """Sentences of each relation in turn, no two alike."""
+    kinds = [*VERBS.items(), *([("near", "Other")] if other else [])]
+    made = []
+    for i in range(first, first + count):
+        verb, label = kinds[i % len(kinds)]
+        one, two = NOUNS[i % 12], NOUNS[(i // 12 + i + 1) % 12]
+        made.append(f"{label}\tthe <e1> {one} </e1> {verb} the <e2> {two} </e2> number {i}\n")
+    return "".join(made)
+
+
+@pytest.fixture(autouse=True)
+def system(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    disable_progress_bars()
+    monkeypatch.setenv("HF_DATASETS_CACHE", str(tmp_path / "datasets"))
+    monkeypatch.setitem(runner.SYSTEMS, "swap", "swap_system:Swap")
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Path:
+    """`ccg_semeval` in small: two samples, development rows, test rows, one of which is what swapping a training row makes."""
+    folder = tmp_path / "corpus"
+    swapped = lines(0, 1).replace("caused", "inside").replace("Cause-Effect", "Content-Container")
+    files = {
+        "2-shot/train-2-shot": lines(0, 6), "4-shot/train-4-shot": lines(0, 12), "original/dev": lines(100, 9),
+        "original/test": lines(200, 15) + swapped,
+    }  # fmt: skip
+    for name, text in files.items():
+        path = folder / f"{name}.tsv"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    return folder
+
+
+@pytest.fixture
+def encoder(tiny_model: Callable[[str], str], tmp_path: Path) -> str:
+    network, tokenizer = load_rbert(Model(tiny_model("rbert")), torch.device("cpu"), torch.float32)
+    folder = tmp_path / "encoder"
+    network.encoder.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return str(folder)
+
+
+@pytest.fixture
+def content(corpus: Path, encoder: str) -> dict[str, Any]:
+    source = {"corpus": "ccg_semeval", "data_dir": str(corpus)}
+    return {
+        "compare": "relations",
+        "name": "tiny",
+        "preset": "paper",
+        "seeds": [1, 2],
+        "methods": {"none": None, "swap": {"system": "swap"}, "empty": {"system": "swap", "settings": {"word": ""}}},
+        "classifier": {"model": encoder, "max_length": 64, "epochs": 2, "learning_rate": 0.001, "batch_size": 4},
+        "defaults": {"train": source, "dev": {**source, "split": "validation"}, "test": {**source, "split": "test"}},
+        "columns": [{"name": "2-shot", "train": {"split": "2shot"}}, {"name": "4-shot", "train": {"split": "4shot"}}],
+        "paper": {
+            "scores": {"none": {"2-shot": "23.48 ± 1.78"}, "swap": {"2-shot": "35.11 ± 0.66"}},
+            "augmentation": {"shots": {"columns": ["2-shot", "4-shot"], "swap": [114, 54]}},
+        },
+        "notes": ["A note."],
+    }
+
+
+@pytest.fixture
+def trainings(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
+    """Rows and seed of each training."""
+    done: list[tuple[int, int]] = []
+    real = relations.train_relation
+
+    def train(rows: Dataset, hp: Any, *args: Any, **kwargs: Any) -> int | None:
+        done.append((len(rows), hp.seed))
+        return real(rows, hp, *args, **kwargs)
+
+    monkeypatch.setattr(relations, "train_relation", train)
+    return done
+
+
+def write(content: dict[str, Any], folder: Path) -> Path:
+    path = folder / "recipe.yaml"
+    path.write_text(yaml.safe_dump(content, allow_unicode=True, sort_keys=False), encoding="utf-8")
+    return path
+
+
+def run(content: dict[str, Any], folder: Path, **more: Any) -> tuple[dict[str, Any], str]:
+    found = compare(write(content, folder), folder / "out", results=folder / "results", **more)
+    return found, (folder / "out" / "table.md").read_text(encoding="utf-8")
+
+
+def line(table: str, method: str, section: str = "## Micro-F1 (%)") -> list[str]:
+    """The texts of a method in a section's table."""
+    part = table.split(f"{section}\n")[1].split("\n## ")[0]
+    return next([text.strip() for text in row.split("|")[2:-1]] for row in part.splitlines() if row.startswith(f"| {method} |"))
+
+
+def test_a_comparison_from_the_recipe_to_the_table(content: dict[str, Any], tmp_path: Path, trainings: list[Any]) -> None:
+    found, table = run(content, tmp_path)
+    assert found["missing"] == 0
+    # Four of six rows, and eight of twelve, are no Other; one counterfactual is a test row.
+    assert sorted(trainings) == [(6, 1), (6, 2), (9, 1), (9, 2), (12, 1), (12, 2), (19, 1), (19, 2)]
+    cells = [json.loads(path.read_text()) for path in (tmp_path / "results" / "tiny").glob("*.json")]
+    assert len(cells) == 12
+    for cell in cells:
+        assert cell["counterfactuals_dropped"] == (0 if cell["method"] in ("none", "empty") else 1)
+        if cell["method"] == "empty":
+            assert (cell["empty"], cell["counterfactuals"]) == (True, 0)
+            continue
+        assert len(cell["gold"]) == len(cell["predicted"]) == cell["rows"] == 16
+        assert cell["accuracy"] == pytest.approx(cell["correct"].count("1") / 16, abs=1e-4)
+        labels = {letter: label for label, letter in cell["labels"].items()}
+        told = [[labels[letter] for letter in cell[key]] for key in ("gold", "predicted")]
+        assert cell["micro_f1"] == pytest.approx(micro_f1(*told), abs=1e-4)
+        assert cell["best_epoch"] in (1, 2)
+        assert len(cell["dev"]["gold"]) == 9
+        assert cell["train_rows"] == {"2-shot": 6, "4-shot": 12}[cell["corpus"]] + cell["counterfactuals"]
+        assert cell["ratio"] == pytest.approx(cell["counterfactuals"] / (cell["train_rows"] - cell["counterfactuals"]), abs=1e-4)
+    assert line(table, "empty") == ["–", "–"]
+    assert line(table, "*rows: trained on / scored*") == ["6 / 16", "12 / 16"]
+    assert "**" in "".join(line(table, "none") + line(table, "swap"))
+    assert line(table, "swap", "## Counterfactuals") == ["3 (50 %)", "7 (58 %)"]
+    assert line(table, "swap", "### Beside the paper's Table 8") == ["5 (54 %)", "114 (54 %)"]
+    assert line(table, "swap", "## The paper's figures") == ["**35.11 ± 0.66**"]
+    assert "row has their sentence: 1 at most." in table
+    assert "- A note." in table
+    assert "Not run" not in table
+    assert all((tmp_path / "out" / name).stat().st_size for name in ("table.csv", "figure.svg", "figure.png"))
+    assert not [path for path in (tmp_path / "out" / "work").iterdir() if path.is_dir() and path.name != "made"]
+
+    assert run(content, tmp_path) == (found, table)
+    assert len(trainings) == 8, "finished cells are read, not trained again"
+    next((tmp_path / "results" / "tiny").glob("swap-4-shot-2-*.json")).unlink()
+    run(content, tmp_path)
+    assert trainings[8:] == [(19, 2)], "only what is missing is trained"
+
+
+def test_what_run_does_not_name_is_marked_and_full_computes_it(
+    content: dict[str, Any], tmp_path: Path, trainings: list[Any]
+) -> None:
+    content["run"] = [{"methods": ["swap"], "columns": ["4-shot"], "seeds": [2]}, {"methods": ["none"], "columns": ["4-shot"]}]
+    found, table = run(content, tmp_path)
+    assert (found["missing"], trainings) == (0, [(19, 2), (12, 1), (12, 2)]), "in the order of the recipe"
+    assert (line(table, "none")[0], line(table, "swap")[0], line(table, "empty")) == ("·", "·", ["·", "·"])
+    assert line(table, "swap")[1].endswith("(1 of 2)")
+    assert "Not run: 9 of 12 cells. 2-shot: none (1, 2), swap (1, 2), empty (1, 2); 4-shot: swap (1), empty (1, 2)." in table
+    _, table = run(content, tmp_path, full=True)
+    assert "·" not in "".join(line(table, "none") + line(table, "swap") + line(table, "empty"))
+    assert len(trainings) == 8
+
+
+def test_columns_with_one_training_share_the_classifier(content: dict[str, Any], tmp_path: Path, trainings: list[Any]) -> None:
+    two = {"name": "dev too", "setting": "challenge", "train": {"split": "2shot"}, "test": {"split": "validation"}}
+    content["columns"] = [content["columns"][0], two]
+    del content["methods"]["empty"]
+    found, table = run(content, tmp_path)
+    assert found["missing"] == 0
+    assert sorted(trainings) == [(6, 1), (6, 2), (9, 1), (9, 2)]
+    assert len(line(table, "swap")) == 2
+    _, table = run(content, tmp_path, changes=["report=dev"])
+    assert len(line(table, "swap")) == 1, "they share the development rows too"
+    assert len(trainings) == 4
+
+
+def test_development_rows_can_be_reported_without_the_test_rows(content: dict[str, Any], tmp_path: Path) -> None:
+    content["columns"] = content["columns"][:1]
+    _, first = run(content, tmp_path)
+    cells = {}
+    for path in (tmp_path / "results" / "tiny").glob("*.json"):
+        cell = json.loads(path.read_text())
+        cells[cell["method"], cell["corpus"], cell["seed"]] = cell
+        if not cell.get("empty"):  # numbers that would be seen
+            path.write_text(json.dumps({**cell, "micro_f1": 0.98765, "macro_f1": 0.98765, "accuracy": 0.98765}))
+    _, table = run(content, tmp_path, changes=["report=dev"])
+    assert "development rows" in table.splitlines()[0]
+    csv = (tmp_path / "out" / "table.csv").read_text()
+    assert "98.8" not in table
+    assert "0.98765" not in csv
+    mean = np.mean([100 * cells["none", "2-shot", seed]["dev"]["micro_f1"] for seed in (1, 2)])
+    assert f"{mean:.1f}" in line(table, "none")[0]
+    assert len(csv.splitlines()) == 7
+    assert first != table
+
+
+def test_another_setting_is_another_cell(content: dict[str, Any], tmp_path: Path) -> None:
+    def keys(**changes: Any) -> list[str]:
+        one = open_relations({**content, **changes}, tmp_path, full=False)
+        return [str(one.cells.path(*one.key(arm, one.columns[0], 1))) for arm in one.arms]
+
+    def same(**changes: Any) -> list[bool]:
+        return [one == other for one, other in zip(keys(), keys(**changes), strict=True)]
+
+    swap = {"system": "swap", "settings": {"training": {"model": "hfcf:mlm", "epochs": 7}}}
+    assert same() == [True] * 3
+    assert same(classifier={**content["classifier"], "epochs": 3}) == [False] * 3
+    assert same(methods={**content["methods"], "swap": swap}) == [True, False, True], "what a system trains is part of it"
+    assert same(seed=7) == [True, False, False]
+    taken = {**content["defaults"], "dev": {**content["defaults"]["dev"], "take": 5}}
+    assert same(defaults=taken) == [False] * 3
+    more = [*content["columns"], {"name": "more", "train": {"split": "2shot"}, "test": {"split": "validation"}}]
+    assert same(columns=more) == [True, False, False], "other counterfactuals may be left out"
+    assert same(columns=content["columns"][:1], run=[], notes=[]) == [True] * 3
+    longer = {**content["columns"][0], "classifier": {"epochs": 3}}
+    assert same(columns=[longer]) == [False] * 3
+    assert same(columns=[content["columns"][0], {**longer, "name": "longer"}]) == [True] * 3, "another classifier"
+
+
+def test_what_another_process_has_is_left_to_it(content: dict[str, Any], tmp_path: Path) -> None:
+    from hfcf.studies.compare.cells import digest
+    from hfcf.studies.compare.verifiers import alone
+
+    content = {**content, "methods": {"none": None}, "columns": content["columns"][:1]}
+    one = open_relations(content, tmp_path / "results", full=False)
+    with alone(tmp_path / "out" / "work" / f"{digest(one.definition(one.arms[0], one.columns[0], 1))}.lock") as free:
+        assert free
+        found, table = run(content, tmp_path)
+    assert found["missing"] == 1
+    assert "**Partial:** 1 of 2 wanted cells (method × column × seed) are missing: none × 2-shot × 1." in table
+    assert line(table, "none")[0].endswith("(1 of 2)")
+
+
+def test_copies_stand_in_the_place_of_the_counterfactuals(content: dict[str, Any], tmp_path: Path, trainings: list[Any]) -> None:
+    content = {**content, "methods": {"none": None, "copies": {"system": "swap", "copies": True}}, "seeds": [1]}
+    content["columns"] = content["columns"][:1]
+    run(content, tmp_path)
+    assert trainings == [(6, 1), (9, 1)]
+
+
+def test_curves_are_drawn(content: dict[str, Any], tmp_path: Path) -> None:
+    content = {**content, "curves": {"K": {1: "swap", 2: "empty"}}, "columns": content["columns"][1:], "seeds": [1]}
+    run(content, tmp_path)
+    drawn = (tmp_path / "out" / "figure.svg").read_text(encoding="utf-8")
+    assert all(f"<!-- {text} -->" in drawn for text in ("K", "micro-F1 (%)", "4-shot", "4-shot, none"))
+    with pytest.raises(recipes.RecipeError, match="curves: K: unknown key 'swop'; did you mean 'swap'"):
+        run({**content, "curves": {"K": {1: "swop"}}}, tmp_path)
+
+
+def test_the_bootstraps_score_is_that_of_the_metric() -> None:
+    random = np.random.default_rng(5)
+    gold, one, two = ("".join(random.choice(list("abc-"), 60)) for _ in range(3))
+    counts = random.integers(0, 4, (3, 60)).astype(float)
+    found = MICRO.of(counts, np.frombuffer(gold.encode(), np.uint8), np.array([list(text.encode()) for text in (one, two)]))
+    assert found.shape == (1, 3, 2)
+    names = {"-": "Other"}
+    for i, weights in enumerate(counts.astype(int)):
+        for j, said in enumerate((one, two)):
+            texts = ["".join(letter * n for letter, n in zip(text, weights, strict=True)) for text in (gold, said)]
+            told = [[names.get(letter, letter) for letter in text] for text in texts]
+            assert found[0, i, j] == pytest.approx(micro_f1(*told))
+
+
+def test_a_sentence_that_was_not_read_has_no_relation() -> None:
+    rows = Dataset.from_dict({"label": ["Other", "A", "B"]})
+    found = scored_answers(rows, ["Other", "Other", "B"], {"Other": "-", "A": "a", "B": "b"})
+    assert (found["gold"], found["predicted"], found["correct"]) == ("-ab", "--b", "101")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"columns": [{"name": "a", "trian": {}}]}, "columns: a: unknown key 'trian'; did you mean 'train'"),
+        ({"columns": [{"name": "a"}, {"name": "a"}]}, "columns: 'a': give each a name of its own"),
+        ({"columns": [{"name": "a", "setting": "hard"}]}, "columns: a: setting: choose one of in-domain"),
+        ({"defaults": {}}, "columns: 2-shot: train: the key 'corpus' is missing"),
+        ({"methods": {"swap": {"system": "swap", "changes": ["claim"]}}}, "methods: swap: unknown key 'changes'"),
+        ({"methods": {"EDA": {"system": "eda"}}}, "methods: EDA: eda works on verification rows"),
+        ({"run": [{"methods": ["swpa"]}]}, "run: 1: methods: unknown key 'swpa'; did you mean 'swap'"),
+        ({"run": [{"seeds": [9]}]}, "run: 1: seeds: unknown key '9'"),
+        ({"report": "train"}, "report: 'train': choose one of test, dev"),
+        ({"classifier": {"epochs": 1}}, "classifier: the key 'model' is missing"),
+        ({"baseline": "nothing"}, "baseline: nothing is none of the methods none, swap, empty"),
+        ({"seads": [1]}, "unknown key 'seads'; did you mean 'seeds'"),
+        ({"paper": {"score": {}}}, "paper: unknown key 'score'; did you mean 'scores'"),
+    ],
+)
+def test_a_wrong_recipe_is_told(content: dict[str, Any], change: dict[str, Any], message: str, tmp_path: Path) -> None:
+    with pytest.raises(recipes.RecipeError, match=message):
+        run({**content, **change}, tmp_path)
+
+
+@pytest.mark.parametrize("preset", ["paper", "offline"])
+@pytest.mark.parametrize("name", RECIPES)
+def test_the_recipes_that_ship_are_sound(name: str, preset: str) -> None:
+    content = recipes.read(recipes.find(name), [f"preset={preset}"])
+    found = [arm.name for arm in arms(content)]
+    columns = [column["name"] for column in content["columns"]]
+    assert content.get("baseline", "none") == "none" == found[0]
+    assert {"CCG"} <= set(found)
+    for given in content.get("run", []):
+        assert set(given.get("methods", ())) <= set(found)
+        assert set(given.get("columns", ())) <= set(columns)
+    for its in (content.get("paper") or {}).get("scores", {}).values():
+        assert set(its) <= set(columns)
+    for values in content.get("curves", {}).values():
+        assert set(values.values()) <= set(found)
+
+
+@pytest.mark.parametrize("preset", ["paper", "offline"])
+@pytest.mark.parametrize("name", ["compare_ccg_ablation", "compare_ccg_sweep"])
+def test_recipes_that_share_cells_define_them_alike(name: str, preset: str) -> None:
+    one, other = (recipes.read(recipes.find(recipe), [f"preset={preset}"]) for recipe in ("compare_ccg", name))
+    assert other["cells"] == one["name"]
+    assert other["seed"] == one["seed"]
+    columns = {column["name"]: _meaning(one, column) for column in one["columns"]}
+    shared = {column["name"]: _meaning(other, column) for column in other["columns"] if column["name"] in columns}
+    assert shared
+    assert shared == {column: columns[column] for column in shared}
+    methods = [{arm.name: arm.definition() for arm in arms(content) if arm.system is None} for content in (one, other)]
+    assert methods[0] == methods[1] == {"none": {}}
+    assert one["methods"]["CCG"] == other["methods"]["CCG"]
+
+
+def _meaning(content: dict[str, Any], column: dict[str, Any]) -> list[Any]:
+    """What a column's cells depend on, but for the method."""
+    parts = [{**content["defaults"].get(part, {}), **column.get(part, {})} for part in ("train", "dev", "test")]
+    return [*parts, {**content["classifier"], **column.get("classifier", {})}]
+
+
+def test_every_method_of_the_offline_preset_needs_the_offline_models_alone() -> None:
+    content = recipes.read(recipes.find("compare_ccg"), ["preset=offline"])
+    named = {arm.name: json.dumps(arm.definition(), default=str) for arm in arms(content)}
+    assert {"MICE", "AutoCAD", "CoCo", "CCG"} <= set(named)
+    assert not any("bert-base" in its or "gpt2" in its for its in named.values())

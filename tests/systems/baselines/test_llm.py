@@ -1,0 +1,287 @@
+"""The LLM baseline: what it asks, what it takes, and what it makes of answers of no use."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from bad_server import Reply, Start, body, claim, say, starter
+from datasets import Dataset
+
+import hfcf
+from hfcf import cli, prompts
+from hfcf.core.model import Model
+from hfcf.engines.remote_json import fault
+from hfcf.engines.remote_settings import RemoteError
+from hfcf.pipeline import run as runner
+from hfcf.pipeline.dry_run import dry_run
+from hfcf.prompts import claims, relations
+from hfcf.systems.baselines.llm import LLM, RewriteLlm
+
+EVIDENCE = [{"title": "Rome", "text": "Rome was founded in 753 BC."}]
+
+
+@pytest.fixture(autouse=True)
+def start(monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
+    with starter(monkeypatch) as begin:
+        yield begin
+
+
+def rows(*labels: str, texts: tuple[str, ...] = ()) -> Dataset:
+    return Dataset.from_list(
+        [
+            {
+                "id": str(i), "claim": texts[i] if texts else f"Rome is {i} years old.", "evidence": EVIDENCE, "label": label,
+                "group_id": str(i), "corpus": "c", "split": "train",
+            }
+            for i, label in enumerate(labels)
+        ]
+    )  # fmt: skip
+
+
+def told(asked: dict[str, Any]) -> str:
+    """The claim that a prompt asks about."""
+    return asked["messages"][-1]["content"].rpartition("Claim: ")[2].split("\n")[0]
+
+
+def negate(_: int, asked: dict[str, Any]) -> Reply:
+    return claim(told(asked).replace("is", "was never"))
+
+
+def test_claims_with_the_opposite_label_and_the_sources_evidence(start: Start) -> None:
+    server = start(negate)
+    done = LLM(model="m")(rows("SUPPORTS", "REFUTES", "NOT ENOUGH INFO"))
+    made = hfcf.expand(done)
+    assert made["label"] == ["REFUTES", "SUPPORTS"]
+    assert made["claim"] == ["Rome was never 0 years old.", "Rome was never 1 years old."]
+    assert made["evidence"][:] == [EVIDENCE, EVIDENCE]
+    assert made["id"] == ["0:llm:claim", "1:llm:claim"]
+    assert set(made["system"]) == {"llm"}
+    assert [row["reason"] for row in hfcf.rejected(done) if row["level"] == "row"] == ["the label NOT ENOUGH INFO has no opposite"]
+    assert len(server.asked) == 2
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        (claim(""), "the new claim is empty"),
+        (claim(" \n "), "the new claim is empty"),
+        (claim("rome is 0 years  old"), "repeats the source's claim"),
+        (claim("very " * 100 + "old"), "the new claim has 101 words; the limit is 100"),
+        (claim("Rome\x07 is young."), "control character"),
+        (say('{"claim": "\ud800 Rome"}'), "surrogate"),
+        (claim("1234"), "no letters"),
+        (say("No."), "the language model: 3 attempts and no valid answer: the last one is no JSON object"),
+        (body("context_length_exceeded", 400), "the language model: the endpoint refuses it (400): context_length_exceeded"),
+    ],
+)
+def test_answers_of_no_use_reject_their_row_alone(start: Start, answer: Reply, reason: str) -> None:
+    start(lambda n, asked: answer if told(asked) == "Rome is 0 years old." else negate(n, asked))
+    done = LLM(model="m")(rows("SUPPORTS", "SUPPORTS"))
+    assert done["status"][0]["accepted"] is False
+    assert reason in done["status"][0]["reason"]
+    assert done["status"][0]["stage"] == "rewrite_llm"
+    assert done["status"][1]["accepted"] is True
+
+
+def test_a_dead_server_rejects_no_row_and_a_second_run_finishes(start: Start) -> None:
+    ds = rows(*["SUPPORTS", "REFUTES"] * 10)
+    dying = start(negate, dies_after=7)
+    with pytest.raises(RemoteError, match="run again"):
+        LLM(model="m")(ds)
+    healthy = start(negate)
+    assert all(status["accepted"] for status in LLM(model="m")(ds)["status"])
+    assert len(dying.asked) + len(healthy.asked) == 20
+
+
+@pytest.mark.usefixtures("no_request_cache")
+def test_every_way_of_mapping_gives_the_same_rows(start: Start) -> None:
+    server = start(negate)
+    system = LLM(model="m")
+    ds = hfcf.prepare(rows(*["SUPPORTS", "REFUTES", "NOT ENOUGH INFO"] * 3), for_=system)
+    stage, features = system.rewrite_llm, hfcf.prepare(ds, for_=system).features
+    batched = ds.map(stage, batched=True, batch_size=4, features=features)
+    assert list(ds.map(stage, features=features)) == list(batched)
+    assert list(ds.to_iterable_dataset().map(stage, batched=True, batch_size=4, features=features)) == list(batched)
+    assert list(ds.map(stage, batched=True, num_proc=2, features=features)) == list(batched)
+    assert len(server.asked) == 4 * 6  # workers ask for themselves
+
+
+def test_a_verifier_checks_when_one_is_given(start: Start, tiny_model: Callable[[str], str]) -> None:
+    start(negate)
+    done = LLM(model="m", verifier=tiny_model("verifier"))(rows(*["SUPPORTS", "REFUTES"] * 4))
+    judged = [one for row in done for one in row["candidates"]]
+    assert all(one["scores"][0]["name"].startswith("verifier: ") for one in judged)
+    assert {row["status"]["stage"] for row in done} == {"check_pairs"}
+
+
+def test_shots_are_shown_and_the_papers_is_the_first(start: Start) -> None:
+    server = start(negate)
+    for shots in (0, 1, 4):
+        LLM(model="m", shots=shots)(rows("SUPPORTS"), load_from_cache_file=False)
+    texts = [asked["messages"][0]["content"] for asked in server.asked]
+    assert [text.count("\nClaim: ") for text in texts] == [1, 2, 5]
+    assert "Bettany Hughes" not in texts[0]
+    assert "Bettany Hughes" in texts[1]
+    assert all("Label: SUPPORTS\nLabel of the new claim: REFUTES\nAnswer as JSON" in text[-90:] for text in texts)
+    assert all("- Rome: Rome was founded in 753 BC.\n" in text for text in texts)
+    for shots in (-1, 5):
+        with pytest.raises(ValueError, match="0 to 4 worked examples"):
+            LLM(model="m", shots=shots)
+
+
+def test_the_prompt_is_part_of_the_stages_state(monkeypatch: pytest.MonkeyPatch) -> None:
+    stage = RewriteLlm(model="m")
+    before = pickle.dumps(stage)
+    assert pickle.loads(before) == stage
+    monkeypatch.setattr(prompts, "_read", lambda file: "other words")
+    assert pickle.dumps(stage) != before
+
+
+def test_settings_are_those_of_the_paper_unless_told() -> None:
+    assert LLM.preset("paper").settings == {
+        "seed": 13, "strict": False, "fitted": None, "model": "gpt-3.5-turbo-0301", "temperature": 0.0, "max_tokens": 256,
+        "max_words": 100, "shots": 1, "attempts": 3, "verifier": None, "max_length": 130,
+    }  # fmt: skip
+    with pytest.raises(ValueError, match="llm has no preset 'offline'"):
+        LLM.preset("offline")
+    assert LLM.preset("paper", verifier="roberta-base").verifier == Model("roberta-base")
+
+
+@pytest.mark.parametrize("name", ["attempts", "max_tokens", "max_words"])
+def test_a_number_that_allows_no_answer_is_refused(name: str) -> None:
+    for cls in (LLM, RewriteLlm):
+        with pytest.raises(ValueError, match=f"{name}=0: give at least 1"):
+            cls(**{"model": "m", name: 0})  # type: ignore[arg-type]
+
+
+RECIPE = {
+    "corpus": "hover", "data_dir": "recipes:demo", "split": "train", "system": "llm", "preset": "paper", "limit": 6,
+    "settings": {"model": "m"},
+}  # fmt: skip
+
+
+def test_what_a_dry_run_paid_for_is_told_and_not_paid_again(
+    start: Start, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("HFCF_LLM_PRICE_IN", "100")
+    server = start(lambda n, asked: say("garbage") if n == 0 else negate(n, asked))
+    first = dry_run(RECIPE)["stages"][0]
+    assert {name: first[name] for name in ("calls", "tokens", "attempts", "cost")} == {
+        "calls": 6, "tokens": 880, "attempts": 8, "cost": pytest.approx(0.08),
+    }  # fmt: skip
+    cli._print_plan(dry_run(RECIPE))
+    assert len(server.asked) == 4
+    assert "6 │ –" in " ".join(capsys.readouterr().out.split())  # calls are known, tokens are not
+    runner.run(RECIPE, tmp_path / "out")
+    assert len(server.asked) == 4 + 3
+
+
+def test_the_plan_shows_attempts_and_cost(start: Start, capsys: pytest.CaptureFixture[str]) -> None:
+    start(negate)
+    cli._print_plan({**dry_run(RECIPE), "examples": []})
+    assert "attempts" in capsys.readouterr().out
+
+
+def test_a_dead_server_is_one_line_for_the_user(start: Start, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("HFCF_LLM_URL", raising=False)
+    file = tmp_path / "mine.json"
+    file.write_text(json.dumps(RECIPE), encoding="utf-8")
+    monkeypatch.setattr("sys.argv", ["hfcf", "run", str(file), "--out", str(tmp_path / "out")])
+    with pytest.raises(SystemExit) as caught:
+        cli.main()
+    assert caught.value.code == 2
+    assert cli.app.pretty_exceptions_show_locals is False
+
+
+def test_run_json_tells_attempts_tokens_and_cost(start: Start, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("HFCF_LLM_PRICE_IN", "1")
+    monkeypatch.setenv("HFCF_LLM_KEY", "sk-secret-0123456789")
+    server = start(lambda n, asked: say("garbage") if n == 0 else negate(n, asked))
+    recipe = {
+        "corpus": "hover", "data_dir": "recipes:demo", "split": "train", "system": "llm", "preset": "paper", "limit": 4,
+        "settings": {"model": "m"},
+    }  # fmt: skip
+    runner.run(recipe, tmp_path / "out")
+    entry = json.loads((tmp_path / "out" / "run.json").read_text(encoding="utf-8"))["stages"][0]
+    assert (entry["stage"], entry["calls"], entry["attempts"], entry["tokens"], entry["written"]) == ("rewrite_llm", 4, 5, 550, 50)
+    assert entry["cost"] == pytest.approx(500e-6)
+    assert len(server.asked) == 5
+    for file in (tmp_path / "out").rglob("*"):
+        assert file.is_dir() or b"sk-secret" not in file.read_bytes(), file
+
+
+# --- the prompts' worked examples and the reading of answers
+
+
+def test_every_worked_example_of_claims_is_a_valid_answer() -> None:
+    for example in prompts.examples("claims"):
+        assert fault(example["answer"], json.loads(claims.SCHEMA)) is None
+        assert {example["label"], example["wanted"]} == {"SUPPORTS", "REFUTES"}
+
+
+def test_every_worked_example_of_relations_is_a_valid_answer() -> None:
+    candidates = ["entity-destination", "entity-origin", "container-content", "content-container", "message-topic"]
+    for example in prompts.examples("relations"):
+        row = relation_row(example["sentence"], example["head"], example["tail"], example["relation"])
+        assert fault(example["answer"], json.loads(relations.schema(candidates))) is None
+        made = relations.read(example["answer"], row)
+        assert made["tokens"] == example["answer"]["sentence"].split()
+        assert made["tokens"][made["head"]["start"] : made["head"]["end"]] == [example["head"]]
+
+
+def relation_row(sentence: str, head: str, tail: str, label: str) -> dict[str, Any]:
+    tokens = sentence.split()
+    spans = {}
+    for name, entity in (("head", head.split()), ("tail", tail.split())):
+        start = next(i for i in range(len(tokens)) if tokens[i : i + len(entity)] == entity)
+        spans[name] = {"start": start, "end": start + len(entity)}
+    return {"tokens": tokens, **spans, "label": label}
+
+
+ROW = relation_row("The U.S. plant sent new cars into the port .", "U.S. plant", "port", "a-b")
+GOOD = {"causal_terms": ["into"], "relation": "b-a", "replacements": ["out of"]}
+
+
+def test_an_answer_becomes_a_relation_row() -> None:
+    made = relations.read({**GOOD, "sentence": "The port, sent by the U.S. Plant (out of it)."}, ROW)
+    assert made == {
+        "tokens": ["The", "port", ",", "sent", "by", "the", "U.S.", "Plant", "(", "out", "of", "it", ")", "."],
+        "head": {"start": 6, "end": 8}, "tail": {"start": 1, "end": 2}, "label": "b-a", "causal_terms": ["into"],
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("changed", "reason"),
+    [
+        ({"relation": "a-b"}, "names the relation that the sentence has"),
+        ({"sentence": "the U.S. plant sent new cars into the port."}, "repeats the sentence"),
+        ({"sentence": "The U.S. plant sent new cars out of town ."}, "has the tail 'port' 0 times"),
+        ({"sentence": "The U.S. plant sent new cars out of the port of the port ."}, "has the tail 'port' 2 times"),
+        ({"causal_terms": ["plant sent"]}, "names the causal term 'plant sent', which does not stand"),
+        ({"causal_terms": [""]}, "names the causal term ''"),
+        ({"causal_terms": ["port"]}, "names the causal term 'port'"),
+    ],
+)
+def test_an_answer_that_is_no_counterfactual_says_why(changed: dict[str, Any], reason: str) -> None:
+    with pytest.raises(ValueError, match=reason):
+        relations.read({**GOOD, "sentence": "The U.S. plant sent new cars out of the port .", **changed}, ROW)
+
+
+def test_entities_that_overlap_in_the_answer_are_told() -> None:
+    row = relation_row("steel of the ship near steel ship", "steel ship", "ship near", "a-b")
+    with pytest.raises(ValueError, match="overlap"):
+        relations.read({**GOOD, "causal_terms": ["of"], "sentence": "a steel ship near"}, row)
+
+
+def test_the_relations_prompt_names_steps_candidates_and_entities() -> None:
+    text = relations.messages(ROW, ["a-b", "b-a"], shots=3)[0]["content"]
+    assert text.count("\nSentence: ") == 4
+    assert "Candidate relations: a-b, b-a\n" in text
+    assert "First entity: U.S. plant\nSecond entity: port\nRelation: a-b\nAnswer as JSON" in text
+    assert "enum" in relations.schema(["a-b", "b-a"])
+    assert fault({**GOOD, "relation": "c", "sentence": "x"}, json.loads(relations.schema(["a-b", "b-a"])))

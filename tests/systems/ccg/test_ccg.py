@@ -1,0 +1,314 @@
+"""CCG as a whole: what it learns it learns from the rows it is given, bad rows come back, and every result leads to its source."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tiny_relation
+from datasets import Dataset, DatasetDict
+from offline_models import installed
+
+import hfcf
+from hfcf.core import edits, schema
+from hfcf.core.model import Model
+from hfcf.core.stage import StageError
+from hfcf.engines.parser import Constituents
+from hfcf.pipeline import run as runner
+from hfcf.systems.ccg import editor as editors
+from hfcf.systems.ccg.indicator import judges
+from hfcf.systems.ccg.system import CCG
+from hfcf.tasks.relations import entities
+from hfcf.text.entities import fitted_path, read_fitted
+from hfcf.training import relation as trainer
+from hfcf.training.loop import Hyperparameters
+from hfcf.training.once import kept
+
+pytestmark = [
+    pytest.mark.skipif(not installed("wordnet"), reason="the offline WordNet is not installed"),
+    pytest.mark.usefixtures("no_request_cache"),
+]
+
+CAUSE, ORIGIN, MAKER = "Cause-Effect(e1,e2)", "Entity-Origin(e1,e2)", "Product-Producer(e2,e1)"
+SENTENCES = [
+    ("The [film] was directed by an American {director}", CAUSE),
+    ("a [film] that was made by an old {actor}", ORIGIN),
+    ("the [band] was formed in the city of {London}", MAKER),
+    ("the [book] was released by a small {band}", ORIGIN),
+    ("An [actress] born in the {state}", CAUSE),
+    ("[director] of the {film}", "Other"),
+]
+
+
+def relations(sentences: list[tuple[str, str]], first: int = 0) -> Dataset:
+    made = [
+        {**tiny_relation.row(text, label), "id": f"{i}", "group_id": f"{i}", "corpus": "made", "split": "train"}
+        for i, (text, label) in enumerate(sentences, first)
+    ]
+    return Dataset.from_list(made, features=schema.TASKS["relation"])
+
+
+@pytest.fixture
+def ccg(tiny_model: Callable[[str], str]) -> CCG:
+    """CCG that trains tiny models, for a step or two."""
+    hp = Hyperparameters(model=Model(tiny_model("rbert")), max_length=64, batch_size=8, learning_rate=1e-3, epochs=1)
+    return CCG(
+        masked=Model(tiny_model("mlm")), top=30, parser=None, classifier=hp,
+        editor_training=replace(hp, model=Model(tiny_model("t5"))), num_beams=4, num_candidates=4, max_new_tokens=24, max_length=64,
+    )  # fmt: skip
+
+
+@pytest.fixture
+def trained_on(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[list[str]]]:
+    """What the two training functions were given: the ids of rows, and the texts of pairs."""
+    seen: dict[str, list[list[str]]] = {"indicator": [], "editor": []}
+    train_relation, train_texts = trainer.train_relation, editors.train_texts
+
+    def relation(rows: Dataset, *args: Any, **kwargs: Any) -> None:
+        seen["indicator"].append(list(rows["id"]))
+        train_relation(rows, *args, **kwargs)
+
+    def texts(pairs: Dataset, *args: Any, **kwargs: Any) -> None:
+        seen["editor"].append(list(pairs["source"]))
+        train_texts(pairs, *args, **kwargs)
+
+    monkeypatch.setattr(trainer, "train_relation", relation)
+    monkeypatch.setattr(editors, "train_texts", texts)
+    return seen
+
+
+def fit(ccg: CCG, ds: Dataset) -> tuple[CCG, Dataset]:
+    ccg = ccg.begin(ds)
+    identified = hfcf.prepare(ds, for_=ccg).map(ccg.identify_causal_terms, batched=True)
+    return ccg.fit(identified), identified
+
+
+def learned(ccg: CCG) -> dict[str, Any]:
+    assert ccg.fitted
+    content: dict[str, Any] = json.loads(fitted_path(ccg.fitted).read_text(encoding="utf-8"))
+    return content
+
+
+def test_everything_is_learned_from_the_given_rows(ccg: CCG, trained_on: dict[str, list[list[str]]]) -> None:
+    whole = relations(SENTENCES)
+    sample = whole.select(range(4))
+    fitted, identified = fit(ccg, sample)
+    known = [row for row in identified if row["causal_terms"]]
+    assert known, "the tiny indicator flips nothing: choose other sentences"
+    assert trained_on["indicator"] == [["0", "1", "2", "3"]]
+    assert trained_on["editor"] == [[editors.prompt(row, row["label"], ccg.editor_training.model) for row in known]]
+    content = learned(fitted)
+    assert sum(sum(terms["forward"].values()) for terms in content["terms"].values()) == len(known)
+    assert content["relation_net"]["relations"] == sorted({CAUSE, ORIGIN, MAKER})
+    assert content["editor_contents"] == kept(content["editor"]).key()
+    # The same rows from elsewhere, beside other held-out ones: nothing is trained again, and nothing else is learned.
+    for held_out in (SENTENCES[4:], [("the [song] of a {river}", MAKER)]):
+        again, _ = fit(ccg, Dataset.from_list([*sample, *relations(held_out, 4)], features=sample.features).select(range(4)))
+        assert (again.fitted, again.indicator) == (fitted.fitted, fitted.indicator)
+    assert [len(calls) for calls in trained_on.values()] == [1, 1]
+    # One row of the sample itself changes all.
+    other, _ = fit(ccg, relations([*SENTENCES[:3], ("the [song] was written by a {singer}", ORIGIN)]))
+    assert other.fitted != fitted.fitted
+    assert other.indicator != fitted.indicator
+
+
+def test_each_split_is_fitted_alone(ccg: CCG, trained_on: dict[str, list[list[str]]]) -> None:
+    whole = relations(SENTENCES)
+    parts = DatasetDict({"train": whole.select([0, 1, 5]), "test": whole.select([2, 3, 4])})
+    done = ccg(parts)
+    assert trained_on["indicator"] == [["0", "1", "5"], ["2", "3", "4"]]
+    assert [row["id"] for part in done.values() for row in part] == ["0", "1", "5", "2", "3", "4"]
+
+
+def test_a_stream_gives_the_same_rows(ccg: CCG) -> None:
+    ds = relations(SENTENCES)
+    expected = list(ccg(ds))
+    found = list(ccg(ds.to_iterable_dataset()))
+    assert [(row["id"], row["causal_terms"], row["new_relations"], row["status"]) for row in found] == [
+        (row["id"], row["causal_terms"], row["new_relations"], row["status"]) for row in expected
+    ]
+
+
+def test_counterfactuals_keep_the_entities(ccg: CCG) -> None:
+    # Without the editor, that so short a training teaches nothing.
+    ds = relations(SENTENCES)
+    done = replace(ccg, use_editor=False, classifier=replace(ccg.classifier, epochs=20.0))(ds)
+    sources, made = {row["id"]: row for row in ds}, hfcf.expand(done)
+    assert len(made), "the tiny indicator flips nothing, or no relation has another term: choose other sentences"
+    for row in made:
+        source = sources[row["source_id"]]
+        assert entities(row) == entities(source)
+        assert row["label"] not in (source["label"], "Other")
+        assert edits.revert(row, row["edits"]) == {name: source[name] for name in ("tokens", "head", "tail")}
+    told = {row["source_id"]: row["reason"] for row in hfcf.rejected(done, system="ccg") if row["level"] == "row"}
+    assert told["5"] == "the relation is Other"
+    assert set(told) | set(made["source_id"]) == set(sources)
+
+
+LONG = " ".join(["[film]", *["city"] * 298, "{band}"])
+BAD = {
+    "the [film] {band} played": "there is no word between the entities",
+    "the [film {band] in} town": "the entities overlap",
+    "the [film {band} in] town": "one entity lies inside the other",
+    LONG: "the sentence is longer than the 64 pieces that the indicator reads",
+}
+ODD = ["[film] by {xyzzyx}", "[Ταινία] της {πόλης} 映画 — “ü”", "[film] , {band}", "[film] by the {band}", "{band} with a [3.5]"]
+
+
+def test_bad_rows_come_back_as_they_were(ccg: CCG, tiny_model: Callable[[str], str]) -> None:
+    made = [{**tiny_relation.row(text, CAUSE), "id": f"bad {i}"} for i, text in enumerate(BAD)]
+    made += [{**tiny_relation.row(text, ORIGIN), "id": f"odd {i}"} for i, text in enumerate(ODD)]
+    odd, outside = made[-1], {"start": 9, "end": 12, "type": None}
+    made += [{**odd, "id": "other", "label": "Other"}, {**odd, "id": "empty", "tokens": []}]
+    made += [{**odd, "id": "outside", "head": outside}, {**odd, "id": "null", "tail": None}]
+    good = [{**row, "id": f"good {i}"} for i, row in enumerate(relations(SENTENCES))]
+    common = {"group_id": "g", "corpus": "made", "split": "train"}
+    ds = Dataset.from_list([{**row, **common} for row in [*made, *good]], features=schema.TASKS["relation"])
+    given = replace(ccg, indicator=Model(tiny_model("rbert")), use_editor=False)
+    done = given(ds)
+    assert list(done.select_columns(ds.column_names)) == list(ds)
+    status = {row["id"]: row["status"] for row in done}
+    for i, reason in enumerate(BAD.values()):
+        assert status[f"bad {i}"] == {"accepted": False, "stage": "identify_causal_terms", "reason": reason}
+    assert status["odd 2"]["reason"] == "there is no word that could be masked"
+    assert status["other"]["reason"] == "the relation is Other"
+    assert status["empty"]["reason"] == "there are no tokens"
+    assert "outside" in status["outside"]["reason"]
+    assert status["null"]["reason"] == "the tail has no place"
+    assert all(one["accepted"] or one["reason"] for one in status.values())
+    # The broken ones teach nothing: without them the others fare the same.
+    sound = ds.filter(lambda row: row["id"].startswith(("good", "odd")))
+    assert {row["id"]: row["status"] for row in given(sound)} == {i: one for i, one in status.items() if i in sound["id"]}
+
+
+def test_a_word_that_wordnet_does_not_know_is_named(ccg: CCG) -> None:
+    ds = relations([("[film] by {xyzzyx}", CAUSE), *SENTENCES])
+    fitted, identified = fit(ccg, ds)
+    row = {**identified[0], "status": None}
+    assert fitted.expand_relation(row)["status"]["reason"] == "WordNet knows no noun 'xyzzyx', the tail entity's head word"
+
+
+def test_what_is_missing_is_named(ccg: CCG) -> None:
+    ds = relations(SENTENCES)
+    prepared = hfcf.prepare(ds, for_=ccg)
+    with pytest.raises(StageError, match="has no indicator"):
+        ccg.identify_causal_terms(prepared[0])
+    with pytest.raises(StageError, match=r"'causal_terms': map ccg\.identify_causal_terms"):
+        ccg.fit(ds)
+    for stage in (ccg.expand_relation, ccg.edit_relation):
+        with pytest.raises(StageError, match=r"not fitted: run ccg = ccg\.fit"):
+            stage(prepared[0])
+    broken = Dataset.from_list([{**ds[0], "tokens": []}], features=ds.features)
+    with pytest.raises(StageError, match="no row to train its indicator on"):
+        ccg(broken)
+
+
+def test_a_given_indicator_or_editor_is_not_trained(
+    ccg: CCG, tiny_model: Callable[[str], str], trained_on: dict[str, list[list[str]]]
+) -> None:
+    given = replace(ccg, indicator=Model(tiny_model("rbert")), editor=Model(tiny_model("t5")))
+    done = given(relations(SENTENCES))
+    assert trained_on == {"indicator": [], "editor": []}
+    assert all(row["status"]["accepted"] is not None for row in done)
+    assert learned(fit(given, relations(SENTENCES))[0])["editor"] is None
+
+
+def test_few_rows_are_trained_on_for_least_steps(ccg: CCG, monkeypatch: pytest.MonkeyPatch) -> None:
+    epochs = []
+    train_relation = trainer.train_relation
+
+    def relation(rows: Dataset, hp: Hyperparameters, *args: Any, **kwargs: Any) -> None:
+        epochs.append(hp.epochs)
+        train_relation(rows, hp, *args, **kwargs)
+
+    monkeypatch.setattr(trainer, "train_relation", relation)
+    for steps in (0, 6):
+        replace(ccg, least_steps=steps).begin(relations(SENTENCES))
+    assert epochs == [1, 6 * 8 / len(SENTENCES)]
+
+
+def test_an_editor_that_was_trained_anew_is_another(ccg: CCG) -> None:
+    fitted, identified = fit(ccg, relations(SENTENCES))
+    assert ccg.fit(identified).fitted == fitted.fitted
+    config = Path(kept(learned(fitted)["editor"]).name) / "config.json"
+    config.write_text(config.read_text() + "\n")
+    assert ccg.fit(identified).fitted != fitted.fitted
+
+
+@pytest.mark.parametrize("name", ["classifier", "editor_training"])
+def test_an_adapter_is_refused_at_once(name: str, ccg: CCG) -> None:
+    with pytest.raises(ValueError, match=f"{name}: tune='lora' would keep an adapter"):
+        replace(ccg, **{name: replace(getattr(ccg, name), tune="lora")})
+
+
+def test_a_recipe_may_give_mappings() -> None:
+    changes = ["parser={backend: spacy, model: mine}", "classifier={model: bert, epochs: 2}", "top_k=2"]
+    content = runner.content_of("ccg_semeval", ["preset=offline", "seed=7", *(f"settings.{change}" for change in changes)])
+    system = runner.system_of(content)
+    assert isinstance(system, CCG)
+    assert system.parser == Constituents(backend="spacy", model=Model("mine"))
+    assert system.classifier == replace(CCG.preset("offline").classifier, model=Model("bert"), epochs=2, seed=7)
+    assert system.editor_training.seed == 7
+    assert [stage.seed for stage in system.stages] == [7] * 4
+    assert system.edit_relation.top_k == 2
+    assert runner.models(system)["editor_training"] == "offline:t5"
+
+
+def test_the_paper_preset_is_the_papers() -> None:
+    paper = hfcf.CCG.preset("paper")
+    assert (paper.top, paper.ratio, paper.order, paper.top_k) == (100, 0.8, "lca", 1)
+    assert (paper.edit_relation.num_beams, paper.edit_relation.num_candidates) == (100, 10)
+    hp = paper.editor_training
+    assert (hp.model.name, hp.epochs, hp.learning_rate, hp.batch_size, hp.max_length) == ("gpt2", 2, 2e-5, 1, 47)
+    hp = paper.classifier
+    assert (hp.model.name, hp.epochs, hp.learning_rate, hp.batch_size, hp.max_length) == ("bert-base-uncased", 5, 2e-5, 16, 128)
+    assert paper.check_relations.verifier is None
+    assert paper.least_steps == 0
+
+
+def test_with_folds_no_row_is_judged_by_an_indicator_that_has_seen_it(ccg: CCG, trained_on: dict[str, list[list[str]]]) -> None:
+    ds = relations([*SENTENCES, ("the [film] of a {river}", MAKER), ("a [river] left the {city}", ORIGIN)])
+    begun = replace(ccg, folds=2).begin(ds)
+    assert begun.indicator is None
+    judge = judges(begun.cross_fitted or "")
+    assert set(judge) == set(ds["id"])
+    folds = read_fitted(begun.cross_fitted or "", "")["folds"]
+    seen = [set(ids) for ids in trained_on["indicator"]]
+    assert len(seen) == len(set(judge.values())) == 2
+    assert all(row_id not in seen[fold] for row_id, fold in folds.items())
+    assert all((folds[one] == folds[other]) == (judge[one] == judge[other]) for one in judge for other in judge)
+    assert set.union(*seen) == set(judge)
+    # Each indicator has seen every relation that has two rows.
+    labels = dict(zip(ds["id"], ds["label"], strict=True))
+    twice = {label for label in labels.values() if list(labels.values()).count(label) > 1}
+    assert all(twice <= {labels[row_id] for row_id in ids} for ids in seen)
+    identified = hfcf.prepare(ds, for_=begun).map(begun.identify_causal_terms, batched=True)
+    alone = {
+        row["id"]: hfcf.prepare(ds.filter(lambda one, row_id=row["id"]: one["id"] == row_id), for_=ccg).map(
+            replace(ccg, indicator=judge[row["id"]]).identify_causal_terms, batched=True
+        )[0]
+        for row in identified
+    }
+    assert [row["causal_terms"] for row in identified] == [alone[row["id"]]["causal_terms"] for row in identified]
+    # The same rows train nothing again, and find the same file.
+    assert replace(ccg, folds=2).begin(ds).cross_fitted == begun.cross_fitted
+    assert len(trained_on["indicator"]) == 2
+
+
+def test_a_row_from_elsewhere_has_no_indicator_of_a_fold(ccg: CCG) -> None:
+    begun = replace(ccg, folds=2).begin(relations(SENTENCES))
+    other = hfcf.prepare(relations([SENTENCES[0]], 90), for_=begun).map(begun.identify_causal_terms, batched=True)[0]
+    assert other["status"]["reason"].startswith("no indicator was trained for this row")
+
+
+def test_training_settings_of_a_preset_may_be_changed_one_by_one() -> None:
+    made = CCG.preset("offline", classifier={"epochs": 3})
+    assert made.classifier == replace(CCG.preset("offline").classifier, epochs=3)
+    with pytest.raises(ValueError, match="classifier: seed: the system's own seed"):
+        CCG.preset("offline", classifier={"seed": 3})
+    with pytest.raises(ValueError, match="folds is at least 1"):
+        CCG.preset("offline", folds=0)

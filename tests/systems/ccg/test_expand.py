@@ -1,0 +1,123 @@
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from datasets import Dataset, Features
+from offline_models import installed
+
+from hfcf.core import offline, schema
+from hfcf.core.stage import StageError
+from hfcf.systems.ccg.expand import ExpandRelation, fit_relation_net
+from hfcf.text.entities import save_fitted
+
+pytestmark = pytest.mark.skipif(not installed("wordnet"), reason=f"WordNet is not installed: {offline.INSTALL}")
+
+TRAIN = [
+    ("1", "The [wolf] lies in a [bottle] .", "in"),
+    ("2", "A black [house cat] is made of a [bottle] .", "made of"),
+    ("3", "The [cats] are made of [glass bottles] .", "made of"),
+    ("4", "The [cat] and the [bottle] .", "Other"),
+    ("5", "Some [xyzzyx] breaks the [jar] .", "breaks"),
+]
+ASKED = [
+    *TRAIN,
+    ("6", "The [guide-dog] breaks the [bottles] .", "breaks"),
+    ("7", "The [dog] is in the [qwrtpsdf] .", "in"),
+    ("8", "The [co-] is in the [bottle] .", "in"),
+]
+
+
+def row(id_: str, text: str, label: str) -> dict[str, Any]:
+    """A row of a sentence with its entities in brackets."""
+    tokens: list[str] = []
+    spans = []
+    for token in text.split():
+        if token.startswith("["):
+            spans.append({"start": len(tokens), "end": 0, "type": None})
+        tokens.append(token.strip("[]"))
+        if token.endswith("]"):
+            spans[-1]["end"] = len(tokens)
+    head, tail = spans
+    extra = {"group_id": id_, "corpus": "made up", "split": "train"}
+    return {"id": id_, "tokens": tokens, "head": head, "tail": tail, "label": label, **extra}
+
+
+@pytest.fixture
+def fitted() -> str:
+    return save_fitted({"relation_net": fit_relation_net([row(*one) for one in TRAIN]).content})
+
+
+def answer(stage: ExpandRelation, id_: str) -> dict[str, Any]:
+    given = next(row(*one) for one in ASKED if one[0] == id_)
+    return stage({**given, **dict.fromkeys(stage.columns())})
+
+
+def test_relations_come_from_the_nearest_hypernyms_first(fitted: str) -> None:
+    stage = ExpandRelation(fitted=fitted)
+    assert answer(stage, "6") == {"new_relations": ["in", "made of"], "status": None}
+    assert answer(ExpandRelation(fitted=fitted, order="pooled"), "6")["new_relations"] == ["made of", "in"]
+    assert answer(stage, "1")["new_relations"] == ["made of"]
+    assert answer(ExpandRelation(fitted=fitted, ratio=0.05), "6")["new_relations"] == ["in", "made of"]
+
+
+@pytest.mark.parametrize(
+    ("id_", "settings", "reason"),
+    [
+        ("4", {}, "the relation is Other"),
+        ("4", {"order": "random"}, "the relation is Other"),
+        ("5", {}, "WordNet knows no noun 'xyzzyx', the head entity's head word"),
+        ("7", {}, "WordNet knows no noun 'qwrtpsdf', the tail entity's head word"),
+        ("8", {}, "WordNet knows no noun 'co-', the head entity's head word"),
+        ("1", {"ratio": 0.0}, "no other relation of 'wolf' and 'bottle' is known within the threshold 0.0"),
+    ],
+)
+def test_rejections_say_why(fitted: str, id_: str, settings: Mapping[str, Any], reason: str) -> None:
+    found = answer(ExpandRelation(fitted=fitted, **settings), id_)
+    assert found == {"new_relations": None, "status": {"accepted": False, "stage": "expand_relation", "reason": reason}}
+    with pytest.raises(StageError, match=f"row '{id_}'"):
+        answer(ExpandRelation(fitted=fitted, strict=True, **settings), id_)
+
+
+def test_random_relations_are_all_the_others_and_need_no_wordnet(fitted: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    stage = ExpandRelation(fitted=fitted, order="random")
+    answer(stage, "1")  # the net itself is made with WordNet
+    monkeypatch.setattr("hfcf.systems.ccg.expand.wordnet", lambda: pytest.fail("WordNet was asked"))
+    monkeypatch.setattr("hfcf.systems.ccg.relationnet.wordnet", lambda: pytest.fail("WordNet was asked"))
+    for id_, label in (("1", "in"), ("5", "breaks"), ("7", "in")):
+        assert sorted([*answer(stage, id_)["new_relations"], label]) == ["breaks", "in", "made of"]
+    assert answer(stage, "1") == answer(stage, "1")
+    draws = {tuple(answer(ExpandRelation(fitted=fitted, order="random", seed=seed), "1")["new_relations"]) for seed in range(20)}
+    assert draws == {("breaks", "made of"), ("made of", "breaks")}
+
+
+def test_a_single_relation_leaves_none_to_draw() -> None:
+    one = save_fitted({"relation_net": fit_relation_net([row(*TRAIN[0])]).content})
+    found = answer(ExpandRelation(fitted=one, order="random"), "1")
+    assert found["status"]["reason"] == "the training set has no other relation"
+
+
+@pytest.mark.parametrize("order", ["lca", "pooled", "random"])
+def test_it_maps_alike_however_it_is_mapped(fitted: str, order: str) -> None:
+    stage = ExpandRelation(fitted=fitted, order=order)
+    ds = schema.prepare(Dataset.from_list([row(*one) for one in ASKED], features=schema.TASKS["relation"]), for_=stage)
+    features = Features({**ds.features, **stage.columns()})
+    whole = ds.map(stage, batched=True, features=features)
+    rows = whole.to_list()
+    assert [one["id"] for one in rows] == [one[0] for one in ASKED]
+    assert sum(bool(one["new_relations"]) for one in rows) == {"lca": 4, "pooled": 4, "random": 7}[order]
+    assert ds.map(stage, features=features).to_list() == rows
+    assert ds.map(stage, batched=True, batch_size=3, num_proc=2, features=features).to_list() == rows
+    assert list(ds.to_iterable_dataset(num_shards=2).map(stage, batched=True, features=features)) == rows
+
+
+def test_settings_that_cannot_work_are_refused(fitted: str) -> None:
+    with pytest.raises(ValueError, match=r"order='best': choose one of lca, pooled, random"):
+        ExpandRelation(order="best")
+    with pytest.raises(ValueError, match=r"ratio=1\.5: .*from 0 to 1"):
+        ExpandRelation(ratio=1.5)
+    with pytest.raises(StageError, match=r"is not fitted: run ccg = ccg\.fit\(ds\)"):
+        answer(ExpandRelation(), "1")
+    with pytest.raises(FileNotFoundError, match=r"run ccg\.fit\(ds\) again"):
+        answer(ExpandRelation(fitted="0" * 64), "1")

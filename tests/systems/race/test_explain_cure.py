@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import pytest
+
+from hfcf.core import offline
+from hfcf.core.model import Model
+from hfcf.core.schema import NOT_ENOUGH_INFO, SUPPORTS
+from hfcf.core.stage import Reject
+from hfcf.engines.cure import Cure
+from hfcf.systems.race import RACE, Explain
+
+EVIDENCE = [{"title": "Rome", "text": "It is old."}, {"title": "", "text": "Dogs bark."}]  # "Rome: It is old. Dogs bark."
+STAGE = Explain(verifier=Model("me/verifier"), method="cure", explainer_model=Model("me/gates"))
+WORDS = [(0, 5), (6, 8), (9, 11), (12, 16), (17, 21), (22, 27)]
+
+
+def rationales(monkeypatch: pytest.MonkeyPatch, words: list[float], pieces: list[float], label: str = SUPPORTS) -> Any:
+    answer = {
+        "words": [[*span, p] for span, p in zip(WORDS, words, strict=True)],
+        "pieces": [[i, p] for i, p in enumerate(pieces)],
+    }
+    monkeypatch.setattr(Cure, "run", lambda self, requests: [answer] * len(requests))
+    [found] = STAGE.batch([{"id": "1", "claim": "Rome is old.", "evidence": EVIDENCE, "label": label}])
+    return found
+
+
+def test_open_gates_are_rationales(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = rationales(monkeypatch, [0.9, 0.2, 0.6, 0.8, 0.51, 0.5], [0.7, 0.4])
+    assert found["rationales"] == [
+        {"field": "evidence.title", "piece": 0, "start": 0, "end": 4, "score": 0.9},
+        {"field": "evidence", "piece": 0, "start": 3, "end": 10, "score": 0.8},
+        {"field": "evidence", "piece": 1, "start": 0, "end": 4, "score": 0.51},
+    ]
+    assert found["sentence_rationales"] == [{"piece": 0, "score": 0.7}]
+
+
+def test_if_no_piece_is_open_the_likeliest_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = rationales(monkeypatch, [0.9] * 6, [0.3, 0.4])
+    assert found["sentence_rationales"] == [{"piece": 1, "score": 0.4}]
+    assert rationales(monkeypatch, [0.9] * 6, [0.4, 0.4])["sentence_rationales"] == [{"piece": 0, "score": 0.4}]
+
+
+def test_a_row_without_an_open_word_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = rationales(monkeypatch, [0.5] * 6, [0.9, 0.9])
+    assert isinstance(found, Reject)
+    assert "opens the gate of no word" in found.reason
+
+
+def test_a_row_that_lacks_information_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert isinstance(rationales(monkeypatch, [0.9] * 6, [0.9, 0.9], NOT_ENOUGH_INFO), Reject)
+
+
+def test_cure_without_a_model_is_an_error_with_its_cure() -> None:
+    with pytest.raises(ValueError, match=r"hfcf train train_explainer\) and give its folder as explainer_model"):
+        Explain(verifier=Model("me/verifier"), method="cure")
+    with pytest.raises(ValueError, match="choose one of gradient_x_input, integrated_gradients, cure"):
+        Explain(verifier=Model("me/verifier"), method="lime")
+
+
+def test_the_explainer_that_ships_explains_the_offline_verifier() -> None:
+    try:
+        offline.folder("minilm")
+    except FileNotFoundError as error:
+        pytest.skip(str(error))
+    rows = [
+        {"id": "1", "claim": "The bridge opened in 1883.", "evidence": EVIDENCE, "label": SUPPORTS},
+        {"id": "2", "claim": "Rome is old.", "evidence": EVIDENCE, "label": SUPPORTS},
+    ]
+    stage = RACE.preset("offline", explainer="cure").explain
+    for found in stage.batch(rows):
+        if isinstance(found, Reject):
+            assert "no word" in found.reason
+            continue
+        assert all(0.5 < span["score"] <= 1 for span in found["rationales"])
+        assert {piece["piece"] for piece in found["sentence_rationales"]} <= {0, 1}
+
+
+def test_race_hands_the_model_on_and_keeps_its_default() -> None:
+    race = RACE.preset("offline")
+    assert race.explain.method == "gradient_x_input"
+    race = RACE.preset("offline", explainer="cure")
+    assert race.explain.explainer_model == Model("hfcf:explainer")
+    race = RACE(verifier="v", generator="g", explainer="cure", explainer_model="me/gates")
+    assert race.explain.explainer_model == Model("me/gates")
+    assert pickle.loads(pickle.dumps(STAGE)) == STAGE

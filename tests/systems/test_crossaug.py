@@ -1,0 +1,257 @@
+"""CrossAug: the evidence modification against thirty cases of the published behaviour, and the chain on scripted claims."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from datasets import Dataset
+
+import hfcf
+from hfcf.core import edits
+from hfcf.core.model import Model
+from hfcf.core.schema import NOT_ENOUGH_INFO, REFUTES, SUPPORTS
+from hfcf.engines.classifier import Classifier
+from hfcf.engines.continuation import Continuation
+from hfcf.systems.crossaug import CrossAug, GenerateNegativeClaim, ModifyEvidence, changed_span, occurrences
+
+ADDED, LEFT_OUT, SAME = "words are only added", "words are only left out", "the words are the same"
+LONG, ABSENT, SEVERAL = (
+    "more than 3 words change",
+    "the words are not in the evidence",
+    "the words are in the evidence several times",
+)
+
+# Claim, negative claim, evidence, and what becomes of the evidence: the new text, or why it stays.
+CASES = {
+    "the paper's figure 2": (
+        "Little Miss Sunshine was filmed over 30 days.", "Little Miss Sunshine was filmed less than 10 days.",
+        "Filming began on June 6 and took place over 30 days in Arizona.",
+        "Filming began on June 6 and took place less than 10 days in Arizona.",
+    ),
+    "one word": ("He was born in Rome.", "He was born in Paris.", "Born in Rome, he left early.", "Born in Paris, he left early."),
+    "a span of three words": (
+        "It won the Palme d'Or in May.", "It won the Golden Bear in May.", "It won the Palme d'Or.", "It won the Golden Bear.",
+    ),
+    "a span of four words": ("It won the very big gold cup.", "It won nothing.", "He has the very big gold cup.", LONG),
+    "four words for one": ("It won gold.", "It won a very small cup.", "It won gold.", LONG),
+    "a repeat in the evidence": ("He has 3 cats.", "He has 5 cats.", "He has 3 cats and 3 dogs.", SEVERAL),
+    "a repeat that is part of a word": ("He has 3 cats.", "He has 5 cats.", "He has 3 cats and 30 dogs, aged 3.5.",
+                                        "He has 5 cats and 30 dogs, aged 3.5."),
+    "a span that begins with its own first word": (
+        "It is New New York.", "It is Old Fun York.", "He saw New New New York.", "He saw Old Fun New York.",
+    ),
+    "no match": ("He was born in Rome.", "He was born in Paris.", "Born in Italy, he left early.", ABSENT),
+    "another case": ("He likes jazz.", "He likes rock.", "Jazz is what he likes.", ABSENT),
+    "the case of the replacement": ("He likes Jazz.", "He likes rock.", "Jazz is what he likes.", "rock is what he likes."),
+    "a comma after the word": ("He likes tea, says she.", "He likes beer, says she.", "For tea, he walks.", "For beer, he walks."),
+    "a full stop after the word": ("He likes tea.", "He likes beer.", "Every day he drinks tea.", "Every day he drinks beer."),
+    "a full stop in mid-text": ("He likes tea.", "He likes beer.", "He drinks tea. She too.", "He drinks beer. She too."),
+    "punctuation alone changes": ("He likes tea!", "He likes tea?", "He likes tea!", "He likes tea?"),
+    "quotes around the word": ('He wrote "Emma".', 'He wrote "Ulysses".', 'He wrote "Emma" once.', 'He wrote "Ulysses" once.'),
+    "quotes of another kind": ('It is "Emma" here.', 'It is "Ulysses" here.', "It is `` Emma ''.", "It is `` Ulysses ''."),
+    "the quotes change with the word": ('He wrote "Emma" once.', "He wrote Ulysses once.", "See `` Emma '' .", "See Ulysses ."),
+    "a hyphenated word": ("A co-written book.", "A ghost-written book.", "It is co-written.", "It is ghost-written."),
+    "part of a hyphenated word": ("A written book.", "A spoken book.", "It is co-written.", ABSENT),
+    "a number with a comma": ("It has 1,000 rooms.", "It has 90 rooms.", "Of 1,000 rooms, few stay.", "Of 90 rooms, few stay."),
+    "a number inside another": ("It has 1 room.", "It has 9 rooms.", "It has 1,000 rooms and 1.5 floors.", ABSENT),
+    "a decimal": ("It is 3.5 km long.", "It is 4.5 km long.", "The road (3.5 km).", "The road (4.5 km)."),
+    "a per cent sign": ("It rose by 5%.", "It rose by 9%.", "It rose by 5 % in May.", "It rose by 9 % in May."),
+    "at the beginning": ("Anna Lee sings well.", "Bob Roy sings well.", "Anna Lee is a singer.", "Bob Roy is a singer."),
+    "at the end without a full stop": ("She sings at home", "She sings in town", "One hears her at home", "One hears her in town"),
+    "a possessive": ("Anna's song won.", "Bob's song won.", "The song is Anna 's first.", "The song is Bob 's first."),
+    "a contraction": ("He didn't win.", "He didn't lose.", "They say he did n't win it.", "They say he did n't lose it."),
+    "identical claims": ("He likes tea.", "He likes tea.", "He likes tea.", SAME),
+    "only left out": ("He really likes tea.", "He likes tea.", "He really likes tea.", LEFT_OUT),
+    "only added": ("He did win.", "He did not win.", "He did win.", ADDED),
+    "two places change": ("Anna sings in Rome.", "Bob sings in Paris.", "Anna sings in Rome.", LONG),
+    "spaces stay as they are": ("He has  3 cats.", "He has 5 cats.", "He\thas 3  cats ( 2 ) .", "He\thas 5  cats ( 2 ) ."),
+    "a word that is no longer two": ("He isn't a man.", "He is not a man.", "He isn't a man at all.", "He is not a man at all."),
+    "a word that becomes two": ("He was French.", "He wasn't German.", "He was French and tall.", "He wasn't German and tall."),
+    "a possessive for a verb": ("Rome is old.", "Rome's new.", "Rome is old and big.", "Rome's new and big."),
+    "a comma that comes in": ("Seen in Paris and Rome.", "Seen in Paris, or Rome.", "A thing in Paris and Rome.",
+                              "A thing in Paris, or Rome."),
+    "a per cent sign for a word": ("It grew 30 percent.", "It grew 30%.", "It grew 30 percent then.", "It grew 30% then."),
+    "accents": ("He lives in Kraków.", "He lives in Łódź.", "In Kraków he lives.", "In Łódź he lives."),
+}  # fmt: skip
+
+
+def modified(claim: str, negative: str, evidence: list[dict[str, str]], **settings: Any) -> tuple[list[Any], str]:
+    row = {"claim": claim, "negative_claim": negative, "evidence": evidence}
+    found = ModifyEvidence(**settings).row(row)
+    return edits.apply(row, found["edits"])["evidence"], found["modification"]
+
+
+def test_there_are_thirty_cases() -> None:
+    assert len(CASES) >= 30
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_published_behaviour(case: str) -> None:
+    claim, negative, text, expected = CASES[case]
+    pieces, why = modified(claim, negative, [{"title": "", "text": text}])
+    if expected in (ADDED, LEFT_OUT, SAME, LONG, ABSENT, SEVERAL):
+        assert (why, pieces[0]["text"]) == (expected, text)
+    else:
+        assert (why, pieces[0]["text"]) == ("modified", expected)
+
+
+def test_once_means_once_in_all_the_evidence() -> None:
+    pieces = [{"title": "Rome", "text": "A city of Rome."}, {"title": "", "text": "Anna sings."}]
+    assert modified("Anna left Rome.", "Anna left Paris.", pieces)[1] == SEVERAL
+    assert modified("Anna left.", "Bob left.", pieces)[0][1]["text"] == "Bob sings."
+    one_title = [{"title": "Rome", "text": "An old city."}]
+    assert modified("She saw Rome.", "She saw Paris.", one_title)[0] == [{"title": "Paris", "text": "An old city."}]
+
+
+def test_all_of_them_if_asked() -> None:
+    pieces = [{"title": "Rome", "text": "Rome is Rome."}, {"title": "", "text": "Of Rome."}]
+    found, why = modified("She saw Rome.", "She saw Paris.", pieces, replace_all=True)
+    assert found == [{"title": "Paris", "text": "Paris is Paris."}, {"title": "", "text": "Of Paris."}]
+    assert why == "modified"
+
+
+def test_the_span_has_its_limit() -> None:
+    claim, negative = "It won the very big gold cup.", "It won nothing."
+    assert modified(claim, negative, [{"title": "", "text": "He has the very big gold cup."}], max_span=5)[1] == "modified"
+    assert changed_span(claim, negative) == ("the very big gold cup", "nothing", 5, 1)
+
+
+def test_occurrences_do_not_overlap() -> None:
+    assert occurrences("no no no", "no no") == [(0, 5)]
+    assert occurrences("words", "") == []
+
+
+# --- the chain
+
+SCRIPT = {
+    "Ann was born in Rome.": ("Ann was born in Paris.", True),
+    "Bob is a tall man.": ("Bob is a tall man .", True),
+    "Cid wrote 3 books.": ("Cid never wrote any book.", True),
+    "Dee ran.": ("Dee ran and ran and", False),
+    "Eve sings.": ("", True),
+}
+
+
+def scripted(self: Any, loaded: Any, encoded: Any) -> list[Any]:
+    texts = [loaded[1].decode(item.features["input_ids"], skip_special_tokens=True) for item in encoded]
+    found = [next(answer for claim, answer in SCRIPT.items() if plain(claim) == plain(text)) for text in texts]
+    return [[{"text": text, "score": -0.1, "finished": end}] if text else [] for text, end in found]
+
+
+def plain(text: str) -> str:
+    return "".join(text.lower().split())
+
+
+def rows() -> Dataset:
+    evidence = {"Ann was born in Rome.": "Ann ( born in Rome ) sings.", "Cid wrote 3 books.": "He wrote 3 books."}
+    made = [
+        {"id": str(i), "claim": claim, "label": SUPPORTS, "evidence": [{"title": "", "text": evidence.get(claim, "It is so.")}]}
+        for i, claim in enumerate(SCRIPT)
+    ]
+    made += [{**made[0], "id": "ref", "label": REFUTES}, {**made[0], "id": "nei", "label": NOT_ENOUGH_INFO}]
+    return Dataset.from_list([{**row, "group_id": f"g{row['id']}", "corpus": "made", "split": "train"} for row in made])
+
+
+@pytest.fixture
+def crossaug(tiny_model: Callable[[str], str], monkeypatch: pytest.MonkeyPatch) -> CrossAug:
+    monkeypatch.setenv("HFCF_REQUEST_CACHE", "off")
+    monkeypatch.setattr(Continuation, "forward", scripted)
+    return CrossAug(generator=Model(tiny_model("t5")))
+
+
+def test_the_pairs_of_a_row(crossaug: CrossAug) -> None:
+    made = [row for row in hfcf.expand(crossaug(rows())) if row["source_id"] == "0"]
+    found = [(row["change"], row["claim"], row["evidence"][0]["text"], row["label"]) for row in made]
+    assert found == [
+        ("claim", "Ann was born in Paris.", "Ann ( born in Rome ) sings.", REFUTES),
+        ("evidence", "Ann was born in Rome.", "Ann ( born in Paris ) sings.", REFUTES),
+        ("both", "Ann was born in Paris.", "Ann ( born in Paris ) sings.", SUPPORTS),
+    ]
+    assert {(row["system"], row["group_id"]) for row in made} == {("crossaug", "g0")}
+    for row in made:
+        assert edits.revert(row, row["edits"]) == {"claim": "Ann was born in Rome.", "evidence": rows()[0]["evidence"]}
+
+
+def test_what_is_kept_and_what_is_not(crossaug: CrossAug) -> None:
+    ds = crossaug(rows())
+    kept = {row["source_id"]: [row["change"]] for row in hfcf.expand(ds) if row["source_id"] != "0"}
+    assert kept == {"2": ["claim"]}  # its evidence was not modified
+    assert ds["modification"][2] == "more than 3 words change"
+    assert {row["source_id"]: row["reason"] for row in hfcf.rejected(ds, system="crossaug")} == {
+        "1": "the negative claim is the claim", "3": "the negative claim is cut off at 64 tokens",
+        "4": "the generator wrote nothing", "ref": "only SUPPORTS rows are augmented", "nei": "only SUPPORTS rows are augmented",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("pair", ["claim", "evidence", "both"])
+def test_the_ablations(crossaug: CrossAug, pair: str) -> None:
+    one = CrossAug(generator=crossaug.generator, pairs=(pair,))
+    made = hfcf.expand(one(rows()))
+    assert set(made["change"]) == {pair}
+    assert set(made["source_id"]) == ({"0", "2"} if pair == "claim" else {"0"})
+
+
+def says(*refuted: str) -> Callable[..., Any]:
+    """A verifier that takes every pair for supported but those of these claims."""
+    return lambda self, asked: [
+        {SUPPORTS: float(claim not in refuted), REFUTES: float(claim in refuted), NOT_ENOUGH_INFO: 0.0} for claim, _ in asked
+    ]
+
+
+def test_a_verifier_may_check_the_pairs(crossaug: CrossAug, monkeypatch: pytest.MonkeyPatch) -> None:
+    checked = replace(crossaug, verifier=Model("verifier"))
+    monkeypatch.setattr(Classifier, "run", says("Ann was born in Paris."))
+    ds = checked(rows())
+    assert hfcf.expand(ds)["change"] == ["claim"]  # (c′, e′) shall be supported, (c, e′) refuted
+    lost = {(row["source_id"], row["stage"], row["reason"]) for row in hfcf.rejected(ds, system="crossaug")}
+    assert ("0", "check_pairs", "the verifier says SUPPORTS") in lost
+    assert ("0", "check_pairs", "the verifier says REFUTES") in lost
+    assert ("2", "generate_negative_claim", "the evidence refutes no claim of the generator") in lost
+
+
+def test_the_first_hypothesis_that_may_be_it(crossaug: CrossAug, monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = [
+        ("Ann was born in Rome .", True),
+        ("Ann was born and", False),
+        ("Ann is born .", True),
+        ("Ann was born in Oslo .", True),
+    ]
+    answer = [{"text": text, "score": 0.0, "finished": end} for text, end in texts]
+    monkeypatch.setattr(Continuation, "forward", lambda self, _, encoded: [answer[: self.num_return_sequences]] * len(encoded))
+    ds = rows().select([0])
+    best = [CrossAug(generator=crossaug.generator, num_candidates=n)(ds)["negative_claim"][0] for n in (1, 4)]
+    assert best == ["Ann was born in Rome.", "Ann is born."]  # the first is rejected: it is the claim
+    monkeypatch.setattr(Classifier, "run", says("Ann was born in Oslo."))
+    assert replace(crossaug, num_candidates=4, verifier=Model("v"))(ds)["negative_claim"] == ["Ann was born in Oslo."]
+
+
+def test_a_negative_claim_without_letters_is_none(crossaug: CrossAug, monkeypatch: pytest.MonkeyPatch) -> None:
+    answer = [{"text": "1994 ...", "score": 0.0, "finished": True}]
+    monkeypatch.setattr(Continuation, "forward", lambda self, _, encoded: [answer] * len(encoded))
+    assert crossaug(rows().select([0]))["status"][0]["reason"] == "the negative claim has no letters"
+
+
+def test_the_generator_of_the_paper_and_wrong_settings() -> None:
+    assert CrossAug.preset("paper").generator.name == "minwhoo/bart-base-negative-claim-generation"
+    with pytest.raises(ValueError, match="choose some of claim, evidence, both"):
+        CrossAug(pairs=("claims",))
+    assert isinstance(CrossAug.preset("offline").generate_negative_claim, GenerateNegativeClaim)
+
+
+def test_the_real_fever_rows_have_spans_to_modify(data: Path) -> None:
+    """VitaminC's own pairs stand in for a generator: the changed span of a real pair is found in the evidence or not."""
+    ds = hfcf.load("vitaminc", data_dir=data / "vitaminc" / "vitaminc_synthetic", split="test")
+    by_case: dict[str, dict[str, Any]] = {}
+    for row in ds.select(range(400)):
+        by_case.setdefault(row["evidence"][0]["text"], {})[row["label"]] = row
+    whys = [
+        modified(its[SUPPORTS]["claim"], its[REFUTES]["claim"], its[SUPPORTS]["evidence"])[1]
+        for its in by_case.values()
+        if {SUPPORTS, REFUTES} <= set(its)
+    ]
+    assert len(whys) > 100
+    assert 0.1 < whys.count("modified") / len(whys) < 0.9
