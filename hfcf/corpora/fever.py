@@ -36,7 +36,8 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from hfcf.core.schema import LABELS, NOT_ENOUGH_INFO
-from hfcf.corpora.base import BadRow, Corpus, CorpusConfig, CorpusError, CorpusInfo, need, unbracket
+from hfcf.corpora.base import BadRow, Corpus, CorpusConfig, CorpusError, CorpusInfo, need
+from hfcf.text.brackets import unbracket
 from hfcf.corpora.formats.read import Record, json_lines
 from hfcf.corpora.formats.rte import LABELS as RTE_LABELS
 from hfcf.corpora.formats.rte import beside, rte_lines

@@ -29,7 +29,8 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from hfcf.core.schema import REFUTES, SUPPORTS, TEXT
-from hfcf.corpora.base import Corpus, CorpusInfo, Files, as_text, need, text_of, unbracket
+from hfcf.corpora.base import Corpus, CorpusInfo, Files, as_text, need, text_of
+from hfcf.text.brackets import unbracket
 from hfcf.corpora.formats.read import Record, json_lines
 
 INFO = CorpusInfo(

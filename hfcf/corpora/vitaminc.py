@@ -25,7 +25,8 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from hfcf.core.schema import LABELS, TEXT
-from hfcf.corpora.base import Corpus, CorpusInfo, need, text_of, unbracket
+from hfcf.corpora.base import Corpus, CorpusInfo, need, text_of
+from hfcf.text.brackets import unbracket
 from hfcf.corpora.formats.read import Record, json_lines
 
 INFO = CorpusInfo(

@@ -21,7 +21,8 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from hfcf.core.schema import RATIONALES, kind
-from hfcf.corpora.base import BadRow, Corpus, CorpusConfig, CorpusError, need, text_of, unbracket
+from hfcf.corpora.base import BadRow, Corpus, CorpusConfig, CorpusError, need, text_of
+from hfcf.text.brackets import unbracket
 from hfcf.corpora.formats.read import Record, json_lines, lines
 from hfcf.corpora.formats.spans import says_nothing, whole_pieces
 from hfcf.corpora.formats.wikipedia import nfc
