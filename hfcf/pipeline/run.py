@@ -18,11 +18,11 @@ from hfcf.core.model import Model, named
 from hfcf.core.plugins import known
 from hfcf.core.schema import task_of
 from hfcf.core.stage import Stage, System
-from hfcf.training.distractors import from_recipe
 from hfcf.hub.found_card import check_ours, restricted
 from hfcf.metrics.settings import check, listed, stage_of, taken, wanted
 from hfcf.pipeline.profile import Clock
 from hfcf.pipeline.publish import publish
+from hfcf.training.distractors import from_recipe
 
 log = logging.getLogger(__name__)
 
