@@ -19,6 +19,7 @@ from datasets import Dataset, DatasetDict, Features, IterableDataset, Value
 
 from hfcf.core import schema
 from hfcf.core.model import Model
+from hfcf.core.task import problem
 
 
 class StageError(ValueError):
@@ -105,8 +106,8 @@ class Stage:
         sound = []
         for i in todo:
             row = {name: given[i][name] for name in ("id", *self.inputs)}
-            if found := schema.problem(row):
-                results[i] = Reject(found)
+            if why := problem(row):
+                results[i] = Reject(why)
             else:
                 self._check_filled(row)
                 sound.append((i, row))

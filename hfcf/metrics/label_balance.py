@@ -15,7 +15,8 @@ from hfcf.core import schema
 from hfcf.core.stage import Stage, StageError
 from hfcf.metrics.fitting import learned, need_fit, to_fit
 from hfcf.metrics.info import TEXT, info
-from hfcf.metrics.rows import ByTask
+from hfcf.metrics.rows import ColumnsOf
+from hfcf.tasks import DEFAULT
 from hfcf.text.entities import save_fitted
 
 
@@ -60,10 +61,10 @@ class MeasureLabelBalance(Stage):
     {'label_balance': 1.0}
     """
 
-    inputs: ClassVar[Any] = ByTask({task: {"label": schema.TEXT} for task in schema.TASKS})
+    inputs: ClassVar[Any] = ColumnsOf("label")
     outputs: ClassVar = {"label_balance": schema.FLOAT}
 
-    task: str = "verification"
+    task: str = DEFAULT
     fitted: str | None = None
 
     def check_fitted(self) -> None:
