@@ -12,7 +12,8 @@ from typing import Any, ClassVar
 from hfcf.core import edits, schema
 from hfcf.core.candidates import settle
 from hfcf.core.model import Model
-from hfcf.core.stage import Reject, Stage, System
+from hfcf.core.stage import Reject, Stage
+from hfcf.core.system import System
 from hfcf.engines.classifier import Classifier
 from hfcf.engines.wordnet import PARTS, WordNet, wordnet
 from hfcf.systems.baselines.word_edits import article, goes_with, replaceable, wanted
