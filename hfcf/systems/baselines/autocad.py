@@ -12,6 +12,7 @@ from hfcf.core import edits, schema
 from hfcf.core.candidates import Candidate, reject, settle
 from hfcf.core.model import Model
 from hfcf.core.stage import Reject, Stage, System
+from hfcf.core.store import save_artifact
 from hfcf.engines.continuation import Continuation
 from hfcf.engines.relation import RelationClassifier
 from hfcf.systems.baselines.all_relations import (
@@ -31,7 +32,6 @@ from hfcf.systems.ccg.system import CLASSIFIER, EDITOR, OFFLINE
 from hfcf.systems.ccg.terms import term
 from hfcf.tasks.check_relations import CheckRelations
 from hfcf.tasks.relations import CANDIDATES, candidate
-from hfcf.text.entities import save_fitted
 from hfcf.training.loop import Hyperparameters
 from hfcf.training.once import enough, take_trainings
 from hfcf.training.unlikelihood import train_contrastive_editor
@@ -219,4 +219,4 @@ class AutoCAD(System):
             trained = train_contrastive_editor(
                 known, hp, alpha=self.alpha, negatives=self.negatives, max_target=self.max_new_tokens
             )
-        return save_fitted({"relations": sorted({row["label"] for row in rows}), **learned_editor(trained)})
+        return save_artifact({"relations": sorted({row["label"] for row in rows}), **learned_editor(trained)})

@@ -13,6 +13,7 @@ from hfcf.core import schema
 from hfcf.core.candidates import Candidate, reject, settle
 from hfcf.core.model import Model
 from hfcf.core.stage import Reject, Stage, System
+from hfcf.core.store import save_artifact
 from hfcf.engines.parser import Parser
 from hfcf.engines.relation import RelationClassifier
 from hfcf.systems.baselines.all_relations import ProposeRelations, base_model, consistent, learned, require_fitted, sound
@@ -20,7 +21,6 @@ from hfcf.systems.baselines.paths import STANZA, FindPaths
 from hfcf.systems.ccg.system import CLASSIFIER, OFFLINE
 from hfcf.tasks.check_relations import CheckRelations
 from hfcf.tasks.relations import CANDIDATES, candidate
-from hfcf.text.entities import save_fitted
 from hfcf.training.loop import Hyperparameters
 from hfcf.training.once import take_trainings
 
@@ -38,12 +38,12 @@ class SubstituteTerms(Stage):
     Args:
         fitted: the sha256 of the fitted file with the instances of each relation; `fit(ds)` sets it.
 
-    >>> from hfcf.text.entities import save_fitted
+    >>> from hfcf.core.store import save_artifact
     >>> known = {"of": [{"words": ["sunk", "by"], "places": ["VBN acl both", "IN prep both"], "count": 1}]}
     >>> row = {"id": "1", "tokens": "shoes made from leather".split(), "label": "x", "status": None, "candidates": None}
     >>> row |= {"head": {"start": 0, "end": 1, "type": None}, "tail": {"start": 3, "end": 4, "type": None}}
     >>> row |= {"causal_terms": [1, 2], "term_places": ["VBN acl both", "IN prep both"], "new_relations": ["of"]}
-    >>> SubstituteTerms(fitted=save_fitted({"instances": known}))(row)["candidates"][0]["text"]
+    >>> SubstituteTerms(fitted=save_artifact({"instances": known}))(row)["candidates"][0]["text"]
     'shoes sunk by leather'
     """
 
@@ -190,4 +190,4 @@ class CoCo(System):
         instances: dict[str, list[dict[str, Any]]] = {}
         for (relation, words, places), count in sorted(known.items()):
             instances.setdefault(relation, []).append({"words": list(words), "places": list(places), "count": count})
-        return save_fitted({"relations": sorted({row["label"] for row in rows}), "instances": instances})
+        return save_artifact({"relations": sorted({row["label"] for row in rows}), "instances": instances})

@@ -9,6 +9,7 @@ from datasets import Dataset, IterableDataset
 
 from hfcf.core.model import Model
 from hfcf.core.stage import System
+from hfcf.core.store import save_artifact
 from hfcf.engines.continuation import Continuation
 from hfcf.engines.relation import RelationClassifier
 from hfcf.systems.baselines.all_relations import ProposeRelations, base_model, by_gradient, consistent, sound
@@ -18,7 +19,6 @@ from hfcf.systems.ccg.gradients import WordGradients
 from hfcf.systems.ccg.identify import IdentifyCausalTerms
 from hfcf.systems.ccg.system import CLASSIFIER, EDITOR, OFFLINE
 from hfcf.tasks.check_relations import CheckRelations
-from hfcf.text.entities import save_fitted
 from hfcf.training.loop import Hyperparameters
 from hfcf.training.once import enough, take_trainings
 
@@ -138,4 +138,4 @@ class MICE(System):
         if known and self.editor is None:
             hp = enough(self.editor_training, self.least_steps, len(known))
             trained = train_editor(known, hp, max_target=self.max_new_tokens)
-        return save_fitted({"relations": sorted({row["label"] for row in rows}), **learned_editor(trained)})
+        return save_artifact({"relations": sorted({row["label"] for row in rows}), **learned_editor(trained)})

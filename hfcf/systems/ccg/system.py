@@ -10,6 +10,7 @@ from datasets import Dataset, IterableDataset
 
 from hfcf.core.model import Model
 from hfcf.core.stage import StageError, System
+from hfcf.core.store import save_artifact
 from hfcf.engines.continuation import Continuation
 from hfcf.engines.intervention import Intervention
 from hfcf.engines.likelihood import Likelihood
@@ -25,7 +26,6 @@ from hfcf.systems.ccg.indicator import COLUMNS, cross_fit, train_indicator, trai
 from hfcf.systems.ccg.relationnet import LCA
 from hfcf.systems.ccg.terms import count
 from hfcf.tasks.check_relations import CheckRelations
-from hfcf.text.entities import save_fitted
 from hfcf.training.loop import Hyperparameters
 from hfcf.training.once import enough, kept, take_trainings
 
@@ -193,4 +193,4 @@ class CCG(System):
             trained = train_editor(
                 known, enough(self.editor_training, self.least_steps, len(known)), max_target=self.max_new_tokens
             )
-        return save_fitted({"relation_net": fit_relation_net(rows).content, "terms": count(known), **learned_editor(trained)})
+        return save_artifact({"relation_net": fit_relation_net(rows).content, "terms": count(known), **learned_editor(trained)})
