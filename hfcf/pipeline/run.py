@@ -15,7 +15,7 @@ from datasets import Dataset
 from hfcf import corpora
 from hfcf.core import recipe as recipes
 from hfcf.core.model import Model, named
-from hfcf.core.plugins import known
+from hfcf.core.plugins import with_plugins
 from hfcf.core.schema import task_of
 from hfcf.core.stage import Stage, System
 from hfcf.corpora.distractors import from_recipe
@@ -152,7 +152,7 @@ def load(content: Mapping[str, Any]) -> Dataset:
 
 def systems_known() -> dict[str, str]:
     """Name → "module:class" of every system that a recipe may name."""
-    return known(SYSTEMS, "hfcf.systems")
+    return with_plugins(SYSTEMS, "hfcf.systems")
 
 
 def system_class(name: str) -> type[System]:
