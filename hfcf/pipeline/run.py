@@ -29,7 +29,7 @@ log = logging.getLogger(__name__)
 SYSTEMS = {
     "race": "hfcf.systems.race:RACE",
     "crossaug": "hfcf.systems.crossaug:CrossAug",
-    "ccg": "hfcf.systems.ccg.system:CCG",
+    "ccg": "hfcf.systems.ccg:CCG",
     "eda": "hfcf.systems.baselines.eda:EDA",
     "synonym": "hfcf.systems.baselines.synonym:Synonym",
     "masked_lm": "hfcf.systems.baselines.masked_lm:MaskedLM",

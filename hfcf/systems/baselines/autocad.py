@@ -15,7 +15,7 @@ from hfcf.core.stage import Reject, Stage, System
 from hfcf.core.store import save_artifact
 from hfcf.engines.continuation import Continuation
 from hfcf.engines.relation import RelationClassifier
-from hfcf.systems.baselines.all_relations import (
+from hfcf.systems.baselines._shared.relations import (
     ProposeRelations,
     base_model,
     by_gradient,
@@ -28,7 +28,7 @@ from hfcf.systems.baselines.all_relations import (
 from hfcf.systems.ccg.editor import learned_editor
 from hfcf.systems.ccg.gradients import WordGradients
 from hfcf.systems.ccg.identify import IdentifyCausalTerms
-from hfcf.systems.ccg.system import CLASSIFIER, EDITOR, OFFLINE
+from hfcf.systems.ccg import CLASSIFIER, EDITOR, OFFLINE
 from hfcf.systems.ccg.terms import term
 from hfcf.tasks.check_relations import CheckRelations
 from hfcf.tasks.relations import CANDIDATES, candidate
@@ -129,7 +129,7 @@ class AutoCAD(System):
         classifier: how that one is trained.
         editor: a trained editor; None trains one on the rows.
         editor_training: how that one is trained.
-        least_steps: see `hfcf.systems.ccg.system.CCG`.
+        least_steps: see `hfcf.systems.ccg.CCG`.
         alpha: the weight of unlikelihood.
         negatives: of a row, under how many other relations its term is unlikely.
         words: see `IdentifyCausalTerms`.

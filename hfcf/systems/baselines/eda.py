@@ -11,7 +11,7 @@ from hfcf.core.model import Model
 from hfcf.core.splits import normalised
 from hfcf.core.stage import Reject, Stage, System
 from hfcf.engines.classifier import Classifier
-from hfcf.systems.baselines.word_edits import check, eda
+from hfcf.systems.baselines._shared.words import check, eda
 from hfcf.tasks.pairs import CANDIDATES, CheckPairs, rewritten
 
 __all__ = ["EDA", "RewriteEda", "eda"]

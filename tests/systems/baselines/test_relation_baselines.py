@@ -21,7 +21,7 @@ from hfcf.core.stage import System
 from hfcf.corpora.semeval import DIRECTED
 from hfcf.engines.continuation import Continuation
 from hfcf.pipeline.run import SYSTEMS, system_class, system_of
-from hfcf.systems.baselines import sentence
+from hfcf.tasks import sentence
 from hfcf.systems.baselines.masked_lm import masked_spans
 from hfcf.systems.baselines.relation_back_translation import RelationBackTranslation, RewriteRelationBackTranslation
 from hfcf.systems.baselines.relation_llm import SEMEVAL, RelationLLM, RewriteRelationLlm

@@ -17,7 +17,7 @@ from hfcf.engines.continuation import Continuation
 from hfcf.systems.ccg import editor
 from hfcf.systems.ccg.identify import IdentifyCausalTerms
 from hfcf.systems.ccg.indicator import training_rows
-from hfcf.systems.ccg.system import CCG
+from hfcf.systems.ccg import CCG
 from hfcf.tasks.check_relations import CheckRelations
 from hfcf.tasks.relations import OTHER
 

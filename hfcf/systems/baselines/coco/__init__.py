@@ -16,9 +16,9 @@ from hfcf.core.stage import Reject, Stage, System
 from hfcf.core.store import save_artifact
 from hfcf.engines.parser import Parser
 from hfcf.engines.relation import RelationClassifier
-from hfcf.systems.baselines.all_relations import ProposeRelations, base_model, consistent, learned, require_fitted, sound
-from hfcf.systems.baselines.paths import STANZA, FindPaths
-from hfcf.systems.ccg.system import CLASSIFIER, OFFLINE
+from hfcf.systems.baselines._shared.relations import ProposeRelations, base_model, consistent, learned, require_fitted, sound
+from hfcf.systems.baselines.coco.paths import STANZA, FindPaths
+from hfcf.systems.ccg import CLASSIFIER, OFFLINE
 from hfcf.tasks.check_relations import CheckRelations
 from hfcf.tasks.relations import CANDIDATES, candidate
 from hfcf.training.loop import Hyperparameters
@@ -108,14 +108,14 @@ class CoCo(System):
       two graphs (`SubstituteTerms`). CCG's Table 5 shows such substitutions, word by word. Were parts of speech enough, as many
       again would pass the filter, of the kind "the results are consists of the logbook".
     - Without a parser of semantic dependencies, predicates and arguments are derived from the dependency parse
-      (`hfcf.systems.baselines.paths.semantic`). In spaCy's trees a preposition is on the path; in Universal Dependencies,
+      (`hfcf.systems.baselines.coco.paths.semantic`). In spaCy's trees a preposition is on the path; in Universal Dependencies,
       Stanza's, it is on that of the semantic graph alone.
 
     Args:
         parser: the dependency parser.
         indicator: the base model, an R-BERT; None trains one on the rows.
         classifier: how that one is trained.
-        least_steps: see `hfcf.systems.ccg.system.CCG`.
+        least_steps: see `hfcf.systems.ccg.CCG`.
         consistency: filter by the base model; False keeps every candidate.
         verifier: another R-BERT that filters in its place.
         max_length: pieces of a sentence that the base model reads.
