@@ -13,11 +13,11 @@ from hfcf.core import schema
 from hfcf.core.edits import rewrite
 from hfcf.core.schema import task_of
 from hfcf.core.stage import Reject, Stage
+from hfcf.core.store import save_artifact
 from hfcf.metrics.fitting import learned_of, need_fit, to_fit
 from hfcf.metrics.info import TEXT, info
 from hfcf.metrics.near import Near, bare
 from hfcf.metrics.rows import EDITED, ByTask, changed
-from hfcf.text.entities import save_fitted
 
 CITATION = "Lee et al. 2022, Deduplicating Training Data Makes Language Models Better, section 4.2"
 _KINDS = ("repeat", "near", "leak", "near_leak")
@@ -138,7 +138,7 @@ class MeasureDuplicates(Stage):
         """Compare the rows of `ds` with one another, and with the evaluation sets `against`; returns the fitted stage."""
         rows = to_fit(self, ds, "id", "change")
         found = duplicates(rows, against, self.threshold)
-        return replace(self, fitted=save_fitted({row_id: found.get(row_id, {}) for row_id in rows["id"]}))
+        return replace(self, fitted=save_artifact({row_id: found.get(row_id, {}) for row_id in rows["id"]}))
 
     def row(self, row: dict[str, Any]) -> dict[str, Any]:
         changed(row)  # which rejects a row that the fit left out

@@ -30,7 +30,7 @@ log = logging.getLogger(__name__)
 SYSTEMS = {
     "race": "hfcf.systems.race:RACE",
     "crossaug": "hfcf.systems.crossaug:CrossAug",
-    "ccg": "hfcf.systems.ccg.system:CCG",
+    "ccg": "hfcf.systems.ccg:CCG",
     "eda": "hfcf.systems.baselines.eda:EDA",
     "synonym": "hfcf.systems.baselines.synonym:Synonym",
     "masked_lm": "hfcf.systems.baselines.masked_lm:MaskedLM",
@@ -163,7 +163,7 @@ def system_class(name: str) -> type[System]:
     'tag_entities'
     """
     if (systems := systems_known()).get(name) is None:
-        raise recipes.RecipeError(f"system {name!r}: choose one of {', '.join(systems)}{recipes.meant(name, systems)}")
+        raise recipes.RecipeError(f"system {name!r}: choose one of {', '.join(systems)}{recipes.did_you_mean(name, systems)}")
     module, _, its = systems[name].partition(":")
     return getattr(import_module(module), its)
 

@@ -331,8 +331,8 @@ def test_a_fit_to_classes_says_what_names_them(name: str, made: Dataset) -> None
 def test_what_was_fitted_is_read_once(made: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
     stages = [load(name, stage=True)().fit(made) for name in ("claim_only", "duplicates", "label_balance")]
     read: list[str] = []
-    ours = fitting.read_fitted
-    monkeypatch.setattr(fitting, "read_fitted", lambda sha, cure: read.append(sha) or ours(sha, cure))
+    ours = fitting.read_artifact
+    monkeypatch.setattr(fitting, "read_artifact", lambda sha, cure: read.append(sha) or ours(sha, cure))
     for stage in stages:
         schema.prepare(made, for_=stage).map(stage)
     assert sorted(read) == sorted(stage.fitted for stage in stages)

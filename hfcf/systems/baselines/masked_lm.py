@@ -15,7 +15,7 @@ from hfcf.core.system import System
 from hfcf.engines import masked
 from hfcf.engines.classifier import Classifier
 from hfcf.engines.wordnet import WordNet, wordnet
-from hfcf.systems.baselines.word_edits import KEPT, article, goes_with, replaceable, wanted
+from hfcf.systems.baselines._shared.words import KEPT, article, goes_with, replaceable, wanted
 from hfcf.tasks.pairs import CANDIDATES, CheckPairs, rewritten
 
 BERT = Model("bert-base-uncased")

@@ -15,7 +15,7 @@ from hfcf.core.system import System
 from hfcf.engines.classifier import Classifier
 from hfcf.engines.continuation import Continuation
 from hfcf.engines.generator import plain_prompt
-from hfcf.systems.baselines import sentence
+from hfcf.tasks import sentence
 from hfcf.tasks.pairs import CANDIDATES, CheckPairs, rewritten
 
 

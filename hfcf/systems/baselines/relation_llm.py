@@ -15,7 +15,7 @@ from hfcf.core.system import System
 from hfcf.engines.relation import RelationClassifier
 from hfcf.engines.remote import Remote
 from hfcf.prompts import relations as prompt
-from hfcf.systems.baselines import sentence
+from hfcf.tasks import sentence
 from hfcf.tasks.check_relations import CheckRelations
 from hfcf.tasks.relations import CANDIDATES, OTHER, overlap, roles
 

@@ -11,8 +11,8 @@ from hfcf.core.model import Model
 from hfcf.core.stage import Reject, Stage
 from hfcf.core.system import System
 from hfcf.engines.relation import RelationClassifier
-from hfcf.systems.baselines import sentence
 from hfcf.systems.baselines.synonym import check, synonym_edits
+from hfcf.tasks import sentence
 from hfcf.tasks.check_relations import CheckRelations
 from hfcf.tasks.relations import CANDIDATES
 

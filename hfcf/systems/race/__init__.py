@@ -16,6 +16,7 @@ from typing import Any, ClassVar, Self
 from datasets import Dataset, IterableDataset
 
 from hfcf.core.model import Model
+from hfcf.core.store import save_artifact
 from hfcf.core.system import System
 from hfcf.engines.attribution import Attribution
 from hfcf.engines.classifier import Classifier
@@ -29,7 +30,7 @@ from hfcf.systems.race.explain import CURE, Explain
 from hfcf.systems.race.filter import FilterClaim
 from hfcf.systems.race.generate import GenerateClaim
 from hfcf.systems.race.tag import TagEntities
-from hfcf.text.entities import Collector, save_fitted
+from hfcf.text.entities import Collector
 
 __all__ = ["RACE", "CheckClaim", "CheckEdit", "EditEvidence", "Explain", "FilterClaim", "GenerateClaim", "TagEntities"]
 
@@ -180,5 +181,5 @@ class RACE(System):
                     collector.add(entity for entity in row["entities"] if entity["field"] != "claim")
                     yield row["claim"]
 
-        idf = save_fitted(fit_idf(claims(), self.encoder))
-        return save_fitted({"entities": collector.table().values, "idf": idf})
+        idf = save_artifact(fit_idf(claims(), self.encoder))
+        return save_artifact({"entities": collector.table().values, "idf": idf})

@@ -16,19 +16,19 @@ import hfcf
 from hfcf.core import edits, schema
 from hfcf.core.model import Model
 from hfcf.core.stage import StageError
+from hfcf.core.store import save_artifact
 from hfcf.engines.continuation import Continuation
 from hfcf.engines.parser import Parser
 from hfcf.engines.relation import RelationClassifier
-from hfcf.systems.baselines.all_relations import ProposeRelations, base_model, learned, terms
+from hfcf.systems.baselines._shared.relations import ProposeRelations, base_model, learned, terms
 from hfcf.systems.baselines.autocad import AutoCAD, FillTerms
 from hfcf.systems.baselines.coco import CoCo, SubstituteTerms
+from hfcf.systems.baselines.coco.paths import FindPaths, path, semantic, syntactic
 from hfcf.systems.baselines.mice import MICE
-from hfcf.systems.baselines.minimal_edits import EditMinimally
-from hfcf.systems.baselines.paths import FindPaths, path, semantic, syntactic
+from hfcf.systems.baselines.mice.edit import EditMinimally
+from hfcf.systems.ccg import CCG
 from hfcf.systems.ccg.gradients import WordGradients
-from hfcf.systems.ccg.system import CCG
 from hfcf.tasks.relations import entities
-from hfcf.text.entities import save_fitted
 from hfcf.training import unlikelihood as objective
 from hfcf.training.loop import Hyperparameters
 from hfcf.training.once import kept
@@ -95,10 +95,10 @@ def weighs(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_every_other_relation_is_tried_but_other() -> None:
-    stage = ProposeRelations(fitted=save_fitted({"relations": ["from", "of", "to"]}))
+    stage = ProposeRelations(fitted=save_artifact({"relations": ["from", "of", "to"]}))
     assert stage(row(new_relations=None))["new_relations"] == ["from", "of"]
     assert stage(row(label="Other", new_relations=None))["status"]["reason"] == "the relation is Other"
-    alone = ProposeRelations(fitted=save_fitted({"relations": ["to"]}))
+    alone = ProposeRelations(fitted=save_artifact({"relations": ["to"]}))
     assert alone(row(new_relations=None))["status"]["reason"] == "the training rows have no other relation"
     with pytest.raises(StageError, match=r"propose_relations reads what was learned.*run system.fit\(ds\) first"):
         ProposeRelations()(row(new_relations=None))
@@ -380,7 +380,7 @@ def test_the_released_paths_are_taken_where_they_are() -> None:
 
 def known(*instances: tuple[str, str, int]) -> str:
     made = [{"words": words.split(), "places": places.split(", "), "count": n} for words, places, n in instances]
-    return save_fitted({"relations": ["of", "to"], "instances": {"of": made}})
+    return save_artifact({"relations": ["of", "to"], "instances": {"of": made}})
 
 
 def substituted(sha: str, **columns: Any) -> dict[str, Any]:

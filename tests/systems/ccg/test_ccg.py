@@ -17,13 +17,13 @@ import hfcf
 from hfcf.core import edits, schema
 from hfcf.core.model import Model
 from hfcf.core.stage import StageError
+from hfcf.core.store import artifact_path, read_artifact
 from hfcf.engines.parser import Constituents
 from hfcf.pipeline import run as runner
+from hfcf.systems.ccg import CCG
 from hfcf.systems.ccg import editor as editors
 from hfcf.systems.ccg.indicator import judges
-from hfcf.systems.ccg.system import CCG
 from hfcf.tasks.relations import entities
-from hfcf.text.entities import fitted_path, read_fitted
 from hfcf.training import relation as trainer
 from hfcf.training.loop import Hyperparameters
 from hfcf.training.once import kept
@@ -89,7 +89,7 @@ def fit(ccg: CCG, ds: Dataset) -> tuple[CCG, Dataset]:
 
 def learned(ccg: CCG) -> dict[str, Any]:
     assert ccg.fitted
-    content: dict[str, Any] = json.loads(fitted_path(ccg.fitted).read_text(encoding="utf-8"))
+    content: dict[str, Any] = json.loads(artifact_path(ccg.fitted).read_text(encoding="utf-8"))
     return content
 
 
@@ -276,7 +276,7 @@ def test_with_folds_no_row_is_judged_by_an_indicator_that_has_seen_it(ccg: CCG, 
     assert begun.indicator is None
     judge = judges(begun.cross_fitted or "")
     assert set(judge) == set(ds["id"])
-    folds = read_fitted(begun.cross_fitted or "", "")["folds"]
+    folds = read_artifact(begun.cross_fitted or "", "")["folds"]
     seen = [set(ids) for ids in trained_on["indicator"]]
     assert len(seen) == len(set(judge.values())) == 2
     assert all(row_id not in seen[fold] for row_id, fold in folds.items())

@@ -15,7 +15,7 @@ from hfcf.core.stage import Reject, Stage, StageError
 from hfcf.engines.classifier import choose
 from hfcf.engines.continuation import Continuation
 from hfcf.engines.relation import RelationClassifier
-from hfcf.systems.baselines.all_relations import require_fitted, terms, the_editor
+from hfcf.systems.baselines._shared.relations import require_fitted, terms, the_editor
 from hfcf.systems.ccg.gradients import WordGradients, highest
 from hfcf.systems.ccg.identify import IdentifyCausalTerms
 from hfcf.tasks.relations import CANDIDATES, candidate, requests
