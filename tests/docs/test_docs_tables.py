@@ -31,10 +31,10 @@ def stages_of(name: str) -> tuple[Stage, ...]:
 
 def test_the_columns_page_has_what_every_stage_reads_and_fills() -> None:
     told: dict[str, list[Any]] = {name: [] for name in systems()}
-    systems: list[str] = []
+    names: list[str] = []
     for system, stage, reads, fills in tables(COLUMNS, "system", "stage", "reads", "fills"):
-        systems = code(system) or systems
-        for name in systems:
+        names = code(system) or names
+        for name in names:
             row = list(schema.TASKS[system_class(name).task]) if "*row*" in reads else []
             told[name].append((*code(stage), row + code(reads), code(fills)))
     for name in systems():
