@@ -14,12 +14,12 @@ from datasets import Dataset
 from hfcf.core import schema
 from hfcf.core.splits import connected, normalised
 from hfcf.core.stage import Stage
+from hfcf.core.store import save_artifact
 from hfcf.engines.classifier import ROUND, choose
 from hfcf.metrics.fitting import learned_of, need_fit, to_fit
 from hfcf.metrics.info import TEXT, info
 from hfcf.metrics.rows import ColumnsOf
 from hfcf.tasks import DEFAULT
-from hfcf.text.entities import save_fitted
 
 CITATION = "Schuster et al. 2019, Towards Debiasing Fact Verification Models, section 2"
 
@@ -149,7 +149,7 @@ class MeasureClaimOnly(Stage):
         """Cross-validate on `ds`, by `group_id`; returns the fitted stage, which holds the guess of each `id`."""
         rows = to_fit(self, ds, "id", "group_id")
         guesses = guess(list(rows["claim"]), list(rows["label"]), [str(one) for one in rows["group_id"]], self.folds, self.seed)
-        return replace(self, fitted=save_fitted(dict(zip(rows["id"], guesses, strict=True))))
+        return replace(self, fitted=save_artifact(dict(zip(rows["id"], guesses, strict=True))))
 
     def row(self, row: dict[str, Any]) -> dict[str, Any]:
         predicted = learned_of(self, self.fitted, row["id"])

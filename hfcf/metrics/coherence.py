@@ -12,12 +12,12 @@ from datasets import Dataset
 from hfcf.core import schema
 from hfcf.core.model import Model
 from hfcf.core.stage import Stage
+from hfcf.core.store import save_artifact
 from hfcf.metrics.fitting import need_fit, to_fit
 from hfcf.metrics.info import TEXT, TEXTS, info, mean
 from hfcf.metrics.moverscore import MoverScore, fit_idf
 from hfcf.metrics.rows import ColumnsOf
 from hfcf.tasks import DEFAULT
-from hfcf.text.entities import save_fitted
 
 CITATION = "Zhu et al. 2023, Explain, Edit, Generate: Rationale-Sensitive Counterfactual Data Augmentation (RACE), Table 4"
 
@@ -82,7 +82,7 @@ class MeasureCoherence(Stage):
 
     def fit_texts(self, claims: Iterable[str]) -> Self:
         """As `fit`, of the claims themselves."""
-        return replace(self, fitted=save_fitted(fit_idf(dict.fromkeys(claims), self.model)))
+        return replace(self, fitted=save_artifact(fit_idf(dict.fromkeys(claims), self.model)))
 
     def scores(self, claims: Sequence[str], evidence: Sequence[Sequence[str]]) -> list[float | None]:
         """For each claim, the mean over its pieces of evidence; None without any."""

@@ -11,13 +11,13 @@ from datasets import Dataset
 
 from hfcf.core import schema
 from hfcf.core.stage import Reject, Stage
+from hfcf.core.store import save_artifact
 from hfcf.core.task import Task, task_of
 from hfcf.metrics.fitting import learned_of, need_fit, to_fit
 from hfcf.metrics.info import TEXT, info
 from hfcf.metrics.near import Near, bare
 from hfcf.metrics.rows import TEXTS_AND_EDITS, changed
 from hfcf.tasks import DEFAULT
-from hfcf.text.entities import save_fitted
 
 CITATION = "Lee et al. 2022, Deduplicating Training Data Makes Language Models Better, section 4.2"
 _KINDS = ("repeat", "near", "leak", "near_leak")
@@ -152,7 +152,7 @@ class MeasureDuplicates(Stage):
         """Compare the rows of `ds` with one another, and with the evaluation sets `against`; returns the fitted stage."""
         rows = to_fit(self, ds, "id", "change")
         found = duplicates(rows, against, self.threshold)
-        return replace(self, fitted=save_fitted({row_id: found.get(row_id, {}) for row_id in rows["id"]}))
+        return replace(self, fitted=save_artifact({row_id: found.get(row_id, {}) for row_id in rows["id"]}))
 
     def row(self, row: dict[str, Any]) -> dict[str, Any]:
         changed(row)  # which rejects a row that the fit left out

@@ -11,8 +11,8 @@ from typing import Any
 from datasets import Dataset
 
 from hfcf.core.stage import Stage, StageError
+from hfcf.core.store import read_artifact
 from hfcf.core.task import problem
-from hfcf.text.entities import read_fitted
 
 
 def need_fit(stage: Stage, fitted: str | None, why: str) -> None:
@@ -70,7 +70,7 @@ def to_fit(stage: Stage, ds: Dataset, *more: str) -> Dataset:
 @lru_cache(maxsize=4)
 def learned(sha: str | None) -> dict[str, Any]:
     """What a metric's `fit` wrote, read once: a hash names what it names for ever."""
-    return read_fitted(sha or "", "stage = stage.fit(ds)")
+    return read_artifact(sha or "", "stage = stage.fit(ds)")
 
 
 def learned_of(stage: Stage, fitted: str | None, row_id: str) -> Any:

@@ -10,7 +10,8 @@ from typing import Any, TypeVar
 from datasets import Dataset, DatasetDict, Features, concatenate_datasets
 
 from hfcf.core import schema
-from hfcf.core.stage import StageError, run_stage
+from hfcf.core.stage import StageError
+from hfcf.core.system import run_stage
 from hfcf.core.task import get_task, task_of
 from hfcf.metrics.settings import Metrics, check, rows, stage_of, taken, wanted
 from hfcf.metrics.summary import with_label_names

@@ -39,7 +39,7 @@ class JudgeCandidates(Stage):
     outputs: ClassVar[Any] = TaskColumns(
         lambda task: {"candidates": List(task.candidate_features), "counterfactuals": List(dict(task.counterfactual))}
     )
-    filled_by: ClassVar = {"candidates": "the system's stage before it"}
+    produced_by: ClassVar = {"candidates": "the system's stage before it"}
 
     system: str
     task: str = DEFAULT
