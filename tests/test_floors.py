@@ -1,7 +1,6 @@
 """The floors of the house: a module imports from its own floor and those below it, and no imports run in a circle.
 
-An import inside a function or under TYPE_CHECKING counts as well. The public names of `hfcf/__init__.py`, which are resolved when first
-used, count where they lead to.
+Imports inside functions and under TYPE_CHECKING count as well; a public name of `hfcf/__init__.py` counts as the module that has it.
 """
 
 from __future__ import annotations
@@ -51,9 +50,9 @@ def imports(module: str) -> Iterator[str]:
 
 
 def floor(module: str) -> int:
-    room = (module.split(".") + [""])[1]
-    assert not room or room in FLOORS, f"{module}: `{room}` is no floor; add it to FLOORS in its place"
-    return FLOORS.index(room) if room else FLOORS.index("cli")  # what `hfcf` itself holds is for the command line and users
+    room = module.split(".")[1] if module != "hfcf" else "cli"  # what `hfcf` itself holds is for the command line and for users
+    assert room in FLOORS, f"{module}: `{room}` is no floor; add it to FLOORS in its place"
+    return FLOORS.index(room)
 
 
 ARROWS = {module: {*imports(module)} - {module} for module in MODULES if module != "hfcf"}

@@ -87,7 +87,6 @@ def test_no_module_outside_names_a_task_or_asks_for_its_columns() -> None:
 
 
 def test_the_literals_are_read(tmp_path: Path) -> None:
-    (tmp_path / "module.py").write_text(
-        'def f(row):\n    if row["task"] == "relation" and "tokens" not in row: ...\n', encoding="utf-8"
-    )
-    assert sorted(literals(tmp_path / "module.py")) == ["'relation'", "'tokens' in"]
+    path = tmp_path / "module.py"
+    path.write_text('def f(row):\n    return row["task"] == "relation" and "tokens" not in row\n', encoding="utf-8")
+    assert sorted(literals(path)) == ["'relation'", "'tokens' in"]
