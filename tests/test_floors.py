@@ -1,6 +1,6 @@
 """The floors of the house: a module imports from its own floor and those below it, and no imports run in a circle.
 
-Imports inside functions and under TYPE_CHECKING count as well; a public name of `hfcf/__init__.py` counts as the module that has it.
+Imports inside functions and under TYPE_CHECKING count as well; a public name of `hfcf/__init__.py` counts as its module.
 """
 
 from __future__ import annotations
