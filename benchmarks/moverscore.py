@@ -69,7 +69,7 @@ def edited(words: list[str], pool: Sequence[str], rng: random.Random) -> str:
 
 def ours(idf: str) -> Scores:
     from hfcf.core.model import Model
-    from hfcf.metrics.moverscore import MoverScore
+    from hfcf.metrics.shared.moverscore import MoverScore
 
     engine = MoverScore(model=Model("offline:minilm", dtype="float32"), idf=idf)
     return lambda sources, made: engine.run(list(zip(sources, made, strict=True)))
@@ -117,7 +117,7 @@ def timed(score: Scores, given: tuple[list[str], list[str]]) -> tuple[float, lis
 def main() -> None:
     """Score the same pairs by both and print pairs per second, ratios and the largest difference."""
     from hfcf.core.model import Model
-    from hfcf.metrics import moverscore
+    from hfcf.metrics.shared import moverscore
     from hfcf.text.entities import save_fitted
 
     given, folder = options(__doc__ or ""), os.environ.get(PEER)

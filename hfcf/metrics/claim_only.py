@@ -15,9 +15,9 @@ from hfcf.core import schema
 from hfcf.core.splits import connected, normalised
 from hfcf.core.stage import Stage
 from hfcf.engines.classifier import ROUND, choose
-from hfcf.metrics.fitting import learned_of, need_fit, to_fit
-from hfcf.metrics.info import TEXT, info
-from hfcf.metrics.rows import ByTask
+from hfcf.metrics.shared.fitting import learned_of, need_fit, to_fit
+from hfcf.metrics.shared.info import TEXT, info
+from hfcf.metrics.shared.rows import ByTask
 from hfcf.text.entities import save_fitted
 
 CITATION = "Schuster et al. 2019, Towards Debiasing Fact Verification Models, section 2"
@@ -113,10 +113,10 @@ def overall(ds: Dataset) -> dict[str, Any]:
 
 @dataclass(frozen=True, kw_only=True)
 class MeasureClaimOnly(Stage):
-    """Whether a model that sees no evidence guesses each counterfactual's label.
+    """Check whether a linear model guesses the label from the claim alone, cross-validated by group.
 
     Input columns: `claim`, `label`. Output column: `claim_only`, `{guessed, predicted}`; null where there was nothing to train on.
-    One row's guess says little: what counts are `above_majority` and `above_chance` of the set, from `overall`.
+    One row's guess says little: read `above_majority` and `above_chance` of the set, which `overall` computes.
 
     Source: Schuster et al. 2019, who trained BERT on FEVER's claims. Deviation: a linear model over words, which needs no download
     and runs in seconds; a stronger one may find more.
@@ -131,6 +131,8 @@ class MeasureClaimOnly(Stage):
     hfcf.core.stage.StageError: measure_claim_only says nothing of relation rows: their sentence is all there is to see
     """
 
+    better: ClassVar = "`above_majority` and `above_chance` near 0"
+    of_candidates: ClassVar = False
     inputs: ClassVar[Any] = ByTask(
         {"verification": {"claim": schema.TEXT, "label": schema.TEXT}}, "their sentence is all there is to see"
     )

@@ -13,10 +13,10 @@ from hfcf.core import schema
 from hfcf.core.edits import rewrite
 from hfcf.core.schema import task_of
 from hfcf.core.stage import Reject, Stage
-from hfcf.metrics.fitting import learned_of, need_fit, to_fit
-from hfcf.metrics.info import TEXT, info
-from hfcf.metrics.near import Near, bare
-from hfcf.metrics.rows import EDITED, ByTask, changed
+from hfcf.metrics.shared.fitting import learned_of, need_fit, to_fit
+from hfcf.metrics.shared.info import TEXT, info
+from hfcf.metrics.shared.near import Near, bare
+from hfcf.metrics.shared.rows import EDITED, ByTask, changed
 from hfcf.text.entities import save_fitted
 
 CITATION = "Lee et al. 2022, Deduplicating Training Data Makes Language Models Better, section 4.2"
@@ -99,13 +99,13 @@ def _pieces(row: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 @dataclass(frozen=True, kw_only=True)
 class MeasureDuplicates(Stage):
-    """Whether each counterfactual repeats an earlier one, or stands in a set on which models are scored.
+    """Find counterfactuals that repeat an earlier one, or that stand in an evaluation set, exactly or nearly.
 
     Input columns: the task's texts, `edits`; `fit` reads `id` and `change`, too. Output column: `duplicates`,
     `{repeat, near, leak, near_leak, of}`: four verdicts as `duplicates` explains them, and the row that is repeated, the evaluation
     set's first.
 
-    Source: near duplicates by MinHash as Lee et al. 2022 find them. Deviation: runs of five characters in the place of their
+    Source: Lee et al. 2022: near duplicates by MinHash. Deviation: runs of five characters in the place of their
     five-word ones, since a claim has few words.
 
     Args:
@@ -118,6 +118,8 @@ class MeasureDuplicates(Stage):
     hfcf.core.stage.StageError: measure_duplicates compares all rows of the set: stage = stage.fit(ds) first
     """
 
+    better: ClassVar = "less"
+    of_candidates: ClassVar = False
     inputs: ClassVar[Any] = ByTask(EDITED)
     outputs: ClassVar = {
         "duplicates": {**dict.fromkeys(_KINDS, schema.BOOL), "of": schema.TEXT},

@@ -13,9 +13,9 @@ from datasets import Dataset
 
 from hfcf.core import schema
 from hfcf.core.stage import Stage, StageError
-from hfcf.metrics.fitting import learned, need_fit, to_fit
-from hfcf.metrics.info import TEXT, info
-from hfcf.metrics.rows import ByTask
+from hfcf.metrics.shared.fitting import learned, need_fit, to_fit
+from hfcf.metrics.shared.info import TEXT, info
+from hfcf.metrics.shared.rows import ByTask
 from hfcf.text.entities import save_fitted
 
 
@@ -47,9 +47,9 @@ def overall(ds: Dataset) -> dict[str, Any]:
 
 @dataclass(frozen=True, kw_only=True)
 class MeasureLabelBalance(Stage):
-    """How common each row's label is in the set.
+    """Compute the share of the set's rows that have this row's label.
 
-    Input column: `label`. Output column: `label_balance`, the share (0–1) of the set's labels that it is; null without one.
+    Input column: `label`. Output column: `label_balance`, 0–1; null without a label.
 
     Args:
         task: of the rows.
@@ -60,6 +60,9 @@ class MeasureLabelBalance(Stage):
     {'label_balance': 1.0}
     """
 
+    better: ClassVar = "`balance` near 1"
+    of_candidates: ClassVar = False
+    published: ClassVar = False
     inputs: ClassVar[Any] = ByTask({task: {"label": schema.TEXT} for task in schema.TASKS})
     outputs: ClassVar = {"label_balance": schema.FLOAT}
 

@@ -20,7 +20,7 @@ from hfcf.core.schema import task_of
 from hfcf.core.stage import Stage, System
 from hfcf.corpora.distractors import from_recipe
 from hfcf.hub.found_card import check_ours, restricted
-from hfcf.metrics.settings import check, listed, stage_of, taken, wanted
+from hfcf.metrics.shared.settings import check, listed, stage_of, taken, wanted
 from hfcf.pipeline.profile import Clock
 from hfcf.pipeline.publish import publish
 

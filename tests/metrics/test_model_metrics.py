@@ -20,10 +20,10 @@ from hfcf.core.schema import LABELS
 from hfcf.core.stage import StageError
 from hfcf.engines.ner import Ner
 from hfcf.metrics import MeasureFlipRate, load
-from hfcf.metrics.measure import measure, measure_candidates
-from hfcf.metrics.moverscore import MoverScore, fit_idf
-from hfcf.metrics.rows import changed
-from hfcf.metrics.summary import summaries
+from hfcf.metrics.shared.measure import measure, measure_candidates
+from hfcf.metrics.shared.moverscore import MoverScore, fit_idf
+from hfcf.metrics.shared.rows import changed
+from hfcf.metrics.shared.summary import summaries
 from hfcf.text.entities import save_fitted
 
 Tiny = Callable[[str], str]

@@ -17,7 +17,7 @@ from swap_system import VERBS
 from hfcf.core import recipe as recipes
 from hfcf.core.model import Model
 from hfcf.engines.rbert import load_rbert
-from hfcf.metrics.relation import micro_f1
+from hfcf.metrics.scores.relation import micro_f1
 from hfcf.pipeline import run as runner
 from hfcf.studies.compare import relations
 from hfcf.studies.compare.arms import arms
