@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hfcf.core.plugins import discover
-from hfcf.core.recipe import meant, shipped_folder
+from hfcf.core.recipe import did_you_mean, shipped_folder
 
 if TYPE_CHECKING:
     from datasets import Dataset, DatasetDict
@@ -85,7 +85,7 @@ def load(
 def builder_class(name: str) -> type[Corpus]:
     """Import a corpus's module and return its builder."""
     if (module := (corpora := _modules()).get(name)) is None:
-        raise ValueError(f"there is no corpus {name!r}; there are {', '.join(corpora)}{meant(name, corpora)}")
+        raise ValueError(f"there is no corpus {name!r}; there are {', '.join(corpora)}{did_you_mean(name, corpora)}")
     return import_module(module).BUILDER
 
 

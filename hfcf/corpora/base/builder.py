@@ -14,8 +14,9 @@ from typing import Any, ClassVar
 
 import datasets
 
-from hfcf.core.schema import STATUS, TASKS, kind, problem
+from hfcf.core.schema import STATUS, kind
 from hfcf.core.splits import connected
+from hfcf.core.task import Task, get_task, problem
 from hfcf.corpora.base.info import CorpusConfig, CorpusInfo
 from hfcf.corpora.base.splits import ALIASES
 from hfcf.corpora.base.values import as_text
@@ -84,6 +85,11 @@ class Corpus(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
     # --- common to all corpora
 
     @classmethod
+    def task(cls) -> Task:
+        """Return the task of the corpus's rows."""
+        return get_task(cls.INFO.task)
+
+    @classmethod
     def locate(cls, name: str, *, data_dir: Any, data_files: Any, options: dict[str, Any]) -> tuple[Files, dict[str, Path]]:
         """Return the files of each split, and the resources that are read beside them."""
         if unknown := sorted(set(options) - set(cls.OPTIONS)):
@@ -146,7 +152,7 @@ class Corpus(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
         status = {"status": STATUS} if self.config.on_error == "reject" else {}
         return datasets.DatasetInfo(
             description=self.INFO.title,
-            features=datasets.Features({**TASKS[self.INFO.task], **self.EXTRA, **status}),
+            features=datasets.Features({**self.task().features, **self.EXTRA, **status}),
             citation=self.INFO.citation,
             license=self.INFO.licence,
             version=self.config.version,
@@ -175,7 +181,7 @@ class Corpus(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
         for path in paths:
             for record in self.records(path):
                 n += 1
-                row: dict[str, Any] = {**deepcopy(_EMPTY[self.INFO.task]), **dict.fromkeys(self.EXTRA)}
+                row: dict[str, Any] = {**deepcopy(dict(self.task().empty_row)), "id": None, **dict.fromkeys(self.EXTRA)}
                 why = self._read(row, record)
                 if row.pop("skip", False):
                     continue
@@ -192,9 +198,9 @@ class Corpus(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
                 places[row["id"]] = record.place
                 if self.config.on_error == "reject":
                     row["status"] = {"accepted": False, "stage": "load", "reason": as_text(why)} if why else None
-                row = _storable(row)
+                row = _storable(row, self.task())
                 # A number that we assigned may be another row's in another file, so the contents name the group.
-                yield {**row, "own": _content(row) if unnamed and not record.unreadable else row["id"]}
+                yield {**row, "own": _content(row, self.task()) if unnamed and not record.unreadable else row["id"]}
 
     def _read(self, row: dict[str, Any], record: Record) -> str | None:
         if record.unreadable:
@@ -204,7 +210,7 @@ class Corpus(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
         except BadRow as error:
             return str(error)
         # Stages decide whether a readable row can be worked on; on_error="reject" asks for that check here.
-        return _unreadable(row) or (problem(row) if self.config.on_error == "reject" else None)
+        return _unreadable(row, self.task()) or (problem(row) if self.config.on_error == "reject" else None)
 
     def _grouped(self, rows: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
         """Add `group_id`: the corpus's own, or one for rows that share `keys` (then all rows are held), or the row's own id."""
@@ -255,35 +261,30 @@ def _free_id(name: str, ids: Container[str]) -> str:
     return next(candidate for n in count(2) if (candidate := f"{name}#{n}") not in ids)
 
 
-_EMPTY: dict[str, dict[str, Any]] = {
-    "verification": {"id": None, "claim": None, "evidence": [], "label": None},
-    "relation": {"id": None, "tokens": [], "head": None, "tail": None, "label": None},
-}
-"""A row of each task before it is filled."""
+def _storable(row: dict[str, Any], task: Task) -> dict[str, Any]:
+    """Return the row with its task's texts in a form that Arrow can hold."""
+    features = {name: task.features[name] for name in (*task.columns, "label") if name in task.features}
+    return {**row, **{name: _texts(row[name], feature) for name, feature in features.items()}}
 
 
-def _storable(row: dict[str, Any]) -> dict[str, Any]:
-    row = {**row, "label": as_text(row["label"])}
-    if "tokens" in row:
-        return {**row, "tokens": [as_text(token) for token in row["tokens"]]}
-    pieces = [{key: as_text(piece[key]) for key in ("title", "text")} for piece in row["evidence"]]
-    return {**row, "claim": as_text(row["claim"]), "evidence": pieces}
+def _texts(value: Any, feature: Any) -> Any:
+    """Apply `as_text` to each text of a column's value."""
+    if isinstance(feature, dict):
+        return value if value is None else {key: _texts(value.get(key), part) for key, part in feature.items()}
+    if isinstance(feature, datasets.Value):
+        return as_text(value) if feature.dtype == "string" else value
+    return value if value is None else [_texts(item, feature.feature) for item in value]
 
 
-def _content(row: Mapping[str, Any]) -> str:
-    """A name for the texts of a storable row, the same in every file."""
-    texts = [row["tokens"], row["head"], row["tail"]] if "tokens" in row else [row["claim"], row["evidence"]]
-    text = json.dumps(texts, ensure_ascii=False)
+def _content(row: Mapping[str, Any], task: Task) -> str:
+    """Name the texts of a storable row; equal texts have the same name in every file."""
+    text = json.dumps([row[name] for name in task.columns], ensure_ascii=False)
     return f"row-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
 
 
-def _unreadable(row: Mapping[str, Any]) -> str | None:
-    """Why a row can't be stored as it is."""
-    texts = [(f"token {i}", token) for i, token in enumerate(row.get("tokens", []))]
-    texts += [("the claim", row["claim"])] if "claim" in row else []
-    for i, piece in enumerate(row.get("evidence", [])):
-        texts += [(f"evidence piece {i}", piece["text"]), (f"the title of evidence piece {i}", piece["title"])]
-    for what, text in texts:
+def _unreadable(row: Mapping[str, Any], task: Task) -> str | None:
+    """Return why a row can't be stored as it is, or None."""
+    for what, text in task.named_texts(row):
         if not isinstance(text, str):
             return f"{what} is {kind(text)}{'' if text is None else ', not text'}"
         if as_text(text) != text:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from hfcf.core import edits, schema
 from hfcf.core.rating import Display, Protocol, Question, Row, Unit
-from hfcf.pipeline.publish import marked
-from hfcf.tasks.relations import context, overlap, roles
+from hfcf.tasks.relation import TASK, context, marked, overlap, roles
 
 PROTOCOLS = (
     Protocol(
@@ -59,9 +57,9 @@ def _terms(row: Row, source: Row | None, side: str) -> Display:
         source, terms = row, row["causal_terms"] or []
     else:
         assert source is not None
-        edits.apply(source, row["edits"])  # raises if they do not fit the source
+        TASK.apply_edits(source, row["edits"])  # raises if they do not fit the source
         terms = [i for edit in row["edits"] for i in range(edit["start"], edit["end"])]
-    if problem := schema.problem(source) or overlap(source):
+    if problem := TASK.validate(source) or overlap(source):
         raise ValueError(problem)
     free = context(source)
     numbered = [f"{token}({i + 1})" if i in free else token for i, token in enumerate(source["tokens"])]
@@ -70,7 +68,7 @@ def _terms(row: Row, source: Row | None, side: str) -> Display:
 
 
 def _sentence(row: Row, source: Row | None, side: str) -> Display:
-    if problem := schema.problem(row):
+    if problem := TASK.validate(row):
         raise ValueError(problem)
     return Display(_texts(row))
 

@@ -13,9 +13,10 @@ from hfcf import corpora
 from hfcf.core import recipe as recipes
 from hfcf.core.model import Model
 from hfcf.core.recipe import RecipeError
-from hfcf.core.schema import kind, task_of
+from hfcf.core.schema import kind
 from hfcf.core.stage import Stage
-from hfcf.metrics import METRICS, load
+from hfcf.core.task import task_of
+from hfcf.metrics import load, names
 
 DEFAULT: dict[str, Any] = {"minimality": None, "diversity": None, "duplicates": None, "label_balance": None}
 """What a run measures if its recipe does not say: what needs no model."""
@@ -42,7 +43,7 @@ def wanted(metrics: Metrics | None) -> dict[str, dict[str, Any]]:
         raise RecipeError(f"metrics: a list of names, or a mapping of names to settings; this is {what}")
     if not isinstance(metrics, Mapping):
         metrics = dict.fromkeys(metrics)
-    recipes.check([str(name) for name in metrics], METRICS, "metrics")
+    recipes.check([str(name) for name in metrics], names(), "metrics")
     for name, its in metrics.items():
         if its is not None and not isinstance(its, Mapping):
             raise RecipeError(f"metrics: {name}: its settings are a mapping, such as {{model: gpt2}}; this is {its!r}")
@@ -66,7 +67,7 @@ def check(metrics: Metrics | None, task: str) -> None:
         if not hasattr(stage, "fit"):
             stage.check_fitted()
         for which, given in against.items():
-            if (its_task := task_of(rows(given).column_names)) != task:
+            if (its_task := task_of(rows(given).column_names).name) != task:
                 raise RecipeError(f"metrics: {name}: against: {which} has {its_task} rows, and {task} rows are measured")
 
 
