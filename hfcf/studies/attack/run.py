@@ -22,10 +22,10 @@ from hfcf.hub.dataset_card import NOT_REPUBLISHED, republish_key
 from hfcf.hub.folder import configs, remove_others, write_parquet
 from hfcf.hub.found_card import check_ours, restricted
 from hfcf.hub.render import render
-from hfcf.studies.attack.build import CANDIDATES, build_attack, report
 from hfcf.studies.attack.choices import choose_first, export_choices, import_choices, marked_lines
-from hfcf.studies.attack.lenders import KINDS
 from hfcf.systems.ccg import CCG
+from hfcf.systems.ccg.attack import CANDIDATES, build_attack, report
+from hfcf.systems.ccg.lenders import KINDS
 
 SHEET, STORE, NOTES = "candidates.csv", "candidates.parquet", "attack.json"
 _KEYS = {"name", "attack", "corpus", "data_dir", "data_files", "split", "indicator_split", "preset", "seed", "settings"}
