@@ -16,14 +16,14 @@ from typing import Any, ClassVar, Self
 from datasets import Dataset, IterableDataset
 
 from hfcf.core.model import Model
-from hfcf.core.stage import System
 from hfcf.core.store import save_artifact
+from hfcf.core.system import System
 from hfcf.engines.attribution import Attribution
 from hfcf.engines.classifier import Classifier
 from hfcf.engines.cure import Cure
 from hfcf.engines.generator import Generator
 from hfcf.engines.ner import Ner
-from hfcf.metrics.moverscore import MoverScore, fit_idf
+from hfcf.metrics.shared.moverscore import MoverScore, fit_idf
 from hfcf.systems.race.check import CheckClaim, CheckEdit
 from hfcf.systems.race.edit import EditEvidence
 from hfcf.systems.race.explain import CURE, Explain
@@ -165,10 +165,10 @@ class RACE(System):
         return FilterClaim(**self._common(), encoder=self.encoder, ner=self.ner, fitted=self.fitted)
 
     @property
-    def needs(self) -> tuple[str, ...]:
+    def fit_after(self) -> tuple[str, ...]:
         return ("tag_entities",)
 
-    def learn(self, ds: Dataset | IterableDataset) -> str:
+    def fit_resources(self, ds: Dataset | IterableDataset) -> str:
         missing = [column for column in ("claim", "entities") if column not in (ds.column_names or [])]
         if missing:
             raise ValueError(f"race.fit reads the column {missing[0]!r}: map race.tag_entities over the prepared rows first")

@@ -11,13 +11,13 @@ from datasets import Dataset, IterableDataset, List
 
 from hfcf.core import schema
 from hfcf.core.model import Model
-from hfcf.core.stage import Reject, Stage, StageError, System
+from hfcf.core.stage import Reject, Stage, StageError
 from hfcf.core.store import read_artifact
+from hfcf.core.system import System
 from hfcf.engines.continuation import Continuation
-from hfcf.systems.ccg import editor
+from hfcf.systems.ccg import CCG, editor
 from hfcf.systems.ccg.identify import IdentifyCausalTerms
 from hfcf.systems.ccg.indicator import training_rows
-from hfcf.systems.ccg.system import CCG
 from hfcf.tasks.check_relations import CheckRelations
 from hfcf.tasks.relations import OTHER
 
@@ -80,7 +80,7 @@ def base_model(system: Any, ds: Dataset | IterableDataset) -> Model:
         ds: the rows before any stage.
     """
     ccg = CCG(seed=system.seed, indicator=system.indicator, classifier=system.classifier, least_steps=system.least_steps)
-    found = ccg.begin(ds).indicator
+    found = ccg.fit_models(ds).indicator
     assert found is not None
     return found
 
