@@ -111,9 +111,11 @@ def peek(
 
     if what in corpora.names() and not Path(what).is_dir():
         from hfcf.core import recipe as recipes
-        from hfcf.pipeline import run as runner
+        from hfcf.pipeline.recipes import RowsRecipe
+        from hfcf.pipeline.run import load_rows
 
-        for line in peeking.rows_of_corpus(runner.load(recipes.changed({"corpus": what}, set_ or [])), rows, find):
+        content = recipes.changed({"corpus": what}, set_ or [])
+        for line in peeking.rows_of_corpus(load_rows(recipes.parse(RowsRecipe, content, "--set")), rows, find):
             out_console.print(line)
         return
     # Without colours there are no styles either, by which a terminal shows what changed.

@@ -14,7 +14,7 @@ from hfcf.core.schema import task_of
 from hfcf.core.stage import StageError
 from hfcf.core.system import run_stage
 from hfcf.metrics.rows import EDITED
-from hfcf.metrics.settings import Metrics, check, rows, stage_of, taken, wanted
+from hfcf.metrics.settings import Metrics, check_metrics, load_evaluation_set, parse_metrics, pop_evaluation_sets, stage_of
 from hfcf.metrics.summary import with_label_names
 
 log = logging.getLogger(__name__)
@@ -51,8 +51,8 @@ def measure(ds: Sets, metrics: Metrics | None = None, **map_kwargs: Any) -> Sets
         return DatasetDict({split: measure(part, metrics, **map_kwargs) for split, part in ds.items()})
     if not isinstance(ds, Dataset):
         raise StageError(f"metrics: this is a {type(ds).__name__}, not a Dataset: map the stages of hfcf.metrics over a stream")
-    its = wanted(metrics)
-    check(its, task_of(ds.column_names))
+    its = parse_metrics(metrics)
+    check_metrics(its, task_of(ds.column_names))
     return _measure(ds, its, ds, map_kwargs)
 
 
@@ -71,7 +71,8 @@ def _measure(ds: Dataset, metrics: Mapping[str, Mapping[str, Any]], of: Dataset,
 
 
 def _measured(ds: Dataset, name: str, settings: dict[str, Any], of: Dataset, map_kwargs: Mapping[str, Any]) -> Dataset:
-    fit = {"against": {key: rows(its) for key, its in taken(name, settings).items()}} if name == "duplicates" else {}
+    against = {key: load_evaluation_set(given) for key, given in pop_evaluation_sets(name, settings).items()}
+    fit = {"against": against} if name == "duplicates" else {}
     stage = stage_of(name, task_of(ds.column_names), settings)
     for column in stage.inputs:
         if column not in ds.features:
@@ -128,7 +129,7 @@ def measure_candidates(made: Dataset, rejected: Dataset, metrics: Metrics | None
     Returns:
         One row for each candidate, with the columns of these metrics and those that say what it changed.
     """
-    its = {name: settings for name, settings in wanted(metrics).items() if name in OF_CANDIDATES}
+    its = {name: settings for name, settings in parse_metrics(metrics).items() if name in OF_CANDIDATES}
     columns = [*EDITED[task_of(made.column_names)], *its] if its else []
     lost, kept = candidates(rejected), made.select_columns(columns)
     if not its or not len(lost):

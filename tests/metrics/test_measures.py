@@ -27,7 +27,7 @@ from hfcf.metrics.measure import candidates, measure, measure_candidates
 from hfcf.metrics.minimality import minimality
 from hfcf.metrics.near import Near, jaccard
 from hfcf.metrics.rows import EDITED, changed
-from hfcf.metrics.settings import DEFAULT, check
+from hfcf.metrics.settings import DEFAULT, check_metrics
 from hfcf.metrics.summary import summaries, summary
 
 
@@ -258,7 +258,7 @@ def test_an_empty_set_gets_its_columns(made: Dataset) -> None:
 )
 def test_a_wrong_metric_or_setting_is_an_error(made: Dataset, metrics: Any, message: str) -> None:
     with pytest.raises(RecipeError, match=message):
-        check(metrics, "verification")
+        check_metrics(metrics, "verification")
     with pytest.raises(RecipeError, match=message):
         measure(made, metrics)
 

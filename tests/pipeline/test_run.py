@@ -32,9 +32,9 @@ from hfcf.engines.generator import Generator
 from hfcf.engines.ner import Ner
 from hfcf.hub.dataset_card import NOT_REPUBLISHED
 from hfcf.pipeline import run as runner
-from hfcf.pipeline import train as training
 from hfcf.pipeline.dry_run import dry_run
-from hfcf.studies.attack import run as attack
+from hfcf.pipeline.recipes import parse_train
+from hfcf.studies.attack.recipe import parse_attack
 from hfcf.systems import system_class
 from hfcf.systems.race import RACE
 
@@ -348,25 +348,25 @@ def test_every_recipe_is_valid_under_both_presets(name: str, preset: str) -> Non
         return
     if "train" in content:
         assert first.startswith(f"# hfcf train recipes/{name}.yaml --out ")
-        recipe.check(content, training._KEYS, path.name)
+        assert parse_train(content, path.name).seed == 7
         for source in [*content["data"], *content.get("evaluate", []), *content.get("exclude", [])]:
             builder_class(source["corpus"])
         return
     if "attack" in content:
         assert first.startswith(f"# hfcf attack candidates recipes/{name}.yaml --out ")
-        assert attack.checked(content, path.name).seed == 7
+        assert parse_attack(content, path.name)[1].seed == 7
         builder_class(content["corpus"])
         return
     assert first.startswith((f"# hfcf run {name}", f"# hfcf run recipes/{name}.yaml --out "))
-    content = runner.content_of(str(path), [f"preset={preset}", "split=validation"])
-    assert content["split"] == "validation"
-    builder_class(content["corpus"])
+    parsed = runner.read_recipe(str(path), [f"preset={preset}", "split=validation"])
+    assert parsed.split == "validation"
+    builder_class(parsed.corpus)
     if name == "demo" and preset == "paper":
         with pytest.raises(RecipeError, match="verifier"):
-            runner.system_of(content)
+            runner.make_system(parsed.system, settings=parsed.settings)
     else:
-        chain = system_class(content["system"]).chain
-        assert tuple(stage.name for stage in runner.system_of(content).stages) == chain
+        system = runner.make_system(parsed.system, preset=preset, settings=parsed.settings)
+        assert tuple(stage.name for stage in system.stages) == system_class(parsed.system).chain
 
 
 @pytest.mark.parametrize(
