@@ -14,9 +14,9 @@ from datasets import Dataset
 from hfcf import corpora
 from hfcf.core import recipe as recipes
 from hfcf.core.model import Model, named
-from hfcf.core.schema import task_of
 from hfcf.core.stage import Stage
 from hfcf.core.system import System
+from hfcf.core.task import task_of
 from hfcf.corpora.distractors import from_recipe
 from hfcf.hub.found_card import check_ours, restricted
 from hfcf.metrics.settings import Metrics, as_list, check_metrics, parse_metrics, pop_evaluation_sets, stage_of
@@ -122,7 +122,7 @@ def load_inputs(recipe: RunRecipe) -> tuple[Dataset, System]:
     """
     ds = load_rows(recipe)
     system = make_system(recipe.system, preset=recipe.preset, seed=recipe.seed, settings=recipe.settings)
-    if (task := task_of(ds.features)) != system.task:
+    if (task := task_of(ds.features).name) != system.task:
         raise recipes.RecipeError(f"{recipe.system} works on {system.task} rows; {recipe.corpus} has {task} rows")
     if not len(ds):
         raise recipes.RecipeError(f"{recipe.corpus}: the split has no rows")
