@@ -66,7 +66,7 @@ def _model(value: Any) -> Any:
     return Model.of(dict(value) if isinstance(value, Mapping) else value)
 
 
-Text = Annotated[str, BeforeValidator(_text)]
+Text = Annotated[str, BeforeValidator(_text), WithJsonSchema({"type": ["string", "number"]})]
 """A string that YAML may read as a number, or that Python code gives as a path: `split: 2012`."""
 Files = Annotated[str | list[str] | dict[str, str | list[str]], BeforeValidator(_text)]
 """A file, several, or a mapping of splits to files."""

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import MISSING, fields
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from hfcf import corpora
 from hfcf.core import recipe as recipes
 from hfcf.core.model import Model, named
 from hfcf.core.stage import Stage
-from hfcf.core.system import System
+from hfcf.core.system import System, Watch
 from hfcf.core.task import task_of
 from hfcf.corpora.distractors import from_recipe
 from hfcf.hub.found_card import check_ours, restricted
@@ -34,6 +35,7 @@ def run(
     *,
     changes: Sequence[str] = (),
     limit: int | None = None,
+    watch: Watch | None = None,
     **map_kwargs: Any,
 ) -> dict[str, Any]:
     """Run a recipe and write a dataset repository that `load_dataset(out)` and `load_dataset(out, "rejected")` read.
@@ -46,6 +48,7 @@ def run(
         out: the folder.
         changes: "key=value" strings, as `--set` takes them.
         limit: run only the first rows, after fitting on all.
+        watch: called as `watch(stage, step)` around every stage, of which it must return `step()`; see `System.__call__`.
         map_kwargs: passed to `Dataset.map`.
 
     Returns:
@@ -66,7 +69,8 @@ def run(
     metrics = select_metrics(parsed.metrics, system)
     limit = parsed.limit if limit is None else limit
     clock = Clock()
-    rows = system(ds, limit=limit, watch=clock, **map_kwargs)
+    timed = clock if watch is None else (lambda stage, step: watch(stage, partial(clock, stage, step)))
+    rows = system(ds, limit=limit, watch=timed, **map_kwargs)
     if (map_kwargs.get("num_proc") or 1) > 1:
         clock.forget_models()
     report = publish(
