@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema, field_validat
 from hfcf import corpora
 from hfcf.core import recipe as recipes
 from hfcf.core.recipe import Files, ModelReference, Recipe, RecipeError, Text
-from hfcf.metrics.settings import parse_metrics
+from hfcf.metrics.shared.settings import parse_metrics
 from hfcf.training.loop import Hyperparameters
 from hfcf.training.rationale_losses import Weights
 

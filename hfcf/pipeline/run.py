@@ -20,7 +20,7 @@ from hfcf.core.system import System, Watch
 from hfcf.core.task import task_of
 from hfcf.corpora.distractors import from_recipe
 from hfcf.hub.found_card import check_ours, restricted
-from hfcf.metrics.settings import Metrics, as_list, check_metrics, parse_metrics, pop_evaluation_sets, stage_of
+from hfcf.metrics.shared.settings import Metrics, as_list, check_metrics, parse_metrics, pop_evaluation_sets, stage_of
 from hfcf.pipeline.profile import Clock
 from hfcf.pipeline.publish import publish
 from hfcf.pipeline.recipes import RowsRecipe, RunRecipe, parse_run

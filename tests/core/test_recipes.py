@@ -105,7 +105,7 @@ def test_values_are_read_as_meant_and_checked(tmp_path: Path) -> None:
     ):
         with pytest.raises(recipe.RecipeError, match=told):
             made({**content, **changes})
-    with pytest.raises(recipe.RecipeError, match=r"options: unknown key 'sep'"):
+    with pytest.raises(recipe.RecipeError, match=r"options.*'sep'"):
         runner.load_rows(runner.read_recipe({**content, "options": {"sep": ";"}}))
-    with pytest.raises(ValueError, match=r"no corpus 'hovr'; there are .*; did you mean 'hover'\?"):
+    with pytest.raises(ValueError, match=r"'hovr'.*'hover'"):
         runner.load_rows(runner.read_recipe({**content, "corpus": "hovr"}))

@@ -16,7 +16,7 @@ from hfcf.core.recipe import RecipeError
 from hfcf.core.schema import kind
 from hfcf.core.stage import Stage
 from hfcf.core.task import task_of
-from hfcf.metrics import METRICS, load
+from hfcf.metrics import load, names
 
 DEFAULT: dict[str, Any] = {"minimality": None, "diversity": None, "duplicates": None, "label_balance": None}
 """What a run measures if its recipe does not say: what needs no model."""
@@ -43,7 +43,7 @@ def parse_metrics(metrics: Metrics | None) -> dict[str, dict[str, Any]]:
         raise RecipeError(f"metrics: a list of names, or a mapping of names to settings; this is {what}")
     if not isinstance(metrics, Mapping):
         metrics = dict.fromkeys(metrics)
-    recipes.check([str(name) for name in metrics], METRICS, "metrics")
+    recipes.check([str(name) for name in metrics], names(), "metrics")
     for name, settings in metrics.items():
         if settings is not None and not isinstance(settings, Mapping):
             raise RecipeError(f"metrics: {name}: its settings are a mapping, such as {{model: gpt2}}; this is {settings!r}")
@@ -66,13 +66,13 @@ def check_metrics(metrics: Metrics | None, task: str) -> None:
             _check_weights(model, f"metrics: {name}")
         if not hasattr(stage, "fit"):
             stage.check_fitted()
-        for set_name, given in against.items():
-            if (set_task := task_of(load_evaluation_set(given).column_names).name) != task:
+        for set_name, source in against.items():
+            if (set_task := task_of(load_evaluation_set(source).column_names).name) != task:
                 raise RecipeError(f"metrics: {name}: against: {set_name} has {set_task} rows, and {task} rows are measured")
 
 
 def pop_evaluation_sets(name: str, settings: dict[str, Any]) -> dict[str, Any]:
-    """Remove the evaluation sets from the settings of "duplicates" and return them: its `fit` takes them."""
+    """Take the evaluation sets of "duplicates" out of its settings: its `fit` needs them."""
     against = settings.pop("against", None) if name == "duplicates" else None
     if against is not None and not isinstance(against, Mapping):
         raise RecipeError(f"metrics: {name}: against is a mapping of names to sets, such as {{dev: {{corpus: hover, …}}}}")
@@ -80,14 +80,14 @@ def pop_evaluation_sets(name: str, settings: dict[str, Any]) -> dict[str, Any]:
 
 
 def stage_of(name: str, task: str, settings: Mapping[str, Any]) -> Stage:
-    """Make a metric's stage with settings as a recipe writes them.
+    """Make a metric's stage from settings as a recipe writes them.
 
     >>> stage_of("fluency", "verification", {"model": "offline:smollm2"}).model.name
     'offline:smollm2'
     """
     cls = load(name, stage=True)
-    allowed = [field.name for field in fields(cls) if field.name not in ("task", "fitted", "strict")]
-    recipes.check(settings, allowed, f"metrics: {name}")
+    names_of_settings = [field.name for field in fields(cls) if field.name not in ("task", "fitted", "strict")]
+    recipes.check(settings, names_of_settings, f"metrics: {name}")
     values = dict(settings)
     try:
         for key in ("model", "verifier"):
@@ -106,38 +106,38 @@ def stage_of(name: str, task: str, settings: Mapping[str, Any]) -> Stage:
     return stage
 
 
-def as_list(given: Any) -> list[Any]:
-    """Return one value, several or none as a list.
+def as_list(value: Any) -> list[Any]:
+    """One value, several or none, as a list.
 
     >>> as_list("me/a"), as_list(["me/a"]), as_list(None)
     (['me/a'], ['me/a'], [])
     """
-    return list(given) if isinstance(given, list | tuple) else [] if given is None else [given]
+    return list(value) if isinstance(value, list | tuple) else [] if value is None else [value]
 
 
-def load_evaluation_set(given: Any) -> Dataset:
-    """Load an evaluation set: rows as they are, or those of a corpus as recipes name it.
+def load_evaluation_set(source: Any) -> Dataset:
+    """Load the rows of an evaluation set: as they are, or of a corpus as recipes name it.
 
     Raises:
         RecipeError: there is no such corpus, or its files are not there.
     """
-    if isinstance(given, Dataset):
-        return given
+    if isinstance(source, Dataset):
+        return source
     where = "metrics: duplicates: against"
-    if not isinstance(given, Mapping) or "corpus" not in given:
+    if not isinstance(source, Mapping) or "corpus" not in source:
         raise RecipeError(f"{where}: a set is rows, or a mapping with a corpus, such as {{corpus: hover, data_dir: …}}")
-    recipes.check(given, ("corpus", "data_dir", "data_files", "split", "on_error", "options"), where)
-    arguments = {key: given[key] for key in ("data_dir", "data_files", "on_error") if key in given}
+    recipes.check(source, ("corpus", "data_dir", "data_files", "split", "on_error", "options"), where)
+    files = {key: source[key] for key in ("data_dir", "data_files", "on_error") if key in source}
     try:
-        return corpora.load(given["corpus"], split=str(given.get("split") or "validation"), **arguments, **given.get("options", {}))
+        return corpora.load(source["corpus"], split=str(source.get("split") or "validation"), **files, **source.get("options", {}))
     except (TypeError, ValueError, OSError) as error:  # the first: an option that the corpus does not have
         raise RecipeError(f"{where}: {error}") from error
 
 
 def _models(stage: Stage) -> list[Model]:
     values = [getattr(stage, field.name) for field in fields(stage)]
-    models = [one for value in values for one in (value if isinstance(value, tuple) else [getattr(value, "model", value)])]
-    return [one for one in models if isinstance(one, Model)]
+    flat = [one for value in values for one in (value if isinstance(value, tuple) else [getattr(value, "model", value)])]
+    return [one for one in flat if isinstance(one, Model)]
 
 
 def _check_weights(model: Model, where: str) -> None:
