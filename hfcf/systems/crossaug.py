@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 from hfcf.core import edits, schema
+from hfcf.core.chain import StageOf
 from hfcf.core.model import Model
 from hfcf.core.schema import LABELS, REFUTES, SUPPORTS
 from hfcf.core.splits import normalised
@@ -356,21 +357,7 @@ class CrossAug(System):
         if unknown := [pair for pair in self.pairs if pair not in PAIRS]:
             raise ValueError(f"pairs={unknown[0]!r}: choose some of {', '.join(PAIRS)}")
 
-    @property
-    def generate_negative_claim(self) -> GenerateNegativeClaim:
-        return GenerateNegativeClaim(
-            **self._common(), generator=self.generator, num_beams=self.num_beams, num_candidates=self.num_candidates,
-            max_new_tokens=self.max_new_tokens, verifier=self.verifier, max_length=self.max_length,
-        )  # fmt: skip
-
-    @property
-    def modify_evidence(self) -> ModifyEvidence:
-        return ModifyEvidence(**self._common(), max_span=self.max_span, replace_all=self.replace_all)
-
-    @property
-    def cross_pairs(self) -> CrossPairs:
-        return CrossPairs(**self._common(), pairs=self.pairs)
-
-    @property
-    def check_pairs(self) -> CheckPairs:
-        return CheckPairs(**self._common(), system=self.name, verifier=self.verifier, max_length=self.max_length)
+    generate_negative_claim = StageOf(GenerateNegativeClaim)
+    modify_evidence = StageOf(ModifyEvidence)
+    cross_pairs = StageOf(CrossPairs)
+    check_pairs = StageOf(CheckPairs)

@@ -10,27 +10,26 @@ from datasets import Dataset, IterableDataset, List
 
 from hfcf.core import edits, schema
 from hfcf.core.candidates import Candidate, reject, settle
+from hfcf.core.chain import StageOf
 from hfcf.core.model import Model
 from hfcf.core.stage import Reject, Stage, System
 from hfcf.core.store import save_artifact
 from hfcf.engines.continuation import Continuation
 from hfcf.engines.relation import RelationClassifier
 from hfcf.systems.baselines._shared.relations import (
+    CONSISTENT,
+    GRADIENT_TERMS,
     ProposeRelations,
     base_model,
-    by_gradient,
-    consistent,
     require_fitted,
     sound,
     terms,
     the_editor,
 )  # fmt: skip
+from hfcf.systems.ccg import CLASSIFIER, EDITOR, OFFLINE
 from hfcf.systems.ccg.editor import learned_editor
 from hfcf.systems.ccg.gradients import WordGradients
-from hfcf.systems.ccg.identify import IdentifyCausalTerms
-from hfcf.systems.ccg import CLASSIFIER, EDITOR, OFFLINE
 from hfcf.systems.ccg.terms import term
-from hfcf.tasks.check_relations import CheckRelations
 from hfcf.tasks.relations import CANDIDATES, candidate
 from hfcf.training.loop import Hyperparameters
 from hfcf.training.once import enough, take_trainings
@@ -181,24 +180,10 @@ class AutoCAD(System):
         self._as_models("indicator", "editor", "verifier")
         take_trainings(self)
 
-    @property
-    def identify_causal_terms(self) -> IdentifyCausalTerms:
-        return by_gradient(self)
-
-    @property
-    def propose_relations(self) -> ProposeRelations:
-        return ProposeRelations(**self._common(), fitted=self.fitted)
-
-    @property
-    def fill_terms(self) -> FillTerms:
-        return FillTerms(
-            **self._common(), editor=self.editor, num_beams=self.num_beams, num_candidates=self.num_candidates,
-            max_new_tokens=self.max_new_tokens, fitted=self.fitted,
-        )  # fmt: skip
-
-    @property
-    def check_relations(self) -> CheckRelations:
-        return consistent(self)
+    identify_causal_terms = GRADIENT_TERMS
+    propose_relations = StageOf(ProposeRelations)
+    fill_terms = StageOf(FillTerms)
+    check_relations = CONSISTENT
 
     @property
     def needs(self) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from hfcf.core import schema
 from hfcf.core.candidates import settle
+from hfcf.core.chain import StageOf
 from hfcf.core.model import Model
 from hfcf.core.stage import Reject, Stage, System
 from hfcf.engines.classifier import Classifier
@@ -178,14 +179,5 @@ class BackTranslation(System):
     def name(self) -> str:
         return "back_translation"
 
-    @property
-    def rewrite_back_translation(self) -> RewriteBackTranslation:
-        return RewriteBackTranslation(
-            **self._common(), forward=self.forward, backward=self.backward, forward_prompt=self.forward_prompt,
-            backward_prompt=self.backward_prompt, source=self.source, pivot=self.pivot, num_beams=self.num_beams,
-            max_new_tokens=self.max_new_tokens, max_length=self.max_length,
-        )  # fmt: skip
-
-    @property
-    def check_pairs(self) -> CheckPairs:
-        return CheckPairs(**self._common(), system=self.name, verifier=self.verifier, max_length=self.verifier_length)
+    rewrite_back_translation = StageOf(RewriteBackTranslation)
+    check_pairs = StageOf(CheckPairs, max_length=lambda system: system.verifier_length)

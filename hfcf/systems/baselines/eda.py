@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 from hfcf.core import schema
 from hfcf.core.candidates import reject, settle
+from hfcf.core.chain import StageOf
 from hfcf.core.model import Model
 from hfcf.core.splits import normalised
 from hfcf.core.stage import Reject, Stage, System
@@ -86,10 +87,5 @@ class EDA(System):
         check(self.alpha, self.num_augmentations)
         self._as_models("verifier")
 
-    @property
-    def rewrite_eda(self) -> RewriteEda:
-        return RewriteEda(**self._common(), alpha=self.alpha, num_augmentations=self.num_augmentations)
-
-    @property
-    def check_pairs(self) -> CheckPairs:
-        return CheckPairs(**self._common(), system=self.name, verifier=self.verifier, max_length=self.max_length)
+    rewrite_eda = StageOf(RewriteEda)
+    check_pairs = StageOf(CheckPairs)

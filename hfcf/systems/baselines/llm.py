@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 from hfcf import prompts
 from hfcf.core import schema
 from hfcf.core.candidates import Candidate, reject, settle
+from hfcf.core.chain import StageOf
 from hfcf.core.model import Model
 from hfcf.core.schema import opposite
 from hfcf.core.stage import Reject, Stage, System
@@ -132,13 +133,5 @@ class LLM(System):
         self._as_models("verifier")
         _ = self.rewrite_llm  # checks the other settings
 
-    @property
-    def rewrite_llm(self) -> RewriteLlm:
-        return RewriteLlm(
-            **self._common(), model=self.model, temperature=self.temperature, max_tokens=self.max_tokens, max_words=self.max_words,
-            shots=self.shots, attempts=self.attempts,
-        )  # fmt: skip
-
-    @property
-    def check_pairs(self) -> CheckPairs:
-        return CheckPairs(**self._common(), system=self.name, verifier=self.verifier, max_length=self.max_length)
+    rewrite_llm = StageOf(RewriteLlm)
+    check_pairs = StageOf(CheckPairs)

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 from hfcf.core import edits, schema
 from hfcf.core.candidates import settle
+from hfcf.core.chain import StageOf
 from hfcf.core.model import Model
 from hfcf.core.stage import Reject, Stage, System
 from hfcf.engines import masked
@@ -186,10 +187,5 @@ class MaskedLM(System):
     def name(self) -> str:
         return "masked_lm"
 
-    @property
-    def rewrite_masked_lm(self) -> RewriteMaskedLm:
-        return RewriteMaskedLm(**self._common(), model=self.model, share=self.share, top=self.top)
-
-    @property
-    def check_pairs(self) -> CheckPairs:
-        return CheckPairs(**self._common(), system=self.name, verifier=self.verifier, max_length=self.max_length)
+    rewrite_masked_lm = StageOf(RewriteMaskedLm, max_length=128)
+    check_pairs = StageOf(CheckPairs)

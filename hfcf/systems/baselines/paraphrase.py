@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 from hfcf.core import schema
 from hfcf.core.candidates import reject, settle
+from hfcf.core.chain import StageOf
 from hfcf.core.model import Model
 from hfcf.core.stage import Reject, Stage, System
 from hfcf.engines.classifier import Classifier
@@ -163,13 +164,5 @@ class Paraphrase(System):
         if self.prompt is not None:
             check_prompt(self.prompt, "prompt")
 
-    @property
-    def rewrite_paraphrase(self) -> RewriteParaphrase:
-        return RewriteParaphrase(
-            **self._common(), generator=self.generator, prompt=self.prompt, num_beams=self.num_beams,
-            num_return_sequences=self.num_return_sequences, max_new_tokens=self.max_new_tokens, max_length=self.max_length,
-        )  # fmt: skip
-
-    @property
-    def check_pairs(self) -> CheckPairs:
-        return CheckPairs(**self._common(), system=self.name, verifier=self.verifier, max_length=self.verifier_length)
+    rewrite_paraphrase = StageOf(RewriteParaphrase)
+    check_pairs = StageOf(CheckPairs, max_length=lambda system: system.verifier_length)

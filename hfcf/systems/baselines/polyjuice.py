@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 
 from hfcf.core import edits, schema
 from hfcf.core.candidates import Candidate, reject, settle
+from hfcf.core.chain import StageOf
 from hfcf.core.model import Model
 from hfcf.core.schema import NOT_ENOUGH_INFO, opposite
 from hfcf.core.splits import normalised
@@ -218,13 +219,5 @@ class Polyjuice(System):
         self._as_models("generator", "verifier")
         _ = self.rewrite_polyjuice  # checks the other settings
 
-    @property
-    def rewrite_polyjuice(self) -> RewritePolyjuice:
-        return RewritePolyjuice(
-            **self._common(), generator=self.generator, code=self.code, blanks=self.blanks, num_beams=self.num_beams,
-            num_return_sequences=self.num_return_sequences, max_new_tokens=self.max_new_tokens,
-        )  # fmt: skip
-
-    @property
-    def check_pairs(self) -> CheckPairs:
-        return CheckPairs(**self._common(), system=self.name, verifier=self.verifier, max_length=self.max_length)
+    rewrite_polyjuice = StageOf(RewritePolyjuice)
+    check_pairs = StageOf(CheckPairs)

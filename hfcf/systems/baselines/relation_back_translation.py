@@ -10,8 +10,8 @@ from hfcf.core.model import Model
 from hfcf.core.stage import Reject, Stage, System
 from hfcf.engines.continuation import Continuation
 from hfcf.engines.relation import RelationClassifier
-from hfcf.tasks import sentence
 from hfcf.systems.baselines.back_translation import back_translated, check_translators
+from hfcf.tasks import sentence
 from hfcf.tasks.check_relations import CheckRelations
 from hfcf.tasks.relations import CANDIDATES
 

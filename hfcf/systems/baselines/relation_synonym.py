@@ -10,8 +10,8 @@ from hfcf.core.candidates import settle
 from hfcf.core.model import Model
 from hfcf.core.stage import Reject, Stage, System
 from hfcf.engines.relation import RelationClassifier
-from hfcf.tasks import sentence
 from hfcf.systems.baselines.synonym import check, synonym_edits
+from hfcf.tasks import sentence
 from hfcf.tasks.check_relations import CheckRelations
 from hfcf.tasks.relations import CANDIDATES
 

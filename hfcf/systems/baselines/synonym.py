@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 from hfcf.core import edits, schema
 from hfcf.core.candidates import settle
+from hfcf.core.chain import StageOf
 from hfcf.core.model import Model
 from hfcf.core.stage import Reject, Stage, System
 from hfcf.engines.classifier import Classifier
@@ -168,10 +169,5 @@ class Synonym(System):
         check(self.share)
         self._as_models("verifier")
 
-    @property
-    def rewrite_synonym(self) -> RewriteSynonym:
-        return RewriteSynonym(**self._common(), share=self.share)
-
-    @property
-    def check_pairs(self) -> CheckPairs:
-        return CheckPairs(**self._common(), system=self.name, verifier=self.verifier, max_length=self.max_length)
+    rewrite_synonym = StageOf(RewriteSynonym)
+    check_pairs = StageOf(CheckPairs)

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self
 
 from datasets import Dataset, IterableDataset
 
+from hfcf.core.chain import StageOf
 from hfcf.core.model import Model
 from hfcf.core.stage import StageError, System
 from hfcf.core.store import save_artifact
@@ -142,28 +143,10 @@ class CCG(System):
         take_trainings(self)
         self._as_engine("parser", Constituents)
 
-    @property
-    def identify_causal_terms(self) -> IdentifyCausalTerms:
-        return IdentifyCausalTerms(
-            **self._common(), masked=self.masked, indicator=self.indicator, top=self.top, words=self.words, parser=self.parser,
-            method=self.method, max_length=self.max_length, patience=self.patience, cross_fitted=self.cross_fitted,
-        )  # fmt: skip
-
-    @property
-    def expand_relation(self) -> ExpandRelation:
-        return ExpandRelation(**self._common(), ratio=self.ratio, order=self.order, fitted=self.fitted)
-
-    @property
-    def edit_relation(self) -> EditRelation:
-        return EditRelation(
-            **self._common(), editor=self.editor, num_beams=self.num_beams, num_candidates=self.num_candidates,
-            top_k=self.top_k, closed=self.closed, use_editor=self.use_editor, max_new_tokens=self.max_new_tokens,
-            fitted=self.fitted,
-        )  # fmt: skip
-
-    @property
-    def check_relations(self) -> CheckRelations:
-        return CheckRelations(**self._common(), system=self.name, verifier=self.verifier, max_length=self.max_length)
+    identify_causal_terms = StageOf(IdentifyCausalTerms)
+    expand_relation = StageOf(ExpandRelation)
+    edit_relation = StageOf(EditRelation)
+    check_relations = StageOf(CheckRelations)
 
     @property
     def needs(self) -> tuple[str, ...]:

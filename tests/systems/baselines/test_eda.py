@@ -16,8 +16,8 @@ from hfcf.core import offline, schema
 from hfcf.core.stage import StageError
 from hfcf.engines.wordnet import wordnet
 from hfcf.systems.baselines import eda as module
-from hfcf.systems.baselines.eda import EDA, RewriteEda, eda
 from hfcf.systems.baselines._shared.words import STOP_WORDS
+from hfcf.systems.baselines.eda import EDA, RewriteEda, eda
 
 pytestmark = pytest.mark.skipif(not installed("wordnet"), reason=f"WordNet is not installed: {offline.INSTALL}")
 

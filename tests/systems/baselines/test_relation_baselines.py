@@ -21,13 +21,13 @@ from hfcf.core.stage import System
 from hfcf.corpora.semeval import DIRECTED
 from hfcf.engines.continuation import Continuation
 from hfcf.pipeline.run import SYSTEMS, system_class, system_of
-from hfcf.tasks import sentence
 from hfcf.systems.baselines.masked_lm import masked_spans
 from hfcf.systems.baselines.relation_back_translation import RelationBackTranslation, RewriteRelationBackTranslation
 from hfcf.systems.baselines.relation_llm import SEMEVAL, RelationLLM, RewriteRelationLlm
 from hfcf.systems.baselines.relation_masked_lm import RelationMaskedLM
 from hfcf.systems.baselines.relation_synonym import RelationSynonym
 from hfcf.systems.baselines.synonym import synonym_edits
+from hfcf.tasks import sentence
 from hfcf.tasks.relations import entities, roles
 
 wordnet = pytest.mark.skipif(not installed("wordnet"), reason=f"WordNet is not installed: {offline.INSTALL}")

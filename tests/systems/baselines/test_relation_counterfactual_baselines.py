@@ -23,11 +23,11 @@ from hfcf.engines.relation import RelationClassifier
 from hfcf.systems.baselines._shared.relations import ProposeRelations, base_model, learned, terms
 from hfcf.systems.baselines.autocad import AutoCAD, FillTerms
 from hfcf.systems.baselines.coco import CoCo, SubstituteTerms
+from hfcf.systems.baselines.coco.paths import FindPaths, path, semantic, syntactic
 from hfcf.systems.baselines.mice import MICE
 from hfcf.systems.baselines.mice.edit import EditMinimally
-from hfcf.systems.baselines.coco.paths import FindPaths, path, semantic, syntactic
-from hfcf.systems.ccg.gradients import WordGradients
 from hfcf.systems.ccg import CCG
+from hfcf.systems.ccg.gradients import WordGradients
 from hfcf.tasks.relations import entities
 from hfcf.training import unlikelihood as objective
 from hfcf.training.loop import Hyperparameters

@@ -11,12 +11,13 @@ from datasets import Dataset, IterableDataset, List
 
 from hfcf.core import schema
 from hfcf.core.candidates import Candidate, reject, settle
+from hfcf.core.chain import StageOf
 from hfcf.core.model import Model
 from hfcf.core.stage import Reject, Stage, System
 from hfcf.core.store import save_artifact
 from hfcf.engines.parser import Parser
 from hfcf.engines.relation import RelationClassifier
-from hfcf.systems.baselines._shared.relations import ProposeRelations, base_model, consistent, learned, require_fitted, sound
+from hfcf.systems.baselines._shared.relations import CONSISTENT, ProposeRelations, base_model, learned, require_fitted, sound
 from hfcf.systems.baselines.coco.paths import STANZA, FindPaths
 from hfcf.systems.ccg import CLASSIFIER, OFFLINE
 from hfcf.tasks.check_relations import CheckRelations
@@ -155,21 +156,10 @@ class CoCo(System):
         take_trainings(self)
         self._as_engine("parser", Parser)
 
-    @property
-    def find_paths(self) -> FindPaths:
-        return FindPaths(**self._common(), parser=self.parser)
-
-    @property
-    def propose_relations(self) -> ProposeRelations:
-        return ProposeRelations(**self._common(), fitted=self.fitted)
-
-    @property
-    def substitute_terms(self) -> SubstituteTerms:
-        return SubstituteTerms(**self._common(), fitted=self.fitted)
-
-    @property
-    def check_relations(self) -> CheckRelations:
-        return consistent(self)
+    find_paths = StageOf(FindPaths)
+    propose_relations = StageOf(ProposeRelations)
+    substitute_terms = StageOf(SubstituteTerms)
+    check_relations = CONSISTENT
 
     @property
     def needs(self) -> tuple[str, ...]:

@@ -7,17 +7,18 @@ from typing import ClassVar, Self
 
 from datasets import Dataset, IterableDataset
 
+from hfcf.core.chain import StageOf
 from hfcf.core.model import Model
 from hfcf.core.stage import System
 from hfcf.core.store import save_artifact
 from hfcf.engines.continuation import Continuation
 from hfcf.engines.relation import RelationClassifier
-from hfcf.systems.baselines._shared.relations import ProposeRelations, base_model, by_gradient, consistent, sound
+from hfcf.systems.baselines._shared.relations import CONSISTENT, GRADIENT_TERMS, ProposeRelations, base_model, sound
 from hfcf.systems.baselines.mice.edit import EditMinimally
+from hfcf.systems.ccg import CLASSIFIER, EDITOR, OFFLINE
 from hfcf.systems.ccg.editor import learned_editor, train_editor
 from hfcf.systems.ccg.gradients import WordGradients
 from hfcf.systems.ccg.identify import IdentifyCausalTerms
-from hfcf.systems.ccg import CLASSIFIER, EDITOR, OFFLINE
 from hfcf.tasks.check_relations import CheckRelations
 from hfcf.training.loop import Hyperparameters
 from hfcf.training.once import enough, take_trainings
@@ -102,25 +103,10 @@ class MICE(System):
         self._as_models("indicator", "editor", "verifier")
         take_trainings(self)
 
-    @property
-    def identify_causal_terms(self) -> IdentifyCausalTerms:
-        return by_gradient(self)
-
-    @property
-    def propose_relations(self) -> ProposeRelations:
-        return ProposeRelations(**self._common(), fitted=self.fitted)
-
-    @property
-    def edit_minimally(self) -> EditMinimally:
-        return EditMinimally(
-            **self._common(), indicator=self.indicator, editor=self.editor, share=self.share, levels=self.levels, words=self.words,
-            num_beams=self.num_beams, num_candidates=self.num_candidates, max_new_tokens=self.max_new_tokens,
-            max_length=self.max_length, fitted=self.fitted,
-        )  # fmt: skip
-
-    @property
-    def check_relations(self) -> CheckRelations:
-        return consistent(self)
+    identify_causal_terms = GRADIENT_TERMS
+    propose_relations = StageOf(ProposeRelations)
+    edit_minimally = StageOf(EditMinimally)
+    check_relations = CONSISTENT
 
     @property
     def needs(self) -> tuple[str, ...]:
