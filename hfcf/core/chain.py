@@ -13,8 +13,8 @@ S = TypeVar("S", bound=Stage)
 class StageOf(Generic[S]):
     """A stage of a system, as an attribute of the system's class.
 
-    The stage takes every setting that the system has under the same name, `seed` and `strict` among them, and as `system` and `task`
-    the system's name and task. A setting that the system does not have keeps the stage's default.
+    The stage takes every setting that the system has under the same name, `seed` and `strict` among them; as `system` and `task` it
+    takes the system's name and task. A setting that the system does not have keeps the stage's default.
 
     Args:
         stage: the stage's class.

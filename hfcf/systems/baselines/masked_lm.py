@@ -187,5 +187,5 @@ class MaskedLM(System):
     def name(self) -> str:
         return "masked_lm"
 
-    rewrite_masked_lm = StageOf(RewriteMaskedLm, max_length=128)
+    rewrite_masked_lm = StageOf(RewriteMaskedLm, max_length=128)  # of the claim alone; the verifier reads evidence, too
     check_pairs = StageOf(CheckPairs)

@@ -137,7 +137,9 @@ class RACE(System):
     )
     edit_evidence = StageOf(EditEvidence)
     check_edit = StageOf(CheckEdit)
-    generate_claim = StageOf(GenerateClaim, prefixed=lambda race: not race.edit)
+    generate_claim = StageOf(
+        GenerateClaim, prefixed=lambda race: not race.edit, max_length=512
+    )  # the generator's, not the verifier's
     check_claim = StageOf(CheckClaim)
     filter_claim = StageOf(FilterClaim)
 

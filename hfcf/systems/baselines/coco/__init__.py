@@ -20,7 +20,6 @@ from hfcf.engines.relation import RelationClassifier
 from hfcf.systems.baselines._shared.relations import CONSISTENT, ProposeRelations, base_model, learned, require_fitted, sound
 from hfcf.systems.baselines.coco.paths import STANZA, FindPaths
 from hfcf.systems.ccg import CLASSIFIER, OFFLINE
-from hfcf.tasks.check_relations import CheckRelations
 from hfcf.tasks.relations import CANDIDATES, candidate
 from hfcf.training.loop import Hyperparameters
 from hfcf.training.once import take_trainings

@@ -18,8 +18,6 @@ from hfcf.systems.baselines.mice.edit import EditMinimally
 from hfcf.systems.ccg import CLASSIFIER, EDITOR, OFFLINE
 from hfcf.systems.ccg.editor import learned_editor, train_editor
 from hfcf.systems.ccg.gradients import WordGradients
-from hfcf.systems.ccg.identify import IdentifyCausalTerms
-from hfcf.tasks.check_relations import CheckRelations
 from hfcf.training.loop import Hyperparameters
 from hfcf.training.once import enough, take_trainings
 
