@@ -22,7 +22,7 @@ class StageOf(Generic[S]):
 
     >>> from dataclasses import dataclass
     >>> from typing import ClassVar
-    >>> from hfcf.core.stage import System
+    >>> from hfcf.core.system import System
     >>> @dataclass(frozen=True, kw_only=True)
     ... class Shorten(Stage):
     ...     words: int = 10

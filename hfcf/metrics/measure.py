@@ -11,7 +11,8 @@ from datasets import Dataset, DatasetDict, Features, concatenate_datasets
 
 from hfcf.core import edits, schema
 from hfcf.core.schema import task_of
-from hfcf.core.stage import StageError, run_stage
+from hfcf.core.stage import StageError
+from hfcf.core.system import run_stage
 from hfcf.metrics.rows import EDITED
 from hfcf.metrics.settings import Metrics, check, rows, stage_of, taken, wanted
 from hfcf.metrics.summary import with_label_names

@@ -53,7 +53,7 @@ def dry_run(recipe: str | Path | Mapping[str, Any], *, changes: Sequence[str] = 
             stages.append({"stage": entry["stage"], "reads": "", "fills": "", **_here(entry)})
             continue
         stage = by_name[entry["stage"]]
-        times = len(readable) / len(fitted) if stage.name in system.needs else len(good) / len(rows)
+        times = len(readable) / len(fitted) if stage.name in system.fit_after else len(good) / len(rows)
         stages.append(
             {
                 "stage": stage.name,

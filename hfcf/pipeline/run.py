@@ -17,7 +17,8 @@ from hfcf.core import recipe as recipes
 from hfcf.core.model import Model, named
 from hfcf.core.plugins import with_plugins
 from hfcf.core.schema import task_of
-from hfcf.core.stage import Stage, System
+from hfcf.core.stage import Stage
+from hfcf.core.system import System
 from hfcf.corpora.distractors import from_recipe
 from hfcf.hub.found_card import check_ours, restricted
 from hfcf.metrics.settings import check, listed, stage_of, taken, wanted

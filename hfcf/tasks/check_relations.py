@@ -35,7 +35,7 @@ class CheckRelations(Stage):
     VERSION: ClassVar[str] = "2"
     inputs: ClassVar = {**schema.TASKS["relation"], "candidates": CANDIDATES}
     outputs: ClassVar = {"candidates": CANDIDATES, "counterfactuals": COUNTERFACTUALS}
-    filled_by: ClassVar = {"candidates": "the system's stage before it"}
+    produced_by: ClassVar = {"candidates": "the system's stage before it"}
 
     system: str
     verifier: Model | None = None

@@ -115,7 +115,7 @@ class CheckPairs(Stage):
 
     inputs: ClassVar = {**schema.TASKS["verification"], "candidates": CANDIDATES}
     outputs: ClassVar = {"candidates": CANDIDATES, "counterfactuals": COUNTERFACTUALS}
-    filled_by: ClassVar = {"candidates": "the system's stage before it"}
+    produced_by: ClassVar = {"candidates": "the system's stage before it"}
 
     system: str
     verifier: Model | None = None

@@ -308,17 +308,17 @@ def test_training_is_timed_and_tried(related: Callable[..., dict[str, Any]], tmp
     content = related("mice", indicator=None)
     # What a dry run costs is told of training as well, and not scaled up.
     plan = dry_run(content)
-    steps = ["begin", "identify_causal_terms", "fit", "propose_relations", "edit_minimally", "check_relations"]
+    steps = ["fit_models", "identify_causal_terms", "fit_resources", "propose_relations", "edit_minimally", "check_relations"]
     assert [entry["stage"] for entry in plan["stages"]] == steps
-    assert [(entry["reads"], entry["minutes"] >= 0) for entry in plan["stages"] if entry["stage"] in ("begin", "fit")] == [
+    assert [(entry["reads"], entry["minutes"] >= 0) for entry in plan["stages"] if entry["stage"] in ("fit_models", "fit_resources")] == [
         ("", True), ("", True),
     ]  # fmt: skip
     cli._print_plan(plan)
     found = hfcf.run({**content, "seed": 14}, tmp_path / "out")
     assert [entry["stage"] for entry in found["stages"]] == steps
     assert found["stages"][0]["seconds"] > 0, "another seed is another training"
-    assert [entry["stage"] for entry in found["funnel"]] == [one for one in steps if one not in ("begin", "fit")]
-    assert "<td>begin<" in (tmp_path / "out" / "report.html").read_text()
+    assert [entry["stage"] for entry in found["funnel"]] == [one for one in steps if one not in ("fit_models", "fit_resources")]
+    assert "<td>fit_models<" in (tmp_path / "out" / "report.html").read_text()
     given = hfcf.run(related("relation_masked_lm"), tmp_path / "given")
     assert [entry["stage"] for entry in given["stages"]] == ["rewrite_relation_masked_lm", "check_relations"]
 

@@ -14,7 +14,8 @@ from offline_models import installed
 import hfcf
 from hfcf.core import edits, recipe, schema
 from hfcf.core.model import Model
-from hfcf.core.stage import StageError, System
+from hfcf.core.stage import StageError
+from hfcf.core.system import System
 from hfcf.pipeline.run import SYSTEMS, system_class
 
 pytestmark = pytest.mark.usefixtures("no_request_cache")
@@ -111,7 +112,7 @@ def rounded(value: Any) -> Any:
 
 
 def fitted(system: System, ds: Dataset) -> System:
-    for name in system.needs:
+    for name in system.fit_after:
         ds = ds.map(getattr(system, name), batched=True)
     return system.fit(ds)
 

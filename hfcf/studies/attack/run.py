@@ -16,7 +16,7 @@ from datasets import ClassLabel, Dataset, Features, concatenate_datasets
 from hfcf import corpora
 from hfcf.core import recipe as recipes
 from hfcf.core.schema import prepare
-from hfcf.core.stage import run_stage
+from hfcf.core.system import run_stage
 from hfcf.hub.dataset_card import NOT_REPUBLISHED, TASK_IDS, republish_key
 from hfcf.hub.folder import configs, remove_others, write_parquet
 from hfcf.hub.found_card import check_ours, restricted
@@ -85,7 +85,7 @@ def make_candidates(recipe: str | Path, out: Path, *, changes: Sequence[str] = (
     if ccg.indicator is None:
         # One on all rows, whatever the preset: these are others than those it judges, so there is nothing to cross-fit.
         training = corpora.load(content["corpus"], split=str(content.get("indicator_split") or "train"), **given)
-        ccg = replace(ccg, folds=1).begin(training)
+        ccg = replace(ccg, folds=1).fit_models(training)
         seconds["indicator"] = round(time.perf_counter() - clock, 1)
     stage, clock = ccg.identify_causal_terms, time.perf_counter()
     every = prepare(every, for_=stage)

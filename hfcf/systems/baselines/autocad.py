@@ -12,8 +12,9 @@ from hfcf.core import edits, schema
 from hfcf.core.candidates import Candidate, reject, settle
 from hfcf.core.chain import StageOf
 from hfcf.core.model import Model
-from hfcf.core.stage import Reject, Stage, System
+from hfcf.core.stage import Reject, Stage
 from hfcf.core.store import save_artifact
+from hfcf.core.system import System
 from hfcf.engines.continuation import Continuation
 from hfcf.engines.relation import RelationClassifier
 from hfcf.systems.baselines._shared.relations import (
@@ -60,7 +61,7 @@ class FillTerms(Stage):
         "causal_terms": List(schema.INT), "new_relations": List(schema.TEXT),
     }  # fmt: skip
     outputs: ClassVar = {"candidates": CANDIDATES}
-    filled_by: ClassVar = {"causal_terms": "autocad.identify_causal_terms", "new_relations": "autocad.propose_relations"}
+    produced_by: ClassVar = {"causal_terms": "autocad.identify_causal_terms", "new_relations": "autocad.propose_relations"}
 
     editor: Model | None = None
     num_beams: int = 5
@@ -186,14 +187,14 @@ class AutoCAD(System):
     check_relations = CONSISTENT
 
     @property
-    def needs(self) -> tuple[str, ...]:
+    def fit_after(self) -> tuple[str, ...]:
         return ("identify_causal_terms",)
 
-    def begin(self, ds: Dataset | IterableDataset) -> Self:
+    def fit_models(self, ds: Dataset | IterableDataset) -> Self:
         """AutoCAD with a base model: the one that it was given, else one that is trained on `ds`."""
         return replace(self, indicator=base_model(self, ds))
 
-    def learn(self, ds: Dataset | IterableDataset) -> str:
+    def fit_resources(self, ds: Dataset | IterableDataset) -> str:
         """Write the relations of the rows, and the digest of the editor, which is trained here."""
         rows = sound(ds, self, causal_terms="identify_causal_terms")
         known = [row for row in rows if row["causal_terms"]]

@@ -10,7 +10,8 @@ from hfcf.core import schema
 from hfcf.core.candidates import settle
 from hfcf.core.chain import StageOf
 from hfcf.core.model import Model
-from hfcf.core.stage import Reject, Stage, System
+from hfcf.core.stage import Reject, Stage
+from hfcf.core.system import System
 from hfcf.engines.classifier import Classifier
 from hfcf.engines.continuation import Continuation
 from hfcf.systems.baselines.paraphrase import check_prompt, rewrites, too_long

@@ -10,7 +10,8 @@ from hfcf.core.candidates import reject, settle
 from hfcf.core.chain import StageOf
 from hfcf.core.model import Model
 from hfcf.core.splits import normalised
-from hfcf.core.stage import Reject, Stage, System
+from hfcf.core.stage import Reject, Stage
+from hfcf.core.system import System
 from hfcf.engines.classifier import Classifier
 from hfcf.systems.baselines._shared.words import check, eda
 from hfcf.tasks.pairs import CANDIDATES, CheckPairs, rewritten

@@ -11,7 +11,8 @@ from hfcf.core import edits, schema
 from hfcf.core.candidates import settle
 from hfcf.core.chain import StageOf
 from hfcf.core.model import Model
-from hfcf.core.stage import Reject, Stage, System
+from hfcf.core.stage import Reject, Stage
+from hfcf.core.system import System
 from hfcf.engines import masked
 from hfcf.engines.classifier import Classifier
 from hfcf.engines.wordnet import WordNet, wordnet

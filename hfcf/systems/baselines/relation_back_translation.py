@@ -7,7 +7,8 @@ from typing import Any, ClassVar
 
 from hfcf.core import schema
 from hfcf.core.model import Model
-from hfcf.core.stage import Reject, Stage, System
+from hfcf.core.stage import Reject, Stage
+from hfcf.core.system import System
 from hfcf.engines.continuation import Continuation
 from hfcf.engines.relation import RelationClassifier
 from hfcf.systems.baselines.back_translation import back_translated, check_translators

@@ -10,8 +10,9 @@ from datasets import Dataset, IterableDataset
 
 from hfcf.core.chain import StageOf
 from hfcf.core.model import Model
-from hfcf.core.stage import StageError, System
+from hfcf.core.stage import StageError
 from hfcf.core.store import save_artifact
+from hfcf.core.system import System
 from hfcf.engines.continuation import Continuation
 from hfcf.engines.intervention import Intervention
 from hfcf.engines.likelihood import Likelihood
@@ -59,9 +60,9 @@ class CCG(System):
 
     Stages, in order: `identify_causal_terms`, `expand_relation`, `edit_relation`, `check_relations`.
 
-    Everything that it asks it makes of the rows of `ds` alone: it trains the indicator (`begin`) before the first stage, and
+    Everything that it asks it makes of the rows of `ds` alone: it trains the indicator (`fit_models`) before the first stage, and
     after it, of the causal terms that were found, RelationNet, the causal terms of each relation and the editor (`fit`). What was
-    trained is kept in the cache folder under a digest of the rows and settings. Stage by stage: `ccg = ccg.begin(ds)`, map
+    trained is kept in the cache folder under a digest of the rows and settings. Stage by stage: `ccg = ccg.fit_models(ds)`, map
     `ccg.identify_causal_terms`, `ccg = ccg.fit(ds)`, map the others.
 
     Deviation: the indicator is trained for all its epochs. The paper chooses the base model's epoch on the development set, and
@@ -74,7 +75,7 @@ class CCG(System):
         folds: train that many indicators, each on the rows outside one fold, so that none judges a row that it was trained on. 1,
             the paper's: one indicator on all rows. One that has learned a few rows by heart knows them by their entities, and no
             word in between changes what it says: of 34 rows of SemEval's 2-shot sample none flipped, with two folds 22 did.
-        cross_fitted: the sha256 of the file that says which indicator a row has; `begin` sets it.
+        cross_fitted: the sha256 of the file that says which indicator a row has; `fit_models` sets it.
         top: N, see `IdentifyCausalTerms`.
         words: see there.
         parser: see there; None is the ablation w/o Parser.
@@ -149,10 +150,10 @@ class CCG(System):
     check_relations = StageOf(CheckRelations)
 
     @property
-    def needs(self) -> tuple[str, ...]:
+    def fit_after(self) -> tuple[str, ...]:
         return ("identify_causal_terms",)
 
-    def begin(self, ds: Dataset | IterableDataset) -> Self:
+    def fit_models(self, ds: Dataset | IterableDataset) -> Self:
         """CCG with an indicator: the one that it was given, else one that is trained on `ds`, or one for each of its folds."""
         if self.indicator is not None or self.cross_fitted is not None:
             return self
@@ -167,7 +168,7 @@ class CCG(System):
             return replace(self, cross_fitted=cross_fit(rows, hp, self.folds))
         return replace(self, indicator=kept(train_indicator(rows, hp(rows), sorted({row["label"] for row in rows}))))
 
-    def learn(self, ds: Dataset | IterableDataset) -> str:
+    def fit_resources(self, ds: Dataset | IterableDataset) -> str:
         """Write RelationNet, the causal terms of each relation, and the digest of the editor, which is trained here."""
         rows = training_rows(ds, self, causal_terms="identify_causal_terms")
         known = [row for row in rows if row["causal_terms"] and (row.get("status") or {}).get("accepted") is not False]

@@ -83,7 +83,7 @@ class EditRelation(Stage):
         "causal_terms": List(schema.INT), "new_relations": List(schema.TEXT),
     }  # fmt: skip
     outputs: ClassVar = {"candidates": CANDIDATES}
-    filled_by: ClassVar = {"causal_terms": "ccg.identify_causal_terms", "new_relations": "ccg.expand_relation"}
+    produced_by: ClassVar = {"causal_terms": "ccg.identify_causal_terms", "new_relations": "ccg.expand_relation"}
 
     editor: Model | None = None
     num_beams: int = 100

@@ -12,8 +12,9 @@ from datasets import Dataset, Features, IterableDataset
 
 from hfcf.core.model import Model
 from hfcf.core.schema import TASKS
-from hfcf.core.stage import StageError, System
+from hfcf.core.stage import StageError
 from hfcf.core.store import read_artifact, save_artifact
+from hfcf.core.system import System
 from hfcf.tasks.relations import learnable, spans
 from hfcf.training.loop import Hyperparameters
 from hfcf.training.once import kept, train_once
@@ -86,6 +87,6 @@ def cross_fit(rows: Rows, hp: Callable[[Rows], Hyperparameters], folds: int) -> 
 @lru_cache(maxsize=4)
 def judges(sha: str) -> dict[str, Model]:
     """The indicator of each row of the set that `cross_fit` saw, by the row's id; read once in a process."""
-    content = read_artifact(sha, "run ccg = ccg.begin(ds) again")
+    content = read_artifact(sha, "run ccg = ccg.fit_models(ds) again")
     models = [kept(digest) for digest in content["indicators"]]
     return {row_id: models[number] for row_id, number in content["folds"].items()}

@@ -17,8 +17,8 @@ from datasets import Dataset, IterableDataset
 
 from hfcf.core.chain import StageOf
 from hfcf.core.model import Model
-from hfcf.core.stage import System
 from hfcf.core.store import save_artifact
+from hfcf.core.system import System
 from hfcf.engines.attribution import Attribution
 from hfcf.engines.classifier import Classifier
 from hfcf.engines.cure import Cure
@@ -144,10 +144,10 @@ class RACE(System):
     filter_claim = StageOf(FilterClaim)
 
     @property
-    def needs(self) -> tuple[str, ...]:
+    def fit_after(self) -> tuple[str, ...]:
         return ("tag_entities",)
 
-    def learn(self, ds: Dataset | IterableDataset) -> str:
+    def fit_resources(self, ds: Dataset | IterableDataset) -> str:
         missing = [column for column in ("claim", "entities") if column not in (ds.column_names or [])]
         if missing:
             raise ValueError(f"race.fit reads the column {missing[0]!r}: map race.tag_entities over the prepared rows first")

@@ -17,7 +17,7 @@ from offline_models import installed
 import hfcf
 from hfcf.core import edits, offline, schema
 from hfcf.core.model import Model
-from hfcf.core.stage import System
+from hfcf.core.system import System
 from hfcf.corpora.semeval import DIRECTED
 from hfcf.engines.continuation import Continuation
 from hfcf.pipeline.run import SYSTEMS, system_class, system_of

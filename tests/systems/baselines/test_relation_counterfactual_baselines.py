@@ -115,8 +115,8 @@ def test_the_base_model_is_ccgs_indicator(system: Any, monkeypatch: pytest.Monke
     monkeypatch.setattr("hfcf.training.relation.train_relation", train)
     ds = Dataset.from_list([{**row(), "id": "1"}, {**row(label="Other"), "id": "2"}]).remove_columns(["status", "candidates"])
     hp = Hyperparameters(model=Model(str(Path(__file__).parent)))
-    ccg = CCG(classifier=hp, least_steps=7).begin(ds)
-    assert system(classifier=hp, least_steps=7).begin(ds).indicator == ccg.indicator
+    ccg = CCG(classifier=hp, least_steps=7).fit_models(ds)
+    assert system(classifier=hp, least_steps=7).fit_models(ds).indicator == ccg.indicator
     assert base_model(system(classifier=hp, least_steps=7, indicator=Model("mine")), ds) == Model("mine")
     assert trained == [2]
 
@@ -127,9 +127,9 @@ def test_nothing_is_learned_from_rows_of_the_relation_other() -> None:
     features = {**schema.TASKS["relation"], "causal_terms": List(schema.INT), "term_places": List(schema.TEXT)}
     ds = Dataset.from_list([{name: one.get(name, "x") for name in features} for one in made], features=schema.Features(features))
     for system in (MICE(editor=Model("mine")), AutoCAD(editor=Model("mine")), CoCo()):
-        assert learned(system.learn(ds))["relations"] == ["of", "to"]
+        assert learned(system.fit_resources(ds))["relations"] == ["of", "to"]
         with pytest.raises(StageError, match=rf"{system.name}.fit reads the column 'causal_terms': map {system.name}.\w+ over"):
-            system.learn(ds.remove_columns(["causal_terms"]))
+            system.fit_resources(ds.remove_columns(["causal_terms"]))
 
 
 @wordnet

@@ -82,7 +82,7 @@ def trained_on(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[list[str]]]:
 
 
 def fit(ccg: CCG, ds: Dataset) -> tuple[CCG, Dataset]:
-    ccg = ccg.begin(ds)
+    ccg = ccg.fit_models(ds)
     identified = hfcf.prepare(ds, for_=ccg).map(ccg.identify_causal_terms, batched=True)
     return ccg.fit(identified), identified
 
@@ -227,7 +227,7 @@ def test_few_rows_are_trained_on_for_least_steps(ccg: CCG, monkeypatch: pytest.M
 
     monkeypatch.setattr(trainer, "train_relation", relation)
     for steps in (0, 6):
-        replace(ccg, least_steps=steps).begin(relations(SENTENCES))
+        replace(ccg, least_steps=steps).fit_models(relations(SENTENCES))
     assert epochs == [1, 6 * 8 / len(SENTENCES)]
 
 
@@ -272,7 +272,7 @@ def test_the_paper_preset_is_the_papers() -> None:
 
 def test_with_folds_no_row_is_judged_by_an_indicator_that_has_seen_it(ccg: CCG, trained_on: dict[str, list[list[str]]]) -> None:
     ds = relations([*SENTENCES, ("the [film] of a {river}", MAKER), ("a [river] left the {city}", ORIGIN)])
-    begun = replace(ccg, folds=2).begin(ds)
+    begun = replace(ccg, folds=2).fit_models(ds)
     assert begun.indicator is None
     judge = judges(begun.cross_fitted or "")
     assert set(judge) == set(ds["id"])
@@ -295,12 +295,12 @@ def test_with_folds_no_row_is_judged_by_an_indicator_that_has_seen_it(ccg: CCG, 
     }
     assert [row["causal_terms"] for row in identified] == [alone[row["id"]]["causal_terms"] for row in identified]
     # The same rows train nothing again, and find the same file.
-    assert replace(ccg, folds=2).begin(ds).cross_fitted == begun.cross_fitted
+    assert replace(ccg, folds=2).fit_models(ds).cross_fitted == begun.cross_fitted
     assert len(trained_on["indicator"]) == 2
 
 
 def test_a_row_from_elsewhere_has_no_indicator_of_a_fold(ccg: CCG) -> None:
-    begun = replace(ccg, folds=2).begin(relations(SENTENCES))
+    begun = replace(ccg, folds=2).fit_models(relations(SENTENCES))
     other = hfcf.prepare(relations([SENTENCES[0]], 90), for_=begun).map(begun.identify_causal_terms, batched=True)[0]
     assert other["status"]["reason"].startswith("no indicator was trained for this row")
 

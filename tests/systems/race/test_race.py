@@ -15,8 +15,9 @@ from datasets import Dataset
 import hfcf
 from hfcf.core import edits, schema
 from hfcf.core.model import Model
-from hfcf.core.stage import Reject, run_stage
+from hfcf.core.stage import Reject
 from hfcf.core.store import artifact_path, save_artifact
+from hfcf.core.system import run_stage
 from hfcf.engines.classifier import Classifier, choose
 from hfcf.engines.generator import Generator
 from hfcf.engines.ner import Ner

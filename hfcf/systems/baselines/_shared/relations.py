@@ -12,8 +12,9 @@ from datasets import Dataset, IterableDataset, List
 from hfcf.core import schema
 from hfcf.core.chain import StageOf
 from hfcf.core.model import Model
-from hfcf.core.stage import Reject, Stage, StageError, System
+from hfcf.core.stage import Reject, Stage, StageError
 from hfcf.core.store import read_artifact
+from hfcf.core.system import System
 from hfcf.engines.continuation import Continuation
 from hfcf.systems.ccg import CCG, editor
 from hfcf.systems.ccg.identify import IdentifyCausalTerms
@@ -80,7 +81,7 @@ def base_model(system: Any, ds: Dataset | IterableDataset) -> Model:
         ds: the rows before any stage.
     """
     ccg = CCG(seed=system.seed, indicator=system.indicator, classifier=system.classifier, least_steps=system.least_steps)
-    found = ccg.begin(ds).indicator
+    found = ccg.fit_models(ds).indicator
     assert found is not None
     return found
 

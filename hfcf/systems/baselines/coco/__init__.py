@@ -13,8 +13,9 @@ from hfcf.core import schema
 from hfcf.core.candidates import Candidate, reject, settle
 from hfcf.core.chain import StageOf
 from hfcf.core.model import Model
-from hfcf.core.stage import Reject, Stage, System
+from hfcf.core.stage import Reject, Stage
 from hfcf.core.store import save_artifact
+from hfcf.core.system import System
 from hfcf.engines.parser import Parser
 from hfcf.engines.relation import RelationClassifier
 from hfcf.systems.baselines._shared.relations import CONSISTENT, ProposeRelations, base_model, learned, require_fitted, sound
@@ -52,7 +53,7 @@ class SubstituteTerms(Stage):
         "causal_terms": List(schema.INT), "term_places": List(schema.TEXT), "new_relations": List(schema.TEXT),
     }  # fmt: skip
     outputs: ClassVar = {"candidates": CANDIDATES}
-    filled_by: ClassVar = {
+    produced_by: ClassVar = {
         "causal_terms": "coco.find_paths",
         "term_places": "coco.find_paths",
         "new_relations": "coco.propose_relations",
@@ -161,14 +162,14 @@ class CoCo(System):
     check_relations = CONSISTENT
 
     @property
-    def needs(self) -> tuple[str, ...]:
+    def fit_after(self) -> tuple[str, ...]:
         return ("find_paths",)
 
-    def begin(self, ds: Dataset | IterableDataset) -> Self:
+    def fit_models(self, ds: Dataset | IterableDataset) -> Self:
         """CoCo with a base model, where it filters by one: that which it was given, else one that is trained on `ds`."""
         return replace(self, indicator=base_model(self, ds)) if self.consistency and self.verifier is None else self
 
-    def learn(self, ds: Dataset | IterableDataset) -> str:
+    def fit_resources(self, ds: Dataset | IterableDataset) -> str:
         """Write the relations of the rows, and of each its instances: words on the paths, their places, and how often."""
         rows = sound(ds, self, causal_terms="find_paths", term_places="find_paths")
         known = Counter(

@@ -9,8 +9,8 @@ from datasets import Dataset, IterableDataset
 
 from hfcf.core.chain import StageOf
 from hfcf.core.model import Model
-from hfcf.core.stage import System
 from hfcf.core.store import save_artifact
+from hfcf.core.system import System
 from hfcf.engines.continuation import Continuation
 from hfcf.engines.relation import RelationClassifier
 from hfcf.systems.baselines._shared.relations import CONSISTENT, GRADIENT_TERMS, ProposeRelations, base_model, sound
@@ -107,14 +107,14 @@ class MICE(System):
     check_relations = CONSISTENT
 
     @property
-    def needs(self) -> tuple[str, ...]:
+    def fit_after(self) -> tuple[str, ...]:
         return ("identify_causal_terms",)
 
-    def begin(self, ds: Dataset | IterableDataset) -> Self:
+    def fit_models(self, ds: Dataset | IterableDataset) -> Self:
         """MICE with a base model: the one that it was given, else one that is trained on `ds`."""
         return replace(self, indicator=base_model(self, ds))
 
-    def learn(self, ds: Dataset | IterableDataset) -> str:
+    def fit_resources(self, ds: Dataset | IterableDataset) -> str:
         """Write the relations of the rows, and the digest of the editor, which is trained here."""
         rows = sound(ds, self, causal_terms="identify_causal_terms")
         known = [row for row in rows if row["causal_terms"]]

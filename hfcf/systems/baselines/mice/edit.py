@@ -84,7 +84,7 @@ class EditMinimally(Stage):
         "new_relations": List(schema.TEXT),
     }  # fmt: skip
     outputs: ClassVar = {"candidates": CANDIDATES}
-    filled_by: ClassVar = {"new_relations": "mice.propose_relations"}
+    produced_by: ClassVar = {"new_relations": "mice.propose_relations"}
 
     indicator: Model | None = None
     editor: Model | None = None
