@@ -1,16 +1,20 @@
 """What a baseline may rewrite in a row of a task, and how a rewritten text becomes a candidate.
 
-Baselines that put other words in a text, or ask a model for another one, are written against `Rewriting`. A task offers it by the name
-of its implementation (`Task.rewriting`); verification rewrites claims, relation extraction sentences around their entities.
+Baselines that put other words in a text, or ask a model for another one, are written against `Rewriting`. A task names its own in
+`Task.rewriting`: verification rewrites claims, relation extraction sentences around their entities.
 """
 
 from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
+from pkgutil import resolve_name
+from random import Random
 from typing import Any, Protocol
 
-from hfcf.core import edits
+from hfcf.core import edits, schema
 from hfcf.core.candidates import Candidate
+from hfcf.core.stage import Stage
+from hfcf.core.task import Task, get_task
 from hfcf.tasks import sentence
 from hfcf.tasks.pairs import rewritten
 
@@ -26,7 +30,7 @@ class Rewriting(Protocol):
     editable: str
     """Where the words stand that may be edited, in reasons: "of the claim"."""
     columns: tuple[str, ...]
-    """What it reads of a row."""
+    """What is read of a row to edit words of the text."""
     prompt: str
     """"module:attribute" of the prompt by which a language model writes a counterfactual (`hfcf.prompts.Prompt`)."""
     draws: str
@@ -107,3 +111,37 @@ class SentenceRewriting:
 
     def rewritten(self, row: Row, text: str, label: str, stage: str, scores: Scores = ()) -> Candidate:
         return sentence.rewritten(row, text, label, stage, scores)
+
+
+def rewriting_of(task: str) -> Rewriting:
+    """Return what may be rewritten in the rows of a task.
+
+    Raises:
+        ValueError: there is no such task, or it does not say.
+
+    >>> rewriting_of("relation").noun
+    'sentence'
+    """
+    if not (reference := get_task(task).rewriting):
+        raise ValueError(f"the task {task!r} does not say what may be rewritten in its rows: give it a `rewriting`")
+    rewriting: Rewriting = resolve_name(reference)()
+    return rewriting
+
+
+def edit_columns(task: Task) -> dict[str, Any]:
+    """Return the columns that a baseline reads to edit words of a text."""
+    return {name: task.features[name] for name in rewriting_of(task.name).columns}
+
+
+def model_columns(task: Task) -> dict[str, Any]:
+    """Return the columns that a baseline reads before it asks a model: all texts, so that no model is asked about a broken row."""
+    return {**task.columns, "label": schema.TEXT}
+
+
+def draws(stage: Stage, rewriting: Rewriting, row_id: str) -> Random:
+    """Return a row's random generator in a stage that edits words.
+
+    It is `Stage.random` under the name that the stage had when the committed comparisons drew their words (`Rewriting.draws`).
+    """
+    verb, _, baseline = stage.name.partition("_")
+    return Random(f"{stage.seed}:{verb}_{rewriting.draws}{baseline}:{row_id}")
