@@ -17,6 +17,7 @@ import numpy as np
 from datasets import Value
 
 from hfcf.core import schema
+from hfcf.core.task import problem
 
 
 class StageError(ValueError):
@@ -103,8 +104,8 @@ class Stage:
         sound = []
         for i in todo:
             row = {name: given[i][name] for name in ("id", *self.inputs)}
-            if found := schema.problem(row):
-                results[i] = Reject(found)
+            if why := problem(row):
+                results[i] = Reject(why)
             else:
                 self._check_filled(row)
                 sound.append((i, row))

@@ -18,7 +18,8 @@ from hfcf.core.store import save_artifact
 from hfcf.engines.classifier import ROUND, choose
 from hfcf.metrics.fitting import learned_of, need_fit, to_fit
 from hfcf.metrics.info import TEXT, info
-from hfcf.metrics.rows import ByTask
+from hfcf.metrics.rows import ColumnsOf
+from hfcf.tasks import DEFAULT
 
 CITATION = "Schuster et al. 2019, Towards Debiasing Fact Verification Models, section 2"
 
@@ -128,15 +129,13 @@ class MeasureClaimOnly(Stage):
 
     >>> MeasureClaimOnly(task="relation").inputs
     Traceback (most recent call last):
-    hfcf.core.stage.StageError: measure_claim_only says nothing of relation rows: their sentence is all there is to see
+    hfcf.core.stage.StageError: measure_claim_only reads 'claim' and can't measure relation rows: it hides the evidence of a claim
     """
 
-    inputs: ClassVar[Any] = ByTask(
-        {"verification": {"claim": schema.TEXT, "label": schema.TEXT}}, "their sentence is all there is to see"
-    )
+    inputs: ClassVar[Any] = ColumnsOf("claim", "label", why="it hides the evidence of a claim")
     outputs: ClassVar = {"claim_only": {"guessed": schema.BOOL, "predicted": schema.TEXT}}
 
-    task: str = "verification"
+    task: str = DEFAULT
     folds: int = 5
     fitted: str | None = None
 

@@ -16,7 +16,8 @@ from hfcf.core.stage import Stage, StageError
 from hfcf.core.store import save_artifact
 from hfcf.metrics.fitting import learned, need_fit, to_fit
 from hfcf.metrics.info import TEXT, info
-from hfcf.metrics.rows import ByTask
+from hfcf.metrics.rows import ColumnsOf
+from hfcf.tasks import DEFAULT
 
 
 def label_balance(labels: Iterable[str | None]) -> dict[str, Any]:
@@ -60,10 +61,10 @@ class MeasureLabelBalance(Stage):
     {'label_balance': 1.0}
     """
 
-    inputs: ClassVar[Any] = ByTask({task: {"label": schema.TEXT} for task in schema.TASKS})
+    inputs: ClassVar[Any] = ColumnsOf("label")
     outputs: ClassVar = {"label_balance": schema.FLOAT}
 
-    task: str = "verification"
+    task: str = DEFAULT
     fitted: str | None = None
 
     def check_fitted(self) -> None:

@@ -16,7 +16,8 @@ from hfcf.core.store import save_artifact
 from hfcf.metrics.fitting import need_fit, to_fit
 from hfcf.metrics.info import TEXT, info, mean
 from hfcf.metrics.moverscore import MoverScore, fit_idf
-from hfcf.metrics.rows import EDITED, ByTask, changes, of_changes
+from hfcf.metrics.rows import TEXTS_AND_EDITS, changes, of_changes
+from hfcf.tasks import DEFAULT
 
 CITATION = "Zhao et al. 2019, MoverScore: Text Generation Evaluating with Contextualized Embeddings and Earth Mover Distance"
 
@@ -43,10 +44,10 @@ class MeasureSimilarity(Stage):
     hfcf.core.stage.StageError: measure_similarity weighs words by how common they are in all sources: stage = stage.fit(ds) first
     """
 
-    inputs: ClassVar[Any] = ByTask(EDITED)
+    inputs: ClassVar[Any] = TEXTS_AND_EDITS
     outputs: ClassVar = {"similarity": schema.FLOAT}
 
-    task: str = "verification"
+    task: str = DEFAULT
     model: Model = Model("distilbert-base-uncased")
     n_gram: int = 1
     fitted: str | None = None

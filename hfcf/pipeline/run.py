@@ -16,9 +16,9 @@ from hfcf import corpora
 from hfcf.core import recipe as recipes
 from hfcf.core.model import Model, named
 from hfcf.core.plugins import with_plugins
-from hfcf.core.schema import task_of
 from hfcf.core.stage import Stage
 from hfcf.core.system import System
+from hfcf.core.task import task_of
 from hfcf.corpora.distractors import from_recipe
 from hfcf.hub.found_card import check_ours, restricted
 from hfcf.metrics.settings import check, listed, stage_of, taken, wanted
@@ -134,7 +134,7 @@ def opened(content: Mapping[str, Any]) -> tuple[Dataset, System]:
         RecipeError: there are no rows, or the system works on those of another task; and see `system_of`.
     """
     ds, system = load(content), system_of(content)
-    if (task := task_of(ds.features)) != system.task:
+    if (task := task_of(ds.features).name) != system.task:
         raise recipes.RecipeError(f"{content['system']} works on {system.task} rows; {content['corpus']} has {task} rows")
     if not len(ds):
         raise recipes.RecipeError(f"{content['corpus']}: the split has no rows")

@@ -19,7 +19,8 @@ Message = dict[str, str]
 class Prompt(Protocol):
     """Ask a language model for a counterfactual of a task's row, and read the answer.
 
-    A task names its prompt (`hfcf.tasks.rewriting.Rewriting.prompt`). Each is made with the same settings and reads those that it needs.
+    A task names its prompt (`hfcf.tasks.rewriting.Rewriting.prompt`). Each is made with the same settings and reads those that
+    it needs.
 
     Args:
         relations: the labels to choose from, where the task does not fix them.

@@ -9,7 +9,7 @@ from typing import Any
 from hfcf import prompts
 from hfcf.core.candidates import Candidate, reject
 from hfcf.core.schema import NOT_ENOUGH_INFO, opposite, text_problem
-from hfcf.tasks.pairs import rewritten
+from hfcf.tasks.verification import rewritten
 
 SCHEMA = json.dumps(
     {"type": "object", "properties": {"claim": {"type": "string"}}, "required": ["claim"], "additionalProperties": False}

@@ -9,7 +9,7 @@ from typing import Any
 from hfcf import prompts
 from hfcf.core.candidates import Candidate, reject
 from hfcf.tasks import sentence
-from hfcf.tasks.relations import OTHER, context, entities, overlap, roles
+from hfcf.tasks.relation import OTHER, context, entities, overlap, roles
 from hfcf.tasks.sentence import find, folded, places, split
 
 _SEMEVAL = (
@@ -92,8 +92,8 @@ def read(answer: Mapping[str, Any], row: Mapping[str, Any]) -> dict[str, Any]:
 class RelationPrompt:
     """Ask for a sentence in which the entities have another of some relations; see `hfcf.prompts.Prompt`.
 
-    The model reads relations by the roles of their entities, brackets and quotes as people write them. A row is not asked about that
-    has the relation "Other", or one that is not in `relations`, or entities that share a word.
+    The model reads relations by the roles of their entities, brackets and quotes as people write them. A row is not asked about
+    that has the relation "Other", or one that is not in `relations`, or entities that share a word.
 
     Raises:
         ValueError: the relations are fewer than two, or two get one name.

@@ -23,7 +23,8 @@ from hfcf.core.system import System
 from hfcf.engines.classifier import Classifier, choose
 from hfcf.engines.continuation import Continuation
 from hfcf.engines.generator import plain_prompt
-from hfcf.tasks.pairs import CANDIDATES, CheckPairs, candidate
+from hfcf.tasks.judge import JudgeCandidates
+from hfcf.tasks.verification import CANDIDATES, candidate
 from hfcf.text.evidence import join
 
 PAIRS = ("claim", "evidence", "both")
@@ -313,7 +314,7 @@ OFFLINE: dict[str, Any] = {
 class CrossAug(System):
     """The whole chain, `ds = CrossAug.preset("offline")(ds)`, and each of its stages as an attribute.
 
-    Stages, in order: `generate_negative_claim`, `modify_evidence`, `cross_pairs`, `check_pairs`.
+    Stages, in order: `generate_negative_claim`, `modify_evidence`, `cross_pairs`, `judge_candidates`.
 
     Args:
         generator: claim → negative claim; the paper's is BART-base, trained on WikiFactCheck-English (released).
@@ -328,11 +329,11 @@ class CrossAug(System):
         max_length: tokens that it reads.
 
     >>> [stage.name for stage in CrossAug.preset("offline").stages]
-    ['generate_negative_claim', 'modify_evidence', 'cross_pairs', 'check_pairs']
+    ['generate_negative_claim', 'modify_evidence', 'cross_pairs', 'judge_candidates']
     """
 
     task: ClassVar[str] = "verification"
-    chain: ClassVar[tuple[str, ...]] = ("generate_negative_claim", "modify_evidence", "cross_pairs", "check_pairs")
+    chain: ClassVar[tuple[str, ...]] = ("generate_negative_claim", "modify_evidence", "cross_pairs", "judge_candidates")
     presets: ClassVar = {"paper": {}, "offline": OFFLINE}
     engines: ClassVar = (Continuation, Classifier)
     citation: ClassVar[str] = """@inproceedings{lee-etal-2021-crossaug,
@@ -361,4 +362,4 @@ class CrossAug(System):
     generate_negative_claim = StageOf(GenerateNegativeClaim)
     modify_evidence = StageOf(ModifyEvidence)
     cross_pairs = StageOf(CrossPairs)
-    check_pairs = StageOf(CheckPairs)
+    judge_candidates = StageOf(JudgeCandidates)

@@ -16,7 +16,7 @@ from hfcf.core.candidates import Candidate
 from hfcf.core.stage import Stage
 from hfcf.core.task import Task, get_task
 from hfcf.tasks import sentence
-from hfcf.tasks.pairs import rewritten
+from hfcf.tasks.verification import rewritten
 
 Row = Mapping[str, Any]
 Scores = Sequence[Mapping[str, Any]]

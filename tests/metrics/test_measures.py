@@ -26,7 +26,7 @@ from hfcf.metrics.label_balance import label_balance
 from hfcf.metrics.measure import candidates, measure, measure_candidates
 from hfcf.metrics.minimality import minimality
 from hfcf.metrics.near import Near, jaccard
-from hfcf.metrics.rows import EDITED, changed
+from hfcf.metrics.rows import changed
 from hfcf.metrics.settings import DEFAULT, check
 from hfcf.metrics.summary import summaries, summary
 
@@ -191,7 +191,9 @@ def test_relations_are_measured_too() -> None:
     found = measure(relation(relation_row(0), relation_row(1)))
     assert found["minimality"][0] == {"distance": 3, "share": 0.375}
     assert found["duplicates"][1] == {"repeat": True, "near": False, "leak": False, "near_leak": False, "of": "0:test:claim"}
-    with pytest.raises(StageError, match="measure_coherence says nothing of relation rows: it compares a claim with its evidence"):
+    with pytest.raises(
+        StageError, match="measure_coherence reads 'claim' and can't measure relation rows: it compares a claim with its evidence"
+    ):
         measure(relation(relation_row(0)), {"coherence": None})
 
 
@@ -512,7 +514,7 @@ def test_before_filtering_there_are_the_rejected_candidates_too(made: Dataset) -
     assert candidates(rejected)["claim"][:] == ["Oslo was new."]
     measured = measure(made)
     before = measure_candidates(measured, rejected)
-    assert before.column_names == [*EDITED["verification"], "minimality", "diversity"]
+    assert before.column_names == ["claim", "evidence", "edits", "minimality", "diversity"]
     assert before["minimality"][:] == [*measured["minimality"], {"distance": 3, "share": 0.75}]
     told = summaries(measured, before)
     assert (told["minimality"]["before"]["share"]["n"], told["minimality"]["after"]["share"]["n"]) == (5, 4)

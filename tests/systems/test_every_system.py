@@ -161,6 +161,8 @@ def test_its_presets_are_known(name: str) -> None:
     # The paraphraser of the paper has no name that could be a default.
     models = {"generator": Model("mine")} if name == "paraphrase" else {}
     for preset in cls.presets:
-        assert cls.preset(preset, **models).chain[-1] == {"verification": "check_pairs", "relation": "check_relations"}[cls.task]
+        assert (
+            cls.preset(preset, **models).chain[-1] == {"verification": "judge_candidates", "relation": "judge_candidates"}[cls.task]
+        )
     with pytest.raises(ValueError, match=f"{cls.__name__.lower()} has no preset 'small': choose one of paper"):
         cls.preset("small")

@@ -17,7 +17,8 @@ from hfcf import corpora
 from hfcf.core import recipe as recipes
 from hfcf.core.schema import prepare
 from hfcf.core.system import run_stage
-from hfcf.hub.dataset_card import NOT_REPUBLISHED, TASK_IDS, republish_key
+from hfcf.core.task import get_task
+from hfcf.hub.dataset_card import NOT_REPUBLISHED, republish_key
 from hfcf.hub.folder import configs, remove_others, write_parquet
 from hfcf.hub.found_card import check_ours, restricted
 from hfcf.hub.render import render
@@ -144,7 +145,7 @@ def make_attack(out: Path, *, automatic: bool = False, max_perplexity_ratio: flo
     found = {"rows": len(rows), **{kind: list(rows["kind"]).count(kind) for kind in KINDS}}
     front = {
         "license": info.licence or "unknown", "language": ["en"], "task_categories": ["text-classification"],
-        "task_ids": [TASK_IDS["relation"]],
+        "task_ids": list(get_task(info.task).hub.ids),
         "tags": ["adversarial", "relation-extraction", "hfcf", "hfcf-attack"], "pretty_name": f"{info.title}, attacked",
         **republish_key(info.republish),
         "configs": configs(out, {"default": {"test": file}}),

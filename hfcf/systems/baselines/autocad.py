@@ -31,7 +31,7 @@ from hfcf.systems.ccg import CLASSIFIER, EDITOR, OFFLINE
 from hfcf.systems.ccg.editor import learned_editor
 from hfcf.systems.ccg.gradients import WordGradients
 from hfcf.systems.ccg.terms import term
-from hfcf.tasks.relations import CANDIDATES, candidate
+from hfcf.tasks.relation import CANDIDATES, candidate
 from hfcf.training.loop import Hyperparameters
 from hfcf.training.once import enough, take_trainings
 from hfcf.training.unlikelihood import train_contrastive_editor
@@ -108,7 +108,7 @@ class FillTerms(Stage):
 class AutoCAD(System):
     """Replace the words of the highest gradient by the terms of an editor that has learned what does not go with a relation.
 
-    Stages, in order: `identify_causal_terms`, `propose_relations`, `fill_terms`, `check_relations`. It is "AutoCAD: Automatically
+    Stages, in order: `identify_causal_terms`, `propose_relations`, `fill_terms`, `judge_candidates`. It is "AutoCAD: Automatically
     Generating Counterfactuals for Mitigating Shortcut Learning" (Findings of EMNLP 2022) as CCG compares with it (sections 1, 4.4,
     A.2): every other relation is tried, all editors are the same model, and what is kept is what the base model gives the new
     relation. From the released code are the rationale (`hfcf.systems.ccg.gradients.highest`: 30 % of the words, none below 0.3 of
@@ -141,11 +141,11 @@ class AutoCAD(System):
         max_length: pieces of a sentence that the models read.
 
     >>> [stage.name for stage in AutoCAD.preset("offline").stages]
-    ['identify_causal_terms', 'propose_relations', 'fill_terms', 'check_relations']
+    ['identify_causal_terms', 'propose_relations', 'fill_terms', 'judge_candidates']
     """
 
     task: ClassVar[str] = "relation"
-    chain: ClassVar[tuple[str, ...]] = ("identify_causal_terms", "propose_relations", "fill_terms", "check_relations")
+    chain: ClassVar[tuple[str, ...]] = ("identify_causal_terms", "propose_relations", "fill_terms", "judge_candidates")
     presets: ClassVar = {
         "paper": {},
         "offline": {
@@ -184,7 +184,7 @@ class AutoCAD(System):
     identify_causal_terms = GRADIENT_TERMS
     propose_relations = StageOf(ProposeRelations)
     fill_terms = StageOf(FillTerms)
-    check_relations = CONSISTENT
+    judge_candidates = CONSISTENT
 
     @property
     def fit_after(self) -> tuple[str, ...]:

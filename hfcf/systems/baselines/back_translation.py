@@ -36,9 +36,9 @@ class RewriteBackTranslation(Stage):
     `candidates`, one. A result that repeats its source, has no letters or was cut off is rejected. A row is rejected when its
     translation is empty or cut off, or a text is longer than its model reads.
 
-    Of a sentence the tokens joined by spaces are translated, brackets and quotes as people write them (`hfcf.tasks.sentence.plain`). A
-    result is rejected in which an entity does not stand exactly once (whatever its capitals), or which has the two in the other order,
-    for edits move no entity.
+    Of a sentence the tokens joined by spaces are translated, brackets and quotes as people write them
+    (`hfcf.tasks.sentence.plain`). A result is rejected in which an entity does not stand exactly once (whatever its capitals),
+    or which has the two in the other order, for edits move no entity.
 
     Args:
         forward: the model from the rows' language: Marian, or any encoder-decoder that a prompt or a language code tells what
@@ -94,7 +94,9 @@ class RewriteBackTranslation(Stage):
             if problem is None and (answer := next(answers)) is not None:
                 results.append(rewrites(row, answer, back, rewriting, self.name))
             else:
-                results.append(settle([], problem or "the translation into the other language is longer than the second model reads"))
+                results.append(
+                    settle([], problem or "the translation into the other language is longer than the second model reads")
+                )
         return results
 
     def _engine(self, model: Model, source: str | None, target: str | None) -> Continuation:
@@ -119,13 +121,13 @@ def _problem(answer: Sequence[Mapping[str, Any]] | None, engine: Continuation, r
 class BackTranslation(System):
     """Back translation as augmentation: each row once more, its claim or sentence translated there and back, its label kept.
 
-    Stages: `rewrite_back_translation`, `judge_candidates`. Sennrich, Haddow and Birch (2016, "Improving Neural Machine Translation
-    Models with Monolingual Data", ACL) translate back to train translators; Yu et al. (2018, "QANet", ICLR) translate there and
-    back to rewrite training texts. CrossAug (Lee et al. 2021, section 3.6) calls its paraphrasing by this name; see `Paraphrase`.
-    None of them used the models that are the defaults here, and Yu et al. draw from several hypotheses where this keeps the best.
-    CCG (appendix A.2) has English translated into Chinese and back by an online service (Baidu's); the preset for relations,
-    `BackTranslation.preset("paper", task="relation")`, has Marian's models of the same pair. It does not say what becomes of a sentence
-    whose entities do not come back: here such a result is rejected.
+    Stages: `rewrite_back_translation`, `judge_candidates`. Sennrich, Haddow and Birch (2016, "Improving Neural Machine
+    Translation Models with Monolingual Data", ACL) translate back to train translators; Yu et al. (2018, "QANet", ICLR)
+    translate there and back to rewrite training texts. CrossAug (Lee et al. 2021, section 3.6) calls its paraphrasing by this
+    name; see `Paraphrase`. None of them used the models that are the defaults here, and Yu et al. draw from several hypotheses
+    where this keeps the best. CCG (appendix A.2) has English translated into Chinese and back by an online service (Baidu's);
+    the preset for relations, `BackTranslation.preset("paper", task="relation")`, has Marian's models of the same pair. It does
+    not say what becomes of a sentence whose entities do not come back: here such a result is rejected.
 
     With the package sacremoses installed, Marian's tokenizer also normalises punctuation: keep to one of the two.
 

@@ -28,15 +28,16 @@ from hfcf.tasks.rewriting import model_columns, rewriting_of
 class RewriteLlm(Stage):
     """Ask a language model for a counterfactual of a row: a claim of the opposite label, or a sentence of another relation.
 
-    Input columns: the task's texts and `label`. Output column: `candidates`, one. The task's prompt (`hfcf.prompts.Prompt`) says which
-    rows are asked about: a claim whose label has an opposite; a sentence with one of `relations` and two entities that share no word.
-    It also says which answers are rejected: an empty, overlong or unchanged text; for a sentence also the old relation, a causal term
-    that does not stand outside the entities, and entities that are not there once each and in their order.
+    Input columns: the task's texts and `label`. Output column: `candidates`, one. The task's prompt (`hfcf.prompts.Prompt`)
+    says which rows are asked about: a claim whose label has an opposite; a sentence with one of `relations` and two entities
+    that share no word. It also says which answers are rejected: an empty, overlong or unchanged text; for a sentence also the
+    old relation, a causal term that does not stand outside the entities, and entities that are not there once each and in their
+    order.
 
     Args:
         model: the name that the server knows it by; `HFCF_LLM_URL` and `HFCF_LLM_KEY` say where it is (see `Remote`).
         task: of the rows.
-        relations: of a corpus of relations: all but "Other", from which the model chooses by `hfcf.tasks.relations.roles`.
+        relations: of a corpus of relations: all but "Other", from which the model chooses by `hfcf.tasks.relation.roles`.
         temperature: of sampling; None leaves it to the server.
         max_tokens: of an answer.
         max_words: of a claim.
@@ -103,15 +104,15 @@ class RewriteLlm(Stage):
 class LLM(System):
     """One counterfactual to a row, by a prompt, over any OpenAI-compatible endpoint.
 
-    Stages, in order: `rewrite_llm`, `judge_candidates`. Of a claim it makes one of the opposite label, as RACE has it of GPT-3 and
-    ChatGPT (appendix D); of a sentence one of another relation between its entities, in the three steps of CCG's prompt (Table 9).
-    `HFCF_LLM_URL` and `HFCF_LLM_KEY` name the endpoint; `Remote` documents the other variables (concurrency, rate limits, patience,
-    prices). The endpoint is in no key of a cache, so two servers that serve different models under one name share their answers: tell
-    them apart by name.
+    Stages, in order: `rewrite_llm`, `judge_candidates`. Of a claim it makes one of the opposite label, as RACE has it of GPT-3
+    and ChatGPT (appendix D); of a sentence one of another relation between its entities, in the three steps of CCG's prompt
+    (Table 9). `HFCF_LLM_URL` and `HFCF_LLM_KEY` name the endpoint; `Remote` documents the other variables (concurrency, rate
+    limits, patience, prices). The endpoint is in no key of a cache, so two servers that serve different models under one name
+    share their answers: tell them apart by name.
 
-    Deviations from the papers: their models are gone, so name one that the endpoint serves; the task is explained in our words, and the
-    answer is asked for as JSON; they name no decoding settings, here the model answers greedily. CCG says nothing of answers that do
-    not have the entities once each and in their order, which are rejected here.
+    Deviations from the papers: their models are gone, so name one that the endpoint serves; the task is explained in our words,
+    and the answer is asked for as JSON; they name no decoding settings, here the model answers greedily. CCG says nothing of
+    answers that do not have the entities once each and in their order, which are rejected here.
 
     Args:
         model: the name that the server knows it by; the default, and that of each task's preset, is the paper's ChatGPT.

@@ -104,12 +104,12 @@ def check(share: float, top: int) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class RewriteMaskedLm(Stage):
-    """A candidate with a masked language model's words in the place of some words of a claim or a sentence, for every label, which stays.
+    """A candidate with a masked language model's words in the place of some of its own, for every label, which it keeps.
 
-    Input columns: the task's text and `label`. Output column: `candidates`, one. The model reads the whole text, a sentence's entities
-    among its words. All chosen words (`masked_spans`) are masked at once, and each place gets a draw of its own (`filled_edits`), so two
-    of them need not go together. A row is rejected in which no word may be masked, or for whose masks the model knows no other word.
-    WordNet is read, to recognise names (`filled_edits`).
+    Input columns: the task's text and `label`. Output column: `candidates`, one. The model reads the whole text, a sentence's
+    entities among its words. All chosen words (`masked_spans`) are masked at once, and each place gets a draw of its own
+    (`filled_edits`), so two of them need not go together. A row is rejected in which no word may be masked, or for whose masks
+    the model knows no other word. WordNet is read, to recognise names (`filled_edits`).
 
     Args:
         model: a masked language model.
@@ -162,10 +162,10 @@ class MaskedLM(System):
 
     Stages, in order: `rewrite_masked_lm`, `judge_candidates`. It is "BERT-MLM" among CCG's baselines (appendix A.2: 30 % of a
     sentence's words, chosen at random, BERT-base, one new text for each), after the augmentation of Jiao et al. (2020, "TinyBERT:
-    Distilling BERT for Natural Language Understanding", Findings of EMNLP). CCG says no more of it. Our choice: function words, words
-    that a label hangs on, and entities stay (`maskable`), and fills are drawn from the first ten in proportion to their probability.
-    Where Jiao et al. mask one word after another and look words of several pieces up in GloVe, all masks are filled at once, each with
-    one word.
+    Distilling BERT for Natural Language Understanding", Findings of EMNLP). CCG says no more of it. Our choice: function words,
+    words that a label hangs on, and entities stay (`maskable`), and fills are drawn from the first ten in proportion to their
+    probability. Where Jiao et al. mask one word after another and look words of several pieces up in GloVe, all masks are
+    filled at once, each with one word.
 
     A masked model fills in what is likely, not what means the same, so the label that is kept is often wrong, most often with the
     tiny model of the offline preset. With a verifier, candidates that it judges otherwise are rejected.

@@ -29,8 +29,9 @@ class RewriteParaphrase(Stage):
     """Say a claim or a sentence in other words; the label stays.
 
     Input columns: the task's texts (so that a broken row is rejected before a model is asked) and `label`. Output column:
-    `candidates`, best first. A paraphrase that repeats its source, has no letters or was cut off is rejected, and one of a sentence in
-    which the entities do not stand once each and in their order; so is a row whose text is longer than the model reads.
+    `candidates`, best first. A paraphrase that repeats its source, has no letters or was cut off is rejected, and one of a
+    sentence in which the entities do not stand once each and in their order; so is a row whose text is longer than the model
+    reads.
 
     Args:
         generator: an encoder-decoder or decoder-only paraphraser.
@@ -128,10 +129,11 @@ def too_long(engine: Continuation, noun: str) -> str:
 class Paraphrase(System):
     """Neural paraphrasing as augmentation: each row once more, its claim or sentence in other words, its label kept.
 
-    Stages: `rewrite_paraphrase`, `judge_candidates`. The paper that compares with it (Lee et al. 2021, section 3.2) names "a GPT-2 model
-    fine-tuned on back-translated data": by its words that of Krishna, Wieting and Iyyer (2020, "Reformulating Unsupervised Style
-    Transfer as Paraphrase Generation", EMNLP). It names no checkpoint, and neither search nor lengths, so `generator` has no
-    default. The GPT-2 of Krishna et al. is public, but reads marks and segments of its own, which a prompt alone does not give it.
+    Stages: `rewrite_paraphrase`, `judge_candidates`. The paper that compares with it (Lee et al. 2021, section 3.2) names "a
+    GPT-2 model fine-tuned on back-translated data": by its words that of Krishna, Wieting and Iyyer (2020, "Reformulating
+    Unsupervised Style Transfer as Paraphrase Generation", EMNLP). It names no checkpoint, and neither search nor lengths, so
+    `generator` has no default. The GPT-2 of Krishna et al. is public, but reads marks and segments of its own, which a prompt
+    alone does not give it.
 
     Args:
         generator: see `RewriteParaphrase`; the preset "offline" has one trained on claims of equal meaning.

@@ -22,7 +22,8 @@ from hfcf.core.system import System
 from hfcf.engines.classifier import Classifier
 from hfcf.engines.continuation import Continuation
 from hfcf.systems.baselines.paraphrase import too_long
-from hfcf.tasks.pairs import CANDIDATES, CheckPairs, rewritten
+from hfcf.tasks.judge import JudgeCandidates
+from hfcf.tasks.verification import CANDIDATES, rewritten
 
 PERTURB, BLANK, SEP, ANSWER, EMPTY = MARKS = ("<|perturb|>", "[BLANK]", "[SEP]", "[ANSWER]", "[EMPTY]")
 """The marks of the model's language, plain text to its tokenizer."""
@@ -174,7 +175,7 @@ class RewritePolyjuice(Stage):
 class Polyjuice(System):
     """Polyjuice as RACE compares with it (Zhu et al. 2023, appendix D): from the claim alone, one negation of each.
 
-    Stages: `rewrite_polyjuice`, `check_pairs`. The settings are those of RACE: the released model, control code "negation", 10
+    Stages: `rewrite_polyjuice`, `judge_candidates`. The settings are those of RACE: the released model, control code "negation", 10
     beams, one counterfactual a claim, its label taken to be the opposite and not checked.
 
     Deviations from the authors' code: it places blanks by a parse of the sentence, on words, subtrees and between words, and asks
@@ -193,7 +194,7 @@ class Polyjuice(System):
         num_beams: see there.
         num_return_sequences: see there.
         max_new_tokens: see there.
-        verifier: see `CheckPairs`; None, as in RACE, checks nothing.
+        verifier: see `JudgeCandidates`; None, as in RACE, checks nothing.
         max_length: tokens of claim and evidence that it reads.
 
     No Polyjuice installs from the package registry, so there is no preset "offline".
@@ -203,7 +204,7 @@ class Polyjuice(System):
     """
 
     task: ClassVar[str] = "verification"
-    chain: ClassVar[tuple[str, ...]] = ("rewrite_polyjuice", "check_pairs")
+    chain: ClassVar[tuple[str, ...]] = ("rewrite_polyjuice", "judge_candidates")
     presets: ClassVar = {"paper": {}}
     engines: ClassVar = (Continuation, Classifier)
 
@@ -221,4 +222,4 @@ class Polyjuice(System):
         _ = self.rewrite_polyjuice  # checks the other settings
 
     rewrite_polyjuice = StageOf(RewritePolyjuice)
-    check_pairs = StageOf(CheckPairs)
+    judge_candidates = StageOf(JudgeCandidates)

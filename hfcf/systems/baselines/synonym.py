@@ -118,8 +118,9 @@ def check(share: float) -> None:
 class RewriteSynonym(Stage):
     """A candidate with synonyms in the place of some words of a claim or a sentence, for every label, which it keeps.
 
-    Input columns: the task's text and `label`. Output column: `candidates`, one. A row in which no word can be replaced is rejected.
-    Which words can, and by what, `synonym_edits` says; a synonym may have several words. Of a sentence the entities stay.
+    Input columns: the task's text and `label`. Output column: `candidates`, one. A row in which no word can be replaced is
+    rejected. Which words can, and by what, `synonym_edits` says; a synonym may have several words. Of a sentence the entities
+    stay.
 
     Args:
         task: of the rows.
@@ -159,8 +160,9 @@ class RewriteSynonym(Stage):
 class Synonym(System):
     """Replace words of a claim, or words around a sentence's entities, by WordNet synonyms: a baseline that keeps labels.
 
-    Stages, in order: `rewrite_synonym`, `judge_candidates`. It is a baseline of CCG (appendix A.2; after Zhang, Zhao and LeCun 2015),
-    which takes a random 30 % of a sentence's words, synonyms from WordNet, and makes one new sentence of each. It says no more.
+    Stages, in order: `rewrite_synonym`, `judge_candidates`. It is a baseline of CCG (appendix A.2; after Zhang, Zhao and LeCun
+    2015), which takes a random 30 % of a sentence's words, synonyms from WordNet, and makes one new sentence of each. It says
+    no more.
 
     Deviations: 30 % of all words is how many are replaced, but function words, modal verbs, negations, numbers and names are not
     among them, nor are entities, so a short text may have fewer; a synonym takes its word's inflection and must go with the article

@@ -27,7 +27,7 @@ from hfcf.systems.ccg.identify import STANZA, IdentifyCausalTerms
 from hfcf.systems.ccg.indicator import COLUMNS, cross_fit, train_indicator, training_rows
 from hfcf.systems.ccg.relationnet import LCA
 from hfcf.systems.ccg.terms import count
-from hfcf.tasks.check_relations import CheckRelations
+from hfcf.tasks.judge import JudgeCandidates
 from hfcf.training.loop import Hyperparameters
 from hfcf.training.once import enough, kept, take_trainings
 
@@ -58,7 +58,7 @@ OFFLINE: dict[str, Any] = {
 class CCG(System):
     """The whole chain, `ds = CCG.preset("offline")(ds)`, and each of its stages as an attribute.
 
-    Stages, in order: `identify_causal_terms`, `expand_relation`, `edit_relation`, `check_relations`.
+    Stages, in order: `identify_causal_terms`, `expand_relation`, `edit_relation`, `judge_candidates`.
 
     Everything that it asks it makes of the rows of `ds` alone: it trains the indicator (`fit_models`) before the first stage, and
     after it, of the causal terms that were found, RelationNet, the causal terms of each relation and the editor (`fit`). What was
@@ -98,11 +98,11 @@ class CCG(System):
 
     >>> ccg = CCG.preset("offline", seed=7)
     >>> [stage.name for stage in ccg.stages]
-    ['identify_causal_terms', 'expand_relation', 'edit_relation', 'check_relations']
+    ['identify_causal_terms', 'expand_relation', 'edit_relation', 'judge_candidates']
     """
 
     task: ClassVar[str] = "relation"
-    chain: ClassVar[tuple[str, ...]] = ("identify_causal_terms", "expand_relation", "edit_relation", "check_relations")
+    chain: ClassVar[tuple[str, ...]] = ("identify_causal_terms", "expand_relation", "edit_relation", "judge_candidates")
     presets: ClassVar = {"paper": {}, "offline": OFFLINE}
     trainings: ClassVar = ("classifier", "editor_training")
     engines: ClassVar = (MaskedLM, Intervention, WordGradients, Constituents, Continuation, Likelihood, RelationClassifier)
@@ -147,7 +147,7 @@ class CCG(System):
     identify_causal_terms = StageOf(IdentifyCausalTerms)
     expand_relation = StageOf(ExpandRelation)
     edit_relation = StageOf(EditRelation)
-    check_relations = StageOf(CheckRelations)
+    judge_candidates = StageOf(JudgeCandidates)
 
     @property
     def fit_after(self) -> tuple[str, ...]:

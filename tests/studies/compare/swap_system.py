@@ -9,8 +9,8 @@ from hfcf.core import edits, schema
 from hfcf.core.model import Model
 from hfcf.core.stage import Reject, Stage
 from hfcf.core.system import System
-from hfcf.tasks.check_relations import CheckRelations
-from hfcf.tasks.relations import CANDIDATES, OTHER, between, candidate
+from hfcf.tasks.judge import JudgeCandidates
+from hfcf.tasks.relation import CANDIDATES, OTHER, between, candidate
 from hfcf.training.loop import Hyperparameters
 
 TRAINING = Hyperparameters(model=Model("hfcf:mlm"))
@@ -36,7 +36,7 @@ class SwapRelation(Stage):
 @dataclass(frozen=True, kw_only=True)
 class Swap(System):
     task: ClassVar[str] = "relation"
-    chain: ClassVar[tuple[str, ...]] = ("swap_relation", "check_relations")
+    chain: ClassVar[tuple[str, ...]] = ("swap_relation", "judge_candidates")
 
     word: str | None = None
     training: Hyperparameters = TRAINING
@@ -50,5 +50,5 @@ class Swap(System):
         return SwapRelation(**self._common(), word=self.word)
 
     @property
-    def check_relations(self) -> CheckRelations:
-        return CheckRelations(**self._common(), system=self.name)
+    def judge_candidates(self) -> JudgeCandidates:
+        return JudgeCandidates(**self._common(), system=self.name)

@@ -12,6 +12,10 @@ from typing import Any
 import pytest
 from bad_server import Reply, Start, say, starter
 from datasets import Dataset
+from hfcf.systems.baselines.relation_back_translation import RelationBackTranslation, RewriteRelationBackTranslation
+from hfcf.systems.baselines.relation_llm import SEMEVAL, RelationLLM, RewriteRelationLlm
+from hfcf.systems.baselines.relation_masked_lm import RelationMaskedLM
+from hfcf.systems.baselines.relation_synonym import RelationSynonym
 from offline_models import installed
 
 import hfcf
@@ -22,13 +26,9 @@ from hfcf.corpora.semeval import DIRECTED
 from hfcf.engines.continuation import Continuation
 from hfcf.pipeline.run import SYSTEMS, system_class, system_of
 from hfcf.systems.baselines.masked_lm import masked_spans
-from hfcf.systems.baselines.relation_back_translation import RelationBackTranslation, RewriteRelationBackTranslation
-from hfcf.systems.baselines.relation_llm import SEMEVAL, RelationLLM, RewriteRelationLlm
-from hfcf.systems.baselines.relation_masked_lm import RelationMaskedLM
-from hfcf.systems.baselines.relation_synonym import RelationSynonym
 from hfcf.systems.baselines.synonym import synonym_edits
 from hfcf.tasks import sentence
-from hfcf.tasks.relations import entities, roles
+from hfcf.tasks.relation import entities, roles
 
 wordnet = pytest.mark.skipif(not installed("wordnet"), reason=f"WordNet is not installed: {offline.INSTALL}")
 
@@ -499,6 +499,6 @@ def test_names_and_presets() -> None:
         cls = system_class(name)
         system = cls.preset("paper")
         assert (system.name, system.task) == (name, "relation")
-        assert [stage.name for stage in system.stages] == list(cls.chain) == [f"rewrite_{name}", "check_relations"]
+        assert [stage.name for stage in system.stages] == list(cls.chain) == [f"rewrite_{name}", "judge_candidates"]
         json.dumps(system.settings)
         assert cls.flips is (name == "relation_llm")

@@ -19,8 +19,8 @@ from hfcf.engines.continuation import Continuation
 from hfcf.systems.ccg import CCG, editor
 from hfcf.systems.ccg.identify import IdentifyCausalTerms
 from hfcf.systems.ccg.indicator import training_rows
-from hfcf.tasks.check_relations import CheckRelations
-from hfcf.tasks.relations import OTHER
+from hfcf.tasks.judge import JudgeCandidates
+from hfcf.tasks.relation import OTHER
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,7 +89,7 @@ def base_model(system: Any, ds: Dataset | IterableDataset) -> Model:
 GRADIENT_TERMS = StageOf(IdentifyCausalTerms, masked=None, method="gradient", parser=None)
 """Find the words with the highest gradients of a system's base model."""
 
-CONSISTENT = StageOf(CheckRelations, verifier=lambda system: system.verifier or (system.indicator if system.consistency else None))
+CONSISTENT = StageOf(JudgeCandidates, verifier=lambda system: system.verifier or (system.indicator if system.consistency else None))
 """Keep what a system's verifier, else with `consistency` its base model, gives the new relation."""
 
 

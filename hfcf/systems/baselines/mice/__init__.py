@@ -26,7 +26,7 @@ from hfcf.training.once import enough, take_trainings
 class MICE(System):
     """Replace the words of the highest gradient by an editor's, as few as make the base model say another relation.
 
-    Stages, in order: `identify_causal_terms`, `propose_relations`, `edit_minimally`, `check_relations`. It is "Explaining NLP
+    Stages, in order: `identify_causal_terms`, `propose_relations`, `edit_minimally`, `judge_candidates`. It is "Explaining NLP
     Models via Minimal Contrastive Editing (MiCE)" (Findings of ACL 2021) as CCG compares with it (sections 1, 4.4, A.2): every
     other relation is tried, all editors are the same model, and what is kept is what the base model gives the new relation.
 
@@ -60,11 +60,11 @@ class MICE(System):
         max_length: pieces of a sentence that the models read.
 
     >>> [stage.name for stage in MICE.preset("offline").stages]
-    ['identify_causal_terms', 'propose_relations', 'edit_minimally', 'check_relations']
+    ['identify_causal_terms', 'propose_relations', 'edit_minimally', 'judge_candidates']
     """
 
     task: ClassVar[str] = "relation"
-    chain: ClassVar[tuple[str, ...]] = ("identify_causal_terms", "propose_relations", "edit_minimally", "check_relations")
+    chain: ClassVar[tuple[str, ...]] = ("identify_causal_terms", "propose_relations", "edit_minimally", "judge_candidates")
     presets: ClassVar = {
         "paper": {},
         "offline": {
@@ -104,7 +104,7 @@ class MICE(System):
     identify_causal_terms = GRADIENT_TERMS
     propose_relations = StageOf(ProposeRelations)
     edit_minimally = StageOf(EditMinimally)
-    check_relations = CONSISTENT
+    judge_candidates = CONSISTENT
 
     @property
     def fit_after(self) -> tuple[str, ...]:
