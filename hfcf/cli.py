@@ -388,10 +388,10 @@ def _print_plan(plan: dict[str, Any]) -> None:
 
 
 def _list_systems() -> None:
-    from hfcf.pipeline.run import system_class, systems_known
+    from hfcf.systems import system_class, systems
 
     table = Table("system", "stage", "reads", "fills", title="Systems")
-    for name in systems_known():
+    for name in systems():
         cls = system_class(name)
         for stage in cls.preset("offline" if "offline" in cls.presets else "paper").stages:
             table.add_row(name, stage.name, ", ".join(stage.inputs), ", ".join(stage.outputs))

@@ -16,6 +16,7 @@ from hfcf.hub.check_card import SIZES
 from hfcf.hub.citation import citation
 from hfcf.hub.metrics_table import metrics_table
 from hfcf.hub.render import render
+from hfcf.systems import system_class, systems
 
 OWN = ("jsonl", "csv", "parquet", "relations")
 """Corpora that are a user's own rows: of these nothing tells the language."""
@@ -79,9 +80,7 @@ def _system(name: str) -> tuple[str, bool]:
     >>> _system("crossaug"), _system("eda"), _system("mine")
     (('CrossAug', True), ('EDA', False), ('mine', True))
     """
-    from hfcf.pipeline.run import system_class, systems_known
-
-    if name not in systems_known():
+    if name not in systems():
         return name, True
     system = system_class(name)
     return system.__name__, system.flips

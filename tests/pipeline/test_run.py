@@ -35,6 +35,7 @@ from hfcf.pipeline import run as runner
 from hfcf.pipeline import train as training
 from hfcf.pipeline.dry_run import dry_run
 from hfcf.studies.attack import run as attack
+from hfcf.systems import system_class
 from hfcf.systems.race import RACE
 
 
@@ -310,9 +311,8 @@ def test_training_is_timed_and_tried(related: Callable[..., dict[str, Any]], tmp
     plan = dry_run(content)
     steps = ["fit_models", "identify_causal_terms", "fit_resources", "propose_relations", "edit_minimally", "judge_candidates"]
     assert [entry["stage"] for entry in plan["stages"]] == steps
-    assert [(entry["reads"], entry["minutes"] >= 0) for entry in plan["stages"] if entry["stage"] in ("fit_models", "fit_resources")] == [
-        ("", True), ("", True),
-    ]  # fmt: skip
+    trained = [entry for entry in plan["stages"] if entry["stage"] in ("fit_models", "fit_resources")]
+    assert [(entry["reads"], entry["minutes"] >= 0) for entry in trained] == [("", True), ("", True)]
     cli._print_plan(plan)
     found = hfcf.run({**content, "seed": 14}, tmp_path / "out")
     assert [entry["stage"] for entry in found["stages"]] == steps
@@ -365,7 +365,7 @@ def test_every_recipe_is_valid_under_both_presets(name: str, preset: str) -> Non
         with pytest.raises(RecipeError, match="verifier"):
             runner.system_of(content)
     else:
-        chain = runner.system_class(content["system"]).chain
+        chain = system_class(content["system"]).chain
         assert tuple(stage.name for stage in runner.system_of(content).stages) == chain
 
 

@@ -24,7 +24,8 @@ from hfcf.core.model import Model
 from hfcf.core.system import System
 from hfcf.corpora.semeval import DIRECTED
 from hfcf.engines.continuation import Continuation
-from hfcf.pipeline.run import SYSTEMS, system_class, system_of
+from hfcf.pipeline.run import system_of
+from hfcf.systems import system_class, systems
 from hfcf.systems.baselines.masked_lm import masked_spans
 from hfcf.systems.baselines.synonym import synonym_edits
 from hfcf.tasks import sentence
@@ -495,7 +496,7 @@ def test_settings_of_the_prompted_system() -> None:
 
 
 def test_names_and_presets() -> None:
-    for name in (name for name in SYSTEMS if name.startswith("relation_")):
+    for name in (name for name in systems() if name.startswith("relation_")):
         cls = system_class(name)
         system = cls.preset("paper")
         assert (system.name, system.task) == (name, "relation")
