@@ -92,7 +92,8 @@ class System:
         """The system for the rows' task, if `task` is one of its settings."""
         if "task" not in {field.name for field in fields(self)} or ds.features is None:
             return self
-        return replace(self, task=task_of(ds.features).name)
+        of_rows: dict[str, Any] = {"task": task_of(ds.features).name}
+        return replace(self, **of_rows)
 
     def _common(self) -> dict[str, Any]:
         return {"seed": self.seed, "strict": self.strict}

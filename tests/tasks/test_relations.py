@@ -11,7 +11,7 @@ import hfcf
 from hfcf.core import edits, schema
 from hfcf.core.candidates import reject
 from hfcf.pipeline import publish
-from hfcf.tasks import relations
+from hfcf.tasks import relation as relations
 from hfcf.tasks.judge import JudgeCandidates
 
 

@@ -140,7 +140,7 @@ class RewritePolyjuice(Stage):
                 continue
             begun, found = next(answers)
             if found is None:
-                results.append(settle([], too_long(engine, row)))
+                results.append(settle([], too_long(engine, "claim")))
                 continue
             results.append(settle(self._candidates(row, begun, found), "the model wrote nothing"))
         return results
