@@ -68,7 +68,14 @@ def system(name: str, task: str, tiny_model: Callable[[str], str]) -> System:
     models = {**{setting: kind for setting, kind in TINY.items() if setting in names}, **MODELS.get(name, {})}
     settings = {setting: value for setting, value in SMALL.items() if setting in names}
     of_task = {"task": task} if "task" in names else {}
-    return cls(**{**{setting: Model(tiny_model(kind)) for setting, kind in models.items()}, **settings, **of_task, **SETTINGS.get(name, {})})
+    return cls(
+        **{
+            **{setting: Model(tiny_model(kind)) for setting, kind in models.items()},
+            **settings,
+            **of_task,
+            **SETTINGS.get(name, {}),
+        }
+    )
 
 
 @pytest.fixture
@@ -151,7 +158,7 @@ def test_counterfactuals_lead_back_to_their_source(name: str, task: str, system:
 @every_system
 def test_a_stage_that_comes_too_early_says_so(name: str, task: str, system: System, rows: Dataset) -> None:
     ds = hfcf.prepare(rows, for_=system)
-    with pytest.raises(StageError, match="reads the column 'candidates', which is null"):
+    with pytest.raises(StageError, match=r"column 'candidates'.*null"):
         ds.map(system.stages[-1], batched=True)
 
 
@@ -159,7 +166,7 @@ def test_a_stage_that_comes_too_early_says_so(name: str, task: str, system: Syst
 def test_a_system_takes_its_task_from_the_rows(name: str, task: str, system: System, rows: Dataset) -> None:
     if len(tasks_of(name)) > 1:
         other = next(one for one in tasks_of(name) if one != task)
-        assert list(replace(system, **{"task": other})(rows)) == list(system(rows))
+        assert list(replace(system, task=other)(rows)) == list(system(rows))
     else:
         assert system.task == task
 
@@ -170,8 +177,6 @@ def test_its_presets_are_known(name: str, task: str) -> None:
     # The paraphraser of the paper has no name that could be a default.
     models = {"generator": Model("mine")} if name == "paraphrase" else {}
     for preset in cls.presets:
-        assert (
-            cls.preset(preset, **models).chain[-1] == {"verification": "judge_candidates", "relation": "judge_candidates"}[cls.task]
-        )
-    with pytest.raises(ValueError, match=f"{cls.__name__.lower()} has no preset 'small': choose one of paper"):
+        assert cls.preset(preset, **models).chain[-1] == "judge_candidates"
+    with pytest.raises(ValueError, match=rf"{cls.__name__.lower()}.*'small'.*paper"):
         cls.preset("small")
