@@ -12,7 +12,7 @@ from datasets import Dataset, DatasetDict, Features, IterableDataset
 from hfcf.core import schema
 from hfcf.core.model import Model
 from hfcf.core.stage import Stage
-from hfcf.core.task import task_of
+from hfcf.core.task import task_of, tasks
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,6 +50,13 @@ class System:
     def task(self) -> str:
         """The task of its rows: a class variable, or a setting of a system that works on the rows of several tasks."""
         raise NotImplementedError(f"{type(self).__name__} names no task")
+
+    @classmethod
+    def works_on(cls) -> list[str]:
+        """List the tasks of the rows that it works on: one, or, with a setting `task`, all that say what may be rewritten."""
+        if "task" in {field.name for field in fields(cls)}:
+            return [task.name for task in tasks().values() if task.rewriting]
+        return [str(cls.task)]
 
     @property
     def name(self) -> str:
@@ -94,9 +101,6 @@ class System:
             return self
         of_rows: dict[str, Any] = {"task": task_of(ds.features).name}
         return replace(self, **of_rows)
-
-    def _common(self) -> dict[str, Any]:
-        return {"seed": self.seed, "strict": self.strict}
 
     @property
     def stages(self) -> tuple[Stage, ...]:

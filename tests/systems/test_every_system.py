@@ -17,6 +17,7 @@ from hfcf.core import edits, recipe, schema
 from hfcf.core.model import Model
 from hfcf.core.stage import StageError
 from hfcf.core.system import System
+from hfcf.core.task import get_task
 from hfcf.systems import system_class, systems
 
 pytestmark = pytest.mark.usefixtures("no_request_cache")
@@ -40,21 +41,14 @@ BROKEN = {"verification": {"no claim", "no evidence"}, "relation": {"no tokens",
 ELSEWHERE = {"race", "llm"}  # in tests of their own: many models; a server that is asked
 
 
-def tasks_of(name: str) -> list[str]:
-    """The tasks that a system works on: all that say what may be rewritten, if it has a setting `task`."""
-    cls = system_class(name)
-    settable = any(field.name == "task" for field in fields(cls))
-    return [task.name for task in tasks().values() if task.rewriting] if settable else [str(cls.task)]
-
-
-CASES = [(name, task) for name in systems() if name not in ELSEWHERE for task in tasks_of(name)]
+CASES = [(name, task) for name in systems() if name not in ELSEWHERE for task in system_class(name).works_on()]
 every_system = pytest.mark.parametrize(("name", "task"), CASES)
 
 
 def test_rewriting_baselines_work_on_claims_and_on_sentences() -> None:
-    rewriting = {name for name in systems() if len(tasks_of(name)) > 1}
+    rewriting = {name for name in systems() if len(system_class(name).works_on()) > 1}
     assert rewriting == {"synonym", "masked_lm", "back_translation", "paraphrase", "llm"}
-    assert tasks_of("synonym") == ["relation", "verification"]
+    assert sorted(system_class("synonym").works_on()) == ["relation", "verification"]
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from hfcf.core import edits, schema
+from hfcf.core.chain import StageOf
 from hfcf.core.model import Model
 from hfcf.core.stage import Reject, Stage
 from hfcf.core.system import System
@@ -45,10 +46,5 @@ class Swap(System):
         if isinstance(self.training, dict):
             object.__setattr__(self, "training", Hyperparameters(**self.training))
 
-    @property
-    def swap_relation(self) -> SwapRelation:
-        return SwapRelation(**self._common(), word=self.word)
-
-    @property
-    def judge_candidates(self) -> JudgeCandidates:
-        return JudgeCandidates(**self._common(), system=self.name)
+    swap_relation = StageOf(SwapRelation)
+    judge_candidates = StageOf(JudgeCandidates)
