@@ -310,7 +310,7 @@ def test_training_is_timed_and_tried(related: Callable[..., dict[str, Any]], tmp
     content = related("mice", indicator=None)
     # What a dry run costs is told of training as well, and not scaled up.
     plan = dry_run(content)
-    steps = ["fit_models", "identify_causal_terms", "fit_resources", "propose_relations", "edit_minimally", "check_relations"]
+    steps = ["fit_models", "identify_causal_terms", "fit_resources", "propose_relations", "edit_minimally", "judge_candidates"]
     assert [entry["stage"] for entry in plan["stages"]] == steps
     trained = [entry for entry in plan["stages"] if entry["stage"] in ("fit_models", "fit_resources")]
     assert [(entry["reads"], entry["minutes"] >= 0) for entry in trained] == [("", True), ("", True)]
@@ -321,7 +321,7 @@ def test_training_is_timed_and_tried(related: Callable[..., dict[str, Any]], tmp
     assert [entry["stage"] for entry in found["funnel"]] == [one for one in steps if one not in ("fit_models", "fit_resources")]
     assert "<td>fit_models<" in (tmp_path / "out" / "report.html").read_text()
     given = hfcf.run(related("relation_masked_lm"), tmp_path / "given")
-    assert [entry["stage"] for entry in given["stages"]] == ["rewrite_relation_masked_lm", "check_relations"]
+    assert [entry["stage"] for entry in given["stages"]] == ["rewrite_relation_masked_lm", "judge_candidates"]
 
 
 @pytest.mark.parametrize("command", [lambda content, out: hfcf.run(content, out), lambda content, out: dry_run(content)])

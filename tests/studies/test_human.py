@@ -31,7 +31,7 @@ from hfcf.studies.human.protocols import PROTOCOLS
 from hfcf.studies.human.sets import rows_of
 from hfcf.studies.human.summary import summary
 from hfcf.studies.sheets import read_sheet, unaltered, write_sheet
-from hfcf.tasks import relations
+from hfcf.tasks import relation as relations
 
 Rows = list[dict[str, Any]]
 
