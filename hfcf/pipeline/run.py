@@ -18,13 +18,13 @@ from hfcf.core.model import Model, named
 from hfcf.core.stage import Stage
 from hfcf.core.system import System, Watch
 from hfcf.core.task import task_of
-from hfcf.corpora.distractors import from_recipe
 from hfcf.hub.found_card import check_ours, restricted
 from hfcf.metrics.shared.settings import Metrics, as_list, check_metrics, parse_metrics, pop_evaluation_sets, stage_of
 from hfcf.pipeline.profile import Clock
 from hfcf.pipeline.publish import publish
 from hfcf.pipeline.recipes import RowsRecipe, RunRecipe, parse_run
 from hfcf.systems import system_class
+from hfcf.training.distractors import from_recipe
 
 log = logging.getLogger(__name__)
 
