@@ -31,6 +31,7 @@ from hfcf.engines.generator import Generator
 from hfcf.engines.ner import Ner
 from hfcf.systems.race import RACE
 
+ENVIRON = os.environ
 torch.set_num_threads(1)
 
 
@@ -46,10 +47,11 @@ def empty_cache(folder: Path) -> Path:
 @pytest.fixture(autouse=True)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A cache folder of the test's own, but with the converted offline models of the machine."""
+    # `map` with num_proc puts a copy in the place of os.environ: what a test set would outlive it there, and libraries that hold
+    # the first one would not see what it sets.
+    monkeypatch.setattr(os, "environ", ENVIRON)
     own = empty_cache(tmp_path / "cache")
     monkeypatch.setenv("HFCF_CACHE", str(own))
-    # `map` with num_proc puts a copy in the place of os.environ, and what a test set would outlive it there.
-    monkeypatch.setattr(os, "environ", os.environ)
     return own
 
 
