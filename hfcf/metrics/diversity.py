@@ -13,8 +13,8 @@ from datasets import Dataset
 
 from hfcf.core import schema
 from hfcf.core.stage import Stage
-from hfcf.metrics.info import TEXT, info
-from hfcf.metrics.rows import TEXTS_AND_EDITS, bare_words, changed, changes
+from hfcf.metrics.shared.info import TEXT, info
+from hfcf.metrics.shared.rows import TEXTS_AND_EDITS, bare_words, changed, changes
 from hfcf.tasks import DEFAULT
 
 CITATION = "Zhu et al. 2023, Explain, Edit, Generate: Rationale-Sensitive Counterfactual Data Augmentation (RACE), Table 4"
@@ -142,10 +142,10 @@ def overall(ds: Dataset) -> dict[str, float | None]:
 
 @dataclass(frozen=True, kw_only=True)
 class MeasureDiversity(Stage):
-    """The sentence BLEU of what each counterfactual changed against what stood there, and 1 / BLEU.
+    """Measure how far the wording is from the source's: sentence BLEU, and 1 / BLEU.
 
-    Input columns: the task's texts, `edits`. Output column: `diversity`, `{bleu, inverse}`: BLEU 0–1 and 1 or more; null where
-    nothing changed. More `inverse` is more diverse. RACE's Table 4 has 1 / BLEU of the corpus, which `overall` gives: the mean
+    Input columns: the task's texts, `edits`. Output column: `diversity`, `{bleu, inverse}`, 0–1 and 1 or more; null where nothing
+    changed. More `inverse` is more diverse. RACE's Table 4 has 1 / BLEU of the corpus, which `overall` gives: the mean
     of `inverse` is another, larger number.
 
     Source: RACE, Table 4 (Div.), after Rani et al. 2023.
@@ -159,6 +159,7 @@ class MeasureDiversity(Stage):
     0.5946
     """
 
+    better: ClassVar = "more `inverse`"
     inputs: ClassVar[Any] = TEXTS_AND_EDITS
     outputs: ClassVar = {"diversity": {"bleu": schema.FLOAT, "inverse": schema.FLOAT}}
 

@@ -13,10 +13,10 @@ from hfcf.core import schema
 from hfcf.core.stage import Reject, Stage
 from hfcf.core.store import save_artifact
 from hfcf.core.task import Task, task_of
-from hfcf.metrics.fitting import learned_of, need_fit, to_fit
-from hfcf.metrics.info import TEXT, info
-from hfcf.metrics.near import Near, bare
-from hfcf.metrics.rows import TEXTS_AND_EDITS, changed
+from hfcf.metrics.shared.fitting import learned_of, need_fit, to_fit
+from hfcf.metrics.shared.info import TEXT, info
+from hfcf.metrics.shared.near import Near, bare
+from hfcf.metrics.shared.rows import TEXTS_AND_EDITS, changed
 from hfcf.tasks import DEFAULT
 
 CITATION = "Lee et al. 2022, Deduplicating Training Data Makes Language Models Better, section 4.2"
@@ -113,13 +113,13 @@ def _keys(task: Task, row: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 @dataclass(frozen=True, kw_only=True)
 class MeasureDuplicates(Stage):
-    """Whether each counterfactual repeats an earlier one, or stands in a set on which models are scored.
+    """Find counterfactuals that repeat an earlier one, or that stand in an evaluation set, exactly or nearly.
 
     Input columns: the task's texts, `edits`; `fit` reads `id` and `change`, too. Output column: `duplicates`,
     `{repeat, near, leak, near_leak, of}`: four verdicts as `duplicates` explains them, and the row that is repeated, the evaluation
     set's first.
 
-    Source: near duplicates by MinHash as Lee et al. 2022 find them. Deviation: runs of five characters in the place of their
+    Source: Lee et al. 2022: near duplicates by MinHash. Deviation: runs of five characters in the place of their
     five-word ones, since a claim has few words.
 
     Args:
@@ -132,6 +132,8 @@ class MeasureDuplicates(Stage):
     hfcf.core.stage.StageError: measure_duplicates compares all rows of the set: stage = stage.fit(ds) first
     """
 
+    better: ClassVar = "less"
+    of_candidates: ClassVar = False
     inputs: ClassVar[Any] = TEXTS_AND_EDITS
     outputs: ClassVar = {
         "duplicates": {**dict.fromkeys(_KINDS, schema.BOOL), "of": schema.TEXT},

@@ -13,8 +13,8 @@ from hfcf.core.model import Model
 from hfcf.core.splits import normalised
 from hfcf.core.stage import Stage
 from hfcf.engines.ner import Ner
-from hfcf.metrics.info import TEXT, info, mean
-from hfcf.metrics.rows import TEXTS_AND_EDITS, of_changes
+from hfcf.metrics.shared.info import TEXT, info, mean
+from hfcf.metrics.shared.rows import TEXTS_AND_EDITS, of_changes
 from hfcf.tasks import DEFAULT
 from hfcf.text.entities import overlap
 
@@ -32,22 +32,24 @@ def tagger(given: Mapping[str, Any] | Ner) -> Ner:
 
 @dataclass(frozen=True, kw_only=True)
 class MeasureEntityOverlap(Stage):
-    """The share of the entities of what stood there that what each counterfactual put in its place still names.
+    """Compute the share of the source's entities that the changed text still names.
 
-    Input columns: the task's texts, `edits`. Output column: `entity_overlap`, 0–1; null where the source names no entity. Entities
-    are of the five types of `hfcf.engines.ner.TYPES`, and compared by letters and digits.
+    Input columns: the task's texts, `edits`. Output column: `entity_overlap`, 0–1, null where the source names no entity;
+    neither more nor less is better. Entities are of the five types of `hfcf.engines.ner.TYPES`, and compared by letters and
+    digits.
 
     Source: RACE, section 3.4, "the overlap rate of entities", which does not say over which set. Deviation: its filter counts a
     source without entities as 0; a mean over a set leaves it out.
 
     Args:
         task: of the rows.
-        ner: the tagger.
+        ner: an entity tagger.
 
     >>> MeasureEntityOverlap(ner=Ner(backend="spacy")).outputs
     {'entity_overlap': Value('float64')}
     """
 
+    better: ClassVar = ""
     inputs: ClassVar[Any] = TEXTS_AND_EDITS
     outputs: ClassVar = {"entity_overlap": schema.FLOAT}
 

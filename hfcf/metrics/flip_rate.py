@@ -16,8 +16,8 @@ from hfcf.core.model import Model, commit
 from hfcf.core.stage import Stage, StageError
 from hfcf.core.task import TaskColumns, get_task
 from hfcf.engines.classifier import choose
-from hfcf.metrics.fitting import need_names
-from hfcf.metrics.info import TEXT, info
+from hfcf.metrics.shared.fitting import need_names
+from hfcf.metrics.shared.info import TEXT, info
 from hfcf.tasks import DEFAULT
 
 CITATION = "Zhu et al. 2023, Explain, Edit, Generate: Rationale-Sensitive Counterfactual Data Augmentation (RACE), Table 4"
@@ -71,12 +71,12 @@ def _hash(path: str, size: int, time: int) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class MeasureFlipRate(Stage):
-    """Whether a verifier, or a relation classifier, gives each counterfactual its label.
+    """Check whether a model that did not filter the counterfactual predicts its label.
 
     Input columns: the task's with `label`, which is that of the counterfactual. Output column: `flip_rate`,
-    `{flipped, predicted, probability}`: whether it does, the label it gives, and the probability (0–1) of the one meant. Of
-    evidence that is longer than it reads the rest is not read, as in all of this library's verdicts; a relation's sentence that
-    is longer is null.
+    `{flipped, predicted, probability}`: whether it does, the label that it predicts, and the probability (0–1) of the
+    counterfactual's label. Evidence is cut at `max_length`, as in all of this library's verdicts; a relation's sentence that is
+    longer is null.
 
     Source: RACE, Table 4 (Flip.): the accuracy on (c′, E, y′) of a verifier that was fine-tuned on the corpus. The paper filters
     with one, too, and does not say that they are two; here the one that filtered is refused, since it would agree with itself.
@@ -95,6 +95,7 @@ class MeasureFlipRate(Stage):
     hfcf.core.stage.StageError: measure_flip_rate: me/a filtered these counterfactuals and would agree with itself …
     """
 
+    better: ClassVar = "more"
     inputs: ClassVar[Any] = TaskColumns(lambda task: {**task.columns, **({"label": schema.TEXT} if task.labelled else {})})
     outputs: ClassVar = {"flip_rate": {"flipped": schema.BOOL, "predicted": schema.TEXT, "probability": schema.FLOAT}}
 

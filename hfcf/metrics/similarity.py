@@ -13,10 +13,10 @@ from hfcf.core import schema
 from hfcf.core.model import Model
 from hfcf.core.stage import Stage
 from hfcf.core.store import save_artifact
-from hfcf.metrics.fitting import need_fit, to_fit
-from hfcf.metrics.info import TEXT, info, mean
-from hfcf.metrics.moverscore import MoverScore, fit_idf
-from hfcf.metrics.rows import TEXTS_AND_EDITS, changes, of_changes
+from hfcf.metrics.shared.fitting import need_fit, to_fit
+from hfcf.metrics.shared.info import TEXT, info, mean
+from hfcf.metrics.shared.moverscore import MoverScore, fit_idf
+from hfcf.metrics.shared.rows import TEXTS_AND_EDITS, changes, of_changes
 from hfcf.tasks import DEFAULT
 
 CITATION = "Zhao et al. 2019, MoverScore: Text Generation Evaluating with Contextualized Embeddings and Earth Mover Distance"
@@ -24,14 +24,14 @@ CITATION = "Zhao et al. 2019, MoverScore: Text Generation Evaluating with Contex
 
 @dataclass(frozen=True, kw_only=True)
 class MeasureSimilarity(Stage):
-    """The MoverScore of what each counterfactual changed with what stood there.
+    """Measure how close the changed text is in meaning to the source's text, by MoverScore.
 
     Input columns: the task's texts, `edits`. Output column: `similarity`, 0–1, 1 for equal texts; null where nothing changed,
     and where a side has no word that tells texts apart. Of a text the first 512 tokens are read. RACE calls more of it better, and
     diversity is its opposite.
 
-    Source: RACE, Table 4 (Sim.): MoverScore of c′ and c. Deviations: see `hfcf.metrics.moverscore.MoverScore`; IDF weights come
-    from the sources of the set that the stage is fitted to; fitted to fewer than two, it weighs every word alike.
+    Source: RACE, Table 4 (Sim.): MoverScore of c′ and c. Deviations: see `hfcf.metrics.shared.moverscore.MoverScore`; IDF weights
+    come from the sources of the set that the stage is fitted to; fitted to fewer than two, it weighs every word alike.
 
     Args:
         task: of the rows.
@@ -44,6 +44,7 @@ class MeasureSimilarity(Stage):
     hfcf.core.stage.StageError: measure_similarity weighs words by how common they are in all sources: stage = stage.fit(ds) first
     """
 
+    better: ClassVar = "more"
     inputs: ClassVar[Any] = TEXTS_AND_EDITS
     outputs: ClassVar = {"similarity": schema.FLOAT}
 

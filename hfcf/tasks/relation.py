@@ -102,7 +102,7 @@ TASK = Relation(
     empty_row={"tokens": [], "head": None, "tail": None, "label": None},
     candidate={"text": TEXT, "label": TEXT},
     trainer="hfcf.training.relation:TRAINER",
-    scorer="hfcf.metrics.relation:scores",
+    scorer="hfcf.metrics.scores.relation:scores",
     hub=HubNames(categories=("text-classification",), ids=("multi-class-classification",), tag="relation-extraction"),
 )
 CANDIDATES = List(TASK.candidate_features)

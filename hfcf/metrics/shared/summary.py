@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from datasets import ClassLabel, Dataset, Value
 
-from hfcf.metrics import METRICS
+from hfcf.metrics import names
 
 BINS = 30
 """Bars of a histogram at most."""
@@ -19,7 +19,7 @@ def summaries(made: Dataset, before: Dataset | None = None) -> dict[str, Any]:
 
     Args:
         made: as `hfcf.measure` returned it.
-        before: as `hfcf.metrics.measure.measure_candidates` returned it.
+        before: as `hfcf.metrics.shared.measure.measure_candidates` returned it.
 
     Returns:
         {metric: {"after": its summary, "before": that of all candidates, if it was measured}}, and "METRIC, whole set" with the
@@ -29,8 +29,8 @@ def summaries(made: Dataset, before: Dataset | None = None) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, its in after.items():
         found[name] = {"after": its, **({"before": earlier[name]} if name in earlier else {})}
-    for name in METRICS:
-        overall = getattr(import_module(f"hfcf.metrics.{name}"), "overall", None) if name in made.features else None
+    for name in after:
+        overall = getattr(import_module(f"hfcf.metrics.{name}"), "overall", None)
         if overall is not None and len(made):
             found[f"{name}, whole set"] = {"after": overall(with_label_names(made))}
             if before is not None and name in before.features and len(before):
@@ -62,8 +62,9 @@ def summary(ds: Dataset) -> dict[str, Any]:
     2.0
     """
     found: dict[str, Any] = {}
-    for name in METRICS:
-        if name not in ds.features:
+    metrics = names()
+    for name in ds.column_names:
+        if name not in metrics:
             continue
         feature, values = ds.features[name], list(ds[name])
         if isinstance(feature, Value):

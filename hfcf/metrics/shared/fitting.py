@@ -32,7 +32,7 @@ def need_names(stage: Stage, labels: Iterable[Any]) -> None:
     if any(isinstance(label, Integral) for label in labels):
         raise StageError(
             f"{stage.name}: the column 'label' holds numbers; hfcf.measure(ds) reads a published set's classes, and "
-            "hfcf.metrics.summary.with_label_names(ds) gives them their names"
+            "hfcf.metrics.shared.summary.with_label_names(ds) gives them their names"
         )
 
 

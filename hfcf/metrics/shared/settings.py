@@ -16,7 +16,7 @@ from hfcf.core.recipe import RecipeError
 from hfcf.core.schema import kind
 from hfcf.core.stage import Stage
 from hfcf.core.task import task_of
-from hfcf.metrics import METRICS, load
+from hfcf.metrics import load, names
 
 DEFAULT: dict[str, Any] = {"minimality": None, "diversity": None, "duplicates": None, "label_balance": None}
 """What a run measures if its recipe does not say: what needs no model."""
@@ -43,7 +43,7 @@ def wanted(metrics: Metrics | None) -> dict[str, dict[str, Any]]:
         raise RecipeError(f"metrics: a list of names, or a mapping of names to settings; this is {what}")
     if not isinstance(metrics, Mapping):
         metrics = dict.fromkeys(metrics)
-    recipes.check([str(name) for name in metrics], METRICS, "metrics")
+    recipes.check([str(name) for name in metrics], names(), "metrics")
     for name, its in metrics.items():
         if its is not None and not isinstance(its, Mapping):
             raise RecipeError(f"metrics: {name}: its settings are a mapping, such as {{model: gpt2}}; this is {its!r}")

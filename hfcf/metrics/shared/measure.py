@@ -13,14 +13,13 @@ from hfcf.core import schema
 from hfcf.core.stage import StageError
 from hfcf.core.system import run_stage
 from hfcf.core.task import get_task, task_of
-from hfcf.metrics.settings import Metrics, check, rows, stage_of, taken, wanted
-from hfcf.metrics.summary import with_label_names
+from hfcf.metrics import load
+from hfcf.metrics.shared.settings import Metrics, check, rows, stage_of, taken, wanted
+from hfcf.metrics.shared.summary import with_label_names
 from hfcf.tasks import DEFAULT
 
 log = logging.getLogger(__name__)
 
-OF_CANDIDATES = ("minimality", "diversity", "similarity", "coherence", "entity_overlap", "fluency", "grammar", "flip_rate")
-"""Metrics of single rows: those of rejected candidates, too, where they are measured at all."""
 Sets = TypeVar("Sets", Dataset, DatasetDict)
 
 
@@ -30,7 +29,7 @@ def measure(ds: Sets, metrics: Metrics | None = None, **map_kwargs: Any) -> Sets
     Args:
         ds: one row for each counterfactual, from `hfcf.expand` or a published set's `default` configuration; each split of several
             is measured on its own.
-        metrics: their names, or which ones with the settings of their stages; `hfcf.metrics.settings.DEFAULT` if not given.
+        metrics: their names, or which ones with the settings of their stages; `hfcf.metrics.shared.settings.DEFAULT` if not given.
             Settings may be a recipe's: a model by its name or as a mapping, `ner` as a mapping, and `against` of "duplicates" as
             {name: rows, or a corpus as recipes name it}.
         map_kwargs: passed to `Dataset.map`.
@@ -88,6 +87,11 @@ def _measured(ds: Dataset, name: str, settings: dict[str, Any], of: Dataset, map
     return done
 
 
+def _of_candidates(name: str) -> bool:
+    """Say whether a metric scores single rows, so that rejected candidates can be scored too."""
+    return getattr(load(name, stage=True), "of_candidates", True)
+
+
 def candidates(rejected: Dataset) -> Dataset:
     """The rejected candidates of a run as rows of an expanded set, so that metrics can score what a filter took away.
 
@@ -120,13 +124,13 @@ def measure_candidates(made: Dataset, rejected: Dataset, metrics: Metrics | None
     Args:
         made: the accepted counterfactuals, as `measure` returned them.
         rejected: see `candidates`.
-        metrics: as `measure` takes them; those in `OF_CANDIDATES` are measured, with what they were fitted to in `made`.
+        metrics: as `measure` takes them; those of single rows are measured, with what they were fitted to in `made`.
         map_kwargs: passed to `Dataset.map`.
 
     Returns:
         One row for each candidate, with the columns of these metrics and those that say what it changed.
     """
-    its = {name: settings for name, settings in wanted(metrics).items() if name in OF_CANDIDATES}
+    its = {name: settings for name, settings in wanted(metrics).items() if _of_candidates(name)}
     columns = [*task_of(made.column_names).columns, "edits", *its] if its else []
     lost, kept = candidates(rejected), made.select_columns(columns)
     if not its or not len(lost):

@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from hfcf.metrics.rationales import Evidence, Spans, Word, words
+from hfcf.metrics.scores.rationales import Evidence, Spans, Word, words
 
 
 def marked_share(rationales: Spans, evidence: Evidence, *, titles: bool = False) -> float:
