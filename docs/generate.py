@@ -19,8 +19,11 @@ from datasets import List, Value
 from hfcf import metrics
 from hfcf.core import recipe, schema
 from hfcf.core.model import Model
-from hfcf.core.stage import Stage, StageError, System
-from hfcf.pipeline.run import SYSTEMS, system_class
+from hfcf.core.stage import Stage, StageError
+from hfcf.core.system import System
+from hfcf.core.task import get_task, tasks
+from hfcf.systems import system_class
+from hfcf.systems import systems as system_names
 
 ROOT = Path(__file__).parent.parent
 _BLOCK = re.compile(r"(<!-- generated: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -50,7 +53,7 @@ def code(names: Iterable[str]) -> str:
 
 def systems(baselines: bool) -> Iterator[tuple[str, type[System]]]:
     """Iterate over the systems of the papers, or over the baselines, by name."""
-    for name in SYSTEMS:
+    for name in system_names():
         cls = system_class(name)
         if cls.__module__.startswith("hfcf.systems.baselines.") == baselines:
             yield name, cls
@@ -112,7 +115,7 @@ def stages_table() -> str:
 
 def reads(stage: Stage, task: str) -> str:
     """List a stage's inputs, with *row* for all columns of the task."""
-    row = schema.TASKS[task]
+    row = get_task(task).features
     if set(row) <= set(stage.inputs):
         return ", ".join(["*row*", *(f"`{name}`" for name in stage.inputs if name not in row)])
     return code(stage.inputs)
@@ -134,8 +137,14 @@ def columns_table() -> str:
     return table(("column", "type", "filled by"), rows)
 
 
-def task_table(task: str) -> Callable[[], str]:
-    return lambda: table(("column", "type"), [(f"`{name}`", type_of(one)) for name, one in schema.TASKS[task].items()])
+def tasks_table() -> str:
+    """List every task's columns, with those in bold by which its rows are recognised."""
+    rows = []
+    for task in sorted(tasks().values(), key=lambda one: one.name):
+        for index, (column, feature) in enumerate(task.features.items()):
+            marked = f"**`{column}`**" if column in task.signature else f"`{column}`"
+            rows.append((task.name if index == 0 else "", marked, type_of(feature)))
+    return table(("task", "column", "type"), rows)
 
 
 def provenance_table() -> str:
@@ -161,8 +170,8 @@ def metrics_table() -> str:
     rows = []
     for name in metrics.names():
         cls = metrics.load(name, stage=True)
-        tasks = [task for task in schema.TASKS if accepts(cls, task)]
-        where = "all" if len(tasks) == len(schema.TASKS) else ", ".join(tasks)
+        measured = [task for task in sorted(tasks()) if accepts(cls, task)]
+        where = "all" if len(measured) == len(tasks()) else ", ".join(measured)
         rows.append((f"`{name}`", first_sentence(cls), values(cls, name), cls.better, where, needs(cls), source(cls)))
     return table(("metric", "what it says of a row", "column", "better", "tasks", "needs", "source"), rows)
 
@@ -208,7 +217,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "columns": columns_table,
     "provenance": provenance_table,
     "metrics": metrics_table,
-    **{task: task_table(task) for task in schema.TASKS},
+    "tasks": tasks_table,
 }
 
 

@@ -11,7 +11,8 @@ import evaluate
 from hfcf.core import schema
 from hfcf.core.stage import Stage
 from hfcf.metrics.shared.info import TEXT, info, mean
-from hfcf.metrics.shared.rows import EDITED, ByTask, bare_words, changed
+from hfcf.metrics.shared.rows import TEXTS_AND_EDITS, bare_words, changed
+from hfcf.tasks import DEFAULT
 
 CITATION = "Ross et al. 2021, Explaining NLP Models via Minimal Contrastive Editing (MiCE), section 3.2"
 
@@ -59,10 +60,10 @@ class MeasureMinimality(Stage):
     """
 
     better: ClassVar = "less"
-    inputs: ClassVar[Any] = ByTask(EDITED)
+    inputs: ClassVar[Any] = TEXTS_AND_EDITS
     outputs: ClassVar = {"minimality": {"distance": schema.INT, "share": schema.FLOAT}}
 
-    task: str = "verification"
+    task: str = DEFAULT
 
     def row(self, row: dict[str, Any]) -> dict[str, Any]:
         return {"minimality": minimality(*changed(row))}

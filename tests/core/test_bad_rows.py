@@ -18,7 +18,8 @@ from rich.text import Text
 
 import hfcf
 from hfcf.core.model import Model
-from hfcf.core.stage import StageError, run_stage
+from hfcf.core.stage import StageError
+from hfcf.core.system import run_stage
 from hfcf.corpora.base import CorpusError
 from hfcf.engines.generator import Generator
 from hfcf.systems.race import RACE

@@ -485,7 +485,7 @@ def test_the_citation_file_says_what_the_cards_say() -> None:
     for paper in told["references"]:
         assert {"type", "title", "authors", "year"} <= set(paper), paper
     cited = {re.sub(r"\W", "", paper["title"]).casefold() for paper in told["references"]}
-    from hfcf.pipeline.run import system_class
+    from hfcf.systems import system_class
 
     for name in ("race", "crossaug", "ccg"):
         titled = re.search(r"title\s*=\s*[{\"](.*?)[}\"],?\s*$", system_class(name).citation, re.MULTILINE)

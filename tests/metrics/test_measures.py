@@ -27,7 +27,7 @@ from hfcf.metrics.minimality import minimality
 from hfcf.metrics.shared import fitting
 from hfcf.metrics.shared.measure import candidates, measure, measure_candidates
 from hfcf.metrics.shared.near import Near, jaccard
-from hfcf.metrics.shared.rows import EDITED, changed
+from hfcf.metrics.shared.rows import changed
 from hfcf.metrics.shared.settings import DEFAULT, check
 from hfcf.metrics.shared.summary import summaries, summary
 
@@ -192,7 +192,7 @@ def test_relations_are_measured_too() -> None:
     found = measure(relation(relation_row(0), relation_row(1)))
     assert found["minimality"][0] == {"distance": 3, "share": 0.375}
     assert found["duplicates"][1] == {"repeat": True, "near": False, "leak": False, "near_leak": False, "of": "0:test:claim"}
-    with pytest.raises(StageError, match="measure_coherence says nothing of relation rows: it compares a claim with its evidence"):
+    with pytest.raises(StageError, match="measure_coherence reads 'claim' and can't measure relation rows: it compares"):
         measure(relation(relation_row(0)), {"coherence": None})
 
 
@@ -332,8 +332,8 @@ def test_a_fit_to_classes_says_what_names_them(name: str, made: Dataset) -> None
 def test_what_was_fitted_is_read_once(made: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
     stages = [load(name, stage=True)().fit(made) for name in ("claim_only", "duplicates", "label_balance")]
     read: list[str] = []
-    ours = fitting.read_fitted
-    monkeypatch.setattr(fitting, "read_fitted", lambda sha, cure: read.append(sha) or ours(sha, cure))
+    ours = fitting.read_artifact
+    monkeypatch.setattr(fitting, "read_artifact", lambda sha, cure: read.append(sha) or ours(sha, cure))
     for stage in stages:
         schema.prepare(made, for_=stage).map(stage)
     assert sorted(read) == sorted(stage.fitted for stage in stages)
@@ -513,7 +513,7 @@ def test_before_filtering_there_are_the_rejected_candidates_too(made: Dataset) -
     assert candidates(rejected)["claim"][:] == ["Oslo was new."]
     measured = measure(made)
     before = measure_candidates(measured, rejected)
-    assert before.column_names == [*EDITED["verification"], "minimality", "diversity"]
+    assert before.column_names == ["claim", "evidence", "edits", "minimality", "diversity"]
     assert before["minimality"][:] == [*measured["minimality"], {"distance": 3, "share": 0.75}]
     told = summaries(measured, before)
     assert (told["minimality"]["before"]["share"]["n"], told["minimality"]["after"]["share"]["n"]) == (5, 4)

@@ -18,13 +18,13 @@ from hfcf.core.model import Model
 from hfcf.core.recipe import RecipeError
 from hfcf.core.schema import LABELS
 from hfcf.core.stage import StageError
+from hfcf.core.store import save_artifact
 from hfcf.engines.ner import Ner
 from hfcf.metrics import MeasureFlipRate, load
 from hfcf.metrics.shared.measure import measure, measure_candidates
 from hfcf.metrics.shared.moverscore import MoverScore, fit_idf
 from hfcf.metrics.shared.rows import changed
 from hfcf.metrics.shared.summary import summaries
-from hfcf.text.entities import save_fitted
 
 Tiny = Callable[[str], str]
 
@@ -63,7 +63,7 @@ def test_fluency_is_the_perplexity_of_what_changed(made: Dataset, tiny_model: Ti
 def test_similarity_is_moverscore_under_the_sources_idf(made: Dataset, tiny_model: Tiny) -> None:
     model = Model(tiny_model("classifier"))
     sources = [changed(row)[0] for row in made]
-    mover = MoverScore(model=model, idf=save_fitted(fit_idf(sources, model)))
+    mover = MoverScore(model=model, idf=save_artifact(fit_idf(sources, model)))
     wanted = mover.run([list(changed(row)) for row in made])
     assert len(set(wanted)) == 3
     found = measure(made, {"similarity": {"model": model.name}})
@@ -127,7 +127,7 @@ def test_a_row_whose_edits_do_not_fit_leaves_the_batch_in_place(made: Dataset, t
 
 def test_coherence_is_the_mean_over_the_pieces_of_evidence(made: Dataset, tiny_model: Tiny) -> None:
     model = Model(tiny_model("classifier"))
-    mover = MoverScore(model=model, idf=save_fitted(fit_idf(dict.fromkeys(made["claim"]), model)))
+    mover = MoverScore(model=model, idf=save_artifact(fit_idf(dict.fromkeys(made["claim"]), model)))
     wanted = [sum(mover.run([[piece["text"], row["claim"]] for piece in row["evidence"]])) / 2 for row in made]
     assert measure(made, {"coherence": {"model": model.name}})["coherence"][:] == pytest.approx(wanted, abs=1e-5)
     references = [[piece["text"] for piece in row["evidence"]] for row in made]

@@ -16,7 +16,8 @@ from hfcf.core.model import Model
 from hfcf.core.recipe import RecipeError
 from hfcf.core.stage import StageError
 from hfcf.pipeline.dry_run import dry_run
-from hfcf.pipeline.run import metrics_of, system_class, system_of
+from hfcf.pipeline.run import metrics_of, system_of
+from hfcf.systems import system_class
 
 
 @pytest.fixture

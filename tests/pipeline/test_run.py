@@ -35,6 +35,7 @@ from hfcf.pipeline import run as runner
 from hfcf.pipeline import train as training
 from hfcf.pipeline.dry_run import dry_run
 from hfcf.studies.attack import run as attack
+from hfcf.systems import system_class
 from hfcf.systems.race import RACE
 
 
@@ -308,17 +309,16 @@ def test_training_is_timed_and_tried(related: Callable[..., dict[str, Any]], tmp
     content = related("mice", indicator=None)
     # What a dry run costs is told of training as well, and not scaled up.
     plan = dry_run(content)
-    steps = ["begin", "identify_causal_terms", "fit", "propose_relations", "edit_minimally", "check_relations"]
+    steps = ["fit_models", "identify_causal_terms", "fit_resources", "propose_relations", "edit_minimally", "check_relations"]
     assert [entry["stage"] for entry in plan["stages"]] == steps
-    assert [(entry["reads"], entry["minutes"] >= 0) for entry in plan["stages"] if entry["stage"] in ("begin", "fit")] == [
-        ("", True), ("", True),
-    ]  # fmt: skip
+    trained = [entry for entry in plan["stages"] if entry["stage"] in ("fit_models", "fit_resources")]
+    assert [(entry["reads"], entry["minutes"] >= 0) for entry in trained] == [("", True), ("", True)]
     cli._print_plan(plan)
     found = hfcf.run({**content, "seed": 14}, tmp_path / "out")
     assert [entry["stage"] for entry in found["stages"]] == steps
     assert found["stages"][0]["seconds"] > 0, "another seed is another training"
-    assert [entry["stage"] for entry in found["funnel"]] == [one for one in steps if one not in ("begin", "fit")]
-    assert "<td>begin<" in (tmp_path / "out" / "report.html").read_text()
+    assert [entry["stage"] for entry in found["funnel"]] == [one for one in steps if one not in ("fit_models", "fit_resources")]
+    assert "<td>fit_models<" in (tmp_path / "out" / "report.html").read_text()
     given = hfcf.run(related("relation_masked_lm"), tmp_path / "given")
     assert [entry["stage"] for entry in given["stages"]] == ["rewrite_relation_masked_lm", "check_relations"]
 
@@ -365,7 +365,7 @@ def test_every_recipe_is_valid_under_both_presets(name: str, preset: str) -> Non
         with pytest.raises(RecipeError, match="verifier"):
             runner.system_of(content)
     else:
-        chain = runner.system_class(content["system"]).chain
+        chain = system_class(content["system"]).chain
         assert tuple(stage.name for stage in runner.system_of(content).stages) == chain
 
 

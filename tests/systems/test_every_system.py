@@ -14,8 +14,9 @@ from offline_models import installed
 import hfcf
 from hfcf.core import edits, recipe, schema
 from hfcf.core.model import Model
-from hfcf.core.stage import StageError, System
-from hfcf.pipeline.run import SYSTEMS, system_class
+from hfcf.core.stage import StageError
+from hfcf.core.system import System
+from hfcf.systems import system_class, systems
 
 pytestmark = pytest.mark.usefixtures("no_request_cache")
 
@@ -57,7 +58,7 @@ every_system = pytest.mark.parametrize("name", MODELS)
 
 def test_all_systems_are_tested() -> None:
     elsewhere = {"race", "llm", "relation_llm"}  # in tests of their own
-    assert set(MODELS) | elsewhere == set(SYSTEMS)
+    assert set(MODELS) | elsewhere == set(systems())
 
 
 @pytest.fixture
@@ -111,7 +112,7 @@ def rounded(value: Any) -> Any:
 
 
 def fitted(system: System, ds: Dataset) -> System:
-    for name in system.needs:
+    for name in system.fit_after:
         ds = ds.map(getattr(system, name), batched=True)
     return system.fit(ds)
 

@@ -14,11 +14,11 @@ import yaml
 from datasets import Dataset, disable_progress_bars
 from swap_system import VERBS
 
+import hfcf.systems as systems
 from hfcf.core import recipe as recipes
 from hfcf.core.model import Model
 from hfcf.engines.rbert import load_rbert
 from hfcf.metrics.scores.relation import micro_f1
-from hfcf.pipeline import run as runner
 from hfcf.studies.compare import relations
 from hfcf.studies.compare.arms import arms
 from hfcf.studies.compare.relation_columns import scored_answers
@@ -45,7 +45,8 @@ def lines(first: int, count: int, other: bool = True) -> str:
 def system(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     disable_progress_bars()
     monkeypatch.setenv("HF_DATASETS_CACHE", str(tmp_path / "datasets"))
-    monkeypatch.setitem(runner.SYSTEMS, "swap", "swap_system:Swap")
+    known = systems.systems()
+    monkeypatch.setattr(systems, "systems", lambda: {**known, "swap": "swap_system:Swap"})
 
 
 @pytest.fixture

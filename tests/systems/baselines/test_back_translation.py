@@ -10,7 +10,8 @@ from datasets import Dataset
 import hfcf
 from hfcf.core import edits
 from hfcf.core.model import Model
-from hfcf.core.stage import StageError, run_stage
+from hfcf.core.stage import StageError
+from hfcf.core.system import run_stage
 from hfcf.engines.continuation import Continuation
 from hfcf.pipeline import run as runner
 from hfcf.systems.baselines.back_translation import BackTranslation

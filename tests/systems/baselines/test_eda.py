@@ -16,8 +16,8 @@ from hfcf.core import offline, schema
 from hfcf.core.stage import StageError
 from hfcf.engines.wordnet import wordnet
 from hfcf.systems.baselines import eda as module
+from hfcf.systems.baselines._shared.words import STOP_WORDS
 from hfcf.systems.baselines.eda import EDA, RewriteEda, eda
-from hfcf.systems.baselines.word_edits import STOP_WORDS
 
 pytestmark = pytest.mark.skipif(not installed("wordnet"), reason=f"WordNet is not installed: {offline.INSTALL}")
 
@@ -124,7 +124,7 @@ def test_draws_are_distributed_as_the_authors(claim: str, alpha: float, number: 
 
 @pytest.mark.parametrize("number", [1, 3, 4, 9, 16])
 def test_as_many_of_each_operation_as_the_authors_make(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    from hfcf.systems.baselines import word_edits
+    from hfcf.systems.baselines._shared import words as word_edits
 
     drawn: Counter[str] = Counter()
     most: Counter[str] = Counter()

@@ -16,7 +16,7 @@ import hfcf
 from hfcf.core import edits, offline
 from hfcf.core.model import Model
 from hfcf.core.schema import LABELS, TASKS
-from hfcf.pipeline.run import system_class
+from hfcf.systems import system_class
 from hfcf.systems.baselines.masked_lm import MaskedLM, filled_edits, maskable, masked_spans
 
 pytestmark = pytest.mark.skipif(not installed("wordnet"), reason=f"WordNet is not installed: {offline.INSTALL}")

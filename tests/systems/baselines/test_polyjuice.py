@@ -11,7 +11,8 @@ from datasets import Dataset
 import hfcf
 from hfcf.core import edits
 from hfcf.core.model import Model
-from hfcf.core.stage import StageError, run_stage
+from hfcf.core.stage import StageError
+from hfcf.core.system import run_stage
 from hfcf.engines.continuation import Continuation
 from hfcf.pipeline import run as runner
 from hfcf.systems.baselines.polyjuice import CODES, MARKS, Polyjuice, fill, random_blank

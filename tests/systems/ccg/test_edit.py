@@ -14,13 +14,13 @@ from transformers import AutoTokenizer
 from hfcf.core import edits
 from hfcf.core.model import Model
 from hfcf.core.stage import StageError
+from hfcf.core.store import save_artifact
 from hfcf.engines.continuation import Continuation
 from hfcf.engines.likelihood import Likelihood
 from hfcf.systems.ccg import editor as editors
 from hfcf.systems.ccg.edit import EditRelation
 from hfcf.systems.ccg.terms import term
 from hfcf.tasks.relations import entities
-from hfcf.text.entities import save_fitted
 from hfcf.training import once
 from hfcf.training.loop import Hyperparameters
 
@@ -62,7 +62,7 @@ def says(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[str]]:
 
 @pytest.fixture
 def stage(tiny_model: Callable[[str], str]) -> EditRelation:
-    return EditRelation(editor=Model(tiny_model("t5")), fitted=save_fitted({"terms": TERMS, "editor": None}))
+    return EditRelation(editor=Model(tiny_model("t5")), fitted=save_artifact({"terms": TERMS, "editor": None}))
 
 
 def test_the_first_hypothesis_that_is_a_term_of_the_new_relation_replaces_the_old_terms(says: Any, stage: EditRelation) -> None:
@@ -150,7 +150,7 @@ def test_a_repeated_term_keeps_its_best_place(says: Any, stage: EditRelation) ->
 
 
 def test_a_term_with_a_word_twice_in_a_row_is_none(says: Any, stage: EditRelation) -> None:
-    fitted = save_fitted({"terms": {"of": {"forward": {"of of": 9, "of": 1}}}, "editor": None})
+    fitted = save_artifact({"terms": {"of": {"forward": {"of of": 9, "of": 1}}}, "editor": None})
     stage = EditRelation(editor=stage.editor, fitted=fitted)
     says("of of", "of")
     assert stage(row(new_relations=["of"]))["candidates"][0]["text"] == "the eggs were of slowly old buckets ."
@@ -161,7 +161,7 @@ def test_a_term_with_a_word_twice_in_a_row_is_none(says: Any, stage: EditRelatio
 def test_the_order_of_the_entities_is_told_from_the_other(says: Any, stage: EditRelation) -> None:
     asked = says("from", "away from")
     both = {"PART-WHOLE": {"forward": {"away from": 1}, "backward": {"from": 1}}}
-    stage = EditRelation(editor=stage.editor, fitted=save_fitted({"terms": both, "editor": None}))
+    stage = EditRelation(editor=stage.editor, fitted=save_artifact({"terms": both, "editor": None}))
     head = row("[eggs] into {buckets}", 1, new_relations=["PART-WHOLE"])
     tail = row("{eggs} into [buckets]", 1, new_relations=["PART-WHOLE"])
     assert [stage(one)["candidates"][0]["text"] for one in (head, tail)] == ["eggs away from buckets", "eggs from buckets"]
@@ -186,7 +186,7 @@ def test_roles_stand_in_the_order_of_the_sentence(relation: str, stage: EditRela
 def test_a_head_behind_the_tail_stays_there(says: Any, stage: EditRelation) -> None:
     says("taken from")
     terms = {"from": {"backward": {"take from": 1}}}
-    stage = EditRelation(editor=stage.editor, fitted=save_fitted({"terms": terms, "editor": None}))
+    stage = EditRelation(editor=stage.editor, fitted=save_artifact({"terms": terms, "editor": None}))
     made = stage(row("{buckets} into which [eggs] were moved", 1, 2, 5))
     edited = edits.apply(row("{buckets} into which [eggs] were moved"), made["candidates"][0]["edits"])
     assert edited["tokens"] == ["buckets", "taken", "from", "eggs", "were"]
@@ -325,7 +325,7 @@ def test_a_training_that_fails_leaves_nothing(
 
 def test_a_closed_editor_ranks_the_known_terms(tiny_model: Callable[[str], str], no_request_cache: None) -> None:
     model = Model(tiny_model("t5"))
-    stage = EditRelation(editor=model, closed=True, top_k=5, fitted=save_fitted({"terms": TERMS, "editor": None}))
+    stage = EditRelation(editor=model, closed=True, top_k=5, fitted=save_artifact({"terms": TERMS, "editor": None}))
     made = stage(row())["candidates"]
     # Of "from" two terms are left, as "the" is none; "into" is the old relation's, "inside" and "from" are others' too.
     scores = Likelihood(model=model).run([[editors.prompt(row(), "from", model), text] for text in ("taken from", "from")])
@@ -340,7 +340,7 @@ def test_a_closed_editor_ranks_the_known_terms(tiny_model: Callable[[str], str],
 
 
 def test_a_closed_editor_says_why_there_is_no_term(tiny_model: Callable[[str], str], no_request_cache: None) -> None:
-    stage = EditRelation(editor=Model(tiny_model("t5")), closed=True, fitted=save_fitted({"terms": TERMS, "editor": None}))
+    stage = EditRelation(editor=Model(tiny_model("t5")), closed=True, fitted=save_artifact({"terms": TERMS, "editor": None}))
     for relation, reason in (("nowhere", "the new relation has no causal term"), ("for", "one of another relation")):
         found = stage(row(new_relations=[relation, "in"]))
         assert found["status"]["accepted"] is False
