@@ -3,11 +3,13 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+# Processes that run the tests: one a core.
+WORKERS ?= auto
 # Twice --quiet: errors only. Warnings about the index, the user or pip's own version are no news for this environment.
 PIP := $(BIN)/pip install --quiet --quiet --disable-pip-version-check --root-user-action ignore
 export TOKENIZERS_PARALLELISM := false
 
-.PHONY: help venv demo test slow quality style docs bench notebooks clean
+.PHONY: help venv demo test slow nightly quality style docs bench notebooks clean
 
 help:  ## List the targets.
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -31,16 +33,19 @@ demo: $(STAMP)  ## Run RACE on fifty claims with small models: no Hub, under fiv
 	@$(BIN)/hfcf peek out/demo --best 3 --by verifier
 	@echo "The rows: out/demo, for load_dataset. The page: out/demo/report.html"
 
-test: $(STAMP)  ## Tests and doctests, without those marked slow.
-	HF_HUB_OFFLINE=1 $(BIN)/python -m pytest -q
+test: $(STAMP)  ## Tests and doctests, without those marked slow, one process a core.
+	HF_HUB_OFFLINE=1 $(BIN)/python -m pytest -q -n $(WORKERS) --maxprocesses 8 --dist worksteal
 
-slow: $(STAMP)  ## The long tests.
+slow: $(STAMP)  ## The tests marked slow: notebooks, training of Stanza, real models.
 	HF_HUB_OFFLINE=1 $(BIN)/python -m pytest -q -m slow
 
-quality: $(STAMP)  ## Lint and types.
+nightly: test slow  ## Every test.
+
+quality: $(STAMP)  ## Lint, types, and imports that run downwards.
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/python -m pytest -q tests/test_floors.py tests/test_task_literals.py
 
 style: $(STAMP)  ## Format, and fix what the linter can fix.
 	$(BIN)/ruff check --fix .

@@ -393,10 +393,10 @@ ROW = {"id": "7", "claim": "c", "edits": None, "status": None}
 @pytest.mark.parametrize(
     ("answer", "told"),
     [
-        ({"edit": []}, "undeclared column 'edit' for row '7'"),
-        ({"edits": [{"at": 1}]}, r"edits\[0\] has the undeclared keys \['at'\]"),
-        ({"edits": [{"start": "1"}]}, r"edits\[0\].start is declared int64 and got '1'"),
-        ({"edits": [{"start": True}]}, r"edits\[0\].start is declared int64 and got True"),
+        ({"edit": []}, r"column 'edit'.*row '7'"),
+        ({"edits": [{"at": 1}]}, r"edits\[0\].*\['at'\]"),
+        ({"edits": [{"start": "1"}]}, r"edits\[0\].start.*int64.*'1'"),
+        ({"edits": [{"start": True}]}, r"edits\[0\].start.*int64.*True"),
         ({"edits": {"start": 1}}, "is declared a list"),
     ],
 )

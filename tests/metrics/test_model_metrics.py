@@ -167,7 +167,7 @@ def test_flip_rate_is_the_share_that_the_verifier_gives_its_label(made: Dataset,
     assert measure(published, {"flip_rate": {"verifier": folder}})["flip_rate"][:] == found["flip_rate"][:]
     stage = MeasureFlipRate(verifier=Model(folder))
     for batched in (True, False):
-        with pytest.raises(StageError, match="measure_flip_rate: the column 'label' holds numbers"):
+        with pytest.raises(StageError, match=r"measure_flip_rate.*column 'label'.*numbers"):
             schema.prepare(published, for_=stage).map(stage, batched=batched)
     share = sum(one["flipped"] for one in found["flip_rate"]) / 3
     assert summaries(found)["flip_rate"]["after"]["flipped"]["share"] == pytest.approx(share, abs=1e-5)
@@ -182,12 +182,12 @@ def test_the_verifier_that_filtered_is_refused_under_any_name(
     copy = tmp_path_factory.mktemp("copies") / "renamed"
     shutil.copytree(folder, copy)
     for filtered in (folder, str(copy)):
-        with pytest.raises(StageError, match="filtered these counterfactuals and would agree with itself: give another"):
+        with pytest.raises(StageError, match="filtered"):
             measure(made, {"flip_rate": {"verifier": folder, "filtered_by": [filtered]}})
     (copy / "notes.json").write_text("{}")
     (copy / "model.safetensors").rename(copy / "model-00001-of-00001.safetensors")
     for verifier in (Model(folder, dtype="float32"), Model(str(copy))):
-        with pytest.raises(StageError, match="would agree with itself"):
+        with pytest.raises(StageError, match="itself"):
             MeasureFlipRate(verifier=verifier, filtered_by=(Model(folder),)).check_fitted()
     MeasureFlipRate(verifier=Model(folder, adapter="hfcf:verifier"), filtered_by=(Model(folder),)).check_fitted()
     other = tiny_model("classifier")
@@ -215,7 +215,7 @@ def test_grammar_is_the_probability_of_the_acceptable_class(made: Dataset, tiny_
     given = {"model": folder, "acceptable": "SUPPORTS"}
     assert measure(made, {"grammar": given})["grammar"][:] == pytest.approx(wanted, abs=1e-4)
     assert load("grammar").compute(predictions=["Rome is old.", ""], **given)["scores"][1] is None
-    with pytest.raises(ValueError, match="has no class 'LABEL_1'; set acceptable to one of SUPPORTS, REFUTES, NOT ENOUGH INFO"):
+    with pytest.raises(ValueError, match=r"'LABEL_1'.*SUPPORTS, REFUTES, NOT ENOUGH INFO"):
         measure(made, {"grammar": {"model": folder}})
     with pytest.raises(RecipeError, match=r"metrics: grammar: .*'model'"):
         measure(made, {"grammar": None})

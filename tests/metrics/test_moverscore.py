@@ -268,5 +268,5 @@ def test_a_window_that_is_full_changes_no_score(minilm: Model, pairs: list[list[
 
 
 def test_groups_of_no_words_are_an_error(minilm: Model) -> None:
-    with pytest.raises(ValueError, match="n_gram=0: 1 or more"):
+    with pytest.raises(ValueError, match=r"n_gram=0.*1"):
         MoverScore(model=minilm, n_gram=0)

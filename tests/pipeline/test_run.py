@@ -328,7 +328,7 @@ def test_a_system_of_another_task_is_refused(
     related: Callable[..., dict[str, Any]], command: Callable[..., Any], tmp_path: Path
 ) -> None:
     wrong = {**related("relation_masked_lm"), "system": "eda", "settings": {}}
-    with pytest.raises(RecipeError, match="eda works on verification rows; ace2005 has relation rows"):
+    with pytest.raises(RecipeError, match=r"eda.*verification.*ace2005.*relation"):
         command(wrong, tmp_path / "out")
 
 
@@ -396,13 +396,13 @@ def test_a_file_that_is_no_recipe_is_named(text: str, tmp_path: Path) -> None:
 
 
 def test_a_recipe_that_is_not_there_lists_those_that_are(tmp_path: Path) -> None:
-    with pytest.raises(RecipeError, match=r"no recipe 'race_hoover'.*race_hover"):
+    with pytest.raises(RecipeError, match=r"'race_hoover'.*race_hover"):
         hfcf.run("race_hoover", tmp_path / "out")
 
 
 def test_a_recipe_needs_a_corpus(content: dict[str, Any], tmp_path: Path) -> None:
     del content["corpus"]
-    with pytest.raises(RecipeError, match="the key 'corpus' is missing"):
+    with pytest.raises(RecipeError, match=r"'corpus'.*missing"):
         hfcf.run(content, tmp_path / "out")
 
 
@@ -425,7 +425,7 @@ def test_list_shows_every_stage_corpus_and_recipe(capsys: pytest.CaptureFixture[
     shown = capsys.readouterr().out
     for name in (*RACE.chain, *hfcf.corpora.CORPORA, *recipe.shipped()):
         assert name in shown
-    with pytest.raises(ValueError, match="choose one of systems"):
+    with pytest.raises(ValueError, match="systems"):
         cli.list_("everything")
 
 

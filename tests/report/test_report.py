@@ -226,11 +226,11 @@ def test_the_report_of_a_comparison_alone(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("spoil", "told"),
     [
-        (lambda out: (out / "run.json").unlink(), "holds neither run.json nor table.md"),
-        (lambda out: (out / "run.json").write_text("{"), r"run\.json is no JSON"),
-        (lambda out: (out / "run.json").write_text("{}"), r"run\.json was not written by hfcf run"),
+        (lambda out: (out / "run.json").unlink(), r"run.json.*table.md"),
+        (lambda out: (out / "run.json").write_text("{"), r"run\.json.*JSON"),
+        (lambda out: (out / "run.json").write_text("{}"), r"run\.json.*hfcf run"),
         (lambda out: (out / "README.md").unlink(), r"has no README\.md"),
-        (lambda out: next(out.glob("data/default/*")).unlink(), "lists data/default/.*, which is not there"),
+        (lambda out: next(out.glob("data/default/*")).unlink(), "data/default/"),
     ],
 )
 def test_a_folder_that_is_no_finished_run_is_named(tmp_path: Path, spoil: Any, told: str) -> None:

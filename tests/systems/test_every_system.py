@@ -151,7 +151,7 @@ def test_counterfactuals_lead_back_to_their_source(name: str, system: System, ro
 @every_system
 def test_a_stage_that_comes_too_early_says_so(name: str, system: System, rows: Dataset) -> None:
     ds = hfcf.prepare(rows, for_=system)
-    with pytest.raises(StageError, match="reads the column 'candidates', which is null"):
+    with pytest.raises(StageError, match=r"column 'candidates'.*null"):
         ds.map(system.stages[-1], batched=True)
 
 
@@ -162,5 +162,5 @@ def test_its_presets_are_known(name: str) -> None:
     models = {"generator": Model("mine")} if name == "paraphrase" else {}
     for preset in cls.presets:
         assert cls.preset(preset, **models).chain[-1] == {"verification": "check_pairs", "relation": "check_relations"}[cls.task]
-    with pytest.raises(ValueError, match=f"{cls.__name__.lower()} has no preset 'small': choose one of paper"):
+    with pytest.raises(ValueError, match=rf"{cls.__name__.lower()}.*'small'.*paper"):
         cls.preset("small")

@@ -216,7 +216,7 @@ def test_what_changed_nothing_is_rejected(rows: Dataset) -> None:
     done = EDA()(Dataset.from_list([row], features=rows.features))[0]
     assert done["candidates"][0]["status"]["reason"] == "repeats the source's claim"
     assert done["status"]["reason"] == "no candidate is left of 1: repeats the source's claim (1)"
-    with pytest.raises(StageError, match="repeats the source's claim"):
+    with pytest.raises(StageError, match=r"repeats.*claim"):
         EDA(strict=True)(Dataset.from_list([row], features=rows.features))
 
 

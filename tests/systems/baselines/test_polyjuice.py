@@ -108,9 +108,9 @@ def test_a_random_blank_finds_words_of_any_script() -> None:
 
 
 def test_raises_for_what_it_does_not_know() -> None:
-    with pytest.raises(ValueError, match=r"code='negate': choose one of negation, quantifier, .*restructure"):
+    with pytest.raises(ValueError, match=r"code='negate'.*negation, quantifier, .*restructure"):
         Polyjuice(code="negate")
-    with pytest.raises(ValueError, match="blanks='parse': choose one of random, model"):
+    with pytest.raises(ValueError, match=r"blanks='parse'.*random, model"):
         Polyjuice(blanks="parse")
     assert [Polyjuice(code=code).code for code in CODES] == list(CODES)
     with pytest.raises(ValueError, match="no preset 'offline'"):

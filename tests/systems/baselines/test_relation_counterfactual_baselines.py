@@ -100,7 +100,7 @@ def test_every_other_relation_is_tried_but_other() -> None:
     assert stage(row(label="Other", new_relations=None))["status"]["reason"] == "the relation is Other"
     alone = ProposeRelations(fitted=save_artifact({"relations": ["to"]}))
     assert alone(row(new_relations=None))["status"]["reason"] == "the training rows have no other relation"
-    with pytest.raises(StageError, match=r"propose_relations reads what was learned.*run system.fit\(ds\) first"):
+    with pytest.raises(StageError, match=r"propose_relations.*system\.fit\(ds\)"):
         ProposeRelations()(row(new_relations=None))
 
 
@@ -128,7 +128,7 @@ def test_nothing_is_learned_from_rows_of_the_relation_other() -> None:
     ds = Dataset.from_list([{name: one.get(name, "x") for name in features} for one in made], features=schema.Features(features))
     for system in (MICE(editor=Model("mine")), AutoCAD(editor=Model("mine")), CoCo()):
         assert learned(system.fit_resources(ds))["relations"] == ["of", "to"]
-        with pytest.raises(StageError, match=rf"{system.name}.fit reads the column 'causal_terms': map {system.name}.\w+ over"):
+        with pytest.raises(StageError, match=rf"{system.name}\.fit.*column 'causal_terms'.*{system.name}\.\w+"):
             system.fit_resources(ds.remove_columns(["causal_terms"]))
 
 
@@ -143,7 +143,7 @@ def test_terms_are_read_of_every_hypothesis_once(says: Any) -> None:
 
 @pytest.mark.parametrize("system", [MICE, AutoCAD])
 def test_an_adapter_is_refused_at_once(system: Any) -> None:
-    with pytest.raises(ValueError, match="editor_training: tune='lora' would keep an adapter"):
+    with pytest.raises(ValueError, match=r"editor_training: tune='lora'.*adapter"):
         system(editor_training=Hyperparameters(model=Model("mine"), tune="lora"))
 
 

@@ -200,10 +200,10 @@ def test_what_is_missing_is_named(ccg: CCG) -> None:
     with pytest.raises(StageError, match=r"'causal_terms': map ccg\.identify_causal_terms"):
         ccg.fit(ds)
     for stage in (ccg.expand_relation, ccg.edit_relation):
-        with pytest.raises(StageError, match=r"not fitted: run ccg = ccg\.fit"):
+        with pytest.raises(StageError, match=r"not fitted.*ccg = ccg\.fit"):
             stage(prepared[0])
     broken = Dataset.from_list([{**ds[0], "tokens": []}], features=ds.features)
-    with pytest.raises(StageError, match="no row to train its indicator on"):
+    with pytest.raises(StageError, match=r"no row.*indicator"):
         ccg(broken)
 
 
@@ -241,7 +241,7 @@ def test_an_editor_that_was_trained_anew_is_another(ccg: CCG) -> None:
 
 @pytest.mark.parametrize("name", ["classifier", "editor_training"])
 def test_an_adapter_is_refused_at_once(name: str, ccg: CCG) -> None:
-    with pytest.raises(ValueError, match=f"{name}: tune='lora' would keep an adapter"):
+    with pytest.raises(ValueError, match=rf"{name}: tune='lora'.*adapter"):
         replace(ccg, **{name: replace(getattr(ccg, name), tune="lora")})
 
 
@@ -308,7 +308,7 @@ def test_a_row_from_elsewhere_has_no_indicator_of_a_fold(ccg: CCG) -> None:
 def test_training_settings_of_a_preset_may_be_changed_one_by_one() -> None:
     made = CCG.preset("offline", classifier={"epochs": 3})
     assert made.classifier == replace(CCG.preset("offline").classifier, epochs=3)
-    with pytest.raises(ValueError, match="classifier: seed: the system's own seed"):
+    with pytest.raises(ValueError, match="classifier: seed"):
         CCG.preset("offline", classifier={"seed": 3})
-    with pytest.raises(ValueError, match="folds is at least 1"):
+    with pytest.raises(ValueError, match=r"folds.*1"):
         CCG.preset("offline", folds=0)

@@ -214,19 +214,19 @@ def test_rows_without_terms_or_relations_are_rejected(says: Any, stage: EditRela
 
 
 def test_what_is_missing_is_named(stage: EditRelation) -> None:
-    with pytest.raises(StageError, match=r"not fitted: run ccg = ccg\.fit"):
+    with pytest.raises(StageError, match=r"not fitted.*ccg = ccg\.fit"):
         EditRelation()(row())
-    with pytest.raises(StageError, match=r"'causal_terms', which is null .* ccg\.identify_causal_terms fills it"):
+    with pytest.raises(StageError, match=r"'causal_terms'.*null.*ccg\.identify_causal_terms"):
         stage(row(causal_terms=None))
-    with pytest.raises(StageError, match=r"'new_relations', which is null .* ccg\.expand_relation fills it"):
+    with pytest.raises(StageError, match=r"'new_relations'.*null.*ccg\.expand_relation"):
         stage(row(new_relations=None))
-    with pytest.raises(StageError, match="none is given, and none was fitted"):
+    with pytest.raises(StageError, match=r"none.*fitted"):
         EditRelation(fitted=stage.fitted)(row())
-    with pytest.raises(FileNotFoundError, match=r"is gone: run ccg\.fit"):
+    with pytest.raises(FileNotFoundError, match=r"ccg\.fit"):
         EditRelation(fitted="0" * 64)(row())
-    with pytest.raises(ValueError, match="num_candidates=10: it is at least 1, and num_beams=5 at most"):
+    with pytest.raises(ValueError, match=r"num_candidates=10.*1.*num_beams=5"):
         EditRelation(num_beams=5)
-    with pytest.raises(ValueError, match="top_k is at least 1"):
+    with pytest.raises(ValueError, match=r"top_k.*1"):
         EditRelation(top_k=0)
 
 
@@ -303,7 +303,7 @@ def test_pairs_that_are_too_long_are_left_out_and_counted(
         editors.train_editor([long, *ROWS, wide], hp)
         assert seen.pop() == [editors.answer(one, term(one), hp.model) for one in ROWS]
         assert "2 of the editor's 5 training pairs are left out" in caplog.text
-        with pytest.raises(ValueError, match=r"each of its 2 pairs .*raise editor_training\.max_length or max_new_tokens"):
+        with pytest.raises(ValueError, match=r"2 pairs.*editor_training\.max_length.*max_new_tokens"):
             editors.train_editor([long, wide], hp)
     assert seen == []
 
@@ -319,7 +319,7 @@ def test_a_training_that_fails_leaves_nothing(
     with pytest.raises(RuntimeError, match="out of memory"):
         editors.train_editor(ROWS, Hyperparameters(model=Model(tiny_model("t5"))))
     assert list((cache / "fitted").iterdir()) == []
-    with pytest.raises(FileNotFoundError, match="is gone: fit the system again"):
+    with pytest.raises(FileNotFoundError, match="fit"):
         once.kept("0" * 64)
 
 

@@ -113,11 +113,11 @@ def test_it_maps_alike_however_it_is_mapped(fitted: str, order: str) -> None:
 
 
 def test_settings_that_cannot_work_are_refused(fitted: str) -> None:
-    with pytest.raises(ValueError, match=r"order='best': choose one of lca, pooled, random"):
+    with pytest.raises(ValueError, match=r"order='best'.*lca, pooled, random"):
         ExpandRelation(order="best")
-    with pytest.raises(ValueError, match=r"ratio=1\.5: .*from 0 to 1"):
+    with pytest.raises(ValueError, match=r"ratio=1\.5:.*from 0 to 1"):
         ExpandRelation(ratio=1.5)
-    with pytest.raises(StageError, match=r"is not fitted: run ccg = ccg\.fit\(ds\)"):
+    with pytest.raises(StageError, match=r"not fitted.*ccg = ccg\.fit\(ds\)"):
         answer(ExpandRelation(), "1")
     with pytest.raises(FileNotFoundError, match=r"run ccg\.fit\(ds\) again"):
         answer(ExpandRelation(fitted="0" * 64), "1")

@@ -454,7 +454,7 @@ def test_equal_probabilities_are_no_accident_of_order() -> None:
 
 
 def test_an_unknown_flip_is_an_error() -> None:
-    with pytest.raises(ValueError, match="flip='all': choose one of any, opposite"):
+    with pytest.raises(ValueError, match=r"flip='all'.*any, opposite"):
         _ = replace(RULES, flip="all").check_claim
 
 
@@ -555,7 +555,7 @@ def test_a_counterfactual_is_its_source_with_its_edits_and_another_label(finishe
 
 
 def test_verbs_on_rows_without_a_system_or_without_rows(demo: Dataset, finished: Dataset) -> None:
-    with pytest.raises(ValueError, match=r"run a system first, ds = race\(ds\)"):
+    with pytest.raises(ValueError, match=r"ds = race\(ds\)"):
         hfcf.expand(demo)
     none = finished.select([])
     assert (len(hfcf.expand(none)), len(hfcf.rejected(none))) == (0, 0)
@@ -575,7 +575,7 @@ def test_fit_does_not_depend_on_order_or_doubles_and_is_named_by_its_content(rac
 
 
 def test_fit_needs_entities(race: RACE, demo: Dataset) -> None:
-    with pytest.raises(ValueError, match=r"reads the column 'entities': map race\.tag_entities"):
+    with pytest.raises(ValueError, match=r"column 'entities'.*race\.tag_entities"):
         race.fit(demo)
 
 
