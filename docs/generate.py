@@ -1,15 +1,18 @@
 """Write the tables of the pages that repeat what the code says: `make docs`, or `python docs/generate.py [--check]`.
 
-A table stands between `<!-- generated: NAME -->` and `<!-- end -->`; NAME is a key of `TABLES`. A test fails where a page is stale.
+A table stands between `<!-- generated: NAME -->` and `<!-- end -->`; NAME is a key of `TABLES`. In a table with a column `setting`,
+`Class.field=value` gets the field's default. A test fails where a page is stale.
 """
 
 from __future__ import annotations
 
+import ast
 import inspect
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import MISSING, fields
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -35,8 +38,25 @@ def pages() -> list[Path]:
 
 
 def rewrite(page: str) -> str:
-    """Return the text of a page with its tables written anew."""
-    return _BLOCK.sub(lambda block: f"{block[1]}\n{TABLES[block[2]]()}\n\n{block[3]}", page)
+    """Return the text of a page with its tables written anew, and the defaults of its settings."""
+    page = _BLOCK.sub(lambda block: f"{block[1]}\n{TABLES[block[2]]()}\n\n{block[3]}", page)
+    return "\n".join(with_defaults(line) if line.startswith("| ") and ".py`" in line else line for line in page.split("\n"))
+
+
+def with_defaults(line: str) -> str:
+    """Return a line of a table with the defaults that the classes of its files have."""
+    modules = [import_module(path.removesuffix("/__init__").replace("/", ".")) for path in re.findall(r"`(hfcf/[\w/]+)\.py`", line)]
+
+    def setting(stated: re.Match[str]) -> str:
+        for module in modules:
+            for one in fields(cls) if (cls := getattr(module, stated[1], None)) else ():
+                if one.name == stated[2]:
+                    default = one.default if one.default is not MISSING else one.default_factory()  # type: ignore[misc]
+                    value = default.name if isinstance(default, Model) else default
+                    return stated[0] if ast.literal_eval(stated[3]) == value else f"`{stated[1]}.{stated[2]}={value!r}`"
+        return stated[0]
+
+    return re.sub(r"`(\w+)\.(\w+)=([^`]+)`", setting, line)
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
