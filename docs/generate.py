@@ -12,6 +12,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import MISSING, fields
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ from hfcf.core.model import Model
 from hfcf.core.stage import Stage, StageError
 from hfcf.core.system import System
 from hfcf.core.task import get_task, tasks
+from hfcf.corpora.base.table import docs_table
 from hfcf.systems import system_class
 from hfcf.systems import systems as system_names
 
@@ -51,7 +53,7 @@ def with_defaults(line: str) -> str:
         for module in modules:
             for one in fields(cls) if (cls := getattr(module, stated[1], None)) else ():
                 if one.name == stated[2]:
-                    default = one.default if one.default is not MISSING else one.default_factory()  # type: ignore[misc]
+                    default = one.default if one.default is not MISSING else one.default_factory()  # type: ignore[operator]
                     value = default.name if isinstance(default, Model) else default
                     return stated[0] if ast.literal_eval(stated[3]) == value else f"`{stated[1]}.{stated[2]}={value!r}`"
         return stated[0]
@@ -258,6 +260,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "provenance": provenance_table,
     "metrics": metrics_table,
     "tasks": tasks_table,
+    **{f"corpora_{task}": partial(docs_table, task) for task in tasks()},
 }
 
 

@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 from datasets import Dataset, List
 
+from hfcf.core.chain import StageOf
 from hfcf.core.edits import by_place, refuse_rest, replace_text
 from hfcf.core.model import Model
 from hfcf.core.schema import TEXT, text_problem
@@ -124,13 +125,8 @@ class OtherNumber(System):
     task: ClassVar[str] = "toy"
     chain: ClassVar[tuple[str, ...]] = ("change_answer", "judge_candidates")
 
-    @property
-    def change_answer(self) -> ChangeAnswer:
-        return ChangeAnswer(**self._common())
-
-    @property
-    def judge_candidates(self) -> JudgeCandidates:
-        return JudgeCandidates(**self._common(), system=self.name, task=self.task)
+    change_answer = StageOf(ChangeAnswer)
+    judge_candidates = StageOf(JudgeCandidates)
 
 
 class Reader:

@@ -617,7 +617,7 @@ def test_sets_are_read_from_folders_and_files(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"b.jsonl, line 2.*JSON"):
         list(read_rows(tmp_path / "plain"))
     for empty in (tmp_path, tmp_path / "nowhere"):
-        with pytest.raises(FileNotFoundError, match="run.s folder"):
+        with pytest.raises(FileNotFoundError, match=r"run\Ws folder"):
             list(read_rows(empty))
 
 
