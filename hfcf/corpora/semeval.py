@@ -32,7 +32,7 @@ from hfcf.core.schema import TEXT
 from hfcf.corpora.base import BadRow, Corpus, CorpusInfo, as_text
 from hfcf.corpora.formats.read import Record, text_lines
 from hfcf.corpora.formats.tokens import EXTRA, of_text, untagged
-from hfcf.tasks.relations import OTHER
+from hfcf.tasks.relation import OTHER
 
 _RELATIONS = (
     "Cause-Effect", "Component-Whole", "Content-Container", "Entity-Destination", "Entity-Origin", "Instrument-Agency",

@@ -28,7 +28,7 @@ from hfcf.studies.attack.run import make_attack, make_candidates
 from hfcf.systems.ccg import attack as build
 from hfcf.systems.ccg.attack import ATTACK, CANDIDATES, build_attack, report
 from hfcf.systems.ccg.lenders import collect_lenders, list_options
-from hfcf.tasks.relations import entities
+from hfcf.tasks.relation import entities
 
 DESTINATION, ORIGIN, CAUSE = "Entity-Destination(e1,e2)", "Entity-Origin(e1,e2)", "Cause-Effect(e1,e2)"
 

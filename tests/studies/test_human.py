@@ -31,7 +31,7 @@ from hfcf.studies.human.protocols import PROTOCOLS
 from hfcf.studies.human.sets import read_rows
 from hfcf.studies.human.summary import summarise
 from hfcf.studies.sheets import read_sheet, unaltered, write_sheet
-from hfcf.tasks import relations
+from hfcf.tasks import relation as relations
 
 Rows = list[dict[str, Any]]
 
@@ -617,7 +617,7 @@ def test_sets_are_read_from_folders_and_files(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"b.jsonl, line 2.*JSON"):
         list(read_rows(tmp_path / "plain"))
     for empty in (tmp_path, tmp_path / "nowhere"):
-        with pytest.raises(FileNotFoundError, match="run.s folder"):
+        with pytest.raises(FileNotFoundError, match=r"run\Ws folder"):
             list(read_rows(empty))
 
 

@@ -47,8 +47,8 @@ def build_attack(
     - "flipped": its causal term is replaced by those of other relations, and its label by that relation;
     - "invariant": its entities are replaced by those of rows with the same label, which stays;
 
-    and of each kind the sentences with the lowest perplexity are returned. Rows with the label Other, with overlapping entities, and
-    broken rows give no candidates, and rows without causal terms give no flipped ones: `report` counts them with the reasons.
+    and the sentences of each kind with the lowest perplexity are returned. Rows with the label Other, with overlapping entities,
+    and broken rows give no candidates, and rows without causal terms give no flipped ones: `report` counts them with the reasons.
 
     Decisions that the paper leaves open:
 
