@@ -46,17 +46,17 @@ def fill_evidence(ds: Dataset, collection: Sequence[Mapping[str, str]], *, piece
         gold = [True] * len(evidence)
         if row.get("status") or problem({"claim": row["claim"], "evidence": evidence}):
             return {"evidence": row["evidence"], "gold": gold}  # a bad row stays as it is, for the stages to reject
-        known = {normalised(piece["text"]) for piece in evidence}
+        texts = {normalised(piece["text"]) for piece in evidence}
         # As many as could be gold themselves, and the missing ones.
-        wanted = min(len(collection), 2 * pieces)
+        n = min(len(collection), 2 * pieces)
         query = bm25s.tokenize([row["claim"]], show_progress=False)
-        hits = index.retrieve(query, k=wanted, show_progress=False)
+        hits = index.retrieve(query, k=n, show_progress=False)
         for hit, score in zip(hits.documents[0], hits.scores[0], strict=True):
             if len(evidence) >= pieces or score <= 0:
                 break
             piece = collection[int(hit)]
-            if normalised(piece["text"]) not in known:
-                known.add(normalised(piece["text"]))
+            if normalised(piece["text"]) not in texts:
+                texts.add(normalised(piece["text"]))
                 evidence.append({"title": piece["title"], "text": piece["text"]})
                 gold.append(False)
         return {"evidence": evidence, "gold": gold}
