@@ -25,7 +25,7 @@ from hfcf.hub.render import render
 from hfcf.studies.attack.build import CANDIDATES, build_attack, report
 from hfcf.studies.attack.choices import choose_first, export_choices, import_choices, marked_lines
 from hfcf.studies.attack.lenders import KINDS
-from hfcf.systems.ccg import CCG
+from hfcf.systems.ccg.system import CCG
 
 SHEET, STORE, NOTES = "candidates.csv", "candidates.parquet", "attack.json"
 _KEYS = {"name", "attack", "corpus", "data_dir", "data_files", "split", "indicator_split", "preset", "seed", "settings"}
