@@ -146,7 +146,8 @@ def test_the_prompt_is_part_of_the_stages_state(monkeypatch: pytest.MonkeyPatch)
 def test_settings_are_those_of_the_paper_unless_told() -> None:
     assert LLM.preset("paper").settings == {
         "seed": 13, "strict": False, "fitted": None, "model": "gpt-3.5-turbo-0301", "task": "verification",
-        "relations": list(SEMEVAL), "temperature": 0.0, "max_tokens": 256, "max_words": 100, "shots": 1, "attempts": 3, "verifier": None, "max_length": 130,
+        "relations": list(SEMEVAL), "temperature": 0.0, "max_tokens": 256, "max_words": 100,
+        "shots": 1, "attempts": 3, "verifier": None, "max_length": 130,
     }  # fmt: skip
     with pytest.raises(ValueError, match=r"llm.*preset 'offline'"):
         LLM.preset("offline")
