@@ -58,6 +58,9 @@ INFO = CorpusInfo(
     splits={"train": 8_000, "test": 2_717},
     labels={label: label for label in (*DIRECTED, OTHER)},
     task="relation",
+    release="SemEval-2010 Task 8",
+    layout="`TRAIN_FILE.TXT`, `TEST_FILE_FULL.TXT`, or the release's folders of them",
+    notes="tokens by our rules; 19 labels",
 )
 
 _FIRST = re.compile(r"(\d+)\t(.*)")

@@ -56,19 +56,19 @@ def guess(claims: Sequence[str], labels: Sequence[str], groups: Sequence[str], f
     for i, group in zip(first, groups, strict=True):
         names[i] = min(group, names.get(i, group))
     fold = [int(hashlib.sha256(f"{seed}:{names[i]}".encode()).hexdigest()[:12], 16) % folds for i in first]
-    found: list[str | None] = [None] * len(claims)
+    guesses: list[str | None] = [None] * len(claims)
     for number in range(folds):
         out, rest = [i for i in order if fold[i] == number], [i for i in order if fold[i] != number]
         if out and rest:
-            told = _fold([claims[i] for i in rest], [labels[i] for i in rest], [claims[i] for i in out])
-            for i, label in zip(out, told, strict=True):
-                found[i] = label
-    return found
+            answers = _fold([claims[i] for i in rest], [labels[i] for i in rest], [claims[i] for i in out])
+            for i, label in zip(out, answers, strict=True):
+                guesses[i] = label
+    return guesses
 
 
-def _fold(claims: Sequence[str], labels: Sequence[str], asked: Sequence[str]) -> list[str]:
+def _fold(claims: Sequence[str], labels: Sequence[str], others: Sequence[str]) -> list[str]:
     if len(set(labels)) == 1:
-        return [labels[0]] * len(asked)
+        return [labels[0]] * len(others)
     from sklearn.feature_extraction.text import TfidfVectorizer
     from sklearn.linear_model import LogisticRegression
 
@@ -76,7 +76,7 @@ def _fold(claims: Sequence[str], labels: Sequence[str], asked: Sequence[str]) ->
     vectorizer = TfidfVectorizer(ngram_range=(1, 2), token_pattern=r"\w+|[^\w\s]", sublinear_tf=True)
     model = LogisticRegression(C=10.0, max_iter=2000).fit(vectorizer.fit_transform(claims), labels)
     names = [str(name) for name in model.classes_]
-    rows = model.predict_proba(vectorizer.transform(asked)).tolist()
+    rows = model.predict_proba(vectorizer.transform(others)).tolist()
     return [choose({name: round(p, ROUND) for name, p in zip(names, row, strict=True)}, names) for row in rows]
 
 

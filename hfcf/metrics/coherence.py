@@ -33,8 +33,8 @@ def coherences(mover: MoverScore, claims: Sequence[str], evidence: Sequence[Sequ
         evidence: for each of them, the texts of its pieces.
     """
     pairs = [[[text, claim] for text in pieces if text and claim] for claim, pieces in zip(claims, evidence, strict=True)]
-    each = iter(mover.run([pair for its in pairs for pair in its]))
-    return [mean([next(each) or None for _ in its]) for its in pairs]
+    each = iter(mover.run([pair for pieces_of_claim in pairs for pair in pieces_of_claim]))
+    return [mean([next(each) or None for _ in pieces_of_claim]) for pieces_of_claim in pairs]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,7 +71,7 @@ class MeasureCoherence(Stage):
         self.mover()  # which raises for what it can't work with
 
     def mover(self) -> MoverScore:
-        """The engine that it asks."""
+        """Return the engine that the stage asks."""
         return MoverScore(model=self.model, idf=self.fitted, n_gram=self.n_gram)
 
     def check_fitted(self) -> None:

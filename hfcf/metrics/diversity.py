@@ -56,7 +56,7 @@ def bleu(text: str, source: str) -> dict[str, float | None]:
 
 
 def self_bleu(texts: Sequence[str], sample: int = SAMPLE) -> float | None:
-    """The mean BLEU of each text against all the others, 0–1: less is more diverse.
+    """Compute the mean BLEU of each text against all the others, 0–1: less is more diverse.
 
     Args:
         texts: one or more.
@@ -70,10 +70,10 @@ def self_bleu(texts: Sequence[str], sample: int = SAMPLE) -> float | None:
     >>> self_bleu(["the cat sat on the mat", "the cat sat on the mat"])
     1.0
     """
-    taken = sorted(texts, key=lambda text: (hashlib.sha256(text.encode()).digest(), text))[:sample]
-    if len(taken) < 2:
+    sampled = sorted(texts, key=lambda text: (hashlib.sha256(text.encode()).digest(), text))[:sample]
+    if len(sampled) < 2:
         return None
-    scores = _against_the_others(taken)
+    scores = _against_the_others(sampled)
     return round(sum(scores) / len(scores) / 100, 5)
 
 

@@ -24,7 +24,7 @@ _KINDS = ("repeat", "near", "leak", "near_leak")
 
 
 def duplicates(ds: Dataset, against: Mapping[str, Dataset] | None = None, threshold: float = 0.8) -> dict[str, dict[str, str]]:
-    """What each row of an expanded set repeats.
+    """Find what each row of an expanded set repeats.
 
     Args:
         ds: the set; an earlier row is never a duplicate of a later one.
@@ -102,12 +102,12 @@ def _present(task: Task, rows: Dataset) -> list[str]:
 
 
 def _main(task: Task, row: Mapping[str, Any]) -> str:
-    """The text that tells a row apart: its claim or its sentence."""
+    """Return the text that tells a row apart: its claim or its sentence."""
     return task.segments(row)[0].text
 
 
 def _keys(task: Task, row: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """What another row may have, too."""
+    """List the texts that another row may have, too."""
     return [(kind, bare(text)) for kind, text in task.identity(row)]
 
 
@@ -153,17 +153,17 @@ class MeasureDuplicates(Stage):
     def fit(self, ds: Dataset, against: Mapping[str, Dataset] | None = None) -> Self:
         """Compare the rows of `ds` with one another, and with the evaluation sets `against`; returns the fitted stage."""
         rows = to_fit(self, ds, "id", "change")
-        found = duplicates(rows, against, self.threshold)
-        return replace(self, fitted=save_artifact({row_id: found.get(row_id, {}) for row_id in rows["id"]}))
+        repeats = duplicates(rows, against, self.threshold)
+        return replace(self, fitted=save_artifact({row_id: repeats.get(row_id, {}) for row_id in rows["id"]}))
 
     def row(self, row: dict[str, Any]) -> dict[str, Any]:
         changed(row)  # which rejects a row that the fit left out
         return {"duplicates": _verdict(learned_of(self, self.fitted, row["id"]))}
 
 
-def _verdict(its: Mapping[str, str]) -> dict[str, Any]:
-    of = next((its[kind] for kind in ("leak", "near_leak", "repeat", "near") if kind in its), None)
-    return {**{kind: kind in its for kind in _KINDS}, "of": of}
+def _verdict(kinds: Mapping[str, str]) -> dict[str, Any]:
+    of = next((kinds[kind] for kind in ("leak", "near_leak", "repeat", "near") if kind in kinds), None)
+    return {**{kind: kind in kinds for kind in _KINDS}, "of": of}
 
 
 class Duplicates(evaluate.Metric):  # type: ignore[misc]

@@ -21,13 +21,13 @@ from hfcf.text.entities import overlap
 CITATION = "Zhu et al. 2023, Explain, Edit, Generate: Rationale-Sensitive Counterfactual Data Augmentation (RACE), section 3.4"
 
 
-def tagger(given: Mapping[str, Any] | Ner) -> Ner:
-    """A tagger from a recipe's mapping, with "en" for a model that it does not name.
+def tagger(value: Mapping[str, Any] | Ner) -> Ner:
+    """Make a tagger from a recipe's mapping, with "en" for a model that it does not name.
 
     >>> tagger({"backend": "spacy", "model": "offline:spacy"}).model.name
     'offline:spacy'
     """
-    return given if isinstance(given, Ner) else Ner(**{**given, "model": Model.of(given.get("model", "en"))})
+    return value if isinstance(value, Ner) else Ner(**{**value, "model": Model.of(value.get("model", "en"))})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,10 +57,10 @@ class MeasureEntityOverlap(Stage):
     ner: Ner = field(default_factory=Ner)
 
     def scores(self, pairs: Sequence[Sequence[str]]) -> list[float | None]:
-        """The share of each pair (before, after)."""
+        """Score each pair (before, after)."""
         texts = [text for pair in pairs for text in pair]
         tagged = self.ner.run(texts)
-        names = [{normalised(text[start:end]) for start, end, _ in found} - {""} for text, found in zip(texts, tagged, strict=True)]
+        names = [{normalised(text[start:end]) for start, end, _ in spans} - {""} for text, spans in zip(texts, tagged, strict=True)]
         return [overlap(old, new) for old, new in zip(names[::2], names[1::2], strict=True)]
 
     def batch(self, rows: list[dict[str, Any]]) -> list[Any]:

@@ -23,17 +23,17 @@ from hfcf.tasks import DEFAULT
 CITATION = "Zhu et al. 2023, Explain, Edit, Generate: Rationale-Sensitive Counterfactual Data Augmentation (RACE), Table 4"
 
 
-def flip_rate(predicted: Sequence[str | None], wanted: Sequence[str]) -> float | None:
-    """The share of counterfactuals that get the label they are meant to have; None of none.
+def flip_rate(predicted: Sequence[str | None], meant: Sequence[str]) -> float | None:
+    """Compute the share of counterfactuals that get the label they are meant to have; None without any.
 
     Args:
         predicted: for each, the verifier's label, or None if it could not read it: such a row is left out.
-        wanted: the label meant.
+        meant: the label meant.
 
     >>> flip_rate(["REFUTES", "SUPPORTS", None], ["REFUTES"] * 3)
     0.5
     """
-    flips = [one == other for one, other in zip(predicted, wanted, strict=True) if one is not None]
+    flips = [one == other for one, other in zip(predicted, meant, strict=True) if one is not None]
     return sum(flips) / len(flips) if flips else None
 
 
@@ -57,7 +57,7 @@ def _weights(model: Model) -> tuple[Any, ...]:
 
 
 def _of(folder: str) -> tuple[str, ...]:
-    """The hashes of a folder's weights, whatever else lies there and however they are named; none of what is no folder."""
+    """Hash a folder's weights, whatever else lies there and however they are named; nothing for what is no folder."""
     weights = (path for path in Path(folder).rglob("*") if path.suffix in (".safetensors", ".bin"))
     files = [path for path in weights if path.name != "training_args.bin"]
     return tuple(sorted(_hash(str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in files))

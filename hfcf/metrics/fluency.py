@@ -47,7 +47,7 @@ class MeasureFluency(Stage):
     max_length: int = 1024
 
     def scores(self, texts: Sequence[str]) -> list[float | None]:
-        """The perplexity of each text."""
+        """Score each text by its perplexity."""
         return Perplexity(model=self.model, max_length=self.max_length).run(list(texts))
 
     def batch(self, rows: list[dict[str, Any]]) -> list[Any]:

@@ -49,7 +49,7 @@ class MeasureGrammar(Stage):
     max_length: int = 256
 
     def scores(self, texts: Sequence[str]) -> list[float | None]:
-        """The probability of each text."""
+        """Score each text by its probability."""
         engine = Acceptability(model=self.model, acceptable=self.acceptable, max_length=self.max_length)
         return engine.run(list(texts))
 

@@ -21,7 +21,7 @@ from hfcf.tasks import DEFAULT
 
 
 def label_balance(labels: Iterable[str | None]) -> dict[str, Any]:
-    """A set's labels; rows without one are left out.
+    """Count a set's labels; rows without one are left out.
 
     Returns:
         `majority`, the share (0–1) of the commonest label; `balance`, the labels' entropy over the largest that so many could have:

@@ -18,7 +18,7 @@ CITATION = "Ross et al. 2021, Explaining NLP Models via Minimal Contrastive Edit
 
 
 def minimality(before: str, after: str) -> dict[str, Any]:
-    """The word edit distance of two texts, and its share of the source's words.
+    """Measure the word edit distance of two texts, and its share of the source's words.
 
     Words are those of `hfcf.core.edits.words`: a punctuation mark is one, and case counts.
 

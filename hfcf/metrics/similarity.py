@@ -57,7 +57,7 @@ class MeasureSimilarity(Stage):
         self.mover()  # which raises for what it can't work with
 
     def mover(self) -> MoverScore:
-        """The engine that it asks."""
+        """Return the engine that the stage asks."""
         return MoverScore(model=self.model, idf=self.fitted, n_gram=self.n_gram)
 
     def check_fitted(self) -> None:
@@ -73,10 +73,10 @@ class MeasureSimilarity(Stage):
         return replace(self, fitted=save_artifact(fit_idf(different, self.model)))
 
     def scores(self, pairs: Sequence[Sequence[str]]) -> list[float | None]:
-        """The MoverScore of each pair; None for an empty text, and for one without weight."""
-        whole = [list(pair) for pair in pairs if all(pair)]
-        found = iter(self.mover().run(whole))
-        return [next(found) or None if all(pair) else None for pair in pairs]
+        """Score each pair by its MoverScore; None for an empty text, and for one without weight."""
+        complete = [list(pair) for pair in pairs if all(pair)]
+        answers = iter(self.mover().run(complete))
+        return [next(answers) or None if all(pair) else None for pair in pairs]
 
     def batch(self, rows: list[dict[str, Any]]) -> list[Any]:
         return of_changes("similarity", rows, self.scores)

@@ -158,9 +158,11 @@ def test_a_stage_that_comes_too_early_says_so(name: str, task: str, system: Syst
 
 @every_system
 def test_a_system_takes_its_task_from_the_rows(name: str, task: str, system: System, rows: Dataset) -> None:
-    for other in system.works_on():
-        changes: dict[str, Any] = {"task": other} if other != task else {}
-        assert list(replace(system, **changes)(rows)) == list(system(rows))
+    if len(system_class(name).works_on()) > 1:
+        other = next(one for one in system_class(name).works_on() if one != task)
+        assert list(replace(system, task=other)(rows)) == list(system(rows))
+    else:
+        assert system.task == task
 
 
 @every_system

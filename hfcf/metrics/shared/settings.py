@@ -24,15 +24,15 @@ Metrics = Mapping[str, Mapping[str, Any] | None] | Sequence[str]
 """{metric: its settings, or null}, or a list of metrics."""
 
 
-def wanted(metrics: Metrics | None) -> dict[str, dict[str, Any]]:
-    """Metrics with their settings; `DEFAULT` of None.
+def parse_metrics(metrics: Metrics | None) -> dict[str, dict[str, Any]]:
+    """Read which metrics to measure, with their settings; `DEFAULT` of None.
 
     Raises:
         RecipeError: what is given is neither a mapping nor a list, a name is no metric's, or settings are no mapping.
 
-    >>> wanted(["minimality", "fluency"])
+    >>> parse_metrics(["minimality", "fluency"])
     {'minimality': {}, 'fluency': {}}
-    >>> wanted({"fluency": "gpt2"})
+    >>> parse_metrics({"fluency": "gpt2"})
     Traceback (most recent call last):
     hfcf.core.recipe.RecipeError: metrics: fluency: its settings are a mapping, such as {model: gpt2}; this is 'gpt2'
     """
@@ -44,14 +44,14 @@ def wanted(metrics: Metrics | None) -> dict[str, dict[str, Any]]:
     if not isinstance(metrics, Mapping):
         metrics = dict.fromkeys(metrics)
     recipes.check([str(name) for name in metrics], names(), "metrics")
-    for name, its in metrics.items():
-        if its is not None and not isinstance(its, Mapping):
-            raise RecipeError(f"metrics: {name}: its settings are a mapping, such as {{model: gpt2}}; this is {its!r}")
-    return {name: dict(its or {}) for name, its in metrics.items()}
+    for name, settings in metrics.items():
+        if settings is not None and not isinstance(settings, Mapping):
+            raise RecipeError(f"metrics: {name}: its settings are a mapping, such as {{model: gpt2}}; this is {settings!r}")
+    return {name: dict(settings or {}) for name, settings in metrics.items()}
 
 
-def check(metrics: Metrics | None, task: str) -> None:
-    """Raise what measuring any rows of a task would only raise later.
+def check_metrics(metrics: Metrics | None, task: str) -> None:
+    """Check metrics before hours of work: raise what measuring rows of a task would raise later.
 
     Evaluation sets are read: a name, a folder or a file that is wrong shows here. What the Hub has is not asked.
 
@@ -59,20 +59,20 @@ def check(metrics: Metrics | None, task: str) -> None:
         RecipeError: there is no such metric, setting, folder of weights or evaluation set.
         StageError: a metric that refuses the task or its settings.
     """
-    for name, its in wanted(metrics).items():
-        against = taken(name, its)
-        stage = stage_of(name, task, its)
+    for name, settings in parse_metrics(metrics).items():
+        against = pop_evaluation_sets(name, settings)
+        stage = stage_of(name, task, settings)
         for model in _models(stage):
-            _look_for(model, f"metrics: {name}")
+            _check_weights(model, f"metrics: {name}")
         if not hasattr(stage, "fit"):
             stage.check_fitted()
-        for which, given in against.items():
-            if (its_task := task_of(rows(given).column_names).name) != task:
-                raise RecipeError(f"metrics: {name}: against: {which} has {its_task} rows, and {task} rows are measured")
+        for set_name, source in against.items():
+            if (set_task := task_of(load_evaluation_set(source).column_names).name) != task:
+                raise RecipeError(f"metrics: {name}: against: {set_name} has {set_task} rows, and {task} rows are measured")
 
 
-def taken(name: str, settings: dict[str, Any]) -> dict[str, Any]:
-    """The evaluation sets of "duplicates", taken out of its settings: they are its fit's."""
+def pop_evaluation_sets(name: str, settings: dict[str, Any]) -> dict[str, Any]:
+    """Take the evaluation sets of "duplicates" out of its settings: its `fit` needs them."""
     against = settings.pop("against", None) if name == "duplicates" else None
     if against is not None and not isinstance(against, Mapping):
         raise RecipeError(f"metrics: {name}: against is a mapping of names to sets, such as {{dev: {{corpus: hover, …}}}}")
@@ -80,68 +80,68 @@ def taken(name: str, settings: dict[str, Any]) -> dict[str, Any]:
 
 
 def stage_of(name: str, task: str, settings: Mapping[str, Any]) -> Stage:
-    """A metric's stage with settings as a recipe writes them.
+    """Make a metric's stage from settings as a recipe writes them.
 
     >>> stage_of("fluency", "verification", {"model": "offline:smollm2"}).model.name
     'offline:smollm2'
     """
     cls = load(name, stage=True)
-    known = [field.name for field in fields(cls) if field.name not in ("task", "fitted", "strict")]
-    recipes.check(settings, known, f"metrics: {name}")
-    made = dict(settings)
+    names_of_settings = [field.name for field in fields(cls) if field.name not in ("task", "fitted", "strict")]
+    recipes.check(settings, names_of_settings, f"metrics: {name}")
+    values = dict(settings)
     try:
         for key in ("model", "verifier"):
-            if key in made:
-                made[key] = Model.of(made[key])
-        if "filtered_by" in made:
-            made["filtered_by"] = tuple(Model.of(one) for one in listed(made["filtered_by"]))
-        if "ner" in made:
+            if key in values:
+                values[key] = Model.of(values[key])
+        if "filtered_by" in values:
+            values["filtered_by"] = tuple(Model.of(one) for one in as_list(values["filtered_by"]))
+        if "ner" in values:
             from hfcf.metrics.entity_overlap import tagger
 
-            made["ner"] = tagger(made["ner"])
-        stage: Stage = cls(task=task, **made)
+            values["ner"] = tagger(values["ner"])
+        stage: Stage = cls(task=task, **values)
     except (TypeError, ValueError) as error:
         raise RecipeError(f"metrics: {name}: {error}") from error
-    _ = stage.inputs  # which raises for a task that the metric says nothing of
+    _ = stage.inputs  # raises for a task that the metric does not support
     return stage
 
 
-def listed(given: Any) -> list[Any]:
+def as_list(value: Any) -> list[Any]:
     """One value, several or none, as a list.
 
-    >>> listed("me/a"), listed(["me/a"]), listed(None)
+    >>> as_list("me/a"), as_list(["me/a"]), as_list(None)
     (['me/a'], ['me/a'], [])
     """
-    return list(given) if isinstance(given, list | tuple) else [] if given is None else [given]
+    return list(value) if isinstance(value, list | tuple) else [] if value is None else [value]
 
 
-def rows(given: Any) -> Dataset:
-    """The rows of an evaluation set: as they are, or of a corpus as recipes name it.
+def load_evaluation_set(source: Any) -> Dataset:
+    """Load the rows of an evaluation set: as they are, or of a corpus as recipes name it.
 
     Raises:
         RecipeError: there is no such corpus, or its files are not there.
     """
-    if isinstance(given, Dataset):
-        return given
+    if isinstance(source, Dataset):
+        return source
     where = "metrics: duplicates: against"
-    if not isinstance(given, Mapping) or "corpus" not in given:
+    if not isinstance(source, Mapping) or "corpus" not in source:
         raise RecipeError(f"{where}: a set is rows, or a mapping with a corpus, such as {{corpus: hover, data_dir: …}}")
-    recipes.check(given, ("corpus", "data_dir", "data_files", "split", "on_error", "options"), where)
-    known = {key: given[key] for key in ("data_dir", "data_files", "on_error") if key in given}
+    recipes.check(source, ("corpus", "data_dir", "data_files", "split", "on_error", "options"), where)
+    files = {key: source[key] for key in ("data_dir", "data_files", "on_error") if key in source}
     try:
-        return corpora.load(given["corpus"], split=str(given.get("split") or "validation"), **known, **given.get("options", {}))
+        return corpora.load(source["corpus"], split=str(source.get("split") or "validation"), **files, **source.get("options", {}))
     except (TypeError, ValueError, OSError) as error:  # the first: an option that the corpus does not have
         raise RecipeError(f"{where}: {error}") from error
 
 
 def _models(stage: Stage) -> list[Model]:
     values = [getattr(stage, field.name) for field in fields(stage)]
-    found = [one for value in values for one in (value if isinstance(value, tuple) else [getattr(value, "model", value)])]
-    return [one for one in found if isinstance(one, Model)]
+    flat = [one for value in values for one in (value if isinstance(value, tuple) else [getattr(value, "model", value)])]
+    return [one for one in flat if isinstance(one, Model)]
 
 
-def _look_for(model: Model, where: str) -> None:
-    """Raise for weights that this machine should have and has not; a name that may be the Hub's is left."""
+def _check_weights(model: Model, where: str) -> None:
+    """Raise for local weights that are not there; a name that may be the Hub's is not checked."""
     from huggingface_hub.utils import HFValidationError, validate_repo_id
 
     try:

@@ -21,7 +21,7 @@ from hfcf.core.model import Model
 from hfcf.core.system import System
 from hfcf.corpora.semeval import DIRECTED
 from hfcf.engines.continuation import Continuation
-from hfcf.pipeline.run import system_of
+from hfcf.pipeline.run import make_system
 from hfcf.prompts.relations import SEMEVAL
 from hfcf.systems import system_class
 from hfcf.systems.baselines.back_translation import BackTranslation, RewriteBackTranslation
@@ -466,9 +466,7 @@ def test_the_model_reads_brackets_and_quotes_as_people_write_them(start: Start) 
 
 def test_relations_of_another_corpus(start: Start) -> None:
     server = start(lambda n, asked: told(relation="part-whole"))
-    system = system_of(
-        {"system": "llm", "preset": "paper", "settings": {"model": "m", "relations": ["PHYS", "PART-WHOLE"]}}, "relation"
-    )
+    system = make_system("llm", settings={"model": "m", "relations": ["PHYS", "PART-WHOLE"]}, task="relation")
     made = hfcf.expand(system(rows((CHEST[0], "PHYS"))))
     assert made["label"] == ["PART-WHOLE"]
     assert "Candidate relations: phys, part-whole\n" in server.asked[0]["messages"][0]["content"]
@@ -519,10 +517,9 @@ def test_presets_differ_by_task() -> None:
 
 
 def test_the_rows_of_a_recipe_say_which_preset() -> None:
-    content = {"system": "back_translation", "preset": "paper"}
-    assert system_of(content, "relation") == BackTranslation.preset("paper", task="relation")
-    assert system_of(content, "verification") == BackTranslation.preset("paper")
-    assert system_of({**content, "settings": {"task": "relation"}}) == BackTranslation.preset("paper", task="relation")
+    assert make_system("back_translation", task="relation") == BackTranslation.preset("paper", task="relation")
+    assert make_system("back_translation", task="verification") == BackTranslation.preset("paper")
+    assert make_system("back_translation", settings={"task": "relation"}) == BackTranslation.preset("paper", task="relation")
 
 
 @wordnet
