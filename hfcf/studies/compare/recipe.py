@@ -232,7 +232,8 @@ def model_of(content: Mapping[str, Any], where: str) -> type[Comparison]:
     if kind == "rationales":
         return RationaleComparison
     if kind not in KINDS:
-        raise RecipeError(f"{where}: compare: choose one of {', '.join((*KINDS, 'rationales'))}; this is {kind!r}")
+        kinds = (*KINDS, "rationales")
+        raise RecipeError(f"{where}: compare: must be one of {', '.join(kinds)}; this is {kind!r}{recipes.meant(str(kind), kinds)}")
     return ColumnComparison if kind == "relations" or (kind == "models" and "columns" in content) else SetComparison
 
 
