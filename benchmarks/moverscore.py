@@ -69,7 +69,7 @@ def edited(words: list[str], pool: Sequence[str], rng: random.Random) -> str:
 
 def ours(idf: str) -> Scores:
     from hfcf.core.model import Model
-    from hfcf.metrics.moverscore import MoverScore
+    from hfcf.metrics.shared.moverscore import MoverScore
 
     engine = MoverScore(model=Model("offline:minilm", dtype="float32"), idf=idf)
     return lambda sources, made: engine.run(list(zip(sources, made, strict=True)))
@@ -117,8 +117,8 @@ def timed(score: Scores, given: tuple[list[str], list[str]]) -> tuple[float, lis
 def main() -> None:
     """Score the same pairs by both and print pairs per second, ratios and the largest difference."""
     from hfcf.core.model import Model
-    from hfcf.metrics import moverscore
-    from hfcf.text.entities import save_fitted
+    from hfcf.core.store import save_artifact
+    from hfcf.metrics.shared import moverscore
 
     given, folder = options(__doc__ or ""), os.environ.get(PEER)
     torch.set_num_threads(1)
@@ -128,7 +128,7 @@ def main() -> None:
     number, rounds = (100, 1) if given.quick else (1000, 3)
     number = min(number, len(texts) // 10 * 10)
     counts = moverscore.fit_idf(texts, Model("offline:minilm"))
-    sides: dict[str, Scores] = {"hfcf": ours(save_fitted(counts))}
+    sides: dict[str, Scores] = {"hfcf": ours(save_artifact(counts))}
     transport = {"hfcf": Clock(time.process_time)}
     places: list[Any] = [(moverscore, "_transport", transport["hfcf"].timed(moverscore._transport))]
     if folder:

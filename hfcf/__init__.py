@@ -9,7 +9,7 @@ __version__ = "0.1.0"
 
 # Public names and where they live: each is imported when it is first used, so that `hfcf --help` loads no model library.
 _PUBLIC = {
-    "CCG": "hfcf.systems.ccg.system",
+    "CCG": "hfcf.systems.ccg",
     "CrossAug": "hfcf.systems.crossaug",
     "RACE": "hfcf.systems.race",
     "accepted": "hfcf.core.candidates",
@@ -18,7 +18,7 @@ _PUBLIC = {
     "generate_constrained": "hfcf.engines.constrained",
     "load": "hfcf.corpora",
     "load_result": "hfcf.hub.result",
-    "measure": "hfcf.metrics.measure",
+    "measure": "hfcf.metrics.shared.measure",
     "prepare": "hfcf.core.schema",
     "rejected": "hfcf.core.expand",
     "run": "hfcf.pipeline.run",
@@ -31,10 +31,10 @@ if TYPE_CHECKING:
     from hfcf.corpora import load
     from hfcf.engines.constrained import generate_constrained
     from hfcf.hub.result import load_result
-    from hfcf.metrics.measure import measure
+    from hfcf.metrics.shared.measure import measure
     from hfcf.pipeline.run import run
     from hfcf.studies.attack.build import build_attack
-    from hfcf.systems.ccg.system import CCG
+    from hfcf.systems.ccg import CCG
     from hfcf.systems.crossaug import CrossAug
     from hfcf.systems.race import RACE
 

@@ -12,10 +12,11 @@ import pyarrow as pa
 from datasets import Dataset, Features, concatenate_datasets
 
 from hfcf.core import schema
+from hfcf.core.task import nearest_task, problem, task_of
 
 
 def expand(ds: Dataset) -> Dataset:
-    """One row of the task's columns, with provenance, for each counterfactual.
+    """Make one row of the task's columns, with provenance, for each counterfactual.
 
     Args:
         ds: rows on which a system ran.
@@ -47,7 +48,7 @@ def _flatten(batch: pa.Table) -> pa.Table:
 
 
 def augmented(ds: Dataset) -> Dataset:
-    """The originals, then the counterfactuals, in the task's own columns: what a model is trained on.
+    """Join the originals and the counterfactuals, in the task's own columns: the rows to train a model on.
 
     Args:
         ds: rows on which a system ran.
@@ -62,24 +63,24 @@ def augmented(ds: Dataset) -> Dataset:
     >>> row = {"id": "1", "claim": "a", "evidence": [{"title": "", "text": "b"}], "label": "SUPPORTS", "group_id": "1",
     ...        "corpus": "c", "split": "train"}
     >>> made = {**row, "id": "1:cf", "label": "REFUTES", "source_id": "1", "system": "s", "change": "claim", "edits": []}
-    >>> features = Features({**schema.TASKS["verification"], "status": schema.STATUS,
-    ...                      "counterfactuals": [dict(schema.counterfactual("verification"))]})
+    >>> features = Features({**task_of(row).features, "status": schema.STATUS,
+    ...                      "counterfactuals": [dict(task_of(row).counterfactual)]})
     >>> ds = Dataset.from_list([{**row, "counterfactuals": [{**made, "scores": []}], "status": None}], features=features)
     >>> augmented(ds)["id"][:], "edits" in augmented(ds).features
     (['1', '1:cf'], False)
     """
-    made = expand(ds)
-    columns = schema.TASKS[schema.task_of(made.features)]
-    if not len(made):
+    added = expand(ds)
+    columns = task_of(added.features).features
+    if not len(added):
         return _none(columns)
     rows, statuses = ds.select_columns(list(columns)), ds["status"]
     unread = {i for i, status in enumerate(statuses) if status and status["stage"] == "load"}
-    sound = [i for i, row in enumerate(rows) if i not in unread and schema.problem(row) is None]
-    return concatenate_datasets([part.cast(columns) for part in (rows.select(sound), made.select_columns(list(columns)))])
+    sound = [i for i, row in enumerate(rows) if i not in unread and problem(row) is None]
+    return concatenate_datasets([part.cast(columns) for part in (rows.select(sound), added.select_columns(list(columns)))])
 
 
 def rejected(ds: Dataset, *, system: str = "race") -> Dataset:
-    """One row for each rejected source and each rejected candidate, with the stage and the reason.
+    """List each rejected source and each rejected candidate as a row, with the stage and the reason.
 
     A source is rejected (`level` "row") exactly when none of its candidates is accepted; its rejected candidates have rows of
     their own (`level` "candidate") in either case. `source` and `candidate` are JSON.
@@ -95,8 +96,8 @@ def rejected(ds: Dataset, *, system: str = "race") -> Dataset:
     features = schema.REJECTED
     if not len(ds):
         return _none(features)
-    known = dict.fromkeys(column for task in schema.TASKS.values() for column in task)
-    canonical = [column for column in known if column in ds.features]
+    task = nearest_task(frozenset(ds.features))
+    canonical = [column for column in (task.features if task else ("id", *schema.COMMON)) if column in ds.features]
     columns = [*canonical, *(column for column in ("candidates", "status") if column in ds.features)]
     return ds.select_columns(columns).map(
         _rejections, batched=True, remove_columns=columns, features=features, desc="rejected",
@@ -105,22 +106,22 @@ def rejected(ds: Dataset, *, system: str = "race") -> Dataset:
 
 
 def _rejections(batch: Mapping[str, list[Any]], system: str, canonical: Sequence[str]) -> dict[str, list[Any]]:
-    found: list[dict[str, Any]] = []
+    rejections: list[dict[str, Any]] = []
     for i, status in enumerate(batch["status"]):
         source = {column: batch[column][i] for column in canonical}
         common = {"source_id": source["id"], "group_id": source["group_id"], "system": system, "source": _json(source)}
         if status is not None and status["accepted"] is False:
-            found.append({**common, "level": "row", "stage": status["stage"], "reason": status["reason"], "candidate": None})
+            rejections.append({**common, "level": "row", "stage": status["stage"], "reason": status["reason"], "candidate": None})
         for candidate in (batch["candidates"][i] if "candidates" in batch else None) or []:
             verdict = candidate["status"]
             if verdict is not None and verdict["accepted"] is False:
                 plain = {key: value for key, value in candidate.items() if key != "status"}
-                found.append({**common, "level": "candidate", **_why(verdict), "candidate": _json(plain)})
-    return {column: [row[column] for row in found] for column in schema.REJECTED}
+                rejections.append({**common, "level": "candidate", **_why(verdict), "candidate": _json(plain)})
+    return {column: [row[column] for row in rejections] for column in schema.REJECTED}
 
 
 def balanced_sample(ds: Dataset, n: int, seed: int) -> Dataset:
-    """A class-balanced sub-sample, as low-resource comparisons train on.
+    """Draw a class-balanced sample, as low-resource comparisons train on.
 
     Which rows are in it depends on their ids and the seed alone, whatever their order, and a larger sample of the same seed holds
     the smaller one. If `n` is not a multiple of the number of labels, the alphabetically first ones have a row more.
@@ -146,19 +147,19 @@ def balanced_sample(ds: Dataset, n: int, seed: int) -> Dataset:
     if n < 1:
         raise ValueError(f"a sample of {n} rows: 1 or more")
     ids, labels = list(ds["id"]), list(ds["label"])
-    there = dict(sorted(Counter(labels).items()))
-    share, more = divmod(n, max(len(there), 1))
-    wanted = {label: share + (i < more) for i, label in enumerate(there)}
-    if not there or any(wanted[label] > there[label] for label in there):
-        counts = ", ".join(f"{rows:,} {label}" for label, rows in there.items()) or "no rows"
-        needed = max(wanted.values(), default=n)
+    available = dict(sorted(Counter(labels).items()))
+    share, more = divmod(n, max(len(available), 1))
+    quota = {label: share + (i < more) for i, label in enumerate(available)}
+    if not available or any(quota[label] > available[label] for label in available):
+        counts = ", ".join(f"{rows:,} {label}" for label, rows in available.items()) or "no rows"
+        needed = max(quota.values(), default=n)
         raise ValueError(f"a class-balanced sample of {n:,} rows needs {needed:,} of each label; there are {counts}")
-    ranks, kept = [hashlib.sha256(f"{seed}:{row_id}".encode()).digest() for row_id in ids], []
+    ranks, chosen = [hashlib.sha256(f"{seed}:{row_id}".encode()).digest() for row_id in ids], []
     for i in sorted(range(len(ds)), key=ranks.__getitem__):
-        if wanted[labels[i]]:
-            wanted[labels[i]] -= 1
-            kept.append(i)
-    return ds.select(sorted(kept))
+        if quota[labels[i]]:
+            quota[labels[i]] -= 1
+            chosen.append(i)
+    return ds.select(sorted(chosen))
 
 
 def _why(verdict: Mapping[str, Any]) -> dict[str, Any]:

@@ -87,7 +87,7 @@ def _message(model: type[BaseModel], error: ErrorDetails, where: str) -> str:
         return f"{where}: a mapping of keys to values is expected; this is {value!r}"
     if kind == "literal_error" and (names := list(_literals(wanted))):
         choices = ", ".join(map(str, names))
-        return f"{_at(where, path)}: must be one of {choices}; this is {value!r}{meant(value, map(str, names))}"
+        return f"{_at(where, path)}: must be one of {choices}; this is {value!r}{did_you_mean(value, map(str, names))}"
     if len(error["loc"]) > len(path) or kind.endswith(("_type", "_of_type", "_float")):
         return f"{_at(where, path)} is of type {type_name(wanted)}, and was {value!r}"
     return f"{_at(where, path)}: {error['msg'].removeprefix('Input ')}, and was {value!r}"
@@ -179,7 +179,7 @@ def find(name: str) -> Path:
         return Path(name)
     path = folder() / f"{name.removesuffix('.yaml')}.yaml"
     if not path.is_file():
-        raise RecipeError(f"no recipe {name!r}: give a file, or one of {', '.join(shipped())}{meant(name, shipped())}")
+        raise RecipeError(f"no recipe {name!r}: give a file, or one of {', '.join(shipped())}{did_you_mean(name, shipped())}")
     return path
 
 
@@ -286,13 +286,13 @@ def check(keys: Iterable[str], allowed: Iterable[str], where: str) -> None:
     names = sorted(allowed)
     for key in keys:
         if key not in names:
-            raise RecipeError(f"{where}: unknown key {key!r}{meant(key, names)} (allowed: {', '.join(names)})")
+            raise RecipeError(f"{where}: unknown key {key!r}{did_you_mean(key, names)} (allowed: {', '.join(names)})")
 
 
-def meant(name: str, names: Iterable[str]) -> str:
+def did_you_mean(name: str, names: Iterable[str]) -> str:
     """A question for the nearest of some names; nothing where none is near.
 
-    >>> meant("RACE", ["race", "eda"]), meant("x", ["race"])
+    >>> did_you_mean("RACE", ["race", "eda"]), did_you_mean("x", ["race"])
     ("; did you mean 'race'?", '')
     """
     near = difflib.get_close_matches(str(name).lower(), list(names), 1)

@@ -7,11 +7,11 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 
 from datasets import Dataset, DatasetDict
 
-from hfcf.core.schema import task_of
+from hfcf.core.task import task_of
 
 
 def connected(keys_of_rows: Iterable[Sequence[Hashable]]) -> list[int]:
-    """For each row, the index of the first row that it shares a key with, directly or through others.
+    """Find for each row the first row that it shares a key with, directly or through others.
 
     >>> connected([["a", "b"], ["c"], ["b", "d"], ["d"]])
     [0, 1, 0, 0]
@@ -34,7 +34,7 @@ def connected(keys_of_rows: Iterable[Sequence[Hashable]]) -> list[int]:
 
 
 def normalised(text: str) -> str:
-    """A text as it counts for equality: letters and digits only, case folded.
+    """Reduce a text to what counts for equality: letters and digits, case folded.
 
     >>> normalised("The U.S.  is big .") == normalised("the us is big")
     True
@@ -43,7 +43,7 @@ def normalised(text: str) -> str:
 
 
 def evidence_key(evidence: Iterable[Mapping[str, str]]) -> str:
-    """The texts of all pieces as they count for equality.
+    """Reduce the texts of all pieces to what counts for equality.
 
     >>> evidence_key([{"text": "It is old."}, {"text": "Rome is."}])
     'itisoldromeis'
@@ -52,21 +52,18 @@ def evidence_key(evidence: Iterable[Mapping[str, str]]) -> str:
 
 
 def text_keys(ds: Dataset) -> list[list[tuple[str, str]]]:
-    """For each row, the texts by which it repeats another: its claim and its whole evidence, or its sentence.
+    """List for each row the texts by which it repeats another: see `hfcf.core.task.Task.identity`.
 
     >>> text_keys(Dataset.from_dict({"tokens": [["Eggs", "hatch", "."]]}))
     [[('sentence', 'eggshatch')]]
     """
-    if task_of(ds.column_names) == "relation":
-        return [[("sentence", normalised(" ".join(tokens)))] for tokens in ds["tokens"]]
-    return [
-        [("claim", normalised(claim)), ("evidence", evidence_key(evidence))]
-        for claim, evidence in zip(ds["claim"], ds["evidence"], strict=True)
-    ]
+    task = task_of(ds.column_names)
+    rows = ds.select_columns([column for column in task.columns if column in ds.column_names])
+    return [[(kind, normalised(text)) for kind, text in task.identity(row)] for row in rows]
 
 
 def regroup(ds: Dataset) -> list[str]:
-    """Groups over several corpora: rows that share a group, a claim, a whole evidence text or a sentence belong together."""
+    """Group rows over several corpora: rows that share a group or a text of their `identity` belong together."""
     keys = [
         [("group", corpus, group), *texts] for corpus, group, texts in zip(ds["corpus"], ds["group_id"], text_keys(ds), strict=True)
     ]

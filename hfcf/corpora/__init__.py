@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hfcf.core.plugins import with_plugins
-from hfcf.core.recipe import meant, shipped_folder
+from hfcf.core.recipe import did_you_mean, shipped_folder
 
 if TYPE_CHECKING:
     from datasets import Dataset, DatasetDict
@@ -114,7 +114,7 @@ def load(
 def builder_class(name: str) -> type[Corpus]:
     """The builder of a corpus."""
     if (corpora := with_plugins(CORPORA, "hfcf.corpora")).get(name) is None:
-        raise ValueError(f"there is no corpus {name!r}; there are {', '.join(corpora)}{meant(name, corpora)}")
+        raise ValueError(f"there is no corpus {name!r}; there are {', '.join(corpora)}{did_you_mean(name, corpora)}")
     return import_module(corpora[name]).BUILDER
 
 

@@ -14,11 +14,12 @@ from datasets import Dataset
 from hfcf.core import schema
 from hfcf.core.splits import connected, normalised
 from hfcf.core.stage import Stage
+from hfcf.core.store import save_artifact
 from hfcf.engines.classifier import ROUND, choose
-from hfcf.metrics.fitting import learned_of, need_fit, to_fit
-from hfcf.metrics.info import TEXT, info
-from hfcf.metrics.rows import ByTask
-from hfcf.text.entities import save_fitted
+from hfcf.metrics.shared.fitting import learned_of, need_fit, to_fit
+from hfcf.metrics.shared.info import TEXT, info
+from hfcf.metrics.shared.rows import ColumnsOf
+from hfcf.tasks import DEFAULT
 
 CITATION = "Schuster et al. 2019, Towards Debiasing Fact Verification Models, section 2"
 
@@ -55,19 +56,19 @@ def guess(claims: Sequence[str], labels: Sequence[str], groups: Sequence[str], f
     for i, group in zip(first, groups, strict=True):
         names[i] = min(group, names.get(i, group))
     fold = [int(hashlib.sha256(f"{seed}:{names[i]}".encode()).hexdigest()[:12], 16) % folds for i in first]
-    found: list[str | None] = [None] * len(claims)
+    guesses: list[str | None] = [None] * len(claims)
     for number in range(folds):
         out, rest = [i for i in order if fold[i] == number], [i for i in order if fold[i] != number]
         if out and rest:
-            told = _fold([claims[i] for i in rest], [labels[i] for i in rest], [claims[i] for i in out])
-            for i, label in zip(out, told, strict=True):
-                found[i] = label
-    return found
+            answers = _fold([claims[i] for i in rest], [labels[i] for i in rest], [claims[i] for i in out])
+            for i, label in zip(out, answers, strict=True):
+                guesses[i] = label
+    return guesses
 
 
-def _fold(claims: Sequence[str], labels: Sequence[str], asked: Sequence[str]) -> list[str]:
+def _fold(claims: Sequence[str], labels: Sequence[str], others: Sequence[str]) -> list[str]:
     if len(set(labels)) == 1:
-        return [labels[0]] * len(asked)
+        return [labels[0]] * len(others)
     from sklearn.feature_extraction.text import TfidfVectorizer
     from sklearn.linear_model import LogisticRegression
 
@@ -75,7 +76,7 @@ def _fold(claims: Sequence[str], labels: Sequence[str], asked: Sequence[str]) ->
     vectorizer = TfidfVectorizer(ngram_range=(1, 2), token_pattern=r"\w+|[^\w\s]", sublinear_tf=True)
     model = LogisticRegression(C=10.0, max_iter=2000).fit(vectorizer.fit_transform(claims), labels)
     names = [str(name) for name in model.classes_]
-    rows = model.predict_proba(vectorizer.transform(asked)).tolist()
+    rows = model.predict_proba(vectorizer.transform(others)).tolist()
     return [choose({name: round(p, ROUND) for name, p in zip(names, row, strict=True)}, names) for row in rows]
 
 
@@ -113,10 +114,10 @@ def overall(ds: Dataset) -> dict[str, Any]:
 
 @dataclass(frozen=True, kw_only=True)
 class MeasureClaimOnly(Stage):
-    """Whether a model that sees no evidence guesses each counterfactual's label.
+    """Check whether a linear model guesses the label from the claim alone, cross-validated by group.
 
     Input columns: `claim`, `label`. Output column: `claim_only`, `{guessed, predicted}`; null where there was nothing to train on.
-    One row's guess says little: what counts are `above_majority` and `above_chance` of the set, from `overall`.
+    One row's guess says little: read `above_majority` and `above_chance` of the set, which `overall` computes.
 
     Source: Schuster et al. 2019, who trained BERT on FEVER's claims. Deviation: a linear model over words, which needs no download
     and runs in seconds; a stronger one may find more.
@@ -128,15 +129,15 @@ class MeasureClaimOnly(Stage):
 
     >>> MeasureClaimOnly(task="relation").inputs
     Traceback (most recent call last):
-    hfcf.core.stage.StageError: measure_claim_only says nothing of relation rows: their sentence is all there is to see
+    hfcf.core.stage.StageError: measure_claim_only reads 'claim' and can't measure relation rows: it hides the evidence of a claim
     """
 
-    inputs: ClassVar[Any] = ByTask(
-        {"verification": {"claim": schema.TEXT, "label": schema.TEXT}}, "their sentence is all there is to see"
-    )
+    better: ClassVar = "`above_majority` and `above_chance` near 0"
+    of_candidates: ClassVar = False
+    inputs: ClassVar[Any] = ColumnsOf("claim", "label", why="it hides the evidence of a claim")
     outputs: ClassVar = {"claim_only": {"guessed": schema.BOOL, "predicted": schema.TEXT}}
 
-    task: str = "verification"
+    task: str = DEFAULT
     folds: int = 5
     fitted: str | None = None
 
@@ -150,7 +151,7 @@ class MeasureClaimOnly(Stage):
         """Cross-validate on `ds`, by `group_id`; returns the fitted stage, which holds the guess of each `id`."""
         rows = to_fit(self, ds, "id", "group_id")
         guesses = guess(list(rows["claim"]), list(rows["label"]), [str(one) for one in rows["group_id"]], self.folds, self.seed)
-        return replace(self, fitted=save_fitted(dict(zip(rows["id"], guesses, strict=True))))
+        return replace(self, fitted=save_artifact(dict(zip(rows["id"], guesses, strict=True))))
 
     def row(self, row: dict[str, Any]) -> dict[str, Any]:
         predicted = learned_of(self, self.fitted, row["id"])

@@ -12,11 +12,12 @@ from datasets import Dataset
 from hfcf.core import schema
 from hfcf.core.model import Model
 from hfcf.core.stage import Stage
-from hfcf.metrics.fitting import need_fit, to_fit
-from hfcf.metrics.info import TEXT, TEXTS, info, mean
-from hfcf.metrics.moverscore import MoverScore, fit_idf
-from hfcf.metrics.rows import ByTask
-from hfcf.text.entities import save_fitted
+from hfcf.core.store import save_artifact
+from hfcf.metrics.shared.fitting import need_fit, to_fit
+from hfcf.metrics.shared.info import TEXT, TEXTS, info, mean
+from hfcf.metrics.shared.moverscore import MoverScore, fit_idf
+from hfcf.metrics.shared.rows import ColumnsOf
+from hfcf.tasks import DEFAULT
 
 CITATION = "Zhu et al. 2023, Explain, Edit, Generate: Rationale-Sensitive Counterfactual Data Augmentation (RACE), Table 4"
 
@@ -32,15 +33,15 @@ def coherences(mover: MoverScore, claims: Sequence[str], evidence: Sequence[Sequ
         evidence: for each of them, the texts of its pieces.
     """
     pairs = [[[text, claim] for text in pieces if text and claim] for claim, pieces in zip(claims, evidence, strict=True)]
-    each = iter(mover.run([pair for its in pairs for pair in its]))
-    return [mean([next(each) or None for _ in its]) for its in pairs]
+    each = iter(mover.run([pair for pieces_of_claim in pairs for pair in pieces_of_claim]))
+    return [mean([next(each) or None for _ in pieces_of_claim]) for pieces_of_claim in pairs]
 
 
 @dataclass(frozen=True, kw_only=True)
 class MeasureCoherence(Stage):
-    """The mean MoverScore of each row's claim with each piece of its evidence: "multi hop".
+    """Average the MoverScore of the claim with each piece of its evidence (RACE's "multi hop").
 
-    Input columns: `claim`, `evidence`. Output column: `coherence`, 0–1, more is better; null without a piece that has a score.
+    Input columns: `claim`, `evidence`. Output column: `coherence`, 0–1; null without a piece that has a score.
     Of a text the first 512 tokens are read.
 
     Source: RACE, Table 4 (M.h.): c′ with each e of E. The paper itself says that it does not show whether all the evidence is
@@ -52,17 +53,16 @@ class MeasureCoherence(Stage):
         n_gram: how many neighbouring words move together.
         fitted: the sha256 that `fit` sets.
 
-    >>> MeasureCoherence(task="relation").inputs
+    >>> MeasureCoherence(task="relation").inputs  # doctest: +IGNORE_EXCEPTION_DETAIL
     Traceback (most recent call last):
-    hfcf.core.stage.StageError: measure_coherence says nothing of relation rows: it compares a claim with its evidence
+    hfcf.core.stage.StageError: measure_coherence reads 'claim' and can't measure relation rows: it …
     """
 
-    inputs: ClassVar[Any] = ByTask(
-        {"verification": {"claim": schema.TEXT, "evidence": schema.EVIDENCE}}, "it compares a claim with its evidence"
-    )
+    better: ClassVar = "more"
+    inputs: ClassVar[Any] = ColumnsOf("claim", "evidence", why="it compares a claim with its evidence")
     outputs: ClassVar = {"coherence": schema.FLOAT}
 
-    task: str = "verification"
+    task: str = DEFAULT
     model: Model = Model("distilbert-base-uncased")
     n_gram: int = 1
     fitted: str | None = None
@@ -71,7 +71,7 @@ class MeasureCoherence(Stage):
         self.mover()  # which raises for what it can't work with
 
     def mover(self) -> MoverScore:
-        """The engine that it asks."""
+        """Return the engine that the stage asks."""
         return MoverScore(model=self.model, idf=self.fitted, n_gram=self.n_gram)
 
     def check_fitted(self) -> None:
@@ -83,7 +83,7 @@ class MeasureCoherence(Stage):
 
     def fit_texts(self, claims: Iterable[str]) -> Self:
         """As `fit`, of the claims themselves."""
-        return replace(self, fitted=save_fitted(fit_idf(dict.fromkeys(claims), self.model)))
+        return replace(self, fitted=save_artifact(fit_idf(dict.fromkeys(claims), self.model)))
 
     def scores(self, claims: Sequence[str], evidence: Sequence[Sequence[str]]) -> list[float | None]:
         """For each claim, the mean over its pieces of evidence; None without any."""

@@ -12,11 +12,12 @@ import gzip
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from hfcf.core.edits import apply, revert
 from hfcf.core.funnel import short
 from hfcf.core.schema import MAX_CHARACTERS
+from hfcf.core.segments import Mark
+from hfcf.core.task import apply_edits, nearest_task, revert_edits
 from hfcf.report.files import count, numbers, read
 from hfcf.report.measures import low_is_better, measures, ordered
 
@@ -27,8 +28,18 @@ BLOCK = 250
 PLAIN = 2_000_000
 """Characters of JSON up to which the blocks of a page stay as they are, for whoever reads the file without a browser."""
 
-Texts = tuple[str, ...]
-Places = tuple[int, ...]
+Layout = tuple[tuple[str, int], ...]
+"""Of each text the name of its block, and 1 if it is the title of the text that follows."""
+Marks = tuple[tuple[int, str, int, int], ...]
+"""Of each mark the number of its text, its name, and the first and the end of its words, which single spaces separate."""
+
+
+class Texts(NamedTuple):
+    """A row's texts in the form of the page."""
+
+    layout: Layout
+    texts: tuple[str, ...]
+    marks: Marks
 
 
 class Names(dict[Any, int]):
@@ -40,7 +51,7 @@ class Names(dict[Any, int]):
 
 
 def contents(files: Mapping[str, Sequence[Path]], *, limit: int = LIMIT, first: Iterable[str] = ()) -> dict[str, Any]:
-    """What the page's script reads.
+    """Prepare what the page's script reads.
 
     Args:
         files: from `hfcf.report.files.files`.
@@ -48,41 +59,42 @@ def contents(files: Mapping[str, Sequence[Path]], *, limit: int = LIMIT, first: 
         first: metrics in the order in which the run has them.
 
     Returns:
-        `labels`, `changes`, `reasons` (stage, level, reason, its short form), `measures` (name, whether less is better), and
-        `rows`, which refer to them by number: source, label (the source's, if nothing was made of it), change, reason (-1:
+        `labels`, `layouts`, `changes`, `reasons` (stage, level, reason, its short form), `measures` (name, whether less is better),
+        and `rows`, which refer to them by number: source, label (the source's, if nothing was made of it), change, reason (-1:
         accepted), measures. `block` is how many sources a block has, `blocks` are those: each source's id, label if it is known,
-        texts, places of entities and rows, of which each has number, id, {number of a text: what it became}, places of entities.
-        `accepted` and `rejected` count all there are.
+        layout (a number in `layouts`), texts, marks and rows, of which each has number, id, {number of a text: what it became}
+        and marks. `accepted` and `rejected` count all there are.
     """
     default, lost = files.get("default", []), files.get("rejected", [])
     accepted, rejected = count(default), count(lost)
     columns = ordered(numbers(default), first)
-    labels, changes, reasons, sources = Names(), Names(), Names(), Names()
-    originals = {row["id"]: row["label"] for row in read(files.get("augmented", []), columns=["id", "label"])}
-    told: list[list[Any]] = []
+    labels, changes, reasons, sources, layouts = Names(), Names(), Names(), Names(), Names()
+    originals = {row["id"]: row.get("label") for row in read(files.get("augmented", []), columns=["id", "label"])}
+    source_entries: list[list[Any]] = []
     rows: list[list[Any]] = []
 
     def add(source: Mapping[str, Any], row: Mapping[str, Any], source_id: Any, label: Any, reason: int) -> None:
         before, after = texts(source), texts(row)
         number = sources[source_id, before]
-        if number == len(told):
-            told.append([source_id, -1, *before, []])
-        if label is not None and told[number][1] == -1:
-            told[number][1] = labels[label]
-        changed = {i: new for i, (old, new) in enumerate(zip(before[0], after[0], strict=False)) if old != new}
-        told[number][-1].append([len(rows), row.get("id") or source_id, changed, after[1] if after[1] != before[1] else 0])
+        if number == len(source_entries):
+            source_entries.append([source_id, -1, layouts[before.layout], before.texts, before.marks, []])
+        if label is not None and source_entries[number][1] == -1:
+            source_entries[number][1] = labels[label]
+        changed = {i: new for i, (old, new) in enumerate(zip(before.texts, after.texts, strict=False)) if old != new}
+        marks = after.marks if after.marks != before.marks else 0
+        source_entries[number][-1].append([len(rows), row.get("id") or source_id, changed, marks])
         its_label = label if row.get("label") is None else row["label"]
         change = changes[row["change"]] if row.get("change") else -1
         rows.append([number, -1 if its_label is None else labels[its_label], change, reason, measures(row, columns)])
 
-    taken = shares(accepted, rejected, limit)
-    for row in read(default, taken[0]):
+    limits = shares(accepted, rejected, limit)
+    for row in read(default, limits[0]):
         add(source_of(row), row, row["source_id"], originals.get(row["source_id"]), -1)
-    for row in read(lost, taken[1]):
+    for row in read(lost, limits[1]):
         source = json.loads(row["source"])
         why = reasons[row["stage"], row["level"], row["reason"] or "", short(row["reason"] or "")]
-        made = rejected_row(source, row["candidate"])
-        add(source, made, row["source_id"], source.get("label"), why)
+        rebuilt = rejected_row(source, row["candidate"])
+        add(source, rebuilt, row["source_id"], source.get("label"), why)
     names = ordered([*columns, *(name for row in rows for name in row[-1])])
     for one in rows:
         one[-1] = [_rounded(one[-1].get(name)) for name in names] if one[-1] else 0
@@ -90,17 +102,18 @@ def contents(files: Mapping[str, Sequence[Path]], *, limit: int = LIMIT, first: 
         "accepted": accepted,
         "rejected": rejected,
         "labels": list(labels),
+        "layouts": list(layouts),
         "changes": list(changes),
         "reasons": list(reasons),
         "measures": [[name, low_is_better(name)] for name in names],
         "rows": rows,
         "block": BLOCK,
-        "blocks": packed([told[i : i + BLOCK] for i in range(0, len(told), BLOCK)]),
+        "blocks": packed([source_entries[i : i + BLOCK] for i in range(0, len(source_entries), BLOCK)]),
     }
 
 
 def packed(blocks: Sequence[Any]) -> list[Any]:
-    """The blocks of a small page; of a large one each as JSON, gzipped, in base 64, which browsers read five times as fast.
+    """Pack the blocks of a large page, each as gzipped JSON in base 64, which browsers read five times as fast; a small page stays.
 
     >>> packed([["a"]]), packed([["a" * PLAIN]])[0][:4]
     ([['a']], 'H4sI')
@@ -118,43 +131,47 @@ def shares(accepted: int, rejected: int, limit: int) -> tuple[int, int]:
     >>> shares(10, 20, 100), shares(80, 90, 100), shares(90, 20, 100)
     ((10, 20), (50, 50), (80, 20))
     """
-    kept = min(accepted, max(limit // 2, limit - rejected))
-    return kept, min(rejected, limit - kept)
+    accepted_share = min(accepted, max(limit // 2, limit - rejected))
+    return accepted_share, min(rejected, limit - accepted_share)
 
 
-def texts(row: Mapping[str, Any]) -> tuple[Texts, Places]:
-    """A row's texts in reading order (claim, then title and text of each piece; or the sentence), and where its entities stand.
+def texts(row: Mapping[str, Any]) -> Texts:
+    """Return a row's texts in reading order, with their layout and marks; no texts for a row of no task.
 
-    >>> texts({"claim": "c", "evidence": [{"title": "Rome", "text": "It is old."}]})
-    (('c', 'Rome', 'It is old.'), ())
-    >>> texts({"tokens": ["eggs", "in", "buckets"], "head": {"start": 0, "end": 1}, "tail": {"start": 2, "end": 3}})
-    (('eggs in buckets',), (0, 1, 2, 3))
+    >>> texts({"claim": "c", "evidence": [{"title": "Rome", "text": "It is old."}]})[:2]
+    ((('claim', 0), ('evidence 0', 1), ('evidence 0', 0)), ('c', 'Rome', 'It is old.'))
+    >>> texts({"tokens": ["eggs", "in", "buckets"], "head": {"start": 0, "end": 1}, "tail": {"start": 2, "end": 3}})[1:]
+    (('eggs in buckets',), ((0, 'head', 0, 1), (0, 'tail', 2, 3)))
     """
-    if "tokens" in row:
-        spans = [row.get(name) or {} for name in ("head", "tail")]
-        places = tuple(-1 if span.get(edge) is None else span[edge] for span in spans for edge in ("start", "end"))
-        return (_cut(" ".join(map(str, row["tokens"] or []))),), places
-    pieces = [_cut(piece.get(part)) for piece in row.get("evidence") or [] for part in ("title", "text")]
-    return (_cut(row.get("claim")), *pieces), ()
+    task = nearest_task(frozenset(row))
+    segments = task.segments(row) if task else []
+    marks = [(n, *_in_words(segment.text, mark)) for n, segment in enumerate(segments) for mark in segment.marks]
+    layout = tuple((segment.block, int(segment.is_title)) for segment in segments)
+    return Texts(layout, tuple(_cut(segment.text) for segment in segments), tuple(marks))
+
+
+def _in_words(text: str, mark: Mark) -> tuple[str, int, int]:
+    """Return a mark's name, and the first and the end of the words that it touches."""
+    return mark.name, text.count(" ", 0, mark.start), text.count(" ", 0, max(mark.start, mark.end - 1)) + 1
 
 
 def _cut(text: Any) -> str:
-    """A text that is no sentence is shown in part."""
+    """Cut a text that is too long to show."""
     text = "" if text is None else str(text)
     more = len(text) - MAX_CHARACTERS
     return text if more <= 0 else f"{text[:MAX_CHARACTERS]} … ({more:,} more characters)"
 
 
 def source_of(row: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What a counterfactual was made of; where its edits don't fit it any more, as of rows edited by hand, itself."""
+    """Return a counterfactual's source; where its edits don't fit it any more, as of rows edited by hand, the row itself."""
     try:
-        return revert(row, row["edits"] or [])
+        return {**row, **revert_edits(row, row["edits"] or [])}
     except ValueError:
         return row
 
 
 def rejected_row(source: Mapping[str, Any], candidate: str | None) -> dict[str, Any]:
-    """What was rejected, as a row: the candidate, or without one the source.
+    """Rebuild what was rejected as a row: the candidate, or without one the source.
 
     Args:
         source: the source row.
@@ -164,13 +181,13 @@ def rejected_row(source: Mapping[str, Any], candidate: str | None) -> dict[str, 
     >>> rejected_row({"id": "1", "claim": "a", "label": "SUPPORTS"}, None)
     {'id': '1', 'claim': 'a', 'label': None, 'change': None, 'scores': None, 'edits': []}
     """
-    told: Mapping[str, Any] = json.loads(candidate) if candidate else {}
-    edited = told.get("edits") or []
+    content: Mapping[str, Any] = json.loads(candidate) if candidate else {}
+    edited = content.get("edits") or []
     try:
-        made = apply(source, edited) if edited else {}
+        columns = apply_edits(source, edited) if edited else {}
     except (ValueError, KeyError, TypeError):
-        made, edited = {}, []
-    return {**source, **made, **{key: told.get(key) for key in ("label", "change", "scores")}, "edits": edited}
+        columns, edited = {}, []
+    return {**source, **columns, **{key: content.get(key) for key in ("label", "change", "scores")}, "edits": edited}
 
 
 def _rounded(value: float | None) -> float | None:

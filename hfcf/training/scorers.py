@@ -12,7 +12,7 @@ from datasets import Dataset
 from numpy.typing import NDArray
 
 from hfcf.core.schema import LABELS
-from hfcf.metrics import relation
+from hfcf.metrics.scores import relation
 from hfcf.tasks.relations import OTHER
 
 Array = NDArray[np.float64]

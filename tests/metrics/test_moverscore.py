@@ -17,8 +17,8 @@ from scipy.optimize import linprog
 
 from hfcf.core import offline
 from hfcf.core.model import Model
-from hfcf.metrics.moverscore import MoverScore, _grams, _score, fit_idf
-from hfcf.text.entities import save_fitted
+from hfcf.core.store import save_artifact
+from hfcf.metrics.shared.moverscore import MoverScore, _grams, _score, fit_idf
 
 MINILM = Model("offline:minilm")
 
@@ -201,7 +201,7 @@ def test_idf_counts_texts_and_not_occurrences(minilm: Model) -> None:
 
 @pytest.mark.parametrize("texts", [[], ["rome rome"]])
 def test_fewer_than_two_texts_weigh_every_word_alike(texts: list[str], minilm: Model, pairs: list[list[str]]) -> None:
-    sha = save_fitted(fit_idf(iter(texts), minilm))
+    sha = save_artifact(fit_idf(iter(texts), minilm))
     assert MoverScore(model=minilm, idf=sha).run(pairs) == MoverScore(model=minilm).run(pairs)
 
 
@@ -262,11 +262,11 @@ def test_each_different_text_of_a_window_is_encoded_once(
 def test_a_window_that_is_full_changes_no_score(minilm: Model, pairs: list[list[str]], monkeypatch: pytest.MonkeyPatch) -> None:
     engine = MoverScore(model=minilm, n_gram=2)
     together = engine.run(pairs)
-    monkeypatch.setattr("hfcf.metrics.moverscore.WINDOW", 100)
+    monkeypatch.setattr("hfcf.metrics.shared.moverscore.WINDOW", 100)
     assert engine.run(pairs) == pytest.approx(together, abs=1e-4)
     assert together != MoverScore(model=minilm).run(pairs)
 
 
 def test_groups_of_no_words_are_an_error(minilm: Model) -> None:
-    with pytest.raises(ValueError, match="n_gram=0: 1 or more"):
+    with pytest.raises(ValueError, match=r"n_gram=0.*1"):
         MoverScore(model=minilm, n_gram=0)

@@ -13,14 +13,14 @@ from datasets import Dataset
 from hfcf.core.expand import expand
 from hfcf.core.model import Model
 from hfcf.core.schema import opposite
+from hfcf.core.store import save_artifact
 from hfcf.core.task import task_of
 from hfcf.metrics.coherence import coherences
 from hfcf.metrics.diversity import inverse_bleu
-from hfcf.metrics.info import mean
-from hfcf.metrics.moverscore import MoverScore, fit_idf
+from hfcf.metrics.shared.info import mean
+from hfcf.metrics.shared.moverscore import MoverScore, fit_idf
 from hfcf.studies.compare.cells import digest
 from hfcf.studies.compare.runner import READY, Comparison, counterfactuals
-from hfcf.text.entities import save_fitted
 from hfcf.training.loop import trained
 
 _WRITERS = re.compile("generate_claim$|rewrite_")  # the stages that write claims
@@ -62,7 +62,7 @@ def _rows(comparison: Comparison, method: Any, encoder: Model, work: Path, verif
     rows, _ = counterfactuals(comparison, method, sample, work)
     if rows is None:
         return []
-    mover = MoverScore(model=encoder, idf=save_fitted(fit_idf(sample.rows["claim"], encoder)))
+    mover = MoverScore(model=encoder, idf=save_artifact(fit_idf(sample.rows["claim"], encoder)))
     parts = {"": claims(rows), " −FILTER": candidates(rows)}
     if len(parts[""]) == len(parts[" −FILTER"]):  # nothing was filtered
         del parts[" −FILTER"]

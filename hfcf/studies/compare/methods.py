@@ -15,7 +15,7 @@ from hfcf.core import recipe as recipes
 from hfcf.core.expand import expand
 from hfcf.core.model import Model
 from hfcf.core.recipe import RecipeError
-from hfcf.core.stage import System
+from hfcf.core.system import System
 from hfcf.core.task import Task, get_task
 from hfcf.core.trainer import load_trainer
 from hfcf.engines.base import Engine

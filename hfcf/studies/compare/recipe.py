@@ -244,7 +244,12 @@ def parse_comparison(content: Mapping[str, Any], where: str = "") -> Comparison:
         RecipeError: an unknown or missing key, or a value of another type.
     """
     where = where or str(content.get("name", "recipe"))
-    return recipes.parse(model_of(content, where), content, where)
+    model = model_of(content, where)
+    for key, part in (("columns", Column), ("evaluate", Evaluation)):  # errors that name the part, not its number
+        for one in content.get(key) or () if key in model.model_fields else ():
+            if isinstance(one, Mapping):
+                recipes.parse(part, one, f"{where}: {key}: {one.get('name', one.get('corpus'))}")
+    return recipes.parse(model, content, where)
 
 
 def hyperparameters(given: Mapping[str, Any], where: str) -> Hyperparameters:

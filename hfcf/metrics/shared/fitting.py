@@ -10,9 +10,9 @@ from typing import Any
 
 from datasets import Dataset
 
-from hfcf.core import schema
 from hfcf.core.stage import Stage, StageError
-from hfcf.text.entities import read_fitted
+from hfcf.core.store import read_artifact
+from hfcf.core.task import problem
 
 
 def need_fit(stage: Stage, fitted: str | None, why: str) -> None:
@@ -32,12 +32,12 @@ def need_names(stage: Stage, labels: Iterable[Any]) -> None:
     if any(isinstance(label, Integral) for label in labels):
         raise StageError(
             f"{stage.name}: the column 'label' holds numbers; hfcf.measure(ds) reads a published set's classes, and "
-            "hfcf.metrics.summary.with_label_names(ds) gives them their names"
+            "hfcf.metrics.shared.summary.with_label_names(ds) gives them their names"
         )
 
 
 def to_fit(stage: Stage, ds: Dataset, *more: str) -> Dataset:
-    """The rows of a set that a metric is fitted to: those that it will not reject.
+    """Select the rows of a set that a metric is fitted to: those that it will not reject.
 
     Args:
         stage: the metric's.
@@ -63,18 +63,18 @@ def to_fit(stage: Stage, ds: Dataset, *more: str) -> Dataset:
             "leave out rows that are there twice, and put a set's name before its ids where you join several sets"
         )
     rows = ds.select_columns(list(stage.inputs))
-    sound = [i for i, row in enumerate(rows) if schema.problem(row) is None]
+    sound = [i for i, row in enumerate(rows) if problem(row) is None]
     return ds if len(sound) == len(ds) else ds.select(sound)
 
 
 @lru_cache(maxsize=4)
 def learned(sha: str | None) -> dict[str, Any]:
-    """What a metric's `fit` wrote, read once: a hash names what it names for ever."""
-    return read_fitted(sha or "", "stage = stage.fit(ds)")
+    """Read what a metric's `fit` wrote; memoised, since a hash always names the same content."""
+    return read_artifact(sha or "", "stage = stage.fit(ds)")
 
 
 def learned_of(stage: Stage, fitted: str | None, row_id: str) -> Any:
-    """What a metric's `fit` wrote of a row.
+    """Return what a metric's `fit` wrote of a row.
 
     Raises:
         StageError: it was fitted to other rows.

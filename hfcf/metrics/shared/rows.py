@@ -1,0 +1,105 @@
+"""What metrics read of counterfactuals of either task: the texts that differ from the source's, which the edits give back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from datasets import Dataset
+
+from hfcf.core import schema
+from hfcf.core.edits import words
+from hfcf.core.stage import Reject, StageError
+from hfcf.core.task import TaskColumns, get_task, problem, task_of
+
+TEXTS_AND_EDITS = TaskColumns(lambda task: {**task.columns, "edits": schema.EDITS})
+"""Columns that give a counterfactual's texts and its source's."""
+
+
+class ColumnsOf(TaskColumns):
+    """Declare the columns that a metric reads of the tasks that have them; other tasks are refused.
+
+    Args:
+        columns: names of canonical columns.
+        why: what a task without them lacks, in words.
+    """
+
+    def __init__(self, *columns: str, why: str = "they have no such column") -> None:
+        self.names, self.why = columns, why
+
+    def __get__(self, stage: Any, owner: type) -> Any:
+        if stage is None:
+            return self
+        features = get_task(stage.task).features
+        if missing := [name for name in self.names if name not in features]:
+            raise StageError(f"{stage.name} reads {missing[0]!r} and can't measure {stage.task} rows: {self.why}")
+        return {name: features[name] for name in self.names}
+
+
+def changed(row: Mapping[str, Any]) -> tuple[str, str]:
+    """Return what the counterfactual changed, before and after; see `hfcf.core.segments.changed_texts`.
+
+    Args:
+        row: of an expanded set.
+
+    Raises:
+        Reject: the row's edits are null, or do not fit its texts.
+
+    >>> edit = {"field": "claim", "piece": -1, "start": 0, "end": 4, "before": "Rome", "after": "Oslo"}
+    >>> changed({"claim": "Oslo is old.", "evidence": [{"title": "", "text": "It is."}], "edits": [edit]})
+    ('Rome is old.', 'Oslo is old.')
+    """
+    if row["edits"] is None:
+        raise Reject("its edits are null")
+    try:
+        return task_of(row).changed(row)
+    except ValueError as error:
+        raise Reject(f"its edits do not lead back to a source, its text was changed by other means: {error}") from error
+
+
+def changes(ds: Dataset) -> Iterator[tuple[str, str]]:
+    """Yield `changed` of every row of a set; bad rows are left out.
+
+    >>> list(changes(Dataset.from_list([{"claim": "Oslo is old.", "evidence": [{"title": "", "text": "It is."}], "edits": None}])))
+    []
+    """
+    for row in ds.select_columns([*task_of(ds.column_names).columns, "edits"]):
+        try:
+            if problem(row) is None:
+                yield changed(row)
+        except Reject:
+            continue
+
+
+Score = Callable[[Sequence[tuple[str, str]]], Sequence[Any]]
+
+
+def of_changes(column: str, rows: Sequence[Mapping[str, Any]], score: Score) -> list[Any]:
+    """Fill a batch's column by what its rows changed, with a `Reject` for a row of which that is not known.
+
+    Args:
+        column: the metric's.
+        rows: of an expanded set.
+        score: gives as many values as it gets pairs (before, after).
+
+    >>> row = {"claim": "c", "evidence": [], "edits": []}
+    >>> of_changes("longer", [row], lambda pairs: [len(after) > len(before) for before, after in pairs])
+    [{'longer': False}]
+    """
+    pairs_or_rejections: list[Any] = []
+    for row in rows:
+        try:
+            pairs_or_rejections.append(changed(row))
+        except Reject as rejection:
+            pairs_or_rejections.append(rejection)
+    scores = iter(score([one for one in pairs_or_rejections if not isinstance(one, Reject)]))
+    return [one if isinstance(one, Reject) else {column: next(scores)} for one in pairs_or_rejections]
+
+
+def bare_words(text: str) -> list[str]:
+    """Split a text into words and punctuation marks without the white space around them.
+
+    >>> bare_words("It's old. ")
+    ["It's", 'old', '.']
+    """
+    return [bare for word in words(text) if (bare := word.strip())]
