@@ -13,7 +13,7 @@ from hfcf.studies.compare.layout import Cell, Layout
 from hfcf.studies.compare.recipe import ColumnComparison
 from hfcf.studies.compare.runner import Comparison, Place, arrange
 from hfcf.studies.compare.stats import LEVEL, Difference
-from hfcf.studies.compare.tables import bullets, intervals, marker, partial, scores_by_corpus, table
+from hfcf.studies.compare.tables import bullets, intervals, marker, noise_legend, partial, scores_by_corpus, table
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,18 @@ def report(comparison: Comparison, cells: Iterable[dict[str, Any]], rows: str = 
 def csv_columns(layout: Layout) -> list[str]:
     """List the columns of `table.csv`."""
     return [
-        *("recipe", "method", "corpus", "setting", "seed", "train_rows", "counterfactuals", "counterfactuals_dropped", "ratio", "rows"),
+        *(
+            "recipe",
+            "method",
+            "corpus",
+            "setting",
+            "seed",
+            "train_rows",
+            "counterfactuals",
+            "counterfactuals_dropped",
+            "ratio",
+            "rows",
+        ),
         *(*layout.scorer.metrics, "best_epoch", "ids", "seconds", "cpu_seconds", "making_cpu_seconds"),
     ]
 
@@ -99,7 +110,9 @@ def markdown(
     """
     layout, paper = told.layout, recipe.paper
     title = f"# {comparison.name}" + (": development rows" if told.rows == "dev" else "")
-    missing = partial([(m, name, seed) for m, seed, name in told.missing], len(told.requested), "wanted cells (method × column × seed)")
+    missing = partial(
+        [(m, name, seed) for m, seed, name in told.missing], len(told.requested), "wanted cells (method × column × seed)"
+    )
     parts = [title, missing, bullets(_legend(told, differences))]
     for metric, heading in layout.scorer.metrics.items():
         parts += [f"## {heading} (%)", _scores(comparison, told, metric, differences)]
@@ -115,7 +128,7 @@ def markdown(
 
 
 def _legend(told: Report, differences: Sequence[Difference]) -> list[str]:
-    seeds, base = told.layout.seeds, told.layout.baseline
+    seeds = told.layout.seeds
     k = f"(k of {len(seeds)}) where only k are there"
     dev = "**Scores of the development rows, which chose the epoch too:** to choose settings by, not to report."
     lines = [
@@ -126,13 +139,11 @@ def _legend(told: Report, differences: Sequence[Difference]) -> list[str]:
         "–: the method made no counterfactual, so nothing was trained. ·: not run; `--full` runs it. …: to come.",
     ]
     if differences:
-        correction = f"Holm's correction over the {len(differences)} differences"
-        lines += [
-            f"\\* the difference from {base} is beyond noise: p < {1 - LEVEL:.2f} in a test of rows and seeds, after {correction}, "
-            "and its interval is off 0.",
+        spoken = (
             f"Intervals: {LEVEL:.0%}, percentiles over scored rows and seeds drawn again, paired. They speak for these "
-            "counterfactuals and, with few seeds, for these seeds on other rows.",
-        ]
+            "counterfactuals and, with few seeds, for these seeds on other rows."
+        )
+        lines += [noise_legend(told.layout, "rows and seeds", f"{len(differences)} differences"), spoken]
     return lines
 
 
@@ -198,9 +209,10 @@ def paper_scores(figures: Mapping[str, Mapping[str, str]]) -> str:
 
 def _made(comparison: Comparison, told: Report, recipe: ColumnComparison, command: str) -> list[str]:
     own = [(column.name, getattr(column, recipe.key)) for column in recipe.columns]
+    training = json.dumps(recipe.training, ensure_ascii=False)
     lines = [
         f"Command: `{command}`.",
-        f"{recipe.key.capitalize()}: {json.dumps(recipe.training, ensure_ascii=False)}; the epoch is the best on the development rows.",
+        f"{recipe.key.capitalize()}: {training}; the epoch is the best on the development rows.",
         *(f"On {name}: {json.dumps(settings)}." for name, settings in own if settings),
         f"Counterfactuals are made once for each sample, with seed {recipe.seed}; the other seeds are the {recipe.key}s'.",
     ]

@@ -190,4 +190,3 @@ def _with_corpus(source: Source, where: str) -> Mapping[str, Any]:
     if "corpus" not in source:
         raise RecipeError(f"{where}: the key 'corpus' is missing")
     return source
-

@@ -9,9 +9,30 @@ from typing import Any
 
 from hfcf.studies.compare.layout import Cell, Layout
 from hfcf.studies.compare.stats import LEVEL, Difference, by_size, mean_std
-from hfcf.studies.compare.tables import bullets, intervals, majority, partial, score_column, scores_by_corpus, spread, table
+from hfcf.studies.compare.tables import (
+    bullets,
+    intervals,
+    majority,
+    noise_legend,
+    partial,
+    score_column,
+    scores_by_corpus,
+    spread,
+    table,
+)
 
-_ABOUT = ("recipe", "method", "seed", "setting", "corpus", "train_rows", "counterfactuals", "available", "removed_as_overlap", "rows")
+_ABOUT = (
+    "recipe",
+    "method",
+    "seed",
+    "setting",
+    "corpus",
+    "train_rows",
+    "counterfactuals",
+    "available",
+    "removed_as_overlap",
+    "rows",
+)
 _ARROWS = {"Flip": "↑", "Flu": "↓", "Sim": "↑", "Div": "↑", "M.h.": "↑"}
 _DECIMALS = {"Flu": 2, "Div": 2}  # as in the paper's Table 4; the others have 4
 
@@ -48,16 +69,10 @@ def markdown(
     <BLANKLINE>
     <BLANKLINE>
     """
-    metrics = layout.scorer.metrics
-    parts = [f"# {title}", _missing(layout), bullets(_legend(layout, differences))]
-    for metric, heading in metrics.items():
-        parts += [f"## {heading} (%)", _scores(layout, differences, metric)]
-    for metric in layout.scorer.compared:
-        parts += [f"## {metrics[metric]}: difference from {layout.baseline}", intervals(layout, differences, metric)]
-    parts += ["## Sizes", sizes(layout), "## Leakage", leakage(layout, repeats)]
-    if intrinsic:
-        parts += ["## Intrinsic scores", intrinsic_table(intrinsic)]
-    return "\n\n".join(part for part in parts if part) + "\n"
+    tables = [(metric, [_scores(layout, differences, metric)]) for metric in layout.scorer.metrics]
+    intervals_of = [(metric, [intervals(layout, differences, metric)]) for metric in layout.scorer.compared]
+    more = ["## Intrinsic scores", intrinsic_table(intrinsic)] if intrinsic else []
+    return _page(layout, title, _legend(layout, differences), tables, [], intervals_of, repeats, more)
 
 
 def markdown_of_samples(
@@ -86,44 +101,48 @@ def markdown_of_samples(
     <BLANKLINE>
     <BLANKLINE>
     """
-    metrics = layout.scorer.metrics
-    parts = [f"# {title}", _missing(layout), bullets(_legend_of_samples(layout, differences, full))]
-    layouts = by_size(layout)
-    for metric, heading in metrics.items():
-        parts.append(f"## {heading} (%)")
+    layouts, tables, intervals_of = by_size(layout), [], []
+    for metric in layout.scorer.metrics:
+        parts = []
         for corpus, setting in layout.corpora.items():
-            share = "" if not layout.about(corpus) else f"; majority label {majority(layout, corpus, metric)}"
+            share = f"; majority label {majority(layout, corpus, metric)}" if layout.about(corpus) else ""
             parts += [f"### {corpus} ({setting}{share})", _scores_by_size(layouts, differences, full, corpus, metric)]
-    parts += ["## Counterfactuals to a training row", _ratios(layout.methods, layouts)]
+        tables.append((metric, parts))
     for metric in layout.scorer.compared:
-        parts.append(f"## {metrics[metric]}: difference from {layout.baseline}")
-        for size, part in layouts.items():
-            parts += [f"### {size:,} rows", intervals(part, differences.get(size, ()), metric)]
-    parts += ["## Sizes", sizes(layout), "## Leakage", leakage(layout, repeats)]
+        sizes = [(f"### {size:,} rows", intervals(part, differences.get(size, ()), metric)) for size, part in layouts.items()]
+        intervals_of.append((metric, [text for pair in sizes for text in pair]))
+    ratios = ["## Counterfactuals to a training row", _ratios(layout.methods, layouts)]
+    return _page(layout, title, _legend_of_samples(layout, differences, full), tables, ratios, intervals_of, repeats)
+
+
+def _page(
+    layout: Layout, title: str, legend: Sequence[str], tables: Sequence[tuple[str, list[str]]], middle: Sequence[str],
+    intervals_of: Sequence[tuple[str, list[str]]], repeats: Sequence[str], more: Sequence[str] = (),
+) -> str:  # fmt: skip
+    """The sections of a page: scores, differences, sizes and leakage."""
+    titles, total = layout.scorer.metrics, len(layout.methods) * len(layout.seeds) * len(layout.corpora)
+    parts = [f"# {title}", partial(layout.missing(), total, "cells (method × seed × corpus)"), bullets(legend)]
+    parts += [text for metric, texts in tables for text in (f"## {titles[metric]} (%)", *texts)]
+    parts += middle
+    parts += [
+        text for metric, texts in intervals_of for text in (f"## {titles[metric]}: difference from {layout.baseline}", *texts)
+    ]
+    parts += ["## Sizes", sizes(layout), "## Leakage", leakage(layout, repeats), *more]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def _missing(layout: Layout) -> str:
-    total = len(layout.methods) * len(layout.seeds) * len(layout.corpora)
-    return partial(layout.missing(), total, "cells (method × seed × corpus)")
-
-
 def _legend(layout: Layout, differences: Sequence[Difference]) -> list[str]:
-    n = len(layout.seeds)
-    lines = [
-        f"Mean ± sample standard deviation over {n} seeds ({', '.join(map(str, layout.seeds))}); (k of {n}) where only k are there."
-        if n > 1
-        else f"One seed ({', '.join(map(str, layout.seeds))}): nothing is known about other seeds, so no difference is marked."
-    ]
-    lines[0] += " The best method of a column is bold."
+    n, seeds = len(layout.seeds), ", ".join(map(str, layout.seeds))
+    several = f"Mean ± sample standard deviation over {n} seeds ({seeds}); (k of {n}) where only k are there."
+    one = f"One seed ({seeds}): nothing is known about other seeds, so no difference is marked."
+    lines = [f"{several if n > 1 else one} The best method of a column is bold."]
     if differences:
-        lines += [
-            f"\\* the difference from {layout.baseline} is beyond noise: p < {1 - LEVEL:.2f} in a test of rows and seeds, after "
-            f"Holm's correction over the {len(differences) // len(layout.scorer.compared)} differences of its metric, and its "
-            "interval is off 0.",
+        count = len(differences) // len(layout.scorer.compared)
+        spoken = (
             f"Intervals: {LEVEL:.0%}, percentiles over evaluation rows and seeds drawn again, paired. With few seeds they speak "
-            "for these seeds on other rows, not for other seeds.",
-        ]
+            "for these seeds on other rows, not for other seeds."
+        )
+        lines += [noise_legend(layout, "rows and seeds", f"{count} differences of its metric"), spoken]
     return [*lines, layout.scorer.note]
 
 
@@ -131,17 +150,17 @@ def _legend_of_samples(layout: Layout, differences: Mapping[int, Sequence[Differ
     samples, seeds = (list(dict.fromkeys(getattr(training, name) for training in layout.seeds)) for name in ("sample", "seed"))
     n = len(samples) * len(seeds)
     numbers = [", ".join(map(str, each)) for each in (samples, seeds)]
-    lines = [
+    what = (
         f"Class-balanced samples of the training rows: {numbers[0]} of each size, a larger one holding the smaller of its number; "
         f"training seeds on each: {numbers[1]}. Mean ± sample standard deviation over these {n} trainings; (k of {n}) where only k "
         "are there. The best method of a column is bold."
-    ]
+    )
+    lines = [what]
     if full:
         lines.append("All rows: the same methods on all rows that samples are drawn from, mean ± deviation over training seeds.")
     if count := sum(map(len, differences.values())) // len(layout.scorer.compared):
         lines.append(
-            f"\\* the difference from {layout.baseline} is beyond noise: p < {1 - LEVEL:.2f} in a test of rows, samples and seeds, "
-            f"after Holm's correction over the {count} differences of its metric, all sizes together, and its interval is off 0."
+            noise_legend(layout, "rows, samples and seeds", f"{count} differences of its metric, all sizes together")
             if len(samples) > 1
             else "One sample of each size: nothing is known about other samples, so no difference is marked."
         )
@@ -179,7 +198,9 @@ def _scores_by_size(
         values = {method: [cell[metric] for cell in layout.of(method, corpus).values()] for method in methods}
         columns[f"{size:,} rows"] = score_column(values, len(layout.seeds), starred)
     if full:
-        values = {method: [cell[metric] for cell in full if (cell["method"], cell["corpus"]) == (method, corpus)] for method in methods}
+        values = {
+            method: [cell[metric] for cell in full if (cell["method"], cell["corpus"]) == (method, corpus)] for method in methods
+        }
         columns["all rows"] = score_column(values, 0, best=False)
     rows = [[method, *(texts.get(method, "–") for texts in columns.values())] for method in methods]
     return table(["Method", *columns], rows)

@@ -21,8 +21,8 @@ other seeds: its p value is 1. A difference is beyond noise if Holm's adjusted p
 seeds. Trainings on one sample share its rows, so that 5 samples × 5 seeds are not 25 independent ones: a method's difference on a
 sample is the mean over its seeds, each paired with the baseline's of the same sample and seed, and samples are drawn again with all
 their seeds. The p value adds the variance between seeds: all samples are trained on with the same seeds, so that what a seed does
-on each of them is in every sample's mean alike and no variance between samples shows it. The variance of the seeds' means (each over
-its samples), over their number, is one more term of the error, with one degree of freedom less than seeds. It holds a share of the
+on each of them is in every sample's mean alike and no variance between samples shows it. The variance of the seeds' means (each
+over its samples), over their number, is one more term of the error, with one degree of freedom less than seeds. It holds a share of the
 noise of single trainings that the samples' term has too: the test is rather too careful. A single seed says nothing of others: then
 the p value speaks for that seed alone. The interval always speaks for these seeds.
 """
@@ -36,7 +36,17 @@ from dataclasses import replace
 from hfcf.studies.compare.bootstrap import LEVEL, Difference, paired_bootstrap
 from hfcf.studies.compare.layout import Layout
 
-__all__ = ["LEVEL", "Difference", "by_size", "correct", "differences", "differences_by_size", "holm", "mean_std", "paired_bootstrap"]
+__all__ = [
+    "LEVEL",
+    "Difference",
+    "by_size",
+    "correct",
+    "differences",
+    "differences_by_size",
+    "holm",
+    "mean_std",
+    "paired_bootstrap",
+]
 
 
 def mean_std(values: Sequence[float]) -> tuple[float, float]:

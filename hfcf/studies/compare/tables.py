@@ -106,8 +106,24 @@ def scores_by_corpus(layout: Layout, metric: str, differences: Iterable[Differen
     for corpus in layout.corpora:
         values = {method: [cell[metric] for cell in layout.of(method, corpus).values()] for method in layout.methods}
         marked = [method for method in layout.methods if (corpus, method) in starred]
-        frame[corpus] = frame.index.map({**dict.fromkeys(frame.index, ""), **score_column(values, len(layout.seeds), marked, second=second)})
+        frame[corpus] = frame.index.map(
+            {**dict.fromkeys(frame.index, ""), **score_column(values, len(layout.seeds), marked, second=second)}
+        )
     return frame
+
+
+def noise_legend(layout: Layout, of: str, over: str) -> str:
+    """Say what a star means.
+
+    Args:
+        layout: whose baseline is compared with.
+        of: what the test draws again.
+        over: how many differences Holm's correction is over.
+    """
+    return (
+        f"\\* the difference from {layout.baseline} is beyond noise: p < {1 - LEVEL:.2f} in a test of {of}, after Holm's correction "
+        f"over the {over}, and its interval is off 0."
+    )
 
 
 def intervals(layout: Layout, differences: Sequence[Difference], metric: str) -> str:
