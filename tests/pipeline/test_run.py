@@ -24,7 +24,8 @@ from typer.testing import CliRunner
 
 import hfcf
 from hfcf import cli
-from hfcf.cli import app
+from hfcf.cli import app, console, listing, runs
+from hfcf.cli.tables import print_plan
 from hfcf.core import recipe
 from hfcf.core.recipe import RecipeError
 from hfcf.corpora import builder_class
@@ -32,9 +33,9 @@ from hfcf.engines.generator import Generator
 from hfcf.engines.ner import Ner
 from hfcf.hub.dataset_card import NOT_REPUBLISHED
 from hfcf.pipeline import run as runner
-from hfcf.pipeline import train as training
 from hfcf.pipeline.dry_run import dry_run
-from hfcf.studies.attack import run as attack
+from hfcf.pipeline.recipes import parse_train
+from hfcf.studies.attack.recipe import parse_attack
 from hfcf.systems import system_class
 from hfcf.systems.race import RACE
 
@@ -205,13 +206,13 @@ def test_the_terminal_shows_markup_in_the_data_as_text(
     mine = {key: value for key, value in content.items() if key != "data_dir"} | {"data_files": str(tmp_path / "mine.jsonl")}
     path = written({**mine, "corpus": "jsonl", "on_error": "reject"}, tmp_path / "mine.yaml")
     out = tmp_path / "out [/b]"
-    cli.run(path, out, None, None, False)
+    runs.run(path, out, None, None, False)
     shown = capsys.readouterr().out
     assert "the label '[/b]' is unknown" in shown
     assert str(out) in shown
-    cli.peek(str(out), 1, "rejected")
+    runs.peek(str(out), 1, "rejected")
     assert "[/b]1 (row, load)" in capsys.readouterr().out
-    cli.run(path, None, None, None, True)
+    runs.run(path, None, None, None, True)
     assert "[/b] It rained." in capsys.readouterr().out
 
 
@@ -226,7 +227,7 @@ def test_the_terminal_shows_no_escapes_of_the_data(
         cli.main()
     assert "no�[2Jfolder" in capsys.readouterr().err
     path = written({**mine, "corpus": "jsonl", "on_error": "reject"}, tmp_path / "mine.yaml")
-    cli.run(path, None, None, None, True)
+    runs.run(path, None, None, None, True)
     shown = capsys.readouterr().out
     assert "�[2J rained" in shown
     assert "\x1b[2J" not in shown
@@ -313,7 +314,7 @@ def test_training_is_timed_and_tried(related: Callable[..., dict[str, Any]], tmp
     assert [entry["stage"] for entry in plan["stages"]] == steps
     trained = [entry for entry in plan["stages"] if entry["stage"] in ("fit_models", "fit_resources")]
     assert [(entry["reads"], entry["minutes"] >= 0) for entry in trained] == [("", True), ("", True)]
-    cli._print_plan(plan)
+    print_plan(plan)
     found = hfcf.run({**content, "seed": 14}, tmp_path / "out")
     assert [entry["stage"] for entry in found["stages"]] == steps
     assert found["stages"][0]["seconds"] > 0, "another seed is another training"
@@ -348,25 +349,25 @@ def test_every_recipe_is_valid_under_both_presets(name: str, preset: str) -> Non
         return
     if "train" in content:
         assert first.startswith(f"# hfcf train recipes/{name}.yaml --out ")
-        recipe.check(content, training._KEYS, path.name)
+        assert parse_train(content, path.name).seed == 7
         for source in [*content["data"], *content.get("evaluate", []), *content.get("exclude", [])]:
             builder_class(source["corpus"])
         return
     if "attack" in content:
         assert first.startswith(f"# hfcf attack candidates recipes/{name}.yaml --out ")
-        assert attack.checked(content, path.name).seed == 7
+        assert parse_attack(content, path.name)[1].seed == 7
         builder_class(content["corpus"])
         return
     assert first.startswith((f"# hfcf run {name}", f"# hfcf run recipes/{name}.yaml --out "))
-    content = runner.content_of(str(path), [f"preset={preset}", "split=validation"])
-    assert content["split"] == "validation"
-    builder_class(content["corpus"])
+    parsed = runner.read_recipe(str(path), [f"preset={preset}", "split=validation"])
+    assert parsed.split == "validation"
+    builder_class(parsed.corpus)
     if name == "demo" and preset == "paper":
         with pytest.raises(RecipeError, match="verifier"):
-            runner.system_of(content)
+            runner.make_system(parsed.system, settings=parsed.settings)
     else:
-        chain = system_class(content["system"]).chain
-        assert tuple(stage.name for stage in runner.system_of(content).stages) == chain
+        system = runner.make_system(parsed.system, preset=preset, settings=parsed.settings)
+        assert tuple(stage.name for stage in system.stages) == system_class(parsed.system).chain
 
 
 @pytest.mark.parametrize(
@@ -375,7 +376,7 @@ def test_every_recipe_is_valid_under_both_presets(name: str, preset: str) -> Non
         (["corpsu=hover"], "unknown key 'corpsu'; did you mean 'corpus'?"),
         (["settings.num_beam=3"], "unknown key 'num_beam'; did you mean 'num_beams'?"),
         (["preset=ofline"], "no preset 'ofline'"),
-        (["system=rase"], "system 'rase': choose one of race"),
+        (["system=rase"], "system 'rase': choose one of ccg, crossaug, race"),
         (["seed"], "--set seed: write key=value"),
         (["seed.deep=3"], "seed.deep: there is nothing of that name to set"),
         (["settings.flip=all"], "flip='all'"),
@@ -417,30 +418,30 @@ def command(*arguments: Any) -> Any:
 def wide(monkeypatch: pytest.MonkeyPatch) -> None:
     from rich.console import Console
 
-    monkeypatch.setattr(cli, "out_console", Console(width=200))
+    monkeypatch.setattr(console, "out", Console(width=200))
 
 
 def test_list_shows_every_stage_corpus_and_recipe(capsys: pytest.CaptureFixture[str]) -> None:
-    cli.list_("all")
+    listing.list_("all")
     shown = capsys.readouterr().out
     for name in (*RACE.chain, *hfcf.corpora.CORPORA, *recipe.shipped()):
         assert name in shown
     with pytest.raises(ValueError, match="systems"):
-        cli.list_("everything")
+        listing.list_("everything")
 
 
 def test_run_then_peek(content: dict[str, Any], talkative: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "out"
-    cli.run(written(content, tmp_path / "mine.yaml"), out, None, 12, False)
+    runs.run(written(content, tmp_path / "mine.yaml"), out, None, 12, False)
     shown = capsys.readouterr().out
     assert "Funnel" in shown
     assert "under-edited" in shown
     assert str(out) in shown
-    cli.peek(str(out), 2, "default")
+    runs.peek(str(out), 2, "default")
     shown = capsys.readouterr().out
     assert shown.count(":race:") == 2
     assert "→ REFUTES" in shown
-    cli.peek(str(out), 3, "rejected")
+    runs.peek(str(out), 3, "rejected")
     assert len(capsys.readouterr().out.strip().splitlines()) >= 3
 
 
@@ -463,7 +464,7 @@ def test_a_dry_run_shows_three_rows_and_costs_and_writes_nothing(
     before = sorted(path.name for path in tmp_path.iterdir())
     path = written(content, tmp_path / "mine.yaml")
     for _ in range(2):  # answers of the first must not hide the costs of the second
-        cli.run(path, None, None, None, True)
+        runs.run(path, None, None, None, True)
         shown = capsys.readouterr().out
         assert "50 rows of hover" in shown
         assert all(stage in shown for stage in RACE.chain)
@@ -597,7 +598,7 @@ def test_a_dry_run_shows_rows_that_can_be_read_and_says_why_others_can_not(
     assert [row["id"] for row in unread["examples"]] == ["line-1", "bad-0", "bad-1"], "none of the run's rows can be read"
     assert unread["examples"][0]["text"] == ""
     assert (unread["rows"], unread["rejected"]) == (3, 3)
-    cli._print_plan(unread)
+    print_plan(unread)
     shown = capsys.readouterr().out
     assert "rejected while loading: 3 of 3 rows, most often because the label 'MAYBE' is unknown" in " ".join(shown.split())
     assert shown.count("load: rejected: ") == 3

@@ -20,7 +20,7 @@ from hfcf.core.task import Task, get_task
 from hfcf.core.trainer import load_trainer
 from hfcf.engines.base import Engine
 from hfcf.engines.classifier import Classifier
-from hfcf.pipeline.run import system_of
+from hfcf.pipeline.run import make_system
 from hfcf.studies.compare.cells import digest
 from hfcf.studies.compare.recipe import ColumnComparison, SetComparison
 from hfcf.training.data import without_repeats
@@ -101,7 +101,7 @@ def _build(recipe: SetComparison | ColumnComparison, name: str, given: Any) -> M
         return Method(name, None, debias=debias)
     common = recipe.settings if system == recipe.system else None
     settings = {**(common or {}), **(given.settings or {})}
-    built = system_of({"preset": recipe.preset, "seed": recipe.seed, "system": system, "settings": settings})
+    built = make_system(system, preset=recipe.preset, seed=recipe.seed, settings=settings)
     allowed = load_trainer(get_task(built.task).trainer).changes
     changes = getattr(given, "changes", None)
     recipes.check(changes or (), allowed, f"{where}: changes")

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from hfcf.core import recipe as recipes
-from hfcf.core.model import Model
 from hfcf.core.schema import NOT_ENOUGH_INFO
 from hfcf.engines.classifier import Classifier, encode_pairs
 from hfcf.metrics.scores.rationales import SCORES, agreement, faithfulness, words
@@ -41,7 +40,7 @@ def rationale_table(recipe: RationaleComparison, out: Path, *, full: bool = Fals
     Returns:
         What `rationales.json` holds.
     """
-    verifier, explainer = Model.of(recipe.verifier), Model.of(recipe.explainer)
+    verifier, explainer = recipe.verifier, recipe.explainer
     engine = Classifier(model=verifier, max_length=recipe.max_length)
     seeds = recipe.seeds if recipe.seed is None else list(range(recipe.seed, recipe.seed + len(recipe.seeds)))
     corpora = []

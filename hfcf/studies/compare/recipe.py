@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Annotated, Any, Literal, Self, TypeAlias, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchema, field_validator, model_validator
 
 from hfcf.core import recipe as recipes
-from hfcf.core.model import Model
-from hfcf.core.recipe import Recipe, RecipeError, Text
+from hfcf.core.recipe import ModelReference, Recipe, RecipeError, Text
 from hfcf.training.loop import Hyperparameters
 
 Setting: TypeAlias = Literal["in-domain", "out-of-domain", "challenge"]
@@ -21,45 +19,78 @@ Source: TypeAlias = dict[str, Any]
 """Arguments of `hfcf.load` with `corpus`; each corpus has options of its own."""
 
 
-class ColumnMethod(Recipe):
-    """A method of a comparison by columns.
+class TrainingSettings(Recipe):
+    """How the compared models are trained; the seeds are the comparison's."""
 
-    Args:
-        system: makes the counterfactuals; the recipe's own unless said.
-        settings: of the system, over those that the recipe gives its own.
-        copies: train on copies of training rows with the counterfactuals' labels in the place of them.
+    model: ModelReference | None = None
+    """What to start from."""
+    max_length: int = Hyperparameters.max_length
+    """Tokens of an input."""
+    batch_size: int = Hyperparameters.batch_size
+    learning_rate: float = Hyperparameters.learning_rate
+    epochs: float = Hyperparameters.epochs
+    warmup: float = Hyperparameters.warmup
+    """Share of the steps in which the learning rate rises."""
+    weight_decay: float = Hyperparameters.weight_decay
+    tune: Literal["full", "lora", "lowrank"] = "full"
+    rank: int = Hyperparameters.rank
+
+
+def hyperparameters(given: Mapping[str, Any], where: str) -> Hyperparameters:
+    """Return how a recipe trains what it compares.
+
+    >>> hyperparameters({"epochs": 2}, "verifier")
+    Traceback (most recent call last):
+    hfcf.core.recipe.RecipeError: verifier: the key 'model' is missing
     """
+    parsed = recipes.parse(TrainingSettings, given, where)
+    if parsed.model is None:
+        raise RecipeError(f"{where}: the key 'model' is missing")
+    return Hyperparameters(**{name: getattr(parsed, name) for name in parsed.model_fields_set})
+
+
+def _check_training(given: dict[str, Any]) -> dict[str, Any]:
+    recipes.parse(TrainingSettings, given, "")
+    return given
+
+
+# As it is given: tables print it so.
+TrainingKey = Annotated[dict[str, Any], AfterValidator(_check_training), WithJsonSchema(TrainingSettings.model_json_schema())]
+
+
+class ColumnMethod(Recipe):
+    """A method of a comparison by columns."""
 
     system: str | None = None
+    """What makes the counterfactuals; the recipe's own unless said."""
     settings: dict[str, Any] | None = None
+    """Of the system, over those that the recipe gives its own."""
     copies: bool | None = None
+    """Train on copies of training rows with the counterfactuals' labels in the place of them."""
 
 
 class SetMethod(Recipe):
-    """A method of a comparison on evaluation sets: as `ColumnMethod`, and `changes` and `debias`.
-
-    Args:
-        changes: kinds of counterfactuals that are trained on, such as claim and evidence.
-        debias: how a model is kept from learning the bias of its training rows; see `hfcf.training.debias.Debias`.
-    """
+    """A method of a comparison on evaluation sets."""
 
     system: str | None = None
+    """What makes the counterfactuals; the recipe's own unless said."""
     settings: dict[str, Any] | None = None
+    """Of the system, over those that the recipe gives its own."""
     copies: bool | None = None
+    """Train on copies of training rows with the counterfactuals' labels in the place of them."""
     changes: list[str] | None = None
+    """Kinds of counterfactuals that are trained on, such as claim and evidence."""
     debias: dict[str, Any] | None = None
+    """How a model is kept from learning the bias of its training rows; see `hfcf.training.debias.Debias`."""
 
 
 class LowResource(Recipe):
-    """Small samples of the training rows: every size × every sample.
-
-    Args:
-        sizes: rows of a sample.
-        samples: seeds of the samples.
-    """
+    """Small samples of the training rows: every size × every sample."""
 
     sizes: list[int]
+    """Rows of a sample."""
     samples: list[int]
+    """Seeds of the samples."""
 
     @field_validator("sizes", "samples")
     @classmethod
@@ -71,23 +102,19 @@ class LowResource(Recipe):
 
 
 class Evaluation(BaseModel):
-    """Rows to evaluate on: what a source says of its corpus, and its place in the tables.
+    """Rows to evaluate on; besides these keys a corpus takes options of its own."""
 
-    Args:
-        corpus: its name; other keys are options of it.
-        name: in the tables; the corpus's unless said.
-        setting: how far these rows are from the training rows.
-        expected: rows by label that the paper counts.
-        averaged: whether it counts in averages over sets; one whose rows stand in another should not.
-    """
-
-    model_config = ConfigDict(frozen=True, extra="allow", strict=True)
+    model_config = ConfigDict(frozen=True, extra="allow", strict=True, use_attribute_docstrings=True)
 
     corpus: str
     name: str = ""
+    """In the tables; the corpus's unless said."""
     setting: Setting
+    """How far these rows are from the training rows."""
     expected: dict[str, int] | None = None
+    """Rows by label that the paper counts."""
     averaged: bool = True
+    """Whether it counts in averages over sets; one whose rows stand in another should not."""
 
     @property
     def source(self) -> Source:
@@ -98,21 +125,31 @@ class Evaluation(BaseModel):
 class _Shared(Recipe):
     """What every comparison that trains models says."""
 
-    name: str
+    name: Text = ""
+    """Of the file of cells and the page; the recipe's file's unless said."""
     preset: str = "paper"
-    data_dir: str | None = None
+    data_dir: Text | None = None
+    """The folder in which the sources' folders and files lie."""
     seed: int = 13
+    """Of the systems."""
     seeds: list[int]
+    """Of the compared models."""
     system: str | None = None
+    """The system of the methods that name none."""
     settings: dict[str, Any] | None = None
+    """Of that system."""
     baseline: str | None = None
-    model: dict[str, Any] | None = None
+    """The method that others are compared with; the first unless said."""
+    model: TrainingKey | None = None
+    """With `compare: models`, what is trained and how."""
     notes: list[str] = Field(default_factory=list)
+    """Sentences for the end of the page."""
 
     @property
     def key(self) -> str:
         """The key that says what is trained."""
-        return KINDS[getattr(self, "compare")]  # noqa: B009
+        kind: str = getattr(self, "compare", "models")
+        return KINDS[kind]
 
     @property
     def training(self) -> dict[str, Any]:
@@ -120,9 +157,9 @@ class _Shared(Recipe):
         return getattr(self, self.key) or {}
 
     @model_validator(mode="after")
-    def _check_training(self) -> _Shared:
+    def _check_training_key(self) -> Self:
         if getattr(self, self.key) is None:
-            raise ValueError(f"the key {self.key!r} is missing")
+            raise ValueError(f": the key {self.key!r} is missing")
         return self
 
 
@@ -131,16 +168,26 @@ class SetComparison(_Shared):
 
     compare: Literal["verifiers", "models"]
     split: Text | None = None
+    """In the place of the training rows' split."""
     take: int | None = None
+    """Train on the first rows alone; systems are fitted on all."""
     train: Source
+    """The training rows."""
     ways: int | None = None
+    """How many of the task's labels the models tell apart."""
     methods: dict[Text, SetMethod | None]
-    verifier: dict[str, Any] | None = None
-    encoder: str | dict[str, Any] | None = None
+    """By name; null adds nothing."""
+    verifier: TrainingKey | None = None
+    """What is trained and how."""
+    encoder: ModelReference | None = None
+    """Of MoverScore; without it there are no intrinsic scores."""
     evaluate: list[Evaluation]
     evaluate_take: int | None = None
+    """Evaluate on as many rows of each set."""
     low_resource: LowResource | None = None
+    """Train on small samples of the rows."""
     probes: bool | None = None
+    """Say how much the claims give away."""
 
 
 class Column(Recipe):
@@ -149,10 +196,13 @@ class Column(Recipe):
     name: str
     train: Source = Field(default_factory=dict)
     dev: Source = Field(default_factory=dict)
+    """Rows that choose the epoch."""
     test: Source = Field(default_factory=dict)
     setting: Setting | None = None
-    classifier: dict[str, Any] = Field(default_factory=dict)
-    model: dict[str, Any] = Field(default_factory=dict)
+    classifier: TrainingKey = Field(default_factory=dict)
+    """Over the recipe's."""
+    model: TrainingKey = Field(default_factory=dict)
+    """Over the recipe's."""
 
 
 class Defaults(Recipe):
@@ -177,7 +227,9 @@ class Paper(Recipe):
 
     about: str = ""
     scores: dict[Text, dict[Text, Text]] | None = None
+    """By method and column."""
     augmentation: dict[Text, dict[Text, list[Any]]] | None = None
+    """By group of columns: `columns`, and by method a number and how many that is to a hundred rows."""
 
 
 class ColumnComparison(_Shared):
@@ -185,38 +237,43 @@ class ColumnComparison(_Shared):
 
     compare: Literal["relations", "models"]
     methods: dict[Text, ColumnMethod | None]
-    classifier: dict[str, Any] | None = None
+    """By name; null adds nothing."""
+    classifier: TrainingKey | None = None
+    """What is trained and how."""
     defaults: Defaults = Defaults()
     columns: list[Column]
     run: list[Run] | None = None
+    """The cells to compute, in order; all without it."""
     report: Literal["test", "dev"] = "test"
-    cells: str | None = None
+    """The rows whose scores the page has."""
+    cells: Text | None = None
+    """The recipe whose file of cells is read and written."""
     paper: Paper | None = None
-    curves: dict[str, dict[int | float | str, str]] | None = None
+    curves: dict[Text, dict[int | float | str, str]] | None = None
+    """What a setting is called → its values → the methods that have them."""
 
 
 class RationaleComparison(Recipe):
-    """A comparison of explainers on rows with human rationales.
-
-    Args:
-        max_length: tokens that the verifier reads.
-        rows: of each corpus.
-        seeds: of the random baseline; or `seed`, the first of as many.
-        split: in the place of every corpus's.
-    """
+    """A comparison of explainers on rows with human rationales."""
 
     compare: Literal["rationales"]
-    name: str = ""
+    name: Text = ""
     preset: str = "paper"
-    data_dir: str | None = None
+    data_dir: Text | None = None
+    """The folder in which the sources' folders and files lie."""
     split: Text | None = None
-    verifier: str | dict[str, Any]
-    explainer: str | dict[str, Any]
+    """In the place of every corpus's."""
+    verifier: ModelReference
+    explainer: ModelReference
     corpora: list[Source]
     max_length: int
+    """Tokens that the verifier reads."""
     rows: int | None = 400
+    """Of each corpus."""
     seeds: list[int]
+    """Of the random baseline."""
     seed: int | None = None
+    """The first of as many seeds as `seeds` has."""
 
 
 Comparison: TypeAlias = SetComparison | ColumnComparison | RationaleComparison
@@ -233,7 +290,8 @@ def model_of(content: Mapping[str, Any], where: str) -> type[Comparison]:
         return RationaleComparison
     if kind not in KINDS:
         kinds = (*KINDS, "rationales")
-        raise RecipeError(f"{where}: compare: must be one of {', '.join(kinds)}; this is {kind!r}{recipes.meant(str(kind), kinds)}")
+        near = recipes.did_you_mean(str(kind), kinds)
+        raise RecipeError(f"{where}: compare: must be one of {', '.join(kinds)}; this is {kind!r}{near}")
     return ColumnComparison if kind == "relations" or (kind == "models" and "columns" in content) else SetComparison
 
 
@@ -250,16 +308,3 @@ def parse_comparison(content: Mapping[str, Any], where: str = "") -> Comparison:
             if isinstance(one, Mapping):
                 recipes.parse(part, one, f"{where}: {key}: {one.get('name', one.get('corpus'))}")
     return recipes.parse(model, content, where)
-
-
-def hyperparameters(given: Mapping[str, Any], where: str) -> Hyperparameters:
-    """Return how a recipe trains what it compares; the seeds are its own.
-
-    >>> hyperparameters({"epochs": 2}, "verifier")
-    Traceback (most recent call last):
-    hfcf.core.recipe.RecipeError: verifier: the key 'model' is missing
-    """
-    recipes.check(given, [field.name for field in fields(Hyperparameters) if field.name != "seed"], where)
-    if "model" not in given:
-        raise RecipeError(f"{where}: the key 'model' is missing")
-    return Hyperparameters(**{**given, "model": Model.of(given["model"])})

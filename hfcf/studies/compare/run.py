@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from hfcf.core import recipe as recipes
-from hfcf.core.model import Model
 from hfcf.studies.compare.recipe import ColumnComparison, RationaleComparison, SetComparison, parse_comparison
 
 
@@ -70,7 +69,7 @@ def _on_sets(recipe: SetComparison, out: Path, results: Path, full: bool, comman
     work = out / "work"
     fill(comparison, work)
     # They take their time: another process may finish cells meanwhile.
-    intrinsic = intrinsic_rows(comparison, Model.of(recipe.encoder), work) if recipe.encoder else []
+    intrinsic = intrinsic_rows(comparison, recipe.encoder, work) if recipe.encoder else []
     probed = probe(comparison, work) if recipe.probes else []
     cells = read(comparison)
     layout = arrange(comparison, cells)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -74,9 +74,7 @@ class Sample:
     @cached_property
     def definition(self) -> dict[str, Any]:
         """What the models of all methods depend on, besides the seed; hashing the rows takes its time."""
-        floats = {field.name for field in fields(self.hp) if field.type == "float"}  # 3 epochs are 3.0
-        hp = {name: float(value) if name in floats else value for name, value in asdict(self.hp).items()}
-        del hp["seed"], hp["model"]
+        hp = {name: value for name, value in asdict(self.hp).items() if name not in ("seed", "model")}
         dev = {} if self.dev is None else {"dev": rows_digest(self.dev)}
         return {"hp": hp, "model": self.hp.model.key(), "labels": self.labels, "rows": rows_digest(self.train), **dev}
 
@@ -164,7 +162,7 @@ def load_columns(recipe: ColumnComparison) -> tuple[Task, list[Sample]]:
                 raise RecipeError(f"columns: {column.name}: {part}: these are {other} rows, and the others are {task.name} rows")
         hp = hyperparameters({**recipe.training, **getattr(column, recipe.key)}, recipe.key)
         one = Sample(train, None, _labels(task, None, train), hp, (), dev)
-        key = digest(one.definition)
+        key = digest([repr(hp), rows_digest(train), rows_digest(dev)])
         sample = samples.get(key, one)
         seen = without_repeats(test, train)[1]
         test_set = EvaluationSet(column.name, column.setting or recipe.defaults.setting, test, seen=seen, order=order)

@@ -14,6 +14,7 @@ from datasets import Dataset
 
 import hfcf
 from hfcf import cli, prompts
+from hfcf.cli.tables import print_plan
 from hfcf.core.model import Model
 from hfcf.engines.remote_json import fault
 from hfcf.engines.remote_settings import RemoteError
@@ -174,7 +175,7 @@ def test_what_a_dry_run_paid_for_is_told_and_not_paid_again(
     assert {name: first[name] for name in ("calls", "tokens", "attempts", "cost")} == {
         "calls": 6, "tokens": 880, "attempts": 8, "cost": pytest.approx(0.08),
     }  # fmt: skip
-    cli._print_plan(dry_run(RECIPE))
+    print_plan(dry_run(RECIPE))
     assert len(server.asked) == 4
     assert "6 │ –" in " ".join(capsys.readouterr().out.split())  # calls are known, tokens are not
     runner.run(RECIPE, tmp_path / "out")
@@ -183,7 +184,7 @@ def test_what_a_dry_run_paid_for_is_told_and_not_paid_again(
 
 def test_the_plan_shows_attempts_and_cost(start: Start, capsys: pytest.CaptureFixture[str]) -> None:
     start(negate)
-    cli._print_plan({**dry_run(RECIPE), "examples": []})
+    print_plan({**dry_run(RECIPE), "examples": []})
     assert "attempts" in capsys.readouterr().out
 
 

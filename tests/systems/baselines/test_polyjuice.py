@@ -119,7 +119,7 @@ def test_raises_for_what_it_does_not_know() -> None:
 
 def test_a_recipe_can_name_its_settings() -> None:
     settings = {"generator": {"name": "me/polyjuice", "revision": "refs/pr/1"}, "code": "quantifier", "verifier": "me/verifier"}
-    found = runner.system_of({"system": "polyjuice", "preset": "paper", "seed": 7, "settings": settings})
+    found = runner.make_system("polyjuice", seed=7, settings=settings)
     assert isinstance(found, Polyjuice)
     assert found.flips
     assert found.name == "polyjuice"

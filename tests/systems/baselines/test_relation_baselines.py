@@ -20,7 +20,7 @@ from hfcf.core.model import Model
 from hfcf.core.system import System
 from hfcf.corpora.semeval import DIRECTED
 from hfcf.engines.continuation import Continuation
-from hfcf.pipeline.run import system_of
+from hfcf.pipeline.run import make_system
 from hfcf.systems import system_class, systems
 from hfcf.systems.baselines.masked_lm import masked_spans
 from hfcf.systems.baselines.relation_back_translation import RelationBackTranslation, RewriteRelationBackTranslation
@@ -460,9 +460,7 @@ def test_the_model_reads_brackets_and_quotes_as_people_write_them(start: Start) 
 
 def test_relations_of_another_corpus(start: Start) -> None:
     server = start(lambda n, asked: told(relation="part-whole"))
-    system = system_of(
-        {"system": "relation_llm", "preset": "paper", "settings": {"model": "m", "relations": ["PHYS", "PART-WHOLE"]}}
-    )
+    system = make_system("relation_llm", settings={"model": "m", "relations": ["PHYS", "PART-WHOLE"]})
     made = hfcf.expand(system(rows((CHEST[0], "PHYS"))))
     assert made["label"] == ["PART-WHOLE"]
     assert "Candidate relations: phys, part-whole\n" in server.asked[0]["messages"][0]["content"]

@@ -247,15 +247,15 @@ def test_an_adapter_is_refused_at_once(name: str, ccg: CCG) -> None:
 
 def test_a_recipe_may_give_mappings() -> None:
     changes = ["parser={backend: spacy, model: mine}", "classifier={model: bert, epochs: 2}", "top_k=2"]
-    content = runner.content_of("ccg_semeval", ["preset=offline", "seed=7", *(f"settings.{change}" for change in changes)])
-    system = runner.system_of(content)
+    parsed = runner.read_recipe("ccg_semeval", ["preset=offline", "seed=7", *(f"settings.{change}" for change in changes)])
+    system = runner.make_system(parsed.system, preset=parsed.preset, seed=parsed.seed, settings=parsed.settings)
     assert isinstance(system, CCG)
     assert system.parser == Constituents(backend="spacy", model=Model("mine"))
     assert system.classifier == replace(CCG.preset("offline").classifier, model=Model("bert"), epochs=2, seed=7)
     assert system.editor_training.seed == 7
     assert [stage.seed for stage in system.stages] == [7] * 4
     assert system.edit_relation.top_k == 2
-    assert runner.models(system)["editor_training"] == "offline:t5"
+    assert runner.model_names(system)["editor_training"] == "offline:t5"
 
 
 def test_the_paper_preset_is_the_papers() -> None:
