@@ -52,7 +52,7 @@ _SCORES = {"macro_f1": "macro-F1", "micro_f1": "micro-F1"}
 
 def main() -> None:
     """The entry point: user errors become one line, not a traceback."""
-    from hfcf.engines.remote_settings import RemoteError
+    from hfcf.engines.remote.settings import RemoteError
 
     logging.basicConfig(format="%(levelname)s: %(message)s")
     logging.getLogger("hfcf").setLevel(logging.INFO)
