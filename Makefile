@@ -3,9 +3,11 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+# Processes that run the tests: one a core.
+WORKERS ?= auto
 export TOKENIZERS_PARALLELISM := false
 
-.PHONY: help venv demo test slow quality style bench notebooks clean
+.PHONY: help venv demo test slow nightly quality style bench notebooks clean
 
 help:  ## What there is to make.
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -26,16 +28,19 @@ demo: $(STAMP)  ## RACE on fifty claims with small models: no Hub, under five mi
 	@$(BIN)/hfcf peek out/demo --rows 4
 	@echo "The result: out/demo (load_dataset reads it); the page: out/demo/report.html"
 
-test: $(STAMP)  ## Tests and doctests, without those marked slow.
-	HF_HUB_OFFLINE=1 $(BIN)/python -m pytest -q
+test: $(STAMP)  ## Tests and doctests, without those marked slow, one process a core.
+	HF_HUB_OFFLINE=1 $(BIN)/python -m pytest -q -n $(WORKERS) --maxprocesses 8 --dist worksteal
 
-slow: $(STAMP)  ## The long tests.
+slow: $(STAMP)  ## The tests marked slow: notebooks, training of Stanza, real models.
 	HF_HUB_OFFLINE=1 $(BIN)/python -m pytest -q -m slow
 
-quality: $(STAMP)  ## Lint and types.
+nightly: test slow  ## Every test.
+
+quality: $(STAMP)  ## Lint, types, and imports that run downwards.
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/python -m pytest -q tests/test_floors.py tests/test_task_literals.py
 
 style: $(STAMP)  ## Mend what the linter can mend.
 	$(BIN)/ruff check --fix .

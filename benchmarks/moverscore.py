@@ -117,8 +117,8 @@ def timed(score: Scores, given: tuple[list[str], list[str]]) -> tuple[float, lis
 def main() -> None:
     """Score the same pairs by both and print pairs per second, ratios and the largest difference."""
     from hfcf.core.model import Model
+    from hfcf.core.store import save_artifact
     from hfcf.metrics import moverscore
-    from hfcf.text.entities import save_fitted
 
     given, folder = options(__doc__ or ""), os.environ.get(PEER)
     torch.set_num_threads(1)
@@ -128,7 +128,7 @@ def main() -> None:
     number, rounds = (100, 1) if given.quick else (1000, 3)
     number = min(number, len(texts) // 10 * 10)
     counts = moverscore.fit_idf(texts, Model("offline:minilm"))
-    sides: dict[str, Scores] = {"hfcf": ours(save_fitted(counts))}
+    sides: dict[str, Scores] = {"hfcf": ours(save_artifact(counts))}
     transport = {"hfcf": Clock(time.process_time)}
     places: list[Any] = [(moverscore, "_transport", transport["hfcf"].timed(moverscore._transport))]
     if folder:

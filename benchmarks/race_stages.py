@@ -20,7 +20,7 @@ from datasets import disable_caching
 
 import hfcf
 from hfcf.core import recipe
-from hfcf.core.stage import run_stage
+from hfcf.core.system import run_stage
 from hfcf.engines import classifier, generator
 from hfcf.engines.generator import Generator
 from hfcf.engines.ner import Ner

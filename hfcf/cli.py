@@ -181,7 +181,7 @@ def evaluate(
     _quiet()
     from hfcf import corpora
     from hfcf.core.model import Model
-    from hfcf.core.schema import task_of
+    from hfcf.core.task import task_of
     from hfcf.engines.classifier import Classifier
     from hfcf.engines.relation import RelationClassifier
     from hfcf.training.relation import evaluate_relation
@@ -193,7 +193,7 @@ def evaluate(
         name, _, where = one.partition("=")
         folder, split = where.rsplit(":", 1) if ":" in where else (where, "validation")
         rows = corpora.load(name, data_dir=folder, split=split)
-        if task_of(rows.features) == "relation":
+        if task_of(rows.features).name == "relation":
             scores = evaluate_relation(rows, RelationClassifier(model=given, max_length=max_length))
         else:
             scores = evaluate_verifier(rows, Classifier(model=given, max_length=max_length), ways=ways)
@@ -388,10 +388,10 @@ def _print_plan(plan: dict[str, Any]) -> None:
 
 
 def _list_systems() -> None:
-    from hfcf.pipeline.run import system_class, systems_known
+    from hfcf.systems import system_class, systems
 
     table = Table("system", "stage", "reads", "fills", title="Systems")
-    for name in systems_known():
+    for name in systems():
         cls = system_class(name)
         for stage in cls.preset("offline" if "offline" in cls.presets else "paper").stages:
             table.add_row(name, stage.name, ", ".join(stage.inputs), ", ".join(stage.outputs))

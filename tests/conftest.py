@@ -5,9 +5,11 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-# Before any Hugging Face library is imported: its paths are read once.
+# Before any library reads them: Hugging Face's read their paths once, and tests run in one process a core with one thread each.
 os.environ.setdefault("HF_HOME", tempfile.mkdtemp(prefix="hfcf-tests-"))
-os.environ.update(HF_HUB_OFFLINE="1", HF_DATASETS_DISABLE_PROGRESS_BARS="1", TOKENIZERS_PARALLELISM="false")
+os.environ.update(
+    HF_HUB_OFFLINE="1", HF_DATASETS_DISABLE_PROGRESS_BARS="1", TOKENIZERS_PARALLELISM="false", OMP_NUM_THREADS="1"
+)  # fmt: skip
 
 import pytest
 import tiny

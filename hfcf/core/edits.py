@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -35,68 +35,22 @@ def replace_text(text: str, edits: Sequence[Mapping[str, Any]]) -> str:
     return text
 
 
-def apply(row: Mapping[str, Any], edits: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """The fields of a row that `edits` name, after them.
+def by_place(edits: Iterable[Mapping[str, Any]]) -> dict[tuple[str, int], list[Mapping[str, Any]]]:
+    """Group edits by the text that they change: (field, piece).
 
-    Args:
-        row: the source: of verification, with `claim` and `evidence`, or of relations, with `tokens`, `head` and `tail`.
-        edits: of the fields "claim", "evidence" (a piece's text) and "evidence.title"; or of "tokens", in token indices, where
-            `before` and `after` are tokens joined by spaces.
-
-    Returns:
-        `claim` and `evidence` of the edited row; or its `tokens`, and `head` and `tail`, which have moved along.
-
-    Raises:
-        ValueError: an edit does not fit the row; or it touches an entity.
-
-    >>> row = {"claim": "c", "evidence": [{"title": "Rome", "text": "Rome is old."}]}
-    >>> apply(row, [{"field": "evidence", "piece": 0, "start": 0, "end": 4, "before": "Rome", "after": "Paris"}])["evidence"]
-    [{'title': 'Rome', 'text': 'Paris is old.'}]
-    >>> row = {"tokens": "eggs moved into buckets".split(), "head": {"start": 0, "end": 1}, "tail": {"start": 3, "end": 4}}
-    >>> apply(row, [{"field": "tokens", "piece": -1, "start": 1, "end": 3, "before": "moved into", "after": "from"}])
-    {'tokens': ['eggs', 'from', 'buckets'], 'head': {'start': 0, 'end': 1}, 'tail': {'start': 2, 'end': 3}}
+    >>> list(by_place(rewrite("claim", "a", "b")))
+    [('claim', -1)]
     """
-    by_place: dict[tuple[str, int], list[Mapping[str, Any]]] = {}
+    places: dict[tuple[str, int], list[Mapping[str, Any]]] = {}
     for edit in edits:
-        by_place.setdefault((edit["field"], edit["piece"]), []).append(edit)
-    found: dict[str, Any]
-    if "tokens" in row:
-        found = _sentence(row, by_place.pop(("tokens", -1), []))
-    else:
-        claim = replace_text(row["claim"], by_place.pop(("claim", -1), []))
-        evidence = [
-            {
-                "title": replace_text(piece["title"] or "", by_place.pop(("evidence.title", i), [])),
-                "text": replace_text(piece["text"], by_place.pop(("evidence", i), [])),
-            }
-            for i, piece in enumerate(row["evidence"])
-        ]
-        found = {"claim": claim, "evidence": evidence}
-    if by_place:
-        raise ValueError(f"edits of places that the row does not have: {sorted(by_place)}")
-    return found
+        places.setdefault((edit["field"], edit["piece"]), []).append(edit)
+    return places
 
 
-def _sentence(row: Mapping[str, Any], edits: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """The tokens after edits of them, and the entities where they then stand."""
-    tokens, last = list(row["tokens"]), len(row["tokens"])
-    spans = {name: dict(row[name]) for name in ("head", "tail")}
-    for edit in sorted(edits, key=lambda edit: (edit["start"], edit["end"]), reverse=True):
-        start, end = edit["start"], edit["end"]
-        if not 0 <= start <= end <= last:
-            raise ValueError(f"the edit at {start}–{end} overlaps another, or lies outside the sentence")
-        if (stands := " ".join(tokens[start:end])) != edit["before"]:
-            raise ValueError(f"at {start} stands {stands!r}, not {edit['before']!r}")
-        after = edit["after"].split()
-        tokens[start:end], last = after, start
-        for name, span in spans.items():
-            # An insertion at an entity's edge stays outside it.
-            if start < row[name]["end"] and row[name]["start"] < end:
-                raise ValueError(f"the edit at {start}–{end} touches the {name}")
-            if end <= row[name]["start"]:
-                shift = len(after) - (end - start)
-                span["start"], span["end"] = span["start"] + shift, span["end"] + shift
-    return {"tokens": tokens, **spans}
+def refuse_rest(places: Mapping[tuple[str, int], Any]) -> None:
+    """Raise `ValueError` if edits are left whose text the row does not have."""
+    if places:
+        raise ValueError(f"edits of places that the row does not have: {sorted(places)}")
 
 
 def rewrite(field: str, before: str, after: str) -> list[Edit]:
@@ -106,16 +60,6 @@ def rewrite(field: str, before: str, after: str) -> list[Edit]:
     [{'field': 'claim', 'piece': -1, 'start': 0, 'end': 3, 'before': 'old', 'after': 'new'}]
     """
     return [{"field": field, "piece": -1, "start": 0, "end": len(before), "before": before, "after": after}]
-
-
-def places(row: Mapping[str, Any]) -> list[tuple[str, int, str]]:
-    """Every text of a row's evidence as (field, piece, text), in reading order."""
-    found = []
-    for i, piece in enumerate(row["evidence"]):
-        if piece["title"]:
-            found.append(("evidence.title", i, piece["title"]))
-        found.append(("evidence", i, piece["text"]))
-    return found
 
 
 def words(text: str) -> list[str]:
@@ -155,36 +99,35 @@ def diff(before: str, after: str) -> list[tuple[str, str]]:
     return parts
 
 
-def revert(row: Mapping[str, Any], edits: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """The source's fields, as `apply` gives them, from an edited row and its edits.
+def reverse(edits: Iterable[Mapping[str, Any]], length: Callable[[str, str], int]) -> list[Edit]:
+    """Return the edits that lead from the edited texts back to the source's.
 
-    >>> revert({"claim": "a new one", "evidence": []}, rewrite("claim", "an old one", "a new one"))["claim"]
-    'an old one'
+    Args:
+        edits: of a source.
+        length: measures a text of a field in the units of its edits.
+
+    >>> edits = rewrite("claim", "an old one", "a new one")
+    >>> reverse(edits, lambda field, text: len(text))
+    [{'field': 'claim', 'piece': -1, 'start': 0, 'end': 9, 'before': 'a new one', 'after': 'an old one'}]
     """
     back = []
     shifts: dict[tuple[str, int], int] = {}
     for edit in sorted(edits, key=lambda edit: edit["start"]):
         place = (edit["field"], edit["piece"])
-        before, after = (len(text.split() if edit["field"] == "tokens" else text) for text in (edit["before"], edit["after"]))
+        before, after = length(edit["field"], edit["before"]), length(edit["field"], edit["after"])
         start = edit["start"] + shifts.get(place, 0)
         shifts[place] = shifts.get(place, 0) + after - before
         back.append({**edit, "start": start, "end": start + after, "before": edit["after"], "after": edit["before"]})
-    return apply(row, back)
+    return back
 
 
-def token_edits(tokens: Sequence[str], removed: Iterable[int], term: str) -> list[Edit]:
-    """Edits that take tokens out of a sentence and put a term where the first of them stood.
+def __getattr__(name: str) -> Any:
+    # Old names, until every room has moved to hfcf.core.task.
+    if name not in ("apply", "revert", "places", "token_edits"):
+        raise AttributeError(name)
+    from hfcf.core import task
+    from hfcf.tasks import relation
+    from hfcf.text import evidence
 
-    >>> made = token_edits("eggs are moved slowly into buckets".split(), [2, 4], "from")
-    >>> [(edit["start"], edit["end"], edit["before"], edit["after"]) for edit in made]
-    [(2, 3, 'moved', 'from'), (4, 5, 'into', '')]
-    """
-    made: list[Edit] = []
-    for i in sorted(set(removed)):
-        if made and made[-1]["end"] == i:
-            made[-1]["end"] = i + 1
-        else:
-            made.append({"field": "tokens", "piece": -1, "start": i, "end": i + 1})
-    return [
-        {**edit, "before": " ".join(tokens[edit["start"] : edit["end"]]), "after": "" if n else term} for n, edit in enumerate(made)
-    ]
+    moved = {"apply": task.apply_edits, "revert": task.revert_edits, "places": evidence.places, "token_edits": relation.token_edits}
+    return moved[name]

@@ -12,6 +12,7 @@ import pyarrow as pa
 from datasets import Dataset, Features, concatenate_datasets
 
 from hfcf.core import schema
+from hfcf.core.task import nearest_task, problem, task_of
 
 
 def expand(ds: Dataset) -> Dataset:
@@ -62,19 +63,19 @@ def augmented(ds: Dataset) -> Dataset:
     >>> row = {"id": "1", "claim": "a", "evidence": [{"title": "", "text": "b"}], "label": "SUPPORTS", "group_id": "1",
     ...        "corpus": "c", "split": "train"}
     >>> made = {**row, "id": "1:cf", "label": "REFUTES", "source_id": "1", "system": "s", "change": "claim", "edits": []}
-    >>> features = Features({**schema.TASKS["verification"], "status": schema.STATUS,
-    ...                      "counterfactuals": [dict(schema.counterfactual("verification"))]})
+    >>> features = Features({**task_of(row).features, "status": schema.STATUS,
+    ...                      "counterfactuals": [dict(task_of(row).counterfactual)]})
     >>> ds = Dataset.from_list([{**row, "counterfactuals": [{**made, "scores": []}], "status": None}], features=features)
     >>> augmented(ds)["id"][:], "edits" in augmented(ds).features
     (['1', '1:cf'], False)
     """
     made = expand(ds)
-    columns = schema.TASKS[schema.task_of(made.features)]
+    columns = task_of(made.features).features
     if not len(made):
         return _none(columns)
     rows, statuses = ds.select_columns(list(columns)), ds["status"]
     unread = {i for i, status in enumerate(statuses) if status and status["stage"] == "load"}
-    sound = [i for i, row in enumerate(rows) if i not in unread and schema.problem(row) is None]
+    sound = [i for i, row in enumerate(rows) if i not in unread and problem(row) is None]
     return concatenate_datasets([part.cast(columns) for part in (rows.select(sound), made.select_columns(list(columns)))])
 
 
@@ -95,8 +96,8 @@ def rejected(ds: Dataset, *, system: str = "race") -> Dataset:
     features = schema.REJECTED
     if not len(ds):
         return _none(features)
-    known = dict.fromkeys(column for task in schema.TASKS.values() for column in task)
-    canonical = [column for column in known if column in ds.features]
+    task = nearest_task(frozenset(ds.features))
+    canonical = [column for column in (task.features if task else ("id", *schema.COMMON)) if column in ds.features]
     columns = [*canonical, *(column for column in ("candidates", "status") if column in ds.features)]
     return ds.select_columns(columns).map(
         _rejections, batched=True, remove_columns=columns, features=features, desc="rejected",

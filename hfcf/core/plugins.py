@@ -1,17 +1,40 @@
-"""Systems and corpora of other installed packages, by entry points: `hfcf.systems` and `hfcf.corpora`."""
+"""Find what has a module of its own (systems, corpora, tasks, metrics), in this library and, by entry points, in other packages."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from importlib.metadata import entry_points
+from importlib.util import find_spec
+from pkgutil import iter_modules
 
 
-def known(own: Mapping[str, str], group: str) -> dict[str, str]:
-    """Name → where it lives ("module:class", or "module"): this library's, then what installed packages add.
+def discover(package: str, group: str) -> dict[str, str]:
+    """Map names to where they live: "module" of this library's, "module" or "module:attribute" of other packages'.
 
-    A name of this library stays this library's.
+    Args:
+        package: the package whose public modules count.
+        group: the entry-point group of other packages.
 
-    >>> known({"race": "hfcf.systems.race:RACE"}, "hfcf.systems")["race"]
-    'hfcf.systems.race:RACE'
+    >>> discover("hfcf.corpora", "hfcf.corpora")["fever"]
+    'hfcf.corpora.fever'
     """
-    return {**own, **{one.name: one.value for one in sorted(entry_points(group=group)) if one.name not in own}}
+    return with_plugins(discover_modules(package), group)
+
+
+def discover_modules(package: str) -> dict[str, str]:
+    """Map the names of a package's public modules to where they are; none of them is imported.
+
+    >>> discover_modules("hfcf.corpora")["fever"]
+    'hfcf.corpora.fever'
+    """
+    spec = find_spec(package)
+    modules = iter_modules(spec.submodule_search_locations if spec else ())
+    return {name: f"{package}.{name}" for name in sorted(module.name for module in modules) if not name.startswith("_")}
+
+
+def with_plugins(own: dict[str, str], group: str) -> dict[str, str]:
+    """Add the entry points of a group to this library's names, which stay this library's.
+
+    >>> with_plugins({"race": "hfcf.systems.race"}, "hfcf.systems")["race"]
+    'hfcf.systems.race'
+    """
+    return {**own, **{point.name: point.value for point in sorted(entry_points(group=group)) if point.name not in own}}

@@ -1,19 +1,165 @@
-"""Recipes: YAML files that say what to load, run, train and publish. They are data, and an unknown key is an error."""
+"""Recipes: YAML files that say what to load, run, train, compare and publish. They are data, and an unknown key is an error."""
 
 from __future__ import annotations
 
 import difflib
 import re
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
 import yaml
+from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, model_validator
+from pydantic_core import ErrorDetails, PydanticCustomError
 
 
 class RecipeError(ValueError):
     """A recipe that can't be read or does not fit its kind."""
+
+
+class Recipe(BaseModel):
+    """A recipe, or a part of one, as a type: unknown keys and values of other types are errors. Make one with `parse`.
+
+    Values are not converted (`"3"` is no number, a list is no tuple), but a float field takes an integer. A validator that
+    raises `ValueError` names the key itself.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=True, use_attribute_docstrings=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _check_keys(cls, content: Any) -> Any:
+        """Raise on unknown keys before any value is looked at: a misspelt key is the reason of most other errors."""
+        if isinstance(content, Mapping):
+            try:
+                check(map(str, content), (field.alias or name for name, field in cls.model_fields.items()), "")
+            except RecipeError as error:
+                raise PydanticCustomError("unknown_key", "{text}", {"text": str(error)}) from error
+        return content
+
+
+R = TypeVar("R", bound=BaseModel)
+Text = Annotated[str, BeforeValidator(lambda value: str(value) if type(value) in (int, float) else value)]
+"""A string that YAML may read as a number: `split: 2012`."""
+
+
+def parse(model: type[R], content: Any, where: str) -> R:
+    """Make a recipe's model of its content.
+
+    Args:
+        model: a `Recipe`, or any pydantic model.
+        content: the mapping that YAML holds.
+        where: the file or the key, for the error.
+
+    Raises:
+        RecipeError: says where, which key, what is allowed there and what was given.
+
+    >>> class Judge(Recipe):
+    ...     model: str
+    ...     max_length: int = 130
+    >>> parse(Judge, {"model": "m", "max_length": "long"}, "r.yaml: judge")
+    Traceback (most recent call last):
+    hfcf.core.recipe.RecipeError: r.yaml: judge: max_length is of type int, and was 'long'
+    >>> parse(Judge, {"modl": "m"}, "r.yaml: judge")
+    Traceback (most recent call last):
+    hfcf.core.recipe.RecipeError: r.yaml: judge: unknown key 'modl'; did you mean 'model'? (allowed: max_length, model)
+    """
+    try:
+        return model.model_validate(content)
+    except ValidationError as error:
+        details = error.errors(include_url=False)[0]
+        raise RecipeError(_message(model, details, where)) from error
+
+
+def _message(model: type[BaseModel], error: ErrorDetails, where: str) -> str:
+    """One error of pydantic as one line: where, the key, what it takes, and what was given."""
+    *_, (path, wanted) = [((), model), *_steps(model, error["loc"])]
+    kind, value = error["type"], error["input"]
+    if kind == "missing":
+        return f"{_at(where, path[:-1])}: the key {path[-1]!r} is missing"
+    if kind == "unknown_key":
+        return f"{_at(where, path)}{error['msg']}"
+    if kind == "value_error":
+        return f"{_at(where, path)}: {error['ctx']['error']}"
+    if not path:
+        return f"{where}: a mapping of keys to values is expected; this is {value!r}"
+    if kind == "literal_error" and (names := list(_literals(wanted))):
+        choices = ", ".join(map(str, names))
+        return f"{_at(where, path)}: must be one of {choices}; this is {value!r}{did_you_mean(value, map(str, names))}"
+    if len(error["loc"]) > len(path) or kind.endswith(("_type", "_of_type", "_float")):
+        return f"{_at(where, path)} is of type {type_name(wanted)}, and was {value!r}"
+    return f"{_at(where, path)}: {error['msg'].removeprefix('Input ')}, and was {value!r}"
+
+
+def _at(where: str, path: Sequence[str | int]) -> str:
+    """A place in words.
+
+    >>> _at("r.yaml", ["data", 0, "corpus"])
+    'r.yaml: data[0]: corpus'
+    """
+    return where + "".join(f"[{part}]" if isinstance(part, int) else f": {part}" for part in path)
+
+
+def _steps(model: Any, loc: Iterable[str | int]) -> Iterator[tuple[tuple[str | int, ...], Any]]:
+    """The keys on the way to an error with the type that each wants; pydantic's names of union members are no keys."""
+    path: tuple[str | int, ...] = ()
+    for part in loc:
+        for option in _options(model):
+            if isinstance(option, type) and issubclass(option, BaseModel):
+                fields = {field.alias or name: field.annotation for name, field in option.model_fields.items()}
+                if part not in fields:
+                    continue
+                model = fields[str(part)]
+            elif isinstance(part, int) and get_origin(option) in (list, tuple, Sequence):
+                model = get_args(option)[0]
+            elif isinstance(part, str) and get_origin(option) in (dict, Mapping):
+                model = get_args(option)[1]
+            else:
+                continue
+            path = (*path, part)
+            yield path, model
+            break
+
+
+def _options(annotation: Any) -> Iterator[Any]:
+    """The members of a union, or the type itself, without `Annotated`."""
+    if get_origin(annotation) is Annotated:
+        annotation = get_args(annotation)[0]
+    if get_origin(annotation) in (Union, UnionType):
+        for option in get_args(annotation):
+            yield from _options(option)
+    else:
+        yield annotation
+
+
+def _literals(annotation: Any) -> Iterator[Any]:
+    for option in _options(annotation):
+        if get_origin(option) is Literal:
+            yield from get_args(option)
+
+
+def type_name(annotation: Any) -> str:
+    """A type in the words of errors.
+
+    >>> type_name(int | None), type_name(list[str]), type_name(Literal["a", "b"] | None), type_name(Recipe)
+    ('int | None', 'list of str', 'a or b | None', 'mapping')
+    """
+    names = []
+    for option in _options(annotation):
+        origin, args = get_origin(option), get_args(option)
+        if option is NoneType:
+            names.append("None")
+        elif origin is Literal:
+            names.append(" or ".join(map(str, args)))
+        elif origin in (list, tuple, Sequence):
+            names.append(f"list of {type_name(args[0])}")
+        elif (origin or option) in (dict, Mapping) or issubclass(option, BaseModel):
+            names.append("mapping")
+        else:
+            names.append(option.__name__)
+    return " | ".join(dict.fromkeys(names))
 
 
 class _Loader(yaml.SafeLoader):
@@ -33,7 +179,7 @@ def find(name: str) -> Path:
         return Path(name)
     path = folder() / f"{name.removesuffix('.yaml')}.yaml"
     if not path.is_file():
-        raise RecipeError(f"no recipe {name!r}: give a file, or one of {', '.join(shipped())}{meant(name, shipped())}")
+        raise RecipeError(f"no recipe {name!r}: give a file, or one of {', '.join(shipped())}{did_you_mean(name, shipped())}")
     return path
 
 
@@ -140,13 +286,13 @@ def check(keys: Iterable[str], allowed: Iterable[str], where: str) -> None:
     names = sorted(allowed)
     for key in keys:
         if key not in names:
-            raise RecipeError(f"{where}: unknown key {key!r}{meant(key, names)} (allowed: {', '.join(names)})")
+            raise RecipeError(f"{where}: unknown key {key!r}{did_you_mean(key, names)} (allowed: {', '.join(names)})")
 
 
-def meant(name: str, names: Iterable[str]) -> str:
+def did_you_mean(name: str, names: Iterable[str]) -> str:
     """A question for the nearest of some names; nothing where none is near.
 
-    >>> meant("RACE", ["race", "eda"]), meant("x", ["race"])
+    >>> did_you_mean("RACE", ["race", "eda"]), did_you_mean("x", ["race"])
     ("; did you mean 'race'?", '')
     """
     near = difflib.get_close_matches(str(name).lower(), list(names), 1)

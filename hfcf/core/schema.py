@@ -8,31 +8,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any, TypeVar
 
 from datasets import Dataset, DatasetDict, Features, IterableDataset, List, Value
-
-SUPPORTS, REFUTES, NOT_ENOUGH_INFO = LABELS = ("SUPPORTS", "REFUTES", "NOT ENOUGH INFO")
-"""The three labels of verification rows, in the order of every three-way verifier's outputs."""
-
-
-def opposite(label: str) -> str:
-    """The label that a counterfactual of a SUPPORTS or REFUTES row has.
-
-    Raises:
-        ValueError: another label, which has no opposite.
-
-    >>> opposite("REFUTES")
-    'SUPPORTS'
-    >>> opposite("NOT ENOUGH INFO")
-    Traceback (most recent call last):
-    ValueError: the label 'NOT ENOUGH INFO' has no opposite: only SUPPORTS and REFUTES have one
-    """
-    if label not in (SUPPORTS, REFUTES):
-        raise ValueError(f"the label {label!r} has no opposite: only {SUPPORTS} and {REFUTES} have one")
-    return SUPPORTS if label == REFUTES else REFUTES
-
 
 TEXT, INT, FLOAT, BOOL = Value("string"), Value("int64"), Value("float64"), Value("bool")
 
@@ -50,49 +29,11 @@ ENTITIES = List({"field": TEXT, "piece": INT, "start": INT, "end": INT, "text": 
 COMMON = Features({"group_id": TEXT, "corpus": TEXT, "split": TEXT})
 """Columns that a row of any task has: the corpus's own group (else the row's id), its name, and the official split."""
 
-TASKS: dict[str, Features] = {
-    "verification": Features({"id": TEXT, "claim": TEXT, "evidence": EVIDENCE, "label": TEXT, **COMMON}),
-    "relation": Features({"id": TEXT, "tokens": TOKENS, "head": SPAN, "tail": SPAN, "label": TEXT, **COMMON}),
-}
-"""Canonical columns of each task."""
-
-
-def task_of(columns: Iterable[str]) -> str:
-    """The task whose rows have these columns.
-
-    Raises:
-        ValueError: none; the message has the columns that tell tasks apart.
-
-    >>> task_of(["id", "tokens", "head", "tail", "label"]), task_of(["claim", "evidence"])
-    ('relation', 'verification')
-    """
-    there = set(columns)
-    for task, column in (("relation", "tokens"), ("verification", "claim")):
-        if column in there:
-            return task
-    raise ValueError("these are no task's rows: there is neither a column 'claim' (verification) nor 'tokens' (relation)")
-
-
 PROVENANCE = Features({"source_id": TEXT, "system": TEXT, "change": TEXT, "edits": EDITS, "scores": SCORES})
 """What a counterfactual adds to its task's columns (its `group_id` is its source's)."""
 
 REJECTED = Features(dict.fromkeys(("source_id", "group_id", "system", "level", "stage", "reason", "source", "candidate"), TEXT))
 """Columns of `hfcf.rejected`: one row for each rejected source or candidate."""
-
-
-def counterfactual(task: str) -> Features:
-    """Columns of one counterfactual of `task`: the task's own, then provenance.
-
-    >>> list(counterfactual("verification"))[-5:]
-    ['source_id', 'system', 'change', 'edits', 'scores']
-    """
-    return Features({**TASKS[task], **PROVENANCE})
-
-
-def candidate(task: str) -> dict[str, Any]:
-    """A candidate counterfactual: the fields that it changes are in `edits`, its verdict in `status`."""
-    fields = {"verification": {"claim": TEXT}, "relation": {"text": TEXT}}[task]
-    return {**fields, "label": TEXT, "change": TEXT, "edits": EDITS, "scores": SCORES, "status": STATUS}
 
 
 AnyDataset = TypeVar("AnyDataset", Dataset, IterableDataset, DatasetDict)
@@ -198,59 +139,22 @@ def script(text: str) -> str:
     return max(counts, key=lambda name: (counts[name], name)) if counts else "NONE"
 
 
-def problem(row: Mapping[str, Any]) -> str | None:
-    """Why a row can't be worked on (its task's canonical columns only), or None when it can.
+def __getattr__(name: str) -> Any:
+    # Old names, until every room has moved to hfcf.core.task and hfcf.tasks.
+    labels = ("LABELS", "SUPPORTS", "REFUTES", "NOT_ENOUGH_INFO", "opposite")
+    if name not in ("TASKS", "task_of", "problem", "candidate", "counterfactual", *labels):
+        raise AttributeError(name)
+    from hfcf.core import task as tasks
+    from hfcf.tasks import verification
 
-    >>> problem({"claim": "Rome is old.", "evidence": [], "label": "SUPPORTS"})
-    'there is no evidence'
-    >>> problem({"tokens": ["eggs", "in", "buckets"], "head": {"start": 0, "end": 1}, "tail": {"start": 2, "end": 4}, "label": "a"})
-    'the tail is at 2–4, outside the 3 tokens'
-    """
-    return _sentence_problem(row) if "tokens" in row else _pair_problem(row)
-
-
-def _pair_problem(row: Mapping[str, Any]) -> str | None:
-    if "claim" in row and (found := text_problem(row["claim"], "the claim")):
-        return found
-    if "evidence" in row:
-        if not row["evidence"]:
-            return "there is no evidence"
-        for i, piece in enumerate(row["evidence"]):
-            if piece is None:
-                return f"evidence piece {i} is null"
-            # A table cell may be a number alone.
-            digits = isinstance(piece["text"], str) and any(character.isdigit() for character in piece["text"])
-            if found := text_problem(piece["text"], f"evidence piece {i}", letters=not digits):
-                return found
-            if piece["title"] and (found := text_problem(piece["title"], f"the title of evidence piece {i}", letters=False)):
-                return found
-    # A label alone may be a relation.
-    if {"claim", "evidence"} & set(row) and "label" in row and row["label"] not in LABELS:
-        return f"the label {row['label']!r} is none of {', '.join(LABELS)}"
-    return None
-
-
-def _sentence_problem(row: Mapping[str, Any]) -> str | None:
-    tokens = row["tokens"]
-    if not tokens:
-        return "there are no tokens"
-    for i, token in enumerate(tokens):
-        if found := text_problem(token, f"token {i}", letters=False):
-            return found
-        if token.split() != [token]:
-            return f"token {i}, {token!r}, holds white space"
-    if found := text_problem(" ".join(tokens), "the sentence"):
-        return found
-    for name in ("head", "tail"):
-        if name not in row:
-            continue
-        span = row[name]
-        if span is None or span["start"] is None or span["end"] is None:
-            return f"the {name} has no place"
-        if not 0 <= span["start"] < span["end"]:
-            return f"the {name} is at {span['start']}–{span['end']}, which is no span"
-        if span["end"] > len(tokens):
-            return f"the {name} is at {span['start']}–{span['end']}, outside the {len(tokens)} tokens"
-    if "label" in row and (row["label"] is None or not row["label"].strip()):
-        return "there is no label"
-    return None
+    if name == "TASKS":
+        return {key: task.features for key, task in reversed(tasks.tasks().items())}
+    if name == "task_of":
+        return lambda columns: tasks.task_of(columns).name
+    if name == "problem":
+        return tasks.problem
+    if name == "candidate":
+        return lambda task: tasks.get_task(task).candidate_features
+    if name == "counterfactual":
+        return lambda task: tasks.get_task(task).counterfactual
+    return getattr(verification, name)

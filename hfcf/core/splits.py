@@ -7,7 +7,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 
 from datasets import Dataset, DatasetDict
 
-from hfcf.core.schema import task_of
+from hfcf.core.task import task_of
 
 
 def connected(keys_of_rows: Iterable[Sequence[Hashable]]) -> list[int]:
@@ -52,17 +52,14 @@ def evidence_key(evidence: Iterable[Mapping[str, str]]) -> str:
 
 
 def text_keys(ds: Dataset) -> list[list[tuple[str, str]]]:
-    """For each row, the texts by which it repeats another: its claim and its whole evidence, or its sentence.
+    """List for each row the texts by which it repeats another: see `hfcf.core.task.Task.identity`.
 
     >>> text_keys(Dataset.from_dict({"tokens": [["Eggs", "hatch", "."]]}))
     [[('sentence', 'eggshatch')]]
     """
-    if task_of(ds.column_names) == "relation":
-        return [[("sentence", normalised(" ".join(tokens)))] for tokens in ds["tokens"]]
-    return [
-        [("claim", normalised(claim)), ("evidence", evidence_key(evidence))]
-        for claim, evidence in zip(ds["claim"], ds["evidence"], strict=True)
-    ]
+    task = task_of(ds.column_names)
+    rows = ds.select_columns([column for column in task.columns if column in ds.column_names])
+    return [[(kind, normalised(text)) for kind, text in task.identity(row)] for row in rows]
 
 
 def regroup(ds: Dataset) -> list[str]:

@@ -9,8 +9,8 @@ from inspect import getfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hfcf.core.plugins import known
-from hfcf.core.recipe import meant, shipped_folder
+from hfcf.core.plugins import with_plugins
+from hfcf.core.recipe import did_you_mean, shipped_folder
 
 if TYPE_CHECKING:
     from datasets import Dataset, DatasetDict
@@ -113,8 +113,8 @@ def load(
 
 def builder_class(name: str) -> type[Corpus]:
     """The builder of a corpus."""
-    if (corpora := known(CORPORA, "hfcf.corpora")).get(name) is None:
-        raise ValueError(f"there is no corpus {name!r}; there are {', '.join(corpora)}{meant(name, corpora)}")
+    if (corpora := with_plugins(CORPORA, "hfcf.corpora")).get(name) is None:
+        raise ValueError(f"there is no corpus {name!r}; there are {', '.join(corpora)}{did_you_mean(name, corpora)}")
     return import_module(corpora[name]).BUILDER
 
 
@@ -124,7 +124,7 @@ def names() -> list[str]:
     >>> names()[0], "relations" in names()
     ('hover', True)
     """
-    return list(known(CORPORA, "hfcf.corpora"))
+    return list(with_plugins(CORPORA, "hfcf.corpora"))
 
 
 def _code_hash(cls: type[Corpus]) -> str:

@@ -18,8 +18,9 @@ import datasets
 from datasets.data_files import DataFilesDict, DataFilesList
 
 from hfcf.core.paths import cache_dir
-from hfcf.core.schema import STATUS, TASKS, kind, problem
+from hfcf.core.schema import STATUS, kind
 from hfcf.core.splits import connected
+from hfcf.core.task import Task, get_task, problem
 from hfcf.corpora.formats.read import BadRow, CorpusError, Record
 
 __all__ = ["BadRow", "Corpus", "CorpusConfig", "CorpusError", "CorpusInfo", "as_text", "need", "text_of", "unbracket"]
@@ -123,6 +124,11 @@ class Corpus(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
     # --- the same for every corpus
 
     @classmethod
+    def task(cls) -> Task:
+        """The task of its rows."""
+        return get_task(cls.INFO.task)
+
+    @classmethod
     def locate(cls, name: str, *, data_dir: Any, data_files: Any, options: dict[str, Any]) -> tuple[Files, dict[str, Path]]:
         """The files of each split and what is read beside them."""
         if unknown := sorted(set(options) - set(cls.OPTIONS)):
@@ -186,7 +192,7 @@ class Corpus(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
         status = {"status": STATUS} if self.config.on_error == "reject" else {}
         return datasets.DatasetInfo(
             description=self.INFO.title,
-            features=datasets.Features({**TASKS[self.INFO.task], **self.EXTRA, **status}),
+            features=datasets.Features({**self.task().features, **self.EXTRA, **status}),
             citation=self.INFO.citation,
             license=self.INFO.licence,
             version=self.config.version,
@@ -215,7 +221,7 @@ class Corpus(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
         for path in paths:
             for record in self.records(path):
                 n += 1
-                row: dict[str, Any] = {**deepcopy(_EMPTY[self.INFO.task]), **dict.fromkeys(self.EXTRA)}
+                row: dict[str, Any] = {**deepcopy(dict(self.task().empty_row)), "id": None, **dict.fromkeys(self.EXTRA)}
                 why = self._read(row, record)
                 if row.pop("skip", False):
                     continue
@@ -232,9 +238,9 @@ class Corpus(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
                 seen[row["id"]] = record.place
                 if self.config.on_error == "reject":
                     row["status"] = {"accepted": False, "stage": "load", "reason": as_text(why)} if why else None
-                row = _storable(row)
+                row = _storable(row, self.task())
                 # A made-up number is another row's in another file: what the row holds names its group.
-                yield {**row, "own": _content(row) if unnamed and not record.unreadable else row["id"]}
+                yield {**row, "own": _content(row, self.task()) if unnamed and not record.unreadable else row["id"]}
 
     def _read(self, row: dict[str, Any], record: Record) -> str | None:
         if record.unreadable:
@@ -244,7 +250,7 @@ class Corpus(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
         except BadRow as error:
             return str(error)
         # Whether a text that can be read is fit to work on is for the stages to say, unless everything is to be checked here.
-        return _unreadable(row) or (problem(row) if self.config.on_error == "reject" else None)
+        return _unreadable(row, self.task()) or (problem(row) if self.config.on_error == "reject" else None)
 
     def _grouped(self, rows: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
         """Rows with their `group_id`: named by the corpus, or from `keys` in common (then all rows are held), or their own."""
@@ -421,35 +427,30 @@ def _chain(first: dict[str, Any], rest: Iterator[dict[str, Any]]) -> Iterator[di
     yield from rest
 
 
-_EMPTY: dict[str, dict[str, Any]] = {
-    "verification": {"id": None, "claim": None, "evidence": [], "label": None},
-    "relation": {"id": None, "tokens": [], "head": None, "tail": None, "label": None},
-}
-"""A row of each task before it is filled."""
+def _storable(row: dict[str, Any], task: Task) -> dict[str, Any]:
+    """The row with its task's texts as Arrow can hold them."""
+    features = {name: task.features[name] for name in (*task.columns, "label") if name in task.features}
+    return {**row, **{name: _texts(row[name], feature) for name, feature in features.items()}}
 
 
-def _storable(row: dict[str, Any]) -> dict[str, Any]:
-    row = {**row, "label": as_text(row["label"])}
-    if "tokens" in row:
-        return {**row, "tokens": [as_text(token) for token in row["tokens"]]}
-    pieces = [{key: as_text(piece[key]) for key in ("title", "text")} for piece in row["evidence"]]
-    return {**row, "claim": as_text(row["claim"]), "evidence": pieces}
+def _texts(value: Any, feature: Any) -> Any:
+    """A value of a column with each of its texts as `as_text` gives it."""
+    if isinstance(feature, dict):
+        return value if value is None else {key: _texts(value.get(key), part) for key, part in feature.items()}
+    if isinstance(feature, datasets.Value):
+        return as_text(value) if feature.dtype == "string" else value
+    return value if value is None else [_texts(item, feature.feature) for item in value]
 
 
-def _content(row: Mapping[str, Any]) -> str:
+def _content(row: Mapping[str, Any], task: Task) -> str:
     """A name for the texts of a storable row, the same in every file."""
-    texts = [row["tokens"], row["head"], row["tail"]] if "tokens" in row else [row["claim"], row["evidence"]]
-    text = json.dumps(texts, ensure_ascii=False)
+    text = json.dumps([row[name] for name in task.columns], ensure_ascii=False)
     return f"row-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
 
 
-def _unreadable(row: Mapping[str, Any]) -> str | None:
+def _unreadable(row: Mapping[str, Any], task: Task) -> str | None:
     """Why a row can't be stored as it is."""
-    texts = [(f"token {i}", token) for i, token in enumerate(row.get("tokens", []))]
-    texts += [("the claim", row["claim"])] if "claim" in row else []
-    for i, piece in enumerate(row.get("evidence", [])):
-        texts += [(f"evidence piece {i}", piece["text"]), (f"the title of evidence piece {i}", piece["title"])]
-    for what, text in texts:
+    for what, text in task.named_texts(row):
         if not isinstance(text, str):
             return f"{what} is {kind(text)}{'' if text is None else ', not text'}"
         if as_text(text) != text:

@@ -11,15 +11,13 @@ from huggingface_hub import DatasetCardData
 
 from hfcf.core.recipe import command as command_line
 from hfcf.core.recipe import shipped_folder
-from hfcf.core.schema import TASKS
+from hfcf.core.task import get_task
 from hfcf.hub.check_card import SIZES
 from hfcf.hub.citation import citation
 from hfcf.hub.metrics_table import metrics_table
 from hfcf.hub.render import render
+from hfcf.systems import system_class, systems
 
-TAGS = {"verification": "fact-verification", "relation": "relation-extraction"}
-TASK_IDS = {"verification": "fact-checking", "relation": "multi-class-classification"}
-"""The Hub's name for each task."""
 OWN = ("jsonl", "csv", "parquet", "relations")
 """Corpora that are a user's own rows: of these nothing tells the language."""
 NOT_REPUBLISHED = "These rows, and counterfactuals of them, must not be republished: they are for holders of the corpus's licence"
@@ -49,7 +47,7 @@ def dataset_card(
         examples: rows of the default configuration, with the source's text as `before`.
         files: what the recipe reads the rows from, its `data_files` or `data_dir`; of a user's own rows the card names them.
     """
-    own = run["corpus"] in OWN
+    own, task = run["corpus"] in OWN, get_task(run["task"])
     made_by, flips = _system(run["system"])
     if needs := _needed(files) if own else []:
         # The user's recipe is not in the repository; the one that is has all that was set.
@@ -58,9 +56,9 @@ def dataset_card(
         pretty_name=name,
         license=corpus["licence"] or "unknown",
         language=None if own else [corpus.get("language") or "en"],
-        task_categories=["text-classification"],
-        task_ids=[TASK_IDS[run["task"]]],
-        tags=["counterfactual", "data-augmentation", TAGS[run["task"]], "hfcf", f"hfcf-{run['system']}"],
+        task_categories=list(task.hub.categories),
+        task_ids=list(task.hub.ids),
+        tags=["counterfactual", "data-augmentation", task.hub.tag, "hfcf", f"hfcf-{run['system']}"],
         size_categories=[_size(run["counterfactuals"])],
         # A corpus that the Hub does not have is named by what it is called here.
         source_datasets=[corpus["hub_id"] or f"extended|other-{run['corpus']}"],
@@ -69,7 +67,7 @@ def dataset_card(
     )
     return render(
         "dataset_card.md.jinja", front=front.to_yaml() + "\n", name=name, command=command, corpus=corpus, run=run, empty=empty,
-        examples=examples, columns=list(TASKS[run["task"]]), not_republished=NOT_REPUBLISHED,
+        examples=examples, columns=list(task.features), not_republished=NOT_REPUBLISHED,
         own=own, made_by=made_by, flips=flips, needs=needs,
         splits=[file["split"] for config in configs if config["config_name"] == "default" for file in config["data_files"]],
         metrics=metrics_table(run.get("metrics") or {}, run.get("models") or {}), citation=citation(),
@@ -82,9 +80,7 @@ def _system(name: str) -> tuple[str, bool]:
     >>> _system("crossaug"), _system("eda"), _system("mine")
     (('CrossAug', True), ('EDA', False), ('mine', True))
     """
-    from hfcf.pipeline.run import system_class, systems_known
-
-    if name not in systems_known():
+    if name not in systems():
         return name, True
     system = system_class(name)
     return system.__name__, system.flips

@@ -14,11 +14,12 @@ from datasets import Dataset
 from hfcf.core import schema
 from hfcf.core.splits import connected, normalised
 from hfcf.core.stage import Stage
+from hfcf.core.store import save_artifact
 from hfcf.engines.classifier import ROUND, choose
 from hfcf.metrics.fitting import learned_of, need_fit, to_fit
 from hfcf.metrics.info import TEXT, info
-from hfcf.metrics.rows import ByTask
-from hfcf.text.entities import save_fitted
+from hfcf.metrics.rows import ColumnsOf
+from hfcf.tasks import DEFAULT
 
 CITATION = "Schuster et al. 2019, Towards Debiasing Fact Verification Models, section 2"
 
@@ -128,15 +129,13 @@ class MeasureClaimOnly(Stage):
 
     >>> MeasureClaimOnly(task="relation").inputs
     Traceback (most recent call last):
-    hfcf.core.stage.StageError: measure_claim_only says nothing of relation rows: their sentence is all there is to see
+    hfcf.core.stage.StageError: measure_claim_only reads 'claim' and can't measure relation rows: it hides the evidence of a claim
     """
 
-    inputs: ClassVar[Any] = ByTask(
-        {"verification": {"claim": schema.TEXT, "label": schema.TEXT}}, "their sentence is all there is to see"
-    )
+    inputs: ClassVar[Any] = ColumnsOf("claim", "label", why="it hides the evidence of a claim")
     outputs: ClassVar = {"claim_only": {"guessed": schema.BOOL, "predicted": schema.TEXT}}
 
-    task: str = "verification"
+    task: str = DEFAULT
     folds: int = 5
     fitted: str | None = None
 
@@ -150,7 +149,7 @@ class MeasureClaimOnly(Stage):
         """Cross-validate on `ds`, by `group_id`; returns the fitted stage, which holds the guess of each `id`."""
         rows = to_fit(self, ds, "id", "group_id")
         guesses = guess(list(rows["claim"]), list(rows["label"]), [str(one) for one in rows["group_id"]], self.folds, self.seed)
-        return replace(self, fitted=save_fitted(dict(zip(rows["id"], guesses, strict=True))))
+        return replace(self, fitted=save_artifact(dict(zip(rows["id"], guesses, strict=True))))
 
     def row(self, row: dict[str, Any]) -> dict[str, Any]:
         predicted = learned_of(self, self.fitted, row["id"])

@@ -12,11 +12,12 @@ from datasets import Dataset
 from hfcf.core import schema
 from hfcf.core.model import Model
 from hfcf.core.stage import Stage
+from hfcf.core.store import save_artifact
 from hfcf.metrics.fitting import need_fit, to_fit
 from hfcf.metrics.info import TEXT, TEXTS, info, mean
 from hfcf.metrics.moverscore import MoverScore, fit_idf
-from hfcf.metrics.rows import ByTask
-from hfcf.text.entities import save_fitted
+from hfcf.metrics.rows import ColumnsOf
+from hfcf.tasks import DEFAULT
 
 CITATION = "Zhu et al. 2023, Explain, Edit, Generate: Rationale-Sensitive Counterfactual Data Augmentation (RACE), Table 4"
 
@@ -52,17 +53,15 @@ class MeasureCoherence(Stage):
         n_gram: how many neighbouring words move together.
         fitted: the sha256 that `fit` sets.
 
-    >>> MeasureCoherence(task="relation").inputs
+    >>> MeasureCoherence(task="relation").inputs  # doctest: +IGNORE_EXCEPTION_DETAIL
     Traceback (most recent call last):
-    hfcf.core.stage.StageError: measure_coherence says nothing of relation rows: it compares a claim with its evidence
+    hfcf.core.stage.StageError: measure_coherence reads 'claim' and can't measure relation rows: it …
     """
 
-    inputs: ClassVar[Any] = ByTask(
-        {"verification": {"claim": schema.TEXT, "evidence": schema.EVIDENCE}}, "it compares a claim with its evidence"
-    )
+    inputs: ClassVar[Any] = ColumnsOf("claim", "evidence", why="it compares a claim with its evidence")
     outputs: ClassVar = {"coherence": schema.FLOAT}
 
-    task: str = "verification"
+    task: str = DEFAULT
     model: Model = Model("distilbert-base-uncased")
     n_gram: int = 1
     fitted: str | None = None
@@ -83,7 +82,7 @@ class MeasureCoherence(Stage):
 
     def fit_texts(self, claims: Iterable[str]) -> Self:
         """As `fit`, of the claims themselves."""
-        return replace(self, fitted=save_fitted(fit_idf(dict.fromkeys(claims), self.model)))
+        return replace(self, fitted=save_artifact(fit_idf(dict.fromkeys(claims), self.model)))
 
     def scores(self, claims: Sequence[str], evidence: Sequence[Sequence[str]]) -> list[float | None]:
         """For each claim, the mean over its pieces of evidence; None without any."""

@@ -14,7 +14,8 @@ from datasets import Dataset
 from hfcf.core import schema
 from hfcf.core.stage import Stage
 from hfcf.metrics.info import TEXT, info
-from hfcf.metrics.rows import EDITED, ByTask, bare_words, changed, changes
+from hfcf.metrics.rows import TEXTS_AND_EDITS, bare_words, changed, changes
+from hfcf.tasks import DEFAULT
 
 CITATION = "Zhu et al. 2023, Explain, Edit, Generate: Rationale-Sensitive Counterfactual Data Augmentation (RACE), Table 4"
 SAMPLE = 200
@@ -158,10 +159,10 @@ class MeasureDiversity(Stage):
     0.5946
     """
 
-    inputs: ClassVar[Any] = ByTask(EDITED)
+    inputs: ClassVar[Any] = TEXTS_AND_EDITS
     outputs: ClassVar = {"diversity": {"bleu": schema.FLOAT, "inverse": schema.FLOAT}}
 
-    task: str = "verification"
+    task: str = DEFAULT
 
     def row(self, row: dict[str, Any]) -> dict[str, Any]:
         before, after = changed(row)

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import evaluate
-from datasets import Dataset, Features
+from datasets import Dataset
 
 from hfcf.core import schema
-from hfcf.core.edits import rewrite
-from hfcf.core.schema import task_of
 from hfcf.core.stage import Reject, Stage
+from hfcf.core.store import save_artifact
+from hfcf.core.task import Task, task_of
 from hfcf.metrics.fitting import learned_of, need_fit, to_fit
 from hfcf.metrics.info import TEXT, info
 from hfcf.metrics.near import Near, bare
-from hfcf.metrics.rows import EDITED, ByTask, changed
-from hfcf.text.entities import save_fitted
+from hfcf.metrics.rows import TEXTS_AND_EDITS, changed
+from hfcf.tasks import DEFAULT
 
 CITATION = "Lee et al. 2022, Deduplicating Training Data Makes Language Models Better, section 4.2"
 _KINDS = ("repeat", "near", "leak", "near_leak")
@@ -38,63 +38,77 @@ def duplicates(ds: Dataset, against: Mapping[str, Dataset] | None = None, thresh
         its sentence; "near_leak", if it has none, of one with nearly its claim or sentence. Equal is what `bare` makes equal.
         Of a row whose edits do not fit its texts nothing is said.
     """
-    found: dict[str, dict[str, str]] = {}
-    held: dict[tuple[str, str], str] = {}
-    near_held = Near(threshold)
-    for name, rows in (against or {}).items():
-        for row in rows.select_columns(_text_columns(rows)):
-            for key in filter(lambda key: key[1], _keys(row)):
-                held.setdefault(key, f"{name}: {row['id']}")
-            near_held.add(f"{name}: {row['id']}", _main(row))
-    seen: dict[tuple[Any, ...], str] = {}
-    near: dict[str, Near] = {}
-    for row in ds.select_columns([*EDITED[task_of(ds.column_names)], "id", "change"]):
-        its: dict[str, str] = {}
+    task = task_of(ds.column_names)
+    held = {
+        name: ((row["id"], _keys(task, row), _main(task, row)) for row in rows.select_columns(["id", *_present(task, rows)]))
+        for name, rows in (against or {}).items()
+    }
+    texts = []
+    for row in ds.select_columns([*task.columns, "edits", "id", "change"]):
         try:
             after = changed(row)[1]
         except Reject:
             continue
-        if row["change"] not in near:
-            near[row["change"]] = Near(threshold)
-        keys = _keys(row)
-        if (first := seen.setdefault((*keys, *_titles(row)), row["id"])) != row["id"]:
-            its["repeat"] = first
-        elif close := near[row["change"]].find(after):
-            its["near"] = close
+        titles = [bare(segment.text) for segment in task.segments(row) if segment.is_title]
+        texts.append(_Text(row["id"], row["change"], _keys(task, row), titles, _main(task, row), after))
+    return _repeats(texts, held, threshold)
+
+
+class _Text(NamedTuple):
+    """What is compared of a row: the keys that another row may have, its titles, its main text, and what it changed to."""
+
+    id: str
+    change: str
+    keys: list[tuple[str, str]]
+    titles: list[str]
+    main: str
+    after: str
+
+
+def _repeats(
+    texts: Iterable[_Text], against: Mapping[str, Iterable[tuple[str, list[tuple[str, str]], str]]], threshold: float
+) -> dict[str, dict[str, str]]:
+    repeats: dict[str, dict[str, str]] = {}
+    held: dict[tuple[str, str], str] = {}
+    near_held = Near(threshold)
+    for name, rows in against.items():
+        for row_id, keys, main in rows:
+            for key in filter(lambda key: key[1], keys):
+                held.setdefault(key, f"{name}: {row_id}")
+            near_held.add(f"{name}: {row_id}", main)
+    first_of: dict[tuple[Any, ...], str] = {}
+    near: dict[str, Near] = {}
+    for one in texts:
+        kinds: dict[str, str] = {}
+        if one.change not in near:
+            near[one.change] = Near(threshold)
+        if (first := first_of.setdefault((*one.keys, *one.titles), one.id)) != one.id:
+            kinds["repeat"] = first
+        elif close := near[one.change].find(one.after):
+            kinds["near"] = close
         else:  # one of a kind is enough: of a thousand like rows, each is compared with the first
-            near[row["change"]].add(row["id"], after)
-        if leak := next((held[key] for key in keys if key in held), None):
-            its["leak"] = leak
-        elif against and (close := near_held.find(_main(row))):
-            its["near_leak"] = close
-        if its:
-            found[row["id"]] = its
-    return found
+            near[one.change].add(one.id, one.after)
+        if leak := next((held[key] for key in one.keys if key in held), None):
+            kinds["leak"] = leak
+        elif against and (close := near_held.find(one.main)):
+            kinds["near_leak"] = close
+        if kinds:
+            repeats[one.id] = kinds
+    return repeats
 
 
-def _text_columns(rows: Dataset) -> list[str]:
-    return ["id", "tokens"] if task_of(rows.column_names) == "relation" else ["id", "claim", "evidence"]
+def _present(task: Task, rows: Dataset) -> list[str]:
+    return [column for column in task.columns if column in rows.column_names]
 
 
-def _main(row: Mapping[str, Any]) -> str | None:
-    """The claim or the sentence."""
-    return " ".join(row["tokens"] or []) if "tokens" in row else row["claim"]
+def _main(task: Task, row: Mapping[str, Any]) -> str:
+    """The text that tells a row apart: its claim or its sentence."""
+    return task.segments(row)[0].text
 
 
-def _keys(row: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """What another row may have, too: the claim and the whole evidence, or the sentence."""
-    if "tokens" in row:
-        return [("sentence", bare(_main(row)))]
-    return [("claim", bare(row["claim"])), ("evidence", bare(" ".join(piece["text"] or "" for piece in _pieces(row))))]
-
-
-def _titles(row: Mapping[str, Any]) -> list[str]:
-    return [bare(piece["title"]) for piece in _pieces(row)]
-
-
-def _pieces(row: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Evaluation sets may have rows that could not be read, whose texts are null."""
-    return [piece for piece in row.get("evidence") or [] if piece]
+def _keys(task: Task, row: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """What another row may have, too."""
+    return [(kind, bare(text)) for kind, text in task.identity(row)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,12 +132,12 @@ class MeasureDuplicates(Stage):
     hfcf.core.stage.StageError: measure_duplicates compares all rows of the set: stage = stage.fit(ds) first
     """
 
-    inputs: ClassVar[Any] = ByTask(EDITED)
+    inputs: ClassVar[Any] = TEXTS_AND_EDITS
     outputs: ClassVar = {
         "duplicates": {**dict.fromkeys(_KINDS, schema.BOOL), "of": schema.TEXT},
     }
 
-    task: str = "verification"
+    task: str = DEFAULT
     threshold: float = 0.8
     fitted: str | None = None
 
@@ -138,7 +152,7 @@ class MeasureDuplicates(Stage):
         """Compare the rows of `ds` with one another, and with the evaluation sets `against`; returns the fitted stage."""
         rows = to_fit(self, ds, "id", "change")
         found = duplicates(rows, against, self.threshold)
-        return replace(self, fitted=save_fitted({row_id: found.get(row_id, {}) for row_id in rows["id"]}))
+        return replace(self, fitted=save_artifact({row_id: found.get(row_id, {}) for row_id in rows["id"]}))
 
     def row(self, row: dict[str, Any]) -> dict[str, Any]:
         changed(row)  # which rejects a row that the fit left out
@@ -163,12 +177,7 @@ class Duplicates(evaluate.Metric):  # type: ignore[misc]
     def _compute(self, predictions: Sequence[str], against: Sequence[str] = (), threshold: float = 0.8) -> dict[str, Any]:
         if not predictions:
             return dict.fromkeys(_KINDS)
-        edited = {"evidence": [], "change": "claim"}
-        # A text as a claim without evidence, all of which was changed.
-        rows = [{"id": str(i), "claim": text, "edits": rewrite("claim", "", text), **edited} for i, text in enumerate(predictions)]
-        held = [{"id": str(i), "claim": text, "evidence": []} for i, text in enumerate(against)]
-        features = Features({"id": schema.TEXT, "change": schema.TEXT, **EDITED["verification"]})
-        rest = Features({name: features[name] for name in ("id", "claim", "evidence")})
-        sets = {"against": Dataset.from_list(held, features=rest)} if held else {}
-        found = duplicates(Dataset.from_list(rows, features=features), sets, threshold).values()
-        return {kind: sum(kind in its for its in found) / len(rows) for kind in _KINDS}
+        texts = [_Text(str(i), "", [("text", bare(text))], [], text, text) for i, text in enumerate(predictions)]
+        held = {"against": ((str(i), [("text", bare(text))], text) for i, text in enumerate(against))} if against else {}
+        repeats = _repeats(texts, held, threshold).values()
+        return {kind: sum(kind in kinds for kinds in repeats) / len(texts) for kind in _KINDS}

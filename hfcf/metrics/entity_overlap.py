@@ -14,7 +14,8 @@ from hfcf.core.splits import normalised
 from hfcf.core.stage import Stage
 from hfcf.engines.ner import Ner
 from hfcf.metrics.info import TEXT, info, mean
-from hfcf.metrics.rows import EDITED, ByTask, of_changes
+from hfcf.metrics.rows import TEXTS_AND_EDITS, of_changes
+from hfcf.tasks import DEFAULT
 from hfcf.text.entities import overlap
 
 CITATION = "Zhu et al. 2023, Explain, Edit, Generate: Rationale-Sensitive Counterfactual Data Augmentation (RACE), section 3.4"
@@ -47,10 +48,10 @@ class MeasureEntityOverlap(Stage):
     {'entity_overlap': Value('float64')}
     """
 
-    inputs: ClassVar[Any] = ByTask(EDITED)
+    inputs: ClassVar[Any] = TEXTS_AND_EDITS
     outputs: ClassVar = {"entity_overlap": schema.FLOAT}
 
-    task: str = "verification"
+    task: str = DEFAULT
     ner: Ner = field(default_factory=Ner)
 
     def scores(self, pairs: Sequence[Sequence[str]]) -> list[float | None]:

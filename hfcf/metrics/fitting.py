@@ -10,9 +10,9 @@ from typing import Any
 
 from datasets import Dataset
 
-from hfcf.core import schema
 from hfcf.core.stage import Stage, StageError
-from hfcf.text.entities import read_fitted
+from hfcf.core.store import read_artifact
+from hfcf.core.task import problem
 
 
 def need_fit(stage: Stage, fitted: str | None, why: str) -> None:
@@ -63,14 +63,14 @@ def to_fit(stage: Stage, ds: Dataset, *more: str) -> Dataset:
             "leave out rows that are there twice, and put a set's name before its ids where you join several sets"
         )
     rows = ds.select_columns(list(stage.inputs))
-    sound = [i for i, row in enumerate(rows) if schema.problem(row) is None]
+    sound = [i for i, row in enumerate(rows) if problem(row) is None]
     return ds if len(sound) == len(ds) else ds.select(sound)
 
 
 @lru_cache(maxsize=4)
 def learned(sha: str | None) -> dict[str, Any]:
     """What a metric's `fit` wrote, read once: a hash names what it names for ever."""
-    return read_fitted(sha or "", "stage = stage.fit(ds)")
+    return read_artifact(sha or "", "stage = stage.fit(ds)")
 
 
 def learned_of(stage: Stage, fitted: str | None, row_id: str) -> Any:

@@ -14,13 +14,11 @@ import evaluate
 from hfcf.core import schema
 from hfcf.core.model import Model, commit
 from hfcf.core.stage import Stage, StageError
-from hfcf.engines.classifier import Classifier, choose
-from hfcf.engines.relation import RelationClassifier
+from hfcf.core.task import TaskColumns, get_task
+from hfcf.engines.classifier import choose
 from hfcf.metrics.fitting import need_names
 from hfcf.metrics.info import TEXT, info
-from hfcf.metrics.rows import ByTask
-from hfcf.tasks.relations import requests
-from hfcf.text.evidence import join
+from hfcf.tasks import DEFAULT
 
 CITATION = "Zhu et al. 2023, Explain, Edit, Generate: Rationale-Sensitive Counterfactual Data Augmentation (RACE), Table 4"
 
@@ -97,15 +95,10 @@ class MeasureFlipRate(Stage):
     hfcf.core.stage.StageError: measure_flip_rate: me/a filtered these counterfactuals and would agree with itself …
     """
 
-    inputs: ClassVar[Any] = ByTask(
-        {
-            "verification": {"claim": schema.TEXT, "evidence": schema.EVIDENCE, "label": schema.TEXT},
-            "relation": {"tokens": schema.TOKENS, "head": schema.SPAN, "tail": schema.SPAN, "label": schema.TEXT},
-        }
-    )
+    inputs: ClassVar[Any] = TaskColumns(lambda task: {**task.columns, **({"label": schema.TEXT} if task.labelled else {})})
     outputs: ClassVar = {"flip_rate": {"flipped": schema.BOOL, "predicted": schema.TEXT, "probability": schema.FLOAT}}
 
-    task: str = "verification"
+    task: str = DEFAULT
     verifier: Model
     filtered_by: tuple[Model, ...] = ()
     max_length: int = 256
@@ -126,10 +119,7 @@ class MeasureFlipRate(Stage):
 
     def answers(self, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, float] | None]:
         """Class probabilities of each row."""
-        if self.task == "relation":
-            return RelationClassifier(model=self.verifier, max_length=self.max_length).run(requests(rows))
-        pairs = [[row["claim"], join(row["evidence"])[0]] for row in rows]
-        return Classifier(model=self.verifier, max_length=self.max_length).run(pairs)
+        return get_task(self.task).judge(rows, self.verifier, self.max_length)
 
     def batch(self, rows: list[dict[str, Any]]) -> list[Any]:
         return [{"flip_rate": _verdict(answer, row["label"])} for row, answer in zip(rows, self.answers(rows), strict=True)]

@@ -13,7 +13,8 @@ from hfcf.core.model import Model
 from hfcf.core.stage import Stage
 from hfcf.engines.perplexity import Perplexity
 from hfcf.metrics.info import TEXT, info, mean
-from hfcf.metrics.rows import EDITED, ByTask, of_changes
+from hfcf.metrics.rows import TEXTS_AND_EDITS, of_changes
+from hfcf.tasks import DEFAULT
 
 CITATION = "Zhu et al. 2023, Explain, Edit, Generate: Rationale-Sensitive Counterfactual Data Augmentation (RACE), Table 4"
 
@@ -37,10 +38,10 @@ class MeasureFluency(Stage):
     {'fluency': Value('float64')}
     """
 
-    inputs: ClassVar[Any] = ByTask(EDITED)
+    inputs: ClassVar[Any] = TEXTS_AND_EDITS
     outputs: ClassVar = {"fluency": schema.FLOAT}
 
-    task: str = "verification"
+    task: str = DEFAULT
     model: Model = Model("gpt2")
     max_length: int = 1024
 

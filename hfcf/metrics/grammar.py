@@ -13,7 +13,8 @@ from hfcf.core.model import Model
 from hfcf.core.stage import Stage
 from hfcf.engines.acceptability import Acceptability
 from hfcf.metrics.info import TEXT, info, mean
-from hfcf.metrics.rows import EDITED, ByTask, of_changes
+from hfcf.metrics.rows import TEXTS_AND_EDITS, of_changes
+from hfcf.tasks import DEFAULT
 
 CITATION = "Warstadt et al. 2019, Neural Network Acceptability Judgments"
 
@@ -38,10 +39,10 @@ class MeasureGrammar(Stage):
     {'grammar': Value('float64')}
     """
 
-    inputs: ClassVar[Any] = ByTask(EDITED)
+    inputs: ClassVar[Any] = TEXTS_AND_EDITS
     outputs: ClassVar = {"grammar": schema.FLOAT}
 
-    task: str = "verification"
+    task: str = DEFAULT
     model: Model
     acceptable: str = "LABEL_1"
     max_length: int = 256

@@ -13,10 +13,11 @@ from datasets import Dataset
 
 from hfcf.core import schema
 from hfcf.core.stage import Stage, StageError
+from hfcf.core.store import save_artifact
 from hfcf.metrics.fitting import learned, need_fit, to_fit
 from hfcf.metrics.info import TEXT, info
-from hfcf.metrics.rows import ByTask
-from hfcf.text.entities import save_fitted
+from hfcf.metrics.rows import ColumnsOf
+from hfcf.tasks import DEFAULT
 
 
 def label_balance(labels: Iterable[str | None]) -> dict[str, Any]:
@@ -60,10 +61,10 @@ class MeasureLabelBalance(Stage):
     {'label_balance': 1.0}
     """
 
-    inputs: ClassVar[Any] = ByTask({task: {"label": schema.TEXT} for task in schema.TASKS})
+    inputs: ClassVar[Any] = ColumnsOf("label")
     outputs: ClassVar = {"label_balance": schema.FLOAT}
 
-    task: str = "verification"
+    task: str = DEFAULT
     fitted: str | None = None
 
     def check_fitted(self) -> None:
@@ -72,7 +73,7 @@ class MeasureLabelBalance(Stage):
     def fit(self, ds: Dataset) -> Self:
         """Count the labels of `ds`; returns the fitted stage."""
         labels = to_fit(self, ds)["label"]
-        return replace(self, fitted=save_fitted(dict(Counter(label for label in labels if label is not None))))
+        return replace(self, fitted=save_artifact(dict(Counter(label for label in labels if label is not None))))
 
     def batch(self, rows: list[dict[str, Any]]) -> list[Any]:
         counts = learned(self.fitted)

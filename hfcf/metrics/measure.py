@@ -9,12 +9,13 @@ from typing import Any, TypeVar
 
 from datasets import Dataset, DatasetDict, Features, concatenate_datasets
 
-from hfcf.core import edits, schema
-from hfcf.core.schema import task_of
-from hfcf.core.stage import StageError, run_stage
-from hfcf.metrics.rows import EDITED
+from hfcf.core import schema
+from hfcf.core.stage import StageError
+from hfcf.core.system import run_stage
+from hfcf.core.task import get_task, task_of
 from hfcf.metrics.settings import Metrics, check, rows, stage_of, taken, wanted
 from hfcf.metrics.summary import with_label_names
+from hfcf.tasks import DEFAULT
 
 log = logging.getLogger(__name__)
 
@@ -51,7 +52,7 @@ def measure(ds: Sets, metrics: Metrics | None = None, **map_kwargs: Any) -> Sets
     if not isinstance(ds, Dataset):
         raise StageError(f"metrics: this is a {type(ds).__name__}, not a Dataset: map the stages of hfcf.metrics over a stream")
     its = wanted(metrics)
-    check(its, task_of(ds.column_names))
+    check(its, task_of(ds.column_names).name)
     return _measure(ds, its, ds, map_kwargs)
 
 
@@ -71,7 +72,7 @@ def _measure(ds: Dataset, metrics: Mapping[str, Mapping[str, Any]], of: Dataset,
 
 def _measured(ds: Dataset, name: str, settings: dict[str, Any], of: Dataset, map_kwargs: Mapping[str, Any]) -> Dataset:
     fit = {"against": {key: rows(its) for key, its in taken(name, settings).items()}} if name == "duplicates" else {}
-    stage = stage_of(name, task_of(ds.column_names), settings)
+    stage = stage_of(name, task_of(ds.column_names).name, settings)
     for column in stage.inputs:
         if column not in ds.features:
             raise StageError(
@@ -102,14 +103,12 @@ def candidates(rejected: Dataset) -> Dataset:
             continue
         source, one = json.loads(row["source"]), json.loads(row["candidate"])
         try:
-            texts = edits.apply(source, one["edits"])
+            texts = task_of(source).counterfactual_row(source, one)
         except ValueError:  # rejected because its edits do not fit
             continue
-        its = {name: one.get(name) for name in ("edits", "change", "label")}
-        found.append({"id": f"{source['id']}:{len(found)}", **texts, **its})
-    task = task_of(found[0]) if found else "verification"
-    columns = ("id", "claim", "evidence", "label", "tokens", "head", "tail")
-    canonical = {name: feature for name, feature in schema.TASKS[task].items() if name in columns}
+        found.append({"id": f"{source['id']}:{len(found)}", **texts, "edits": one["edits"], "change": one["change"]})
+    task = task_of(found[0]) if found else get_task(DEFAULT)
+    canonical = {name: feature for name, feature in task.features.items() if name not in schema.COMMON}
     features = Features({**canonical, "edits": schema.EDITS, "change": schema.TEXT})
     # Entities moved along with the edits; their types, which no edit has, are the source's and no metric reads them.
     return Dataset.from_list(found, features=features) if found else Dataset.from_dict({c: [] for c in features}, features=features)
@@ -128,7 +127,7 @@ def measure_candidates(made: Dataset, rejected: Dataset, metrics: Metrics | None
         One row for each candidate, with the columns of these metrics and those that say what it changed.
     """
     its = {name: settings for name, settings in wanted(metrics).items() if name in OF_CANDIDATES}
-    columns = [*EDITED[task_of(made.column_names)], *its] if its else []
+    columns = [*task_of(made.column_names).columns, "edits", *its] if its else []
     lost, kept = candidates(rejected), made.select_columns(columns)
     if not its or not len(lost):
         return kept

@@ -11,7 +11,8 @@ import evaluate
 from hfcf.core import schema
 from hfcf.core.stage import Stage
 from hfcf.metrics.info import TEXT, info, mean
-from hfcf.metrics.rows import EDITED, ByTask, bare_words, changed
+from hfcf.metrics.rows import TEXTS_AND_EDITS, bare_words, changed
+from hfcf.tasks import DEFAULT
 
 CITATION = "Ross et al. 2021, Explaining NLP Models via Minimal Contrastive Editing (MiCE), section 3.2"
 
@@ -58,10 +59,10 @@ class MeasureMinimality(Stage):
     {'minimality': {'distance': 1, 'share': 0.25}}
     """
 
-    inputs: ClassVar[Any] = ByTask(EDITED)
+    inputs: ClassVar[Any] = TEXTS_AND_EDITS
     outputs: ClassVar = {"minimality": {"distance": schema.INT, "share": schema.FLOAT}}
 
-    task: str = "verification"
+    task: str = DEFAULT
 
     def row(self, row: dict[str, Any]) -> dict[str, Any]:
         return {"minimality": minimality(*changed(row))}

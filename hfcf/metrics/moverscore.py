@@ -15,8 +15,8 @@ import numpy as np
 import torch
 
 from hfcf.core.model import Model
+from hfcf.core.store import read_artifact
 from hfcf.engines.base import Encoded, Engine, pad
-from hfcf.text.entities import read_fitted
 
 log = logging.getLogger(__name__)
 
@@ -171,7 +171,7 @@ def fit_idf(texts: Iterable[str], model: Model) -> dict[str, Any]:
 
 @lru_cache(maxsize=4)
 def _idf(sha: str) -> Any:
-    content = read_fitted(sha, "fit again")
+    content = read_artifact(sha, "fit again")
     rows, counts = content["rows"], content["frequencies"]
     if not rows:
         return lambda token: 1.0

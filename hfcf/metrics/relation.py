@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from hfcf.tasks.relations import OTHER
+from hfcf.tasks.relation import OTHER
 
 _DIRECTION = re.compile(r"\(e[12],e[12]\)$")
 

@@ -8,40 +8,36 @@ from typing import Any
 from datasets import Dataset
 
 from hfcf.core import schema
-from hfcf.core.edits import revert, words
+from hfcf.core.edits import words
 from hfcf.core.stage import Reject, StageError
+from hfcf.core.task import TaskColumns, get_task, problem, task_of
 
-EDITED: dict[str, dict[str, Any]] = {
-    "verification": {"claim": schema.TEXT, "evidence": schema.EVIDENCE, "edits": schema.EDITS},
-    "relation": {"tokens": schema.TOKENS, "head": schema.SPAN, "tail": schema.SPAN, "edits": schema.EDITS},
-}
-"""Columns that tell a counterfactual's texts and its source's."""
+TEXTS_AND_EDITS = TaskColumns(lambda task: {**task.columns, "edits": schema.EDITS})
+"""Columns that give a counterfactual's texts and its source's."""
 
 
-class ByTask:
-    """A stage's `inputs` where they depend on its setting `task`.
+class ColumnsOf(TaskColumns):
+    """Declare the columns that a metric reads of the tasks that have them; other tasks are refused.
 
     Args:
-        inputs: {task: columns}. A task that is not there is refused.
-        why: what to say then.
+        columns: names of canonical columns.
+        why: what a task without them lacks, in words.
     """
 
-    def __init__(self, inputs: Mapping[str, Mapping[str, Any]], why: str = "") -> None:
-        self.inputs, self.why = inputs, why
+    def __init__(self, *columns: str, why: str = "they have no such column") -> None:
+        self.names, self.why = columns, why
 
-    def __get__(self, stage: Any, owner: type) -> Mapping[str, Any]:
-        task = "verification" if stage is None else stage.task
-        if task not in self.inputs:
-            known = self.why if task in schema.TASKS else f"tasks are {', '.join(schema.TASKS)}"
-            raise StageError(f"{stage.name} says nothing of {task} rows: {known}")
-        return self.inputs[task]
+    def __get__(self, stage: Any, owner: type) -> Any:
+        if stage is None:
+            return self
+        features = get_task(stage.task).features
+        if missing := [name for name in self.names if name not in features]:
+            raise StageError(f"{stage.name} reads {missing[0]!r} and can't measure {stage.task} rows: {self.why}")
+        return {name: features[name] for name in self.names}
 
 
 def changed(row: Mapping[str, Any]) -> tuple[str, str]:
-    """What the counterfactual changed, before and after: its claim, the pieces of evidence that differ, or its sentence.
-
-    Several are joined by spaces, in reading order. Of a piece whose title changed along with its text it is "title: text", as
-    models read evidence (`hfcf.text.evidence.join`); of one whose title alone changed, the title.
+    """Return what the counterfactual changed, before and after; see `hfcf.core.segments.changed_texts`.
 
     Args:
         row: of an expanded set.
@@ -56,21 +52,9 @@ def changed(row: Mapping[str, Any]) -> tuple[str, str]:
     if row["edits"] is None:
         raise Reject("its edits are null")
     try:
-        source = revert(row, row["edits"])
+        return task_of(row).changed(row)
     except ValueError as error:
         raise Reject(f"its edits do not lead back to a source, its text was changed by other means: {error}") from error
-    if "tokens" in row:
-        before, after = ([" ".join(side["tokens"])] for side in (source, row))
-    else:
-        old, new = ([{"claim": side["claim"]}, *side["evidence"]] for side in (source, row))
-        before, after = [], []
-        for one, other in zip(old, new, strict=True):
-            differ = [name for name in one if (one[name] or "") != (other[name] or "")]
-            for texts, side in ((before, one), (after, other)):
-                texts.append(": ".join(side[name] for name in differ if side[name]))
-    if before == after:
-        return "", ""
-    return " ".join(filter(None, before)), " ".join(filter(None, after))
 
 
 def changes(ds: Dataset) -> Iterator[tuple[str, str]]:
@@ -79,9 +63,9 @@ def changes(ds: Dataset) -> Iterator[tuple[str, str]]:
     >>> list(changes(Dataset.from_list([{"claim": "Oslo is old.", "evidence": [{"title": "", "text": "It is."}], "edits": None}])))
     []
     """
-    for row in ds.select_columns(list(EDITED[schema.task_of(ds.column_names)])):
+    for row in ds.select_columns([*task_of(ds.column_names).columns, "edits"]):
         try:
-            if schema.problem(row) is None:
+            if problem(row) is None:
                 yield changed(row)
         except Reject:
             continue

@@ -13,8 +13,9 @@ from hfcf import corpora
 from hfcf.core import recipe as recipes
 from hfcf.core.model import Model
 from hfcf.core.recipe import RecipeError
-from hfcf.core.schema import kind, task_of
+from hfcf.core.schema import kind
 from hfcf.core.stage import Stage
+from hfcf.core.task import task_of
 from hfcf.metrics import METRICS, load
 
 DEFAULT: dict[str, Any] = {"minimality": None, "diversity": None, "duplicates": None, "label_balance": None}
@@ -66,7 +67,7 @@ def check(metrics: Metrics | None, task: str) -> None:
         if not hasattr(stage, "fit"):
             stage.check_fitted()
         for which, given in against.items():
-            if (its_task := task_of(rows(given).column_names)) != task:
+            if (its_task := task_of(rows(given).column_names).name) != task:
                 raise RecipeError(f"metrics: {name}: against: {which} has {its_task} rows, and {task} rows are measured")
 
 

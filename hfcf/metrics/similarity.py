@@ -12,11 +12,12 @@ from datasets import Dataset
 from hfcf.core import schema
 from hfcf.core.model import Model
 from hfcf.core.stage import Stage
+from hfcf.core.store import save_artifact
 from hfcf.metrics.fitting import need_fit, to_fit
 from hfcf.metrics.info import TEXT, info, mean
 from hfcf.metrics.moverscore import MoverScore, fit_idf
-from hfcf.metrics.rows import EDITED, ByTask, changes, of_changes
-from hfcf.text.entities import save_fitted
+from hfcf.metrics.rows import TEXTS_AND_EDITS, changes, of_changes
+from hfcf.tasks import DEFAULT
 
 CITATION = "Zhao et al. 2019, MoverScore: Text Generation Evaluating with Contextualized Embeddings and Earth Mover Distance"
 
@@ -43,10 +44,10 @@ class MeasureSimilarity(Stage):
     hfcf.core.stage.StageError: measure_similarity weighs words by how common they are in all sources: stage = stage.fit(ds) first
     """
 
-    inputs: ClassVar[Any] = ByTask(EDITED)
+    inputs: ClassVar[Any] = TEXTS_AND_EDITS
     outputs: ClassVar = {"similarity": schema.FLOAT}
 
-    task: str = "verification"
+    task: str = DEFAULT
     model: Model = Model("distilbert-base-uncased")
     n_gram: int = 1
     fitted: str | None = None
@@ -68,7 +69,7 @@ class MeasureSimilarity(Stage):
     def fit_texts(self, sources: Iterable[str]) -> Self:
         """As `fit`, of the texts themselves."""
         different = dict.fromkeys(text for text in sources if text)
-        return replace(self, fitted=save_fitted(fit_idf(different, self.model)))
+        return replace(self, fitted=save_artifact(fit_idf(different, self.model)))
 
     def scores(self, pairs: Sequence[Sequence[str]]) -> list[float | None]:
         """The MoverScore of each pair; None for an empty text, and for one without weight."""

@@ -15,9 +15,10 @@ from datasets.info import DatasetInfosDict
 from huggingface_hub import DatasetCardData
 
 from hfcf.core.schema import LABELS, TASKS
+from hfcf.core.task import get_task
 from hfcf.corpora import builder_class, load
 from hfcf.corpora.base import CorpusInfo
-from hfcf.hub.dataset_card import NOT_REPUBLISHED, TASK_IDS, republish_key
+from hfcf.hub.dataset_card import NOT_REPUBLISHED, republish_key
 from hfcf.hub.folder import remove_others, write_parquet
 from hfcf.hub.found_card import check_ours, restricted
 
@@ -59,7 +60,7 @@ def card(info: CorpusInfo, splits: Mapping[str, Dataset], files: Mapping[str, st
         license=info.licence,
         language=info.language,
         task_categories=["text-classification"],
-        task_ids=[TASK_IDS[info.task]],
+        task_ids=list(get_task(info.task).hub.ids),
         tags=["hfcf"],
         size_categories=None,
         configs=[

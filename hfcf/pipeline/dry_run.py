@@ -10,6 +10,7 @@ from typing import Any
 from datasets import Dataset
 
 from hfcf.core.funnel import funnel
+from hfcf.core.task import task_of
 from hfcf.pipeline.profile import Clock
 from hfcf.pipeline.run import content_of, metrics_of, opened
 
@@ -46,14 +47,14 @@ def dry_run(recipe: str | Path | Mapping[str, Any], *, changes: Sequence[str] = 
         rows = system(ds.select(fitted), limit=len(shown), watch=clock, load_from_cache_file=False)
     finally:
         os.environ.pop("HFCF_REQUEST_CACHE") if cached is None else os.environ.update(HFCF_REQUEST_CACHE=cached)
-    by_name = {stage.name: stage for stage in system.stages}
+    by_name, task = {stage.name: stage for stage in system.stages}, task_of(ds.features)
     stages = []
     for entry in clock.stages:
         if entry["stage"] not in by_name:
             stages.append({"stage": entry["stage"], "reads": "", "fills": "", **_here(entry)})
             continue
         stage = by_name[entry["stage"]]
-        times = len(readable) / len(fitted) if stage.name in system.needs else len(good) / len(rows)
+        times = len(readable) / len(fitted) if stage.name in system.fit_after else len(good) / len(rows)
         stages.append(
             {
                 "stage": stage.name,
@@ -62,7 +63,10 @@ def dry_run(recipe: str | Path | Mapping[str, Any], *, changes: Sequence[str] = 
                 **_whole(entry, times),
             }
         )
-    examples = [{"id": row["id"], "text": _text(row), "stages": _stages(row, system.stages, loaded=bool(good))} for row in rows]
+    examples = [
+        {"id": row["id"], "text": task.segments(row)[0].text, "stages": _stages(row, system.stages, loaded=bool(good))}
+        for row in rows
+    ]
     return {
         "corpus": content["corpus"], "rows": whole, "tried": len(rows), "stages": stages, "examples": examples,
         "rejected": whole - len(good), "reason": _commonest(ds.select(range(whole))),
@@ -112,11 +116,6 @@ def _whole(entry: Mapping[str, Any], times: float) -> dict[str, Any]:
         "minutes": round(entry["model_seconds"] * each / 60, 1),
         **remote,
     }
-
-
-def _text(row: Mapping[str, Any]) -> str:
-    """What a row says: its claim, or its sentence."""
-    return str(row["claim"] or "") if "claim" in row else " ".join(row["tokens"] or [])
 
 
 def _stages(row: Mapping[str, Any], stages: Sequence[Any], *, loaded: bool) -> list[tuple[str, str]]:

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from dataclasses import fields
 from typing import Any
 
-from hfcf.core.stage import Stage, Step
+from hfcf.core.stage import Stage
+from hfcf.core.system import Step
 from hfcf.engines.base import Usage, usage
 
 

@@ -14,10 +14,9 @@ import yaml
 from datasets import ClassLabel, Dataset
 
 from hfcf.core import expand as augment
-from hfcf.core.edits import revert
 from hfcf.core.funnel import funnel
-from hfcf.core.schema import LABELS, task_of
 from hfcf.core.splits import group_safe_split, regroup
+from hfcf.core.task import Task, task_of
 from hfcf.hub.dataset_card import dataset_card
 from hfcf.hub.folder import configs, remove_others, write_parquet
 from hfcf.metrics import OF_SETS
@@ -58,6 +57,8 @@ def publish(
     Returns:
         What `run.json` holds.
     """
+    task = task_of(ds.features)
+    task = task_of(ds.features)
     made = {
         "default": augment.expand(ds),
         "augmented": augment.augmented(ds),
@@ -70,13 +71,14 @@ def publish(
     parts["augmented"], divided = _to_train_on(made["augmented"], run)
     # Of relations a corpus's own labels are the classes, those that no row has included; of a user's own files, those of the rows.
     # What a row that was rejected when it was loaded has in their place is none.
-    labels = {*corpus["labels"], *made["augmented"]["label"]}
+    labels = {*corpus["labels"], *(made["augmented"]["label"] if task.labelled else ())}
     written = {
         name: {split: write_parquet(_classes(rows, labels), out / "data" / name, split) for split, rows in splits.items()}
         for name, splits in parts.items()
     }
     accepted = sum(bool(status and status["accepted"]) for status in ds["status"])
-    label_of = dict(zip(ds["id"], ds["label"], strict=True))
+    outcome_of = dict(zip(ds["id"], _outcomes(task, ds), strict=True))
+    outcomes = _outcomes(task, made["default"])
     found = {
         **run,
         "rows_in": len(ds),
@@ -84,8 +86,8 @@ def publish(
         "sources_rejected": len(ds) - accepted,
         "counterfactuals": len(made["default"]),
         "changes": dict(sorted(Counter(made["default"]["change"]).items())),
-        "labels": dict(sorted(Counter(made["default"]["label"]).items())),
-        "labels_kept": sum(map(eq, map(label_of.get, made["default"]["source_id"]), made["default"]["label"])),
+        "labels": dict(sorted(Counter(outcomes).items())) if task.labelled else {},
+        "labels_kept": sum(map(eq, map(outcome_of.get, made["default"]["source_id"]), outcomes)),
         "augmented": _told(parts["augmented"], len(made["default"]), len(ds), divided),
         "empty": [name for name, part in made.items() if not len(part)],
         "files": sorted(str(path.relative_to(out)) for splits in written.values() for path in splits.values()),
@@ -93,7 +95,7 @@ def publish(
         "metrics": told,
         "versions": {library: version(library) for library in LIBRARIES},
     }
-    pairs = [pair(row) for row in made["default"].select(range(min(10, len(made["default"]))))]
+    pairs = [task.pair(row) for row in made["default"].select(range(min(10, len(made["default"]))))]
     card = dataset_card(
         name=str(recipe.get("name") or out.name), command=command, corpus=corpus,
         configs=configs(out, {name: splits for name, splits in written.items() if splits}),
@@ -138,66 +140,18 @@ def _told(splits: Mapping[str, Dataset], made: int, rows_in: int, divided: bool)
     }  # fmt: skip
 
 
+def _outcomes(task: Task, rows: Dataset) -> list[Any]:
+    return list(rows["label"]) if task.labelled else [task.outcome(row) for row in rows.select_columns(list(task.columns))]
+
+
 def _classes(ds: Dataset, labels: Iterable[str]) -> Dataset:
     """A published set's labels are classes, as trainers and the Hub expect; inside the library they are strings."""
     if "label" not in ds.features:
         return ds
-    names = list(LABELS) if task_of(ds.features) == "verification" else sorted(labels)
-    return ds.cast_column("label", ClassLabel(names=names))
+    return ds.cast_column("label", ClassLabel(names=task_of(ds.features).class_names(labels)))
 
 
 def _by_split(ds: Dataset) -> dict[str, Dataset]:
     """The rows of each official split (a rejected row's is its source's)."""
     names = ds["split"] if "split" in ds.features else [json.loads(source)["split"] for source in ds["source"]]
     return {split: ds.select([i for i, name in enumerate(names) if name == split]) for split in sorted(set(names))}
-
-
-def pair(row: Mapping[str, Any]) -> dict[str, Any]:
-    """A counterfactual beside its source, rebuilt from the edits: `before` and `after` of every text that changed.
-
-    >>> row = {"claim": "b", "evidence": [], "change": "claim", "label": 0, "id": "1",
-    ...        "edits": [{"field": "claim", "piece": -1, "start": 0, "end": 1, "before": "a", "after": "b"}]}
-    >>> pair(row)["texts"]
-    [{'where': 'claim', 'before': 'a', 'after': 'b'}]
-    """
-    source = revert(row, row["edits"])
-    if "tokens" in row:
-        texts = [{"where": "sentence", "before": marked(source), "after": marked(row)}]
-        return _pair(row, texts)
-    texts = [{"where": "claim", "before": source["claim"], "after": row["claim"]}]
-    for i, (old, new) in enumerate(zip(source["evidence"], row["evidence"], strict=True)):
-        texts.append({"where": f"evidence {i}", "before": titled(old), "after": titled(new)})
-    return _pair(row, texts)
-
-
-def titled(piece: Mapping[str, Any]) -> str:
-    """A piece of evidence with its title, if it has one, in brackets.
-
-    >>> titled({"title": "Rome", "text": "It is old."}), titled({"title": "", "text": "It is old."})
-    ('[Rome] It is old.', 'It is old.')
-    """
-    return f"[{piece['title']}] {piece['text']}" if piece["title"] else piece["text"]
-
-
-def marked(row: Mapping[str, Any]) -> str:
-    """A relation row's sentence with its entities in brackets.
-
-    >>> marked({"tokens": "eggs in buckets".split(), "head": {"start": 2, "end": 3}, "tail": {"start": 0, "end": 1}})
-    '[eggs]₂ in [buckets]₁'
-    """
-    tokens = list(row["tokens"])
-    for name, number in (("head", "₁"), ("tail", "₂")):
-        tokens[row[name]["start"]] = f"[{tokens[row[name]['start']]}"
-        tokens[row[name]["end"] - 1] += f"]{number}"
-    return " ".join(tokens)
-
-
-def _pair(row: Mapping[str, Any], texts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    changed = [text for text in texts if text["before"] != text["after"]]
-    return {
-        **{key: row[key] for key in ("id", "change", "label")},
-        "texts": changed,
-        "context": [text for text in texts if text["before"] == text["after"]],
-        "before": " ".join(text["before"] for text in changed),
-        "after": " ".join(text["after"] for text in changed),
-    }

@@ -6,7 +6,6 @@ import logging
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import MISSING, fields
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -15,37 +14,18 @@ from datasets import Dataset
 from hfcf import corpora
 from hfcf.core import recipe as recipes
 from hfcf.core.model import Model, named
-from hfcf.core.plugins import known
-from hfcf.core.schema import task_of
-from hfcf.core.stage import Stage, System
+from hfcf.core.stage import Stage
+from hfcf.core.system import System
+from hfcf.core.task import task_of
 from hfcf.corpora.distractors import from_recipe
 from hfcf.hub.found_card import check_ours, restricted
 from hfcf.metrics.settings import check, listed, stage_of, taken, wanted
 from hfcf.pipeline.profile import Clock
 from hfcf.pipeline.publish import publish
+from hfcf.systems import system_class
 
 log = logging.getLogger(__name__)
 
-SYSTEMS = {
-    "race": "hfcf.systems.race:RACE",
-    "crossaug": "hfcf.systems.crossaug:CrossAug",
-    "ccg": "hfcf.systems.ccg.system:CCG",
-    "eda": "hfcf.systems.baselines.eda:EDA",
-    "synonym": "hfcf.systems.baselines.synonym:Synonym",
-    "masked_lm": "hfcf.systems.baselines.masked_lm:MaskedLM",
-    "back_translation": "hfcf.systems.baselines.back_translation:BackTranslation",
-    "paraphrase": "hfcf.systems.baselines.paraphrase:Paraphrase",
-    "polyjuice": "hfcf.systems.baselines.polyjuice:Polyjuice",
-    "llm": "hfcf.systems.baselines.llm:LLM",
-    "relation_synonym": "hfcf.systems.baselines.relation_synonym:RelationSynonym",
-    "relation_masked_lm": "hfcf.systems.baselines.relation_masked_lm:RelationMaskedLM",
-    "relation_back_translation": "hfcf.systems.baselines.relation_back_translation:RelationBackTranslation",
-    "relation_llm": "hfcf.systems.baselines.relation_llm:RelationLLM",
-    "mice": "hfcf.systems.baselines.mice:MICE",
-    "autocad": "hfcf.systems.baselines.autocad:AutoCAD",
-    "coco": "hfcf.systems.baselines.coco:CoCo",
-}
-"""Where each system of this library lives; it is imported when it is first used. Other packages' come by entry points."""
 _KEYS = {
     "name", "corpus", "data_dir", "data_files", "split", "role", "on_error", "options", "distractors", "system", "settings",
     "preset", "seed", "limit", "push", "metrics",
@@ -133,7 +113,7 @@ def opened(content: Mapping[str, Any]) -> tuple[Dataset, System]:
         RecipeError: there are no rows, or the system works on those of another task; and see `system_of`.
     """
     ds, system = load(content), system_of(content)
-    if (task := task_of(ds.features)) != system.task:
+    if (task := task_of(ds.features).name) != system.task:
         raise recipes.RecipeError(f"{content['system']} works on {system.task} rows; {content['corpus']} has {task} rows")
     if not len(ds):
         raise recipes.RecipeError(f"{content['corpus']}: the split has no rows")
@@ -148,23 +128,6 @@ def load(content: Mapping[str, Any]) -> Dataset:
         recipes.check(content.get("options") or {}, corpora.builder_class(content["corpus"]).OPTIONS, "options")
     ds = corpora.load(content["corpus"], split=split, **given, **(content.get("options") or {}))
     return from_recipe(ds, content.get("distractors"))
-
-
-def systems_known() -> dict[str, str]:
-    """Name → "module:class" of every system that a recipe may name."""
-    return known(SYSTEMS, "hfcf.systems")
-
-
-def system_class(name: str) -> type[System]:
-    """The class of a recipe's system.
-
-    >>> system_class("race").chain[0]
-    'tag_entities'
-    """
-    if (systems := systems_known()).get(name) is None:
-        raise recipes.RecipeError(f"system {name!r}: choose one of {', '.join(systems)}{recipes.meant(name, systems)}")
-    module, _, its = systems[name].partition(":")
-    return getattr(import_module(module), its)
 
 
 def system_of(content: Mapping[str, Any]) -> System:

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hfcf import prompts
-from hfcf.systems.baselines.sentence import find, folded, places, split
 from hfcf.tasks.relations import context, entities
+from hfcf.tasks.sentence import find, folded, places, split
 
 _WORDS = {"type": "array", "items": {"type": "string"}}
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from hfcf.core import schema
+from hfcf.core.task import tasks
 from hfcf.hub.contents import data_files, front_matter
 
 
@@ -59,7 +60,7 @@ def read(paths: Sequence[Path], take: int | None = None, columns: Sequence[str] 
     Args:
         paths: of one configuration.
         take: how many, spread evenly over all; None: all.
-        columns: the only ones to read; None: all.
+        columns: the only ones to read, if they are there; None: all.
     """
     import pyarrow.parquet as pq
     from datasets import Features
@@ -70,7 +71,8 @@ def read(paths: Sequence[Path], take: int | None = None, columns: Sequence[str] 
         with pq.ParquetFile(path) as file:
             label = Features.from_arrow_schema(file.schema_arrow).get("label")
             names = getattr(label, "names", None)
-            for batch in file.iter_batches(batch_size=2000, columns=columns):
+            present = columns and [name for name in columns if name in file.schema_arrow.names]
+            for batch in file.iter_batches(batch_size=2000, columns=present):
                 kept = [n for n in range(batch.num_rows) if (i + n + 1) * take // total > (i + n) * take // total]
                 i += batch.num_rows
                 for row in (batch.take(kept) if len(kept) < batch.num_rows else batch).to_pylist():
@@ -78,7 +80,7 @@ def read(paths: Sequence[Path], take: int | None = None, columns: Sequence[str] 
 
 
 def _named(row: dict[str, Any], names: Sequence[str] | None) -> dict[str, Any]:
-    if names and row["label"] is not None:
+    if names and row.get("label") is not None:
         row["label"] = names[row["label"]] if row["label"] >= 0 else None
     return row
 
@@ -91,7 +93,7 @@ def numbers(paths: Sequence[Path]) -> list[str]:
     def number(kind: pa.DataType) -> bool:
         return pa.types.is_floating(kind) or pa.types.is_integer(kind) or pa.types.is_boolean(kind)
 
-    known = {column for columns in (*schema.TASKS.values(), schema.PROVENANCE) for column in columns}
+    known = {column for columns in (*(task.features for task in tasks().values()), schema.PROVENANCE) for column in columns}
     found = []
     for field in pq.read_schema(paths[0]) if paths else []:
         if field.name in known:

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from hfcf.core import schema
 from hfcf.core.edits import diff
-from hfcf.pipeline.publish import pair
+from hfcf.core.task import problem, task_of
 from hfcf.report.files import files, numbers, read, read_run
 from hfcf.report.measures import low_is_better, measures, ordered
 from hfcf.report.rows import rejected_row, texts
@@ -85,9 +85,9 @@ def peek(
 
 def rows_of_corpus(rows: Iterable[Mapping[str, Any]], n: int, find: str | None) -> Iterator[Text]:
     """Lines about a corpus's rows."""
-    there = (row for row in rows if _holds(find, row["id"], texts(row)[0]))
+    there = (row for row in rows if _holds(find, row["id"], texts(row).texts))
     for row in islice(there, n):
-        if why := schema.problem(row):
+        if why := problem(row):
             yield printable(Text(f"{row['id']}  {why}", style="bold"))
         else:
             yield from map(printable, _lines({**row, "change": None, "edits": []}, {}, marks=False))
@@ -125,9 +125,9 @@ def _found(config: str, paths: Sequence[Path], find: str | None) -> Iterator[dic
     for row in read(paths):
         if config == "rejected":
             row["source"] = json.loads(row["source"])
-            held = [row["reason"] or "", *texts(row["source"])[0], *texts(rejected_row(row["source"], row["candidate"]))[0]]
+            held = [row["reason"] or "", *texts(row["source"]).texts, *texts(rejected_row(row["source"], row["candidate"])).texts]
         else:
-            held = [*texts(row)[0], *(edit["before"] for edit in row.get("edits") or [])]
+            held = [*texts(row).texts, *(edit["before"] for edit in row.get("edits") or [])]
         if _holds(find, row.get("id") or row.get("source_id"), held):
             yield {"edits": [], "change": None, **row}
 
@@ -151,7 +151,7 @@ def _rejected(row: Mapping[str, Any], marks: bool) -> Iterator[Text]:
     told = f"{row['source_id']} ({row['level']}, {row['stage']}): "
     yield Text(told, style="bold") + Text(row["reason"] or "")
     # What could not be read has no texts to show.
-    if schema.problem(row["source"]) is None:
+    if problem(row["source"]) is None:
         yield from _texts({"id": None, **rejected_row(row["source"], row["candidate"])}, marks)
     yield Text("")
 
@@ -167,7 +167,7 @@ def _lines(row: Mapping[str, Any], its: Mapping[str, float], marks: bool) -> Ite
 
 def _texts(row: Mapping[str, Any], marks: bool) -> Iterator[Text]:
     try:
-        shown = pair(row)
+        shown = task_of(row).pair(row)
     except ValueError as error:
         yield Text(f"  its edits do not fit its texts: {error}", style="red")
         return

@@ -12,11 +12,12 @@ import gzip
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from hfcf.core.edits import apply, revert
 from hfcf.core.funnel import short
 from hfcf.core.schema import MAX_CHARACTERS
+from hfcf.core.segments import Mark
+from hfcf.core.task import apply_edits, nearest_task, revert_edits
 from hfcf.report.files import count, numbers, read
 from hfcf.report.measures import low_is_better, measures, ordered
 
@@ -27,8 +28,18 @@ BLOCK = 250
 PLAIN = 2_000_000
 """Characters of JSON up to which the blocks of a page stay as they are, for whoever reads the file without a browser."""
 
-Texts = tuple[str, ...]
-Places = tuple[int, ...]
+Layout = tuple[tuple[str, int], ...]
+"""Of each text the name of its block, and 1 if it is the title of the text that follows."""
+Marks = tuple[tuple[int, str, int, int], ...]
+"""Of each mark the number of its text, its name, and the first and the end of its words, which single spaces separate."""
+
+
+class Texts(NamedTuple):
+    """A row's texts in the form of the page."""
+
+    layout: Layout
+    texts: tuple[str, ...]
+    marks: Marks
 
 
 class Names(dict[Any, int]):
@@ -48,17 +59,17 @@ def contents(files: Mapping[str, Sequence[Path]], *, limit: int = LIMIT, first: 
         first: metrics in the order in which the run has them.
 
     Returns:
-        `labels`, `changes`, `reasons` (stage, level, reason, its short form), `measures` (name, whether less is better), and
-        `rows`, which refer to them by number: source, label (the source's, if nothing was made of it), change, reason (-1:
+        `labels`, `layouts`, `changes`, `reasons` (stage, level, reason, its short form), `measures` (name, whether less is better),
+        and `rows`, which refer to them by number: source, label (the source's, if nothing was made of it), change, reason (-1:
         accepted), measures. `block` is how many sources a block has, `blocks` are those: each source's id, label if it is known,
-        texts, places of entities and rows, of which each has number, id, {number of a text: what it became}, places of entities.
-        `accepted` and `rejected` count all there are.
+        layout (a number in `layouts`), texts, marks and rows, of which each has number, id, {number of a text: what it became}
+        and marks. `accepted` and `rejected` count all there are.
     """
     default, lost = files.get("default", []), files.get("rejected", [])
     accepted, rejected = count(default), count(lost)
     columns = ordered(numbers(default), first)
-    labels, changes, reasons, sources = Names(), Names(), Names(), Names()
-    originals = {row["id"]: row["label"] for row in read(files.get("augmented", []), columns=["id", "label"])}
+    labels, changes, reasons, sources, layouts = Names(), Names(), Names(), Names(), Names()
+    originals = {row["id"]: row.get("label") for row in read(files.get("augmented", []), columns=["id", "label"])}
     told: list[list[Any]] = []
     rows: list[list[Any]] = []
 
@@ -66,11 +77,12 @@ def contents(files: Mapping[str, Sequence[Path]], *, limit: int = LIMIT, first: 
         before, after = texts(source), texts(row)
         number = sources[source_id, before]
         if number == len(told):
-            told.append([source_id, -1, *before, []])
+            told.append([source_id, -1, layouts[before.layout], before.texts, before.marks, []])
         if label is not None and told[number][1] == -1:
             told[number][1] = labels[label]
-        changed = {i: new for i, (old, new) in enumerate(zip(before[0], after[0], strict=False)) if old != new}
-        told[number][-1].append([len(rows), row.get("id") or source_id, changed, after[1] if after[1] != before[1] else 0])
+        changed = {i: new for i, (old, new) in enumerate(zip(before.texts, after.texts, strict=False)) if old != new}
+        marks = after.marks if after.marks != before.marks else 0
+        told[number][-1].append([len(rows), row.get("id") or source_id, changed, marks])
         its_label = label if row.get("label") is None else row["label"]
         change = changes[row["change"]] if row.get("change") else -1
         rows.append([number, -1 if its_label is None else labels[its_label], change, reason, measures(row, columns)])
@@ -90,6 +102,7 @@ def contents(files: Mapping[str, Sequence[Path]], *, limit: int = LIMIT, first: 
         "accepted": accepted,
         "rejected": rejected,
         "labels": list(labels),
+        "layouts": list(layouts),
         "changes": list(changes),
         "reasons": list(reasons),
         "measures": [[name, low_is_better(name)] for name in names],
@@ -122,20 +135,24 @@ def shares(accepted: int, rejected: int, limit: int) -> tuple[int, int]:
     return kept, min(rejected, limit - kept)
 
 
-def texts(row: Mapping[str, Any]) -> tuple[Texts, Places]:
-    """A row's texts in reading order (claim, then title and text of each piece; or the sentence), and where its entities stand.
+def texts(row: Mapping[str, Any]) -> Texts:
+    """Return a row's texts in reading order, with their layout and marks; no texts for a row of no task.
 
-    >>> texts({"claim": "c", "evidence": [{"title": "Rome", "text": "It is old."}]})
-    (('c', 'Rome', 'It is old.'), ())
-    >>> texts({"tokens": ["eggs", "in", "buckets"], "head": {"start": 0, "end": 1}, "tail": {"start": 2, "end": 3}})
-    (('eggs in buckets',), (0, 1, 2, 3))
+    >>> texts({"claim": "c", "evidence": [{"title": "Rome", "text": "It is old."}]})[:2]
+    ((('claim', 0), ('evidence 0', 1), ('evidence 0', 0)), ('c', 'Rome', 'It is old.'))
+    >>> texts({"tokens": ["eggs", "in", "buckets"], "head": {"start": 0, "end": 1}, "tail": {"start": 2, "end": 3}})[1:]
+    (('eggs in buckets',), ((0, 'head', 0, 1), (0, 'tail', 2, 3)))
     """
-    if "tokens" in row:
-        spans = [row.get(name) or {} for name in ("head", "tail")]
-        places = tuple(-1 if span.get(edge) is None else span[edge] for span in spans for edge in ("start", "end"))
-        return (_cut(" ".join(map(str, row["tokens"] or []))),), places
-    pieces = [_cut(piece.get(part)) for piece in row.get("evidence") or [] for part in ("title", "text")]
-    return (_cut(row.get("claim")), *pieces), ()
+    task = nearest_task(frozenset(row))
+    segments = task.segments(row) if task else []
+    marks = [(n, *_in_words(segment.text, mark)) for n, segment in enumerate(segments) for mark in segment.marks]
+    layout = tuple((segment.block, int(segment.is_title)) for segment in segments)
+    return Texts(layout, tuple(_cut(segment.text) for segment in segments), tuple(marks))
+
+
+def _in_words(text: str, mark: Mark) -> tuple[str, int, int]:
+    """A mark's name, and the words that it touches."""
+    return mark.name, text.count(" ", 0, mark.start), text.count(" ", 0, max(mark.start, mark.end - 1)) + 1
 
 
 def _cut(text: Any) -> str:
@@ -148,7 +165,7 @@ def _cut(text: Any) -> str:
 def source_of(row: Mapping[str, Any]) -> Mapping[str, Any]:
     """What a counterfactual was made of; where its edits don't fit it any more, as of rows edited by hand, itself."""
     try:
-        return revert(row, row["edits"] or [])
+        return {**row, **revert_edits(row, row["edits"] or [])}
     except ValueError:
         return row
 
@@ -167,7 +184,7 @@ def rejected_row(source: Mapping[str, Any], candidate: str | None) -> dict[str, 
     told: Mapping[str, Any] = json.loads(candidate) if candidate else {}
     edited = told.get("edits") or []
     try:
-        made = apply(source, edited) if edited else {}
+        made = apply_edits(source, edited) if edited else {}
     except (ValueError, KeyError, TypeError):
         made, edited = {}, []
     return {**source, **made, **{key: told.get(key) for key in ("label", "change", "scores")}, "edits": edited}

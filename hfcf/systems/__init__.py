@@ -1,1 +1,59 @@
-"""The published systems and the baselines they are compared with."""
+"""The published systems and the baselines they are compared with.
+
+A public module of this package or of `baselines` is a system: its name is the one that recipes use, and it defines one subclass
+of `System` (a folder may define it in its `system.py`). Systems of other packages come by the entry-point group `hfcf.systems`.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+from hfcf.core.plugins import discover_modules, with_plugins
+from hfcf.core.recipe import RecipeError, did_you_mean
+
+if TYPE_CHECKING:
+    from hfcf.core.system import System
+
+
+GROUP = "hfcf.systems"
+"""The entry-point group of other packages' systems."""
+
+
+def systems() -> dict[str, str]:
+    """Map the name of every system to where it lives; no system is imported.
+
+    >>> list(systems())[:4]
+    ['ccg', 'crossaug', 'race', 'autocad']
+    """
+    published = {name: module for name, module in discover_modules(__name__).items() if name != "baselines"}
+    return with_plugins({**published, **discover_modules(f"{__name__}.baselines")}, GROUP)
+
+
+def system_class(name: str) -> type[System]:
+    """Import the class of a system.
+
+    Raises:
+        RecipeError: there is no system of that name; the message lists those that there are.
+
+    >>> system_class("race").chain[0]
+    'tag_entities'
+    """
+    if (places := systems()).get(name) is None:
+        raise RecipeError(f"system {name!r}: choose one of {', '.join(places)}{did_you_mean(name, places)}")
+    module, _, attribute = places[name].partition(":")
+    return getattr(import_module(module), attribute) if attribute else _defined_in(import_module(module))
+
+
+def _defined_in(module: ModuleType) -> type[System]:
+    """The one subclass of `System` that a module defines, or else that the `system` module of its folder defines."""
+    from hfcf.core.system import System
+
+    classes = [value for value in vars(module).values() if isinstance(value, type) and issubclass(value, System)]
+    own = [cls for cls in classes if cls.__module__.startswith(module.__name__) and not cls.__name__.startswith("_")]
+    if not own and hasattr(module, "__path__"):
+        return _defined_in(import_module(f"{module.__name__}.system"))
+    if len(own) != 1:
+        raise TypeError(f"{module.__name__} defines {len(own)} subclasses of System; a system's module defines one")
+    return own[0]

@@ -17,7 +17,8 @@ from hfcf.core import edits, schema
 from hfcf.core.model import Model
 from hfcf.core.schema import LABELS, REFUTES, SUPPORTS
 from hfcf.core.splits import normalised
-from hfcf.core.stage import Reject, Stage, System
+from hfcf.core.stage import Reject, Stage
+from hfcf.core.system import System
 from hfcf.engines.classifier import Classifier, choose
 from hfcf.engines.continuation import Continuation
 from hfcf.engines.generator import plain_prompt
@@ -232,7 +233,7 @@ class ModifyEvidence(Stage):
     VERSION: ClassVar[str] = "2"
     inputs: ClassVar = {"claim": schema.TEXT, "negative_claim": schema.TEXT, "evidence": schema.EVIDENCE}
     outputs: ClassVar = {"edits": schema.EDITS, "modification": schema.TEXT}
-    filled_by: ClassVar = {"negative_claim": "crossaug.generate_negative_claim"}
+    produced_by: ClassVar = {"negative_claim": "crossaug.generate_negative_claim"}
 
     max_span: int = 3
     replace_all: bool = False
@@ -280,7 +281,7 @@ class CrossPairs(Stage):
 
     inputs: ClassVar = {"claim": schema.TEXT, "negative_claim": schema.TEXT, "edits": schema.EDITS}
     outputs: ClassVar = {"candidates": CANDIDATES}
-    filled_by: ClassVar = {"negative_claim": "crossaug.generate_negative_claim", "edits": "crossaug.modify_evidence"}
+    produced_by: ClassVar = {"negative_claim": "crossaug.generate_negative_claim", "edits": "crossaug.modify_evidence"}
 
     pairs: tuple[str, ...] = PAIRS
 

@@ -1,1 +1,4 @@
-"""What is known of each task."""
+"""The tasks of this library, one module each with its `TASK`; other packages add theirs as entry points `hfcf.tasks`."""
+
+DEFAULT = "verification"
+"""The task of a stage that is not given one."""

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import heapq
-import json
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from random import Random
 from typing import Any
 
-from hfcf.core.paths import cache_dir
 from hfcf.text.mentions import mentions
 
 IN_DATASET = ("GPE", "DATE", "NUM")
@@ -158,41 +156,3 @@ def overlap(names: Collection[str], new: Collection[str]) -> float | None:
     0.5
     """
     return round(len(set(names) & set(new)) / len(set(names)), 5) if names else None
-
-
-def save_fitted(content: Mapping[str, Any]) -> str:
-    """Write what a system learned, as sorted JSON under the hash of its content; returns the hash."""
-    data = json.dumps(content, sort_keys=True, ensure_ascii=False, indent=0).encode()
-    sha = hashlib.sha256(data).hexdigest()
-    path = fitted_path(sha)
-    if not path.exists():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        part = path.with_suffix(f".{Random().getrandbits(64):x}")
-        part.write_bytes(data)
-        part.replace(path)
-    return sha
-
-
-def read_fitted(sha: str, cure: str) -> dict[str, Any]:
-    """What `save_fitted` wrote.
-
-    Args:
-        sha: its hash.
-        cure: what to do where it is gone: "run race.fit(ds) again".
-
-    Raises:
-        FileNotFoundError: it is not there any more.
-
-    >>> read_fitted(save_fitted({"relations": ["in"]}), "run ccg.fit(ds) again")
-    {'relations': ['in']}
-    """
-    path = fitted_path(sha)
-    if not path.is_file():
-        raise FileNotFoundError(f"the fitted file {path} is gone: {cure}")
-    content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    return content
-
-
-def fitted_path(sha: str) -> Any:
-    """Where a fitted file of this hash lies."""
-    return cache_dir() / "fitted" / f"{sha}.json"

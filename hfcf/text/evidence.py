@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 
@@ -42,3 +42,13 @@ def locate(parts: Sequence[Part], start: int, end: int) -> tuple[str, int, int, 
         if part.start <= start and end <= part.end:
             return part.field, part.piece, start - part.start, end - part.start
     return None
+
+
+def places(row: Mapping[str, Any]) -> list[tuple[str, int, str]]:
+    """Every text of a row's evidence as (field, piece, text), in reading order."""
+    found = []
+    for i, piece in enumerate(row["evidence"]):
+        if piece["title"]:
+            found.append(("evidence.title", i, piece["title"]))
+        found.append(("evidence", i, piece["text"]))
+    return found

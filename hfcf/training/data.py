@@ -9,8 +9,8 @@ from datasets import Dataset, concatenate_datasets
 
 from hfcf import corpora
 from hfcf.core.recipe import RecipeError
-from hfcf.core.schema import TASKS, task_of
 from hfcf.core.splits import group_safe_split, text_keys
+from hfcf.core.task import task_of
 from hfcf.corpora.distractors import from_recipe
 
 
@@ -39,7 +39,7 @@ def load_rows(sources: Sequence[Mapping[str, Any]], *, training: bool = False, e
             raise RecipeError(str(error)) from error
         if options.get("on_error") == "reject":
             ds = ds.select([i for i, status in enumerate(ds["status"]) if status is None or status["accepted"] is not False])
-        ds = from_recipe(ds.select_columns([*TASKS[task_of(ds.features)], *extra]), distractors)
+        ds = from_recipe(ds.select_columns([*task_of(ds.features).features, *extra]), distractors)
         if training and (others := not_for_training(ds["split"], source.get("role"))):
             raise RecipeError(
                 f"data: {name}: these are rows of the split {others[0]!r}, which are not for training; "

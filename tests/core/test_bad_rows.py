@@ -18,7 +18,8 @@ from rich.text import Text
 
 import hfcf
 from hfcf.core.model import Model
-from hfcf.core.stage import StageError, run_stage
+from hfcf.core.stage import StageError
+from hfcf.core.system import run_stage
 from hfcf.corpora.base import CorpusError
 from hfcf.engines.generator import Generator
 from hfcf.systems.race import RACE
@@ -160,12 +161,12 @@ def test_bad_rows_teach_nothing(system: RACE, mixed: Path) -> None:
 def test_strict_names_the_row(system: RACE, tmp_path: Path) -> None:
     line = {"id": "mine", "claim": "הנילוס זורם דרך מצרים", "evidence": ["The Nile."], "label": "SUPPORTS"}
     (tmp_path / "one.jsonl").write_text(json.dumps(line))
-    with pytest.raises(StageError, match="tag_entities: row 'mine': the claim is mostly in hebrew script"):
+    with pytest.raises(StageError, match=r"tag_entities: row 'mine'.*claim.*hebrew"):
         replace(system, strict=True)(read(tmp_path / "one.jsonl"))
 
 
 def test_the_default_is_to_raise_and_to_name_the_line(mixed: Path) -> None:
-    with pytest.raises(CorpusError, match=r"mine\.jsonl, line 2 \(id 'bad-01'\): the claim is null"):
+    with pytest.raises(CorpusError, match=r"mine\.jsonl, line 2 \(id 'bad-01'\).*claim.*null"):
         hfcf.load("jsonl", data_files=mixed, split="train")
 
 

@@ -24,7 +24,8 @@ import hfcf
 from hfcf.core import recipe, schema
 from hfcf.core.model import Model
 from hfcf.core.paths import cache_dir
-from hfcf.core.stage import Reject, Stage, StageError, run_stage
+from hfcf.core.stage import Reject, Stage, StageError
+from hfcf.core.system import run_stage
 from hfcf.engines import base
 from hfcf.engines.generator import Generator
 from hfcf.engines.ner import Ner
@@ -331,7 +332,7 @@ def test_a_checkpoint_trained_again_in_place_is_another_model(
 def test_a_missing_column_is_named_with_its_cure(chain: Chain, name: str, no_model: None) -> None:
     ds, stage = chain.before[name], stage_of(chain, name)
     for column in stage.inputs.keys() - {"id"}:
-        cure = stage.filled_by.get(column, r"hfcf\.load")
+        cure = stage.produced_by.get(column, r"hfcf\.load")
         with pytest.raises(StageError, match=rf"^{name} reads the column '{column}', which is missing; {cure}"):
             ds.remove_columns(column).map(stage, batched=True)
     with pytest.raises(StageError, match=rf"^{name}: there is no column 'id'; hfcf\.load"):
@@ -342,7 +343,7 @@ def test_a_missing_column_is_named_with_its_cure(chain: Chain, name: str, no_mod
 def test_a_null_input_of_an_undecided_row_is_named_with_its_cure(chain: Chain, name: str, no_model: None) -> None:
     ds, stage = chain.before[name], stage_of(chain, name)
     open_ = next(row for row in ds if not row["status"])
-    for column, cure in stage.filled_by.items():
+    for column, cure in stage.produced_by.items():
         rows = Dataset.from_list([{**open_, column: None}], features=ds.features)
         with pytest.raises(StageError, match=rf"^{name} reads the column '{column}'.* null .*'{open_['id']}'; {cure} fills it"):
             rows.map(stage)
@@ -392,10 +393,10 @@ ROW = {"id": "7", "claim": "c", "edits": None, "status": None}
 @pytest.mark.parametrize(
     ("answer", "told"),
     [
-        ({"edit": []}, "undeclared column 'edit' for row '7'"),
-        ({"edits": [{"at": 1}]}, r"edits\[0\] has the undeclared keys \['at'\]"),
-        ({"edits": [{"start": "1"}]}, r"edits\[0\].start is declared int64 and got '1'"),
-        ({"edits": [{"start": True}]}, r"edits\[0\].start is declared int64 and got True"),
+        ({"edit": []}, r"column 'edit'.*row '7'"),
+        ({"edits": [{"at": 1}]}, r"edits\[0\].*\['at'\]"),
+        ({"edits": [{"start": "1"}]}, r"edits\[0\].start.*int64.*'1'"),
+        ({"edits": [{"start": True}]}, r"edits\[0\].start.*int64.*True"),
         ({"edits": {"start": 1}}, "is declared a list"),
     ],
 )

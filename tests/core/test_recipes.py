@@ -98,7 +98,7 @@ def test_values_are_read_as_meant_and_checked(tmp_path: Path) -> None:
     ):
         with pytest.raises(recipe.RecipeError, match=told):
             runner.system_of({**content, **changes})
-    with pytest.raises(recipe.RecipeError, match=r"options: unknown key 'sep'"):
+    with pytest.raises(recipe.RecipeError, match=r"options.*'sep'"):
         runner.load({**content, "options": {"sep": ";"}})
-    with pytest.raises(ValueError, match=r"no corpus 'hovr'; there are .*; did you mean 'hover'\?"):
+    with pytest.raises(ValueError, match=r"'hovr'.*'hover'"):
         runner.load({**content, "corpus": "hovr"})

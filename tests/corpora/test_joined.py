@@ -89,7 +89,7 @@ def test_politihop_whole_ruling_marks_the_chain() -> None:
     assert all(problem(row) is None for row in ds)
     assert [sorted(rationales(row)) for row in ds] == [sorted(texts(row)) for row in chain]
     assert [span["piece"] for span in ds[1]["rationales"]] == [3, 4]
-    with pytest.raises(ValueError, match="evidence='all': 'chain' or 'ruling'"):
+    with pytest.raises(ValueError, match=r"evidence='all': 'chain'.*'ruling'"):
         hfcf.load("politihop", data_dir=FIXTURES / "politihop", evidence="all")
 
 
@@ -191,7 +191,7 @@ def test_eraser_context(context: Any) -> None:
     ds = hfcf.load("eraser_fever", data_dir=FIXTURES / "eraser_fever", split="val", context=context)
     assert [len(evidence) for evidence in ds["evidence"]] == [4, 2, 4, 1]
     assert rationales(ds[2]) == ["It has a harbour .", "The harbour is old ."]
-    with pytest.raises(ValueError, match="context=-1: a number of sentences"):
+    with pytest.raises(ValueError, match=r"context=-1.*sentences"):
         hfcf.load("eraser_fever", data_dir=FIXTURES / "eraser_fever", context=-1)
 
 
@@ -251,7 +251,7 @@ def test_scifact_names_what_is_missing(copy: Callable[[str], Path]) -> None:
         hfcf.load("scifact", data_dir=FIXTURES / "scifact", split="test")
     folder = copy("scifact")
     (folder / "corpus.jsonl").unlink()
-    with pytest.raises(CorpusError, match=r"claims_train\.jsonl: .*put its corpus\.jsonl beside it.*RTE-scifact/train\.tsv"):
+    with pytest.raises(CorpusError, match=r"claims_train\.jsonl.*corpus\.jsonl.*RTE-scifact/train\.tsv"):
         hfcf.load("scifact", data_dir=folder, split="train")
 
 
@@ -259,24 +259,24 @@ def test_scifact_rte_lines_must_be_parallel(copy: Callable[[str], Path]) -> None
     folder = copy("scifact_rte")
     with (folder / "RTE-scifact/processed/dev.label").open("a") as file:
         file.write("entailment\n")
-    with pytest.raises(CorpusError, match="2 claims, 2 evidence texts, 3 labels"):
+    with pytest.raises(CorpusError, match=r"2 claims, 2 evidence.*3 labels"):
         hfcf.load("scifact", data_dir=folder, split="dev")
     (folder / "RTE-scifact/processed/dev.label").unlink()
-    with pytest.raises(CorpusError, match=r"dev\.raw\.input1: there is no dev\.label beside it"):
+    with pytest.raises(CorpusError, match=r"dev\.raw\.input1.*dev\.label"):
         hfcf.load("scifact", data_dir=folder, split="dev")
 
 
 def test_eraser_names_what_is_missing(copy: Callable[[str], Path]) -> None:
     folder = copy("eraser_fever")
     (folder / "docs" / "Oslo").unlink()
-    with pytest.raises(CorpusError, match=r"val\.jsonl, line 1 \(id '1'\): the document 'Oslo' is not in docs"):
+    with pytest.raises(CorpusError, match=r"val\.jsonl, line 1 \(id '1'\).*'Oslo'.*docs"):
         hfcf.load("eraser_fever", data_dir=folder)
     ds = hfcf.load("eraser_fever", data_dir=folder, split="val", on_error="reject")
     assert [row["status"] is None for row in ds] == [False, False, False, True]
     assert ds[0]["status"]["reason"] == "the document 'Oslo' is not in docs"
     assert ds["claim"][0] == "Café was shot in the capital of Norway."
     shutil.rmtree(folder / "docs")
-    with pytest.raises(CorpusError, match=r"val\.jsonl: there is no folder docs beside it"):
+    with pytest.raises(CorpusError, match=r"val\.jsonl.*folder.* docs"):
         hfcf.load("eraser_fever", data_dir=folder)
 
 
@@ -478,7 +478,7 @@ def test_real_politihop_graphs_hold_the_same_chains(data: Path) -> None:
 
 
 def test_real_scifact_needs_its_corpus(data: Path) -> None:
-    with pytest.raises(CorpusError, match=r"put its corpus\.jsonl beside it"):
+    with pytest.raises(CorpusError, match=r"corpus\.jsonl"):
         hfcf.load("scifact", data_dir=data / "scifact", split="train")
 
 
@@ -506,7 +506,7 @@ def test_real_eraser_fever(data: Path) -> None:
     assert len(absent) == 10  # The pages that the README says are not there.
     good = ds.filter(lambda row: row["status"] is None)
     assert counts(good) == {REFUTES: 1562, SUPPORTS: 1380}
-    with pytest.raises(CorpusError, match=r"line 20 \(id '100505'\): the document 'West_Ham_United_F\.C\.' is not in docs"):
+    with pytest.raises(CorpusError, match=r"line 20 \(id '100505'\).*'West_Ham_United_F\.C\.'.*docs"):
         hfcf.load("eraser_fever", data_dir=data / "eraser_fever")
 
 

@@ -130,14 +130,14 @@ def test_semeval_in_the_releases_folders(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("Other", "Others", r"line 5 \(id '2'\): the label 'Others' is unknown; the known ones are 'Cause-Effect\(e1,e2\)'"),
-        ("</e1>and", "and", r"line 5 \(id '2'\): the sentence's tags are <e1> <e2> </e2>; they must be <e1> </e1> <e2> </e2>"),
-        ("<e1>doves</e1>and<e2>moles</e2>", "<e2>doves</e2>and<e1>moles</e1>", r"the sentence's tags are <e2> </e2> <e1> </e1>"),
-        ("<e1>doves</e1>", "<e1> </e1>", r"line 5 \(id '2'\): the head is empty"),
-        ("Other\nComment:", "Comment:", r"line 5 \(id '2'\): the block has 2 lines; .*TEST_FILE_FULL\.TXT"),
-        ('2\t"A', '"A', r"line 5 \(id 'row-2'\): the block starts with '\"A duel"),
-        ("2\t", "1\t", r"line 5 \(id '1'\): the id '1' was used before, at line 1"),
-        ("doves", "do\udcffves", r"line 5 \(id 'line-5'\): line 5 is not UTF-8: byte 0xff"),
+        ("Other", "Others", r"line 5 \(id '2'\): .*label 'Others'.*'Cause-Effect\(e1,e2\)'"),
+        ("</e1>and", "and", r"line 5 \(id '2'\): .*<e1> <e2> </e2>.*<e1> </e1> <e2> </e2>"),
+        ("<e1>doves</e1>and<e2>moles</e2>", "<e2>doves</e2>and<e1>moles</e1>", r"tags.*<e2> </e2> <e1> </e1>"),
+        ("<e1>doves</e1>", "<e1> </e1>", r"line 5 \(id '2'\): .*head.*empty"),
+        ("Other\nComment:", "Comment:", r"line 5 \(id '2'\): .*2 lines.*TEST_FILE_FULL\.TXT"),
+        ('2\t"A', '"A', r"line 5 \(id 'row-2'\): .*'\"A duel"),
+        ("2\t", "1\t", r"line 5 \(id '1'\): .*id '1'.*line 1"),
+        ("doves", "do\udcffves", r"line 5 \(id 'line-5'\): .*UTF-8.*0xff"),
     ],
 )
 def test_a_bad_row_of_semeval_is_named_and_rejected_alone(copied: Callable[[str], Path], old: str, new: str, message: str) -> None:
@@ -221,17 +221,15 @@ def test_samples() -> None:
     assert load("ccg_semeval", "dev", sample="10%")["id"] == load("ccg_semeval", "validation")["id"]
     assert load("ccg_semeval", "train", sample="original")["id"] == load("ccg_semeval", "train")["id"]
     assert {sample_of(sample) or sample for sample in SAMPLES} == set(SAMPLES)
-    with pytest.raises(CorpusError, match="there is no sample '20pct'; there are original, 1pct, 3pct"):
+    with pytest.raises(CorpusError, match=r"'20pct'.*original, 1pct, 3pct"):
         load("ccg_semeval", "20%")
-    with pytest.raises(
-        CorpusError, match=r"no file of the sample '4shot' .* looked for 4-shot/train-4-shot\.json.* are: 10pct, 2shot"
-    ):
+    with pytest.raises(CorpusError, match=r"'4shot'.*4-shot/train-4-shot\.json.*: 10pct, 2shot"):
         load("ccg_semeval", "4-shot")
-    with pytest.raises(ValueError, match="asks for the sample '2shot' beside '10pct': load one at a time"):
+    with pytest.raises(ValueError, match=r"sample '2shot'.*'10pct'"):
         load("ccg_semeval", "10pct+2shot")
     with pytest.raises(ValueError, match="beside '10%'"):
         load("ccg_semeval", "2shot", sample="10%")
-    with pytest.raises(TypeError, match="semeval has no option 'sample'"):
+    with pytest.raises(TypeError, match=r"semeval.*option 'sample'"):
         load("semeval", "train", sample="10%")
 
 
@@ -248,11 +246,11 @@ def test_samples_files_by_name() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("Other\t", "Other ", r"line 2 \(id 'row-2'\): the line has 1 fields; expected a relation, a tab and the tokens"),
-        ("sang .", "sang .\t1", r"line 2 .*: the line has 3 fields"),
-        ("<e1> cook </e1>", "cook </e1>", r"line 2 .*: the tags are </e1> <e2> </e2>; expected <e1> … </e1> and <e2> … </e2>"),
-        ("<e1> cook </e1> and", "<e1> </e1> and", r"line 2 .*: the head is empty"),
-        ("Other", "other", r"line 2 .*: the label 'other' is unknown"),
+        ("Other\t", "Other ", r"line 2 \(id 'row-2'\).*1 fields.*relation.*tokens"),
+        ("sang .", "sang .\t1", r"line 2.*3 fields"),
+        ("<e1> cook </e1>", "cook </e1>", r"line 2.*</e1> <e2> </e2>.*<e1> … </e1>.*<e2> … </e2>"),
+        ("<e1> cook </e1> and", "<e1> </e1> and", r"line 2.*head.*empty"),
+        ("Other", "other", r"line 2.*label 'other'"),
     ],
 )
 def test_a_bad_line_of_ccg_semeval(copied: Callable[[str], Path], old: str, new: str, message: str) -> None:
@@ -268,13 +266,13 @@ def test_a_bad_line_of_ccg_semeval(copied: Callable[[str], Path], old: str, new:
 @pytest.mark.parametrize(
     ("field", "value", "message"),
     [
-        ("token", "The wolf", "the field 'token' is str, not a list of tokens"),
-        ("subj_end", 9, "subj_start and subj_end are 1 and 9: no place in the 6 tokens"),
-        ("obj_start", "4", "obj_start and obj_end are '4' and 4"),
-        ("id", "x", "the id is 'x', not a number"),
-        ("mx_shortest_betweenness", [99], r"mx_shortest_betweenness is \[99\]: no list of places in the 6 tokens"),
+        ("token", "The wolf", r"'token'.*str.*list"),
+        ("subj_end", 9, r"subj_start.*subj_end.*1 and 9.*6 tokens"),
+        ("obj_start", "4", r"obj_start.*obj_end.*'4' and 4"),
+        ("id", "x", r"id.*'x'.*number"),
+        ("mx_shortest_betweenness", [99], r"mx_shortest_betweenness.*\[99\].*6 tokens"),
         ("relation", None, "the label null is unknown"),
-        ("relation", ..., "the field 'relation' is missing"),
+        ("relation", ..., "field 'relation'"),
     ],
 )
 def test_a_bad_item_of_ccg_semeval(copied: Callable[[str], Path], field: str, value: Any, message: str) -> None:
@@ -306,7 +304,7 @@ def test_re_attack() -> None:
 
 def test_re_attack_has_no_other(tmp_path: Path) -> None:
     (tmp_path / "re-attack.tsv").write_text("Other\t<e1> A </e1> is <e2> b </e2>\n")
-    with pytest.raises(CorpusError, match="the label 'Other' is unknown"):
+    with pytest.raises(CorpusError, match="label 'Other'"):
         hfcf.load("re_attack", data_dir=tmp_path, split="test")
 
 
@@ -334,16 +332,16 @@ def test_scierc() -> None:
     [
         (
             {"relations": [[[2, 3, 5, 8, "USED-FOR"]], [], []]},
-            "relation 1 of sentence 1: the tail is at 5–8, outside its",
+            r"relation 1 of sentence 1.*tail.*5–8",
             1,
         ),
-        ({"relations": [[], [[0, 0, 7, 7, "COMPARE"]], []]}, "relation 1 of sentence 2: the head is at 0–0, .* tokens 7–15", 1),
-        ({"relations": [[[2, 3, 5, 5]], [], []]}, r"relation 1 of sentence 1 is \[2, 3, 5, 5\]: not", 1),
-        ({"relations": [[[2, 3, 5, 5, "USES"]], [], []]}, "the label 'USES' is unknown; the known ones are 'USED-FOR'", 1),
+        ({"relations": [[], [[0, 0, 7, 7, "COMPARE"]], []]}, r"relation 1 of sentence 2.*head.*0–0.*tokens 7–15", 1),
+        ({"relations": [[[2, 3, 5, 5]], [], []]}, r"relation 1 of sentence 1.*\[2, 3, 5, 5\]", 1),
+        ({"relations": [[[2, 3, 5, 5, "USES"]], [], []]}, r"label 'USES'.*'USED-FOR'", 1),
         ({"relations": [[[2, 3, 5, 5, None]], [], []]}, "the label is null, not text", 1),
-        ({"relations": [[]]}, "line 1: 'relations' has 1 lists for 3 sentences: they must be parallel", 1),
-        ({"sentences": [["a", 3]]}, "line 1: 'sentences' is no list of lists of tokens", 1),
-        ({"ner": None}, "line 1: 'ner' is no list of lists", 1),
+        ({"relations": [[]]}, r"line 1.*'relations'.*1 lists.*3 sentences", 1),
+        ({"sentences": [["a", 3]]}, r"line 1.*'sentences'.*list", 1),
+        ({"ner": None}, r"line 1.*'ner'.*list", 1),
     ],
 )
 def test_a_bad_document(copied: Callable[[str], Path], change: dict[str, Any], message: str, rejected: int) -> None:
@@ -432,13 +430,13 @@ def test_escapes_are_decoded_and_places_moved() -> None:
 @pytest.mark.parametrize(
     ("suffix", "old", "new", "message", "left"),
     [
-        (".sgm", "AT&amp;T", "AT&amp;E", "the head of .*E2-1 is 'AT&T' at .*, where the text has 'AT&E': the .sgm and the .apf", 7),
+        (".sgm", "AT&amp;T", "AT&amp;E", r"head.*E2-1.*'AT&T'.*'AT&E'.*\.sgm.*\.apf", 7),
         (".apf.xml", 'TYPE="PHYS" SUBTYPE="Near"', 'TYPE="NEAR" SUBTYPE="Near"', None, 8),
-        (".apf.xml", 'TYPE="ART"', 'TYPE="METONYMY"', "the label 'METONYMY' is unknown; the known ones are 'ART'", 7),
+        (".apf.xml", 'TYPE="ART"', 'TYPE="METONYMY"', r"label 'METONYMY'.*'ART'", 7),
         (".apf.xml", "</document>", "", "is not XML", 0),
-        (".apf.xml", '<head><charseq START="', '<head><charseq START="x', "has no place: START and END are 'x", 7),
-        (".apf.xml", '<head><charseq START="', '<head><charseq START="9', "is at 9.*, outside the text of", 7),
-        (".apf.xml", None, None, "its annotation MADE_BC_1.apf.xml is not beside it", 0),
+        (".apf.xml", '<head><charseq START="', '<head><charseq START="x', r"START.*END.*'x", 7),
+        (".apf.xml", '<head><charseq START="', '<head><charseq START="9', r"at 9.*outside", 7),
+        (".apf.xml", None, None, "MADE_BC_1.apf.xml", 0),
     ],
 )
 def test_a_bad_file_of_ace(

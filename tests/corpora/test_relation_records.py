@@ -162,16 +162,16 @@ def test_parquet_of_others(tmp_path: Path) -> None:
     pq.write_table(pa.table({**table, "label": pa.array(["Other"]).dictionary_encode()}), tmp_path / "train.parquet")
     assert hfcf.load("relations", data_dir=tmp_path, split="train")["label"] == ["Other"]
     pq.write_table(pa.table({**table, "label": [-1]}), tmp_path / "train.parquet")
-    with pytest.raises(CorpusError, match=r"train\.parquet, row 1 \(id '1'\): the label is a number \(-1\), not text; write"):
+    with pytest.raises(CorpusError, match=r"train\.parquet, row 1 \(id '1'\).*label.*-1"):
         hfcf.load("relations", data_dir=tmp_path)
     (tmp_path / "train.parquet").write_text("no Parquet")
-    with pytest.raises(CorpusError, match=r"train\.parquet can't be read"):
+    with pytest.raises(CorpusError, match=r"train\.parquet"):
         hfcf.load("relations", data_dir=tmp_path)
 
 
 def test_where_files_are_looked_for(tmp_path: Path) -> None:
     write(tmp_path / "notes.jsonl", "{}")
-    with pytest.raises(CorpusError, match=r"looked for .*test\.jsonl.*test-\*\.parquet; found .*notes\.jsonl"):
+    with pytest.raises(CorpusError, match=r"test\.jsonl.*test-\*\.parquet.*notes\.jsonl"):
         hfcf.load("relations", data_dir=tmp_path)
     for i in range(2):
         shard = Dataset.from_list([{**ROW, "id": str(i)}])

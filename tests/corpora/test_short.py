@@ -127,7 +127,7 @@ def test_covidfact() -> None:
     assert texts(ds)[1] == ["Masks of cotton let more droplets through.", "The masks were worn for one hour."]
     assert ds[4]["gold_source"] == "https://example.org/copy"
     assert set(ds["flair"]) == {"Preprint"}
-    with pytest.raises(CorpusError, match=r"there is full \(COVIDFACT_dataset\.jsonl\)"):
+    with pytest.raises(CorpusError, match=r"full \(COVIDFACT_dataset\.jsonl\)"):
         load("covidfact", "test")
 
 
@@ -164,7 +164,7 @@ def test_cad_nli_files_must_be_parallel(tmp_path: Path) -> None:
     shutil.copytree(FIXTURES / "cad_nli/NLI", tmp_path / "NLI")
     path = tmp_path / "NLI/revised_hypothesis/train.tsv"
     path.write_text("".join(path.read_text().splitlines(keepends=True)[:-1]))
-    with pytest.raises(CorpusError, match=r"revised_hypothesis/train\.tsv has 3 rows and original/train\.tsv 2"):
+    with pytest.raises(CorpusError, match=r"revised_hypothesis/train\.tsv.*3.*original/train\.tsv.*2"):
         hfcf.load("cad_nli", data_dir=tmp_path, split="train")
     shutil.copy(FIXTURES / "cad_nli/NLI/original/train.tsv", tmp_path / "train.tsv")
     with pytest.raises(CorpusError, match="its folder says what it holds"):
@@ -259,7 +259,7 @@ def test_truncated_file(case: Case, damage: Any) -> None:
     # In JSON inside the last text; in a table before its last cells.
     gone = len(last) // 2 + 1
     folder = damage(case, lambda data: data[:-gone], whole=True)
-    with pytest.raises(CorpusError, match=rf"{Path(case.file).name}, line \d+ .*(is not JSON|fields and the header|is not CSV)"):
+    with pytest.raises(CorpusError, match=rf"{Path(case.file).name}, line \d+.*(JSON|fields.*header|CSV)"):
         hfcf.load(case.name, data_dir=folder, split=case.split)
 
 
@@ -269,9 +269,7 @@ def test_missing_field(case: Case, damage: Any) -> None:
     name = case.field.encode()
     folder = damage(case, lambda data: data.replace(name, b"something", 1), whole=table)
     line = r"line \d+ " if table else f"line {case.line} "
-    with pytest.raises(
-        CorpusError, match=rf"{Path(case.file).name}, {line}.*the field '{case.field}' is missing: found .*something"
-    ):
+    with pytest.raises(CorpusError, match=rf"{Path(case.file).name}, {line}.*'{case.field}'.*something"):
         hfcf.load(case.name, data_dir=folder, split=case.split)
 
 
@@ -281,14 +279,14 @@ def test_wrong_label(case: Case, damage: Any) -> None:
         pytest.skip("its labels are columns, not values")
     wrong = case.label.replace(case.label.strip('"').partition('"')[0], "perhaps", 1)
     folder = damage(case, lambda line: wrong.encode().join(line.rsplit(case.label.encode(), 1)))
-    with pytest.raises(CorpusError, match=rf"{place(case)}.*the label 'perhaps' is unknown; the known ones are "):
+    with pytest.raises(CorpusError, match=rf"{place(case)}.*label 'perhaps'"):
         hfcf.load(case.name, data_dir=folder, split=case.split)
 
 
 @cases
 def test_bytes_that_are_not_utf_8(case: Case, damage: Any) -> None:
     folder = damage(case, lambda line: line.decode().encode("latin-1"))
-    with pytest.raises(CorpusError, match=rf"{place(case)}.*(is not UTF-8: byte 0x|the file's encoding is broken)"):
+    with pytest.raises(CorpusError, match=rf"{place(case)}.*(UTF-8.*0x|encoding)"):
         hfcf.load(case.name, data_dir=folder, split=case.split)
 
 

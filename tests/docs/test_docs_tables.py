@@ -18,7 +18,7 @@ from hfcf.core import recipe, schema
 from hfcf.core.model import Model
 from hfcf.core.splits import normalised
 from hfcf.core.stage import Stage
-from hfcf.pipeline.run import SYSTEMS, system_class
+from hfcf.systems import system_class, systems
 
 COLUMNS, INDEX = ROOT / "docs" / "columns.md", ROOT / "docs" / "paper_index.md"
 
@@ -30,14 +30,14 @@ def stages_of(name: str) -> tuple[Stage, ...]:
 
 
 def test_the_columns_page_has_what_every_stage_reads_and_fills() -> None:
-    told: dict[str, list[Any]] = {name: [] for name in SYSTEMS}
-    systems: list[str] = []
+    told: dict[str, list[Any]] = {name: [] for name in systems()}
+    names: list[str] = []
     for system, stage, reads, fills in tables(COLUMNS, "system", "stage", "reads", "fills"):
-        systems = code(system) or systems
-        for name in systems:
+        names = code(system) or names
+        for name in names:
             row = list(schema.TASKS[system_class(name).task]) if "*row*" in reads else []
             told[name].append((*code(stage), row + code(reads), code(fills)))
-    for name in SYSTEMS:
+    for name in systems():
         assert told[name] == [(stage.name, list(stage.inputs), list(stage.outputs)) for stage in stages_of(name)], name
 
 
@@ -46,7 +46,7 @@ def test_the_columns_page_has_every_column() -> None:
         assert first_column(section(COLUMNS, task.title())) == set(schema.TASKS[task])
     assert first_column(section(COLUMNS, "Provenance")) == set(schema.PROVENANCE)
     assert set(schema.REJECTED) <= set(code(section(COLUMNS, "Status")))
-    filled = {column for name in SYSTEMS for stage in stages_of(name) for column in stage.outputs}
+    filled = {column for name in systems() for stage in stages_of(name) for column in stage.outputs}
     assert filled <= first_column(text_of(COLUMNS))
 
 

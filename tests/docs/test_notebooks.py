@@ -31,6 +31,7 @@ def test_a_notebook_is_stored_with_its_outputs(path: Path) -> None:
         assert mark not in text, mark
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(900)
 @each_notebook
 def test_a_notebook_runs(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -119,16 +119,16 @@ def test_writes_the_language_that_it_is_told(folders: Callable[[str], str]) -> N
 
 def test_an_unknown_language_is_an_error_that_names_it(folders: Callable[[str], str]) -> None:
     model = Model(folders("m2m100"))
-    with pytest.raises(ValueError, match="knows no language 'deu_Latn'"):
+    with pytest.raises(ValueError, match="'deu_Latn'"):
         Continuation(model=model, source="en", target="deu_Latn").run(["Rome is old."])
-    with pytest.raises(ValueError, match="knows no language 'english'"):
+    with pytest.raises(ValueError, match="'english'"):
         Continuation(model=model, source="english", target="de").run(["Rome is old."])
-    with pytest.raises(ValueError, match="a model of one language pair takes none"):
+    with pytest.raises(ValueError, match="language"):
         Continuation(model=Model(folders("marian")), source="en", target="de").run(["Rome is old."])
 
 
 def test_more_new_tokens_than_positions_is_an_error(tiny_model: Callable[[str], str]) -> None:
-    with pytest.raises(ValueError, match="has 512 positions: set max_new_tokens=512 lower"):
+    with pytest.raises(ValueError, match=r"512 positions.*max_new_tokens=512"):
         Continuation(model=Model(tiny_model("gpt2")), max_new_tokens=512).run(["Rome is old."])
 
 

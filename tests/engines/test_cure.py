@@ -115,13 +115,13 @@ def test_the_key_follows_the_explainers_contents(engine: Cure, tmp_path: Path) -
 def test_another_verifier_than_it_was_trained_for_is_an_error(what: str, has: int, tiny_model: Tiny, tmp_path: Path) -> None:
     wrong = explainer(tmp_path / "gates", **{what: 384})
     engine = Cure(verifier=Model(tiny_model("classifier")), explainer=wrong, max_length=64)
-    with pytest.raises(ValueError, match=f"for the verifier me/other with {what} 384; .* has {has}: train one for it"):
+    with pytest.raises(ValueError, match=rf"verifier me/other.*{what} 384.*{has}"):
         engine.run(REQUESTS)
 
 
 def test_a_folder_without_gates_is_an_error(tiny_model: Tiny, tmp_path: Path) -> None:
     engine = Cure(verifier=Model(tiny_model("classifier")), explainer=Model(str(tmp_path)), max_length=64)
-    with pytest.raises(ValueError, match=r"is no explainer: there is no explainer\.json"):
+    with pytest.raises(ValueError, match=r"explainer\.json"):
         engine.run(REQUESTS)
 
 

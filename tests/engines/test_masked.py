@@ -201,12 +201,12 @@ def test_a_mask_token_in_the_text_itself_is_none_of_ours(tiny_model: Tiny) -> No
 
 @pytest.mark.parametrize("spans", [[[0, 3], [2, 5]], [[4, 4]], [[9, 90]], [[-3, 2]]])
 def test_bad_spans_are_named(tiny_model: Tiny, spans: list[list[int]]) -> None:
-    with pytest.raises(ValueError, match=r"the span -?\d+–\d+ overlaps another, is empty or lies outside the text 'The film"):
+    with pytest.raises(ValueError, match=r"span -?\d+–\d+.*'The film"):
         MaskedLM(model=Model(tiny_model("mlm"))).run([["The film is old.", spans]])
 
 
 def test_a_model_without_a_mask_token_is_refused(tiny_model: Tiny) -> None:
-    with pytest.raises(ValueError, match="has no mask token: give a masked language model"):
+    with pytest.raises(ValueError, match="mask token"):
         MaskedLM(model=Model(tiny_model("classifier"))).run(REQUESTS)
 
 

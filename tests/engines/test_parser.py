@@ -163,7 +163,7 @@ def test_a_pipeline_that_splits_words_is_an_error(monkeypatch: pytest.MonkeyPatc
 
 
 def test_an_unknown_parser_is_an_error() -> None:
-    with pytest.raises(ValueError, match="choose stanza or spacy"):
+    with pytest.raises(ValueError, match=r"stanza.*spacy"):
         Constituents(backend="corenlp")
 
 
@@ -172,7 +172,7 @@ def test_a_missing_parser_is_an_error_with_its_cure(monkeypatch: pytest.MonkeyPa
         raise PackageNotFoundError(package)
 
     monkeypatch.setattr("importlib.metadata.version", version)
-    with pytest.raises(ImportError, match=r'parsing by stanza needs an extra: pip install "hfcf\[stanza\]"'):
+    with pytest.raises(ImportError, match=r'stanza.*pip install "hfcf\[stanza\]"'):
         Parser().run([["Rome"]])
 
 

@@ -86,7 +86,7 @@ def test_a_byte_level_word_is_the_same_at_the_start_and_within() -> None:
 
 @pytest.mark.parametrize("head", [[1, 1], [2, 1], [-1, 1], [1, 3]])
 def test_a_span_that_cannot_be_is_an_error(model: Model, head: list[int]) -> None:
-    with pytest.raises(ValueError, match="is empty or lies outside a sentence of 2 words"):
+    with pytest.raises(ValueError, match="2 words"):
         encode_marked(load_tokenizer(model), ["film", "city"], head, [0, 1])
 
 
@@ -129,26 +129,26 @@ def test_it_loads_as_it_was_stored_from_safetensors_alone(model: Model, tmp_path
 
 
 def test_what_is_no_rbert_is_named_with_the_cure(tiny_model: Tiny, model: Model, tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"is no R-BERT: it has no rbert\.safetensors; train one: hfcf train train_relation"):
+    with pytest.raises(ValueError, match=r"R-BERT.*rbert\.safetensors.*hfcf train train_relation"):
         load_rbert(Model(tiny_model("classifier")), CPU, torch.float32)
-    with pytest.raises(ValueError, match="an R-BERT has no adapter"):
+    with pytest.raises(ValueError, match=r"R-BERT.*adapter"):
         load_rbert(Model(model.name, adapter="hfcf:verifier"), CPU, torch.float32)
     network, _ = load_rbert(model, CPU, torch.float32)
     network.save_pretrained(tmp_path)
     head = load_file(tmp_path / HEAD)
     head.pop("entity.weight")
     save_file(head, tmp_path / HEAD)
-    with pytest.raises(ValueError, match="is not the head of an R-BERT"):
+    with pytest.raises(ValueError, match="R-BERT"):
         load_rbert(Model(str(tmp_path)), CPU, torch.float32)
 
 
 def test_a_tokenizer_must_tell_the_markers_apart(tiny_model: Tiny, tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"cannot tell the markers \$ and # apart"):
+    with pytest.raises(ValueError, match=r"markers.*\$.*#"):
         load_tokenizer(Model(tiny_model("classifier")))
     tokenizer = byte_level()
     tokenizer.cls_token = None
     tokenizer.save_pretrained(tmp_path)
-    with pytest.raises(ValueError, match=r"has no \[CLS\] or \[SEP\]"):
+    with pytest.raises(ValueError, match=r"\[CLS\].*\[SEP\]"):
         load_tokenizer(Model(str(tmp_path)))
 
 

@@ -283,7 +283,7 @@ def test_a_pause_ends_with_the_run(start: Start, monkeypatch: pytest.MonkeyPatch
 
 def test_a_quota_that_is_used_up_is_not_waited_for(start: Start) -> None:
     start(in_order(body("tomorrow", 429, Retry_After="86400")))
-    with pytest.raises(RemoteError, match="asks to wait 86400 seconds"):
+    with pytest.raises(RemoteError, match="86400 seconds"):
         engine().run(asks("a"))
     start(in_order(body({"error": {"code": "insufficient_quota"}}, 429)))
     with pytest.raises(RemoteError, match="quota is used up"):
@@ -392,7 +392,7 @@ def test_a_request_that_the_server_refuses_alone_gets_an_error_alone(start: Star
 
 def test_a_limit_that_no_request_keeps_is_told(start: Start) -> None:
     start(in_order(body({"error": {"message": TOO_LONG[0].replace("2048", "512")}}, 400)))
-    with pytest.raises(RemoteError, match="maximum context length is 512 tokens"):
+    with pytest.raises(RemoteError, match="512 tokens"):
         engine(max_tokens=512).run(asks("a"))
 
 
@@ -473,7 +473,7 @@ def test_what_a_server_repeats_of_the_request_is_not_its_complaint(start: Start)
 
 def test_a_400_that_stays_is_told(start: Start) -> None:
     server = start(in_order(body("temperature must be 1", 400)))
-    with pytest.raises(RemoteError, match=r"\(400\): temperature must be 1\. .*temperature: null leaves"):
+    with pytest.raises(RemoteError, match=r"\(400\).*temperature must be 1\..*temperature: null"):
         engine().run(asks("a"))
     assert len(server.asked) == 2
 
@@ -514,7 +514,7 @@ def test_every_keyword_is_checked_and_the_first_fault_named(start: Start, schema
 
 @pytest.mark.parametrize("name", ["attempts", "max_tokens"])
 def test_a_number_that_allows_no_answer_is_refused(name: str) -> None:
-    with pytest.raises(ValueError, match=f"{name}=0: give at least 1"):
+    with pytest.raises(ValueError, match=rf"{name}=0.*1"):
         engine(**{name: 0})
 
 

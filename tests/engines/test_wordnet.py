@@ -109,7 +109,7 @@ def test_other_versions_and_line_ends_are_refused(made_up: Path) -> None:
     data = made_up / "data.adv"
     right = data.read_bytes()
     data.write_bytes(right.replace(b"WordNet 3.0", b"WordNet 3.1"))
-    with pytest.raises(ValueError, match=r"does not say that it is of WordNet 3\.0"):
+    with pytest.raises(ValueError, match=r"WordNet 3\.0"):
         WordNet(made_up)
     data.write_bytes(right.replace(b"\n", b"\r\n"))
     with pytest.raises(ValueError, match="CRLF"):

@@ -52,22 +52,22 @@ def test_a_revision_is_read_whole_whatever_comes_after(hub: LocalHub, run_out: P
     push(copied(run_out, 20), NAME, revision="small")
     rejected = {"old": old.rejected, **{at: hfcf.load_result(NAME, revision=at).rejected for at in (first, "main", "small")}}
     assert [len(part["train"]) for part in rejected.values()] == [20, 20, 14, 7]
-    with pytest.raises(HubError, match="at nowhere: there is no such revision"):
+    with pytest.raises(HubError, match=r"nowhere.*revision"):
         hfcf.load_result(NAME, revision="nowhere")
-    with pytest.raises(HubError, match="is a folder, which has no revisions"):
+    with pytest.raises(HubError, match=r"folder.*revision"):
         hfcf.load_result(run_out, revision="main")
 
 
 def test_who_has_no_access_is_told_how_to_get_it(hub: LocalHub, run_out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     push(run_out, NAME)
     monkeypatch.delenv("HF_TOKEN")
-    with pytest.raises(HubError, match=f"the dataset {NAME}: it is not there, or it is private and you have no access") as caught:
+    with pytest.raises(HubError, match=rf"{NAME}.*private.*access") as caught:
         hfcf.load_result(NAME)
     assert "\n" not in str(caught.value)
-    with pytest.raises(HubError, match="does not accept the token, which may be stale") as caught:
+    with pytest.raises(HubError, match=r"token.*stale") as caught:
         hfcf.load_result(NAME, token="hf_" + "stale" * 6)
     assert "stalestale" not in str(caught.value)
-    with pytest.raises(HubError, match="it is not there, or it is private and you have no access"):
+    with pytest.raises(HubError, match=r"private.*access"):
         hfcf.load_result(NAME, token=OTHER_TOKEN)
     result = hfcf.load_result(NAME, token=TOKEN)
     assert len(result.rejected["train"]) == 20
@@ -78,7 +78,7 @@ def test_who_has_no_access_is_told_how_to_get_it(hub: LocalHub, run_out: Path, m
     repo.private, repo.gated = False, True
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", f"{os.environ['HFCF_CACHE']}/empty")
     for token in (None, OTHER_TOKEN):
-        with pytest.raises(HubError, match="is gated and you have no access: ask for it on its page"):
+        with pytest.raises(HubError, match=r"gated.*access.*page"):
             hfcf.load_result(NAME, token=token)
     repo.granted.add(OTHER)
     assert hfcf.load_result(NAME, token=OTHER_TOKEN).commit == repo.heads[-1]
@@ -94,22 +94,22 @@ def test_offline_the_cache_answers(hub: LocalHub, run_out: Path, monkeypatch: py
     offline = hfcf.load_result(NAME)
     assert offline.commit == online.commit
     assert offline.augmented["train"].to_list() == online.augmented["train"].to_list()
-    with pytest.raises(HubError, match="offline mode is on and the cache does not hold it: load it once with the Hub in reach"):
+    with pytest.raises(HubError, match=r"offline.*cache.*load it once"):
         assert offline.rejected
-    with pytest.raises(HubError, match="offline mode is on and the cache does not hold it"):
+    with pytest.raises(HubError, match=r"offline.*cache"):
         hfcf.load_result(f"{USER}/other")
     assert hub.requests == []
 
 
 def test_what_is_no_result_is_said(hub: LocalHub, run_out: Path, tmp_path: Path) -> None:
-    with pytest.raises(HubError, match=r"has no run\.json: it is no result of hfcf run"):
+    with pytest.raises(HubError, match=r"run\.json.*hfcf run"):
         hfcf.load_result(tmp_path)
-    with pytest.raises(HubError, match=r"there is no folder \.\./x, and it is no repository's name"):
+    with pytest.raises(HubError, match=r"folder.* \.\./x.*repository"):
         hfcf.load_result("../x")
     push(run_out, NAME)
     repo = hub.repository(NAME)
     repo.add("main", {path: file for path, file in repo.tree().items() if path != "run.json"})
-    with pytest.raises(HubError, match=f"the dataset {NAME} has no run.json: it is no result of hfcf run"):
+    with pytest.raises(HubError, match=rf"{NAME}.*run\.json.*hfcf run"):
         hfcf.load_result(NAME)
 
 
@@ -127,11 +127,11 @@ ORDINARY = {
 def test_an_ordinary_data_set_is_no_result(hub: LocalHub, run_out: Path, name: str) -> None:
     repo = hub.repositories["dataset", NAME] = Repository("dataset", False)
     repo.add("main", {"README.md": File(f"---\n{ORDINARY[name]}---\n# Mine".encode(), False), "data/a.csv": File(b"a", False)})
-    with pytest.raises(HubError, match=r"has no run\.json: it is no result of hfcf run; read it with load_dataset"):
+    with pytest.raises(HubError, match=r"run\.json.*hfcf run.*load_dataset"):
         hfcf.load_result(NAME)
     (run_out / "README.md").write_bytes(repo.tree()["README.md"].content)
     if name == "no YAML":
-        with pytest.raises(HubError, match=r"README\.md can't be read \(") as caught:
+        with pytest.raises(HubError, match=r"README\.md.*\(") as caught:
             hfcf.load_result(run_out)
         assert "\n" not in str(caught.value)
     else:
@@ -141,7 +141,7 @@ def test_an_ordinary_data_set_is_no_result(hub: LocalHub, run_out: Path, name: s
 @pytest.mark.parametrize(("name", "content"), [("run.json", b"{"), ("run.json", b"\xff"), ("recipe.yaml", b"a: [")])
 def test_a_broken_file_is_named(run_out: Path, name: str, content: bytes) -> None:
     (run_out / name).write_bytes(content)
-    with pytest.raises(HubError, match=rf"{name} can't be read \(.*\): restore it, or run again"):
+    with pytest.raises(HubError, match=rf"{name}.*\(.*\).*run again"):
         hfcf.load_result(run_out)
 
 
@@ -244,7 +244,7 @@ def test_a_recipe_pushes_at_its_end_and_is_looked_at_before(hub: LocalHub, tmp_p
         with pytest.raises(ValueError, match=message):
             hfcf.run({**mine, **wrong}, tmp_path / "never")
     monkeypatch.delenv("HF_TOKEN")
-    with pytest.raises(HubError, match="needs a token to write"):
+    with pytest.raises(HubError, match="token to write"):
         hfcf.run(mine, tmp_path / "never")
     assert not (tmp_path / "never").exists()
     assert len(hub.requests) == asked

@@ -91,7 +91,7 @@ def test_a_public_repository_is_made_and_pushed_to_on_demand_alone(hub: LocalHub
     done = push(run_out, NAME, public=True)
     assert (done.private, hub.repository(NAME).private) == (False, False)
     head = hub.repository(NAME).heads[-1]
-    with pytest.raises(HubError, match="is public: push with --public, or make it private"):
+    with pytest.raises(HubError, match=r"public.*--public.*private"):
         push(changed(run_out), NAME)
     assert hub.repository(NAME).heads[-1] == head
 
@@ -301,18 +301,18 @@ def broken(out: Path, name: str) -> Path:
     ("name", "message"),
     [
         ("no card", "has no README.md"),
-        ("a file is missing", "which its card names, is missing; the run did not finish"),
+        ("a file is missing", r"card.*missing.*did not finish"),
         ("half written", "is half written"),
         ("of two runs", "are of different runs"),
-        ("an unknown licence", "license: 'free' is none of the Hub's licences"),
-        ("a token in it", r"recipe\.yaml holds a token of the Hub"),
-        ("another's token in it", r"report\.html holds a token of the Hub"),
-        ("run.json", r"run\.json, which belongs to it, is missing; the run did not finish"),
-        ("recipe.yaml", r"recipe\.yaml, which belongs to it, is missing"),
-        ("report.html", r"report\.html, which belongs to it, is missing"),
-        ("patterns", r"README\.md names the files of its rows otherwise than hfcf does"),
-        ("no YAML", r"README\.md can't be read \("),
-        ("no JSON", r"run\.json can't be read \("),
+        ("an unknown licence", "license: 'free'"),
+        ("a token in it", r"recipe\.yaml.*token"),
+        ("another's token in it", r"report\.html.*token"),
+        ("run.json", r"run\.json.*missing.*did not finish"),
+        ("recipe.yaml", r"recipe\.yaml.*missing"),
+        ("report.html", r"report\.html.*missing"),
+        ("patterns", r"README\.md.*files"),
+        ("no YAML", r"README\.md.*\("),
+        ("no JSON", r"run\.json.*\("),
     ],
 )
 def test_a_folder_that_is_not_fit_is_refused(hub: LocalHub, run_out: Path, name: str, message: str) -> None:
@@ -329,10 +329,10 @@ def test_a_folder_that_is_not_fit_is_refused(hub: LocalHub, run_out: Path, name:
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("scores.json", "has no scores.json, which hfcf train writes last"),
-        ("pytorch_model.bin", "may run code when it is read"),
-        ("model.safetensors", "is no safetensors file, whatever its name says"),
-        ("README.md", "both a counterfactual set and a model"),
+        ("scores.json", r"scores\.json.*hfcf train"),
+        ("pytorch_model.bin", "run code"),
+        ("model.safetensors", "safetensors"),
+        ("README.md", r"counterfactual.*model"),
     ],
 )
 def test_a_model_that_is_not_fit_is_refused(hub: LocalHub, model_out: Path, run_out: Path, name: str, message: str) -> None:
@@ -351,21 +351,21 @@ def test_a_model_that_is_not_fit_is_refused(hub: LocalHub, model_out: Path, run_
 def test_the_machine_and_the_name_are_looked_at_first(
     hub: LocalHub, run_out: Path, model_out: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with pytest.raises(HubError, match="is no repository's name: write NAMESPACE/NAME"):
+    with pytest.raises(HubError, match="NAMESPACE/NAME"):
         push(run_out, "a/b/c")
     push(model_out, f"{USER}/verifier")
     push(run_out, f"{USER}/verifier")  # the Hub has models and datasets apart
     assert on_hub(hub, run_out, f"{USER}/verifier")
     assert on_hub(hub, model_out, f"{USER}/verifier", "model")
-    with pytest.raises(HubError, match="no permission to do that"):
+    with pytest.raises(HubError, match="permission"):
         push(run_out, "someone/else")
     asked = len(hub.requests)
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
-    with pytest.raises(HubError, match="offline mode is on: unset HF_HUB_OFFLINE"):
+    with pytest.raises(HubError, match=r"offline.*unset HF_HUB_OFFLINE"):
         push(run_out, NAME)
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
     monkeypatch.delenv("HF_TOKEN")
-    with pytest.raises(HubError, match="needs a token to write: run `hf auth login`"):
+    with pytest.raises(HubError, match=r"token.*`hf auth login`"):
         push(run_out, NAME)
     assert len(hub.requests) == asked
 

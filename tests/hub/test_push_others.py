@@ -69,9 +69,7 @@ def test_a_repository_of_something_else_is_refused(hub: LocalHub, run_out: Path,
     cards = {"a card without the tag": b"---\ntags: [hfc, text]\n---\n", "a card that is no YAML": b"---\ntags: [\n---\n"}
     card = {"README.md": File(cards[name], False)} if name in cards else {}
     repo.add("main", {**theirs("config.json", "data/train-00000-of-00001.parquet"), **card})
-    with pytest.raises(
-        HubError, match=r"README\.md can't be read" if "YAML" in name else "has files that are not of hfcf"
-    ) as caught:
+    with pytest.raises(HubError, match=r"README\.md" if "YAML" in name else r"files.*hfcf") as caught:
         push(run_out if kind == "dataset" else model_out, NAME)
     assert "YAML" in name or "push to another name, or empty it first" in str(caught.value)
     assert len(repo.heads) == 1
@@ -84,7 +82,7 @@ def test_a_gitignore_never_makes_a_half_published_head(hub: LocalHub, run_out: P
     add(hub, {".gitignore": File(f"{rule}\n".encode(), False)})
     repo = hub.repository(NAME)
     before = repo.heads[-1]
-    with pytest.raises(HubError, match=rf"has a \.gitignore that shuts out {shut}.*: take that out of it, and run this again"):
+    with pytest.raises(HubError, match=rf"\.gitignore.*{shut}.*run this again"):
         push(changed(run_out), NAME)
     assert repo.branches["main"] == before
     add(hub, {".gitignore": File(b"*.tmp\n", False)})
@@ -97,10 +95,10 @@ def test_a_tag_and_a_commit_are_no_branches(hub: LocalHub, run_out: Path) -> Non
     repo = hub.repository(NAME)
     repo.tags["v1"] = first
     asked = len(hub.requests)
-    with pytest.raises(HubError, match=f"{first} is a commit, which can't change: give a branch"):
+    with pytest.raises(HubError, match=rf"{first}.*commit.*branch"):
         push(changed(run_out), NAME, revision=first)
     assert len(hub.requests) == asked
-    with pytest.raises(HubError, match=f"v1 is a tag of the dataset {NAME}, which can't be pushed to: give a branch"):
+    with pytest.raises(HubError, match=rf"v1.*tag.*{NAME}.*branch"):
         push(run_out, NAME, revision="v1")
     assert (repo.branches, repo.heads[-1]) == ({"main": first}, first)
 
@@ -151,7 +149,7 @@ def test_who_is_no_member_can_not_push(hub: LocalHub, run_out: Path) -> None:
     repo = hub.repository(NAME)
     for private in (True, False):
         repo.private = private
-        with pytest.raises(HubError, match="no permission to do that"):
+        with pytest.raises(HubError, match="permission"):
             push(changed(run_out), NAME, public=True, token=OTHER_TOKEN)
     assert len(repo.heads) == 2
 
@@ -161,7 +159,7 @@ def test_an_attack_sets_notes_are_sent(hub: LocalHub, run_out: Path) -> None:
     (run_out / "README.md").write_text(card.replace("- hfcf-crossaug", "- hfcf-attack"))
     for name in ("run.json", "recipe.yaml", "report.html"):
         (run_out / name).unlink()
-    with pytest.raises(HubError, match=r"attack\.json, which belongs to it, is missing"):
+    with pytest.raises(HubError, match=r"attack\.json.*missing"):
         plan(run_out, NAME)
     (run_out / "attack.json").write_text(json.dumps({}))
     (run_out / "candidates.csv").write_text("mine")

@@ -26,7 +26,7 @@ from hfcf.metrics.label_balance import label_balance
 from hfcf.metrics.measure import candidates, measure, measure_candidates
 from hfcf.metrics.minimality import minimality
 from hfcf.metrics.near import Near, jaccard
-from hfcf.metrics.rows import EDITED, changed
+from hfcf.metrics.rows import changed
 from hfcf.metrics.settings import DEFAULT, check
 from hfcf.metrics.summary import summaries, summary
 
@@ -191,7 +191,7 @@ def test_relations_are_measured_too() -> None:
     found = measure(relation(relation_row(0), relation_row(1)))
     assert found["minimality"][0] == {"distance": 3, "share": 0.375}
     assert found["duplicates"][1] == {"repeat": True, "near": False, "leak": False, "near_leak": False, "of": "0:test:claim"}
-    with pytest.raises(StageError, match="measure_coherence says nothing of relation rows: it compares a claim with its evidence"):
+    with pytest.raises(StageError, match=r"measure_coherence.*claim.*relation.*evidence"):
         measure(relation(relation_row(0)), {"coherence": None})
 
 
@@ -228,30 +228,30 @@ def test_an_empty_set_gets_its_columns(made: Dataset) -> None:
 @pytest.mark.parametrize(
     ("metrics", "message"),
     [
-        ({"fluensy": None}, "unknown key 'fluensy'; did you mean 'fluency'"),
-        ({"claim_only": {"fold": 3}}, "metrics: claim_only: unknown key 'fold'; did you mean 'folds'"),
+        ({"fluensy": None}, r"key 'fluensy'.*'fluency'"),
+        ({"claim_only": {"fold": 3}}, r"metrics: claim_only.*key 'fold'.*'folds'"),
         ({"flip_rate": None}, "metrics: flip_rate: .*'verifier'"),
-        ({"fluency": "gpt2"}, "metrics: fluency: its settings are a mapping, such as .*; this is 'gpt2'"),
-        ("minimality", "metrics: a list of names, or a mapping of names to settings; this is 'minimality'"),
-        (3, "metrics: a list of names, or a mapping of names to settings; this is a number"),
+        ({"fluency": "gpt2"}, r"metrics: fluency.*mapping.*'gpt2'"),
+        ("minimality", r"metrics.*list.*mapping.*'minimality'"),
+        (3, r"metrics.*list.*mapping.*number"),
         (["minimality", "fluensy"], "unknown key 'fluensy'"),
-        ({"claim_only": {"folds": 0}}, "metrics: claim_only: folds=0: 2 or more"),
-        ({"similarity": {"n_gram": 0}}, "metrics: similarity: n_gram=0: 1 or more"),
-        ({"coherence": {"n_gram": 0}}, "metrics: coherence: n_gram=0: 1 or more"),
-        ({"fluency": {"model": "./not/there"}}, "metrics: fluency: there is no folder ./not/there"),
-        ({"fluency": {"model": "offline:gpt5"}}, "metrics: fluency: no offline model 'gpt5'"),
+        ({"claim_only": {"folds": 0}}, r"metrics: claim_only.*folds=0.*2"),
+        ({"similarity": {"n_gram": 0}}, r"metrics: similarity.*n_gram=0.*1"),
+        ({"coherence": {"n_gram": 0}}, r"metrics: coherence.*n_gram=0.*1"),
+        ({"fluency": {"model": "./not/there"}}, r"metrics: fluency.*./not/there"),
+        ({"fluency": {"model": "offline:gpt5"}}, r"metrics: fluency.*'gpt5'"),
         (
             {"flip_rate": {"verifier": {"name": "me/a", "adapter": "/not/there"}}},
-            "metrics: flip_rate: there is no folder /not/there",
+            r"metrics: flip_rate.*/not/there",
         ),
         ({"fluency": {"model": 5}}, "metrics: fluency: "),
         ({"fluency": {"against": {}}}, "unknown key 'against'"),
-        ({"duplicates": {"against": ["dev"]}}, "against is a mapping of names to sets"),
-        ({"duplicates": {"against": {"dev": "hover"}}}, "a set is rows, or a mapping with a corpus"),
-        ({"duplicates": {"against": {"dev": {"corpus": "hovr"}}}}, "against: there is no corpus 'hovr'"),
+        ({"duplicates": {"against": ["dev"]}}, r"against.*mapping"),
+        ({"duplicates": {"against": {"dev": "hover"}}}, r"rows.*mapping.*corpus"),
+        ({"duplicates": {"against": {"dev": {"corpus": "hovr"}}}}, r"against.*'hovr'"),
         (
             {"duplicates": {"against": {"dev": {"corpus": "hover", "data_dr": "x"}}}},
-            "unknown key 'data_dr'; did you mean 'data_dir'",
+            r"key 'data_dr'.*'data_dir'",
         ),
         ({"duplicates": {"against": {"dev": {"corpus": "hover", "data_dir": "/not/there"}}}}, "against: .*not/there"),
     ],
@@ -264,7 +264,7 @@ def test_a_wrong_metric_or_setting_is_an_error(made: Dataset, metrics: Any, mess
 
 
 def test_an_evaluation_set_of_another_task_is_an_error(made: Dataset) -> None:
-    with pytest.raises(RecipeError, match="against: dev has relation rows, and verification rows are measured"):
+    with pytest.raises(RecipeError, match=r"against.*dev.*relation.*verification"):
         measure(made, {"duplicates": {"against": {"dev": relation(relation_row(0))}}})
 
 
@@ -273,14 +273,14 @@ def test_metrics_may_be_a_list_and_splits_are_measured_each(made: Dataset) -> No
     found = measure(DatasetDict(train=made, validation=made.select([2])), ["label_balance"])
     assert found["train"]["label_balance"][:] == [0.75, 0.75, 0.25, 0.75]
     assert found["validation"]["label_balance"][:] == [1.0]
-    with pytest.raises(StageError, match="this is a IterableDataset, not a Dataset"):
+    with pytest.raises(StageError, match=r"IterableDataset.*Dataset"):
         measure(made.to_iterable_dataset(), ["minimality"])
 
 
 def test_a_missing_column_and_one_that_is_there_are_errors(made: Dataset) -> None:
-    with pytest.raises(StageError, match=r"minimality reads the column 'edits', which is missing; hfcf.expand"):
+    with pytest.raises(StageError, match=r"minimality.*column 'edits'.*hfcf\.expand"):
         measure(made.remove_columns("edits"), {"minimality": None})
-    with pytest.raises(StageError, match="the column 'minimality' is there already"):
+    with pytest.raises(StageError, match="column 'minimality'"):
         measure(measure(made, {"minimality": None}), {"minimality": None})
 
 
@@ -292,47 +292,47 @@ def test_a_relation_is_a_label_like_another() -> None:
 @pytest.mark.parametrize("name", ["similarity", "coherence", "duplicates", "label_balance", "claim_only"])
 def test_what_needs_the_whole_set_says_so(name: str, made: Dataset) -> None:
     stage = load(name, stage=True)()
-    with pytest.raises(StageError, match=r"stage = stage.fit\(ds\) first"):
+    with pytest.raises(StageError, match=r"stage = stage\.fit\(ds\)"):
         schema.prepare(made, for_=stage).map(stage)
 
 
 @pytest.mark.parametrize("name", ["claim_only", "duplicates"])
 def test_rows_that_a_metric_was_not_fitted_to_are_refused(name: str, made: Dataset) -> None:
     stage = load(name, stage=True)().fit(made.select([0, 1]))
-    with pytest.raises(StageError, match="fitted to rows without '2:test:claim'"):
+    with pytest.raises(StageError, match=r"fitted.*'2:test:claim'"):
         schema.prepare(made, for_=stage).map(stage)
 
 
 def test_a_label_that_label_balance_was_not_fitted_to_is_refused(made: Dataset) -> None:
     stage = load("label_balance", stage=True)().fit(made.select([0, 1]))
-    with pytest.raises(StageError, match="fitted to rows without the label 'SUPPORTS'"):
+    with pytest.raises(StageError, match=r"fitted.*label 'SUPPORTS'"):
         schema.prepare(made, for_=stage).map(stage, batched=True)
 
 
 @pytest.mark.parametrize("name", ["claim_only", "duplicates"])
 def test_an_id_that_is_there_twice_is_an_error(name: str, made: Dataset) -> None:
-    with pytest.raises(StageError, match="4 ids are there more than once, the first: '0:test:claim'"):
+    with pytest.raises(StageError, match=r"4 ids.*'0:test:claim'"):
         measure(concatenate_datasets([made, made]), [name])
 
 
 @pytest.mark.parametrize(("name", "column"), [("claim_only", "group_id"), ("duplicates", "change")])
 def test_a_column_that_only_a_fit_reads_is_named(name: str, column: str, made: Dataset) -> None:
-    with pytest.raises(StageError, match=f"measure_{name}: fit reads the column '{column}', which is not there"):
+    with pytest.raises(StageError, match=rf"measure_{name}.*column '{column}'"):
         measure(made.remove_columns(column), [name])
 
 
 @pytest.mark.parametrize("name", ["claim_only", "label_balance"])
 def test_a_fit_to_classes_says_what_names_them(name: str, made: Dataset) -> None:
     published = made.cast_column("label", ClassLabel(names=list(schema.LABELS)))
-    with pytest.raises(StageError, match=r"the column 'label' holds numbers; hfcf.measure\(ds\) reads a published set's classes"):
+    with pytest.raises(StageError, match=r"column 'label'.*numbers.*hfcf\.measure\(ds\)"):
         load(name, stage=True)().fit(published)
 
 
 def test_what_was_fitted_is_read_once(made: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
     stages = [load(name, stage=True)().fit(made) for name in ("claim_only", "duplicates", "label_balance")]
     read: list[str] = []
-    ours = fitting.read_fitted
-    monkeypatch.setattr(fitting, "read_fitted", lambda sha, cure: read.append(sha) or ours(sha, cure))
+    ours = fitting.read_artifact
+    monkeypatch.setattr(fitting, "read_artifact", lambda sha, cure: read.append(sha) or ours(sha, cure))
     for stage in stages:
         schema.prepare(made, for_=stage).map(stage)
     assert sorted(read) == sorted(stage.fitted for stage in stages)
@@ -512,7 +512,7 @@ def test_before_filtering_there_are_the_rejected_candidates_too(made: Dataset) -
     assert candidates(rejected)["claim"][:] == ["Oslo was new."]
     measured = measure(made)
     before = measure_candidates(measured, rejected)
-    assert before.column_names == [*EDITED["verification"], "minimality", "diversity"]
+    assert before.column_names == ["claim", "evidence", "edits", "minimality", "diversity"]
     assert before["minimality"][:] == [*measured["minimality"], {"distance": 3, "share": 0.75}]
     told = summaries(measured, before)
     assert (told["minimality"]["before"]["share"]["n"], told["minimality"]["after"]["share"]["n"]) == (5, 4)
@@ -564,7 +564,7 @@ def test_metrics_over_lists() -> None:
 
 
 def test_a_name_that_is_no_metric_is_an_error() -> None:
-    with pytest.raises(ValueError, match="no metric 'fluencey'; there are: minimality, "):
+    with pytest.raises(ValueError, match=r"'fluencey'.*minimality,"):
         load("fluencey")
     with pytest.raises(AttributeError, match="no attribute 'Fluensy'"):
         _ = hfcf.metrics.Fluensy

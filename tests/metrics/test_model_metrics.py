@@ -18,13 +18,13 @@ from hfcf.core.model import Model
 from hfcf.core.recipe import RecipeError
 from hfcf.core.schema import LABELS
 from hfcf.core.stage import StageError
+from hfcf.core.store import save_artifact
 from hfcf.engines.ner import Ner
 from hfcf.metrics import MeasureFlipRate, load
 from hfcf.metrics.measure import measure, measure_candidates
 from hfcf.metrics.moverscore import MoverScore, fit_idf
 from hfcf.metrics.rows import changed
 from hfcf.metrics.summary import summaries
-from hfcf.text.entities import save_fitted
 
 Tiny = Callable[[str], str]
 
@@ -63,7 +63,7 @@ def test_fluency_is_the_perplexity_of_what_changed(made: Dataset, tiny_model: Ti
 def test_similarity_is_moverscore_under_the_sources_idf(made: Dataset, tiny_model: Tiny) -> None:
     model = Model(tiny_model("classifier"))
     sources = [changed(row)[0] for row in made]
-    mover = MoverScore(model=model, idf=save_fitted(fit_idf(sources, model)))
+    mover = MoverScore(model=model, idf=save_artifact(fit_idf(sources, model)))
     wanted = mover.run([list(changed(row)) for row in made])
     assert len(set(wanted)) == 3
     found = measure(made, {"similarity": {"model": model.name}})
@@ -127,7 +127,7 @@ def test_a_row_whose_edits_do_not_fit_leaves_the_batch_in_place(made: Dataset, t
 
 def test_coherence_is_the_mean_over_the_pieces_of_evidence(made: Dataset, tiny_model: Tiny) -> None:
     model = Model(tiny_model("classifier"))
-    mover = MoverScore(model=model, idf=save_fitted(fit_idf(dict.fromkeys(made["claim"]), model)))
+    mover = MoverScore(model=model, idf=save_artifact(fit_idf(dict.fromkeys(made["claim"]), model)))
     wanted = [sum(mover.run([[piece["text"], row["claim"]] for piece in row["evidence"]])) / 2 for row in made]
     assert measure(made, {"coherence": {"model": model.name}})["coherence"][:] == pytest.approx(wanted, abs=1e-5)
     references = [[piece["text"] for piece in row["evidence"]] for row in made]
@@ -167,7 +167,7 @@ def test_flip_rate_is_the_share_that_the_verifier_gives_its_label(made: Dataset,
     assert measure(published, {"flip_rate": {"verifier": folder}})["flip_rate"][:] == found["flip_rate"][:]
     stage = MeasureFlipRate(verifier=Model(folder))
     for batched in (True, False):
-        with pytest.raises(StageError, match="measure_flip_rate: the column 'label' holds numbers"):
+        with pytest.raises(StageError, match=r"measure_flip_rate.*column 'label'.*numbers"):
             schema.prepare(published, for_=stage).map(stage, batched=batched)
     share = sum(one["flipped"] for one in found["flip_rate"]) / 3
     assert summaries(found)["flip_rate"]["after"]["flipped"]["share"] == pytest.approx(share, abs=1e-5)
@@ -182,12 +182,12 @@ def test_the_verifier_that_filtered_is_refused_under_any_name(
     copy = tmp_path_factory.mktemp("copies") / "renamed"
     shutil.copytree(folder, copy)
     for filtered in (folder, str(copy)):
-        with pytest.raises(StageError, match="filtered these counterfactuals and would agree with itself: give another"):
+        with pytest.raises(StageError, match="filtered"):
             measure(made, {"flip_rate": {"verifier": folder, "filtered_by": [filtered]}})
     (copy / "notes.json").write_text("{}")
     (copy / "model.safetensors").rename(copy / "model-00001-of-00001.safetensors")
     for verifier in (Model(folder, dtype="float32"), Model(str(copy))):
-        with pytest.raises(StageError, match="would agree with itself"):
+        with pytest.raises(StageError, match="itself"):
             MeasureFlipRate(verifier=verifier, filtered_by=(Model(folder),)).check_fitted()
     MeasureFlipRate(verifier=Model(folder, adapter="hfcf:verifier"), filtered_by=(Model(folder),)).check_fitted()
     other = tiny_model("classifier")
@@ -215,7 +215,7 @@ def test_grammar_is_the_probability_of_the_acceptable_class(made: Dataset, tiny_
     given = {"model": folder, "acceptable": "SUPPORTS"}
     assert measure(made, {"grammar": given})["grammar"][:] == pytest.approx(wanted, abs=1e-4)
     assert load("grammar").compute(predictions=["Rome is old.", ""], **given)["scores"][1] is None
-    with pytest.raises(ValueError, match="has no class 'LABEL_1'; set acceptable to one of SUPPORTS, REFUTES, NOT ENOUGH INFO"):
+    with pytest.raises(ValueError, match=r"'LABEL_1'.*SUPPORTS, REFUTES, NOT ENOUGH INFO"):
         measure(made, {"grammar": {"model": folder}})
     with pytest.raises(RecipeError, match=r"metrics: grammar: .*'model'"):
         measure(made, {"grammar": None})

@@ -17,8 +17,8 @@ from scipy.optimize import linprog
 
 from hfcf.core import offline
 from hfcf.core.model import Model
+from hfcf.core.store import save_artifact
 from hfcf.metrics.moverscore import MoverScore, _grams, _score, fit_idf
-from hfcf.text.entities import save_fitted
 
 MINILM = Model("offline:minilm")
 
@@ -201,7 +201,7 @@ def test_idf_counts_texts_and_not_occurrences(minilm: Model) -> None:
 
 @pytest.mark.parametrize("texts", [[], ["rome rome"]])
 def test_fewer_than_two_texts_weigh_every_word_alike(texts: list[str], minilm: Model, pairs: list[list[str]]) -> None:
-    sha = save_fitted(fit_idf(iter(texts), minilm))
+    sha = save_artifact(fit_idf(iter(texts), minilm))
     assert MoverScore(model=minilm, idf=sha).run(pairs) == MoverScore(model=minilm).run(pairs)
 
 
@@ -268,5 +268,5 @@ def test_a_window_that_is_full_changes_no_score(minilm: Model, pairs: list[list[
 
 
 def test_groups_of_no_words_are_an_error(minilm: Model) -> None:
-    with pytest.raises(ValueError, match="n_gram=0: 1 or more"):
+    with pytest.raises(ValueError, match=r"n_gram=0.*1"):
         MoverScore(model=minilm, n_gram=0)

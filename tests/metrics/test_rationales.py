@@ -78,7 +78,7 @@ OUTSIDE = [*(span(*place) for place in PLACES), span(0, 0, 1, "evidence.title"),
 
 @pytest.mark.parametrize("wrong", OUTSIDE)
 def test_a_span_outside_the_evidence_is_an_error(wrong: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match="a rationale lies outside the evidence of 3 pieces"):
+    with pytest.raises(ValueError, match=r"outside.*3 pieces"):
         agreement([wrong], [span(0, 0, 4)], EVIDENCE)
 
 

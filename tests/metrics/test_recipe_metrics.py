@@ -16,7 +16,8 @@ from hfcf.core.model import Model
 from hfcf.core.recipe import RecipeError
 from hfcf.core.stage import StageError
 from hfcf.pipeline.dry_run import dry_run
-from hfcf.pipeline.run import metrics_of, system_class, system_of
+from hfcf.pipeline.run import metrics_of, system_of
+from hfcf.systems import system_class
 
 
 @pytest.fixture
@@ -65,14 +66,14 @@ def test_a_recipe_may_measure_nothing(content: dict[str, Any], tmp_path: Path) -
 @pytest.mark.parametrize(
     ("metrics", "message"),
     [
-        ({"fluensy": None}, "did you mean 'fluency'"),
-        ({"duplicates": {"threshold": 2}}, "metrics: duplicates: threshold=2: above 0"),
-        ({"duplicates": {"against": {"dev": {"corpus": "hovr"}}}}, "there is no corpus 'hovr'"),
+        ({"fluensy": None}, "'fluency'"),
+        ({"duplicates": {"threshold": 2}}, r"metrics: duplicates.*threshold=2.*0"),
+        ({"duplicates": {"against": {"dev": {"corpus": "hovr"}}}}, "corpus 'hovr'"),
         (
             {"duplicates": {"against": {"dev": {"corpus": "hover", "data_dir": "recipes:demo", "options": {"x": 1}}}}},
             "no option 'x'",
         ),
-        ({"claim_only": {"folds": 0}}, "folds=0: 2 or more"),
+        ({"claim_only": {"folds": 0}}, r"folds=0.*2"),
     ],
 )
 def test_a_wrong_metric_is_an_error_before_anything_runs(
@@ -88,9 +89,9 @@ def test_a_wrong_metric_is_an_error_before_anything_runs(
 def test_the_systems_own_verifier_does_not_measure_its_flips() -> None:
     content = {"system": "crossaug", "preset": "paper", "settings": {"verifier": "me/verifier"}}
     system = system_of(content)
-    with pytest.raises(StageError, match="me/verifier filtered these counterfactuals"):
+    with pytest.raises(StageError, match="me/verifier filtered"):
         metrics_of({"metrics": {"flip_rate": {"verifier": Model("me/verifier")}}}, system)
-    with pytest.raises(StageError, match="me/verifier filtered these counterfactuals"):
+    with pytest.raises(StageError, match="me/verifier filtered"):
         metrics_of({"metrics": {"flip_rate": {"verifier": "me/verifier", "filtered_by": []}}}, system)
     told = metrics_of({"metrics": {"flip_rate": {"verifier": "me/a", "filtered_by": "me/b"}}}, system)
     assert told["flip_rate"]["filtered_by"] == ["me/b", Model("me/verifier")]
@@ -98,7 +99,7 @@ def test_the_systems_own_verifier_does_not_measure_its_flips() -> None:
 
 @pytest.mark.parametrize("name", ["mice", "autocad", "coco"])
 def test_an_indicator_that_filtered_does_not_measure_flips(name: str) -> None:
-    with pytest.raises(StageError, match="me/indicator filtered these counterfactuals"):
+    with pytest.raises(StageError, match="me/indicator filtered"):
         metrics_of({"metrics": {"flip_rate": {"verifier": "me/indicator"}}}, system_class(name)(indicator=Model("me/indicator")))
 
 

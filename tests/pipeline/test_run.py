@@ -35,6 +35,7 @@ from hfcf.pipeline import run as runner
 from hfcf.pipeline import train as training
 from hfcf.pipeline.dry_run import dry_run
 from hfcf.studies.attack import run as attack
+from hfcf.systems import system_class
 from hfcf.systems.race import RACE
 
 
@@ -308,17 +309,16 @@ def test_training_is_timed_and_tried(related: Callable[..., dict[str, Any]], tmp
     content = related("mice", indicator=None)
     # What a dry run costs is told of training as well, and not scaled up.
     plan = dry_run(content)
-    steps = ["begin", "identify_causal_terms", "fit", "propose_relations", "edit_minimally", "check_relations"]
+    steps = ["fit_models", "identify_causal_terms", "fit_resources", "propose_relations", "edit_minimally", "check_relations"]
     assert [entry["stage"] for entry in plan["stages"]] == steps
-    assert [(entry["reads"], entry["minutes"] >= 0) for entry in plan["stages"] if entry["stage"] in ("begin", "fit")] == [
-        ("", True), ("", True),
-    ]  # fmt: skip
+    trained = [entry for entry in plan["stages"] if entry["stage"] in ("fit_models", "fit_resources")]
+    assert [(entry["reads"], entry["minutes"] >= 0) for entry in trained] == [("", True), ("", True)]
     cli._print_plan(plan)
     found = hfcf.run({**content, "seed": 14}, tmp_path / "out")
     assert [entry["stage"] for entry in found["stages"]] == steps
     assert found["stages"][0]["seconds"] > 0, "another seed is another training"
-    assert [entry["stage"] for entry in found["funnel"]] == [one for one in steps if one not in ("begin", "fit")]
-    assert "<td>begin<" in (tmp_path / "out" / "report.html").read_text()
+    assert [entry["stage"] for entry in found["funnel"]] == [one for one in steps if one not in ("fit_models", "fit_resources")]
+    assert "<td>fit_models<" in (tmp_path / "out" / "report.html").read_text()
     given = hfcf.run(related("relation_masked_lm"), tmp_path / "given")
     assert [entry["stage"] for entry in given["stages"]] == ["rewrite_relation_masked_lm", "check_relations"]
 
@@ -328,7 +328,7 @@ def test_a_system_of_another_task_is_refused(
     related: Callable[..., dict[str, Any]], command: Callable[..., Any], tmp_path: Path
 ) -> None:
     wrong = {**related("relation_masked_lm"), "system": "eda", "settings": {}}
-    with pytest.raises(RecipeError, match="eda works on verification rows; ace2005 has relation rows"):
+    with pytest.raises(RecipeError, match=r"eda.*verification.*ace2005.*relation"):
         command(wrong, tmp_path / "out")
 
 
@@ -365,7 +365,7 @@ def test_every_recipe_is_valid_under_both_presets(name: str, preset: str) -> Non
         with pytest.raises(RecipeError, match="verifier"):
             runner.system_of(content)
     else:
-        chain = runner.system_class(content["system"]).chain
+        chain = system_class(content["system"]).chain
         assert tuple(stage.name for stage in runner.system_of(content).stages) == chain
 
 
@@ -396,13 +396,13 @@ def test_a_file_that_is_no_recipe_is_named(text: str, tmp_path: Path) -> None:
 
 
 def test_a_recipe_that_is_not_there_lists_those_that_are(tmp_path: Path) -> None:
-    with pytest.raises(RecipeError, match=r"no recipe 'race_hoover'.*race_hover"):
+    with pytest.raises(RecipeError, match=r"'race_hoover'.*race_hover"):
         hfcf.run("race_hoover", tmp_path / "out")
 
 
 def test_a_recipe_needs_a_corpus(content: dict[str, Any], tmp_path: Path) -> None:
     del content["corpus"]
-    with pytest.raises(RecipeError, match="the key 'corpus' is missing"):
+    with pytest.raises(RecipeError, match=r"'corpus'.*missing"):
         hfcf.run(content, tmp_path / "out")
 
 
@@ -425,7 +425,7 @@ def test_list_shows_every_stage_corpus_and_recipe(capsys: pytest.CaptureFixture[
     shown = capsys.readouterr().out
     for name in (*RACE.chain, *hfcf.corpora.CORPORA, *recipe.shipped()):
         assert name in shown
-    with pytest.raises(ValueError, match="choose one of systems"):
+    with pytest.raises(ValueError, match="systems"):
         cli.list_("everything")
 
 

@@ -60,8 +60,8 @@ def test_a_run_writes_its_report_and_the_report_can_be_made_again(tmp_path: Path
     assert page.data["labels"] == ["SUPPORTS", "REFUTES"]
     # A source stands once, with its label and whatever came of it.
     [sources] = page.data["blocks"]
-    assert [(one[0], page.data["labels"][one[1]], len(one[4])) for one in sources] == [("0", "SUPPORTS", 3), ("1", "SUPPORTS", 3)]
-    assert sources[0][4][1] == [1, "0:made:evidence", {"2": "Founded in 2006: Rome is old."}, 0]
+    assert [(one[0], page.data["labels"][one[1]], len(one[5])) for one in sources] == [("0", "SUPPORTS", 3), ("1", "SUPPORTS", 3)]
+    assert sources[0][5][1] == [1, "0:made:evidence", {"2": "Founded in 2006: Rome is old."}, 0]
     assert page.data["rows"][1][1:4] == [1, 1, -1]
     for part in ("check", "is cut off at N tokens <b>", "hfcf run made", "model.name", "1, 2", "transformers"):
         assert part in page.text
@@ -77,7 +77,7 @@ def test_whatever_is_in_the_data_is_text(bad: Path) -> None:
     assert "<img src=x" not in raw
     assert 'href="javascript' not in raw
     assert "\u2028" not in raw[raw.index('id="data"') :].split("</script>")[0]
-    texts = [text for source in page.data["blocks"][0] for text in source[2]]
+    texts = [text for source in page.data["blocks"][0] for text in source[3]]
     assert all(any(evil in text for text in texts) for evil in EVIL)
     assert page.text.count(EVIL[0]) > 3
 
@@ -141,7 +141,7 @@ def test_a_page_of_too_many_rows_has_an_even_sample_and_says_so(tmp_path: Path) 
     page = Page(report(tmp_path, limit=20))
     accepted = [row for row in page.data["rows"] if row[3] < 0]
     assert (len(page.data["rows"]), len(accepted), page.data["accepted"], page.data["rejected"]) == (20, 10, 40, 60)
-    ids = [int(own[1].split(":")[0]) for source in page.data["blocks"][0] for own in source[4] if own[0] < 10]
+    ids = [int(own[1].split(":")[0]) for source in page.data["blocks"][0] for own in source[5] if own[0] < 10]
     assert min(ids) < 5
     assert max(ids) > 25
     assert "20 of 100 rows" in page.text
@@ -163,7 +163,7 @@ def test_rows_that_could_not_be_loaded_are_shown_all_the_same(tmp_path: Path) ->
     ds[1]["status"] = {"accepted": False, "stage": "load", "reason": "the claim is null"}
     published(verification().from_list(ds, features=verification().features), tmp_path)
     page = Page(tmp_path / "report.html")
-    assert [source[:4] for source in page.data["blocks"][0]][1] == ["1", -1, [""], []]
+    assert [(*source[:2], *source[3:5]) for source in page.data["blocks"][0]][1] == ("1", -1, [""], [])
     assert ["load", "row", "the claim is null", "the claim is null"] in page.data["reasons"]
 
 
@@ -173,8 +173,8 @@ def test_sources_of_the_same_texts_stand_apart(tmp_path: Path) -> None:
     published(verification().from_list(rows, features=verification().features), tmp_path)
     page = Page(tmp_path / "report.html")
     [sources] = page.data["blocks"]
-    assert [(one[0], page.data["labels"][one[1]], len(one[4])) for one in sources] == [("0", "SUPPORTS", 3), ("1", "REFUTES", 3)]
-    assert [own[1].split(":")[0] for own in sources[1][4]] == ["1"] * 3
+    assert [(one[0], page.data["labels"][one[1]], len(one[5])) for one in sources] == [("0", "SUPPORTS", 3), ("1", "REFUTES", 3)]
+    assert [own[1].split(":")[0] for own in sources[1][5]] == ["1"] * 3
 
 
 def test_a_rejected_source_has_the_label_that_it_shows(tmp_path: Path) -> None:
@@ -206,8 +206,8 @@ def test_relations_have_their_entities(tmp_path: Path) -> None:
     published(relation(), tmp_path)
     page = Page(tmp_path / "report.html")
     [[source]] = page.data["blocks"]
-    assert source[2:4] == [["The eggs were moved into buckets ."], [1, 2, 5, 6]]
-    assert source[4][0][2:] == [{"0": "The eggs were taken out of buckets ."}, [1, 2, 6, 7]]
+    assert source[3:5] == [["The eggs were moved into buckets ."], [[0, "head", 1, 2], [0, "tail", 5, 6]]]
+    assert source[5][0][2:] == [{"0": "The eggs were taken out of buckets ."}, [[0, "head", 1, 2], [0, "tail", 6, 7]]]
 
 
 def test_the_report_of_a_comparison_alone(tmp_path: Path) -> None:
@@ -226,11 +226,11 @@ def test_the_report_of_a_comparison_alone(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("spoil", "told"),
     [
-        (lambda out: (out / "run.json").unlink(), "holds neither run.json nor table.md"),
-        (lambda out: (out / "run.json").write_text("{"), r"run\.json is no JSON"),
-        (lambda out: (out / "run.json").write_text("{}"), r"run\.json was not written by hfcf run"),
+        (lambda out: (out / "run.json").unlink(), r"run.json.*table.md"),
+        (lambda out: (out / "run.json").write_text("{"), r"run\.json.*JSON"),
+        (lambda out: (out / "run.json").write_text("{}"), r"run\.json.*hfcf run"),
         (lambda out: (out / "README.md").unlink(), r"has no README\.md"),
-        (lambda out: next(out.glob("data/default/*")).unlink(), "lists data/default/.*, which is not there"),
+        (lambda out: next(out.glob("data/default/*")).unlink(), "data/default/"),
     ],
 )
 def test_a_folder_that_is_no_finished_run_is_named(tmp_path: Path, spoil: Any, told: str) -> None:

@@ -131,22 +131,22 @@ def test_an_invariant_sentence_has_both_entities_of_one_row_of_its_label() -> No
 
 def test_entities_must_both_be_others() -> None:
     rows = [row("a", "[Mail] of {Rome}", ORIGIN, None), row("b", "[mail] from {Paris}", ORIGIN, None)]
-    with pytest.raises(Reject, match="no other row of its relation lends entities"):
+    with pytest.raises(Reject, match="no other row"):
         options(rows[1], "invariant", lenders(rows))
 
 
 @pytest.mark.parametrize(
     ("one", "kind", "reason"),
     [
-        (ROWS[4], "flipped", "the relation is Other"),
-        (ROWS[4], "invariant", "the relation is Other"),
+        (ROWS[4], "flipped", r"relation.*Other"),
+        (ROWS[4], "invariant", r"relation.*Other"),
         (ROWS[5], "flipped", "no word between"),
         (ROWS[7], "flipped", "there are no causal terms"),
         (OVERLAPPING, "flipped", "the entities overlap"),
         (OVERLAPPING, "invariant", "the entities overlap"),
-        (BROKEN, "invariant", "the tail is at 2–9, outside the 3 tokens"),
-        ({**ROWS[0], "causal_terms": [2, 99]}, "flipped", "the causal term 99 is no place outside the entities"),
-        ({**ROWS[0], "causal_terms": [0]}, "flipped", "the causal term 0 is no place outside the entities"),
+        (BROKEN, "invariant", r"tail.*2–9.*3 tokens"),
+        ({**ROWS[0], "causal_terms": [2, 99]}, "flipped", r"causal term 99\b"),
+        ({**ROWS[0], "causal_terms": [0]}, "flipped", r"causal term 0\b"),
     ],
 )
 def test_why_a_row_has_no_candidates(one: dict[str, Any], kind: str, reason: str) -> None:
@@ -217,13 +217,13 @@ def test_sentences_that_are_not_read_are_told_of(model: Model) -> None:
 
 def test_calls_that_cannot_work(model: Model) -> None:
     rows = dataset(ROWS)
-    with pytest.raises(ValueError, match="rows have no column 'causal_terms': map CCG's stage"):
+    with pytest.raises(ValueError, match=r"rows.*column 'causal_terms'.*CCG"):
         build_attack(rows.remove_columns("causal_terms"), model=model)
-    with pytest.raises(ValueError, match="donors have no column 'causal_terms'"):
+    with pytest.raises(ValueError, match=r"donors.*column 'causal_terms'"):
         build_attack(rows, donors=rows.remove_columns("causal_terms"), model=model)
-    with pytest.raises(ValueError, match="the id '1' is there 2 times"):
+    with pytest.raises(ValueError, match=r"id '1'.*2 times"):
         build_attack(dataset([ROWS[0], ROWS[0]]), model=model)
-    with pytest.raises(ValueError, match="per_row=0: 1 or more"):
+    with pytest.raises(ValueError, match=r"per_row=0.*1"):
         build_attack(rows, model=model, per_row=0)
 
 
@@ -311,13 +311,13 @@ def edited(column: str, value: str) -> Callable[[list[dict[str, str]]], list[dic
 @pytest.mark.parametrize(
     ("chosen", "changed", "message"),
     [
-        ({"007:flipped:01": "x", "007:flipped:02": "1"}, None, "lines 4 and 5: two flipped sentences of '007' are marked"),
-        ({"007:flipped:01": "maybe"}, None, "line 4: the mark 'maybe' is neither x, 1 or yes nor empty"),
-        ({}, edited("id", "11:flipped:01"), "line 2: there is no candidate '11:flipped:01'"),
-        ({}, edited("sentence", "[eggs]₁ of [buckets]₂"), "line 2: the sentence of '=1\\+1:flipped:01' was altered"),
-        ({}, edited("label", "Other"), "line 2: the label of '=1\\+1:flipped:01' was altered: 'Other' in the place of"),
-        ({}, lambda lines: [*lines, lines[0]], "the candidate '=1\\+1:flipped:01' is in line 2 already"),
-        ({}, lambda lines: [{"id": line["id"]} for line in lines], "has no column 'label' in its first line; it has id"),
+        ({"007:flipped:01": "x", "007:flipped:02": "1"}, None, r"lines 4 and 5.*'007'"),
+        ({"007:flipped:01": "maybe"}, None, r"line 4.*'maybe'.*x, 1 or yes"),
+        ({}, edited("id", "11:flipped:01"), r"line 2.*candidate '11:flipped:01'"),
+        ({}, edited("sentence", "[eggs]₁ of [buckets]₂"), r"line 2.*sentence.*'=1\+1:flipped:01'"),
+        ({}, edited("label", "Other"), r"line 2.*label.*'=1\+1:flipped:01'.*'Other'"),
+        ({}, lambda lines: [*lines, lines[0]], r"'=1\+1:flipped:01'.*line 2"),
+        ({}, lambda lines: [{"id": line["id"]} for line in lines], r"column 'label'.*first line.*id"),
     ],
 )
 def test_a_spreadsheet_that_is_not_sound(chosen: dict[str, str], changed: Any, message: str, tmp_path: Path) -> None:
@@ -330,7 +330,7 @@ def test_a_spreadsheet_that_is_not_sound(chosen: dict[str, str], changed: Any, m
 
 def test_another_encoding_is_told_of(tmp_path: Path) -> None:
     (tmp_path / "c.csv").write_bytes("id,chosen,sentence,label\nß,,,".encode("latin-1"))
-    with pytest.raises(ValueError, match="not UTF-8: save it as 'CSV UTF-8'"):
+    with pytest.raises(ValueError, match=r"UTF-8.*'CSV UTF-8'"):
         import_choices(candidates_of(ROWS[:1]), tmp_path / "c.csv")
 
 
@@ -348,7 +348,7 @@ def test_the_first_is_chosen_if_it_is_fluent_enough() -> None:
     assert list(choose_first(candidates)["perplexity"]) == [17.9, 17.9]
     assert list(choose_first(candidates, max_perplexity_ratio=1.4)["id"]) == []
     assert choose_first(candidates)[0]["tokens"] == candidates[1]["tokens"]
-    with pytest.raises(ValueError, match="max_perplexity_ratio=0: more than 0"):
+    with pytest.raises(ValueError, match=r"max_perplexity_ratio=0.*0"):
         choose_first(candidates, max_perplexity_ratio=0)
 
 
@@ -445,11 +445,11 @@ def test_an_indicator_is_trained_if_none_is_given(recipe: Path, tmp_path: Path, 
 
 
 def test_recipes_and_folders_that_cannot_work(recipe: Path, tmp_path: Path) -> None:
-    with pytest.raises(RecipeError, match="attack: unknown key 'modle'; did you mean 'model'"):
+    with pytest.raises(RecipeError, match=r"attack.*'modle'.*'model'"):
         make_candidates(recipe, tmp_path / "out", changes=["attack.modle=x"])
-    with pytest.raises(RecipeError, match="settings: unknown key 'tops'"):
+    with pytest.raises(RecipeError, match=r"settings.*'tops'"):
         make_candidates(recipe, tmp_path / "out", changes=["settings.tops=3"])
-    with pytest.raises(FileNotFoundError, match="make candidates first, hfcf attack candidates RECIPE"):
+    with pytest.raises(FileNotFoundError, match="hfcf attack candidates RECIPE"):
         make_attack(tmp_path / "nothing")
 
 

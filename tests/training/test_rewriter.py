@@ -109,20 +109,20 @@ def test_a_recipe_trains_scores_and_writes_a_card(
 
 
 def test_what_a_recipe_must_say(recipe: dict[str, Any], tmp_path: Path) -> None:
-    with pytest.raises(RecipeError, match="pairs: negative or paraphrase"):
+    with pytest.raises(RecipeError, match=r"pairs.*negative.*paraphrase"):
         train({**recipe, "pairs": "positive"}, tmp_path)
-    with pytest.raises(RecipeError, match="pairs: negative or paraphrase"):
+    with pytest.raises(RecipeError, match=r"pairs.*negative.*paraphrase"):
         train({key: value for key, value in recipe.items() if key != "pairs"}, tmp_path)
     with pytest.raises(RecipeError, match="judge: must name"):
         train({**{k: v for k, v in recipe.items() if k != "judge"}, "pairs": "paraphrase"}, tmp_path)
-    with pytest.raises(RecipeError, match="judge: unknown key 'max_lenght'; did you mean 'max_length'"):
+    with pytest.raises(RecipeError, match=r"judge.*'max_lenght'.*'max_length'"):
         train({**recipe, "judge": {**recipe["judge"], "max_lenght": 32}}, tmp_path)
     for judge in ({"max_length": 32}, {"model": None}, {}, "out/verifier"):
-        with pytest.raises(RecipeError, match="judge: must name a model"):
+        with pytest.raises(RecipeError, match=r"judge.*model"):
             train({**recipe, "judge": judge}, tmp_path)
 
 
 @pytest.mark.parametrize(("pairs", "told"), [("negative", "one supported and one refuted"), ("paraphrase", "both supported")])
 def test_without_a_pair_there_is_nothing_to_train_on(recipe: dict[str, Any], tmp_path: Path, pairs: str, told: str) -> None:
-    with pytest.raises(RecipeError, match=f"there is nothing to train on: no two claims, {told}.* of the 1 rows"):
+    with pytest.raises(RecipeError, match=rf"{told}.*1 rows"):
         train({**recipe, "pairs": pairs, "held_out": 0.0}, tmp_path / "out", limit=1)

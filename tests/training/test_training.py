@@ -148,7 +148,7 @@ def test_rows_are_taken_and_skipped(tmp_path: Path) -> None:
 def test_a_development_or_test_split_trains_only_when_it_is_said(tmp_path: Path, split: str) -> None:
     source = {"corpus": "jsonl", "data_files": {split: jsonl(tmp_path / "some.jsonl", rows(4))}, "split": split}
     assert len(load_rows([source])) == 4
-    with pytest.raises(RecipeError, match=rf"jsonl: these are rows of the split '{split}'.*role: train"):
+    with pytest.raises(RecipeError, match=rf"jsonl.*split '{split}'.*role: train"):
         load_rows([source], training=True)
     assert len(load_rows([{**source, "role": "train"}], training=True)) == 4
 
@@ -166,7 +166,7 @@ def test_the_shipped_recipes_say_it(name: str, preset: str) -> None:
 
 @pytest.mark.parametrize("changes", [{"tune": "some"}, {"tune": ""}])
 def test_unknown_settings_are_an_error(changes: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match="choose one of full, lora, lowrank"):
+    with pytest.raises(ValueError, match="full, lora, lowrank"):
         Hyperparameters(model=Model("a"), **changes)
 
 
@@ -266,7 +266,7 @@ def test_a_training_can_start_from_an_adapter_and_goes_on_from_its_answers(
     before, after = (Classifier(model=model, max_length=48).run(pairs) for model in (start, Model(str(tmp_path / "second"))))
     assert [set(one) for one in after] == [{SUPPORTS, REFUTES}] * 2
     assert [list(one.values()) for one in after] == [pytest.approx(list(one.values()), abs=1e-4) for one in before]
-    with pytest.raises(ValueError, match="stores all weights: tune=full"):
+    with pytest.raises(ValueError, match=r"all weights.*tune=full"):
         train_verifier(rows(4), settings(str(encoder), model=start, tune="lowrank"), tmp_path / "third", labels=LABELS[:2])
     with pytest.raises(ValueError, match="tells SUPPORTS, REFUTES apart, not SUPPORTS, REFUTES, NOT ENOUGH INFO"):
         train_verifier(rows(4), settings(str(encoder), model=start), tmp_path / "third")
@@ -475,7 +475,7 @@ def test_a_recipe_trains_scores_and_describes_a_verifier(tune: str, tiny_model: 
 
 @pytest.mark.parametrize("changes", [{"ways": 4}, {"ways": 2, "nei": ["jsonl"]}])
 def test_ways_that_do_not_go_are_an_error(changes: dict[str, Any], tmp_path: Path) -> None:
-    with pytest.raises(RecipeError, match="ways: 3, or 2 without nei"):
+    with pytest.raises(RecipeError, match=r"ways.*3.*2.*nei"):
         train(recipe_of(tmp_path, "x", **changes), tmp_path / "out")
 
 
@@ -504,9 +504,7 @@ def test_a_recipe_with_rows_of_a_test_set_is_refused_before_training(tiny_model:
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"), [({"train": "parser"}, "must be one of verifier, generator"), ({"epoch": 1}, "did you mean 'epochs'")]
-)
+@pytest.mark.parametrize(("changes", "message"), [({"train": "parser"}, "verifier, generator"), ({"epoch": 1}, "'epochs'")])
 def test_a_recipe_that_does_not_fit_is_an_error(changes: dict[str, Any], message: str, tmp_path: Path) -> None:
     with pytest.raises(RecipeError, match=message):
         train(recipe_of(tmp_path, "a", **changes), tmp_path / "out")

@@ -13,7 +13,7 @@ function card(i) {
   const reason = reasonOf(i);
   const made = element("article", { class: reason ? "pair rejected" : "pair" }, heading(i, reason));
   const body = element("div", { class: "texts" });
-  body.append(...(sourceOf(i)[SOURCE.places].length ? sentence(i) : claimAndEvidence(i)));
+  body.append(...texts(i));
   made.append(body);
   if (reason) {
     const [stage, level, why] = reason;
@@ -37,22 +37,29 @@ function heading(i, reason) {
   return element("h3", { class: "top" }, label, soft, element("span", { class: "id soft" }, bdi(String(own.get(i)[OWN.id]))));
 }
 
-function claimAndEvidence(row) {
-  const texts = sourceOf(row)[SOURCE.texts], made = compared("claim", texts[0], textOf(row, 0));
-  for (let i = 1; i < texts.length; i += 2) {
-    const [title, text] = [textOf(row, i), textOf(row, i + 1)];
-    const name = `evidence ${(i - 1) / 2}`;
-    const changed = title !== texts[i] || text !== texts[i + 1];
-    const shown = element("p", { class: changed ? "text" : "text soft", dir: "auto" });
-    if (title || texts[i]) {
-      const heading = element("b", {});
-      write(heading, diff(words(texts[i]), words(title)), ["out", "in"]);
-      shown.append(heading, " ");
-    }
-    write(shown, diff(words(texts[i + 1]), words(text)), ["out", "in"]);
-    made.push(place(name, changed ? null : "unchanged"), shown);
-  }
+// All texts of a row, in the layout of its source: the first with its changes inside it or before and after, the others inside.
+function texts(row) {
+  const source = sourceOf(row), before = source[SOURCE.texts], made = [];
+  data.layouts[source[SOURCE.layout]].forEach(([name, isTitle], n, layout) => {
+    if (isTitle) return; // shown with the text that follows
+    if (source[SOURCE.marks].some(([text]) => text === n)) made.push(...marked(row, n, name));
+    else if (n === 0) made.push(...compared(name, before[0], textOf(row, 0)));
+    else made.push(...titled(row, n, name, layout[n - 1][1]));
+  });
   return made;
+}
+
+function titled(row, n, name, hasTitle) {
+  const before = sourceOf(row)[SOURCE.texts], old = hasTitle ? before[n - 1] : "", young = hasTitle ? textOf(row, n - 1) : "";
+  const text = textOf(row, n), changed = young !== old || text !== before[n];
+  const shown = element("p", { class: changed ? "text" : "text soft", dir: "auto" });
+  if (young || old) {
+    const heading = element("b", {});
+    write(heading, diff(words(old), words(young)), ["out", "in"]);
+    shown.append(heading, " ");
+  }
+  write(shown, diff(words(before[n]), words(text)), ["out", "in"]);
+  return [place(name, changed ? null : "unchanged"), shown];
 }
 
 // A text with its changes inside it; where little of it is left, before and after under each other.
@@ -81,30 +88,31 @@ function write(parent, parts, kinds) {
   }
 }
 
-// A relation's sentence: its tokens, with the two entities marked.
-function sentence(row) {
-  const source = sourceOf(row), before = source[SOURCE.texts][0].split(" "), after = textOf(row, 0).split(" ");
-  const [places, moved] = [source[SOURCE.places], own.get(row)[OWN.places] || source[SOURCE.places]];
+// A text with marks in it, such as a sentence with two entities: its words, which single spaces separate.
+function marked(row, n, name) {
+  const source = sourceOf(row), before = source[SOURCE.texts][n].split(" "), after = textOf(row, n).split(" ");
+  const marksOf = (all) => all.filter(([text]) => text === n);
+  const marks = marksOf(source[SOURCE.marks]), moved = marksOf(own.get(row)[OWN.marks] || source[SOURCE.marks]);
   const parts = diff(before, after), made = element("p", { class: "text", dir: "auto" });
   for (const { kind, words: its, from } of parts) {
     const parent = kind === "same" ? made : element(kind === "out" ? "del" : "ins");
     if (parent !== made) made.append(parent);
-    tokens(parent, its, from, kind === "out" ? places : moved);
+    markedWords(parent, its, from, kind === "out" ? marks : moved);
     made.append(" ");
   }
-  return [place("sentence", parts.length === 1 && parts[0].kind === "same" ? "unchanged" : null), made];
+  return [place(name, parts.length === 1 && parts[0].kind === "same" ? "unchanged" : null), made];
 }
 
-function tokens(parent, its, from, [head, headEnd, tail, tailEnd]) {
+function markedWords(parent, its, from, marks) {
   let open = null, name = null;
-  its.forEach((token, k) => {
-    const i = from + k, found = i >= head && i < headEnd ? "head" : i >= tail && i < tailEnd ? "tail" : null;
+  its.forEach((word, k) => {
+    const found = marks.find(([, , start, end]) => from + k >= start && from + k < end)?.[1] ?? null;
     if (k) (found && found === name ? open : parent).append(" ");
     if (found !== name) {
       open = found && parent.appendChild(element("mark", { class: found, title: found }));
       name = found;
     }
-    (open || parent).append(token);
+    (open || parent).append(word);
   });
 }
 

@@ -14,8 +14,8 @@ from hfcf.core import schema
 from hfcf.core.model import Model
 from hfcf.core.stage import Reject
 from hfcf.engines.perplexity import Perplexity
-from hfcf.pipeline.publish import marked
 from hfcf.studies.attack.lenders import KINDS, Lenders, Option, lenders, options
+from hfcf.tasks.relation import marked
 
 _OWN = {
     "source_id": schema.TEXT, "kind": schema.TEXT, "rank": schema.INT, "perplexity": schema.FLOAT,

@@ -12,9 +12,9 @@ from typing import Any
 from datasets import Dataset, Features
 
 from hfcf.core import schema
-from hfcf.pipeline.publish import marked
 from hfcf.studies.attack.build import of_rows
 from hfcf.studies.sheets import read_sheet, unaltered, unguarded, write_sheet
+from hfcf.tasks.relation import marked
 
 COLUMNS = ("id", "kind", "rank", "source_label", "source", "label", "sentence", "perplexity", "chosen")
 """Of the spreadsheet."""

@@ -16,15 +16,16 @@ from datasets import ClassLabel, Dataset, Features, concatenate_datasets
 from hfcf import corpora
 from hfcf.core import recipe as recipes
 from hfcf.core.schema import prepare
-from hfcf.core.stage import run_stage
-from hfcf.hub.dataset_card import NOT_REPUBLISHED, TASK_IDS, republish_key
+from hfcf.core.system import run_stage
+from hfcf.core.task import get_task
+from hfcf.hub.dataset_card import NOT_REPUBLISHED, republish_key
 from hfcf.hub.folder import configs, remove_others, write_parquet
 from hfcf.hub.found_card import check_ours, restricted
 from hfcf.hub.render import render
 from hfcf.studies.attack.build import CANDIDATES, build_attack, report
 from hfcf.studies.attack.choices import choose_first, export_choices, import_choices, marked_lines
 from hfcf.studies.attack.lenders import KINDS
-from hfcf.systems.ccg.system import CCG
+from hfcf.systems.ccg import CCG
 
 SHEET, STORE, NOTES = "candidates.csv", "candidates.parquet", "attack.json"
 _KEYS = {"name", "attack", "corpus", "data_dir", "data_files", "split", "indicator_split", "preset", "seed", "settings"}
@@ -85,7 +86,7 @@ def make_candidates(recipe: str | Path, out: Path, *, changes: Sequence[str] = (
     if ccg.indicator is None:
         # One on all rows, whatever the preset: these are others than those it judges, so there is nothing to cross-fit.
         training = corpora.load(content["corpus"], split=str(content.get("indicator_split") or "train"), **given)
-        ccg = replace(ccg, folds=1).begin(training)
+        ccg = replace(ccg, folds=1).fit_models(training)
         seconds["indicator"] = round(time.perf_counter() - clock, 1)
     stage, clock = ccg.identify_causal_terms, time.perf_counter()
     every = prepare(every, for_=stage)
@@ -144,7 +145,7 @@ def make_attack(out: Path, *, automatic: bool = False, max_perplexity_ratio: flo
     found = {"rows": len(rows), **{kind: list(rows["kind"]).count(kind) for kind in KINDS}}
     front = {
         "license": info.licence or "unknown", "language": ["en"], "task_categories": ["text-classification"],
-        "task_ids": [TASK_IDS["relation"]],
+        "task_ids": list(get_task(info.task).hub.ids),
         "tags": ["adversarial", "relation-extraction", "hfcf", "hfcf-attack"], "pretty_name": f"{info.title}, attacked",
         **republish_key(info.republish),
         "configs": configs(out, {"default": {"test": file}}),

@@ -14,7 +14,8 @@ from hfcf.core import expand as augment
 from hfcf.core import recipe as recipes
 from hfcf.core.model import Model
 from hfcf.core.schema import TASKS, opposite
-from hfcf.core.stage import Stage, System
+from hfcf.core.stage import Stage
+from hfcf.core.system import System
 from hfcf.engines.base import Engine
 from hfcf.engines.classifier import Classifier
 from hfcf.pipeline import run as runner

@@ -9,6 +9,7 @@ from typing import Any
 
 from datasets import Dataset
 
+from hfcf.core.store import save_artifact
 from hfcf.engines.classifier import Classifier, choose
 from hfcf.metrics.coherence import coherences
 from hfcf.metrics.diversity import inverse_bleu
@@ -16,7 +17,6 @@ from hfcf.metrics.info import mean
 from hfcf.metrics.moverscore import MoverScore, fit_idf
 from hfcf.studies.compare.arms import Arm, candidates, claims
 from hfcf.studies.compare.verifiers import READY, Comparison, counterfactuals, folder_of
-from hfcf.text.entities import save_fitted
 from hfcf.training.loop import trained
 from hfcf.training.verifier import predict
 
@@ -56,7 +56,7 @@ def _rows(comparison: Comparison, arm: Arm, work: Path, verifiers: Sequence[Path
     rows = counterfactuals(comparison, arm, work)
     if rows is None:
         return []
-    idf = save_fitted(fit_idf(comparison.rows["claim"], comparison.encoder))
+    idf = save_artifact(fit_idf(comparison.rows["claim"], comparison.encoder))
     mover = MoverScore(model=comparison.encoder, idf=idf)
     made = {"": claims(rows), " −FILTER": candidates(rows)}
     if len(made[""]) == len(made[" −FILTER"]):  # nothing was filtered

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Container, Mapping
 from typing import Any, NamedTuple
 
-from hfcf.core import edits, schema
-from hfcf.pipeline.publish import marked, titled
+from hfcf.core import schema
+from hfcf.core.segments import plain
+from hfcf.core.task import problem as row_problem
 from hfcf.studies.human.protocol import Protocol
-from hfcf.tasks.relations import context, overlap, roles
+from hfcf.tasks import relation, verification
+from hfcf.tasks.relation import context, marked, overlap, roles
 
 Row = Mapping[str, Any]
 
@@ -93,9 +95,9 @@ def _terms(row: Row, source: Row | None, side: str) -> Made:
         source, found = row, row["causal_terms"] or []
     else:
         assert source is not None
-        edits.apply(source, row["edits"])  # they fit it, or this raises
+        relation.TASK.apply_edits(source, row["edits"])  # they fit it, or this raises
         found = [i for edit in row["edits"] for i in range(edit["start"], edit["end"])]
-    if problem := schema.problem(source) or overlap(source):
+    if problem := row_problem(source) or overlap(source):
         raise ValueError(problem)
     free = context(source)
     shown = [f"{token}({i + 1})" if i in free else token for i, token in enumerate(source["tokens"])]
@@ -104,7 +106,7 @@ def _terms(row: Row, source: Row | None, side: str) -> Made:
 
 
 def _sentence(row: Row, source: Row | None, side: str) -> Made:
-    if problem := schema.problem(row):
+    if problem := row_problem(row):
         raise ValueError(problem)
     return Made({"sentence": marked(row), "relation": _relation(row)}, None, {})
 
@@ -145,3 +147,8 @@ _BUILD = {
     "claim": _claim, "terms": _terms, "sentence": _sentence, "structure": _structure, "structures": _structures,
     "question": _question,
 }  # fmt: skip
+
+
+def titled(piece: Row) -> str:
+    """Write a piece of evidence with its title, if it has one, in brackets."""
+    return plain(verification.TASK.segments({"claim": "", "evidence": [piece]})[1:])

@@ -11,10 +11,12 @@ from datasets import Dataset, IterableDataset, List
 from hfcf.core import edits, schema
 from hfcf.core.candidates import Candidate, reject, settle
 from hfcf.core.model import Model
-from hfcf.core.stage import Reject, Stage, System
+from hfcf.core.stage import Reject, Stage
+from hfcf.core.store import save_artifact
+from hfcf.core.system import System
 from hfcf.engines.continuation import Continuation
 from hfcf.engines.relation import RelationClassifier
-from hfcf.systems.baselines.all_relations import (
+from hfcf.systems.baselines._shared.relations import (
     ProposeRelations,
     base_model,
     by_gradient,
@@ -24,14 +26,13 @@ from hfcf.systems.baselines.all_relations import (
     terms,
     the_editor,
 )  # fmt: skip
+from hfcf.systems.ccg import CLASSIFIER, EDITOR, OFFLINE
 from hfcf.systems.ccg.editor import learned_editor
 from hfcf.systems.ccg.gradients import WordGradients
 from hfcf.systems.ccg.identify import IdentifyCausalTerms
-from hfcf.systems.ccg.system import CLASSIFIER, EDITOR, OFFLINE
 from hfcf.systems.ccg.terms import term
 from hfcf.tasks.check_relations import CheckRelations
 from hfcf.tasks.relations import CANDIDATES, candidate
-from hfcf.text.entities import save_fitted
 from hfcf.training.loop import Hyperparameters
 from hfcf.training.once import enough, take_trainings
 from hfcf.training.unlikelihood import train_contrastive_editor
@@ -61,7 +62,7 @@ class FillTerms(Stage):
         "causal_terms": List(schema.INT), "new_relations": List(schema.TEXT),
     }  # fmt: skip
     outputs: ClassVar = {"candidates": CANDIDATES}
-    filled_by: ClassVar = {"causal_terms": "autocad.identify_causal_terms", "new_relations": "autocad.propose_relations"}
+    produced_by: ClassVar = {"causal_terms": "autocad.identify_causal_terms", "new_relations": "autocad.propose_relations"}
 
     editor: Model | None = None
     num_beams: int = 5
@@ -129,7 +130,7 @@ class AutoCAD(System):
         classifier: how that one is trained.
         editor: a trained editor; None trains one on the rows.
         editor_training: how that one is trained.
-        least_steps: see `hfcf.systems.ccg.system.CCG`.
+        least_steps: see `hfcf.systems.ccg.CCG`.
         alpha: the weight of unlikelihood.
         negatives: of a row, under how many other relations its term is unlikely.
         words: see `IdentifyCausalTerms`.
@@ -201,14 +202,14 @@ class AutoCAD(System):
         return consistent(self)
 
     @property
-    def needs(self) -> tuple[str, ...]:
+    def fit_after(self) -> tuple[str, ...]:
         return ("identify_causal_terms",)
 
-    def begin(self, ds: Dataset | IterableDataset) -> Self:
+    def fit_models(self, ds: Dataset | IterableDataset) -> Self:
         """AutoCAD with a base model: the one that it was given, else one that is trained on `ds`."""
         return replace(self, indicator=base_model(self, ds))
 
-    def learn(self, ds: Dataset | IterableDataset) -> str:
+    def fit_resources(self, ds: Dataset | IterableDataset) -> str:
         """Write the relations of the rows, and the digest of the editor, which is trained here."""
         rows = sound(ds, self, causal_terms="identify_causal_terms")
         known = [row for row in rows if row["causal_terms"]]
@@ -219,4 +220,4 @@ class AutoCAD(System):
             trained = train_contrastive_editor(
                 known, hp, alpha=self.alpha, negatives=self.negatives, max_target=self.max_new_tokens
             )
-        return save_fitted({"relations": sorted({row["label"] for row in rows}), **learned_editor(trained)})
+        return save_artifact({"relations": sorted({row["label"] for row in rows}), **learned_editor(trained)})

@@ -9,7 +9,8 @@ from typing import Any, ClassVar
 from hfcf.core import schema
 from hfcf.core.candidates import settle
 from hfcf.core.model import Model
-from hfcf.core.stage import Reject, Stage, System
+from hfcf.core.stage import Reject, Stage
+from hfcf.core.system import System
 from hfcf.engines.classifier import Classifier
 from hfcf.engines.continuation import Continuation
 from hfcf.systems.baselines.paraphrase import check_prompt, rewrites, too_long

@@ -9,9 +9,10 @@ from hfcf.core import schema
 from hfcf.core.candidates import reject, settle
 from hfcf.core.model import Model
 from hfcf.core.splits import normalised
-from hfcf.core.stage import Reject, Stage, System
+from hfcf.core.stage import Reject, Stage
+from hfcf.core.system import System
 from hfcf.engines.classifier import Classifier
-from hfcf.systems.baselines.word_edits import check, eda
+from hfcf.systems.baselines._shared.words import check, eda
 from hfcf.tasks.pairs import CANDIDATES, CheckPairs, rewritten
 
 __all__ = ["EDA", "RewriteEda", "eda"]

@@ -10,7 +10,8 @@ from hfcf.core import schema
 from hfcf.core.candidates import Candidate, reject, settle
 from hfcf.core.model import Model
 from hfcf.core.schema import opposite
-from hfcf.core.stage import Reject, Stage, System
+from hfcf.core.stage import Reject, Stage
+from hfcf.core.system import System
 from hfcf.engines.classifier import Classifier
 from hfcf.engines.remote import Remote
 from hfcf.prompts import claims

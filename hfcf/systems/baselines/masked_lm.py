@@ -10,11 +10,12 @@ from typing import Any, ClassVar
 from hfcf.core import edits, schema
 from hfcf.core.candidates import settle
 from hfcf.core.model import Model
-from hfcf.core.stage import Reject, Stage, System
+from hfcf.core.stage import Reject, Stage
+from hfcf.core.system import System
 from hfcf.engines import masked
 from hfcf.engines.classifier import Classifier
 from hfcf.engines.wordnet import WordNet, wordnet
-from hfcf.systems.baselines.word_edits import KEPT, article, goes_with, replaceable, wanted
+from hfcf.systems.baselines._shared.words import KEPT, article, goes_with, replaceable, wanted
 from hfcf.tasks.pairs import CANDIDATES, CheckPairs, rewritten
 
 BERT = Model("bert-base-uncased")

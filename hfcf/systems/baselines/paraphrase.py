@@ -10,11 +10,12 @@ from typing import Any, ClassVar
 from hfcf.core import schema
 from hfcf.core.candidates import reject, settle
 from hfcf.core.model import Model
-from hfcf.core.stage import Reject, Stage, System
+from hfcf.core.stage import Reject, Stage
+from hfcf.core.system import System
 from hfcf.engines.classifier import Classifier
 from hfcf.engines.continuation import Continuation
 from hfcf.engines.generator import plain_prompt
-from hfcf.systems.baselines import sentence
+from hfcf.tasks import sentence
 from hfcf.tasks.pairs import CANDIDATES, CheckPairs, rewritten
 
 

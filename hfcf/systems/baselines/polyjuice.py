@@ -16,7 +16,8 @@ from hfcf.core.candidates import Candidate, reject, settle
 from hfcf.core.model import Model
 from hfcf.core.schema import NOT_ENOUGH_INFO, opposite
 from hfcf.core.splits import normalised
-from hfcf.core.stage import Reject, Stage, System
+from hfcf.core.stage import Reject, Stage
+from hfcf.core.system import System
 from hfcf.engines.classifier import Classifier
 from hfcf.engines.continuation import Continuation
 from hfcf.systems.baselines.paraphrase import too_long

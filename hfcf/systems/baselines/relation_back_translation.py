@@ -7,11 +7,12 @@ from typing import Any, ClassVar
 
 from hfcf.core import schema
 from hfcf.core.model import Model
-from hfcf.core.stage import Reject, Stage, System
+from hfcf.core.stage import Reject, Stage
+from hfcf.core.system import System
 from hfcf.engines.continuation import Continuation
 from hfcf.engines.relation import RelationClassifier
-from hfcf.systems.baselines import sentence
 from hfcf.systems.baselines.back_translation import back_translated, check_translators
+from hfcf.tasks import sentence
 from hfcf.tasks.check_relations import CheckRelations
 from hfcf.tasks.relations import CANDIDATES
 
@@ -24,7 +25,7 @@ class RewriteRelationBackTranslation(Stage):
     """Translate the sentence into another language and back; the relation, "Other" too, stays.
 
     Input columns: `tokens`, `head`, `tail`, `label`. Output column: `candidates`, one. What is translated is the tokens joined by
-    spaces, brackets and quotes as people write them (`hfcf.systems.baselines.sentence.plain`). A result is rejected in which an
+    spaces, brackets and quotes as people write them (`hfcf.tasks.sentence.plain`). A result is rejected in which an
     entity does
     not stand exactly once (whatever its capitals), or which has the two in the other order, for edits move no entity; so is one
     that repeats the sentence, has no letters or was cut off. A row is rejected when its translation is empty or cut off, or a text

@@ -10,11 +10,12 @@ from hfcf import prompts
 from hfcf.core import schema
 from hfcf.core.candidates import Candidate, reject, settle
 from hfcf.core.model import Model
-from hfcf.core.stage import Reject, Stage, System
+from hfcf.core.stage import Reject, Stage
+from hfcf.core.system import System
 from hfcf.engines.relation import RelationClassifier
 from hfcf.engines.remote import Remote
 from hfcf.prompts import relations as prompt
-from hfcf.systems.baselines import sentence
+from hfcf.tasks import sentence
 from hfcf.tasks.check_relations import CheckRelations
 from hfcf.tasks.relations import CANDIDATES, OTHER, overlap, roles
 

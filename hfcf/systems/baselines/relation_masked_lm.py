@@ -8,11 +8,12 @@ from typing import Any, ClassVar
 from hfcf.core import schema
 from hfcf.core.candidates import settle
 from hfcf.core.model import Model
-from hfcf.core.stage import Reject, Stage, System
+from hfcf.core.stage import Reject, Stage
+from hfcf.core.system import System
 from hfcf.engines.masked import MaskedLM
 from hfcf.engines.relation import RelationClassifier
-from hfcf.systems.baselines import sentence
 from hfcf.systems.baselines.masked_lm import BERT, check, filled_edits, masked_spans
+from hfcf.tasks import sentence
 from hfcf.tasks.check_relations import CheckRelations
 from hfcf.tasks.relations import CANDIDATES
 

@@ -12,10 +12,11 @@ from typing import Any, ClassVar
 from hfcf.core import edits, schema
 from hfcf.core.candidates import settle
 from hfcf.core.model import Model
-from hfcf.core.stage import Reject, Stage, System
+from hfcf.core.stage import Reject, Stage
+from hfcf.core.system import System
 from hfcf.engines.classifier import Classifier
 from hfcf.engines.wordnet import PARTS, WordNet, wordnet
-from hfcf.systems.baselines.word_edits import article, goes_with, replaceable, wanted
+from hfcf.systems.baselines._shared.words import article, goes_with, replaceable, wanted
 from hfcf.tasks.pairs import CANDIDATES, CheckPairs, rewritten
 
 # What may stand before a claim's first word, and after one that goes on as a name.

@@ -13,12 +13,12 @@ from hfcf.core import edits, schema
 from hfcf.core.candidates import Candidate, reject, settle
 from hfcf.core.model import Model
 from hfcf.core.stage import Reject, Stage, StageError
+from hfcf.core.store import read_artifact
 from hfcf.engines.continuation import Continuation
 from hfcf.engines.likelihood import Likelihood
 from hfcf.systems.ccg import editor
 from hfcf.systems.ccg.terms import KnownTerms, commonest, normalised, order, term
 from hfcf.tasks.relations import CANDIDATES, candidate
-from hfcf.text.entities import read_fitted
 
 OTHERS = 4
 """Of how many retrieved relations, the first, a new term must not be known; the released code's number."""
@@ -67,12 +67,12 @@ class EditRelation(Stage):
         max_new_tokens: of a hypothesis: the term, and after the paper's template the second entity.
         fitted: the sha256 of the fitted file with the causal terms of each relation; `ccg.fit(ds)` sets it.
 
-    >>> from hfcf.text.entities import save_fitted
+    >>> from hfcf.core.store import save_artifact
     >>> row = {"id": "1", "tokens": "eggs moved into buckets".split(), "label": "in", "status": None, "candidates": None}
     >>> row |= {"head": {"start": 0, "end": 1, "type": None}, "tail": {"start": 3, "end": 4, "type": None}}
     >>> row |= {"causal_terms": [1, 2], "new_relations": ["of"]}
     >>> terms = {"of": {"forward": {"taken from": 2}}}
-    >>> stage = EditRelation(use_editor=False, fitted=save_fitted({"terms": terms, "editor": None}))
+    >>> stage = EditRelation(use_editor=False, fitted=save_artifact({"terms": terms, "editor": None}))
     >>> stage(row)["candidates"][0]["text"]
     'eggs taken from buckets'
     """
@@ -83,7 +83,7 @@ class EditRelation(Stage):
         "causal_terms": List(schema.INT), "new_relations": List(schema.TEXT),
     }  # fmt: skip
     outputs: ClassVar = {"candidates": CANDIDATES}
-    filled_by: ClassVar = {"causal_terms": "ccg.identify_causal_terms", "new_relations": "ccg.expand_relation"}
+    produced_by: ClassVar = {"causal_terms": "ccg.identify_causal_terms", "new_relations": "ccg.expand_relation"}
 
     editor: Model | None = None
     num_beams: int = 100
@@ -200,5 +200,5 @@ def _choose(known: KnownTerms, row: Mapping[str, Any], relation: str, answer: Se
 @lru_cache(maxsize=4)
 def _fitted(sha: str) -> tuple[KnownTerms, str | None]:
     """The causal terms and the editor's digest in a fitted file, read once in a process."""
-    content = read_fitted(sha, "run ccg.fit(ds) again")
+    content = read_artifact(sha, "run ccg.fit(ds) again")
     return KnownTerms(content["terms"]), content["editor"]

@@ -58,11 +58,11 @@ class ExpandRelation(Stage):
             nothing, so that rows with unknown words are kept.
         fitted: the sha256 of the fitted file with the RelationNet; `ccg.fit(ds)` sets it.
 
-    >>> from hfcf.text.entities import save_fitted
+    >>> from hfcf.core.store import save_artifact
     >>> row = {"id": "1", "tokens": "eggs in buckets".split(), "label": "in", "status": None, "new_relations": None}
     >>> row |= {"head": {"start": 0, "end": 1, "type": None}, "tail": {"start": 2, "end": 3, "type": None}}
     >>> net = fit_relation_net([row, {**row, "label": "made of"}])
-    >>> ExpandRelation(fitted=save_fitted({"relation_net": net.content}))(row)["new_relations"]
+    >>> ExpandRelation(fitted=save_artifact({"relation_net": net.content}))(row)["new_relations"]
     ['made of']
     """
 

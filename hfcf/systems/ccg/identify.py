@@ -25,7 +25,7 @@ METHODS = ("intervention", "gradient")
 WORDS = {"between": between, "context": context}
 _BRACKET = re.compile("-[LR][RSC]B-")  # as the Penn Treebank spells brackets
 _NOTHING = Reject("no word changes the indicator's prediction")
-_UNJUDGED = Reject("no indicator was trained for this row: ccg.begin(ds) trains them on the rows of ds")
+_UNJUDGED = Reject("no indicator was trained for this row: ccg.fit_models(ds) trains them on the rows of ds")
 
 
 @dataclass(frozen=True, kw_only=True)

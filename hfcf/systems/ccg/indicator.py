@@ -12,9 +12,10 @@ from datasets import Dataset, Features, IterableDataset
 
 from hfcf.core.model import Model
 from hfcf.core.schema import TASKS
-from hfcf.core.stage import StageError, System
+from hfcf.core.stage import StageError
+from hfcf.core.store import read_artifact, save_artifact
+from hfcf.core.system import System
 from hfcf.tasks.relations import learnable, spans
-from hfcf.text.entities import read_fitted, save_fitted
 from hfcf.training.loop import Hyperparameters
 from hfcf.training.once import kept, train_once
 
@@ -80,12 +81,12 @@ def cross_fit(rows: Rows, hp: Callable[[Rows], Hyperparameters], folds: int) -> 
     fold = {row["id"]: i % min(folds, len(rows)) for i, row in enumerate(order)}
     labels = sorted({row["label"] for row in rows})
     parts = [[row for row in rows if fold[row["id"]] != number] for number in sorted(set(fold.values()))]
-    return save_fitted({"indicators": [train_indicator(part, hp(part), labels) for part in parts], "folds": fold})
+    return save_artifact({"indicators": [train_indicator(part, hp(part), labels) for part in parts], "folds": fold})
 
 
 @lru_cache(maxsize=4)
 def judges(sha: str) -> dict[str, Model]:
     """The indicator of each row of the set that `cross_fit` saw, by the row's id; read once in a process."""
-    content = read_fitted(sha, "run ccg = ccg.begin(ds) again")
+    content = read_artifact(sha, "run ccg = ccg.fit_models(ds) again")
     models = [kept(digest) for digest in content["indicators"]]
     return {row_id: models[number] for row_id, number in content["folds"].items()}

@@ -17,8 +17,8 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
+from hfcf.core.store import read_artifact
 from hfcf.engines.wordnet import Synset, wordnet
-from hfcf.text.entities import read_fitted
 
 Ints = npt.NDArray[np.int64]
 
@@ -188,4 +188,4 @@ def _pairs(heads: Ints, tails: Ints) -> Ints:
 @lru_cache(maxsize=4)
 def relation_net(sha: str) -> RelationNet:
     """The net in a fitted file, made once in a process."""
-    return RelationNet(**read_fitted(sha, "run ccg.fit(ds) again")["relation_net"])
+    return RelationNet(**read_artifact(sha, "run ccg.fit(ds) again")["relation_net"])

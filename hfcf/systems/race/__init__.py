@@ -16,7 +16,8 @@ from typing import Any, ClassVar, Self
 from datasets import Dataset, IterableDataset
 
 from hfcf.core.model import Model
-from hfcf.core.stage import System
+from hfcf.core.store import save_artifact
+from hfcf.core.system import System
 from hfcf.engines.attribution import Attribution
 from hfcf.engines.classifier import Classifier
 from hfcf.engines.cure import Cure
@@ -29,7 +30,7 @@ from hfcf.systems.race.explain import CURE, Explain
 from hfcf.systems.race.filter import FilterClaim
 from hfcf.systems.race.generate import GenerateClaim
 from hfcf.systems.race.tag import TagEntities
-from hfcf.text.entities import Collector, save_fitted
+from hfcf.text.entities import Collector
 
 __all__ = ["RACE", "CheckClaim", "CheckEdit", "EditEvidence", "Explain", "FilterClaim", "GenerateClaim", "TagEntities"]
 
@@ -164,10 +165,10 @@ class RACE(System):
         return FilterClaim(**self._common(), encoder=self.encoder, ner=self.ner, fitted=self.fitted)
 
     @property
-    def needs(self) -> tuple[str, ...]:
+    def fit_after(self) -> tuple[str, ...]:
         return ("tag_entities",)
 
-    def learn(self, ds: Dataset | IterableDataset) -> str:
+    def fit_resources(self, ds: Dataset | IterableDataset) -> str:
         missing = [column for column in ("claim", "entities") if column not in (ds.column_names or [])]
         if missing:
             raise ValueError(f"race.fit reads the column {missing[0]!r}: map race.tag_entities over the prepared rows first")
@@ -180,5 +181,5 @@ class RACE(System):
                     collector.add(entity for entity in row["entities"] if entity["field"] != "claim")
                     yield row["claim"]
 
-        idf = save_fitted(fit_idf(claims(), self.encoder))
-        return save_fitted({"entities": collector.table().values, "idf": idf})
+        idf = save_artifact(fit_idf(claims(), self.encoder))
+        return save_artifact({"entities": collector.table().values, "idf": idf})

@@ -41,7 +41,7 @@ class CheckEdit(Stage):
         "edited_evidence": schema.EVIDENCE,
     }
     outputs: ClassVar = {"candidates": CANDIDATES}
-    filled_by: ClassVar = {"edits": "race.edit_evidence", "edited_evidence": "race.edit_evidence"}
+    produced_by: ClassVar = {"edits": "race.edit_evidence", "edited_evidence": "race.edit_evidence"}
 
     verifier: Model
     max_length: int = 130
@@ -85,7 +85,7 @@ class CheckClaim(Stage):
 
     inputs: ClassVar = {"evidence": schema.EVIDENCE, "label": schema.TEXT, "candidates": CANDIDATES}
     outputs: ClassVar = {"candidates": CANDIDATES}
-    filled_by: ClassVar = {"candidates": "race.generate_claim"}
+    produced_by: ClassVar = {"candidates": "race.generate_claim"}
 
     verifier: Model
     max_length: int = 130

@@ -63,7 +63,7 @@ class EditEvidence(Stage):
         "edited_evidence": schema.EVIDENCE,
         "edited_entities": schema.ENTITIES,
     }
-    filled_by: ClassVar = {"entities": "race.tag_entities", "rationales": "race.explain"}
+    produced_by: ClassVar = {"entities": "race.tag_entities", "rationales": "race.explain"}
 
     edit: bool = True
     fitted: str | None = None

@@ -48,7 +48,7 @@ class FilterClaim(Stage):
         "candidates": CANDIDATES,
     }
     outputs: ClassVar = {"candidates": CANDIDATES, "counterfactuals": COUNTERFACTUALS}
-    filled_by: ClassVar = {
+    produced_by: ClassVar = {
         "entities": "race.tag_entities",
         "edits": "race.edit_evidence",
         "candidates": "race.check_claim",

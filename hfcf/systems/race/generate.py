@@ -77,7 +77,7 @@ class GenerateClaim(Stage):
         "candidates": CANDIDATES,
     }
     outputs: ClassVar = {"candidates": CANDIDATES}
-    filled_by: ClassVar = {
+    produced_by: ClassVar = {
         "edited_evidence": "race.edit_evidence",
         "edited_entities": "race.edit_evidence",
         "sentence_rationales": "race.explain",

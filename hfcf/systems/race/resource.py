@@ -5,12 +5,13 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
-from hfcf.text.entities import EntityTable, read_fitted
+from hfcf.core.store import read_artifact
+from hfcf.text.entities import EntityTable
 
 
 @lru_cache(maxsize=4)
 def _read(sha: str) -> dict[str, Any]:
-    return read_fitted(sha, "run race.fit(ds) again")
+    return read_artifact(sha, "run race.fit(ds) again")
 
 
 @lru_cache(maxsize=4)

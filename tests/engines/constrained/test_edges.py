@@ -281,14 +281,14 @@ def test_rows_that_are_done_leave_the_batch_and_change_nothing(kind: str) -> Non
     ("constraints", "message"),
     [
         ([[], [[]]], "row 1, clause 0"),
-        ([[], [[[5]], [[]]]], "row 1, clause 1 has an empty alternative"),
-        ([[["Rome"]], []], "row 0, clause 0 has the string 'Rome': give the tokenizer"),
-        ([[], ["Rome"]], "row 1, clause 0 is 'Rome': a clause is a list of alternatives"),
-        ([[[[END]]], []], "row 0, clause 0 holds the end token"),
-        ([[], [[[5, 40]]]], "row 1, clause 0 has the token 40: the model knows 0 to 39"),
-        ([[[[-5]]], []], "row 0, clause 0 has the token -5"),
-        ([[[[5]]] * 63, []], "row 0 has 63 clauses"),
-        ([[]], "constraints for 1 rows, but 2 inputs"),
+        ([[], [[[5]], [[]]]], r"row 1, clause 1.*empty"),
+        ([[["Rome"]], []], r"row 0, clause 0.*string.*'Rome'.*tokenizer"),
+        ([[], ["Rome"]], r"row 1, clause 0.*'Rome'.*list"),
+        ([[[[END]]], []], r"row 0, clause 0.*end token"),
+        ([[], [[[5, 40]]]], r"row 1, clause 0.*token 40.*0 to 39"),
+        ([[[[-5]]], []], r"row 0, clause 0.*token -5"),
+        ([[[[5]]] * 63, []], r"row 0.*63"),
+        ([[]], r"1 rows.*2 inputs"),
     ],
 )
 def test_bad_constraints_are_named(constraints: Any, message: str) -> None:

@@ -170,7 +170,7 @@ def test_a_narrow_beam_meets_clauses_of_whole_words(kind: str, beams: int, seed:
         {"prefix_allowed_tokens_fn": lambda row, _: [1, 2 + row, 10, 11, 12, 13]},
         {"stop_strings": None, "max_time": 1e9},
     ],
-    ids=str,
+    ids=lambda settings: ", ".join(f"{name}={getattr(value, '__name__', value)}" for name, value in settings.items()) or "defaults",
 )
 @pytest.mark.parametrize("beside", [False, True], ids=["alone", "beside constrained rows"])
 def test_rows_without_constraints_are_those_of_plain_beam_search(kind: str, settings: dict[str, Any], beside: bool) -> None:

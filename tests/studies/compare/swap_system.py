@@ -7,7 +7,8 @@ from typing import Any, ClassVar
 
 from hfcf.core import edits, schema
 from hfcf.core.model import Model
-from hfcf.core.stage import Reject, Stage, System
+from hfcf.core.stage import Reject, Stage
+from hfcf.core.system import System
 from hfcf.tasks.check_relations import CheckRelations
 from hfcf.tasks.relations import CANDIDATES, OTHER, between, candidate
 from hfcf.training.loop import Hyperparameters

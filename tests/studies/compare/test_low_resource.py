@@ -50,8 +50,8 @@ def test_a_sample_is_balanced_nested_and_known_by_its_ids() -> None:
 @pytest.mark.parametrize(
     ("n", "message"),
     [
-        (31, "needs 11 of each label; there are 10 A, 10 B, 10 C"),
-        (0, "a sample of 0 rows: 1 or more"),
+        (31, r"11.*10 A, 10 B, 10 C"),
+        (0, r"0 rows.*1"),
     ],
 )
 def test_too_few_rows_of_a_label_are_told(n: int, message: str) -> None:
@@ -262,12 +262,12 @@ def test_samples_share_evaluation_rows_that_are_apart_from_every_training_row(co
     [
         (
             {"low_resource": {"sizes": [60], "samples": [1]}},
-            "low_resource: a class-balanced sample of 60 rows needs 30 of each label",
+            r"low_resource.*60 rows.*30",
         ),
-        ({"low_resource": {"sizes": [4, 4], "samples": [1]}}, r"low_resource: sizes: \[4, 4\]: give different whole numbers"),
-        ({"low_resource": {"sizes": [4]}}, "low_resource: samples: None: give"),
-        ({"low_resource": {"size": [4], "samples": [1]}}, "unknown key 'size'; did you mean 'sizes'"),
-        ({"low_resource": [4]}, "low_resource: .*: give sizes"),
+        ({"low_resource": {"sizes": [4, 4], "samples": [1]}}, r"low_resource: sizes.*\[4, 4\].*different"),
+        ({"low_resource": {"sizes": [4]}}, r"low_resource: samples.*None"),
+        ({"low_resource": {"size": [4], "samples": [1]}}, r"key 'size'.*'sizes'"),
+        ({"low_resource": [4]}, r"low_resource.*sizes"),
         ({"probes": True}, "bias probes are of all rows"),
     ],
 )

@@ -83,7 +83,7 @@ def test_full_takes_every_row(trained: tuple[str, str], tmp_path: Path) -> None:
 
 
 def test_an_unknown_key_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(recipes.RecipeError, match="unknown key 'verifer'; did you mean 'verifier'"):
+    with pytest.raises(recipes.RecipeError, match=r"key 'verifer'.*'verifier'"):
         rationale_table({"verifer": 1}, tmp_path)
 
 

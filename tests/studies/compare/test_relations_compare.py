@@ -14,11 +14,11 @@ import yaml
 from datasets import Dataset, disable_progress_bars
 from swap_system import VERBS
 
+import hfcf.systems as systems
 from hfcf.core import recipe as recipes
 from hfcf.core.model import Model
 from hfcf.engines.rbert import load_rbert
 from hfcf.metrics.relation import micro_f1
-from hfcf.pipeline import run as runner
 from hfcf.studies.compare import relations
 from hfcf.studies.compare.arms import arms
 from hfcf.studies.compare.relation_columns import scored_answers
@@ -45,7 +45,8 @@ def lines(first: int, count: int, other: bool = True) -> str:
 def system(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     disable_progress_bars()
     monkeypatch.setenv("HF_DATASETS_CACHE", str(tmp_path / "datasets"))
-    monkeypatch.setitem(runner.SYSTEMS, "swap", "swap_system:Swap")
+    known = systems.systems()
+    monkeypatch.setattr(systems, "systems", lambda: {**known, "swap": "swap_system:Swap"})
 
 
 @pytest.fixture
@@ -260,7 +261,7 @@ def test_curves_are_drawn(content: dict[str, Any], tmp_path: Path) -> None:
     run(content, tmp_path)
     drawn = (tmp_path / "out" / "figure.svg").read_text(encoding="utf-8")
     assert all(f"<!-- {text} -->" in drawn for text in ("K", "micro-F1 (%)", "4-shot", "4-shot, none"))
-    with pytest.raises(recipes.RecipeError, match="curves: K: unknown key 'swop'; did you mean 'swap'"):
+    with pytest.raises(recipes.RecipeError, match=r"curves: K.*'swop'.*'swap'"):
         run({**content, "curves": {"K": {1: "swop"}}}, tmp_path)
 
 
@@ -287,19 +288,19 @@ def test_a_sentence_that_was_not_read_has_no_relation() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"columns": [{"name": "a", "trian": {}}]}, "columns: a: unknown key 'trian'; did you mean 'train'"),
-        ({"columns": [{"name": "a"}, {"name": "a"}]}, "columns: 'a': give each a name of its own"),
-        ({"columns": [{"name": "a", "setting": "hard"}]}, "columns: a: setting: choose one of in-domain"),
-        ({"defaults": {}}, "columns: 2-shot: train: the key 'corpus' is missing"),
-        ({"methods": {"swap": {"system": "swap", "changes": ["claim"]}}}, "methods: swap: unknown key 'changes'"),
-        ({"methods": {"EDA": {"system": "eda"}}}, "methods: EDA: eda works on verification rows"),
-        ({"run": [{"methods": ["swpa"]}]}, "run: 1: methods: unknown key 'swpa'; did you mean 'swap'"),
-        ({"run": [{"seeds": [9]}]}, "run: 1: seeds: unknown key '9'"),
-        ({"report": "train"}, "report: 'train': choose one of test, dev"),
-        ({"classifier": {"epochs": 1}}, "classifier: the key 'model' is missing"),
-        ({"baseline": "nothing"}, "baseline: nothing is none of the methods none, swap, empty"),
-        ({"seads": [1]}, "unknown key 'seads'; did you mean 'seeds'"),
-        ({"paper": {"score": {}}}, "paper: unknown key 'score'; did you mean 'scores'"),
+        ({"columns": [{"name": "a", "trian": {}}]}, r"columns: a.*'trian'.*'train'"),
+        ({"columns": [{"name": "a"}, {"name": "a"}]}, r"columns.*'a'.*name"),
+        ({"columns": [{"name": "a", "setting": "hard"}]}, r"columns: a: setting.*in-domain"),
+        ({"defaults": {}}, r"columns: 2-shot: train.*'corpus'"),
+        ({"methods": {"swap": {"system": "swap", "changes": ["claim"]}}}, r"methods: swap.*'changes'"),
+        ({"methods": {"EDA": {"system": "eda"}}}, r"methods: EDA.*eda.*verification"),
+        ({"run": [{"methods": ["swpa"]}]}, r"run: 1: methods.*'swpa'.*'swap'"),
+        ({"run": [{"seeds": [9]}]}, r"run: 1: seeds.*'9'"),
+        ({"report": "train"}, r"report.*'train'.*test, dev"),
+        ({"classifier": {"epochs": 1}}, r"classifier.*'model'"),
+        ({"baseline": "nothing"}, r"baseline.*nothing.*none, swap, empty"),
+        ({"seads": [1]}, r"key 'seads'.*'seeds'"),
+        ({"paper": {"score": {}}}, r"paper.*'score'.*'scores'"),
     ],
 )
 def test_a_wrong_recipe_is_told(content: dict[str, Any], change: dict[str, Any], message: str, tmp_path: Path) -> None:

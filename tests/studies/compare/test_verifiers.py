@@ -216,23 +216,23 @@ def test_overlap_with_training_is_an_error_where_it_should_be_gone(content: dict
     training = Dataset.from_list([{**row(99, SUPPORTS), "group_id": "99", "corpus": "jsonl", "split": "train"}])
     sets = evaluation_sets(content["evaluate"], None, training, None)
     again = Dataset.from_list([{**row(98, REFUTES, claim="Town 3 is OLD"), "group_id": "x", "corpus": "x"}])
-    with pytest.raises(ValueError, match=r"1 evaluation rows of Other overlap"):
+    with pytest.raises(ValueError, match=r"1 evaluation.*Other"):
         check_apart(sets, again)
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"methods": {"RACE": {"setings": {}}}}, "unknown key 'setings'; did you mean 'settings'"),
-        ({"methods": {"RACE": {"changes": ["claims"]}}}, "unknown key 'claims'; did you mean 'claim'"),
-        ({"methods": {"RACE": {"settings": {"edits": False}}}}, "unknown key 'edits'; did you mean 'edit'"),
-        ({"verifier": {"model": "m", "epoch": 1}}, "unknown key 'epoch'; did you mean 'epochs'"),
-        ({"evaluate": [{"corpus": "jsonl", "setting": "hard"}]}, "setting: choose one of in-domain"),
-        ({"baseline": "nothing"}, "baseline: nothing is none of the methods none, RACE, both"),
-        ({"verifier": {"epochs": 1}}, "verifier: the key 'model' is missing"),
-        ({"settings": {"generator": "out/not-there", "verifier": "out/not-there"}}, "RACE: a model cannot be read; train it first"),
+        ({"methods": {"RACE": {"setings": {}}}}, r"key 'setings'.*'settings'"),
+        ({"methods": {"RACE": {"changes": ["claims"]}}}, r"key 'claims'.*'claim'"),
+        ({"methods": {"RACE": {"settings": {"edits": False}}}}, r"key 'edits'.*'edit'"),
+        ({"verifier": {"model": "m", "epoch": 1}}, r"key 'epoch'.*'epochs'"),
+        ({"evaluate": [{"corpus": "jsonl", "setting": "hard"}]}, r"setting.*in-domain"),
+        ({"baseline": "nothing"}, r"baseline.*nothing.*none, RACE, both"),
+        ({"verifier": {"epochs": 1}}, r"verifier.*'model'"),
+        ({"settings": {"generator": "out/not-there", "verifier": "out/not-there"}}, r"RACE.*train"),
         ({"train": {"corpus": "hover", "data_dir": str(DEMO), "split": "train", "evdence": 1}}, "evdence"),
-        ({"compare": "models"}, "compare: choose one of verifiers, rationales"),
+        ({"compare": "models"}, r"compare.*verifiers, rationales"),
         ({"take_all": 1}, "unknown key 'take_all'"),
     ],
 )

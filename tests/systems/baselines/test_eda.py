@@ -16,8 +16,8 @@ from hfcf.core import offline, schema
 from hfcf.core.stage import StageError
 from hfcf.engines.wordnet import wordnet
 from hfcf.systems.baselines import eda as module
+from hfcf.systems.baselines._shared.words import STOP_WORDS
 from hfcf.systems.baselines.eda import EDA, RewriteEda, eda
-from hfcf.systems.baselines.word_edits import STOP_WORDS
 
 pytestmark = pytest.mark.skipif(not installed("wordnet"), reason=f"WordNet is not installed: {offline.INSTALL}")
 
@@ -124,7 +124,7 @@ def test_draws_are_distributed_as_the_authors(claim: str, alpha: float, number: 
 
 @pytest.mark.parametrize("number", [1, 3, 4, 9, 16])
 def test_as_many_of_each_operation_as_the_authors_make(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    from hfcf.systems.baselines import word_edits
+    from hfcf.systems.baselines._shared import words as word_edits
 
     drawn: Counter[str] = Counter()
     most: Counter[str] = Counter()
@@ -216,7 +216,7 @@ def test_what_changed_nothing_is_rejected(rows: Dataset) -> None:
     done = EDA()(Dataset.from_list([row], features=rows.features))[0]
     assert done["candidates"][0]["status"]["reason"] == "repeats the source's claim"
     assert done["status"]["reason"] == "no candidate is left of 1: repeats the source's claim (1)"
-    with pytest.raises(StageError, match="repeats the source's claim"):
+    with pytest.raises(StageError, match=r"repeats.*claim"):
         EDA(strict=True)(Dataset.from_list([row], features=rows.features))
 
 

@@ -130,7 +130,7 @@ def test_shots_are_shown_and_the_papers_is_the_first(start: Start) -> None:
     assert all("Label: SUPPORTS\nLabel of the new claim: REFUTES\nAnswer as JSON" in text[-90:] for text in texts)
     assert all("- Rome: Rome was founded in 753 BC.\n" in text for text in texts)
     for shots in (-1, 5):
-        with pytest.raises(ValueError, match="0 to 4 worked examples"):
+        with pytest.raises(ValueError, match="0 to 4"):
             LLM(model="m", shots=shots)
 
 
@@ -147,7 +147,7 @@ def test_settings_are_those_of_the_paper_unless_told() -> None:
         "seed": 13, "strict": False, "fitted": None, "model": "gpt-3.5-turbo-0301", "temperature": 0.0, "max_tokens": 256,
         "max_words": 100, "shots": 1, "attempts": 3, "verifier": None, "max_length": 130,
     }  # fmt: skip
-    with pytest.raises(ValueError, match="llm has no preset 'offline'"):
+    with pytest.raises(ValueError, match=r"llm.*preset 'offline'"):
         LLM.preset("offline")
     assert LLM.preset("paper", verifier="roberta-base").verifier == Model("roberta-base")
 
@@ -155,7 +155,7 @@ def test_settings_are_those_of_the_paper_unless_told() -> None:
 @pytest.mark.parametrize("name", ["attempts", "max_tokens", "max_words"])
 def test_a_number_that_allows_no_answer_is_refused(name: str) -> None:
     for cls in (LLM, RewriteLlm):
-        with pytest.raises(ValueError, match=f"{name}=0: give at least 1"):
+        with pytest.raises(ValueError, match=rf"{name}=0.*1"):
             cls(**{"model": "m", name: 0})  # type: ignore[arg-type]
 
 
@@ -258,13 +258,13 @@ def test_an_answer_becomes_a_relation_row() -> None:
 @pytest.mark.parametrize(
     ("changed", "reason"),
     [
-        ({"relation": "a-b"}, "names the relation that the sentence has"),
+        ({"relation": "a-b"}, "relation"),
         ({"sentence": "the U.S. plant sent new cars into the port."}, "repeats the sentence"),
-        ({"sentence": "The U.S. plant sent new cars out of town ."}, "has the tail 'port' 0 times"),
-        ({"sentence": "The U.S. plant sent new cars out of the port of the port ."}, "has the tail 'port' 2 times"),
-        ({"causal_terms": ["plant sent"]}, "names the causal term 'plant sent', which does not stand"),
-        ({"causal_terms": [""]}, "names the causal term ''"),
-        ({"causal_terms": ["port"]}, "names the causal term 'port'"),
+        ({"sentence": "The U.S. plant sent new cars out of town ."}, "tail 'port' 0 times"),
+        ({"sentence": "The U.S. plant sent new cars out of the port of the port ."}, "tail 'port' 2 times"),
+        ({"causal_terms": ["plant sent"]}, "causal term 'plant sent'"),
+        ({"causal_terms": [""]}, "causal term ''"),
+        ({"causal_terms": ["port"]}, "causal term 'port'"),
     ],
 )
 def test_an_answer_that_is_no_counterfactual_says_why(changed: dict[str, Any], reason: str) -> None:

@@ -10,7 +10,8 @@ import hfcf
 from hfcf.core import edits
 from hfcf.core.model import Model
 from hfcf.core.recipe import RecipeError
-from hfcf.core.stage import StageError, run_stage
+from hfcf.core.stage import StageError
+from hfcf.core.system import run_stage
 from hfcf.engines.continuation import Continuation
 from hfcf.engines.generator import Generator
 from hfcf.pipeline import run as runner

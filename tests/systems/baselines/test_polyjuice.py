@@ -11,7 +11,8 @@ from datasets import Dataset
 import hfcf
 from hfcf.core import edits
 from hfcf.core.model import Model
-from hfcf.core.stage import StageError, run_stage
+from hfcf.core.stage import StageError
+from hfcf.core.system import run_stage
 from hfcf.engines.continuation import Continuation
 from hfcf.pipeline import run as runner
 from hfcf.systems.baselines.polyjuice import CODES, MARKS, Polyjuice, fill, random_blank
@@ -107,9 +108,9 @@ def test_a_random_blank_finds_words_of_any_script() -> None:
 
 
 def test_raises_for_what_it_does_not_know() -> None:
-    with pytest.raises(ValueError, match=r"code='negate': choose one of negation, quantifier, .*restructure"):
+    with pytest.raises(ValueError, match=r"code='negate'.*negation, quantifier, .*restructure"):
         Polyjuice(code="negate")
-    with pytest.raises(ValueError, match="blanks='parse': choose one of random, model"):
+    with pytest.raises(ValueError, match=r"blanks='parse'.*random, model"):
         Polyjuice(blanks="parse")
     assert [Polyjuice(code=code).code for code in CODES] == list(CODES)
     with pytest.raises(ValueError, match="no preset 'offline'"):

@@ -13,8 +13,8 @@ from offline_models import installed
 
 import hfcf
 from hfcf.core import edits, offline, schema
+from hfcf.systems.baselines._shared.words import KEPT, article, wanted
 from hfcf.systems.baselines.synonym import RewriteSynonym, Synonym, synonym_edits
-from hfcf.systems.baselines.word_edits import KEPT, article, wanted
 
 pytestmark = pytest.mark.skipif(not installed("wordnet"), reason=f"WordNet is not installed: {offline.INSTALL}")
 

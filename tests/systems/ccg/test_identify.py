@@ -190,7 +190,7 @@ def test_gradients_do_not_hang_on_the_batch(indicator: Model, no_request_cache: 
 def test_gradients_of_long_sentences_and_unknown_labels(indicator: Model) -> None:
     tokens = ["eggs", *["in"] * 60, "buckets"]
     assert WordGradients(indicator=indicator).run([[tokens, [0, 1], [61, 62], None]]) == [None]
-    with pytest.raises(ValueError, match="does not know the label 'in'"):
+    with pytest.raises(ValueError, match="label 'in'"):
         WordGradients(indicator=indicator).run([[tokens[:3], [0, 1], [2, 3], "in"]])
 
 

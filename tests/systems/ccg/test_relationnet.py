@@ -15,9 +15,9 @@ import pytest
 from offline_models import installed
 
 from hfcf.core import offline
+from hfcf.core.store import save_artifact
 from hfcf.engines.wordnet import wordnet
 from hfcf.systems.ccg.relationnet import ORDERS, RelationNet, Triple, head_word, relation_net
-from hfcf.text.entities import save_fitted
 
 pytestmark = pytest.mark.skipif(not installed("wordnet"), reason=f"WordNet is not installed: {offline.INSTALL}")
 
@@ -138,12 +138,12 @@ def test_unknown_words_have_no_relation_and_leave_the_others_in_place() -> None:
 
 def test_it_comes_back_from_its_file_and_a_lost_file_names_the_cure(rows: list[Triple]) -> None:
     net = RelationNet.collect(rows)
-    sha = save_fitted({"relation_net": net.content, "another": 1})
+    sha = save_artifact({"relation_net": net.content, "another": 1})
     again = relation_net(sha)
     assert again is relation_net(sha)
     assert again.table() == net.table()
     assert again.expand_all(rows) == net.expand_all(rows)
-    with pytest.raises(FileNotFoundError, match=r"is gone: run ccg\.fit"):
+    with pytest.raises(FileNotFoundError, match=r"ccg\.fit"):
         relation_net("0" * 64)
 
 

@@ -12,15 +12,16 @@ from datasets import Dataset, IterableDataset, List
 from hfcf.core import schema
 from hfcf.core.candidates import Candidate, reject, settle
 from hfcf.core.model import Model
-from hfcf.core.stage import Reject, Stage, System
+from hfcf.core.stage import Reject, Stage
+from hfcf.core.store import save_artifact
+from hfcf.core.system import System
 from hfcf.engines.parser import Parser
 from hfcf.engines.relation import RelationClassifier
-from hfcf.systems.baselines.all_relations import ProposeRelations, base_model, consistent, learned, require_fitted, sound
-from hfcf.systems.baselines.paths import STANZA, FindPaths
-from hfcf.systems.ccg.system import CLASSIFIER, OFFLINE
+from hfcf.systems.baselines._shared.relations import ProposeRelations, base_model, consistent, learned, require_fitted, sound
+from hfcf.systems.baselines.coco.paths import STANZA, FindPaths
+from hfcf.systems.ccg import CLASSIFIER, OFFLINE
 from hfcf.tasks.check_relations import CheckRelations
 from hfcf.tasks.relations import CANDIDATES, candidate
-from hfcf.text.entities import save_fitted
 from hfcf.training.loop import Hyperparameters
 from hfcf.training.once import take_trainings
 
@@ -38,12 +39,12 @@ class SubstituteTerms(Stage):
     Args:
         fitted: the sha256 of the fitted file with the instances of each relation; `fit(ds)` sets it.
 
-    >>> from hfcf.text.entities import save_fitted
+    >>> from hfcf.core.store import save_artifact
     >>> known = {"of": [{"words": ["sunk", "by"], "places": ["VBN acl both", "IN prep both"], "count": 1}]}
     >>> row = {"id": "1", "tokens": "shoes made from leather".split(), "label": "x", "status": None, "candidates": None}
     >>> row |= {"head": {"start": 0, "end": 1, "type": None}, "tail": {"start": 3, "end": 4, "type": None}}
     >>> row |= {"causal_terms": [1, 2], "term_places": ["VBN acl both", "IN prep both"], "new_relations": ["of"]}
-    >>> SubstituteTerms(fitted=save_fitted({"instances": known}))(row)["candidates"][0]["text"]
+    >>> SubstituteTerms(fitted=save_artifact({"instances": known}))(row)["candidates"][0]["text"]
     'shoes sunk by leather'
     """
 
@@ -52,7 +53,7 @@ class SubstituteTerms(Stage):
         "causal_terms": List(schema.INT), "term_places": List(schema.TEXT), "new_relations": List(schema.TEXT),
     }  # fmt: skip
     outputs: ClassVar = {"candidates": CANDIDATES}
-    filled_by: ClassVar = {
+    produced_by: ClassVar = {
         "causal_terms": "coco.find_paths",
         "term_places": "coco.find_paths",
         "new_relations": "coco.propose_relations",
@@ -108,14 +109,14 @@ class CoCo(System):
       two graphs (`SubstituteTerms`). CCG's Table 5 shows such substitutions, word by word. Were parts of speech enough, as many
       again would pass the filter, of the kind "the results are consists of the logbook".
     - Without a parser of semantic dependencies, predicates and arguments are derived from the dependency parse
-      (`hfcf.systems.baselines.paths.semantic`). In spaCy's trees a preposition is on the path; in Universal Dependencies,
+      (`hfcf.systems.baselines.coco.paths.semantic`). In spaCy's trees a preposition is on the path; in Universal Dependencies,
       Stanza's, it is on that of the semantic graph alone.
 
     Args:
         parser: the dependency parser.
         indicator: the base model, an R-BERT; None trains one on the rows.
         classifier: how that one is trained.
-        least_steps: see `hfcf.systems.ccg.system.CCG`.
+        least_steps: see `hfcf.systems.ccg.CCG`.
         consistency: filter by the base model; False keeps every candidate.
         verifier: another R-BERT that filters in its place.
         max_length: pieces of a sentence that the base model reads.
@@ -172,14 +173,14 @@ class CoCo(System):
         return consistent(self)
 
     @property
-    def needs(self) -> tuple[str, ...]:
+    def fit_after(self) -> tuple[str, ...]:
         return ("find_paths",)
 
-    def begin(self, ds: Dataset | IterableDataset) -> Self:
+    def fit_models(self, ds: Dataset | IterableDataset) -> Self:
         """CoCo with a base model, where it filters by one: that which it was given, else one that is trained on `ds`."""
         return replace(self, indicator=base_model(self, ds)) if self.consistency and self.verifier is None else self
 
-    def learn(self, ds: Dataset | IterableDataset) -> str:
+    def fit_resources(self, ds: Dataset | IterableDataset) -> str:
         """Write the relations of the rows, and of each its instances: words on the paths, their places, and how often."""
         rows = sound(ds, self, causal_terms="find_paths", term_places="find_paths")
         known = Counter(
@@ -190,4 +191,4 @@ class CoCo(System):
         instances: dict[str, list[dict[str, Any]]] = {}
         for (relation, words, places), count in sorted(known.items()):
             instances.setdefault(relation, []).append({"words": list(words), "places": list(places), "count": count})
-        return save_fitted({"relations": sorted({row["label"] for row in rows}), "instances": instances})
+        return save_artifact({"relations": sorted({row["label"] for row in rows}), "instances": instances})

@@ -15,7 +15,7 @@ from hfcf.core.stage import Reject, Stage, StageError
 from hfcf.engines.classifier import choose
 from hfcf.engines.continuation import Continuation
 from hfcf.engines.relation import RelationClassifier
-from hfcf.systems.baselines.all_relations import require_fitted, terms, the_editor
+from hfcf.systems.baselines._shared.relations import require_fitted, terms, the_editor
 from hfcf.systems.ccg.gradients import WordGradients, highest
 from hfcf.systems.ccg.identify import IdentifyCausalTerms
 from hfcf.tasks.relations import CANDIDATES, candidate, requests
@@ -84,7 +84,7 @@ class EditMinimally(Stage):
         "new_relations": List(schema.TEXT),
     }  # fmt: skip
     outputs: ClassVar = {"candidates": CANDIDATES}
-    filled_by: ClassVar = {"new_relations": "mice.propose_relations"}
+    produced_by: ClassVar = {"new_relations": "mice.propose_relations"}
 
     indicator: Model | None = None
     editor: Model | None = None

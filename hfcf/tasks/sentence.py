@@ -17,8 +17,8 @@ from typing import Any
 from hfcf.core import edits, schema
 from hfcf.core.candidates import Candidate, reject
 from hfcf.core.splits import normalised
-from hfcf.corpora.base import BRACKETS, unbracket
 from hfcf.tasks.relations import candidate, entities, overlap, spans
+from hfcf.text.brackets import BRACKETS, unbracket
 
 _EDGES = re.compile(r"^(\W*)(.*?)(\W*)$", re.DOTALL)
 _CLITIC = re.compile(r"(?<=\w)(n['’]t|['’](?:s|re|ve|ll|d|m))$", re.IGNORECASE)

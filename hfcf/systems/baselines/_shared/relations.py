@@ -11,15 +11,15 @@ from datasets import Dataset, IterableDataset, List
 
 from hfcf.core import schema
 from hfcf.core.model import Model
-from hfcf.core.stage import Reject, Stage, StageError, System
+from hfcf.core.stage import Reject, Stage, StageError
+from hfcf.core.store import read_artifact
+from hfcf.core.system import System
 from hfcf.engines.continuation import Continuation
-from hfcf.systems.ccg import editor
+from hfcf.systems.ccg import CCG, editor
 from hfcf.systems.ccg.identify import IdentifyCausalTerms
 from hfcf.systems.ccg.indicator import training_rows
-from hfcf.systems.ccg.system import CCG
 from hfcf.tasks.check_relations import CheckRelations
 from hfcf.tasks.relations import OTHER
-from hfcf.text.entities import read_fitted
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,10 +32,10 @@ class ProposeRelations(Stage):
     Args:
         fitted: the sha256 of the fitted file with the relations of the training rows; `fit(ds)` sets it.
 
-    >>> from hfcf.text.entities import save_fitted
+    >>> from hfcf.core.store import save_artifact
     >>> row = {"id": "1", "tokens": "eggs in buckets".split(), "label": "in", "status": None, "new_relations": None}
     >>> row |= {"head": {"start": 0, "end": 1, "type": None}, "tail": {"start": 2, "end": 3, "type": None}}
-    >>> ProposeRelations(fitted=save_fitted({"relations": ["in", "of", "on"]}))(row)["new_relations"]
+    >>> ProposeRelations(fitted=save_artifact({"relations": ["in", "of", "on"]}))(row)["new_relations"]
     ['of', 'on']
     """
 
@@ -64,12 +64,12 @@ def require_fitted(stage: Stage, fitted: str | None) -> None:
 
 @lru_cache(maxsize=4)
 def learned(sha: str) -> Mapping[str, Any]:
-    """What `save_fitted` wrote, read once in a process.
+    """What `save_artifact` wrote, read once in a process.
 
     Raises:
         FileNotFoundError: it is not there any more.
     """
-    return read_fitted(sha, "run system.fit(ds) again")
+    return read_artifact(sha, "run system.fit(ds) again")
 
 
 def base_model(system: Any, ds: Dataset | IterableDataset) -> Model:
@@ -80,7 +80,7 @@ def base_model(system: Any, ds: Dataset | IterableDataset) -> Model:
         ds: the rows before any stage.
     """
     ccg = CCG(seed=system.seed, indicator=system.indicator, classifier=system.classifier, least_steps=system.least_steps)
-    found = ccg.begin(ds).indicator
+    found = ccg.fit_models(ds).indicator
     assert found is not None
     return found
 

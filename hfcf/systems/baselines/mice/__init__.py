@@ -8,17 +8,17 @@ from typing import ClassVar, Self
 from datasets import Dataset, IterableDataset
 
 from hfcf.core.model import Model
-from hfcf.core.stage import System
+from hfcf.core.store import save_artifact
+from hfcf.core.system import System
 from hfcf.engines.continuation import Continuation
 from hfcf.engines.relation import RelationClassifier
-from hfcf.systems.baselines.all_relations import ProposeRelations, base_model, by_gradient, consistent, sound
-from hfcf.systems.baselines.minimal_edits import EditMinimally
+from hfcf.systems.baselines._shared.relations import ProposeRelations, base_model, by_gradient, consistent, sound
+from hfcf.systems.baselines.mice.edit import EditMinimally
+from hfcf.systems.ccg import CLASSIFIER, EDITOR, OFFLINE
 from hfcf.systems.ccg.editor import learned_editor, train_editor
 from hfcf.systems.ccg.gradients import WordGradients
 from hfcf.systems.ccg.identify import IdentifyCausalTerms
-from hfcf.systems.ccg.system import CLASSIFIER, EDITOR, OFFLINE
 from hfcf.tasks.check_relations import CheckRelations
-from hfcf.text.entities import save_fitted
 from hfcf.training.loop import Hyperparameters
 from hfcf.training.once import enough, take_trainings
 
@@ -49,7 +49,7 @@ class MICE(System):
         classifier: how that one is trained.
         editor: a trained editor; None trains one on the rows.
         editor_training: how that one is trained.
-        least_steps: see `hfcf.systems.ccg.system.CCG`.
+        least_steps: see `hfcf.systems.ccg.CCG`.
         share: see `EditMinimally`.
         levels: see there.
         words: see there.
@@ -123,14 +123,14 @@ class MICE(System):
         return consistent(self)
 
     @property
-    def needs(self) -> tuple[str, ...]:
+    def fit_after(self) -> tuple[str, ...]:
         return ("identify_causal_terms",)
 
-    def begin(self, ds: Dataset | IterableDataset) -> Self:
+    def fit_models(self, ds: Dataset | IterableDataset) -> Self:
         """MICE with a base model: the one that it was given, else one that is trained on `ds`."""
         return replace(self, indicator=base_model(self, ds))
 
-    def learn(self, ds: Dataset | IterableDataset) -> str:
+    def fit_resources(self, ds: Dataset | IterableDataset) -> str:
         """Write the relations of the rows, and the digest of the editor, which is trained here."""
         rows = sound(ds, self, causal_terms="identify_causal_terms")
         known = [row for row in rows if row["causal_terms"]]
@@ -138,4 +138,4 @@ class MICE(System):
         if known and self.editor is None:
             hp = enough(self.editor_training, self.least_steps, len(known))
             trained = train_editor(known, hp, max_target=self.max_new_tokens)
-        return save_fitted({"relations": sorted({row["label"] for row in rows}), **learned_editor(trained)})
+        return save_artifact({"relations": sorted({row["label"] for row in rows}), **learned_editor(trained)})

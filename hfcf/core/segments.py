@@ -1,0 +1,130 @@
+"""A row's texts as segments, what reports, diffs, metrics and people read of a row of any task."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+
+class Mark(NamedTuple):
+    """A span of a segment that stands out, such as an entity: characters `start` to `end`, end-exclusive."""
+
+    start: int
+    end: int
+    name: str
+    """Its role: "head", "answer"."""
+    sign: str = ""
+    """What follows the closing bracket in plain text: "₁"."""
+
+
+class Segment(NamedTuple):
+    """One text of a row.
+
+    Segments of one `block` are read as one: a piece of evidence and its title.
+    """
+
+    field: str
+    """The `field` that an edit of it has."""
+    piece: int
+    """The `piece` that an edit of it has: -1 where the field is no list."""
+    text: str
+    block: str
+    """What a person calls the text: "claim", "evidence 0"."""
+    marks: tuple[Mark, ...] = ()
+
+    @property
+    def is_title(self) -> bool:
+        """Whether it is the title of the segment that follows."""
+        return self.field.endswith(".title")
+
+
+def blocks(segments: Iterable[Segment]) -> dict[str, list[Segment]]:
+    """Group segments by what a person reads as one text, in reading order.
+
+    >>> rome = [Segment("evidence.title", 0, "Rome", "evidence 0"), Segment("evidence", 0, "It is old.", "evidence 0")]
+    >>> {name: len(parts) for name, parts in blocks([Segment("claim", -1, "c", "claim"), *rome]).items()}
+    {'claim': 1, 'evidence 0': 2}
+    """
+    groups: dict[str, list[Segment]] = {}
+    for segment in segments:
+        groups.setdefault(segment.block, []).append(segment)
+    return groups
+
+
+def plain(segments: Sequence[Segment]) -> str:
+    """Write the segments of a block as one text, its title and its marks in brackets.
+
+    >>> plain([Segment("evidence.title", 0, "Rome", "evidence 0"), Segment("evidence", 0, "It is old.", "evidence 0")])
+    '[Rome] It is old.'
+    >>> plain([Segment("tokens", -1, "eggs in buckets", "sentence", (Mark(8, 15, "head", "₁"), Mark(0, 4, "tail", "₂")))])
+    '[eggs]₂ in [buckets]₁'
+    """
+    parts = (f"[{segment.text}]" if segment.is_title and segment.text else _marked(segment) for segment in segments)
+    return " ".join(part for part in parts if part)
+
+
+def _marked(segment: Segment) -> str:
+    inserts: dict[int, list[str]] = {}
+    for mark in segment.marks:
+        inserts.setdefault(mark.end, []).append(f"]{mark.sign}")
+    for mark in segment.marks:
+        inserts.setdefault(mark.start, []).append("[")
+    text = segment.text
+    for place in sorted(inserts, reverse=True):
+        text = text[:place] + "".join(inserts[place]) + text[place:]
+    return text
+
+
+def changed_texts(before: Iterable[Segment], after: Iterable[Segment]) -> tuple[str, str]:
+    """Join the texts that differ between a source and its counterfactual, in reading order.
+
+    Several are joined by spaces. Of a block whose title changed with its text it is "title: text", as models read evidence
+    (`hfcf.text.evidence.join`); of one whose title alone changed, the title.
+
+    Args:
+        before: the source's segments.
+        after: the counterfactual's.
+
+    Raises:
+        ValueError: the two have different segments.
+
+    >>> changed_texts([Segment("claim", -1, "Rome is old.", "claim")], [Segment("claim", -1, "Oslo is old.", "claim")])
+    ('Rome is old.', 'Oslo is old.')
+    """
+    old, new = blocks(before), blocks(after)
+    if {name: len(parts) for name, parts in old.items()} != {name: len(parts) for name, parts in new.items()}:
+        raise ValueError("the two rows have different texts")
+    sides: tuple[list[str], list[str]] = [], []
+    for name in old:
+        differ = [(one.text, other.text) for one, other in zip(old[name], new[name], strict=True) if one.text != other.text]
+        for texts, side in zip(sides, zip(*differ, strict=True), strict=False):
+            texts.append(": ".join(filter(None, side)))
+    return " ".join(filter(None, sides[0])), " ".join(filter(None, sides[1]))
+
+
+def pair(row: Mapping[str, object], before: Iterable[Segment], after: Iterable[Segment]) -> dict[str, object]:
+    """Put a counterfactual's texts beside its source's.
+
+    Args:
+        row: the counterfactual, with `id`, `change` and its outcome in `label`.
+        before: the source's segments.
+        after: the counterfactual's.
+
+    Returns:
+        `id`, `change`, `label`; `texts`, the blocks that changed, and `context`, the others, each `{where, before, after}`; and
+        `before` and `after`, the changed ones joined.
+
+    >>> row = {"id": "1", "change": "claim", "label": "REFUTES"}
+    >>> pair(row, [Segment("claim", -1, "a", "claim")], [Segment("claim", -1, "b", "claim")])["texts"]
+    [{'where': 'claim', 'before': 'a', 'after': 'b'}]
+    """
+    old, new = ({name: plain(parts) for name, parts in blocks(side).items()} for side in (before, after))
+    texts = [{"where": name, "before": old.get(name, ""), "after": new.get(name, "")} for name in dict.fromkeys([*old, *new])]
+    changed = [text for text in texts if text["before"] != text["after"]]
+    return {
+        **{key: row.get(key) for key in ("id", "change", "label")},
+        "texts": changed,
+        "context": [text for text in texts if text["before"] == text["after"]],
+        "before": " ".join(text["before"] for text in changed),
+        "after": " ".join(text["after"] for text in changed),
+    }

@@ -1,0 +1,178 @@
+"""`System`: an ordered chain of stages with the settings that they share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import partial
+from typing import Any, ClassVar, Self
+
+from datasets import Dataset, DatasetDict, Features, IterableDataset
+
+from hfcf.core import schema
+from hfcf.core.model import Model
+from hfcf.core.stage import Stage
+
+
+@dataclass(frozen=True, kw_only=True)
+class System:
+    """An ordered chain of stages, each an attribute of that name, with the settings they share.
+
+    Args:
+        seed: every stage's seed.
+        strict: every stage's `strict`.
+        fitted: the sha256 of what `fit` learned from the whole set; set by `fit`.
+    """
+
+    task: ClassVar[str]
+    chain: ClassVar[tuple[str, ...]]
+    """The stages' names, in order."""
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {"paper": {}, "offline": {}}
+    """Named sets of settings: "paper" is what the paper used, "offline" runs on models from the package registry alone."""
+    flips: ClassVar[bool] = True
+    """Whether its counterfactuals have another label than their source (else it only augments)."""
+    engines: ClassVar[tuple[type[Any], ...]] = ()
+    """What its stages ask: their versions are part of what its rows depend on."""
+    VERSION: ClassVar[str] = "1"
+    """Raise it when `fit_models` or `fit_resources` makes something else of equal rows; stages have versions of their own."""
+    trainings: ClassVar[tuple[str, ...]] = ()
+    """The settings that say how something is trained; of these, a mapping changes what it names and leaves the preset's rest."""
+    citation: ClassVar[str] = ""
+    """The paper's BibTeX, for the cards of what it makes."""
+
+    seed: int = 13
+    strict: bool = False
+    fitted: str | None = None
+
+    @property
+    def name(self) -> str:
+        """The system's name in provenance and reports."""
+        return type(self).__name__.lower()
+
+    @classmethod
+    def preset(cls, name: str, **changes: Any) -> Self:
+        """The system with a named set of settings.
+
+        Args:
+            name: one of `presets`.
+            changes: settings that differ.
+        """
+        if name not in cls.presets:
+            raise ValueError(f"{cls.__name__.lower()} has no preset {name!r}: choose one of {', '.join(cls.presets)}")
+        settings = {**cls.presets[name], **changes}
+        for training in cls.trainings:
+            if isinstance(given := settings.get(training), Mapping):
+                if "seed" in given:
+                    raise ValueError(f"{training}: seed: the system's own seed is its trainings': set that")
+                default = cls.presets[name].get(training, cls.__dataclass_fields__[training].default)
+                model = {"model": Model.of(given["model"])} if "model" in given else {}
+                settings[training] = replace(default, **{**given, **model})
+        return cls(**settings)
+
+    def _as_models(self, *names: str) -> None:
+        """Make `Model`s of settings that were given as a name or a recipe's mapping; None stays where it is the default."""
+        for name in names:
+            value = getattr(self, name)
+            if value is not None or self.__dataclass_fields__[name].default is not None:
+                object.__setattr__(self, name, Model.of(value))
+
+    def _as_engine(self, name: str, engine: type[Any]) -> None:
+        """Make an engine of a setting that was given as a recipe's mapping, with "en" for a model that it does not name."""
+        if isinstance(given := getattr(self, name), Mapping):
+            object.__setattr__(self, name, engine(**{**given, "model": Model.of(given.get("model", "en"))}))
+
+    def _common(self) -> dict[str, Any]:
+        return {"seed": self.seed, "strict": self.strict}
+
+    @property
+    def stages(self) -> tuple[Stage, ...]:
+        """Its stages in order."""
+        return tuple(getattr(self, name) for name in self.chain)
+
+    def fit_resources(self, ds: Dataset | IterableDataset) -> str | None:
+        """Write what the system needs from the whole set; return the file's sha256, or None if it needs nothing."""
+        return None
+
+    @property
+    def fit_after(self) -> tuple[str, ...]:
+        """The stages whose output `fit_resources` reads: they run on the whole set before it."""
+        return ()
+
+    def fit_models(self, ds: Dataset | IterableDataset) -> Self:
+        """Train the models that the stages in `fit_after` ask; return a new system that names them. CCG trains its indicator here.
+
+        Args:
+            ds: the rows before any stage.
+        """
+        return self
+
+    def fit(self, ds: Dataset | IterableDataset) -> Self:
+        """Learn from the whole set in one bounded pass; return a new system that names the result.
+
+        Args:
+            ds: rows on which the stages named in `fit_after` have run.
+        """
+        return replace(self, fitted=self.fit_resources(ds))
+
+    def __call__(self, ds: Any, *, limit: int | None = None, watch: Watch | None = None, **map_kwargs: Any) -> Any:
+        """Prepare, fit (unless fitted) and run every stage, with a progress bar each.
+
+        Args:
+            ds: a `Dataset`, a `DatasetDict` (each split runs, and is fitted, on its own) or an `IterableDataset`.
+            limit: run only the first rows, after fitting on all of them.
+            watch: called as `watch(stage, run)`, and with a `Step` in a stage's place where the system trains; must return
+                `run()`. The recipe runner times stages with it.
+            map_kwargs: passed to every `Dataset.map` (`num_proc`, `batch_size`, …).
+
+        Returns:
+            The rows with the columns of every stage, each decided: `status.accepted` is true or false.
+        """
+        if isinstance(ds, DatasetDict):
+            return DatasetDict({split: self(part, limit=limit, watch=watch, **map_kwargs) for split, part in ds.items()})
+        watch = watch or (lambda stage, run: run())
+        system, names = self, list(self.chain)
+        ds = schema.prepare(ds, for_=self)
+        if self.fitted is None:
+            training = watch if self.trainings else (lambda step, run: run())
+            system = training(Step("fit_models"), partial(self.fit_models, ds))
+            for name in self.fit_after:
+                ds = watch(stage := getattr(system, name), partial(run_stage, ds, stage, map_kwargs))
+                names.remove(name)
+            system = training(Step("fit_resources"), partial(system.fit, ds))
+        if limit is not None:
+            ds = ds.take(limit) if isinstance(ds, IterableDataset) else ds.select(range(min(limit, len(ds))))
+        for stage in (getattr(system, name) for name in names):
+            ds = watch(stage, partial(run_stage, ds, stage, map_kwargs))
+        return ds
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Its settings as plain data, for cards and `run.json`."""
+        return {field.name: _setting(getattr(self, field.name)) for field in fields(self)}
+
+
+@dataclass(frozen=True)
+class Step:
+    """A step of a system that trains, timed like a stage: "fit_models" or "fit_resources"."""
+
+    name: str
+
+
+Watch = Callable[[Stage | Step, Callable[[], Any]], Any]
+
+
+def run_stage(ds: Any, stage: Stage, map_kwargs: Mapping[str, Any]) -> Any:
+    """Map one stage over prepared rows, with the types that it declares."""
+    kwargs = {"batched": True, "batch_size": stage.batch_size, **map_kwargs}
+    features = Features({**ds.features, **stage.columns()})
+    if not isinstance(ds, IterableDataset):
+        kwargs["desc"] = stage.name
+    return ds.map(stage, features=features, **kwargs)
+
+
+def _setting(value: Any) -> Any:
+    if hasattr(value, "__dataclass_fields__"):
+        return {field.name: _setting(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [_setting(item) for item in value]
+    return value

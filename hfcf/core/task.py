@@ -1,0 +1,266 @@
+"""A task: all that the library knows of one kind of row. Its implementations are the modules of `hfcf/tasks/`.
+
+Stages, metrics, reports, cards and comparisons ask a `Task` and know none by name, so that a new task is one new file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from importlib import import_module
+from importlib.metadata import entry_points
+from pkgutil import iter_modules
+from typing import Any
+
+from datasets import Features
+
+from hfcf.core import schema
+from hfcf.core.edits import reverse
+from hfcf.core.model import Model
+from hfcf.core.schema import COMMON, EDITS, PROVENANCE, SCORES, STATUS
+from hfcf.core.segments import Segment, changed_texts, pair
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class HubNames:
+    """What the Hub calls a task: the card's `task_categories`, `task_ids` and our tag."""
+
+    categories: tuple[str, ...]
+    ids: tuple[str, ...] = ()
+    tag: str
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Task:
+    """All that is known of one kind of row.
+
+    Args:
+        name: in recipes, `run.json` and cards.
+        columns: its own columns, those that `id`, `label` and `schema.COMMON` leave: its texts and what stands in them.
+        signature: the columns by which its rows are recognised.
+        empty_row: a row before a corpus fills it, own columns and `label`.
+        labels: the labels of all its rows, in the order of a classifier's outputs; None where each corpus has its own.
+        labelled: whether its rows have a `label`; a counterfactual of a task without one has another `outcome`.
+        candidate: what a candidate of it holds besides edits, scores and verdict.
+        trainer: "module:attribute" of how its models are trained and asked, resolved when it is first used.
+        scorer: "module:attribute" of how its models are scored, resolved when it is first used.
+        hub: what the Hub calls it.
+    """
+
+    name: str
+    columns: Mapping[str, Any]
+    signature: tuple[str, ...]
+    empty_row: Mapping[str, Any]
+    labels: tuple[str, ...] | None = None
+    labelled: bool = True
+    candidate: Mapping[str, Any]
+    trainer: str = ""
+    scorer: str = ""
+    hub: HubNames = field(default=HubNames(categories=("text-classification",), tag="counterfactual"))
+
+    # --- what a task implements
+
+    def validate(self, row: Row) -> str | None:
+        """Say why a row can't be worked on, or None; columns that the row lacks are not looked at."""
+        raise NotImplementedError
+
+    def segments(self, row: Row) -> list[Segment]:
+        """List the row's texts in reading order, the one that tells it apart first (the claim, the sentence, the question)."""
+        raise NotImplementedError
+
+    def named_texts(self, row: Row) -> list[tuple[str, Any]]:
+        """List (name, value) of everything in a row that must be text, named as in messages: "the claim", "token 3"."""
+        raise NotImplementedError
+
+    def apply_edits(self, row: Row, edits: Iterable[Row]) -> dict[str, Any]:
+        """Return the row's own columns after edits.
+
+        Raises:
+            ValueError: an edit does not fit the row.
+        """
+        raise NotImplementedError
+
+    def identity(self, row: Row) -> list[tuple[str, str]]:
+        """List (kind, text) by each of which a row repeats another; compare texts of a kind after normalising them."""
+        raise NotImplementedError
+
+    def judge(self, rows: Sequence[Row], model: Model, max_length: int) -> list[dict[str, float] | None]:
+        """Ask a model for the label of each row.
+
+        Returns:
+            {label: probability} of each row, None where the model can't read it.
+        """
+        raise NotImplementedError
+
+    # --- what follows
+
+    @property
+    def features(self) -> Features:
+        """Canonical columns of a row."""
+        label = {"label": schema.TEXT} if self.labelled else {}
+        return Features({"id": schema.TEXT, **self.columns, **label, **COMMON})
+
+    @property
+    def counterfactual(self) -> Features:
+        """Columns of one counterfactual: the task's own, then provenance."""
+        return Features({**self.features, **PROVENANCE})
+
+    @property
+    def candidate_features(self) -> dict[str, Any]:
+        """A candidate counterfactual: the fields that it changes are in `edits`, its verdict in `status`."""
+        return {**self.candidate, "change": schema.TEXT, "edits": EDITS, "scores": SCORES, "status": STATUS}
+
+    def revert_edits(self, row: Row, edits: Iterable[Row]) -> dict[str, Any]:
+        """Return the source's own columns, from an edited row and its edits.
+
+        Raises:
+            ValueError: the edits do not fit the row.
+        """
+        return self.apply_edits(row, reverse(edits, self.length))
+
+    def length(self, field: str, text: str) -> int:
+        """Measure a text in the units of the edits of a field: code points, if a task does not say otherwise."""
+        return len(text)
+
+    def counterfactual_row(self, row: Row, candidate: Row) -> dict[str, Any]:
+        """Return the own columns and the label of the counterfactual that a candidate is of a row."""
+        texts = self.apply_edits(row, candidate["edits"])
+        given = {name: candidate[name] for name in self.candidate if name in self.features and name not in texts}
+        return {**texts, **given}
+
+    def outcome(self, row: Row) -> str | None:
+        """Say in words what a counterfactual changes: the label, if a task does not say otherwise."""
+        return row.get("label")
+
+    def class_names(self, present: Iterable[str | None]) -> list[str]:
+        """List the classes of published labels: all labels of the task, or those that are present where they are open."""
+        return sorted(label for label in set(present) if label is not None) if self.labels is None else list(self.labels)
+
+    def changed(self, row: Row) -> tuple[str, str]:
+        """Return what a counterfactual changed, before and after; see `hfcf.core.segments.changed_texts`.
+
+        Raises:
+            ValueError: the row's edits do not fit its texts.
+        """
+        source = {**row, **self.revert_edits(row, row["edits"])}
+        return changed_texts(self.segments(source), self.segments(row))
+
+    def pair(self, row: Row) -> dict[str, Any]:
+        """Put a counterfactual beside its source, rebuilt from the edits; see `hfcf.core.segments.pair`.
+
+        Raises:
+            ValueError: the row's edits do not fit its texts.
+        """
+        source = {**row, **self.revert_edits(row, row["edits"])}
+        outcome = {"label": row["label"] if self.labelled else self.outcome(row)}
+        return pair({**row, **outcome}, self.segments(source), self.segments(row))
+
+
+@lru_cache(maxsize=1)
+def tasks() -> dict[str, Task]:
+    """List every task by name: those of this library, then those that other packages offer as entry points `hfcf.tasks`.
+
+    >>> sorted(tasks())
+    ['relation', 'verification']
+    """
+    package = import_module("hfcf.tasks")
+    modules = (import_module(f"hfcf.tasks.{module.name}") for module in iter_modules(package.__path__))
+    own = [module.TASK for module in modules if hasattr(module, "TASK")]
+    others = [point.load() for point in sorted(entry_points(group="hfcf.tasks"))]
+    return {task.name: task for task in [*others, *own]}
+
+
+def get_task(name: str) -> Task:
+    """Return a task by name.
+
+    Raises:
+        ValueError: there is none of that name; the message lists them.
+
+    >>> get_task("relation").signature
+    ('tokens',)
+    """
+    if name not in tasks():
+        raise ValueError(f"there is no task {name!r}; there are {', '.join(sorted(tasks()))}")
+    return tasks()[name]
+
+
+def task_of(columns: Iterable[str]) -> Task:
+    """Return the task whose rows have these columns.
+
+    Args:
+        columns: names; a dataset's `features` will do.
+
+    Raises:
+        ValueError: they are no task's; the message has the columns that tell tasks apart.
+
+    >>> task_of(["id", "tokens", "head", "tail", "label"]).name, task_of(["claim", "evidence"]).name
+    ('relation', 'verification')
+    """
+    present = set(columns)
+    known = [task for _, task in sorted(tasks().items())]
+    fitting = [task for task in known if present.issuperset(task.signature)]
+    if not fitting:
+        signs = " nor ".join(f"{', '.join(map(repr, task.signature))} ({task.name})" for task in known)
+        raise ValueError(f"these are no task's rows: there is neither a column {signs}")
+    return max(fitting, key=lambda task: len(task.signature))
+
+
+@lru_cache(maxsize=256)
+def nearest_task(columns: frozenset[str]) -> Task | None:
+    """Return the task that has most of some columns as its own; None where no task has any of them.
+
+    A stage declares only the columns that it reads: a claim alone is of the task that has claims. Of several tasks with as many,
+    it is the one with the fewest columns of its own.
+    """
+    own = {task: len(columns.intersection(task.columns)) for _, task in sorted(tasks().items())}
+    best = max(own, key=lambda task: (own[task], -len(task.columns)))
+    return best if own[best] else None
+
+
+def problem(row: Row) -> str | None:
+    """Say why a row can't be worked on (its task's canonical columns only), or None when it can.
+
+    >>> problem({"claim": "Rome is old.", "evidence": [], "label": "SUPPORTS"})
+    'there is no evidence'
+    >>> problem({"tokens": ["eggs", "in", "buckets"], "head": {"start": 0, "end": 1}, "tail": {"start": 2, "end": 4}, "label": "a"})
+    'the tail is at 2–4, outside the 3 tokens'
+    """
+    task = nearest_task(frozenset(row))
+    return None if task is None else task.validate(row)
+
+
+class TaskColumns:
+    """Declare a stage's `inputs` or `outputs` where they depend on its setting `task`.
+
+    Args:
+        columns: gives the columns (column → feature) of a task.
+    """
+
+    def __init__(self, columns: Callable[[Task], Mapping[str, Any]]) -> None:
+        self.columns = columns
+
+    def __get__(self, stage: Any, owner: type) -> Any:
+        return self if stage is None else self.columns(get_task(stage.task))
+
+
+def apply_edits(row: Row, edits: Iterable[Row]) -> dict[str, Any]:
+    """Return the columns of a row of any task after edits; see `Task.apply_edits`.
+
+    >>> edit = {"field": "claim", "piece": -1, "start": 0, "end": 4, "before": "Rome", "after": "Oslo"}
+    >>> apply_edits({"claim": "Rome is old.", "evidence": []}, [edit])
+    {'claim': 'Oslo is old.', 'evidence': []}
+    """
+    return task_of(row).apply_edits(row, edits)
+
+
+def revert_edits(row: Row, edits: Iterable[Row]) -> dict[str, Any]:
+    """Return the source's columns, from an edited row of any task and its edits; see `Task.revert_edits`.
+
+    >>> from hfcf.core.edits import rewrite
+    >>> revert_edits({"claim": "a new one", "evidence": []}, rewrite("claim", "an old one", "a new one"))["claim"]
+    'an old one'
+    """
+    return task_of(row).revert_edits(row, edits)

@@ -1,0 +1,1 @@
+"""What several baselines share: words that may be edited, and the chain of MICE, AutoCAD and CoCo."""

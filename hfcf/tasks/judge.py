@@ -1,0 +1,123 @@
+"""The last stage of most systems: judge the candidates, by a model or none, and write the counterfactuals."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from datasets import List
+
+from hfcf.core.candidates import Candidate, accept, reject, settle, undecided
+from hfcf.core.model import Model
+from hfcf.core.stage import Reject, Stage
+from hfcf.core.task import Task, TaskColumns, get_task, task_of
+from hfcf.tasks import DEFAULT
+
+
+@dataclass(frozen=True, kw_only=True)
+class JudgeCandidates(Stage):
+    """Accept the candidates, with a model only those that it gives their label; write the counterfactuals, decide the row.
+
+    Input columns: the task's, `candidates`. Output columns: `candidates`, each with its verdict, and `counterfactuals`. A row is
+    accepted when one of its candidates is. With a model this is the consistency filtering that MICE, AutoCAD and CoCo rely on;
+    CrossAug and CCG do without in their papers.
+
+    Args:
+        system: the name in provenance.
+        task: of the rows.
+        verifier: what judges: a three-way verifier of claims, a relation classifier; None accepts every candidate. A label that the
+            model was not trained on is rejected as such.
+        max_length: tokens that it reads of a row; `Task.judge` of each task says what becomes of a longer one.
+
+    >>> JudgeCandidates(system="crossaug").name
+    'judge_candidates'
+    """
+
+    inputs: ClassVar[Any] = TaskColumns(lambda task: {**task.features, "candidates": List(task.candidate_features)})
+    outputs: ClassVar[Any] = TaskColumns(
+        lambda task: {"candidates": List(task.candidate_features), "counterfactuals": List(dict(task.counterfactual))}
+    )
+    produced_by: ClassVar = {"candidates": "the system's stage before it"}
+
+    system: str
+    task: str = DEFAULT
+    verifier: Model | None = None
+    max_length: int = 130
+
+    def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
+        task, answers = get_task(self.task), None
+        if self.verifier is not None:
+            edited = [task.counterfactual_row(row, one) for row in rows for one in row["candidates"] if undecided(one)]
+            answers = task.judge(edited, self.verifier, self.max_length) if edited else []
+        return decide(self.name, self.system, task, rows, answers)
+
+
+def decide(
+    stage: str, system: str, task: Task, rows: Sequence[Mapping[str, Any]], answers: Sequence[Mapping[str, float] | None] | None
+) -> list[dict[str, Any] | Reject]:
+    """Give each undecided candidate its verdict, and each row `candidates`, `counterfactuals` and `status`.
+
+    Args:
+        stage: the name of the stage that decides.
+        system: the name in provenance.
+        task: of the rows.
+        rows: with their candidates.
+        answers: class probabilities of each undecided candidate, in order; those that get their label are accepted. None in the
+            place of an answer that could not be given; None in the place of all: every candidate is accepted.
+    """
+    labels = task.class_names(label for answer in answers or () for label in answer or ())
+    remaining = None if answers is None else iter(answers)
+    results: list[dict[str, Any] | Reject] = []
+    for row in rows:
+        judged = [_judge(one, stage, remaining, labels) if undecided(one) else one for one in row["candidates"]]
+        result = settle(judged, "there is no candidate", counterfactuals=counterfactuals(row, judged, system))
+        if not isinstance(result, Reject):
+            result["status"] = {"accepted": True, "stage": stage, "reason": None}
+        results.append(result)
+    return results
+
+
+def _judge(one: Candidate, stage: str, answers: Iterator[Mapping[str, float] | None] | None, labels: Sequence[str]) -> Candidate:
+    from hfcf.engines.classifier import choose
+
+    if answers is None:
+        return accept(one, stage)
+    if (answer := next(answers)) is None:
+        return reject(one, stage, "longer than the verifier reads")
+    if one["label"] not in answer:
+        return reject(one, stage, f"the verifier does not know {one['label']}")
+    label = choose(answer, labels)
+    one = {**one, "scores": [*one["scores"], {"name": f"verifier: {label}", "value": answer[label]}]}
+    return accept(one, stage) if label == one["label"] else reject(one, stage, f"the verifier says {label}")
+
+
+def counterfactuals(row: Mapping[str, Any], candidates: Sequence[Candidate], system: str) -> list[dict[str, Any]]:
+    """The counterfactual rows of a source's accepted candidates, in order, with provenance.
+
+    Ids are `<source>:<system>:<change>`, with a number from the second of a change on.
+
+    >>> row = {"id": "7", "group_id": "7", "corpus": "c", "split": "train", "claim": "a", "evidence": [], "label": "SUPPORTS"}
+    >>> edit = {"field": "claim", "piece": -1, "start": 0, "end": 1, "before": "a", "after": "b"}
+    >>> one = {"claim": "b", "label": "REFUTES", "change": "claim", "edits": [edit], "scores": [], "status": {"accepted": True}}
+    >>> [made["id"] for made in counterfactuals(row, [one, one], "polyjuice")]
+    ['7:polyjuice:claim', '7:polyjuice:claim:2']
+    """
+    task, rows, seen = task_of(row), [], Counter[str]()
+    for one in candidates:
+        if not (one["status"] and one["status"]["accepted"]):
+            continue
+        seen[one["change"]] += 1
+        number = f":{seen[one['change']]}" if seen[one["change"]] > 1 else ""
+        rows.append(
+            {
+                **{column: row[column] for column in ("group_id", "corpus", "split")},
+                **task.counterfactual_row(row, one),
+                "id": f"{row['id']}:{system}:{one['change']}{number}",
+                "source_id": row["id"],
+                "system": system,
+                **{key: one[key] for key in ("change", "edits", "scores")},
+            }
+        )
+    return rows

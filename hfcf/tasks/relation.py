@@ -1,0 +1,290 @@
+"""Relation extraction: a sentence in tokens, two entities in it, and the relation between them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from datasets import List
+
+from hfcf.core.candidates import Candidate
+from hfcf.core.edits import Edit, by_place, refuse_rest
+from hfcf.core.model import Model
+from hfcf.core.schema import SPAN, TEXT, TOKENS, text_problem
+from hfcf.core.segments import Mark, Segment, plain
+from hfcf.core.task import HubNames, Task, problem
+
+OTHER = "Other"
+"""SemEval's label of a sentence that has none of its relations: nothing is made from such a row, and nothing is made one."""
+
+Span = tuple[int, int]
+
+_DIRECTED = re.compile(r"(.+)-(.+)\((e[12]),e[12]\)")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Relation(Task):
+    """Rows of `tokens`, the places of `head` and `tail`, and `label`.
+
+    An edit's offsets are token indices, its `before` and `after` tokens joined by spaces; entities move along and are never edited.
+
+    >>> row = {"tokens": "eggs moved into buckets".split(), "head": {"start": 0, "end": 1}, "tail": {"start": 3, "end": 4}}
+    >>> TASK.apply_edits(row, [{"field": "tokens", "piece": -1, "start": 1, "end": 3, "before": "moved into", "after": "from"}])
+    {'tokens': ['eggs', 'from', 'buckets'], 'head': {'start': 0, 'end': 1}, 'tail': {'start': 2, 'end': 3}}
+    """
+
+    def validate(self, row: Mapping[str, Any]) -> str | None:
+        if "tokens" not in row:
+            return None
+        tokens = row["tokens"]
+        if not tokens:
+            return "there are no tokens"
+        for i, token in enumerate(tokens):
+            if why := text_problem(token, f"token {i}", letters=False):
+                return why
+            if token.split() != [token]:
+                return f"token {i}, {token!r}, holds white space"
+        if why := text_problem(" ".join(tokens), "the sentence"):
+            return why
+        for name in ("head", "tail"):
+            if name not in row:
+                continue
+            span = row[name]
+            if span is None or span["start"] is None or span["end"] is None:
+                return f"the {name} has no place"
+            if not 0 <= span["start"] < span["end"]:
+                return f"the {name} is at {span['start']}–{span['end']}, which is no span"
+            if span["end"] > len(tokens):
+                return f"the {name} is at {span['start']}–{span['end']}, outside the {len(tokens)} tokens"
+        if "label" in row and (row["label"] is None or not row["label"].strip()):
+            return "there is no label"
+        return None
+
+    def segments(self, row: Mapping[str, Any]) -> list[Segment]:
+        tokens = [str(token) for token in row.get("tokens") or []]
+        starts = [0]
+        for token in tokens:
+            starts.append(starts[-1] + len(token) + 1)
+        marks = []
+        for name, sign in (("head", "₁"), ("tail", "₂")):
+            start, end = ((row.get(name) or {}).get(edge) for edge in ("start", "end"))
+            if start is not None and end is not None and 0 <= start < end <= len(tokens):
+                marks.append(Mark(starts[start], starts[end] - 1, name, sign))
+        return [Segment("tokens", -1, " ".join(tokens), "sentence", tuple(marks))]
+
+    def named_texts(self, row: Mapping[str, Any]) -> list[tuple[str, Any]]:
+        return [(f"token {i}", token) for i, token in enumerate(row["tokens"])]
+
+    def length(self, field: str, text: str) -> int:
+        return len(text.split())
+
+    def apply_edits(self, row: Mapping[str, Any], edits: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+        places = by_place(edits)
+        result = _edited(row, places.pop(("tokens", -1), []))
+        refuse_rest(places)
+        return result
+
+    def identity(self, row: Mapping[str, Any]) -> list[tuple[str, str]]:
+        return [("sentence", " ".join(row["tokens"] or []))]
+
+    def judge(self, rows: Sequence[Mapping[str, Any]], model: Model, max_length: int) -> list[dict[str, float] | None]:
+        from hfcf.engines.relation import RelationClassifier
+
+        return list(RelationClassifier(model=model, max_length=max_length).run(requests(rows)))
+
+
+TASK = Relation(
+    name="relation",
+    columns={"tokens": TOKENS, "head": SPAN, "tail": SPAN},
+    signature=("tokens",),
+    empty_row={"tokens": [], "head": None, "tail": None, "label": None},
+    candidate={"text": TEXT, "label": TEXT},
+    trainer="hfcf.training.relation:TRAINER",
+    scorer="hfcf.metrics.relation:scores",
+    hub=HubNames(categories=("text-classification",), ids=("multi-class-classification",), tag="relation-extraction"),
+)
+CANDIDATES = List(TASK.candidate_features)
+COUNTERFACTUALS = List(dict(TASK.counterfactual))
+
+
+def _edited(row: Mapping[str, Any], edits: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The tokens after edits of them, and the entities where they then stand."""
+    tokens, last = list(row["tokens"]), len(row["tokens"])
+    spans = {name: dict(row[name]) for name in ("head", "tail")}
+    for edit in sorted(edits, key=lambda edit: (edit["start"], edit["end"]), reverse=True):
+        start, end = edit["start"], edit["end"]
+        if not 0 <= start <= end <= last:
+            raise ValueError(f"the edit at {start}–{end} overlaps another, or lies outside the sentence")
+        if (stands := " ".join(tokens[start:end])) != edit["before"]:
+            raise ValueError(f"at {start} stands {stands!r}, not {edit['before']!r}")
+        after = edit["after"].split()
+        tokens[start:end], last = after, start
+        for name, span in spans.items():
+            # An insertion at an entity's edge stays outside it.
+            if start < row[name]["end"] and row[name]["start"] < end:
+                raise ValueError(f"the edit at {start}–{end} touches the {name}")
+            if end <= row[name]["start"]:
+                shift = len(after) - (end - start)
+                span["start"], span["end"] = span["start"] + shift, span["end"] + shift
+    return {"tokens": tokens, **spans}
+
+
+def token_edits(tokens: Sequence[str], removed: Iterable[int], term: str) -> list[Edit]:
+    """Edits that take tokens out of a sentence and put a term where the first of them stood.
+
+    >>> made = token_edits("eggs are moved slowly into buckets".split(), [2, 4], "from")
+    >>> [(edit["start"], edit["end"], edit["before"], edit["after"]) for edit in made]
+    [(2, 3, 'moved', 'from'), (4, 5, 'into', '')]
+    """
+    made: list[Edit] = []
+    for i in sorted(set(removed)):
+        if made and made[-1]["end"] == i:
+            made[-1]["end"] = i + 1
+        else:
+            made.append({"field": "tokens", "piece": -1, "start": i, "end": i + 1})
+    return [
+        {**edit, "before": " ".join(tokens[edit["start"] : edit["end"]]), "after": "" if n else term} for n, edit in enumerate(made)
+    ]
+
+
+def marked(row: Mapping[str, Any]) -> str:
+    """Write a row's sentence with its entities in brackets.
+
+    >>> marked({"tokens": "eggs in buckets".split(), "head": {"start": 2, "end": 3}, "tail": {"start": 0, "end": 1}})
+    '[eggs]₂ in [buckets]₁'
+    """
+    return plain(TASK.segments(row))
+
+
+def roles(label: str, forward: bool = True) -> str:
+    """A relation in words for a model: the head's role before the tail's, where the label has a direction; or else behind it.
+
+    >>> roles("Cause-Effect(e1,e2)"), roles("Cause-Effect(e2,e1)"), roles("PHYS")
+    ('cause-effect', 'effect-cause', 'phys')
+    >>> roles("Cause-Effect(e1,e2)", forward=False)
+    'effect-cause'
+    """
+    found = _DIRECTED.fullmatch(label)
+    if found is None:
+        return label.lower()
+    one, other, first = found.groups()
+    return (f"{one}-{other}" if (first == "e1") == forward else f"{other}-{one}").lower()
+
+
+def spans(row: Mapping[str, Any]) -> tuple[Span, Span]:
+    """Where head and tail stand, end-exclusive.
+
+    >>> spans({"head": {"start": 4, "end": 5}, "tail": {"start": 0, "end": 2}})
+    ((4, 5), (0, 2))
+    """
+    head, tail = ((row[name]["start"], row[name]["end"]) for name in ("head", "tail"))
+    return head, tail
+
+
+def entities(row: Mapping[str, Any]) -> tuple[str, str]:
+    """The words of head and tail.
+
+    >>> entities({"tokens": "red eggs in buckets".split(), "head": {"start": 0, "end": 2}, "tail": {"start": 3, "end": 4}})
+    ('red eggs', 'buckets')
+    """
+    head, tail = (" ".join(row["tokens"][start:end]) for start, end in spans(row))
+    return head, tail
+
+
+def head_first(row: Mapping[str, Any]) -> bool:
+    """Whether the head stands before the tail, as in all of SemEval.
+
+    >>> head_first({"head": {"start": 4, "end": 5}, "tail": {"start": 0, "end": 2}})
+    False
+    """
+    head, tail = spans(row)
+    return head <= tail
+
+
+def learnable(ds: Iterable[Mapping[str, Any]], chain: Iterable[str]) -> list[Mapping[str, Any]]:
+    """The rows that something can be learned from: neither broken, nor rejected before the stages of `chain`, as when loaded.
+
+    >>> row = {"tokens": ["eggs", "hatch"], "head": {"start": 0, "end": 1}, "tail": {"start": 1, "end": 2}, "label": "a"}
+    >>> rejected = {**row, "status": {"accepted": False, "stage": "load", "reason": "the label is unknown"}}
+    >>> len(learnable([row, rejected, {**row, "tokens": []}], chain=[]))
+    1
+    """
+    stages = set(chain)
+    return [row for row in ds if not problem(row) and not _rejected_before(row.get("status"), stages)]
+
+
+def _rejected_before(status: Mapping[str, Any] | None, stages: Collection[str]) -> bool:
+    return status is not None and status["accepted"] is False and status["stage"] not in stages
+
+
+def requests(rows: Iterable[Mapping[str, Any]]) -> list[list[Any]]:
+    """Rows as a relation classifier is asked about them: tokens, where the head stands, where the tail does.
+
+    >>> requests([{"tokens": "eggs in buckets".split(), "head": {"start": 0, "end": 1}, "tail": {"start": 2, "end": 3}}])
+    [[['eggs', 'in', 'buckets'], [0, 1], [2, 3]]]
+    """
+    return [[row["tokens"], *map(list, spans(row))] for row in rows]
+
+
+def between(row: Mapping[str, Any]) -> range:
+    """The places between the two entities, whichever comes first.
+
+    >>> between({"head": {"start": 4, "end": 5}, "tail": {"start": 0, "end": 2}})
+    range(2, 4)
+    """
+    (_, start), (end, _) = sorted(spans(row))
+    return range(start, max(start, end))
+
+
+def context(row: Mapping[str, Any]) -> list[int]:
+    """All places outside the two entities.
+
+    >>> context({"tokens": list("abcde"), "head": {"start": 4, "end": 5}, "tail": {"start": 0, "end": 2}})
+    [2, 3]
+    """
+    inside = {i for start, end in spans(row) for i in range(start, end)}
+    return [i for i in range(len(row["tokens"])) if i not in inside]
+
+
+def overlap(row: Mapping[str, Any]) -> str | None:
+    """What is wrong with a row's entities that share a word, or None.
+
+    >>> overlap({"head": {"start": 0, "end": 3}, "tail": {"start": 2, "end": 4}})
+    'the entities overlap'
+    """
+    one, other = sorted(spans(row), key=lambda span: (span[0], -span[1]))
+    if other[1] <= one[1]:
+        return "one entity lies inside the other"
+    return "the entities overlap" if other[0] < one[1] else None
+
+
+def trouble(row: Mapping[str, Any]) -> str | None:
+    """Why a row's entities leave nothing to edit, or None.
+
+    >>> trouble({"head": {"start": 0, "end": 3}, "tail": {"start": 2, "end": 3}})
+    'one entity lies inside the other'
+    >>> trouble({"head": {"start": 0, "end": 3}, "tail": {"start": 3, "end": 4}})
+    'there is no word between the entities'
+    """
+    return overlap(row) or (None if between(row) else "there is no word between the entities")
+
+
+def candidate(row: Mapping[str, Any], label: str, edited: Sequence[Edit], scores: Sequence[Mapping[str, Any]] = ()) -> Candidate:
+    """A candidate for a row's counterfactual that nothing has been decided about.
+
+    Args:
+        row: the source.
+        label: the relation that it is meant to have.
+        edited: what makes it of the source, edits of `tokens`.
+        scores: `{"name", "value"}` of whatever made it.
+
+    >>> row = {"tokens": "eggs in buckets".split(), "head": {"start": 0, "end": 1}, "tail": {"start": 2, "end": 3}}
+    >>> candidate(row, "Entity-Origin(e1,e2)", token_edits(row["tokens"], [1], "from"))["text"]
+    'eggs from buckets'
+    """
+    text = " ".join(TASK.apply_edits(row, edited)["tokens"])
+    return {
+        "text": text, "label": label, "change": "relation", "edits": list(edited), "scores": list(scores), "status": None,
+    }  # fmt: skip

@@ -1,0 +1,168 @@
+"""Fact verification: a claim, pieces of evidence, and one of three labels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from datasets import List
+
+from hfcf.core.candidates import Candidate, reject
+from hfcf.core.edits import Edit, by_place, refuse_rest, replace_text, rewrite
+from hfcf.core.model import Model
+from hfcf.core.schema import EVIDENCE, TEXT, text_problem
+from hfcf.core.segments import Segment
+from hfcf.core.splits import normalised
+from hfcf.core.task import HubNames, Task
+from hfcf.text.evidence import join
+
+SUPPORTS, REFUTES, NOT_ENOUGH_INFO = LABELS = ("SUPPORTS", "REFUTES", "NOT ENOUGH INFO")
+"""The three labels, in the order of every three-way verifier's outputs."""
+
+
+def opposite(label: str) -> str:
+    """The label that a counterfactual of a SUPPORTS or REFUTES row has.
+
+    Raises:
+        ValueError: another label, which has no opposite.
+
+    >>> opposite("REFUTES")
+    'SUPPORTS'
+    >>> opposite("NOT ENOUGH INFO")
+    Traceback (most recent call last):
+    ValueError: the label 'NOT ENOUGH INFO' has no opposite: only SUPPORTS and REFUTES have one
+    """
+    if label not in (SUPPORTS, REFUTES):
+        raise ValueError(f"the label {label!r} has no opposite: only {SUPPORTS} and {REFUTES} have one")
+    return SUPPORTS if label == REFUTES else REFUTES
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Verification(Task):
+    """Rows of `claim`, `evidence` and `label`.
+
+    >>> row = {"claim": "c", "evidence": [{"title": "Rome", "text": "Rome is old."}]}
+    >>> edit = {"field": "evidence", "piece": 0, "start": 0, "end": 4, "before": "Rome", "after": "Paris"}
+    >>> TASK.apply_edits(row, [edit])["evidence"]
+    [{'title': 'Rome', 'text': 'Paris is old.'}]
+    """
+
+    def validate(self, row: Mapping[str, Any]) -> str | None:
+        if "claim" in row and (why := text_problem(row["claim"], "the claim")):
+            return why
+        if "evidence" in row:
+            if not row["evidence"]:
+                return "there is no evidence"
+            for i, piece in enumerate(row["evidence"]):
+                if piece is None:
+                    return f"evidence piece {i} is null"
+                # A table cell may be a number alone.
+                digits = isinstance(piece["text"], str) and any(character.isdigit() for character in piece["text"])
+                if why := text_problem(piece["text"], f"evidence piece {i}", letters=not digits):
+                    return why
+                if piece["title"] and (why := text_problem(piece["title"], f"the title of evidence piece {i}", letters=False)):
+                    return why
+        # A label alone may be another task's.
+        if {"claim", "evidence"} & set(row) and "label" in row and row["label"] not in LABELS:
+            return f"the label {row['label']!r} is none of {', '.join(LABELS)}"
+        return None
+
+    def segments(self, row: Mapping[str, Any]) -> list[Segment]:
+        segments = [Segment("claim", -1, _text(row.get("claim")), "claim")]
+        for i, piece in enumerate(row.get("evidence") or []):
+            title, text = (_text((piece or {}).get(part)) for part in ("title", "text"))
+            segments.append(Segment("evidence.title", i, title, f"evidence {i}"))
+            segments.append(Segment("evidence", i, text, f"evidence {i}"))
+        return segments
+
+    def named_texts(self, row: Mapping[str, Any]) -> list[tuple[str, Any]]:
+        texts = [("the claim", row["claim"])]
+        for i, piece in enumerate(row["evidence"]):
+            texts += [(f"evidence piece {i}", piece["text"]), (f"the title of evidence piece {i}", piece["title"])]
+        return texts
+
+    def apply_edits(self, row: Mapping[str, Any], edits: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+        places = by_place(edits)
+        claim = replace_text(row["claim"], places.pop(("claim", -1), []))
+        evidence = [
+            {
+                "title": replace_text(piece["title"] or "", places.pop(("evidence.title", i), [])),
+                "text": replace_text(piece["text"], places.pop(("evidence", i), [])),
+            }
+            for i, piece in enumerate(row["evidence"])
+        ]
+        refuse_rest(places)
+        return {"claim": claim, "evidence": evidence}
+
+    def identity(self, row: Mapping[str, Any]) -> list[tuple[str, str]]:
+        pieces = (piece["text"] or "" for piece in row.get("evidence") or [] if piece)
+        return [("claim", row.get("claim") or ""), ("evidence", " ".join(pieces))]
+
+    def judge(self, rows: Sequence[Mapping[str, Any]], model: Model, max_length: int) -> list[dict[str, float] | None]:
+        from hfcf.engines.classifier import Classifier
+
+        pairs = [[row["claim"], join(row["evidence"])[0]] for row in rows]
+        return list(Classifier(model=model, max_length=max_length).run(pairs))
+
+
+def _text(value: Any) -> str:
+    return "" if value is None else str(value)
+
+
+TASK = Verification(
+    name="verification",
+    columns={"claim": TEXT, "evidence": EVIDENCE},
+    signature=("claim",),
+    empty_row={"claim": None, "evidence": [], "label": None},
+    labels=LABELS,
+    candidate={"claim": TEXT, "label": TEXT},
+    trainer="hfcf.training.verifier:TRAINER",
+    scorer="hfcf.training.verifier:scores",
+    hub=HubNames(categories=("text-classification",), ids=("fact-checking",), tag="fact-verification"),
+)
+CANDIDATES = List(TASK.candidate_features)
+COUNTERFACTUALS = List(dict(TASK.counterfactual))
+
+
+def candidate(claim: str, label: str, change: str, edited: Sequence[Edit], scores: Sequence[Mapping[str, Any]] = ()) -> Candidate:
+    """A candidate that nothing has been decided about.
+
+    Args:
+        claim: its claim, changed or not.
+        label: that its pair of claim and evidence is meant to have.
+        change: "claim", "evidence" or "both".
+        edited: what makes its pair of the source's, as `hfcf.core.edits` has them.
+        scores: `{"name", "value"}` of whatever made it.
+
+    >>> candidate("b", "REFUTES", "claim", rewrite("claim", "a", "b"))["status"] is None
+    True
+    """
+    made = {"claim": claim, "label": label, "change": change, "edits": list(edited), "scores": list(scores)}
+    return {**made, "status": None}
+
+
+def rewritten(
+    source: str,
+    claim: str,
+    label: str,
+    stage: str,
+    *,
+    edited: Sequence[Edit] | None = None,
+    scores: Sequence[Mapping[str, Any]] = (),
+) -> Candidate:
+    """A candidate whose claim was rewritten and whose evidence stays; one that says what the source says is rejected.
+
+    Args:
+        source: the source's claim.
+        claim: the new one.
+        label: that it is meant to have on the source's evidence.
+        stage: the name of the stage that wrote it.
+        edited: what was changed in `source`; if not given, the whole of it.
+        scores: see `candidate`.
+
+    >>> rewritten("Rome is old.", "rome is old", "SUPPORTS", "rewrite_eda")["status"]["reason"]
+    "repeats the source's claim"
+    """
+    made = candidate(claim, label, "claim", rewrite("claim", source, claim) if edited is None else edited, scores)
+    return reject(made, stage, "repeats the source's claim") if normalised(source) == normalised(claim) else made

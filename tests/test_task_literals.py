@@ -1,0 +1,92 @@
+"""Only `hfcf/tasks`, corpora and systems know a task: no other module names one, or asks whether a row has one's columns."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import hfcf
+from hfcf.core.schema import COMMON, TASKS
+
+PACKAGE = Path(hfcf.__file__).parent
+ALLOWED = ("tasks", "corpora", "systems")
+NAMES = {*TASKS, "qa", "structures"}
+COLUMNS = {column for features in TASKS.values() for column in features} - {"id", "label", *COMMON}
+KNOWN = Counter(
+    {
+        "cli.py: 'relation'": 1,
+        "core/edits.py: 'tokens' in": 1,
+        "core/schema.py: 'claim' in": 1,
+        "core/schema.py: 'evidence' in": 1,
+        "core/schema.py: 'relation'": 3,
+        "core/schema.py: 'tokens' in": 1,
+        "core/schema.py: 'verification'": 3,
+        "core/splits.py: 'relation'": 1,
+        "hub/dataset_card.py: 'relation'": 2,
+        "hub/dataset_card.py: 'verification'": 2,
+        "hub/model_card.py: 'relation'": 4,
+        "metrics/claim_only.py: 'verification'": 2,
+        "metrics/coherence.py: 'verification'": 2,
+        "metrics/diversity.py: 'verification'": 1,
+        "metrics/duplicates.py: 'relation'": 1,
+        "metrics/duplicates.py: 'tokens' in": 2,
+        "metrics/duplicates.py: 'verification'": 2,
+        "metrics/entity_overlap.py: 'verification'": 1,
+        "metrics/flip_rate.py: 'relation'": 2,
+        "metrics/flip_rate.py: 'verification'": 2,
+        "metrics/fluency.py: 'verification'": 1,
+        "metrics/grammar.py: 'verification'": 1,
+        "metrics/label_balance.py: 'verification'": 1,
+        "metrics/measure.py: 'verification'": 1,
+        "metrics/minimality.py: 'verification'": 1,
+        "metrics/rows.py: 'relation'": 1,
+        "metrics/rows.py: 'tokens' in": 1,
+        "metrics/rows.py: 'verification'": 2,
+        "metrics/similarity.py: 'verification'": 1,
+        "pipeline/build_corpus.py: 'verification'": 1,
+        "pipeline/dry_run.py: 'claim' in": 1,
+        "pipeline/publish.py: 'tokens' in": 1,
+        "pipeline/publish.py: 'verification'": 1,
+        "pipeline/train.py: 'relation'": 2,
+        "prompts/relations.py: 'relation'": 3,
+        "report/rows.py: 'tokens' in": 1,
+        "studies/attack/build.py: 'relation'": 1,
+        "studies/attack/choices.py: 'relation'": 1,
+        "studies/attack/run.py: 'relation'": 1,
+        "studies/compare/arms.py: 'verification'": 2,
+        "studies/compare/relation_columns.py: 'relation'": 1,
+        "studies/compare/relations.py: 'relation'": 3,
+        "studies/human/export.py: 'structures'": 1,
+        "studies/human/protocol.py: 'structures'": 1,
+        "studies/human/protocols.py: 'relation'": 2,
+        "studies/human/protocols.py: 'structures'": 1,
+        "studies/human/units.py: 'relation'": 2,
+        "studies/human/units.py: 'structures'": 3,
+    }
+)
+"""How often a literal stands in a file today: to become empty."""
+
+
+def literals(path: Path) -> Iterator[str]:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and node.value in NAMES:
+            yield repr(node.value)
+        elif isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.In | ast.NotIn):
+            match node.left:
+                case ast.Constant(value=str(column)) if column in COLUMNS:
+                    yield f"{column!r} in"
+
+
+def test_no_module_outside_names_a_task_or_asks_for_its_columns() -> None:
+    files = [path for path in sorted(PACKAGE.rglob("*.py")) if path.relative_to(PACKAGE).parts[0] not in ALLOWED]
+    counts = Counter(f"{path.relative_to(PACKAGE)}: {literal}" for path in files for literal in literals(path))
+    assert counts - KNOWN == Counter()
+
+
+def test_the_literals_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "module.py"
+    path.write_text('def f(row):\n    return row["task"] == "relation" and "tokens" not in row\n', encoding="utf-8")
+    assert sorted(literals(path)) == ["'relation'", "'tokens' in"]
