@@ -15,7 +15,7 @@ from hfcf.core.recipe import located
 from hfcf.hub.check_card import REPOSITORY
 from hfcf.hub.citation import citation
 from hfcf.hub.dataset_card import OWN
-from hfcf.hub.found_card import restricted
+from hfcf.hub.existing_card import read_restriction
 from hfcf.hub.metrics_table import numbers
 from hfcf.hub.render import render
 
@@ -49,7 +49,7 @@ def model_card(recipe: Mapping[str, Any], settings: Any, report: Mapping[str, An
 
     kind = recipe["train"]
     infos = [
-        replace(builder_class(source["corpus"]).INFO, **restricted(located(source, recipe.get("data_dir"))))
+        replace(builder_class(source["corpus"]).INFO, **read_restriction(located(source, recipe.get("data_dir"))))
         for source in recipe["data"]
     ]
     start = settings.model

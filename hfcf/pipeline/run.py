@@ -18,7 +18,7 @@ from hfcf.core.stage import Stage
 from hfcf.core.system import System
 from hfcf.core.task import task_of
 from hfcf.corpora.distractors import from_recipe
-from hfcf.hub.found_card import check_ours, restricted
+from hfcf.hub.existing_card import check_overwrite, read_restriction
 from hfcf.metrics.settings import check, listed, stage_of, taken, wanted
 from hfcf.pipeline.profile import Clock
 from hfcf.pipeline.publish import publish
@@ -62,7 +62,7 @@ def run(
         HubError: the recipe says `push`, and there is no token or the Hub refused; what was made is in the folder all the same.
     """
     content = content_of(recipe, changes)
-    check_ours(out)
+    check_overwrite(out)
     if content.get("push"):
         _can_push(content)
     ds, system = opened(content)
@@ -81,7 +81,7 @@ def run(
             "settings": system.settings, "models": {**models(system), **measured_by(metrics, system.task)},
             "checked_by": checked_by(system), "stages": clock.stages,
         },
-        recipe=content, corpus={**_front_matter(content["corpus"]), **restricted(content)},
+        recipe=content, corpus={**_front_matter(content["corpus"]), **read_restriction(content)},
         command=recipes.command("run", recipe, out, changes, limit), stages=system.chain, metrics=metrics,
     )  # fmt: skip
     if not found["counterfactuals"]:
@@ -95,15 +95,15 @@ def run(
 
 def _can_push(content: Mapping[str, Any]) -> None:
     """Raise, before hours of work, what would only be raised after them."""
-    from hfcf.hub.contents import forbidden
-    from hfcf.hub.push import check_name, ready
+    from hfcf.hub.contents import forbids_republishing
+    from hfcf.hub.push import check_name, require_token
 
     if not isinstance(content["push"], str):
         raise recipes.RecipeError(f"push: {content['push']!r}: give the repository's name, NAMESPACE/NAME")
     check_name(content["push"])
-    if forbidden(restricted(content), content["corpus"]):
+    if forbids_republishing(read_restriction(content), content["corpus"]):
         raise recipes.RecipeError(f"push: the licence of {content['corpus']} forbids to republish its rows: take the key out")
-    ready()
+    require_token()
 
 
 def opened(content: Mapping[str, Any]) -> tuple[Dataset, System]:

@@ -16,7 +16,7 @@ from hfcf.core.model import Model
 from hfcf.core.schema import LABELS
 from hfcf.core.splits import group_safe_split, regroup
 from hfcf.engines.classifier import Classifier
-from hfcf.hub.found_card import check_ours
+from hfcf.hub.existing_card import check_overwrite
 from hfcf.hub.model_card import model_card
 from hfcf.training.data import apart, load_rows, without_repeats
 from hfcf.training.loop import Hyperparameters, trained
@@ -60,7 +60,7 @@ def train(
         ValueError: the folder has a README that is not this library's.
     """
     hp = checked(recipe, where)
-    check_ours(out)
+    check_overwrite(out)
     split = {"split": recipe["split"]} if recipe.get("split") else {}
     folder = recipe.get("data_dir")
     rows = load_rows([{**recipes.located(source, folder), **split} for source in recipe["data"]], training=True)
