@@ -22,7 +22,6 @@ MODULES = {
     for path in sorted(PACKAGE.rglob("*.py"))
 }
 KNOWN = {
-    "hfcf.hub.dataset_card -> hfcf.pipeline.run",
     "hfcf.prompts.relations -> hfcf.systems.baselines.sentence",
     "hfcf.report.peek -> hfcf.pipeline.publish",
     "hfcf.text.entities -> hfcf.core.paths",
