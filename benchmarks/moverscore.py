@@ -69,7 +69,7 @@ def edited(words: list[str], pool: Sequence[str], rng: random.Random) -> str:
 
 def ours(idf: str) -> Scores:
     from hfcf.core.model import Model
-    from hfcf.metrics.moverscore import MoverScore
+    from hfcf.metrics.shared.moverscore import MoverScore
 
     engine = MoverScore(model=Model("offline:minilm", dtype="float32"), idf=idf)
     return lambda sources, made: engine.run(list(zip(sources, made, strict=True)))
@@ -118,7 +118,7 @@ def main() -> None:
     """Score the same pairs by both and print pairs per second, ratios and the largest difference."""
     from hfcf.core.model import Model
     from hfcf.core.store import save_artifact
-    from hfcf.metrics import moverscore
+    from hfcf.metrics.shared import moverscore
 
     given, folder = options(__doc__ or ""), os.environ.get(PEER)
     torch.set_num_threads(1)

@@ -18,7 +18,7 @@ _PUBLIC = {
     "generate_constrained": "hfcf.engines.constrained",
     "load": "hfcf.corpora",
     "load_result": "hfcf.hub.result",
-    "measure": "hfcf.metrics.measure",
+    "measure": "hfcf.metrics.shared.measure",
     "prepare": "hfcf.core.schema",
     "rejected": "hfcf.core.expand",
     "run": "hfcf.pipeline.run",
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from hfcf.corpora import load
     from hfcf.engines.constrained import generate_constrained
     from hfcf.hub.result import load_result
-    from hfcf.metrics.measure import measure
+    from hfcf.metrics.shared.measure import measure
     from hfcf.pipeline.run import run
     from hfcf.studies.attack.build import build_attack
     from hfcf.systems.ccg import CCG

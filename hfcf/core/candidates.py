@@ -24,12 +24,12 @@ def accepted(row: Mapping[str, Any]) -> Any:
 
 
 def reject(candidate: Candidate, stage: str, reason: str) -> Candidate:
-    """The candidate with a verdict against it."""
+    """Return the candidate with a verdict against it."""
     return {**candidate, "status": {"accepted": False, "stage": stage, "reason": reason}}
 
 
 def accept(candidate: Candidate, stage: str) -> Candidate:
-    """The candidate with a verdict for it."""
+    """Return the candidate with a verdict for it."""
     return {**candidate, "status": {"accepted": True, "stage": stage, "reason": None}}
 
 
@@ -39,7 +39,7 @@ def undecided(candidate: Mapping[str, Any]) -> bool:
 
 
 def settle(candidates: Sequence[Candidate], nothing: str, **outputs: Any) -> dict[str, Any] | Reject:
-    """A stage's answer for a row whose candidates it judged: the row is rejected when none is left.
+    """Return a stage's answer for a row whose candidates it judged: the row is rejected when none is left.
 
     Args:
         candidates: all of the row's, in order.
@@ -55,5 +55,5 @@ def settle(candidates: Sequence[Candidate], nothing: str, **outputs: Any) -> dic
     if not candidates:
         return Reject(nothing, **columns)
     reasons = Counter(one["status"]["reason"] for one in candidates)
-    told = "; ".join(f"{reason} ({n})" for reason, n in sorted(reasons.items(), key=lambda item: (-item[1], item[0])))
-    return Reject(f"no candidate is left of {len(candidates)}: {told}", **columns)
+    counts = "; ".join(f"{reason} ({n})" for reason, n in sorted(reasons.items(), key=lambda item: (-item[1], item[0])))
+    return Reject(f"no candidate is left of {len(candidates)}: {counts}", **columns)

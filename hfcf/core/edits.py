@@ -16,7 +16,7 @@ Edit = dict[str, Any]
 
 
 def replace_text(text: str, edits: Sequence[Mapping[str, Any]]) -> str:
-    """`text` with its edits applied.
+    """Apply edits to a text.
 
     Raises:
         ValueError: an edit's `before` does not stand at its offsets, or two edits overlap.
@@ -54,7 +54,7 @@ def refuse_rest(places: Mapping[tuple[str, int], Any]) -> None:
 
 
 def rewrite(field: str, before: str, after: str) -> list[Edit]:
-    """The one edit of a text that was generated anew.
+    """Return the one edit of a text that was generated anew.
 
     >>> rewrite("claim", "old", "new")
     [{'field': 'claim', 'piece': -1, 'start': 0, 'end': 3, 'before': 'old', 'after': 'new'}]
@@ -63,7 +63,7 @@ def rewrite(field: str, before: str, after: str) -> list[Edit]:
 
 
 def words(text: str) -> list[str]:
-    """Words and punctuation marks with the white space before them: joined, they are the text.
+    """Split a text into words and punctuation marks with the white space before them: joined, they are the text.
 
     >>> words("It's 3.5 km, says he.")
     ["It's", ' 3.5', ' km', ',', ' says', ' he', '.']
@@ -81,7 +81,7 @@ def _word(ascii_only: bool) -> re.Pattern[str]:
 
 
 def diff(before: str, after: str) -> list[tuple[str, str]]:
-    """Word-level difference as ("same" | "out" | "in", text) parts.
+    """Compare two texts word by word, as ("same" | "out" | "in", text) parts.
 
     >>> diff("a 1994 film", "a 2006 film")
     [('same', 'a'), ('out', ' 1994'), ('in', ' 2006'), ('same', ' film')]

@@ -16,7 +16,7 @@ from hfcf.core.task import nearest_task, problem, task_of
 
 
 def expand(ds: Dataset) -> Dataset:
-    """One row of the task's columns, with provenance, for each counterfactual.
+    """Make one row of the task's columns, with provenance, for each counterfactual.
 
     Args:
         ds: rows on which a system ran.
@@ -48,7 +48,7 @@ def _flatten(batch: pa.Table) -> pa.Table:
 
 
 def augmented(ds: Dataset) -> Dataset:
-    """The originals, then the counterfactuals, in the task's own columns: what a model is trained on.
+    """Join the originals and the counterfactuals, in the task's own columns: the rows to train a model on.
 
     Args:
         ds: rows on which a system ran.
@@ -69,18 +69,18 @@ def augmented(ds: Dataset) -> Dataset:
     >>> augmented(ds)["id"][:], "edits" in augmented(ds).features
     (['1', '1:cf'], False)
     """
-    made = expand(ds)
-    columns = task_of(made.features).features
-    if not len(made):
+    added = expand(ds)
+    columns = task_of(added.features).features
+    if not len(added):
         return _none(columns)
     rows, statuses = ds.select_columns(list(columns)), ds["status"]
     unread = {i for i, status in enumerate(statuses) if status and status["stage"] == "load"}
     sound = [i for i, row in enumerate(rows) if i not in unread and problem(row) is None]
-    return concatenate_datasets([part.cast(columns) for part in (rows.select(sound), made.select_columns(list(columns)))])
+    return concatenate_datasets([part.cast(columns) for part in (rows.select(sound), added.select_columns(list(columns)))])
 
 
 def rejected(ds: Dataset, *, system: str = "race") -> Dataset:
-    """One row for each rejected source and each rejected candidate, with the stage and the reason.
+    """List each rejected source and each rejected candidate as a row, with the stage and the reason.
 
     A source is rejected (`level` "row") exactly when none of its candidates is accepted; its rejected candidates have rows of
     their own (`level` "candidate") in either case. `source` and `candidate` are JSON.
@@ -106,22 +106,22 @@ def rejected(ds: Dataset, *, system: str = "race") -> Dataset:
 
 
 def _rejections(batch: Mapping[str, list[Any]], system: str, canonical: Sequence[str]) -> dict[str, list[Any]]:
-    found: list[dict[str, Any]] = []
+    rejections: list[dict[str, Any]] = []
     for i, status in enumerate(batch["status"]):
         source = {column: batch[column][i] for column in canonical}
         common = {"source_id": source["id"], "group_id": source["group_id"], "system": system, "source": _json(source)}
         if status is not None and status["accepted"] is False:
-            found.append({**common, "level": "row", "stage": status["stage"], "reason": status["reason"], "candidate": None})
+            rejections.append({**common, "level": "row", "stage": status["stage"], "reason": status["reason"], "candidate": None})
         for candidate in (batch["candidates"][i] if "candidates" in batch else None) or []:
             verdict = candidate["status"]
             if verdict is not None and verdict["accepted"] is False:
                 plain = {key: value for key, value in candidate.items() if key != "status"}
-                found.append({**common, "level": "candidate", **_why(verdict), "candidate": _json(plain)})
-    return {column: [row[column] for row in found] for column in schema.REJECTED}
+                rejections.append({**common, "level": "candidate", **_why(verdict), "candidate": _json(plain)})
+    return {column: [row[column] for row in rejections] for column in schema.REJECTED}
 
 
 def balanced_sample(ds: Dataset, n: int, seed: int) -> Dataset:
-    """A class-balanced sub-sample, as low-resource comparisons train on.
+    """Draw a class-balanced sample, as low-resource comparisons train on.
 
     Which rows are in it depends on their ids and the seed alone, whatever their order, and a larger sample of the same seed holds
     the smaller one. If `n` is not a multiple of the number of labels, the alphabetically first ones have a row more.
@@ -147,19 +147,19 @@ def balanced_sample(ds: Dataset, n: int, seed: int) -> Dataset:
     if n < 1:
         raise ValueError(f"a sample of {n} rows: 1 or more")
     ids, labels = list(ds["id"]), list(ds["label"])
-    there = dict(sorted(Counter(labels).items()))
-    share, more = divmod(n, max(len(there), 1))
-    wanted = {label: share + (i < more) for i, label in enumerate(there)}
-    if not there or any(wanted[label] > there[label] for label in there):
-        counts = ", ".join(f"{rows:,} {label}" for label, rows in there.items()) or "no rows"
-        needed = max(wanted.values(), default=n)
+    available = dict(sorted(Counter(labels).items()))
+    share, more = divmod(n, max(len(available), 1))
+    quota = {label: share + (i < more) for i, label in enumerate(available)}
+    if not available or any(quota[label] > available[label] for label in available):
+        counts = ", ".join(f"{rows:,} {label}" for label, rows in available.items()) or "no rows"
+        needed = max(quota.values(), default=n)
         raise ValueError(f"a class-balanced sample of {n:,} rows needs {needed:,} of each label; there are {counts}")
-    ranks, kept = [hashlib.sha256(f"{seed}:{row_id}".encode()).digest() for row_id in ids], []
+    ranks, chosen = [hashlib.sha256(f"{seed}:{row_id}".encode()).digest() for row_id in ids], []
     for i in sorted(range(len(ds)), key=ranks.__getitem__):
-        if wanted[labels[i]]:
-            wanted[labels[i]] -= 1
-            kept.append(i)
-    return ds.select(sorted(kept))
+        if quota[labels[i]]:
+            quota[labels[i]] -= 1
+            chosen.append(i)
+    return ds.select(sorted(chosen))
 
 
 def _why(verdict: Mapping[str, Any]) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from datasets import Dataset
 
 
 def funnel(ds: Dataset, stages: Sequence[str]) -> list[dict[str, Any]]:
-    """One entry for each stage, in order.
+    """Count rows and candidates for each stage, in order.
 
     Args:
         ds: rows on which the stages ran.
@@ -48,7 +48,7 @@ def funnel(ds: Dataset, stages: Sequence[str]) -> list[dict[str, Any]]:
 
 
 def short(reason: str) -> str:
-    """A reason without what is particular to its row: counts, positions, and the list after "no candidate is left".
+    """Shorten a reason by what is particular to its row: counts, positions, and the list after "no candidate is left".
 
     >>> short("no candidate is left of 10: too long (10)"), short("the claim has 200,000 characters; the limit is 20,000")
     ('no candidate is left', 'the claim has N characters; the limit is N')

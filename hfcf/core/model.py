@@ -32,21 +32,21 @@ class Model:
 
     @classmethod
     def of(cls, value: Model | str | dict[str, Any]) -> Model:
-        """A `Model` from its name or from a recipe's mapping."""
+        """Make a `Model` from its name or from a recipe's mapping."""
         if isinstance(value, Model):
             return value
         return cls(value) if isinstance(value, str) else cls(**value)
 
     def source(self) -> str:
-        """What `from_pretrained` takes: a folder or a Hub id."""
+        """Return what `from_pretrained` takes: a folder or a Hub id."""
         return _source(self.name)
 
     def adapter_source(self) -> str | None:
-        """The adapter's folder or Hub id."""
+        """Return the adapter's folder or Hub id."""
         return None if self.adapter is None else _source(self.adapter)
 
     def key(self) -> str:
-        """What identifies the weights in every cache: contents for a folder, commit for a Hub id."""
+        """Identify the weights in every cache: by contents for a folder, by commit for a Hub id."""
         parts = [_identity(self.source(), self.revision)]
         if (adapter := self.adapter_source()) is not None:
             parts.append(_identity(adapter, None))
@@ -75,7 +75,7 @@ def _source(name: str) -> str:
 
 
 def commit(model: Model) -> str | None:
-    """The commit of a Hub model as the cache has it, else the revision that was asked for; None of a folder.
+    """Return the commit of a Hub model as the cache has it, else the revision of the `Model`; None for a folder.
 
     >>> commit(Model("offline:minilm")) is None
     True
@@ -83,14 +83,14 @@ def commit(model: Model) -> str | None:
     if model.name.startswith(("offline:", "hfcf:")) or os.path.isdir(model.name):
         return model.revision
     try:
-        found = _identity(model.name, model.revision).rpartition("@")[2]
+        revision = _identity(model.name, model.revision).rpartition("@")[2]
     except OSError:  # it was not read, or can't be: there is nothing to tell
         return model.revision
-    return model.revision if found == "None" else found
+    return model.revision if revision == "None" else revision
 
 
 def named(model: Model) -> str:
-    """A model as cards name it: with its commit and its adapter, which has one as well if it is the Hub's.
+    """Name a model as cards do: with its commit, and with its adapter and the adapter's commit.
 
     >>> named(Model("offline:minilm", adapter="hfcf:verifier"))
     'offline:minilm + hfcf:verifier'
@@ -109,12 +109,12 @@ def _identity(source: str, revision: str | None) -> str:
     quiet = {"revision": revision, "_raise_exceptions_for_missing_entries": False}
     path = next((path for name in names[:-1] if (path := cached_file(source, name, **quiet))), None)
     path = path or cached_file(source, names[-1], revision=revision)
-    found = re.search(r"/snapshots/([^/]+)/", str(path))
-    return f"{source}@{found[1] if found else revision}"
+    match = re.search(r"/snapshots/([^/]+)/", str(path))
+    return f"{source}@{match[1] if match else revision}"
 
 
 def folder_hash(folder: str) -> str:
-    """A hash of the contents of a folder of weights, memoised by every file's size and time.
+    """Hash the contents of a folder of weights; memoised by every file's size and time.
 
     >>> import tempfile
     >>> folder_hash(tempfile.mkdtemp())[:8]

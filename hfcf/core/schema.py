@@ -63,11 +63,11 @@ def prepare(ds: AnyDataset, *, for_: Any) -> AnyDataset:
     if ds.features is None:
         raise ValueError("the stream's features are unknown: pass features= where it is made, then prepare it")
     stages: Iterable[Any] = getattr(for_, "stages", [for_] if hasattr(for_, "outputs") else for_)
-    wanted = {column: feature for stage in stages for column, feature in stage.columns().items()}
-    for column, feature in wanted.items():
+    columns = {column: feature for stage in stages for column, feature in stage.columns().items()}
+    for column, feature in columns.items():
         if column in ds.features and Features({column: ds.features[column]}).type != Features({column: feature}).type:
             raise ValueError(f"column {column!r} holds {ds.features[column]} and a stage writes {feature} there: rename yours")
-    missing = {column: feature for column, feature in wanted.items() if column not in ds.features}
+    missing = {column: feature for column, feature in columns.items() if column not in ds.features}
     if isinstance(ds, IterableDataset):
         empty = dict.fromkeys(missing)
         return ds.map(lambda row: empty, features=Features({**ds.features, **missing}))
@@ -86,7 +86,7 @@ _SURROGATE = re.compile("[\ud800-\udfff]|\\\\ud[89a-f][0-9a-f]{2}", re.IGNORECAS
 
 
 def kind(value: Any) -> str:
-    """What a value is, in a person's words.
+    """Say what a value is, in words.
 
     >>> kind(3), kind(None), kind([])
     ('a number', 'null', 'a list')
@@ -96,7 +96,7 @@ def kind(value: Any) -> str:
 
 
 def text_problem(value: Any, what: str, *, letters: bool = True) -> str | None:
-    """Why a text can't be worked on, in words for a person, or None when it can.
+    """Say why a text can't be worked on, or None when it can.
 
     Args:
         value: the text, or what stands in its place.
@@ -116,17 +116,17 @@ def text_problem(value: Any, what: str, *, letters: bool = True) -> str | None:
         return f"{what} is empty"
     if len(value) > MAX_CHARACTERS:
         return f"{what} has {len(value):,} characters; the limit is {MAX_CHARACTERS:,}"
-    if found := _SURROGATE.search(value):
-        return f"{what} holds half of a surrogate pair at position {found.start()}: the file's encoding is broken"
-    if found := CONTROL.search(value):
-        return f"{what} holds the control character U+{ord(found[0]):04X} at position {found.start()}"
+    if match := _SURROGATE.search(value):
+        return f"{what} holds half of a surrogate pair at position {match.start()}: the file's encoding is broken"
+    if match := CONTROL.search(value):
+        return f"{what} holds the control character U+{ord(match[0]):04X} at position {match.start()}"
     if letters and not any(character.isalpha() for character in value):
         return f"{what} has no letters"
     return None
 
 
 def script(text: str) -> str:
-    """The script that most letters of `text` belong to, as the first word of their Unicode names.
+    """Return the script of most letters of a text, as the first word of their Unicode names.
 
     >>> script("London"), script("לונדון")
     ('LATIN', 'HEBREW')

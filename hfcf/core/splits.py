@@ -11,7 +11,7 @@ from hfcf.core.task import task_of
 
 
 def connected(keys_of_rows: Iterable[Sequence[Hashable]]) -> list[int]:
-    """For each row, the index of the first row that it shares a key with, directly or through others.
+    """Find for each row the first row that it shares a key with, directly or through others.
 
     >>> connected([["a", "b"], ["c"], ["b", "d"], ["d"]])
     [0, 1, 0, 0]
@@ -34,7 +34,7 @@ def connected(keys_of_rows: Iterable[Sequence[Hashable]]) -> list[int]:
 
 
 def normalised(text: str) -> str:
-    """A text as it counts for equality: letters and digits only, case folded.
+    """Reduce a text to what counts for equality: letters and digits, case folded.
 
     >>> normalised("The U.S.  is big .") == normalised("the us is big")
     True
@@ -43,7 +43,7 @@ def normalised(text: str) -> str:
 
 
 def evidence_key(evidence: Iterable[Mapping[str, str]]) -> str:
-    """The texts of all pieces as they count for equality.
+    """Reduce the texts of all pieces to what counts for equality.
 
     >>> evidence_key([{"text": "It is old."}, {"text": "Rome is."}])
     'itisoldromeis'
@@ -63,7 +63,7 @@ def text_keys(ds: Dataset) -> list[list[tuple[str, str]]]:
 
 
 def regroup(ds: Dataset) -> list[str]:
-    """Groups over several corpora: rows that share a group, a claim, a whole evidence text or a sentence belong together."""
+    """Group rows over several corpora: rows that share a group or a text of their `identity` belong together."""
     keys = [
         [("group", corpus, group), *texts] for corpus, group, texts in zip(ds["corpus"], ds["group_id"], text_keys(ds), strict=True)
     ]

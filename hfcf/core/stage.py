@@ -62,11 +62,11 @@ class Stage:
 
     @property
     def name(self) -> str:
-        """The stage's name in columns, reports and seeds: its class's, in snake case."""
+        """Name the stage in columns, reports and seeds: the class's name in snake case."""
         return re.sub(r"(?<!^)(?=[A-Z])", "_", type(self).__name__).lower()
 
     def columns(self) -> dict[str, Any]:
-        """Every column that the stage writes."""
+        """Return every column that the stage writes."""
         return {**self.outputs, "status": schema.STATUS}
 
     def row(self, row: dict[str, Any]) -> dict[str, Any]:
@@ -87,23 +87,23 @@ class Stage:
         """Raise `StageError` when the stage needs something fitted to the whole set that it does not have."""
 
     def random(self, row_id: str) -> random.Random:
-        """This row's own random generator: the same draws in any order, batch or shard."""
+        """Return the row's own random generator: the same draws in any order, batch or shard."""
         return random.Random(f"{self.seed}:{self.name}:{row_id}")
 
     def __call__(self, rows: Mapping[str, Any], *_: Any, **__: Any) -> dict[str, Any]:
-        """What `map` calls with one row or a batch (then every value is a list); `rank` and the like are ignored."""
+        """Fill one row or, if every value is a list, a batch: this is what `map` calls. `rank` and the like are ignored."""
         self.check_fitted()
         if "id" not in rows:
             raise StageError(f"{self.name}: there is no column 'id'; hfcf.load(…) makes rows with one")
         batched = not isinstance(rows["id"], str)
         columns = self._read(rows, batched)
         ids = columns["id"]
-        given = [{name: columns[name][i] for name in columns} for i in range(len(ids))]
-        todo = [i for i, row in enumerate(given) if not (row["status"] and row["status"]["accepted"] is False)]
+        values = [{name: columns[name][i] for name in columns} for i in range(len(ids))]
+        todo = [i for i, row in enumerate(values) if not (row["status"] and row["status"]["accepted"] is False)]
         results: dict[int, dict[str, Any] | Reject] = {}
         sound = []
         for i in todo:
-            row = {name: given[i][name] for name in ("id", *self.inputs)}
+            row = {name: values[i][name] for name in ("id", *self.inputs)}
             if why := problem(row):
                 results[i] = Reject(why)
             else:
@@ -113,15 +113,15 @@ class Stage:
         if len(answers) != len(sound):
             raise StageError(f"{self.name}: {len(sound)} rows went in and {len(answers)} came out")
         results.update((i, answer) for (i, _), answer in zip(sound, answers, strict=True))
-        written = [self._write(given[i], results.get(i)) for i in range(len(given))]
+        written = [self._write(values[i], results.get(i)) for i in range(len(values))]
         if not batched:
             return written[0]
         return {column: [row[column] for row in written] for column in self.columns()}
 
     def _read(self, rows: Mapping[str, Any], batched: bool) -> dict[str, list[Any]]:
-        """The declared inputs, and the present values of what the stage fills, as lists."""
-        wanted = dict.fromkeys(["id", *self.inputs, *self.columns()])
-        for column in wanted:
+        """Read the declared inputs, and the present values of the outputs, as lists."""
+        names = dict.fromkeys(["id", *self.inputs, *self.columns()])
+        for column in names:
             if column in rows:
                 continue
             if column in self.inputs:
@@ -131,7 +131,7 @@ class Stage:
             raise StageError(
                 f"{self.name} fills the column {column!r}, which is not there; run ds = hfcf.prepare(ds, for_=…) first"
             )
-        return {column: list(_plain(rows[column])) if batched else [_plain(rows[column])] for column in wanted}
+        return {column: list(_plain(rows[column])) if batched else [_plain(rows[column])] for column in names}
 
     def _check_filled(self, row: dict[str, Any]) -> None:
         for column in self.inputs:
@@ -142,7 +142,7 @@ class Stage:
                 )
 
     def _write(self, row: dict[str, Any], result: dict[str, Any] | Reject | None) -> dict[str, Any]:
-        """The row's output columns, cast to their declared features."""
+        """Cast the row's output columns to their declared features."""
         old = {column: row[column] for column in self.columns()}
         if result is None:
             return old
@@ -161,7 +161,7 @@ class Stage:
         }
 
     def __getstate__(self) -> dict[str, Any]:
-        """The settings and the version: what `Dataset.map` hashes and what workers receive."""
+        """Return settings and version: what `Dataset.map` hashes and what workers receive."""
         return {"VERSION": self.VERSION, **{field.name: getattr(self, field.name) for field in fields(self)}}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -171,7 +171,7 @@ class Stage:
 
 
 def _plain(value: Any) -> Any:
-    """Python lists and scalars from what Ray and NumPy-formatted datasets hand over."""
+    """Turn what Ray and NumPy-formatted datasets pass into Python lists and scalars."""
     if isinstance(value, np.ndarray):
         return [_plain(item) for item in value.tolist()]
     if isinstance(value, np.generic):
@@ -184,7 +184,7 @@ def _plain(value: Any) -> Any:
 
 
 def cast(value: Any, feature: Any, where: str) -> Any:
-    """`value` in the form that `feature` declares: every key of a struct present, none that is not declared.
+    """Cast a value to the form that a feature declares: every key of a struct present, none that is not declared.
 
     >>> cast({"accepted": True}, schema.STATUS, "status")
     {'accepted': True, 'stage': None, 'reason': None}

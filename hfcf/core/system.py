@@ -51,7 +51,7 @@ class System:
 
     @classmethod
     def preset(cls, name: str, **changes: Any) -> Self:
-        """The system with a named set of settings.
+        """Make the system with a named set of settings.
 
         Args:
             name: one of `presets`.
@@ -61,12 +61,12 @@ class System:
             raise ValueError(f"{cls.__name__.lower()} has no preset {name!r}: choose one of {', '.join(cls.presets)}")
         settings = {**cls.presets[name], **changes}
         for training in cls.trainings:
-            if isinstance(given := settings.get(training), Mapping):
-                if "seed" in given:
+            if isinstance(changed := settings.get(training), Mapping):
+                if "seed" in changed:
                     raise ValueError(f"{training}: seed: the system's own seed is its trainings': set that")
                 default = cls.presets[name].get(training, cls.__dataclass_fields__[training].default)
-                model = {"model": Model.of(given["model"])} if "model" in given else {}
-                settings[training] = replace(default, **{**given, **model})
+                model = {"model": Model.of(changed["model"])} if "model" in changed else {}
+                settings[training] = replace(default, **{**changed, **model})
         return cls(**settings)
 
     def _as_models(self, *names: str) -> None:
@@ -78,8 +78,8 @@ class System:
 
     def _as_engine(self, name: str, engine: type[Any]) -> None:
         """Make an engine of a setting that was given as a recipe's mapping, with "en" for a model that it does not name."""
-        if isinstance(given := getattr(self, name), Mapping):
-            object.__setattr__(self, name, engine(**{**given, "model": Model.of(given.get("model", "en"))}))
+        if isinstance(settings := getattr(self, name), Mapping):
+            object.__setattr__(self, name, engine(**{**settings, "model": Model.of(settings.get("model", "en"))}))
 
     def _common(self) -> dict[str, Any]:
         return {"seed": self.seed, "strict": self.strict}

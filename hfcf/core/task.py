@@ -128,8 +128,8 @@ class Task:
     def counterfactual_row(self, row: Row, candidate: Row) -> dict[str, Any]:
         """Return the own columns and the label of the counterfactual that a candidate is of a row."""
         texts = self.apply_edits(row, candidate["edits"])
-        given = {name: candidate[name] for name in self.candidate if name in self.features and name not in texts}
-        return {**texts, **given}
+        others = {name: candidate[name] for name in self.candidate if name in self.features and name not in texts}
+        return {**texts, **others}
 
     def outcome(self, row: Row) -> str | None:
         """Say in words what a counterfactual changes: the label, if a task does not say otherwise."""
@@ -200,10 +200,10 @@ def task_of(columns: Iterable[str]) -> Task:
     ('relation', 'verification')
     """
     present = set(columns)
-    known = [task for _, task in sorted(tasks().items())]
-    fitting = [task for task in known if present.issuperset(task.signature)]
+    candidates = [task for _, task in sorted(tasks().items())]
+    fitting = [task for task in candidates if present.issuperset(task.signature)]
     if not fitting:
-        signs = " nor ".join(f"{', '.join(map(repr, task.signature))} ({task.name})" for task in known)
+        signs = " nor ".join(f"{', '.join(map(repr, task.signature))} ({task.name})" for task in candidates)
         raise ValueError(f"these are no task's rows: there is neither a column {signs}")
     return max(fitting, key=lambda task: len(task.signature))
 

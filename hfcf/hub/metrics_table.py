@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from hfcf.metrics import OF_SETS
+from hfcf.metrics import is_published, names
 
 
 def numbers(scores: Mapping[str, Any], path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], float]]:
@@ -25,10 +25,10 @@ def metrics_table(metrics: Mapping[str, Any], models: Mapping[str, str] | None =
     """Turn the metrics in `run.json` into rows (metric, of the counterfactuals, of all candidates).
 
     A distribution is shown by its mean or share, with the number of rows that have a value when some have none. Metrics of whole
-    sets (`OF_SETS`) are left out.
+    sets (not `is_published`) are left out.
 
     Args:
-        metrics: {metric: {"after": numbers, "before": numbers}}, as `hfcf.metrics.summary.summaries` gives them.
+        metrics: {metric: {"after": numbers, "before": numbers}}, as `hfcf.metrics.shared.summary.summaries` gives them.
         models: {"METRIC.SETTING": weights}, named beside their metrics, as `hfcf.pipeline.run.measured_by` gives them.
 
     >>> fluency = {"after": {"n": 2, "null": 1, "mean": 31.25, "max": 40.0}, "before": {"n": 4, "mean": 50.5, "max": 99.0}}
@@ -37,7 +37,7 @@ def metrics_table(metrics: Mapping[str, Any], models: Mapping[str, str] | None =
     """
     rows: dict[str, dict[str, str]] = {}
     for name, sides in metrics.items():
-        if name in OF_SETS:
+        if name in names() and not is_published(name):
             continue
         by = [model for which, model in (models or {}).items() if which.startswith(f"{name}.")]
         named = f"{name} ({', '.join(by)})" if by else name

@@ -1,67 +1,78 @@
 """Intrinsic metrics of counterfactuals: each a stage that scores rows of an expanded set, and an `evaluate.Metric`.
 
-`hfcf.metrics.Fluency` is the metric over lists of texts, `hfcf.metrics.MeasureFluency` the stage for `Dataset.map`, and
-`hfcf.measure` maps several over a set. Each name is imported when it is first used.
+A metric is a public module of this folder; its name is that of its column. `hfcf.metrics.Fluency` is the metric over lists of
+texts, `hfcf.metrics.MeasureFluency` the stage for `Dataset.map`, and `hfcf.measure` maps several over a set. Each name is
+imported when it is first used. `scores/` holds the scores of models, `shared/` what several metrics need.
+
+The class of a stage says what other rooms ask about its metric:
+
+- `better`: "less", "more", or "" where neither is better,
+- `of_candidates`: True if a single row can be scored alone, so that rejected candidates are scored too,
+- `published`: False if the column repeats what the label says; a run then publishes only the numbers of the whole set.
 """
 
 from __future__ import annotations
 
 from importlib import import_module
+from pkgutil import iter_modules
 from typing import Any
 
-METRICS = (
-    "minimality",
-    "diversity",
-    "similarity",
-    "coherence",
-    "entity_overlap",
-    "fluency",
-    "grammar",
-    "flip_rate",
-    "duplicates",
-    "label_balance",
-    "claim_only",
-)
-"""Their names, which are those of their columns and files."""
-OF_SETS = ("label_balance",)
-"""Metrics of whole sets, whose column says nothing of its row that the label does not: a run does not publish it."""
 
+def names() -> list[str]:
+    """List the metrics.
 
-def _class(name: str) -> str:
-    return "".join(part.capitalize() for part in name.split("_"))
-
-
-_PUBLIC = {
-    **{_class(name): f"hfcf.metrics.{name}" for name in METRICS},
-    **{f"Measure{_class(name)}": f"hfcf.metrics.{name}" for name in METRICS},
-}
-__all__ = ["METRICS", "OF_SETS", "load", *_PUBLIC]
+    >>> names()[:3]
+    ['claim_only', 'coherence', 'diversity']
+    """
+    return sorted(module.name for module in iter_modules(__path__) if not module.ispkg)
 
 
 def load(name: str, stage: bool = False) -> Any:
-    """A metric by name.
+    """Load a metric by name.
 
     Args:
-        name: one of `METRICS`.
-        stage: the class of its stage, in the place of an `evaluate.Metric`.
+        name: one of `names()`.
+        stage: return the class of its stage instead of an `evaluate.Metric`.
 
     Raises:
-        ValueError: there is none of that name; the message lists them.
+        ValueError: no metric has that name; the message lists them.
 
     >>> load("minimality").compute(predictions=["Oslo is old."], references=["Rome is old."])["share"]
     0.25
     """
-    if name not in METRICS:
-        raise ValueError(f"no metric {name!r}; there are: {', '.join(METRICS)}")
-    cls = __getattr__(f"Measure{_class(name)}" if stage else _class(name))
+    if name not in names():
+        raise ValueError(f"no metric {name!r}; the metrics are: {', '.join(names())}")
+    cls = getattr(import_module(f"hfcf.metrics.{name}"), f"Measure{_class(name)}" if stage else _class(name))
     return cls if stage else cls()
 
 
+def is_published(name: str) -> bool:
+    """Say whether a run publishes a metric's column, or only its numbers of the whole set.
+
+    >>> is_published("minimality"), is_published("label_balance")
+    (True, False)
+    """
+    return getattr(load(name, stage=True), "published", True)
+
+
+def _class(name: str) -> str:
+    """
+    >>> _class("flip_rate")
+    'FlipRate'
+    """
+    return "".join(part.capitalize() for part in name.split("_"))
+
+
+def _public() -> dict[str, str]:
+    """Map the name of each public class to its module."""
+    return {f"{prefix}{_class(name)}": f"hfcf.metrics.{name}" for name in names() for prefix in ("", "Measure")}
+
+
 def __getattr__(name: str) -> Any:
-    if name not in _PUBLIC:
-        raise AttributeError(f"module 'hfcf.metrics' has no attribute {name!r}")
-    return getattr(import_module(_PUBLIC[name]), name)
+    if module := _public().get(name):
+        return getattr(import_module(module), name)
+    raise AttributeError(f"module 'hfcf.metrics' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_PUBLIC])
+    return sorted([*globals(), *_public()])

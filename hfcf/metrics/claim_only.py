@@ -16,9 +16,9 @@ from hfcf.core.splits import connected, normalised
 from hfcf.core.stage import Stage
 from hfcf.core.store import save_artifact
 from hfcf.engines.classifier import ROUND, choose
-from hfcf.metrics.fitting import learned_of, need_fit, to_fit
-from hfcf.metrics.info import TEXT, info
-from hfcf.metrics.rows import ColumnsOf
+from hfcf.metrics.shared.fitting import learned_of, need_fit, to_fit
+from hfcf.metrics.shared.info import TEXT, info
+from hfcf.metrics.shared.rows import ColumnsOf
 from hfcf.tasks import DEFAULT
 
 CITATION = "Schuster et al. 2019, Towards Debiasing Fact Verification Models, section 2"
@@ -56,19 +56,19 @@ def guess(claims: Sequence[str], labels: Sequence[str], groups: Sequence[str], f
     for i, group in zip(first, groups, strict=True):
         names[i] = min(group, names.get(i, group))
     fold = [int(hashlib.sha256(f"{seed}:{names[i]}".encode()).hexdigest()[:12], 16) % folds for i in first]
-    found: list[str | None] = [None] * len(claims)
+    guesses: list[str | None] = [None] * len(claims)
     for number in range(folds):
         out, rest = [i for i in order if fold[i] == number], [i for i in order if fold[i] != number]
         if out and rest:
-            told = _fold([claims[i] for i in rest], [labels[i] for i in rest], [claims[i] for i in out])
-            for i, label in zip(out, told, strict=True):
-                found[i] = label
-    return found
+            answers = _fold([claims[i] for i in rest], [labels[i] for i in rest], [claims[i] for i in out])
+            for i, label in zip(out, answers, strict=True):
+                guesses[i] = label
+    return guesses
 
 
-def _fold(claims: Sequence[str], labels: Sequence[str], asked: Sequence[str]) -> list[str]:
+def _fold(claims: Sequence[str], labels: Sequence[str], others: Sequence[str]) -> list[str]:
     if len(set(labels)) == 1:
-        return [labels[0]] * len(asked)
+        return [labels[0]] * len(others)
     from sklearn.feature_extraction.text import TfidfVectorizer
     from sklearn.linear_model import LogisticRegression
 
@@ -76,7 +76,7 @@ def _fold(claims: Sequence[str], labels: Sequence[str], asked: Sequence[str]) ->
     vectorizer = TfidfVectorizer(ngram_range=(1, 2), token_pattern=r"\w+|[^\w\s]", sublinear_tf=True)
     model = LogisticRegression(C=10.0, max_iter=2000).fit(vectorizer.fit_transform(claims), labels)
     names = [str(name) for name in model.classes_]
-    rows = model.predict_proba(vectorizer.transform(asked)).tolist()
+    rows = model.predict_proba(vectorizer.transform(others)).tolist()
     return [choose({name: round(p, ROUND) for name, p in zip(names, row, strict=True)}, names) for row in rows]
 
 
@@ -114,10 +114,10 @@ def overall(ds: Dataset) -> dict[str, Any]:
 
 @dataclass(frozen=True, kw_only=True)
 class MeasureClaimOnly(Stage):
-    """Whether a model that sees no evidence guesses each counterfactual's label.
+    """Check whether a linear model guesses the label from the claim alone, cross-validated by group.
 
     Input columns: `claim`, `label`. Output column: `claim_only`, `{guessed, predicted}`; null where there was nothing to train on.
-    One row's guess says little: what counts are `above_majority` and `above_chance` of the set, from `overall`.
+    One row's guess says little: read `above_majority` and `above_chance` of the set, which `overall` computes.
 
     Source: Schuster et al. 2019, who trained BERT on FEVER's claims. Deviation: a linear model over words, which needs no download
     and runs in seconds; a stronger one may find more.
@@ -132,6 +132,8 @@ class MeasureClaimOnly(Stage):
     hfcf.core.stage.StageError: measure_claim_only reads 'claim' and can't measure relation rows: it hides the evidence of a claim
     """
 
+    better: ClassVar = "`above_majority` and `above_chance` near 0"
+    of_candidates: ClassVar = False
     inputs: ClassVar[Any] = ColumnsOf("claim", "label", why="it hides the evidence of a claim")
     outputs: ClassVar = {"claim_only": {"guessed": schema.BOOL, "predicted": schema.TEXT}}
 

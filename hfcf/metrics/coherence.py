@@ -13,10 +13,10 @@ from hfcf.core import schema
 from hfcf.core.model import Model
 from hfcf.core.stage import Stage
 from hfcf.core.store import save_artifact
-from hfcf.metrics.fitting import need_fit, to_fit
-from hfcf.metrics.info import TEXT, TEXTS, info, mean
-from hfcf.metrics.moverscore import MoverScore, fit_idf
-from hfcf.metrics.rows import ColumnsOf
+from hfcf.metrics.shared.fitting import need_fit, to_fit
+from hfcf.metrics.shared.info import TEXT, TEXTS, info, mean
+from hfcf.metrics.shared.moverscore import MoverScore, fit_idf
+from hfcf.metrics.shared.rows import ColumnsOf
 from hfcf.tasks import DEFAULT
 
 CITATION = "Zhu et al. 2023, Explain, Edit, Generate: Rationale-Sensitive Counterfactual Data Augmentation (RACE), Table 4"
@@ -33,15 +33,15 @@ def coherences(mover: MoverScore, claims: Sequence[str], evidence: Sequence[Sequ
         evidence: for each of them, the texts of its pieces.
     """
     pairs = [[[text, claim] for text in pieces if text and claim] for claim, pieces in zip(claims, evidence, strict=True)]
-    each = iter(mover.run([pair for its in pairs for pair in its]))
-    return [mean([next(each) or None for _ in its]) for its in pairs]
+    each = iter(mover.run([pair for pieces_of_claim in pairs for pair in pieces_of_claim]))
+    return [mean([next(each) or None for _ in pieces_of_claim]) for pieces_of_claim in pairs]
 
 
 @dataclass(frozen=True, kw_only=True)
 class MeasureCoherence(Stage):
-    """The mean MoverScore of each row's claim with each piece of its evidence: "multi hop".
+    """Average the MoverScore of the claim with each piece of its evidence (RACE's "multi hop").
 
-    Input columns: `claim`, `evidence`. Output column: `coherence`, 0–1, more is better; null without a piece that has a score.
+    Input columns: `claim`, `evidence`. Output column: `coherence`, 0–1; null without a piece that has a score.
     Of a text the first 512 tokens are read.
 
     Source: RACE, Table 4 (M.h.): c′ with each e of E. The paper itself says that it does not show whether all the evidence is
@@ -58,6 +58,7 @@ class MeasureCoherence(Stage):
     hfcf.core.stage.StageError: measure_coherence reads 'claim' and can't measure relation rows: it …
     """
 
+    better: ClassVar = "more"
     inputs: ClassVar[Any] = ColumnsOf("claim", "evidence", why="it compares a claim with its evidence")
     outputs: ClassVar = {"coherence": schema.FLOAT}
 
@@ -70,7 +71,7 @@ class MeasureCoherence(Stage):
         self.mover()  # which raises for what it can't work with
 
     def mover(self) -> MoverScore:
-        """The engine that it asks."""
+        """Return the engine that the stage asks."""
         return MoverScore(model=self.model, idf=self.fitted, n_gram=self.n_gram)
 
     def check_fitted(self) -> None:

@@ -13,8 +13,8 @@ from datasets import Dataset
 
 from hfcf.core import schema
 from hfcf.core.stage import Stage
-from hfcf.metrics.info import TEXT, info
-from hfcf.metrics.rows import TEXTS_AND_EDITS, bare_words, changed, changes
+from hfcf.metrics.shared.info import TEXT, info
+from hfcf.metrics.shared.rows import TEXTS_AND_EDITS, bare_words, changed, changes
 from hfcf.tasks import DEFAULT
 
 CITATION = "Zhu et al. 2023, Explain, Edit, Generate: Rationale-Sensitive Counterfactual Data Augmentation (RACE), Table 4"
@@ -56,7 +56,7 @@ def bleu(text: str, source: str) -> dict[str, float | None]:
 
 
 def self_bleu(texts: Sequence[str], sample: int = SAMPLE) -> float | None:
-    """The mean BLEU of each text against all the others, 0–1: less is more diverse.
+    """Compute the mean BLEU of each text against all the others, 0–1: less is more diverse.
 
     Args:
         texts: one or more.
@@ -70,10 +70,10 @@ def self_bleu(texts: Sequence[str], sample: int = SAMPLE) -> float | None:
     >>> self_bleu(["the cat sat on the mat", "the cat sat on the mat"])
     1.0
     """
-    taken = sorted(texts, key=lambda text: (hashlib.sha256(text.encode()).digest(), text))[:sample]
-    if len(taken) < 2:
+    sampled = sorted(texts, key=lambda text: (hashlib.sha256(text.encode()).digest(), text))[:sample]
+    if len(sampled) < 2:
         return None
-    scores = _against_the_others(taken)
+    scores = _against_the_others(sampled)
     return round(sum(scores) / len(scores) / 100, 5)
 
 
@@ -142,10 +142,10 @@ def overall(ds: Dataset) -> dict[str, float | None]:
 
 @dataclass(frozen=True, kw_only=True)
 class MeasureDiversity(Stage):
-    """The sentence BLEU of what each counterfactual changed against what stood there, and 1 / BLEU.
+    """Measure how far the wording is from the source's: sentence BLEU, and 1 / BLEU.
 
-    Input columns: the task's texts, `edits`. Output column: `diversity`, `{bleu, inverse}`: BLEU 0–1 and 1 or more; null where
-    nothing changed. More `inverse` is more diverse. RACE's Table 4 has 1 / BLEU of the corpus, which `overall` gives: the mean
+    Input columns: the task's texts, `edits`. Output column: `diversity`, `{bleu, inverse}`, 0–1 and 1 or more; null where nothing
+    changed. More `inverse` is more diverse. RACE's Table 4 has 1 / BLEU of the corpus, which `overall` gives: the mean
     of `inverse` is another, larger number.
 
     Source: RACE, Table 4 (Div.), after Rani et al. 2023.
@@ -159,6 +159,7 @@ class MeasureDiversity(Stage):
     0.5946
     """
 
+    better: ClassVar = "more `inverse`"
     inputs: ClassVar[Any] = TEXTS_AND_EDITS
     outputs: ClassVar = {"diversity": {"bleu": schema.FLOAT, "inverse": schema.FLOAT}}
 

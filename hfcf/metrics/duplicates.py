@@ -13,10 +13,10 @@ from hfcf.core import schema
 from hfcf.core.stage import Reject, Stage
 from hfcf.core.store import save_artifact
 from hfcf.core.task import Task, task_of
-from hfcf.metrics.fitting import learned_of, need_fit, to_fit
-from hfcf.metrics.info import TEXT, info
-from hfcf.metrics.near import Near, bare
-from hfcf.metrics.rows import TEXTS_AND_EDITS, changed
+from hfcf.metrics.shared.fitting import learned_of, need_fit, to_fit
+from hfcf.metrics.shared.info import TEXT, info
+from hfcf.metrics.shared.near import Near, bare
+from hfcf.metrics.shared.rows import TEXTS_AND_EDITS, changed
 from hfcf.tasks import DEFAULT
 
 CITATION = "Lee et al. 2022, Deduplicating Training Data Makes Language Models Better, section 4.2"
@@ -24,7 +24,7 @@ _KINDS = ("repeat", "near", "leak", "near_leak")
 
 
 def duplicates(ds: Dataset, against: Mapping[str, Dataset] | None = None, threshold: float = 0.8) -> dict[str, dict[str, str]]:
-    """What each row of an expanded set repeats.
+    """Find what each row of an expanded set repeats.
 
     Args:
         ds: the set; an earlier row is never a duplicate of a later one.
@@ -102,24 +102,24 @@ def _present(task: Task, rows: Dataset) -> list[str]:
 
 
 def _main(task: Task, row: Mapping[str, Any]) -> str:
-    """The text that tells a row apart: its claim or its sentence."""
+    """Return the text that tells a row apart: its claim or its sentence."""
     return task.segments(row)[0].text
 
 
 def _keys(task: Task, row: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """What another row may have, too."""
+    """List the texts that another row may have, too."""
     return [(kind, bare(text)) for kind, text in task.identity(row)]
 
 
 @dataclass(frozen=True, kw_only=True)
 class MeasureDuplicates(Stage):
-    """Whether each counterfactual repeats an earlier one, or stands in a set on which models are scored.
+    """Find counterfactuals that repeat an earlier one, or that stand in an evaluation set, exactly or nearly.
 
     Input columns: the task's texts, `edits`; `fit` reads `id` and `change`, too. Output column: `duplicates`,
     `{repeat, near, leak, near_leak, of}`: four verdicts as `duplicates` explains them, and the row that is repeated, the evaluation
     set's first.
 
-    Source: near duplicates by MinHash as Lee et al. 2022 find them. Deviation: runs of five characters in the place of their
+    Source: Lee et al. 2022: near duplicates by MinHash. Deviation: runs of five characters in the place of their
     five-word ones, since a claim has few words.
 
     Args:
@@ -132,6 +132,8 @@ class MeasureDuplicates(Stage):
     hfcf.core.stage.StageError: measure_duplicates compares all rows of the set: stage = stage.fit(ds) first
     """
 
+    better: ClassVar = "less"
+    of_candidates: ClassVar = False
     inputs: ClassVar[Any] = TEXTS_AND_EDITS
     outputs: ClassVar = {
         "duplicates": {**dict.fromkeys(_KINDS, schema.BOOL), "of": schema.TEXT},
@@ -151,17 +153,17 @@ class MeasureDuplicates(Stage):
     def fit(self, ds: Dataset, against: Mapping[str, Dataset] | None = None) -> Self:
         """Compare the rows of `ds` with one another, and with the evaluation sets `against`; returns the fitted stage."""
         rows = to_fit(self, ds, "id", "change")
-        found = duplicates(rows, against, self.threshold)
-        return replace(self, fitted=save_artifact({row_id: found.get(row_id, {}) for row_id in rows["id"]}))
+        repeats = duplicates(rows, against, self.threshold)
+        return replace(self, fitted=save_artifact({row_id: repeats.get(row_id, {}) for row_id in rows["id"]}))
 
     def row(self, row: dict[str, Any]) -> dict[str, Any]:
         changed(row)  # which rejects a row that the fit left out
         return {"duplicates": _verdict(learned_of(self, self.fitted, row["id"]))}
 
 
-def _verdict(its: Mapping[str, str]) -> dict[str, Any]:
-    of = next((its[kind] for kind in ("leak", "near_leak", "repeat", "near") if kind in its), None)
-    return {**{kind: kind in its for kind in _KINDS}, "of": of}
+def _verdict(kinds: Mapping[str, str]) -> dict[str, Any]:
+    of = next((kinds[kind] for kind in ("leak", "near_leak", "repeat", "near") if kind in kinds), None)
+    return {**{kind: kind in kinds for kind in _KINDS}, "of": of}
 
 
 class Duplicates(evaluate.Metric):  # type: ignore[misc]

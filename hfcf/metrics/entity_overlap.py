@@ -13,41 +13,43 @@ from hfcf.core.model import Model
 from hfcf.core.splits import normalised
 from hfcf.core.stage import Stage
 from hfcf.engines.ner import Ner
-from hfcf.metrics.info import TEXT, info, mean
-from hfcf.metrics.rows import TEXTS_AND_EDITS, of_changes
+from hfcf.metrics.shared.info import TEXT, info, mean
+from hfcf.metrics.shared.rows import TEXTS_AND_EDITS, of_changes
 from hfcf.tasks import DEFAULT
 from hfcf.text.entities import overlap
 
 CITATION = "Zhu et al. 2023, Explain, Edit, Generate: Rationale-Sensitive Counterfactual Data Augmentation (RACE), section 3.4"
 
 
-def tagger(given: Mapping[str, Any] | Ner) -> Ner:
-    """A tagger from a recipe's mapping, with "en" for a model that it does not name.
+def tagger(value: Mapping[str, Any] | Ner) -> Ner:
+    """Make a tagger from a recipe's mapping, with "en" for a model that it does not name.
 
     >>> tagger({"backend": "spacy", "model": "offline:spacy"}).model.name
     'offline:spacy'
     """
-    return given if isinstance(given, Ner) else Ner(**{**given, "model": Model.of(given.get("model", "en"))})
+    return value if isinstance(value, Ner) else Ner(**{**value, "model": Model.of(value.get("model", "en"))})
 
 
 @dataclass(frozen=True, kw_only=True)
 class MeasureEntityOverlap(Stage):
-    """The share of the entities of what stood there that what each counterfactual put in its place still names.
+    """Compute the share of the source's entities that the changed text still names.
 
-    Input columns: the task's texts, `edits`. Output column: `entity_overlap`, 0–1; null where the source names no entity. Entities
-    are of the five types of `hfcf.engines.ner.TYPES`, and compared by letters and digits.
+    Input columns: the task's texts, `edits`. Output column: `entity_overlap`, 0–1, null where the source names no entity;
+    neither more nor less is better. Entities are of the five types of `hfcf.engines.ner.TYPES`, and compared by letters and
+    digits.
 
     Source: RACE, section 3.4, "the overlap rate of entities", which does not say over which set. Deviation: its filter counts a
     source without entities as 0; a mean over a set leaves it out.
 
     Args:
         task: of the rows.
-        ner: the tagger.
+        ner: an entity tagger.
 
     >>> MeasureEntityOverlap(ner=Ner(backend="spacy")).outputs
     {'entity_overlap': Value('float64')}
     """
 
+    better: ClassVar = ""
     inputs: ClassVar[Any] = TEXTS_AND_EDITS
     outputs: ClassVar = {"entity_overlap": schema.FLOAT}
 
@@ -55,10 +57,10 @@ class MeasureEntityOverlap(Stage):
     ner: Ner = field(default_factory=Ner)
 
     def scores(self, pairs: Sequence[Sequence[str]]) -> list[float | None]:
-        """The share of each pair (before, after)."""
+        """Score each pair (before, after)."""
         texts = [text for pair in pairs for text in pair]
         tagged = self.ner.run(texts)
-        names = [{normalised(text[start:end]) for start, end, _ in found} - {""} for text, found in zip(texts, tagged, strict=True)]
+        names = [{normalised(text[start:end]) for start, end, _ in spans} - {""} for text, spans in zip(texts, tagged, strict=True)]
         return [overlap(old, new) for old, new in zip(names[::2], names[1::2], strict=True)]
 
     def batch(self, rows: list[dict[str, Any]]) -> list[Any]:

@@ -16,24 +16,24 @@ from hfcf.core.model import Model, commit
 from hfcf.core.stage import Stage, StageError
 from hfcf.core.task import TaskColumns, get_task
 from hfcf.engines.classifier import choose
-from hfcf.metrics.fitting import need_names
-from hfcf.metrics.info import TEXT, info
+from hfcf.metrics.shared.fitting import need_names
+from hfcf.metrics.shared.info import TEXT, info
 from hfcf.tasks import DEFAULT
 
 CITATION = "Zhu et al. 2023, Explain, Edit, Generate: Rationale-Sensitive Counterfactual Data Augmentation (RACE), Table 4"
 
 
-def flip_rate(predicted: Sequence[str | None], wanted: Sequence[str]) -> float | None:
-    """The share of counterfactuals that get the label they are meant to have; None of none.
+def flip_rate(predicted: Sequence[str | None], meant: Sequence[str]) -> float | None:
+    """Compute the share of counterfactuals that get the label they are meant to have; None without any.
 
     Args:
         predicted: for each, the verifier's label, or None if it could not read it: such a row is left out.
-        wanted: the label meant.
+        meant: the label meant.
 
     >>> flip_rate(["REFUTES", "SUPPORTS", None], ["REFUTES"] * 3)
     0.5
     """
-    flips = [one == other for one, other in zip(predicted, wanted, strict=True) if one is not None]
+    flips = [one == other for one, other in zip(predicted, meant, strict=True) if one is not None]
     return sum(flips) / len(flips) if flips else None
 
 
@@ -57,7 +57,7 @@ def _weights(model: Model) -> tuple[Any, ...]:
 
 
 def _of(folder: str) -> tuple[str, ...]:
-    """The hashes of a folder's weights, whatever else lies there and however they are named; none of what is no folder."""
+    """Hash a folder's weights, whatever else lies there and however they are named; nothing for what is no folder."""
     weights = (path for path in Path(folder).rglob("*") if path.suffix in (".safetensors", ".bin"))
     files = [path for path in weights if path.name != "training_args.bin"]
     return tuple(sorted(_hash(str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in files))
@@ -71,12 +71,12 @@ def _hash(path: str, size: int, time: int) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class MeasureFlipRate(Stage):
-    """Whether a verifier, or a relation classifier, gives each counterfactual its label.
+    """Check whether a model that did not filter the counterfactual predicts its label.
 
     Input columns: the task's with `label`, which is that of the counterfactual. Output column: `flip_rate`,
-    `{flipped, predicted, probability}`: whether it does, the label it gives, and the probability (0–1) of the one meant. Of
-    evidence that is longer than it reads the rest is not read, as in all of this library's verdicts; a relation's sentence that
-    is longer is null.
+    `{flipped, predicted, probability}`: whether it does, the label that it predicts, and the probability (0–1) of the
+    counterfactual's label. Evidence is cut at `max_length`, as in all of this library's verdicts; a relation's sentence that is
+    longer is null.
 
     Source: RACE, Table 4 (Flip.): the accuracy on (c′, E, y′) of a verifier that was fine-tuned on the corpus. The paper filters
     with one, too, and does not say that they are two; here the one that filtered is refused, since it would agree with itself.
@@ -95,6 +95,7 @@ class MeasureFlipRate(Stage):
     hfcf.core.stage.StageError: measure_flip_rate: me/a filtered these counterfactuals and would agree with itself …
     """
 
+    better: ClassVar = "more"
     inputs: ClassVar[Any] = TaskColumns(lambda task: {**task.columns, **({"label": schema.TEXT} if task.labelled else {})})
     outputs: ClassVar = {"flip_rate": {"flipped": schema.BOOL, "predicted": schema.TEXT, "probability": schema.FLOAT}}
 

@@ -12,8 +12,8 @@ from hfcf.core import schema
 from hfcf.core.model import Model
 from hfcf.core.stage import Stage
 from hfcf.engines.perplexity import Perplexity
-from hfcf.metrics.info import TEXT, info, mean
-from hfcf.metrics.rows import TEXTS_AND_EDITS, of_changes
+from hfcf.metrics.shared.info import TEXT, info, mean
+from hfcf.metrics.shared.rows import TEXTS_AND_EDITS, of_changes
 from hfcf.tasks import DEFAULT
 
 CITATION = "Zhu et al. 2023, Explain, Edit, Generate: Rationale-Sensitive Counterfactual Data Augmentation (RACE), Table 4"
@@ -21,9 +21,9 @@ CITATION = "Zhu et al. 2023, Explain, Edit, Generate: Rationale-Sensitive Counte
 
 @dataclass(frozen=True, kw_only=True)
 class MeasureFluency(Stage):
-    """The perplexity of what each counterfactual changed: its claim, the pieces of evidence that differ, or its sentence.
+    """Compute the perplexity of the changed text (the claim, the pieces of evidence that differ, or the sentence).
 
-    Input columns: the task's texts, `edits`. Output column: `fluency`, 1 or more, lower is better; null where nothing changed, and
+    Input columns: the task's texts, `edits`. Output column: `fluency`, 1 or more; null where nothing changed, and
     for a text longer than the model reads.
 
     Source: RACE, Table 4 (Flu.), GPT-2 over c′. Deviations: a counterfactual of the evidence has no claim of its own, and is
@@ -38,6 +38,7 @@ class MeasureFluency(Stage):
     {'fluency': Value('float64')}
     """
 
+    better: ClassVar = "less"
     inputs: ClassVar[Any] = TEXTS_AND_EDITS
     outputs: ClassVar = {"fluency": schema.FLOAT}
 
@@ -46,7 +47,7 @@ class MeasureFluency(Stage):
     max_length: int = 1024
 
     def scores(self, texts: Sequence[str]) -> list[float | None]:
-        """The perplexity of each text."""
+        """Score each text by its perplexity."""
         return Perplexity(model=self.model, max_length=self.max_length).run(list(texts))
 
     def batch(self, rows: list[dict[str, Any]]) -> list[Any]:

@@ -12,8 +12,8 @@ from hfcf.core import schema
 from hfcf.core.model import Model
 from hfcf.core.stage import Stage
 from hfcf.engines.acceptability import Acceptability
-from hfcf.metrics.info import TEXT, info, mean
-from hfcf.metrics.rows import TEXTS_AND_EDITS, of_changes
+from hfcf.metrics.shared.info import TEXT, info, mean
+from hfcf.metrics.shared.rows import TEXTS_AND_EDITS, of_changes
 from hfcf.tasks import DEFAULT
 
 CITATION = "Warstadt et al. 2019, Neural Network Acceptability Judgments"
@@ -21,9 +21,9 @@ CITATION = "Warstadt et al. 2019, Neural Network Acceptability Judgments"
 
 @dataclass(frozen=True, kw_only=True)
 class MeasureGrammar(Stage):
-    """How likely what each counterfactual wrote is an acceptable sentence.
+    """Estimate the probability that the changed text is an acceptable sentence.
 
-    Input columns: the task's texts, `edits`. Output column: `grammar`, 0–1, more is better; null where nothing changed, and for a
+    Input columns: the task's texts, `edits`. Output column: `grammar`, 0–1; null where nothing changed, and for a
     text longer than is read.
 
     Source: Warstadt et al. 2019, CoLA. Deviation: such models are trained on single sentences of linguists' examples, and several
@@ -39,6 +39,7 @@ class MeasureGrammar(Stage):
     {'grammar': Value('float64')}
     """
 
+    better: ClassVar = "more"
     inputs: ClassVar[Any] = TEXTS_AND_EDITS
     outputs: ClassVar = {"grammar": schema.FLOAT}
 
@@ -48,7 +49,7 @@ class MeasureGrammar(Stage):
     max_length: int = 256
 
     def scores(self, texts: Sequence[str]) -> list[float | None]:
-        """The probability of each text."""
+        """Score each text by its probability."""
         engine = Acceptability(model=self.model, acceptable=self.acceptable, max_length=self.max_length)
         return engine.run(list(texts))
 

@@ -14,14 +14,14 @@ from datasets import Dataset
 from hfcf.core import schema
 from hfcf.core.stage import Stage, StageError
 from hfcf.core.store import save_artifact
-from hfcf.metrics.fitting import learned, need_fit, to_fit
-from hfcf.metrics.info import TEXT, info
-from hfcf.metrics.rows import ColumnsOf
+from hfcf.metrics.shared.fitting import learned, need_fit, to_fit
+from hfcf.metrics.shared.info import TEXT, info
+from hfcf.metrics.shared.rows import ColumnsOf
 from hfcf.tasks import DEFAULT
 
 
 def label_balance(labels: Iterable[str | None]) -> dict[str, Any]:
-    """A set's labels; rows without one are left out.
+    """Count a set's labels; rows without one are left out.
 
     Returns:
         `majority`, the share (0–1) of the commonest label; `balance`, the labels' entropy over the largest that so many could have:
@@ -48,9 +48,9 @@ def overall(ds: Dataset) -> dict[str, Any]:
 
 @dataclass(frozen=True, kw_only=True)
 class MeasureLabelBalance(Stage):
-    """How common each row's label is in the set.
+    """Compute the share of the set's rows that have this row's label.
 
-    Input column: `label`. Output column: `label_balance`, the share (0–1) of the set's labels that it is; null without one.
+    Input column: `label`. Output column: `label_balance`, 0–1; null without a label.
 
     Args:
         task: of the rows.
@@ -61,6 +61,9 @@ class MeasureLabelBalance(Stage):
     {'label_balance': 1.0}
     """
 
+    better: ClassVar = "`balance` near 1"
+    of_candidates: ClassVar = False
+    published: ClassVar = False
     inputs: ClassVar[Any] = ColumnsOf("label")
     outputs: ClassVar = {"label_balance": schema.FLOAT}
 

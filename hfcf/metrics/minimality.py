@@ -10,15 +10,15 @@ import evaluate
 
 from hfcf.core import schema
 from hfcf.core.stage import Stage
-from hfcf.metrics.info import TEXT, info, mean
-from hfcf.metrics.rows import TEXTS_AND_EDITS, bare_words, changed
+from hfcf.metrics.shared.info import TEXT, info, mean
+from hfcf.metrics.shared.rows import TEXTS_AND_EDITS, bare_words, changed
 from hfcf.tasks import DEFAULT
 
 CITATION = "Ross et al. 2021, Explaining NLP Models via Minimal Contrastive Editing (MiCE), section 3.2"
 
 
 def minimality(before: str, after: str) -> dict[str, Any]:
-    """The word edit distance of two texts, and its share of the source's words.
+    """Measure the word edit distance of two texts, and its share of the source's words.
 
     Words are those of `hfcf.core.edits.words`: a punctuation mark is one, and case counts.
 
@@ -42,10 +42,10 @@ def minimality(before: str, after: str) -> dict[str, Any]:
 
 @dataclass(frozen=True, kw_only=True)
 class MeasureMinimality(Stage):
-    """The word edit distance of what each counterfactual changed from what stood there.
+    """Count the word edits from the source's text to the counterfactual's.
 
-    Input columns: the task's texts, `edits`. Output column: `minimality`, `{distance, share}` as `minimality` gives them; texts
-    that did not change are not counted among the words, and less is more minimal.
+    Input columns: the task's texts, `edits`. Output column: `minimality`, `{distance, share}`, the number of edits (0 or
+    more) and that number over the source's words (0 or more); only texts that changed are counted. Less is more minimal.
 
     Source: Ross et al. 2021, MiCE: the word-level Levenshtein distance, and that over the words of the input. Deviation: the words
     are this library's, not those of a model's tokenizer.
@@ -59,6 +59,7 @@ class MeasureMinimality(Stage):
     {'minimality': {'distance': 1, 'share': 0.25}}
     """
 
+    better: ClassVar = "less"
     inputs: ClassVar[Any] = TEXTS_AND_EDITS
     outputs: ClassVar = {"minimality": {"distance": schema.INT, "share": schema.FLOAT}}
 

@@ -13,10 +13,10 @@ from hfcf.core import schema
 from hfcf.core.model import Model
 from hfcf.core.stage import Stage
 from hfcf.core.store import save_artifact
-from hfcf.metrics.fitting import need_fit, to_fit
-from hfcf.metrics.info import TEXT, info, mean
-from hfcf.metrics.moverscore import MoverScore, fit_idf
-from hfcf.metrics.rows import TEXTS_AND_EDITS, changes, of_changes
+from hfcf.metrics.shared.fitting import need_fit, to_fit
+from hfcf.metrics.shared.info import TEXT, info, mean
+from hfcf.metrics.shared.moverscore import MoverScore, fit_idf
+from hfcf.metrics.shared.rows import TEXTS_AND_EDITS, changes, of_changes
 from hfcf.tasks import DEFAULT
 
 CITATION = "Zhao et al. 2019, MoverScore: Text Generation Evaluating with Contextualized Embeddings and Earth Mover Distance"
@@ -24,14 +24,14 @@ CITATION = "Zhao et al. 2019, MoverScore: Text Generation Evaluating with Contex
 
 @dataclass(frozen=True, kw_only=True)
 class MeasureSimilarity(Stage):
-    """The MoverScore of what each counterfactual changed with what stood there.
+    """Measure how close the changed text is in meaning to the source's text, by MoverScore.
 
     Input columns: the task's texts, `edits`. Output column: `similarity`, 0–1, 1 for equal texts; null where nothing changed,
     and where a side has no word that tells texts apart. Of a text the first 512 tokens are read. RACE calls more of it better, and
     diversity is its opposite.
 
-    Source: RACE, Table 4 (Sim.): MoverScore of c′ and c. Deviations: see `hfcf.metrics.moverscore.MoverScore`; IDF weights come
-    from the sources of the set that the stage is fitted to; fitted to fewer than two, it weighs every word alike.
+    Source: RACE, Table 4 (Sim.): MoverScore of c′ and c. Deviations: see `hfcf.metrics.shared.moverscore.MoverScore`; IDF weights
+    come from the sources of the set that the stage is fitted to; fitted to fewer than two, it weighs every word alike.
 
     Args:
         task: of the rows.
@@ -44,6 +44,7 @@ class MeasureSimilarity(Stage):
     hfcf.core.stage.StageError: measure_similarity weighs words by how common they are in all sources: stage = stage.fit(ds) first
     """
 
+    better: ClassVar = "more"
     inputs: ClassVar[Any] = TEXTS_AND_EDITS
     outputs: ClassVar = {"similarity": schema.FLOAT}
 
@@ -56,7 +57,7 @@ class MeasureSimilarity(Stage):
         self.mover()  # which raises for what it can't work with
 
     def mover(self) -> MoverScore:
-        """The engine that it asks."""
+        """Return the engine that the stage asks."""
         return MoverScore(model=self.model, idf=self.fitted, n_gram=self.n_gram)
 
     def check_fitted(self) -> None:
@@ -72,10 +73,10 @@ class MeasureSimilarity(Stage):
         return replace(self, fitted=save_artifact(fit_idf(different, self.model)))
 
     def scores(self, pairs: Sequence[Sequence[str]]) -> list[float | None]:
-        """The MoverScore of each pair; None for an empty text, and for one without weight."""
-        whole = [list(pair) for pair in pairs if all(pair)]
-        found = iter(self.mover().run(whole))
-        return [next(found) or None if all(pair) else None for pair in pairs]
+        """Score each pair by its MoverScore; None for an empty text, and for one without weight."""
+        complete = [list(pair) for pair in pairs if all(pair)]
+        answers = iter(self.mover().run(complete))
+        return [next(answers) or None if all(pair) else None for pair in pairs]
 
     def batch(self, rows: list[dict[str, Any]]) -> list[Any]:
         return of_changes("similarity", rows, self.scores)

@@ -19,10 +19,10 @@ from hfcf.core.splits import group_safe_split, regroup
 from hfcf.core.task import Task, task_of
 from hfcf.hub.dataset_card import dataset_card
 from hfcf.hub.folder import configs, remove_others, write_parquet
-from hfcf.metrics import OF_SETS
-from hfcf.metrics.measure import measure, measure_candidates
-from hfcf.metrics.settings import Metrics
-from hfcf.metrics.summary import summaries
+from hfcf.metrics import is_published, names
+from hfcf.metrics.shared.measure import measure, measure_candidates
+from hfcf.metrics.shared.settings import Metrics
+from hfcf.metrics.shared.summary import summaries
 from hfcf.report import report
 from hfcf.training.data import not_for_training
 
@@ -66,7 +66,7 @@ def publish(
     }
     measured = measure(made["default"], metrics or {})
     told = summaries(measured, measure_candidates(measured, made["rejected"], metrics)) if metrics else {}
-    made["default"] = measured.remove_columns([name for name in OF_SETS if name in measured.features])
+    made["default"] = measured.remove_columns([name for name in names() if name in measured.features and not is_published(name)])
     parts = {name: _by_split(part) for name, part in made.items()}
     parts["augmented"], divided = _to_train_on(made["augmented"], run)
     # Of relations a corpus's own labels are the classes, those that no row has included; of a user's own files, those of the rows.

@@ -19,7 +19,7 @@ from hfcf.core.system import System
 from hfcf.core.task import task_of
 from hfcf.corpora.distractors import from_recipe
 from hfcf.hub.existing_card import check_overwrite, read_restriction
-from hfcf.metrics.settings import check, listed, stage_of, taken, wanted
+from hfcf.metrics.shared.settings import check, listed, stage_of, taken, wanted
 from hfcf.pipeline.profile import Clock
 from hfcf.pipeline.publish import publish
 from hfcf.systems import system_class

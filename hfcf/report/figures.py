@@ -15,7 +15,7 @@ _NAMED = {"n": "rows", "q1": "lower quartile", "q3": "upper quartile", "min": "l
 
 
 def metric_figures(metrics: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """What the template draws of each metric.
+    """Prepare what the template draws of each metric.
 
     Args:
         metrics: of `run.json`: metric → {"after": summary, "before": summary or nothing}.
@@ -28,18 +28,18 @@ def metric_figures(metrics: Mapping[str, Any]) -> list[dict[str, Any]]:
     >>> metric_figures({"m": {"after": half}})[0]["bars"]["after"]
     [(0.0, 0.0, 160.0, 120.0), (160.0, 0.0, 160.0, 120.0)]
     """
-    found = []
+    figures = []
     for name, entry in metrics.items():
         summaries = {when: entry[when] for when in WHEN if entry.get(when)} if isinstance(entry, Mapping) else {}
         if not any(_of_parts(one) for one in summaries.values()):
-            found.append(_figure(name, {"": summaries}, summaries or entry))
+            figures.append(_figure(name, {"": summaries}, summaries or entry))
             continue
         parts = dict.fromkeys(part for one in summaries.values() for part in one)
         each = {part: {when: one[part] for when, one in summaries.items() if part in one} for part in parts}
-        drawn = {part: its for part, its in each.items() if any("histogram" in one for one in its.values())}
-        found += [_figure(f"{name}.{part}", {"": its}, its) for part, its in drawn.items()]
-        found.append(_figure(name, {part: its for part, its in each.items() if part not in drawn}, {}))
-    return [one for one in found if one]
+        drawn = {part: by_time for part, by_time in each.items() if any("histogram" in one for one in by_time.values())}
+        figures += [_figure(f"{name}.{part}", {"": by_time}, by_time) for part, by_time in drawn.items()]
+        figures.append(_figure(name, {part: by_time for part, by_time in each.items() if part not in drawn}, {}))
+    return [one for one in figures if one]
 
 
 def _figure(name: str, parts: Mapping[str, Mapping[str, Any]], entry: Any) -> dict[str, Any]:
@@ -49,9 +49,9 @@ def _figure(name: str, parts: Mapping[str, Mapping[str, Any]], entry: Any) -> di
     if drawn:
         return {"name": name, **_distribution(drawn)}
     shares = [
-        (f"{part} {when}" if part and len(its) > 1 else part or when, when, one)
-        for part, its in parts.items()
-        for when, one in its.items()
+        (f"{part} {when}" if part and len(entries) > 1 else part or when, when, one)
+        for part, entries in parts.items()
+        for when, one in entries.items()
         if isinstance(one, Mapping) and isinstance(one.get("share"), int | float)
     ]
     if shares:
@@ -72,7 +72,7 @@ def _distribution(summaries: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     span = (high - low) or 1.0
     densities = {when: _densities(one, span) for when, one in summaries.items()}
     peak = max((height for bars in densities.values() for _, _, height in bars), default=0) or 1.0
-    bars = {when: [_bar(one, low, span, peak) for one in its if one[2]] for when, its in densities.items()}
+    bars = {when: [_bar(one, low, span, peak) for one in heights if one[2]] for when, heights in densities.items()}
     medians = {when: _at(min(one["median"], high), low, span) for when, one in summaries.items() if one.get("median") is not None}
     rows = [
         (_NAMED.get(key, key), {when: number(one.get(key)) for when, one in summaries.items()})
@@ -88,11 +88,11 @@ def _densities(summary: Mapping[str, Any], span: float) -> list[tuple[float, flo
     """Start, width and height of each bar: its share of the rows by its width, so that bars of different sets compare."""
     edges: Sequence[float] = summary["histogram"]["edges"]
     total = sum(summary["histogram"]["counts"]) or 1
-    found = []
+    densities = []
     for start, end, n in zip(edges, edges[1:], summary["histogram"]["counts"], strict=False):
         width = (end - start) or span
-        found.append((start, width, n / total / width))
-    return found
+        densities.append((start, width, n / total / width))
+    return densities
 
 
 def _bar(density: tuple[float, float, float], low: float, span: float, peak: float) -> tuple[float, float, float, float]:
@@ -107,7 +107,7 @@ def _at(value: float, low: float, span: float) -> float:
 
 
 def number(value: Any) -> str:
-    """A number as a person reads it.
+    """Write a number as a person reads it.
 
     >>> number(12345), number(9999.7), number(0.123456), number(None), number(1e-7)
     ('12,345', '10,000', '0.1235', '–', '1e-07')

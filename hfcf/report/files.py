@@ -22,12 +22,12 @@ def read_run(folder: Path) -> dict[str, Any] | None:
     if not path.is_file():
         return None
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        run = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
         raise ValueError(f"{path} is no JSON: {error}; run the recipe again to write it anew") from error
-    if not isinstance(found, dict) or "funnel" not in found:
+    if not isinstance(run, dict) or "funnel" not in run:
         raise ValueError(f"{path} was not written by hfcf run: it has no funnel")
-    return found
+    return run
 
 
 def files(folder: Path) -> dict[str, list[Path]]:
@@ -40,11 +40,11 @@ def files(folder: Path) -> dict[str, list[Path]]:
     if not card.is_file():
         raise FileNotFoundError(f"{folder} has no README.md, whose front matter lists a run's files: give the folder of hfcf run")
     listed = data_files(front_matter(card.read_text(encoding="utf-8")))
-    found = {config: [folder / path for path in splits.values()] for config, splits in listed.items()}
-    for path in (path for paths in found.values() for path in paths):
+    paths_of = {config: [folder / path for path in splits.values()] for config, splits in listed.items()}
+    for path in (path for paths in paths_of.values() for path in paths):
         if not path.is_file():
             raise FileNotFoundError(f"{card} lists {path.relative_to(folder)}, which is not there: run the recipe again")
-    return found
+    return paths_of
 
 
 def count(paths: Sequence[Path]) -> int:
@@ -73,9 +73,9 @@ def read(paths: Sequence[Path], take: int | None = None, columns: Sequence[str] 
             names = getattr(label, "names", None)
             present = columns and [name for name in columns if name in file.schema_arrow.names]
             for batch in file.iter_batches(batch_size=2000, columns=present):
-                kept = [n for n in range(batch.num_rows) if (i + n + 1) * take // total > (i + n) * take // total]
+                chosen = [n for n in range(batch.num_rows) if (i + n + 1) * take // total > (i + n) * take // total]
                 i += batch.num_rows
-                for row in (batch.take(kept) if len(kept) < batch.num_rows else batch).to_pylist():
+                for row in (batch.take(chosen) if len(chosen) < batch.num_rows else batch).to_pylist():
                     yield _named(row, names)
 
 
@@ -86,20 +86,20 @@ def _named(row: dict[str, Any], names: Sequence[str] | None) -> dict[str, Any]:
 
 
 def numbers(paths: Sequence[Path]) -> list[str]:
-    """What metrics wrote of each row: columns of numbers, those inside a structure as "column.field"."""
+    """List what metrics wrote of each row: columns of numbers, those inside a structure as "column.field"."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     def number(kind: pa.DataType) -> bool:
         return pa.types.is_floating(kind) or pa.types.is_integer(kind) or pa.types.is_boolean(kind)
 
-    known = {column for columns in (*(task.features for task in tasks().values()), schema.PROVENANCE) for column in columns}
-    found = []
+    canonical = {column for columns in (*(task.features for task in tasks().values()), schema.PROVENANCE) for column in columns}
+    names = []
     for field in pq.read_schema(paths[0]) if paths else []:
-        if field.name in known:
+        if field.name in canonical:
             continue
         if pa.types.is_struct(field.type):
-            found += [f"{field.name}.{inner.name}" for inner in field.type if number(inner.type)]
+            names += [f"{field.name}.{inner.name}" for inner in field.type if number(inner.type)]
         elif number(field.type):
-            found.append(field.name)
-    return found
+            names.append(field.name)
+    return names

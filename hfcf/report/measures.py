@@ -11,7 +11,7 @@ LOW = ("minimality", "fluency", "perplexity", "diversity.bleu", "self_bleu", "du
 
 
 def measures(row: Mapping[str, Any], columns: Sequence[str]) -> dict[str, float]:
-    """A row's numbers by name: its metrics' columns, then its scores without what their name says after a colon.
+    """Collect a row's numbers by name: its metrics' columns, then its scores, named by what stands before a colon.
 
     Args:
         row: of the default configuration, or a rejected candidate.
@@ -21,10 +21,10 @@ def measures(row: Mapping[str, Any], columns: Sequence[str]) -> dict[str, float]
     >>> measures(row, ["minimality.share"])
     {'minimality.share': 0.25, 'verifier': 0.9}
     """
-    found = {name: _inside(row, name) for name in columns}
+    values = {name: _inside(row, name) for name in columns}
     for score in row.get("scores") or []:
-        found.setdefault(str(score["name"]).partition(":")[0], score["value"])
-    return {name: float(value) for name, value in found.items() if value is not None and math.isfinite(value)}
+        values.setdefault(str(score["name"]).partition(":")[0], score["value"])
+    return {name: float(value) for name, value in values.items() if value is not None and math.isfinite(value)}
 
 
 def _inside(row: Mapping[str, Any], name: str) -> Any:

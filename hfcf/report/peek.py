@@ -61,19 +61,19 @@ def peek(
     _check(rows, best=best, worst=worst, random=random)
     run = read_run(Path(folder)) or {}
     paths = _paths(Path(folder), config, run.get("empty") or ())
-    found = _found(config, paths, find)
+    matching = _found(config, paths, find)
     columns = ordered(numbers(paths), run.get("metrics") or ())
     if paths and (best or worst):
         if config != "default":
             raise ValueError(f"--best and --worst rank counterfactuals: leave --config {config} out")
         ranked = _measure(paths, columns, by)
         turn = 1 if low_is_better(ranked) == bool(best) else -1
-        there = ((its[ranked], row) for row in found if ranked in (its := measures(row, columns)))
-        chosen: Iterable[Any] = (row for _, row in heapq.nsmallest(best or worst or 0, there, key=lambda one: turn * one[0]))
+        scored = ((values[ranked], row) for row in matching if ranked in (values := measures(row, columns)))
+        chosen: Iterable[Any] = (row for _, row in heapq.nsmallest(best or worst or 0, scored, key=lambda one: turn * one[0]))
     elif random:
-        chosen = heapq.nsmallest(random, found, key=lambda row: Random(f"{SEED}:{json.dumps(row, default=str)}").random())
+        chosen = heapq.nsmallest(random, matching, key=lambda row: Random(f"{SEED}:{json.dumps(row, default=str)}").random())
     else:
-        chosen = islice(found, rows)
+        chosen = islice(matching, rows)
     shown = False
     for row in chosen:
         shown = True
@@ -85,8 +85,8 @@ def peek(
 
 def rows_of_corpus(rows: Iterable[Mapping[str, Any]], n: int, find: str | None) -> Iterator[Text]:
     """Lines about a corpus's rows."""
-    there = (row for row in rows if _holds(find, row["id"], texts(row).texts))
-    for row in islice(there, n):
+    matching = (row for row in rows if _holds(find, row["id"], texts(row).texts))
+    for row in islice(matching, n):
         if why := problem(row):
             yield printable(Text(f"{row['id']}  {why}", style="bold"))
         else:
@@ -94,7 +94,7 @@ def rows_of_corpus(rows: Iterable[Mapping[str, Any]], n: int, find: str | None) 
 
 
 def printable(line: Text) -> Text:
-    """A line whose data can't drive the terminal, nor show otherwise than it is stored: each control character is a �.
+    """Replace each control character by �, so that data can't drive the terminal or show otherwise than it is stored.
 
     >>> printable(Text("\\x1b[2J\\u202eevil")).plain
     '�[2J�evil'
@@ -104,10 +104,10 @@ def printable(line: Text) -> Text:
 
 
 def _check(rows: int, **ways: int | None) -> None:
-    asked = {name: n for name, n in ways.items() if n is not None}
-    if len(asked) > 1:
-        raise ValueError(f"{' and '.join(f'--{name}' for name in asked)}: give one of them")
-    for name, n in {"rows": rows, **asked}.items():
+    requested = {name: n for name, n in ways.items() if n is not None}
+    if len(requested) > 1:
+        raise ValueError(f"{' and '.join(f'--{name}' for name in requested)}: give one of them")
+    for name, n in {"rows": rows, **requested}.items():
         if n < 1:
             raise ValueError(f"--{name} {n}: one row or more")
 
@@ -115,10 +115,10 @@ def _check(rows: int, **ways: int | None) -> None:
 def _paths(folder: Path, config: str, empty: Collection[str]) -> Sequence[Path]:
     if not folder.is_dir():
         raise FileNotFoundError(f"there is no folder {folder}, and no corpus of that name (hfcf list corpora)")
-    there = files(folder)
-    if config not in there and config not in empty:
-        raise ValueError(f"{folder} has no rows of the configuration {config!r}; it has {', '.join(there) or 'none'}")
-    return there.get(config, [])
+    configs = files(folder)
+    if config not in configs and config not in empty:
+        raise ValueError(f"{folder} has no rows of the configuration {config!r}; it has {', '.join(configs) or 'none'}")
+    return configs.get(config, [])
 
 
 def _found(config: str, paths: Sequence[Path], find: str | None) -> Iterator[dict[str, Any]]:
@@ -138,30 +138,30 @@ def _holds(find: str | None, row_id: Any, held: Iterable[str]) -> bool:
 
 
 def _measure(paths: Sequence[Path], columns: Sequence[str], by: str | None) -> str:
-    """The name of the measure that is meant: "minimality" is the first part of that."""
+    """Find the measure of a name or of its first part, as "minimality"."""
     names = ordered([*columns, *(name for row in islice(read(paths), 1000) for name in measures(row, columns))])
     meant = [name for name in names if by is None or name == by or name.startswith(f"{by}.")]
     if not meant:
-        there = f"there are {', '.join(names)}" if names else "there are none: name metrics in the recipe"
-        raise ValueError(f"no row has the metric or score {by!r}: {there}" if by else f"nothing ranks these rows: {there}")
+        available = f"there are {', '.join(names)}" if names else "there are none: name metrics in the recipe"
+        raise ValueError(f"no row has the metric or score {by!r}: {available}" if by else f"nothing ranks these rows: {available}")
     return meant[0]
 
 
 def _rejected(row: Mapping[str, Any], marks: bool) -> Iterator[Text]:
-    told = f"{row['source_id']} ({row['level']}, {row['stage']}): "
-    yield Text(told, style="bold") + Text(row["reason"] or "")
+    heading = f"{row['source_id']} ({row['level']}, {row['stage']}): "
+    yield Text(heading, style="bold") + Text(row["reason"] or "")
     # What could not be read has no texts to show.
     if problem(row["source"]) is None:
         yield from _texts({"id": None, **rejected_row(row["source"], row["candidate"])}, marks)
     yield Text("")
 
 
-def _lines(row: Mapping[str, Any], its: Mapping[str, float], marks: bool) -> Iterator[Text]:
+def _lines(row: Mapping[str, Any], values: Mapping[str, float], marks: bool) -> Iterator[Text]:
     head = f"the {row['change']} changed → {row['label']}" if row["change"] else str(row["label"])
     yield Text(f"{row['id']}  {head}", style="bold")
     yield from _texts(row, marks)
-    if its:
-        yield Text("  " + "  ".join(f"{name} {value:.4g}" for name, value in its.items()), style="dim")
+    if values:
+        yield Text("  " + "  ".join(f"{name} {value:.4g}" for name, value in values.items()), style="dim")
     yield Text("")
 
 

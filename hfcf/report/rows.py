@@ -51,7 +51,7 @@ class Names(dict[Any, int]):
 
 
 def contents(files: Mapping[str, Sequence[Path]], *, limit: int = LIMIT, first: Iterable[str] = ()) -> dict[str, Any]:
-    """What the page's script reads.
+    """Prepare what the page's script reads.
 
     Args:
         files: from `hfcf.report.files.files`.
@@ -70,31 +70,31 @@ def contents(files: Mapping[str, Sequence[Path]], *, limit: int = LIMIT, first: 
     columns = ordered(numbers(default), first)
     labels, changes, reasons, sources, layouts = Names(), Names(), Names(), Names(), Names()
     originals = {row["id"]: row.get("label") for row in read(files.get("augmented", []), columns=["id", "label"])}
-    told: list[list[Any]] = []
+    source_entries: list[list[Any]] = []
     rows: list[list[Any]] = []
 
     def add(source: Mapping[str, Any], row: Mapping[str, Any], source_id: Any, label: Any, reason: int) -> None:
         before, after = texts(source), texts(row)
         number = sources[source_id, before]
-        if number == len(told):
-            told.append([source_id, -1, layouts[before.layout], before.texts, before.marks, []])
-        if label is not None and told[number][1] == -1:
-            told[number][1] = labels[label]
+        if number == len(source_entries):
+            source_entries.append([source_id, -1, layouts[before.layout], before.texts, before.marks, []])
+        if label is not None and source_entries[number][1] == -1:
+            source_entries[number][1] = labels[label]
         changed = {i: new for i, (old, new) in enumerate(zip(before.texts, after.texts, strict=False)) if old != new}
         marks = after.marks if after.marks != before.marks else 0
-        told[number][-1].append([len(rows), row.get("id") or source_id, changed, marks])
+        source_entries[number][-1].append([len(rows), row.get("id") or source_id, changed, marks])
         its_label = label if row.get("label") is None else row["label"]
         change = changes[row["change"]] if row.get("change") else -1
         rows.append([number, -1 if its_label is None else labels[its_label], change, reason, measures(row, columns)])
 
-    taken = shares(accepted, rejected, limit)
-    for row in read(default, taken[0]):
+    limits = shares(accepted, rejected, limit)
+    for row in read(default, limits[0]):
         add(source_of(row), row, row["source_id"], originals.get(row["source_id"]), -1)
-    for row in read(lost, taken[1]):
+    for row in read(lost, limits[1]):
         source = json.loads(row["source"])
         why = reasons[row["stage"], row["level"], row["reason"] or "", short(row["reason"] or "")]
-        made = rejected_row(source, row["candidate"])
-        add(source, made, row["source_id"], source.get("label"), why)
+        rebuilt = rejected_row(source, row["candidate"])
+        add(source, rebuilt, row["source_id"], source.get("label"), why)
     names = ordered([*columns, *(name for row in rows for name in row[-1])])
     for one in rows:
         one[-1] = [_rounded(one[-1].get(name)) for name in names] if one[-1] else 0
@@ -108,12 +108,12 @@ def contents(files: Mapping[str, Sequence[Path]], *, limit: int = LIMIT, first: 
         "measures": [[name, low_is_better(name)] for name in names],
         "rows": rows,
         "block": BLOCK,
-        "blocks": packed([told[i : i + BLOCK] for i in range(0, len(told), BLOCK)]),
+        "blocks": packed([source_entries[i : i + BLOCK] for i in range(0, len(source_entries), BLOCK)]),
     }
 
 
 def packed(blocks: Sequence[Any]) -> list[Any]:
-    """The blocks of a small page; of a large one each as JSON, gzipped, in base 64, which browsers read five times as fast.
+    """Pack the blocks of a large page, each as gzipped JSON in base 64, which browsers read five times as fast; a small page stays.
 
     >>> packed([["a"]]), packed([["a" * PLAIN]])[0][:4]
     ([['a']], 'H4sI')
@@ -131,8 +131,8 @@ def shares(accepted: int, rejected: int, limit: int) -> tuple[int, int]:
     >>> shares(10, 20, 100), shares(80, 90, 100), shares(90, 20, 100)
     ((10, 20), (50, 50), (80, 20))
     """
-    kept = min(accepted, max(limit // 2, limit - rejected))
-    return kept, min(rejected, limit - kept)
+    accepted_share = min(accepted, max(limit // 2, limit - rejected))
+    return accepted_share, min(rejected, limit - accepted_share)
 
 
 def texts(row: Mapping[str, Any]) -> Texts:
@@ -151,19 +151,19 @@ def texts(row: Mapping[str, Any]) -> Texts:
 
 
 def _in_words(text: str, mark: Mark) -> tuple[str, int, int]:
-    """A mark's name, and the words that it touches."""
+    """Return a mark's name, and the first and the end of the words that it touches."""
     return mark.name, text.count(" ", 0, mark.start), text.count(" ", 0, max(mark.start, mark.end - 1)) + 1
 
 
 def _cut(text: Any) -> str:
-    """A text that is no sentence is shown in part."""
+    """Cut a text that is too long to show."""
     text = "" if text is None else str(text)
     more = len(text) - MAX_CHARACTERS
     return text if more <= 0 else f"{text[:MAX_CHARACTERS]} … ({more:,} more characters)"
 
 
 def source_of(row: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What a counterfactual was made of; where its edits don't fit it any more, as of rows edited by hand, itself."""
+    """Return a counterfactual's source; where its edits don't fit it any more, as of rows edited by hand, the row itself."""
     try:
         return {**row, **revert_edits(row, row["edits"] or [])}
     except ValueError:
@@ -171,7 +171,7 @@ def source_of(row: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def rejected_row(source: Mapping[str, Any], candidate: str | None) -> dict[str, Any]:
-    """What was rejected, as a row: the candidate, or without one the source.
+    """Rebuild what was rejected as a row: the candidate, or without one the source.
 
     Args:
         source: the source row.
@@ -181,13 +181,13 @@ def rejected_row(source: Mapping[str, Any], candidate: str | None) -> dict[str, 
     >>> rejected_row({"id": "1", "claim": "a", "label": "SUPPORTS"}, None)
     {'id': '1', 'claim': 'a', 'label': None, 'change': None, 'scores': None, 'edits': []}
     """
-    told: Mapping[str, Any] = json.loads(candidate) if candidate else {}
-    edited = told.get("edits") or []
+    content: Mapping[str, Any] = json.loads(candidate) if candidate else {}
+    edited = content.get("edits") or []
     try:
-        made = apply_edits(source, edited) if edited else {}
+        columns = apply_edits(source, edited) if edited else {}
     except (ValueError, KeyError, TypeError):
-        made, edited = {}, []
-    return {**source, **made, **{key: told.get(key) for key in ("label", "change", "scores")}, "edits": edited}
+        columns, edited = {}, []
+    return {**source, **columns, **{key: content.get(key) for key in ("label", "change", "scores")}, "edits": edited}
 
 
 def _rounded(value: float | None) -> float | None:

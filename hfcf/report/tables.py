@@ -55,10 +55,10 @@ def flat(value: Any, name: str = "") -> list[tuple[str, str]]:
     [('model.name', 't5'), ('model.revision', '–'), ('types', 'ORG, NUM')]
     """
     if isinstance(value, Mapping):
-        return [row for key, its in value.items() for row in flat(its, f"{name}.{key}" if name else str(key))]
+        return [row for key, part in value.items() for row in flat(part, f"{name}.{key}" if name else str(key))]
     if isinstance(value, list):
         if any(isinstance(one, Mapping | list) for one in value):
-            return [row for i, its in enumerate(value, 1) for row in flat(its, f"{name}.{i}" if name else str(i))]
+            return [row for i, part in enumerate(value, 1) for row in flat(part, f"{name}.{i}" if name else str(i))]
         return [(name, ", ".join(map(_text, value)) or "–")]
     return [(name, _text(value))]
 

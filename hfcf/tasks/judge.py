@@ -94,7 +94,7 @@ def _judge(one: Candidate, stage: str, answers: Iterator[Mapping[str, float] | N
 
 
 def counterfactuals(row: Mapping[str, Any], candidates: Sequence[Candidate], system: str) -> list[dict[str, Any]]:
-    """The counterfactual rows of a source's accepted candidates, in order, with provenance.
+    """Make the counterfactual rows of a source's accepted candidates, in order, with provenance.
 
     Ids are `<source>:<system>:<change>`, with a number from the second of a change on.
 
@@ -104,12 +104,12 @@ def counterfactuals(row: Mapping[str, Any], candidates: Sequence[Candidate], sys
     >>> [made["id"] for made in counterfactuals(row, [one, one], "polyjuice")]
     ['7:polyjuice:claim', '7:polyjuice:claim:2']
     """
-    task, rows, seen = task_of(row), [], Counter[str]()
+    task, rows, numbers = task_of(row), [], Counter[str]()
     for one in candidates:
         if not (one["status"] and one["status"]["accepted"]):
             continue
-        seen[one["change"]] += 1
-        number = f":{seen[one['change']]}" if seen[one["change"]] > 1 else ""
+        numbers[one["change"]] += 1
+        number = f":{numbers[one['change']]}" if numbers[one["change"]] > 1 else ""
         rows.append(
             {
                 **{column: row[column] for column in ("group_id", "corpus", "split")},

@@ -102,7 +102,7 @@ TASK = Relation(
     empty_row={"tokens": [], "head": None, "tail": None, "label": None},
     candidate={"text": TEXT, "label": TEXT},
     trainer="hfcf.training.relation:TRAINER",
-    scorer="hfcf.metrics.relation:scores",
+    scorer="hfcf.metrics.scores.relation:scores",
     hub=HubNames(categories=("text-classification",), ids=("multi-class-classification",), tag="relation-extraction"),
 )
 CANDIDATES = List(TASK.candidate_features)
@@ -110,7 +110,7 @@ COUNTERFACTUALS = List(dict(TASK.counterfactual))
 
 
 def _edited(row: Mapping[str, Any], edits: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """The tokens after edits of them, and the entities where they then stand."""
+    """Apply edits to the tokens, and move the entities along."""
     tokens, last = list(row["tokens"]), len(row["tokens"])
     spans = {name: dict(row[name]) for name in ("head", "tail")}
     for edit in sorted(edits, key=lambda edit: (edit["start"], edit["end"]), reverse=True):
@@ -132,20 +132,20 @@ def _edited(row: Mapping[str, Any], edits: Sequence[Mapping[str, Any]]) -> dict[
 
 
 def token_edits(tokens: Sequence[str], removed: Iterable[int], term: str) -> list[Edit]:
-    """Edits that take tokens out of a sentence and put a term where the first of them stood.
+    """Make the edits that take tokens out of a sentence and put a term where the first of them stood.
 
     >>> made = token_edits("eggs are moved slowly into buckets".split(), [2, 4], "from")
     >>> [(edit["start"], edit["end"], edit["before"], edit["after"]) for edit in made]
     [(2, 3, 'moved', 'from'), (4, 5, 'into', '')]
     """
-    made: list[Edit] = []
+    runs: list[Edit] = []
     for i in sorted(set(removed)):
-        if made and made[-1]["end"] == i:
-            made[-1]["end"] = i + 1
+        if runs and runs[-1]["end"] == i:
+            runs[-1]["end"] = i + 1
         else:
-            made.append({"field": "tokens", "piece": -1, "start": i, "end": i + 1})
+            runs.append({"field": "tokens", "piece": -1, "start": i, "end": i + 1})
     return [
-        {**edit, "before": " ".join(tokens[edit["start"] : edit["end"]]), "after": "" if n else term} for n, edit in enumerate(made)
+        {**edit, "before": " ".join(tokens[edit["start"] : edit["end"]]), "after": "" if n else term} for n, edit in enumerate(runs)
     ]
 
 
@@ -159,22 +159,22 @@ def marked(row: Mapping[str, Any]) -> str:
 
 
 def roles(label: str, forward: bool = True) -> str:
-    """A relation in words for a model: the head's role before the tail's, where the label has a direction; or else behind it.
+    """Write a relation in words for a model: where the label has a direction, the head's role before the tail's, or after it.
 
     >>> roles("Cause-Effect(e1,e2)"), roles("Cause-Effect(e2,e1)"), roles("PHYS")
     ('cause-effect', 'effect-cause', 'phys')
     >>> roles("Cause-Effect(e1,e2)", forward=False)
     'effect-cause'
     """
-    found = _DIRECTED.fullmatch(label)
-    if found is None:
+    match = _DIRECTED.fullmatch(label)
+    if match is None:
         return label.lower()
-    one, other, first = found.groups()
+    one, other, first = match.groups()
     return (f"{one}-{other}" if (first == "e1") == forward else f"{other}-{one}").lower()
 
 
 def spans(row: Mapping[str, Any]) -> tuple[Span, Span]:
-    """Where head and tail stand, end-exclusive.
+    """Return where head and tail stand, end-exclusive.
 
     >>> spans({"head": {"start": 4, "end": 5}, "tail": {"start": 0, "end": 2}})
     ((4, 5), (0, 2))
@@ -184,7 +184,7 @@ def spans(row: Mapping[str, Any]) -> tuple[Span, Span]:
 
 
 def entities(row: Mapping[str, Any]) -> tuple[str, str]:
-    """The words of head and tail.
+    """Return the words of head and tail.
 
     >>> entities({"tokens": "red eggs in buckets".split(), "head": {"start": 0, "end": 2}, "tail": {"start": 3, "end": 4}})
     ('red eggs', 'buckets')
@@ -194,7 +194,7 @@ def entities(row: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def head_first(row: Mapping[str, Any]) -> bool:
-    """Whether the head stands before the tail, as in all of SemEval.
+    """Say whether the head stands before the tail, as in all of SemEval.
 
     >>> head_first({"head": {"start": 4, "end": 5}, "tail": {"start": 0, "end": 2}})
     False
@@ -204,7 +204,7 @@ def head_first(row: Mapping[str, Any]) -> bool:
 
 
 def learnable(ds: Iterable[Mapping[str, Any]], chain: Iterable[str]) -> list[Mapping[str, Any]]:
-    """The rows that something can be learned from: neither broken, nor rejected before the stages of `chain`, as when loaded.
+    """Select the rows to learn from: neither broken, nor rejected before the stages of `chain`, as when loaded.
 
     >>> row = {"tokens": ["eggs", "hatch"], "head": {"start": 0, "end": 1}, "tail": {"start": 1, "end": 2}, "label": "a"}
     >>> rejected = {**row, "status": {"accepted": False, "stage": "load", "reason": "the label is unknown"}}
@@ -220,7 +220,7 @@ def _rejected_before(status: Mapping[str, Any] | None, stages: Collection[str]) 
 
 
 def requests(rows: Iterable[Mapping[str, Any]]) -> list[list[Any]]:
-    """Rows as a relation classifier is asked about them: tokens, where the head stands, where the tail does.
+    """Turn rows into requests to a relation classifier: tokens, and where head and tail stand.
 
     >>> requests([{"tokens": "eggs in buckets".split(), "head": {"start": 0, "end": 1}, "tail": {"start": 2, "end": 3}}])
     [[['eggs', 'in', 'buckets'], [0, 1], [2, 3]]]
@@ -229,7 +229,7 @@ def requests(rows: Iterable[Mapping[str, Any]]) -> list[list[Any]]:
 
 
 def between(row: Mapping[str, Any]) -> range:
-    """The places between the two entities, whichever comes first.
+    """Return the places between the two entities, whichever comes first.
 
     >>> between({"head": {"start": 4, "end": 5}, "tail": {"start": 0, "end": 2}})
     range(2, 4)
@@ -239,7 +239,7 @@ def between(row: Mapping[str, Any]) -> range:
 
 
 def context(row: Mapping[str, Any]) -> list[int]:
-    """All places outside the two entities.
+    """Return all places outside the two entities.
 
     >>> context({"tokens": list("abcde"), "head": {"start": 4, "end": 5}, "tail": {"start": 0, "end": 2}})
     [2, 3]
@@ -249,7 +249,7 @@ def context(row: Mapping[str, Any]) -> list[int]:
 
 
 def overlap(row: Mapping[str, Any]) -> str | None:
-    """What is wrong with a row's entities that share a word, or None.
+    """Say what is wrong with a row's entities that share a word, or None.
 
     >>> overlap({"head": {"start": 0, "end": 3}, "tail": {"start": 2, "end": 4}})
     'the entities overlap'
@@ -261,7 +261,7 @@ def overlap(row: Mapping[str, Any]) -> str | None:
 
 
 def trouble(row: Mapping[str, Any]) -> str | None:
-    """Why a row's entities leave nothing to edit, or None.
+    """Say why a row's entities leave nothing to edit, or None.
 
     >>> trouble({"head": {"start": 0, "end": 3}, "tail": {"start": 2, "end": 3}})
     'one entity lies inside the other'
@@ -272,7 +272,7 @@ def trouble(row: Mapping[str, Any]) -> str | None:
 
 
 def candidate(row: Mapping[str, Any], label: str, edited: Sequence[Edit], scores: Sequence[Mapping[str, Any]] = ()) -> Candidate:
-    """A candidate for a row's counterfactual that nothing has been decided about.
+    """Make a candidate for a row's counterfactual, without a verdict.
 
     Args:
         row: the source.

@@ -22,7 +22,7 @@ SUPPORTS, REFUTES, NOT_ENOUGH_INFO = LABELS = ("SUPPORTS", "REFUTES", "NOT ENOUG
 
 
 def opposite(label: str) -> str:
-    """The label that a counterfactual of a SUPPORTS or REFUTES row has.
+    """Return the label that a counterfactual of a SUPPORTS or REFUTES row has.
 
     Raises:
         ValueError: another label, which has no opposite.
@@ -126,7 +126,7 @@ COUNTERFACTUALS = List(dict(TASK.counterfactual))
 
 
 def candidate(claim: str, label: str, change: str, edited: Sequence[Edit], scores: Sequence[Mapping[str, Any]] = ()) -> Candidate:
-    """A candidate that nothing has been decided about.
+    """Make a candidate without a verdict.
 
     Args:
         claim: its claim, changed or not.
@@ -138,8 +138,8 @@ def candidate(claim: str, label: str, change: str, edited: Sequence[Edit], score
     >>> candidate("b", "REFUTES", "claim", rewrite("claim", "a", "b"))["status"] is None
     True
     """
-    made = {"claim": claim, "label": label, "change": change, "edits": list(edited), "scores": list(scores)}
-    return {**made, "status": None}
+    fields = {"claim": claim, "label": label, "change": change, "edits": list(edited), "scores": list(scores)}
+    return {**fields, "status": None}
 
 
 def rewritten(
@@ -151,7 +151,7 @@ def rewritten(
     edited: Sequence[Edit] | None = None,
     scores: Sequence[Mapping[str, Any]] = (),
 ) -> Candidate:
-    """A candidate whose claim was rewritten and whose evidence stays; one that says what the source says is rejected.
+    """Make a candidate whose claim was rewritten and whose evidence stays; one that says what the source says is rejected.
 
     Args:
         source: the source's claim.
@@ -164,5 +164,5 @@ def rewritten(
     >>> rewritten("Rome is old.", "rome is old", "SUPPORTS", "rewrite_eda")["status"]["reason"]
     "repeats the source's claim"
     """
-    made = candidate(claim, label, "claim", rewrite("claim", source, claim) if edited is None else edited, scores)
-    return reject(made, stage, "repeats the source's claim") if normalised(source) == normalised(claim) else made
+    one = candidate(claim, label, "claim", rewrite("claim", source, claim) if edited is None else edited, scores)
+    return reject(one, stage, "repeats the source's claim") if normalised(source) == normalised(claim) else one

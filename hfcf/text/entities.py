@@ -36,7 +36,7 @@ _TOKEN = re.compile(r"\d{4}s|\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:st|nd|rd|th)\b|\
 
 
 def form(text: str, type_: str) -> str:
-    """What a substitute must have in common with `text`: a year stays a year, a full date a full date, a number its kind.
+    """Describe what a substitute must have in common with a text: a year stays a year, a full date a full date, a number its kind.
 
     >>> form("3 April 1968", "DATE"), form("1994", "DATE"), form("30 days", "DATE"), form("$5 million", "NUM")
     ('N Month Year', 'Year', 'N days', '$ N million')
@@ -91,8 +91,8 @@ class EntityTable:
             collector.add(entities)
         return collector.table()
 
-    def substitute(self, text: str, type_: str, taken: Sequence[str], rng: Random) -> str | None:
-        """A random value of the same type and form that does not stand in any of the `taken` texts, or None.
+    def substitute(self, text: str, type_: str, texts: Sequence[str], rng: Random) -> str | None:
+        """Draw a value of the same type and form that stands in none of the `texts` texts; None if there is none.
 
         >>> table = EntityTable({"DATE": {"Year": ["1994", "2006"]}})
         >>> table.substitute("1994", "DATE", ["a 1994 film"], Random(1))
@@ -100,7 +100,7 @@ class EntityTable:
         """
         values = self.values.get(type_, {}).get(form(text, type_), [])
         for i in rng.sample(range(len(values)), len(values)):
-            if not any(mentions(other, values[i]) for other in taken) and not mentions(values[i], text):
+            if not any(mentions(other, values[i]) for other in texts) and not mentions(values[i], text):
                 return cased(values[i], like=text)
         return None
 
@@ -121,19 +121,19 @@ class Collector:
         """Take in the entities of one row."""
         for type_, text in {(entity["type"], entity["text"]): None for entity in entities if entity["type"] in IN_DATASET}:
             key = (type_, form(text, type_))
-            kept, rows = self._found.setdefault(key, {}), self._rows.setdefault(key, Counter())
-            kept[text] = int(hashlib.sha256(text.encode()).hexdigest()[:15], 16)
+            values, rows = self._found.setdefault(key, {}), self._rows.setdefault(key, Counter())
+            values[text] = int(hashlib.sha256(text.encode()).hexdigest()[:15], 16)
             rows[text] += 1
-            if len(kept) > 2 * KEEP:
+            if len(values) > 2 * KEEP:
                 # What is among the smallest in the end always was: its count is whole.
-                self._found[key] = kept = _smallest(kept)
-                self._rows[key] = Counter({text: rows[text] for text in kept})
+                self._found[key] = values = _smallest(values)
+                self._rows[key] = Counter({text: rows[text] for text in values})
 
     def table(self) -> EntityTable:
-        """What was gathered."""
+        """Return the table's content."""
         values: dict[str, dict[str, list[str]]] = {}
-        for (type_, shape), kept in sorted(self._found.items()):
-            texts = sorted(_smallest(kept))
+        for (type_, shape), counts in sorted(self._found.items()):
+            texts = sorted(_smallest(counts))
             several = [text for text in texts if self._rows[type_, shape][text] > 1]
             values.setdefault(type_, {})[shape] = several if type_ == "GPE" and len(several) >= ENOUGH else texts
         return EntityTable(values)
@@ -145,12 +145,12 @@ def cased(value: str, like: str) -> str:
     return first + value[1:]
 
 
-def _smallest(kept: Mapping[str, int]) -> dict[str, int]:
-    return dict(heapq.nsmallest(KEEP, kept.items(), key=lambda item: (item[1], item[0])))
+def _smallest(counts: Mapping[str, int]) -> dict[str, int]:
+    return dict(heapq.nsmallest(KEEP, counts.items(), key=lambda item: (item[1], item[0])))
 
 
 def overlap(names: Collection[str], new: Collection[str]) -> float | None:
-    """The share of the names, each counted once, that are among the new ones: five decimals; None without names.
+    """Measure the share of the names, each counted once, that are among the new ones: five decimals; None without names.
 
     >>> overlap({"rome", "1994"}, {"rome", "2006"})
     0.5

@@ -16,7 +16,7 @@ class Part(NamedTuple):
 
 
 def join(evidence: Sequence[dict[str, Any]]) -> tuple[str, list[Part]]:
-    """One text of all pieces, each as "title: text" (or its text alone), and where every field stands in it.
+    """Join all pieces to one text, each as "title: text" (or its text alone), and say where every field stands in it.
 
     >>> join([{"title": "Rome", "text": "It is old."}, {"title": "", "text": "Paris too."}])[0]
     'Rome: It is old. Paris too.'
@@ -33,7 +33,7 @@ def join(evidence: Sequence[dict[str, Any]]) -> tuple[str, list[Part]]:
 
 
 def locate(parts: Sequence[Part], start: int, end: int) -> tuple[str, int, int, int] | None:
-    """The field, the piece and the span inside it of a span of the joined text; None between pieces.
+    """Find the field, the piece and the span inside it of a span of the joined text; None between pieces.
 
     >>> locate(join([{"title": "Rome", "text": "It is old."}])[1], 6, 8)
     ('evidence', 0, 0, 2)
@@ -45,10 +45,10 @@ def locate(parts: Sequence[Part], start: int, end: int) -> tuple[str, int, int, 
 
 
 def places(row: Mapping[str, Any]) -> list[tuple[str, int, str]]:
-    """Every text of a row's evidence as (field, piece, text), in reading order."""
-    found = []
+    """List every text of a row's evidence as (field, piece, text), in reading order."""
+    texts = []
     for i, piece in enumerate(row["evidence"]):
         if piece["title"]:
-            found.append(("evidence.title", i, piece["title"]))
-        found.append(("evidence", i, piece["text"]))
-    return found
+            texts.append(("evidence.title", i, piece["title"]))
+        texts.append(("evidence", i, piece["text"]))
+    return texts

@@ -11,7 +11,7 @@ from datasets import Dataset
 from hfcf.core.model import Model
 from hfcf.core.schema import REFUTES, SUPPORTS
 from hfcf.engines.generator import PROMPT, Generator, load_tokenizer, prefix, two_sided
-from hfcf.metrics.translation import bleu_chrf
+from hfcf.metrics.scores.translation import bleu_chrf
 from hfcf.text.evidence import join
 from hfcf.training.loop import Hyperparameters, Loss, fit
 

@@ -18,7 +18,7 @@ from hfcf.engines.base import Encoded
 from hfcf.engines.classifier import choose
 from hfcf.engines.rbert import RBert, collate, encode_marked, load_tokenizer, longest, probabilities
 from hfcf.engines.relation import RelationClassifier
-from hfcf.metrics.relation import micro_f1, scores
+from hfcf.metrics.scores.relation import micro_f1, scores
 from hfcf.tasks.relations import requests
 from hfcf.training.loop import Hyperparameters, Loss, fit
 
@@ -161,8 +161,8 @@ def evaluate_relation(rows: Dataset, engine: RelationClassifier) -> dict[str, An
     """Score a relation classifier on rows.
 
     Returns:
-        `rows`, `micro_f1`, `macro_f1` and `accuracy` (see `hfcf.metrics.relation`), and `unread`, how many rows are too long for
-        it: they count as predicted to have no relation.
+        `rows`, `micro_f1`, `macro_f1` and `accuracy` (see `hfcf.metrics.scores.relation`), and `unread`, how many rows are too long
+        for it: they count as predicted to have no relation.
     """
     if not len(rows):
         return {"rows": 0}

@@ -13,7 +13,7 @@ from hfcf.core.schema import LABELS
 from hfcf.core.splits import normalised
 from hfcf.engines.classifier import Classifier, choose
 from hfcf.engines.generator import Generator
-from hfcf.metrics.translation import bleu_chrf
+from hfcf.metrics.scores.translation import bleu_chrf
 from hfcf.text.evidence import join
 
 

@@ -18,17 +18,18 @@ import hfcf
 from hfcf.core import edits, schema
 from hfcf.core.recipe import RecipeError
 from hfcf.core.stage import StageError
-from hfcf.metrics import METRICS, fitting, load
+from hfcf.metrics import load, names
 from hfcf.metrics.claim_only import guess, predictability
 from hfcf.metrics.diversity import _against_the_others, distinct, diversity, inverse_bleu, self_bleu
 from hfcf.metrics.duplicates import duplicates
 from hfcf.metrics.label_balance import label_balance
-from hfcf.metrics.measure import candidates, measure, measure_candidates
 from hfcf.metrics.minimality import minimality
-from hfcf.metrics.near import Near, jaccard
-from hfcf.metrics.rows import changed
-from hfcf.metrics.settings import DEFAULT, check
-from hfcf.metrics.summary import summaries, summary
+from hfcf.metrics.shared import fitting
+from hfcf.metrics.shared.measure import candidates, measure, measure_candidates
+from hfcf.metrics.shared.near import Near, jaccard
+from hfcf.metrics.shared.rows import changed
+from hfcf.metrics.shared.settings import DEFAULT, check
+from hfcf.metrics.shared.summary import summaries, summary
 
 
 @pytest.fixture
@@ -539,7 +540,7 @@ def test_every_metric_loads_by_its_path_without_a_network() -> None:
     import evaluate
 
     folder = Path(hfcf.__file__).parent / "metrics"
-    for name in METRICS:
+    for name in names():
         metric, ours = evaluate.load(str(folder / f"{name}.py")), load(name)
         assert type(metric).__name__ == type(ours).__name__
         assert metric.description.split("\n")[0] == ours.description.split("\n")[0] != ""
@@ -564,8 +565,8 @@ def test_metrics_over_lists() -> None:
 
 
 def test_a_name_that_is_no_metric_is_an_error() -> None:
-    with pytest.raises(ValueError, match=r"'fluencey'.*minimality,"):
+    with pytest.raises(ValueError, match=r"'fluencey'.*minimality"):
         load("fluencey")
     with pytest.raises(AttributeError, match="no attribute 'Fluensy'"):
         _ = hfcf.metrics.Fluensy
-    assert set(Features(dict.fromkeys(METRICS, schema.FLOAT))) == set(METRICS)
+    assert set(Features(dict.fromkeys(names(), schema.FLOAT))) == set(names())

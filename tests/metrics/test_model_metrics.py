@@ -21,10 +21,10 @@ from hfcf.core.stage import StageError
 from hfcf.core.store import save_artifact
 from hfcf.engines.ner import Ner
 from hfcf.metrics import MeasureFlipRate, load
-from hfcf.metrics.measure import measure, measure_candidates
-from hfcf.metrics.moverscore import MoverScore, fit_idf
-from hfcf.metrics.rows import changed
-from hfcf.metrics.summary import summaries
+from hfcf.metrics.shared.measure import measure, measure_candidates
+from hfcf.metrics.shared.moverscore import MoverScore, fit_idf
+from hfcf.metrics.shared.rows import changed
+from hfcf.metrics.shared.summary import summaries
 
 Tiny = Callable[[str], str]
 

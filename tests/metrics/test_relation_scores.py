@@ -5,7 +5,7 @@ import random
 import pytest
 from sklearn.metrics import f1_score
 
-from hfcf.metrics.relation import micro_f1, official_macro_f1, scores
+from hfcf.metrics.scores.relation import micro_f1, official_macro_f1, scores
 
 A, A_BACK, B, B_BACK, OTHER = (
     "Cause-Effect(e1,e2)",

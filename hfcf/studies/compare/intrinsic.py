@@ -13,8 +13,8 @@ from hfcf.core.store import save_artifact
 from hfcf.engines.classifier import Classifier, choose
 from hfcf.metrics.coherence import coherences
 from hfcf.metrics.diversity import inverse_bleu
-from hfcf.metrics.info import mean
-from hfcf.metrics.moverscore import MoverScore, fit_idf
+from hfcf.metrics.shared.info import mean
+from hfcf.metrics.shared.moverscore import MoverScore, fit_idf
 from hfcf.studies.compare.arms import Arm, candidates, claims
 from hfcf.studies.compare.verifiers import READY, Comparison, counterfactuals, folder_of
 from hfcf.training.loop import trained

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 from hfcf.core.model import Model
 from hfcf.core.stage import Reject
 from hfcf.engines.attribution import Attribution
-from hfcf.metrics.rationale_baselines import lexical_rationales, marked_share, random_rationales
-from hfcf.metrics.rationales import words
+from hfcf.metrics.scores.rationale_baselines import lexical_rationales, marked_share, random_rationales
+from hfcf.metrics.scores.rationales import words
 from hfcf.systems.race.explain import Explain, placed
 from hfcf.text.evidence import join
 

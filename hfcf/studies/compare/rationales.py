@@ -16,7 +16,7 @@ from hfcf.core import recipe as recipes
 from hfcf.core.model import Model
 from hfcf.core.schema import NOT_ENOUGH_INFO
 from hfcf.engines.classifier import Classifier, encode_pairs
-from hfcf.metrics.rationales import SCORES, agreement, faithfulness, words
+from hfcf.metrics.scores.rationales import SCORES, agreement, faithfulness, words
 from hfcf.studies.compare.rationale_methods import Found, at_random, cure, gradient, lexical
 from hfcf.studies.compare.sections import table
 from hfcf.text.evidence import join

@@ -14,7 +14,7 @@ from hfcf.core import recipe as recipes
 from hfcf.core import schema
 from hfcf.engines.classifier import choose
 from hfcf.engines.relation import RelationClassifier
-from hfcf.metrics.relation import scores
+from hfcf.metrics.scores.relation import scores
 from hfcf.studies.compare.cells import digest
 from hfcf.studies.compare.layout import SETTINGS
 from hfcf.studies.compare.verifiers import hyperparameters

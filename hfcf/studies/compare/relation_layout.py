@@ -86,7 +86,7 @@ def _of_dev(cell: Cell) -> dict[str, Any]:
 
 
 def _micro_f1(counts: Array, gold: NDArray[np.uint8], predicted: NDArray[np.uint8]) -> Array:
-    """`hfcf.metrics.relation.micro_f1` of samples, given as counts of kinds of rows, × models.
+    """`hfcf.metrics.scores.relation.micro_f1` of samples, given as counts of kinds of rows, × models.
 
     >>> gold, predicted = np.frombuffer(b"aab-", np.uint8), np.frombuffer(b"ac--", np.uint8)[None]
     >>> _micro_f1(np.ones((1, 4)), gold, predicted).round(4).tolist()

@@ -23,7 +23,7 @@ from hfcf.engines.classifier import Classifier
 from hfcf.engines.cure import Cure
 from hfcf.engines.generator import Generator
 from hfcf.engines.ner import Ner
-from hfcf.metrics.moverscore import MoverScore, fit_idf
+from hfcf.metrics.shared.moverscore import MoverScore, fit_idf
 from hfcf.systems.race.check import CheckClaim, CheckEdit
 from hfcf.systems.race.edit import EditEvidence
 from hfcf.systems.race.explain import CURE, Explain

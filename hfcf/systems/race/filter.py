@@ -11,7 +11,7 @@ from hfcf.core.model import Model
 from hfcf.core.splits import normalised
 from hfcf.core.stage import Reject, Stage, StageError
 from hfcf.engines.ner import Ner
-from hfcf.metrics.moverscore import MoverScore
+from hfcf.metrics.shared.moverscore import MoverScore
 from hfcf.systems.race.resource import idf_of
 from hfcf.tasks.pairs import CANDIDATES, COUNTERFACTUALS, counterfactuals
 from hfcf.text.entities import overlap

@@ -14,7 +14,7 @@ from hfcf.core import recipe as recipes
 from hfcf.core.model import Model
 from hfcf.core.schema import NOT_ENOUGH_INFO
 from hfcf.engines.classifier import Classifier
-from hfcf.metrics.rationales import words
+from hfcf.metrics.scores.rationales import words
 from hfcf.studies.compare import rationales as module
 from hfcf.studies.compare.rationale_methods import Found, at_random, lexical
 from hfcf.studies.compare.rationales import interval, pick, rationale_table, shorten

@@ -18,7 +18,7 @@ import hfcf.systems as systems
 from hfcf.core import recipe as recipes
 from hfcf.core.model import Model
 from hfcf.engines.rbert import load_rbert
-from hfcf.metrics.relation import micro_f1
+from hfcf.metrics.scores.relation import micro_f1
 from hfcf.studies.compare import relations
 from hfcf.studies.compare.arms import arms
 from hfcf.studies.compare.relation_columns import scored_answers

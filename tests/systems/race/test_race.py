@@ -21,7 +21,7 @@ from hfcf.core.system import run_stage
 from hfcf.engines.classifier import Classifier, choose
 from hfcf.engines.generator import Generator
 from hfcf.engines.ner import Ner
-from hfcf.metrics.moverscore import MoverScore
+from hfcf.metrics.shared.moverscore import MoverScore
 from hfcf.systems.race import RACE, EditEvidence, FilterClaim
 from hfcf.systems.race.edit import edits_of
 from hfcf.systems.race.generate import GenerateClaim, clauses

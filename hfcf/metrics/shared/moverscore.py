@@ -76,21 +76,21 @@ class MoverScore(Engine):
         tokenizer = loaded[1]
         texts = list(dict.fromkeys(text for request in requests for text in request))
         ids = tokenizer(texts, truncation=True, max_length=self.max_length)["input_ids"]
-        known = dict(zip(texts, map(tuple, ids), strict=True))
+        ids_of = dict(zip(texts, map(tuple, ids), strict=True))
         # Both texts' tokens make the length; `extra` keeps them apart.
-        return [Encoded({"input_ids": [*known[one], *known[other]]}, (known[one], known[other])) for one, other in requests]
+        return [Encoded({"input_ids": [*ids_of[one], *ids_of[other]]}, (ids_of[one], ids_of[other])) for one, other in requests]
 
     def batches(self, lengths: Sequence[int]) -> list[list[int]]:
-        """Requests in the order in which they were asked, so that candidates stay with their claim; `WINDOW` tokens to a batch."""
-        found: list[list[int]] = []
+        """Batch requests in their order, so that candidates stay with their claim; `WINDOW` tokens to a batch."""
+        groups: list[list[int]] = []
         room = 0
         for i, length in enumerate(lengths):
             if room < length:
-                found.append([])
+                groups.append([])
                 room = WINDOW
-            found[-1].append(i)
+            groups[-1].append(i)
             room -= length
-        return found
+        return groups
 
     def forward(self, loaded: Any, encoded: Sequence[Any]) -> list[Any]:
         different = list(dict.fromkeys(ids for item in encoded for ids in item.extra))
@@ -100,22 +100,22 @@ class MoverScore(Engine):
         return [round(_score(*words[one], *words[other]), 5) for one, other in (item.extra for item in encoded)]
 
     def _words(self, loaded: Any, texts: Sequence[tuple[int, ...]]) -> dict[Any, tuple[Any, Any]]:
-        """The unit vectors and weights of each text's words (or n-grams) that have weight."""
+        """Compute the unit vectors and weights of each text's words (or n-grams) that have weight."""
         network, tokenizer, silent = loaded
         weight = _idf(self.idf) if self.idf else lambda token: 1.0
         batch = pad(tokenizer, [Encoded({"input_ids": list(ids)}) for ids in texts], network.device)
         with torch.inference_mode():
             # In double precision: a rest of 1e-7 in a unit vector's square is a distance of 3e-4 between equal words.
             hidden = torch.nn.functional.normalize(network(**batch).last_hidden_state.cpu().double(), dim=-1).numpy()
-        found = {}
+        words_of = {}
         for ids, vectors in zip(texts, hidden, strict=True):
-            kept = [i for i, token in enumerate(ids) if token not in silent]
-            found[ids] = _grams(vectors[kept], np.array([weight(ids[i]) for i in kept]), self.n_gram)
-        return found
+            places = [i for i, token in enumerate(ids) if token not in silent]
+            words_of[ids] = _grams(vectors[places], np.array([weight(ids[i]) for i in places]), self.n_gram)
+        return words_of
 
 
 def _grams(vectors: Any, weights: Any, n: int) -> tuple[Any, Any]:
-    """Unit vectors and weights of the groups of `n` neighbouring words that have weight."""
+    """Compute unit vectors and weights of the groups of `n` neighbouring words that have weight."""
     size = min(n, len(weights))
     if size > 1:
         of_each = np.lib.stride_tricks.sliding_window_view(weights, size)
@@ -134,7 +134,7 @@ def _score(one: Any, one_weights: Any, other: Any, other_weights: Any) -> float:
 
 
 def _transport(one: Any, other: Any, costs: Any) -> float:
-    """The least cost of making one distribution the other, by POT's network simplex, which is exact.
+    """Compute the least cost of making one distribution the other, by POT's network simplex, which is exact.
 
     `ot.emd2` checks and copies its arguments first, and on sentences that takes twice as long as the solver.
     """

@@ -65,9 +65,9 @@ def words(evidence: Evidence, rationales: Spans = None) -> list[Word]:
             raise ValueError(f"a rationale lies outside the evidence of {len(evidence)} pieces: {dict(span)}")
         marks[place][start:end] = b"\1" * (end - start)
     return [
-        Word(*place, found.start(), found.end(), 1 in marks[place][found.start() : found.end()])
+        Word(*place, match.start(), match.end(), 1 in marks[place][match.start() : match.end()])
         for place, text in texts.items()
-        for found in _WORD.finditer(text)
+        for match in _WORD.finditer(text)
     ]
 
 
@@ -120,7 +120,7 @@ def _scores(pairs: Iterable[tuple[bool, bool]]) -> tuple[float, float, float]:
 
 
 def mean_agreement(rows: Iterable[tuple[Spans, Spans, Evidence]]) -> dict[str, float]:
-    """The mean of `agreement` over rows, each row counting alike (ERASER's macro mean: its F1 is the mean of the rows' F1).
+    """Average `agreement` over rows, each row counting alike (ERASER's macro mean: its F1 is the mean of the rows' F1).
 
     Args:
         rows: `(predicted, human, evidence)` of each row, read once. A row without predictions counts with zeros, so leave out
@@ -136,15 +136,15 @@ def mean_agreement(rows: Iterable[tuple[Spans, Spans, Evidence]]) -> dict[str, f
     >>> found["token_f1"], found["rows"], found["left_out"]
     (0.5, 2, 1)
     """
-    kept: list[dict[str, float]] = []
+    agreements: list[dict[str, float]] = []
     left_out = 0
     for predicted, human, evidence in rows:
         if any(word.marked and word.field == _FIELDS["text"] for word in words(evidence, human)):
-            kept.append(agreement(predicted, human, evidence))
+            agreements.append(agreement(predicted, human, evidence))
         else:
             left_out += 1
-    means = {name: math.fsum(row[name] for row in kept) / len(kept) if kept else math.nan for name in SCORES}
-    return {**means, "rows": len(kept), "left_out": left_out}
+    means = {name: math.fsum(row[name] for row in agreements) / len(agreements) if agreements else math.nan for name in SCORES}
+    return {**means, "rows": len(agreements), "left_out": left_out}
 
 
 def faithfulness(rows: Sequence[Mapping[str, Any]], rationales: Sequence[Spans], engine: Classifier) -> list[dict[str, Any]]:
@@ -183,8 +183,8 @@ def faithfulness(rows: Sequence[Mapping[str, Any]], rationales: Sequence[Spans],
     """
     requests: list[list[str]] = []
     for row, spans in zip(rows, rationales, strict=True):
-        found = words(row["evidence"], spans)
-        texts = (join(row["evidence"])[0], _text(row["evidence"], found, True), _text(row["evidence"], found, False))
+        text_words = words(row["evidence"], spans)
+        texts = (join(row["evidence"])[0], _text(row["evidence"], text_words, True), _text(row["evidence"], text_words, False))
         requests += [[row["claim"], text] for text in texts]
     answers = engine.run(requests)
     results = []
@@ -202,21 +202,21 @@ def faithfulness(rows: Sequence[Mapping[str, Any]], rationales: Sequence[Spans],
     return results
 
 
-def _text(evidence: Evidence, found: Sequence[Word], kept: bool) -> str:
-    """The verifier's evidence with only the words that are marked, or only those that are not.
+def _text(evidence: Evidence, text_words: Sequence[Word], marked: bool) -> str:
+    """Keep only the words of the verifier's evidence that are marked, or only those that are not.
 
     >>> evidence = [{"title": "Rome", "text": "It  is old."}, {"title": "", "text": "Dogs  bark."}]
     >>> spans = [{"field": "evidence", "piece": 0, "start": 4, "end": 6, "score": 1.0}]
     >>> _text(evidence, words(evidence, spans), True), _text(evidence, words(evidence, spans), False)
     ('is', 'Rome: It old. Dogs  bark.')
     """
-    if all(word.marked == kept for word in found):
+    if all(word.marked == marked for word in text_words):
         return join(evidence)[0]
     pieces = [{column: piece[column] or "" for column in _FIELDS} for piece in evidence]
     for column, field in _FIELDS.items():
-        for i, some in _by_piece(word for word in found if word.field == field).items():
-            if not all(word.marked == kept for word in some):
-                left = (word for word in some if word.marked == kept)
+        for i, some in _by_piece(word for word in text_words if word.field == field).items():
+            if not all(word.marked == marked for word in some):
+                left = (word for word in some if word.marked == marked)
                 pieces[i][column] = " ".join(pieces[i][column][word.start : word.end] for word in left)
     for piece in pieces:
         if not piece["text"].strip():
@@ -224,8 +224,8 @@ def _text(evidence: Evidence, found: Sequence[Word], kept: bool) -> str:
     return join([piece for piece in pieces if piece["text"].strip()])[0]
 
 
-def _by_piece(found: Iterable[Word]) -> dict[int, list[Word]]:
+def _by_piece(text_words: Iterable[Word]) -> dict[int, list[Word]]:
     pieces: dict[int, list[Word]] = {}
-    for word in found:
+    for word in text_words:
         pieces.setdefault(word.piece, []).append(word)
     return pieces

@@ -8,11 +8,11 @@ from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from hfcf.metrics.rationales import Evidence, Spans, Word, words
+from hfcf.metrics.scores.rationales import Evidence, Spans, Word, words
 
 
 def marked_share(rationales: Spans, evidence: Evidence, *, titles: bool = False) -> float:
-    """The share of the evidence's words that rationales mark: the budget to give a baseline.
+    """Measure the share of the evidence's words that rationales mark: the budget to give a baseline.
 
     Args:
         rationales: spans into `evidence`.
@@ -27,12 +27,12 @@ def marked_share(rationales: Spans, evidence: Evidence, *, titles: bool = False)
     >>> marked_share([span], [{"title": "Rome", "text": "Rome is very old."}])
     0.25
     """
-    found = _pool(evidence, titles, rationales)
-    return sum(word.marked for word in found) / len(found) if found else 0.0
+    pool = _pool(evidence, titles, rationales)
+    return sum(word.marked for word in pool) / len(pool) if pool else 0.0
 
 
 def random_rationales(row: Mapping[str, Any], share: float, seed: int, *, titles: bool = False) -> list[dict[str, Any]]:
-    """A share of the evidence's words, drawn at random without replacement.
+    """Draw a share of the evidence's words at random, without replacement.
 
     Args:
         row: a row with `id` and `evidence`; equal rows get equal rationales, wherever they stand in a dataset.
@@ -49,9 +49,9 @@ def random_rationales(row: Mapping[str, Any], share: float, seed: int, *, titles
     >>> random_rationales(row, 0.4, seed=0) == random_rationales(row, 0.4, seed=0)
     True
     """
-    found = _pool(row["evidence"], titles)
-    drawn = random.Random(f"{seed}:random_rationales:{row['id']}").sample(range(len(found)), _budget(share, len(found)))
-    return _spans(found, set(drawn))
+    pool = _pool(row["evidence"], titles)
+    drawn = random.Random(f"{seed}:random_rationales:{row['id']}").sample(range(len(pool)), _budget(share, len(pool)))
+    return _spans(pool, set(drawn))
 
 
 def lexical_rationales(row: Mapping[str, Any], share: float, *, titles: bool = False) -> list[dict[str, Any]]:
@@ -72,12 +72,12 @@ def lexical_rationales(row: Mapping[str, Any], share: float, *, titles: bool = F
     >>> [(span["start"], span["end"]) for span in lexical_rationales(row, 0.4)]
     [(6, 11), (21, 25)]
     """
-    found = _pool(row["evidence"], titles)
+    pool = _pool(row["evidence"], titles)
     claim = {_bare(word) for word in row["claim"].split()} - {""}
     texts = {"evidence.title": "title", "evidence": "text"}
-    bare = [_bare(row["evidence"][word.piece][texts[word.field]][word.start : word.end]) for word in found]
+    bare = [_bare(row["evidence"][word.piece][texts[word.field]][word.start : word.end]) for word in pool]
     shared = sorted((i for i, word in enumerate(bare) if word in claim), key=lambda i: (bare[i] in _stop_words(), i))
-    return _spans(found, set(shared[: _budget(share, len(found))]))
+    return _spans(pool, set(shared[: _budget(share, len(pool))]))
 
 
 def _pool(evidence: Evidence, titles: bool, rationales: Spans = None) -> list[Word]:
@@ -97,7 +97,7 @@ def _budget(share: float, size: int) -> int:
 
 
 def _bare(word: str) -> str:
-    """A word without case and without what stands around its letters and digits.
+    """Fold a word's case and strip what stands around its letters and digits.
 
     >>> _bare("“Rome’s”,"), _bare("--")
     ('rome’s', '')
@@ -113,13 +113,13 @@ def _stop_words() -> frozenset[str]:
     return frozenset(ENGLISH_STOP_WORDS)
 
 
-def _spans(found: Sequence[Word], chosen: Collection[int]) -> list[dict[str, Any]]:
-    """The chosen words as rationales, adjacent ones of a field joined, as `Explain` joins them."""
+def _spans(pool: Sequence[Word], chosen: Collection[int]) -> list[dict[str, Any]]:
+    """Turn chosen words into rationales, adjacent ones of a field joined, as `Explain` joins them."""
     sizes: list[int] = []
     spans: list[dict[str, Any]] = []
     for i in sorted(chosen):
-        word = found[i]
-        if i - 1 in chosen and (found[i - 1].field, found[i - 1].piece) == (word.field, word.piece):
+        word = pool[i]
+        if i - 1 in chosen and (pool[i - 1].field, pool[i - 1].piece) == (word.field, word.piece):
             spans[-1]["end"] = word.end
             sizes[-1] += 1
         else:

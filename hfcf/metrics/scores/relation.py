@@ -14,7 +14,7 @@ _DIRECTION = re.compile(r"\(e[12],e[12]\)$")
 
 
 def micro_f1(gold: Sequence[str], predicted: Sequence[str | None]) -> float:
-    """Micro-averaged F1 over the relations with their directions, without Other.
+    """Compute micro-averaged F1 over the relations with their directions, without Other.
 
     Precision is the share of the predicted relations that are right, recall the share of the true ones that are found.
 
@@ -34,7 +34,7 @@ def micro_f1(gold: Sequence[str], predicted: Sequence[str | None]) -> float:
 
 
 def official_macro_f1(gold: Sequence[str], predicted: Sequence[str | None]) -> float:
-    """The official score of SemEval-2010 Task 8 (Hendrickx et al. 2010): "(9+1)-way, taking directionality into account".
+    """Compute the official score of SemEval-2010 Task 8 (Hendrickx et al. 2010): "(9+1)-way, taking directionality into account".
 
     The mean of the F1 of the relation types that `gold` has, without Other. Both directions of a relation are one type; a
     prediction with the right type and the wrong direction counts among the predictions of that type and is not right. Where
@@ -47,15 +47,15 @@ def official_macro_f1(gold: Sequence[str], predicted: Sequence[str | None]) -> f
     >>> round(official_macro_f1(["A(e1,e2)", "A(e1,e2)", "B", "Other"], ["A(e1,e2)", "A(e2,e1)", "Other", "Other"]), 4)
     0.25
     """
-    found = [_type(label or OTHER) for label in predicted]
+    answers = [_type(label or OTHER) for label in predicted]
     true = [_type(label) for label in gold]
     right = [name for name, one, other in zip(true, gold, predicted, strict=True) if one == other]
     types = sorted(set(true) - {OTHER})
-    return sum(_f1(right.count(name), found.count(name), true.count(name)) for name in types) / max(1, len(types))
+    return sum(_f1(right.count(name), answers.count(name), true.count(name)) for name in types) / max(1, len(types))
 
 
 def scores(gold: Sequence[str], predicted: Sequence[str | None]) -> dict[str, float]:
-    """All three, to four decimals.
+    """Compute all three scores, to four decimals.
 
     >>> scores(["A(e1,e2)", "Other"], ["A(e1,e2)", "A(e2,e1)"])
     {'micro_f1': 0.6667, 'macro_f1': 0.6667, 'accuracy': 0.5}
@@ -69,7 +69,7 @@ def scores(gold: Sequence[str], predicted: Sequence[str | None]) -> dict[str, fl
 
 
 def _type(label: str) -> str:
-    """A relation without its direction.
+    """Strip the direction of a relation.
 
     >>> _type("Cause-Effect(e2,e1)"), _type("PHYS")
     ('Cause-Effect', 'PHYS')

@@ -8,38 +8,38 @@ from typing import Any
 import numpy as np
 from datasets import ClassLabel, Dataset, Value
 
-from hfcf.metrics import METRICS
+from hfcf.metrics import names
 
 BINS = 30
 """Bars of a histogram at most."""
 
 
-def summaries(made: Dataset, before: Dataset | None = None) -> dict[str, Any]:
-    """What `run.json` says of metrics.
+def summaries(accepted: Dataset, before: Dataset | None = None) -> dict[str, Any]:
+    """Summarise metrics for `run.json`.
 
     Args:
-        made: as `hfcf.measure` returned it.
-        before: as `hfcf.metrics.measure.measure_candidates` returned it.
+        accepted: as `hfcf.measure` returned it.
+        before: as `hfcf.metrics.shared.measure.measure_candidates` returned it.
 
     Returns:
         {metric: {"after": its summary, "before": that of all candidates, if it was measured}}, and "METRIC, whole set" with the
         numbers, in the same way, of those that say something of a set that no row has. See `summary`.
     """
-    after, earlier = summary(made), summary(before) if before is not None else {}
-    found: dict[str, Any] = {}
-    for name, its in after.items():
-        found[name] = {"after": its, **({"before": earlier[name]} if name in earlier else {})}
-    for name in METRICS:
-        overall = getattr(import_module(f"hfcf.metrics.{name}"), "overall", None) if name in made.features else None
-        if overall is not None and len(made):
-            found[f"{name}, whole set"] = {"after": overall(with_label_names(made))}
+    after, earlier = summary(accepted), summary(before) if before is not None else {}
+    result: dict[str, Any] = {}
+    for name, distribution in after.items():
+        result[name] = {"after": distribution, **({"before": earlier[name]} if name in earlier else {})}
+    for name in after:
+        overall = getattr(import_module(f"hfcf.metrics.{name}"), "overall", None)
+        if overall is not None and len(accepted):
+            result[f"{name}, whole set"] = {"after": overall(with_label_names(accepted))}
             if before is not None and name in before.features and len(before):
-                found[f"{name}, whole set"]["before"] = overall(before)
-    return found
+                result[f"{name}, whole set"]["before"] = overall(before)
+    return result
 
 
 def with_label_names(ds: Dataset) -> Dataset:
-    """A published set's classes as the strings that they are in the library; other sets as they are."""
+    """Turn a published set's classes into strings, as in the library; other sets stay as they are."""
     if not isinstance(label := ds.features.get("label"), ClassLabel):
         return ds
     names = [None if number is None or number < 0 else label.names[number] for number in ds["label"]]
@@ -47,7 +47,7 @@ def with_label_names(ds: Dataset) -> Dataset:
 
 
 def summary(ds: Dataset) -> dict[str, Any]:
-    """The distribution of every metric's column.
+    """Summarise the distribution of every metric's column.
 
     Args:
         ds: as `hfcf.measure` returned it.
@@ -61,34 +61,35 @@ def summary(ds: Dataset) -> dict[str, Any]:
     >>> summary(Dataset.from_dict({"fluency": [1.0, 3.0, None]}))["fluency"]["mean"]
     2.0
     """
-    found: dict[str, Any] = {}
-    for name in METRICS:
-        if name not in ds.features:
+    result: dict[str, Any] = {}
+    metrics = names()
+    for name in ds.column_names:
+        if name not in metrics:
             continue
         feature, values = ds.features[name], list(ds[name])
         if isinstance(feature, Value):
-            found[name] = _summary(values, feature)
+            result[name] = _summary(values, feature)
         else:
-            numbers = {key: its for key, its in feature.items() if its.dtype != "string"}
-            found[name] = {key: _summary([one and one[key] for one in values], its) for key, its in numbers.items()}
-    return found
+            numbers = {key: part for key, part in feature.items() if part.dtype != "string"}
+            result[name] = {key: _summary([one and one[key] for one in values], part) for key, part in numbers.items()}
+    return result
 
 
 def _summary(values: list[Any], feature: Value) -> dict[str, Any]:
-    known = [value for value in values if value is not None]
-    size = {"n": len(known), **({"null": len(values) - len(known)} if len(known) < len(values) else {})}
+    present = [value for value in values if value is not None]
+    size = {"n": len(present), **({"null": len(values) - len(present)} if len(present) < len(values) else {})}
     if feature.dtype == "bool":
-        return {**size, "share": round(sum(known) / len(known), 5) if known else None}
-    if not known:
+        return {**size, "share": round(sum(present) / len(present), 5) if present else None}
+    if not present:
         return size
-    numbers = np.array(known, dtype=float)
+    numbers = np.array(present, dtype=float)
     q1, median, q3 = np.quantile(numbers, [0.25, 0.5, 0.75]).tolist()
-    told = {"mean": numbers.mean(), "median": median, "q1": q1, "q3": q3, "min": numbers.min(), "max": numbers.max()}
-    return {**size, **{key: round(float(value), 5) for key, value in told.items()}, "histogram": _histogram(numbers)}
+    quantities = {"mean": numbers.mean(), "median": median, "q1": q1, "q3": q3, "min": numbers.min(), "max": numbers.max()}
+    return {**size, **{key: round(float(value), 5) for key, value in quantities.items()}, "histogram": _histogram(numbers)}
 
 
 def _histogram(numbers: Any) -> dict[str, list[Any]]:
-    """Counts of equal bins from the least to the 99th percentile, where the largest lies far beyond it, else to the largest."""
+    """Count equal bins from the least to the 99th percentile, if the largest lies far beyond it, else to the largest."""
     low, high, top = numbers.min(), np.quantile(numbers, 0.99), numbers.max()
     if top - low <= 3 * (high - low) or high == low:
         high = top

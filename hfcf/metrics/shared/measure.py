@@ -13,14 +13,13 @@ from hfcf.core import schema
 from hfcf.core.stage import StageError
 from hfcf.core.system import run_stage
 from hfcf.core.task import get_task, task_of
-from hfcf.metrics.settings import Metrics, check, rows, stage_of, taken, wanted
-from hfcf.metrics.summary import with_label_names
+from hfcf.metrics import load
+from hfcf.metrics.shared.settings import Metrics, check, rows, stage_of, taken, wanted
+from hfcf.metrics.shared.summary import with_label_names
 from hfcf.tasks import DEFAULT
 
 log = logging.getLogger(__name__)
 
-OF_CANDIDATES = ("minimality", "diversity", "similarity", "coherence", "entity_overlap", "fluency", "grammar", "flip_rate")
-"""Metrics of single rows: those of rejected candidates, too, where they are measured at all."""
 Sets = TypeVar("Sets", Dataset, DatasetDict)
 
 
@@ -30,7 +29,7 @@ def measure(ds: Sets, metrics: Metrics | None = None, **map_kwargs: Any) -> Sets
     Args:
         ds: one row for each counterfactual, from `hfcf.expand` or a published set's `default` configuration; each split of several
             is measured on its own.
-        metrics: their names, or which ones with the settings of their stages; `hfcf.metrics.settings.DEFAULT` if not given.
+        metrics: their names, or which ones with the settings of their stages; `hfcf.metrics.shared.settings.DEFAULT` if not given.
             Settings may be a recipe's: a model by its name or as a mapping, `ner` as a mapping, and `against` of "duplicates" as
             {name: rows, or a corpus as recipes name it}.
         map_kwargs: passed to `Dataset.map`.
@@ -51,9 +50,9 @@ def measure(ds: Sets, metrics: Metrics | None = None, **map_kwargs: Any) -> Sets
         return DatasetDict({split: measure(part, metrics, **map_kwargs) for split, part in ds.items()})
     if not isinstance(ds, Dataset):
         raise StageError(f"metrics: this is a {type(ds).__name__}, not a Dataset: map the stages of hfcf.metrics over a stream")
-    its = wanted(metrics)
-    check(its, task_of(ds.column_names).name)
-    return _measure(ds, its, ds, map_kwargs)
+    settings = wanted(metrics)
+    check(settings, task_of(ds.column_names).name)
+    return _measure(ds, settings, ds, map_kwargs)
 
 
 def _measure(ds: Dataset, metrics: Mapping[str, Mapping[str, Any]], of: Dataset, map_kwargs: Mapping[str, Any]) -> Dataset:
@@ -61,17 +60,17 @@ def _measure(ds: Dataset, metrics: Mapping[str, Mapping[str, Any]], of: Dataset,
     for name in metrics:
         if name in ds.features:
             raise StageError(f"metrics: the column {name!r} is there already: take it out, or measure the others")
-    plain, fit_to, found = with_label_names(ds), with_label_names(of), [ds]
+    plain, fit_to, parts = with_label_names(ds), with_label_names(of), [ds]
     for name, settings in metrics.items():
-        found.append(_measured(plain, name, dict(settings), fit_to, map_kwargs).select_columns([name]))
+        parts.append(_measured(plain, name, dict(settings), fit_to, map_kwargs).select_columns([name]))
     if not len(ds):  # what has no rows would not be joined
-        features = Features({name: feature for part in found for name, feature in part.features.items()})
+        features = Features({name: feature for part in parts for name, feature in part.features.items()})
         return Dataset.from_dict({name: [] for name in features}, features=features)
-    return concatenate_datasets(found, axis=1)
+    return concatenate_datasets(parts, axis=1)
 
 
 def _measured(ds: Dataset, name: str, settings: dict[str, Any], of: Dataset, map_kwargs: Mapping[str, Any]) -> Dataset:
-    fit = {"against": {key: rows(its) for key, its in taken(name, settings).items()}} if name == "duplicates" else {}
+    fit = {"against": {key: rows(source) for key, source in taken(name, settings).items()}} if name == "duplicates" else {}
     stage = stage_of(name, task_of(ds.column_names).name, settings)
     for column in stage.inputs:
         if column not in ds.features:
@@ -88,8 +87,13 @@ def _measured(ds: Dataset, name: str, settings: dict[str, Any], of: Dataset, map
     return done
 
 
+def _of_candidates(name: str) -> bool:
+    """Say whether a metric scores single rows, so that rejected candidates can be scored too."""
+    return getattr(load(name, stage=True), "of_candidates", True)
+
+
 def candidates(rejected: Dataset) -> Dataset:
-    """The rejected candidates of a run as rows of an expanded set, so that metrics can score what a filter took away.
+    """Turn the rejected candidates of a run into rows of an expanded set, so that metrics can score what a filter took away.
 
     Args:
         rejected: from `hfcf.rejected`, or a published set's `rejected` configuration.
@@ -97,7 +101,7 @@ def candidates(rejected: Dataset) -> Dataset:
     Returns:
         A row for each candidate whose edits fit its source, with the columns that metrics of single rows read.
     """
-    found: list[dict[str, Any]] = []
+    edited: list[dict[str, Any]] = []
     for row in rejected:
         if row["level"] != "candidate":
             continue
@@ -106,30 +110,32 @@ def candidates(rejected: Dataset) -> Dataset:
             texts = task_of(source).counterfactual_row(source, one)
         except ValueError:  # rejected because its edits do not fit
             continue
-        found.append({"id": f"{source['id']}:{len(found)}", **texts, "edits": one["edits"], "change": one["change"]})
-    task = task_of(found[0]) if found else get_task(DEFAULT)
+        edited.append({"id": f"{source['id']}:{len(edited)}", **texts, "edits": one["edits"], "change": one["change"]})
+    task = task_of(edited[0]) if edited else get_task(DEFAULT)
     canonical = {name: feature for name, feature in task.features.items() if name not in schema.COMMON}
     features = Features({**canonical, "edits": schema.EDITS, "change": schema.TEXT})
     # Entities moved along with the edits; their types, which no edit has, are the source's and no metric reads them.
-    return Dataset.from_list(found, features=features) if found else Dataset.from_dict({c: [] for c in features}, features=features)
+    return (
+        Dataset.from_list(edited, features=features) if edited else Dataset.from_dict({c: [] for c in features}, features=features)
+    )
 
 
-def measure_candidates(made: Dataset, rejected: Dataset, metrics: Metrics | None = None, **map_kwargs: Any) -> Dataset:
-    """The metrics of single rows of all candidates before filtering: those accepted and those rejected.
+def measure_candidates(accepted: Dataset, rejected: Dataset, metrics: Metrics | None = None, **map_kwargs: Any) -> Dataset:
+    """Measure the metrics of single rows over all candidates before filtering: those accepted and those rejected.
 
     Args:
-        made: the accepted counterfactuals, as `measure` returned them.
+        accepted: the accepted counterfactuals, as `measure` returned them.
         rejected: see `candidates`.
-        metrics: as `measure` takes them; those in `OF_CANDIDATES` are measured, with what they were fitted to in `made`.
+        metrics: as `measure` takes them; those of single rows are measured, with what they were fitted to in `accepted`.
         map_kwargs: passed to `Dataset.map`.
 
     Returns:
         One row for each candidate, with the columns of these metrics and those that say what it changed.
     """
-    its = {name: settings for name, settings in wanted(metrics).items() if name in OF_CANDIDATES}
-    columns = [*task_of(made.column_names).columns, "edits", *its] if its else []
-    lost, kept = candidates(rejected), made.select_columns(columns)
-    if not its or not len(lost):
-        return kept
-    measured = _measure(lost, its, made if len(made) else lost, map_kwargs).select_columns(columns)
-    return concatenate_datasets([kept, measured.cast(kept.features)])
+    of_rows = {name: settings for name, settings in wanted(metrics).items() if _of_candidates(name)}
+    columns = [*task_of(accepted.column_names).columns, "edits", *of_rows] if of_rows else []
+    lost, texts = candidates(rejected), accepted.select_columns(columns)
+    if not of_rows or not len(lost):
+        return texts
+    measured = _measure(lost, of_rows, accepted if len(accepted) else lost, map_kwargs).select_columns(columns)
+    return concatenate_datasets([texts, measured.cast(texts.features)])

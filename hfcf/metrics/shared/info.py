@@ -14,22 +14,22 @@ TEXTS = List(TEXT)
 
 
 def info(metric: Any, citation: str, **columns: Any) -> evaluate.MetricInfo:
-    """The `MetricInfo` of a metric.
+    """Make the `MetricInfo` of a metric.
 
     Args:
         metric: whose docstring describes it.
         citation: the paper.
         columns: `predictions` and, where it has some, `references`, with their features.
     """
-    told = type(metric).__doc__ or ""
-    return evaluate.MetricInfo(description=told, citation=citation, inputs_description=told, features=Features(columns))
+    docstring = type(metric).__doc__ or ""
+    return evaluate.MetricInfo(description=docstring, citation=citation, inputs_description=docstring, features=Features(columns))
 
 
 def mean(scores: Sequence[float | None]) -> float | None:
-    """The mean of those that there are.
+    """Average the values that are not None.
 
     >>> mean([1.0, None, 2.0]), mean([None])
     (1.5, None)
     """
-    found = [score for score in scores if score is not None]
-    return statistics.fmean(found) if found else None
+    values = [score for score in scores if score is not None]
+    return statistics.fmean(values) if values else None

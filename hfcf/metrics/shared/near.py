@@ -19,7 +19,7 @@ def jaccard(one: str | None, other: str | None) -> float:
 
 
 def bare(text: str | None) -> str:
-    """A text as it counts for a repeat: letters with their marks, digits with what stands between them; case folded.
+    """Reduce a text to what counts for a repeat: letters with their marks, digits with what stands between them; case folded.
 
     It is finer than `hfcf.core.splits.normalised`, which holds texts apart in splits, where too much is better than too little:
     there "1.5" is "15", and a Hindi word is equal to one with other vowels.
@@ -37,8 +37,8 @@ def _within(text: str, i: int) -> bool:
 
 
 def _shingles(text: str | None) -> set[str]:
-    its = bare(text)
-    return {its[i : i + _WIDTH] for i in range(max(1, len(its) - _WIDTH + 1))} if its else set()
+    characters = bare(text)
+    return {characters[i : i + _WIDTH] for i in range(max(1, len(characters) - _WIDTH + 1))} if characters else set()
 
 
 class Near:
@@ -71,16 +71,16 @@ class Near:
             self._index.insert(name, signature)
 
     def find(self, text: str | None) -> str | None:
-        """The name of the nearest text that is near, the first by name of equally near ones; None if none is."""
+        """Find the nearest text that is near, the first by name of equally near ones; None if none is."""
         if (signature := self._signature(text)) is None:
             return None
-        found = [(-jaccard(text, self._texts[name]), name) for name in self._index.query(signature)]
-        best = min(found, default=None)
+        candidates = [(-jaccard(text, self._texts[name]), name) for name in self._index.query(signature)]
+        best = min(candidates, default=None)
         return best[1] if best and -best[0] >= self.threshold else None
 
     def _signature(self, text: str | None) -> Any:
         if not (shingles := _shingles(text)):
             return None
-        made = self._empty.copy()
-        made.update_batch([shingle.encode() for shingle in sorted(shingles)])
-        return made
+        signature = self._empty.copy()
+        signature.update_batch([shingle.encode() for shingle in sorted(shingles)])
+        return signature

@@ -32,12 +32,12 @@ def need_names(stage: Stage, labels: Iterable[Any]) -> None:
     if any(isinstance(label, Integral) for label in labels):
         raise StageError(
             f"{stage.name}: the column 'label' holds numbers; hfcf.measure(ds) reads a published set's classes, and "
-            "hfcf.metrics.summary.with_label_names(ds) gives them their names"
+            "hfcf.metrics.shared.summary.with_label_names(ds) gives them their names"
         )
 
 
 def to_fit(stage: Stage, ds: Dataset, *more: str) -> Dataset:
-    """The rows of a set that a metric is fitted to: those that it will not reject.
+    """Select the rows of a set that a metric is fitted to: those that it will not reject.
 
     Args:
         stage: the metric's.
@@ -69,12 +69,12 @@ def to_fit(stage: Stage, ds: Dataset, *more: str) -> Dataset:
 
 @lru_cache(maxsize=4)
 def learned(sha: str | None) -> dict[str, Any]:
-    """What a metric's `fit` wrote, read once: a hash names what it names for ever."""
+    """Read what a metric's `fit` wrote; memoised, since a hash always names the same content."""
     return read_artifact(sha or "", "stage = stage.fit(ds)")
 
 
 def learned_of(stage: Stage, fitted: str | None, row_id: str) -> Any:
-    """What a metric's `fit` wrote of a row.
+    """Return what a metric's `fit` wrote of a row.
 
     Raises:
         StageError: it was fitted to other rows.

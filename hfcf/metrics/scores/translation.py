@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 
-def bleu_chrf(found: Sequence[str], wanted: Sequence[str]) -> dict[str, float]:
+def bleu_chrf(texts: Sequence[str], references: Sequence[str]) -> dict[str, float]:
     """BLEU and chrF over all texts (sacreBLEU, 0–100), each against its one reference.
 
     >>> bleu_chrf(["Rome is a very old city."], ["Rome is a very old city."])
@@ -14,6 +14,6 @@ def bleu_chrf(found: Sequence[str], wanted: Sequence[str]) -> dict[str, float]:
     from sacrebleu.metrics import BLEU, CHRF
 
     return {
-        "bleu": round(BLEU().corpus_score(list(found), [list(wanted)]).score, 2),
-        "chrf": round(CHRF().corpus_score(list(found), [list(wanted)]).score, 2),
+        "bleu": round(BLEU().corpus_score(list(texts), [list(references)]).score, 2),
+        "chrf": round(CHRF().corpus_score(list(texts), [list(references)]).score, 2),
     }

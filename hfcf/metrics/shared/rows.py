@@ -58,7 +58,7 @@ def changed(row: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def changes(ds: Dataset) -> Iterator[tuple[str, str]]:
-    """`changed` of every row of a set that has it: bad rows are left out.
+    """Yield `changed` of every row of a set; bad rows are left out.
 
     >>> list(changes(Dataset.from_list([{"claim": "Oslo is old.", "evidence": [{"title": "", "text": "It is."}], "edits": None}])))
     []
@@ -75,7 +75,7 @@ Score = Callable[[Sequence[tuple[str, str]]], Sequence[Any]]
 
 
 def of_changes(column: str, rows: Sequence[Mapping[str, Any]], score: Score) -> list[Any]:
-    """A batch's column by what its rows changed, with a `Reject` in the place of a row of which that is not known.
+    """Fill a batch's column by what its rows changed, with a `Reject` for a row of which that is not known.
 
     Args:
         column: the metric's.
@@ -86,18 +86,18 @@ def of_changes(column: str, rows: Sequence[Mapping[str, Any]], score: Score) -> 
     >>> of_changes("longer", [row], lambda pairs: [len(after) > len(before) for before, after in pairs])
     [{'longer': False}]
     """
-    found: list[Any] = []
+    pairs_or_rejections: list[Any] = []
     for row in rows:
         try:
-            found.append(changed(row))
+            pairs_or_rejections.append(changed(row))
         except Reject as rejection:
-            found.append(rejection)
-    scores = iter(score([one for one in found if not isinstance(one, Reject)]))
-    return [one if isinstance(one, Reject) else {column: next(scores)} for one in found]
+            pairs_or_rejections.append(rejection)
+    scores = iter(score([one for one in pairs_or_rejections if not isinstance(one, Reject)]))
+    return [one if isinstance(one, Reject) else {column: next(scores)} for one in pairs_or_rejections]
 
 
 def bare_words(text: str) -> list[str]:
-    """A text's words and punctuation marks without the white space around them.
+    """Split a text into words and punctuation marks without the white space around them.
 
     >>> bare_words("It's old. ")
     ["It's", 'old', '.']

@@ -16,7 +16,7 @@ from hfcf.core.recipe import RecipeError
 from hfcf.core.schema import kind
 from hfcf.core.stage import Stage
 from hfcf.core.task import task_of
-from hfcf.metrics import METRICS, load
+from hfcf.metrics import load, names
 
 DEFAULT: dict[str, Any] = {"minimality": None, "diversity": None, "duplicates": None, "label_balance": None}
 """What a run measures if its recipe does not say: what needs no model."""
@@ -43,11 +43,11 @@ def wanted(metrics: Metrics | None) -> dict[str, dict[str, Any]]:
         raise RecipeError(f"metrics: a list of names, or a mapping of names to settings; this is {what}")
     if not isinstance(metrics, Mapping):
         metrics = dict.fromkeys(metrics)
-    recipes.check([str(name) for name in metrics], METRICS, "metrics")
-    for name, its in metrics.items():
-        if its is not None and not isinstance(its, Mapping):
-            raise RecipeError(f"metrics: {name}: its settings are a mapping, such as {{model: gpt2}}; this is {its!r}")
-    return {name: dict(its or {}) for name, its in metrics.items()}
+    recipes.check([str(name) for name in metrics], names(), "metrics")
+    for name, settings in metrics.items():
+        if settings is not None and not isinstance(settings, Mapping):
+            raise RecipeError(f"metrics: {name}: its settings are a mapping, such as {{model: gpt2}}; this is {settings!r}")
+    return {name: dict(settings or {}) for name, settings in metrics.items()}
 
 
 def check(metrics: Metrics | None, task: str) -> None:
@@ -59,20 +59,20 @@ def check(metrics: Metrics | None, task: str) -> None:
         RecipeError: there is no such metric, setting, folder of weights or evaluation set.
         StageError: a metric that refuses the task or its settings.
     """
-    for name, its in wanted(metrics).items():
-        against = taken(name, its)
-        stage = stage_of(name, task, its)
+    for name, settings in wanted(metrics).items():
+        against = taken(name, settings)
+        stage = stage_of(name, task, settings)
         for model in _models(stage):
             _look_for(model, f"metrics: {name}")
         if not hasattr(stage, "fit"):
             stage.check_fitted()
-        for which, given in against.items():
-            if (its_task := task_of(rows(given).column_names).name) != task:
+        for which, source in against.items():
+            if (its_task := task_of(rows(source).column_names).name) != task:
                 raise RecipeError(f"metrics: {name}: against: {which} has {its_task} rows, and {task} rows are measured")
 
 
 def taken(name: str, settings: dict[str, Any]) -> dict[str, Any]:
-    """The evaluation sets of "duplicates", taken out of its settings: they are its fit's."""
+    """Take the evaluation sets of "duplicates" out of its settings: its `fit` needs them."""
     against = settings.pop("against", None) if name == "duplicates" else None
     if against is not None and not isinstance(against, Mapping):
         raise RecipeError(f"metrics: {name}: against is a mapping of names to sets, such as {{dev: {{corpus: hover, …}}}}")
@@ -80,64 +80,64 @@ def taken(name: str, settings: dict[str, Any]) -> dict[str, Any]:
 
 
 def stage_of(name: str, task: str, settings: Mapping[str, Any]) -> Stage:
-    """A metric's stage with settings as a recipe writes them.
+    """Make a metric's stage from settings as a recipe writes them.
 
     >>> stage_of("fluency", "verification", {"model": "offline:smollm2"}).model.name
     'offline:smollm2'
     """
     cls = load(name, stage=True)
-    known = [field.name for field in fields(cls) if field.name not in ("task", "fitted", "strict")]
-    recipes.check(settings, known, f"metrics: {name}")
-    made = dict(settings)
+    names_of_settings = [field.name for field in fields(cls) if field.name not in ("task", "fitted", "strict")]
+    recipes.check(settings, names_of_settings, f"metrics: {name}")
+    values = dict(settings)
     try:
         for key in ("model", "verifier"):
-            if key in made:
-                made[key] = Model.of(made[key])
-        if "filtered_by" in made:
-            made["filtered_by"] = tuple(Model.of(one) for one in listed(made["filtered_by"]))
-        if "ner" in made:
+            if key in values:
+                values[key] = Model.of(values[key])
+        if "filtered_by" in values:
+            values["filtered_by"] = tuple(Model.of(one) for one in listed(values["filtered_by"]))
+        if "ner" in values:
             from hfcf.metrics.entity_overlap import tagger
 
-            made["ner"] = tagger(made["ner"])
-        stage: Stage = cls(task=task, **made)
+            values["ner"] = tagger(values["ner"])
+        stage: Stage = cls(task=task, **values)
     except (TypeError, ValueError) as error:
         raise RecipeError(f"metrics: {name}: {error}") from error
     _ = stage.inputs  # which raises for a task that the metric says nothing of
     return stage
 
 
-def listed(given: Any) -> list[Any]:
+def listed(value: Any) -> list[Any]:
     """One value, several or none, as a list.
 
     >>> listed("me/a"), listed(["me/a"]), listed(None)
     (['me/a'], ['me/a'], [])
     """
-    return list(given) if isinstance(given, list | tuple) else [] if given is None else [given]
+    return list(value) if isinstance(value, list | tuple) else [] if value is None else [value]
 
 
-def rows(given: Any) -> Dataset:
-    """The rows of an evaluation set: as they are, or of a corpus as recipes name it.
+def rows(source: Any) -> Dataset:
+    """Load the rows of an evaluation set: as they are, or of a corpus as recipes name it.
 
     Raises:
         RecipeError: there is no such corpus, or its files are not there.
     """
-    if isinstance(given, Dataset):
-        return given
+    if isinstance(source, Dataset):
+        return source
     where = "metrics: duplicates: against"
-    if not isinstance(given, Mapping) or "corpus" not in given:
+    if not isinstance(source, Mapping) or "corpus" not in source:
         raise RecipeError(f"{where}: a set is rows, or a mapping with a corpus, such as {{corpus: hover, data_dir: …}}")
-    recipes.check(given, ("corpus", "data_dir", "data_files", "split", "on_error", "options"), where)
-    known = {key: given[key] for key in ("data_dir", "data_files", "on_error") if key in given}
+    recipes.check(source, ("corpus", "data_dir", "data_files", "split", "on_error", "options"), where)
+    files = {key: source[key] for key in ("data_dir", "data_files", "on_error") if key in source}
     try:
-        return corpora.load(given["corpus"], split=str(given.get("split") or "validation"), **known, **given.get("options", {}))
+        return corpora.load(source["corpus"], split=str(source.get("split") or "validation"), **files, **source.get("options", {}))
     except (TypeError, ValueError, OSError) as error:  # the first: an option that the corpus does not have
         raise RecipeError(f"{where}: {error}") from error
 
 
 def _models(stage: Stage) -> list[Model]:
     values = [getattr(stage, field.name) for field in fields(stage)]
-    found = [one for value in values for one in (value if isinstance(value, tuple) else [getattr(value, "model", value)])]
-    return [one for one in found if isinstance(one, Model)]
+    flat = [one for value in values for one in (value if isinstance(value, tuple) else [getattr(value, "model", value)])]
+    return [one for one in flat if isinstance(one, Model)]
 
 
 def _look_for(model: Model, where: str) -> None:

@@ -1,0 +1,232 @@
+"""Write the tables of the pages that repeat what the code says: `make docs`, or `python docs/generate.py [--check]`.
+
+A table stands between `<!-- generated: NAME -->` and `<!-- end -->`; NAME is a key of `TABLES`. A test fails where a page is stale.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import MISSING, fields
+from pathlib import Path
+from typing import Any
+
+import yaml
+from datasets import List, Value
+
+from hfcf import metrics
+from hfcf.core import recipe, schema
+from hfcf.core.model import Model
+from hfcf.core.stage import Stage, StageError
+from hfcf.core.system import System
+from hfcf.core.task import get_task, tasks
+from hfcf.systems import system_class
+from hfcf.systems import systems as system_places
+
+ROOT = Path(__file__).parent.parent
+_BLOCK = re.compile(r"(<!-- generated: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
+
+
+def pages() -> list[Path]:
+    """List the pages that may hold generated tables."""
+    return [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+def rewrite(page: str) -> str:
+    """Return the text of a page with its tables written anew."""
+    return _BLOCK.sub(lambda block: f"{block[1]}\n{TABLES[block[2]]()}\n\n{block[3]}", page)
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [header, ["---"] * len(header), *rows]
+    return "\n".join("|" + "|".join(f" {cell.replace('|', '&#124;')} " if cell else " " for cell in line) + "|" for line in lines)
+
+
+def code(names: Iterable[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
+
+
+# --- systems
+
+
+def systems(baselines: bool) -> Iterator[tuple[str, type[System]]]:
+    """Iterate over the systems of the papers, or over the baselines, by name."""
+    for name in system_places():
+        cls = system_class(name)
+        if cls.__module__.startswith("hfcf.systems.baselines.") == baselines:
+            yield name, cls
+
+
+def all_systems() -> list[tuple[str, type[System]]]:
+    return [*systems(baselines=False), *systems(baselines=True)]
+
+
+def example(cls: type[System]) -> System:
+    """Return a system with settings that need no training."""
+    return cls.preset("offline" if "offline" in cls.presets else "paper")
+
+
+def paper(bibtex: str) -> str:
+    """Return "First author et al. year, venue" of a BibTeX entry."""
+    entry = dict(re.findall(r"^\s*(\w+) = \{(.*)\},?$", bibtex, re.MULTILINE))
+    authors = entry["author"].split(" and ")
+    venue = re.sub(r"^Proceedings of (the )?", "", entry.get("booktitle") or entry.get("journal", ""))
+    return f"{authors[0].split(',')[0]}{' et al.' if len(authors) > 2 else ''} {entry['year']}, {venue}"
+
+
+def recipes_of(name: str) -> list[str]:
+    """List the shipped recipes that run a system."""
+    contents = {one: yaml.safe_load((ROOT / "recipes" / f"{one}.yaml").read_text(encoding="utf-8")) for one in recipe.shipped()}
+    return [one for one, content in contents.items() if content.get("system") == name and "corpus" in content]
+
+
+def systems_table() -> str:
+    header = ("system", "task", "paper", "stages", "recipes")
+    rows = [
+        (f"`hfcf.{cls.__name__}`", cls.task, paper(cls.citation), code(cls.chain), code(recipes_of(name)))
+        for name, cls in systems(baselines=False)
+    ]
+    return table(header, rows)
+
+
+def baselines_table() -> str:
+    header = ("system", "class", "task", "label", "what it does", "models of the paper", "offline")
+    rows = []
+    for name, cls in systems(baselines=True):
+        weights = [one.default.name for one in fields(cls) if isinstance(one.default, Model)]
+        where = f"`{cls.__module__}.{cls.__name__}`"
+        offline = "yes" if "offline" in cls.presets else "no"
+        rows.append((f"`{name}`", where, cls.task, "flips" if cls.flips else "kept", first_sentence(cls), code(weights), offline))
+    return table(header, rows)
+
+
+# --- columns
+
+
+def stages_table() -> str:
+    rows = []
+    for name, cls in all_systems():
+        for index, stage in enumerate(example(cls).stages):
+            rows.append((f"`{name}`" if index == 0 else "", f"`{stage.name}`", reads(stage, cls.task), code(stage.outputs)))
+    return table(("system", "stage", "reads", "fills"), rows)
+
+
+def reads(stage: Stage, task: str) -> str:
+    """List a stage's inputs, with *row* for all columns of the task."""
+    row = get_task(task).features
+    if set(row) <= set(stage.inputs):
+        return ", ".join(["*row*", *(f"`{name}`" for name in stage.inputs if name not in row)])
+    return code(stage.inputs)
+
+
+def columns_table() -> str:
+    """List what stages fill: the type, and the stages."""
+    types: dict[str, dict[str, None]] = {}
+    stages: dict[str, dict[str, None]] = {}
+    for _, cls in all_systems():
+        for stage in example(cls).stages:
+            for column, feature in stage.outputs.items():
+                types.setdefault(column, {})[type_of(feature)] = None
+                stages.setdefault(column, {})[stage.name] = None
+    rows = []
+    for column in sorted(types):
+        by = code(stages[column]) if len(stages[column]) < 5 else f"{len(stages[column])} stages"
+        rows.append((f"`{column}`", " or ".join(types[column]), by))
+    return table(("column", "type", "filled by"), rows)
+
+
+def task_table(task: str) -> Callable[[], str]:
+    return lambda: table(("column", "type"), [(f"`{name}`", type_of(one)) for name, one in get_task(task).features.items()])
+
+
+def provenance_table() -> str:
+    return table(("column", "type"), [(f"`{name}`", type_of(feature)) for name, feature in schema.PROVENANCE.items()])
+
+
+def type_of(feature: Any) -> str:
+    """Name a feature as the pages do."""
+    if isinstance(feature, Value):
+        return {"int64": "integer", "float64": "number", "bool": "yes or no"}.get(feature.dtype, feature.dtype)
+    if isinstance(feature, List):
+        inner = type_of(feature.feature)
+        return f"list of {inner}" if isinstance(feature.feature, dict) and inner != "row" else f"list of {inner}s"
+    if set(schema.PROVENANCE) <= set(feature):
+        return "row"
+    return "{" + ", ".join(f"`{name}`" for name in feature) + "}"
+
+
+# --- metrics
+
+
+def metrics_table() -> str:
+    rows = []
+    for name in metrics.names():
+        cls = metrics.load(name, stage=True)
+        fitting = [task for task in sorted(tasks(), reverse=True) if accepts(cls, task)]
+        where = "all" if len(fitting) == len(tasks()) else ", ".join(fitting)
+        rows.append((f"`{name}`", first_sentence(cls), values(cls, name), cls.better, where, needs(cls), source(cls)))
+    return table(("metric", "what it says of a row", "column", "better", "tasks", "needs", "source"), rows)
+
+
+def accepts(cls: Any, task: str) -> bool:
+    required = {one.name: Model("a-model") for one in fields(cls) if one.default is MISSING and one.default_factory is MISSING}
+    try:
+        return bool(cls(**required, task=task).inputs)
+    except StageError:
+        return False
+
+
+def values(cls: Any, name: str) -> str:
+    """Return what the docstring says of the column: the text after its name, up to a semicolon or the end of the sentence."""
+    said = paragraphs(cls)[1].partition(f"Output column: `{name}`, ")[2]
+    return re.split(r"; |\. |\.$|: ", said, maxsplit=1)[0]
+
+
+def needs(cls: Any) -> str:
+    """List the models that a metric asks, and whether it is fitted to the set."""
+    arguments = dict(re.findall(r"^    (\w+): (.*?)[.;]?$", inspect.getdoc(cls) or "", re.MULTILINE))
+    models = [arguments[one.name] for one in fields(cls) if str(one.type) in ("Model", "Ner")]
+    return "; ".join([re.split(r"[.;] ", one)[0] for one in models] + ["fit"] * hasattr(cls, "fit"))
+
+
+def source(cls: Any) -> str:
+    said = next((one for one in paragraphs(cls) if one.startswith("Source: ")), "")
+    return re.split(r": |\. (?=Deviation)|, which|, who|\.$", said.removeprefix("Source: "), maxsplit=1)[0]
+
+
+def paragraphs(cls: Any) -> list[str]:
+    return [" ".join(part.split()) for part in (inspect.getdoc(cls) or "").split("\n\n")]
+
+
+def first_sentence(cls: Any) -> str:
+    return re.split(r"(?<=[^.])\.(?= [A-Z]|$)", paragraphs(cls)[0], maxsplit=1)[0]
+
+
+TABLES: dict[str, Callable[[], str]] = {
+    "systems": systems_table,
+    "baselines": baselines_table,
+    "stages": stages_table,
+    "columns": columns_table,
+    "provenance": provenance_table,
+    "metrics": metrics_table,
+    **{task: task_table(task) for task in tasks()},
+}
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Write every page whose tables are stale; with `--check` only name them."""
+    stale = []
+    for page in pages():
+        old = page.read_text(encoding="utf-8")
+        if (new := rewrite(old)) != old:
+            stale.append(page.relative_to(ROOT).as_posix())
+            if "--check" not in arguments:
+                page.write_text(new, encoding="utf-8")
+    print("stale:" if "--check" in arguments else "written:", ", ".join(stale) or "none")
+    return int(bool(stale) and "--check" in arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

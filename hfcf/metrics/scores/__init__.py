@@ -1,0 +1,1 @@
+"""Scores of models against gold answers: relations, translations, rationales."""

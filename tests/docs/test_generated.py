@@ -1,0 +1,46 @@
+"""Tables that repeat the code are current: `make docs` writes them."""
+
+from __future__ import annotations
+
+import re
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from pages import ROOT, each_page, text_of
+
+
+@pytest.fixture(scope="module")
+def generate() -> ModuleType:
+    spec = spec_from_file_location("generate", ROOT / "docs" / "generate.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@each_page
+def test_generated_tables_are_current(page: Path, generate: ModuleType) -> None:
+    assert generate.rewrite(text_of(page)) == text_of(page), "run make docs"
+
+
+def test_every_table_has_a_page_and_every_block_ends(generate: ModuleType) -> None:
+    names: list[str] = []
+    for page in generate.pages():
+        text = text_of(page)
+        begun = re.findall(r"<!-- generated: (\w+) -->", text)
+        assert len(begun) == text.count("<!-- end -->"), page.name
+        names += begun
+    assert set(names) == set(generate.TABLES)
+
+
+def test_a_stale_page_is_named(generate: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "README.md").write_text("<!-- generated: provenance -->\nold\n<!-- end -->\n", encoding="utf-8")
+    monkeypatch.setattr(generate, "ROOT", tmp_path)
+    assert generate.main(["--check"]) == 1
+    assert generate.main([]) == 0
+    assert "| `source_id` | string |" in text_of(tmp_path / "README.md")
+    assert generate.main(["--check"]) == 0
