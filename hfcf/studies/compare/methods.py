@@ -105,7 +105,7 @@ def _build(recipe: SetComparison | ColumnComparison, name: str, given: Any, task
         return Method(name, None, debias=debias)
     common = recipe.settings if system == recipe.system else None
     settings = {**(common or {}), **(given.settings or {})}
-    built = make_system(system, preset=recipe.preset, seed=recipe.seed, settings=settings, task=task and task.name)
+    built = make_system(system, preset=recipe.preset, seed=recipe.seed, settings=settings, task=task.name if task else None)
     allowed = load_trainer(get_task(built.task).trainer).changes
     changes = getattr(given, "changes", None)
     recipes.check(changes or (), allowed, f"{where}: changes")
