@@ -21,8 +21,10 @@ from hfcf.pipeline.build_corpus import build
 from hfcf.studies.attack.build import CANDIDATES
 from hfcf.studies.attack.choices import ATTACK, export_choices
 from hfcf.studies.attack.run import NOTES, SHEET, STORE, make_attack
-from hfcf.studies.compare.relation_columns import columns_of
+from hfcf.studies.compare.recipe import ColumnComparison, parse_comparison
+from hfcf.studies.compare.samples import load_columns
 from hfcf.training.data import load_rows
+from hfcf.training.scorers import RELATIONS
 
 ORIGIN, DESTINATION = "Entity-Origin(e1,e2)", "Entity-Destination(e1,e2)"
 TOKENS = ["The", "mail", "came", "from", "Rome", "."]
@@ -224,13 +226,18 @@ def test_an_attack_set_is_scored_by_a_comparison(attack: Path) -> None:
         "name": "Files",
         "test": {"corpus": "relations", "data_files": {"test": f"attack/data/{file.name}"}, "split": "test"},
     }
-    recipe = {
+    content = {
+        "compare": "relations", "methods": {"none": None}, "seeds": [1],
         "data_dir": str(attack.parent), "classifier": {"model": "tiny"}, "columns": [column, files],
         "defaults": {"train": mine, "dev": mine, "test": {"data_dir": "elsewhere"}},
     }  # fmt: skip
-    own, same = columns_of(recipe)
+    recipe = parse_comparison(content)
+    assert isinstance(recipe, ColumnComparison)
+    _, (sample,) = load_columns(recipe)
+    own, same = sample.sets
     assert own.ids == same.ids
-    assert own.letters == {"Other": "-", DESTINATION: "a", ORIGIN: "b"}
+    labels = {label for part in (sample.train, own.rows) for label in part["label"]}
+    assert RELATIONS.letters(labels) == {"Other": "-", DESTINATION: "a", ORIGIN: "b"}
     assert located(files["test"], "x")["data_files"] == {"test": f"x/attack/data/{file.name}"}
 
 

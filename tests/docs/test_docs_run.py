@@ -86,10 +86,10 @@ def trained(content: dict[str, Any]) -> None:
 
 
 def compared(content: dict[str, Any]) -> None:
-    from hfcf.studies.compare.relations import open_relations
-    from hfcf.studies.compare.verifiers import open_comparison
+    from hfcf.studies.compare.recipe import parse_comparison
+    from hfcf.studies.compare.runner import open_comparison
 
-    opened: Any = (open_relations if content["compare"] == "relations" else open_comparison)(content, Path("results"), full=False)
-    assert [arm.name for arm in opened.arms] == list(content["methods"])
-    scored = [one.test for one in opened.columns] if content["compare"] == "relations" else [one.rows for one in opened.sets]
-    assert all(len(rows) > 1 for rows in scored)
+    parsed: Any = parse_comparison({"name": "mine", **content})
+    opened = open_comparison(parsed, Path("results"))
+    assert [method.name for method in opened.methods] == list(content["methods"])
+    assert all(len(one.rows) > 1 for one in opened.sets)

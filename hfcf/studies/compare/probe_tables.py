@@ -7,9 +7,8 @@ from typing import Any
 
 from hfcf.studies.compare.layout import Layout
 from hfcf.studies.compare.probes import SHORTCUTS, TOP, by_shortcut
-from hfcf.studies.compare.sections import table
-from hfcf.studies.compare.table import majority
-from hfcf.studies.compare.verifiers import Comparison
+from hfcf.studies.compare.runner import Comparison
+from hfcf.studies.compare.tables import majority, table
 
 
 def probes_section(comparison: Comparison, layout: Layout, probed: Sequence[Mapping[str, Any]]) -> str:
