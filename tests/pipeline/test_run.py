@@ -380,18 +380,18 @@ def test_every_recipe_is_valid_under_both_presets(name: str, preset: str) -> Non
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
-        (["corpsu=hover"], "unknown key 'corpsu'; did you mean 'corpus'?"),
-        (["settings.num_beam=3"], "unknown key 'num_beam'; did you mean 'num_beams'?"),
-        (["preset=ofline"], "no preset 'ofline'"),
-        (["system=rase"], "system 'rase': choose one of ccg, crossaug, race"),
-        (["seed"], "--set seed: write key=value"),
-        (["seed.deep=3"], "seed.deep: there is nothing of that name to set"),
+        (["corpsu=hover"], r"'corpsu'.*'corpus'"),
+        (["settings.num_beam=3"], r"'num_beam'.*'num_beams'"),
+        (["preset=ofline"], "'ofline'"),
+        (["system=rase"], r"'rase'.*ccg, crossaug, race"),
+        (["seed"], r"--set.*seed.*key=value"),
+        (["seed.deep=3"], r"seed\.deep"),
         (["settings.flip=all"], "flip='all'"),
         (["settings.explainer=lime"], "explainer|method"),
     ],
 )
 def test_a_wrong_key_or_value_is_named_before_anything_runs(changes: list[str], told: str, tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=told.replace("?", r"\?")):
+    with pytest.raises(ValueError, match=told):
         hfcf.run("demo", tmp_path / "out", changes=changes)
     assert not (tmp_path / "out").exists()
 
