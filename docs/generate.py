@@ -12,6 +12,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import MISSING, fields
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ from hfcf.core.model import Model
 from hfcf.core.stage import Stage, StageError
 from hfcf.core.system import System
 from hfcf.core.task import get_task, tasks
+from hfcf.corpora.base.table import docs_table
 from hfcf.systems import system_class
 from hfcf.systems import systems as system_names
 
@@ -51,7 +53,7 @@ def with_defaults(line: str) -> str:
         for module in modules:
             for one in fields(cls) if (cls := getattr(module, stated[1], None)) else ():
                 if one.name == stated[2]:
-                    default = one.default if one.default is not MISSING else one.default_factory()  # type: ignore[misc]
+                    default = one.default if one.default is not MISSING else one.default_factory()  # type: ignore[operator]
                     value = default.name if isinstance(default, Model) else default
                     return stated[0] if ast.literal_eval(stated[3]) == value else f"`{stated[1]}.{stated[2]}={value!r}`"
         return stated[0]
@@ -83,9 +85,11 @@ def all_systems() -> list[tuple[str, type[System]]]:
     return [*systems(baselines=False), *systems(baselines=True)]
 
 
-def example(cls: type[System]) -> System:
-    """Return a system with settings that need no training."""
-    return cls.preset("offline" if "offline" in cls.presets else "paper")
+def examples(cls: type[System]) -> dict[str, System]:
+    """Return a system with settings that need no training, for each task that it works on."""
+    preset = "offline" if "offline" in cls.presets else "paper"
+    works_on = sorted(cls.works_on(), reverse=True)
+    return {task: cls.preset(preset, **({"task": task} if len(works_on) > 1 else {})) for task in works_on}
 
 
 def paper(bibtex: str) -> str:
@@ -105,7 +109,13 @@ def recipes_of(name: str) -> list[str]:
 def systems_table() -> str:
     header = ("system", "task", "paper", "stages", "recipes")
     rows = [
-        (f"`hfcf.{cls.__name__}`", cls.task, paper(cls.citation), code(cls.chain), code(recipes_of(name)))
+        (
+            f"`hfcf.{cls.__name__}`",
+            ", ".join(sorted(cls.works_on(), reverse=True)),
+            paper(cls.citation),
+            code(cls.chain),
+            code(recipes_of(name)),
+        )
         for name, cls in systems(baselines=False)
     ]
     return table(header, rows)
@@ -118,7 +128,17 @@ def baselines_table() -> str:
         weights = [one.default.name for one in fields(cls) if isinstance(one.default, Model)]
         where = f"`{cls.__module__}.{cls.__name__}`"
         offline = "yes" if "offline" in cls.presets else "no"
-        rows.append((f"`{name}`", where, cls.task, "flips" if cls.flips else "kept", first_sentence(cls), code(weights), offline))
+        rows.append(
+            (
+                f"`{name}`",
+                where,
+                ", ".join(sorted(cls.works_on(), reverse=True)),
+                "flips" if cls.flips else "kept",
+                first_sentence(cls),
+                code(weights),
+                offline,
+            )
+        )
     return table(header, rows)
 
 
@@ -128,8 +148,10 @@ def baselines_table() -> str:
 def stages_table() -> str:
     rows = []
     for name, cls in all_systems():
-        for index, stage in enumerate(example(cls).stages):
-            rows.append((f"`{name}`" if index == 0 else "", f"`{stage.name}`", reads(stage, cls.task), code(stage.outputs)))
+        for task, system in examples(cls).items():
+            label = f"`{name}`" + (f" on {task} rows" if len(cls.works_on()) > 1 else "")
+            for index, stage in enumerate(system.stages):
+                rows.append((label if index == 0 else "", f"`{stage.name}`", reads(stage, task), code(stage.outputs)))
     return table(("system", "stage", "reads", "fills"), rows)
 
 
@@ -146,7 +168,7 @@ def columns_table() -> str:
     types: dict[str, dict[str, None]] = {}
     stages: dict[str, dict[str, None]] = {}
     for _, cls in all_systems():
-        for stage in example(cls).stages:
+        for stage in (stage for system in examples(cls).values() for stage in system.stages):
             for column, feature in stage.outputs.items():
                 types.setdefault(column, {})[type_of(feature)] = None
                 stages.setdefault(column, {})[stage.name] = None
@@ -238,6 +260,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "provenance": provenance_table,
     "metrics": metrics_table,
     "tasks": tasks_table,
+    **{f"corpora_{task}": partial(docs_table, task) for task in tasks()},
 }
 
 

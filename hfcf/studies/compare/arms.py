@@ -69,7 +69,7 @@ class Arm:
         return {"system seed": self.system.seed, "changes": list(self.changes), **known}
 
 
-def arms(recipe: Mapping[str, Any]) -> list[Arm]:
+def arms(recipe: Mapping[str, Any], task: str | None = None) -> list[Arm]:
     """The recipe's methods, in order.
 
     Each is a mapping of `system`, if it is not the recipe's own, `settings` of it, over those that the recipe gives its own,
@@ -95,7 +95,7 @@ def arms(recipe: Mapping[str, Any]) -> list[Arm]:
         recipes.check(changes, CHANGES, f"methods: {name}: changes")
         common = recipe.get("settings") if system == recipe.get("system") else None
         settings = {**(common or {}), **(given.get("settings") or {})}
-        built = make_system(system, preset=recipe["preset"], seed=recipe.get("seed", 13), settings=settings)
+        built = make_system(system, preset=recipe["preset"], seed=recipe.get("seed", 13), settings=settings, task=task)
         found.append(Arm(name, built, changes, bool(given.get("copies")), debias))
     return found
 
