@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from hfcf.core.schema import LABELS
 from hfcf.metrics.scores import relation
-from hfcf.tasks.relations import OTHER
+from hfcf.tasks.relation import OTHER
 
 Array = NDArray[np.float64]
 NONE = "-"

@@ -117,7 +117,7 @@ def test_a_verifier_checks_when_one_is_given(start: Start, tiny_model: Callable[
     done = LLM(model="m", verifier=tiny_model("verifier"))(rows(*["SUPPORTS", "REFUTES"] * 4))
     judged = [one for row in done for one in row["candidates"]]
     assert all(one["scores"][0]["name"].startswith("verifier: ") for one in judged)
-    assert {row["status"]["stage"] for row in done} == {"check_pairs"}
+    assert {row["status"]["stage"] for row in done} == {"judge_candidates"}
 
 
 def test_shots_are_shown_and_the_papers_is_the_first(start: Start) -> None:
