@@ -34,15 +34,15 @@ def figure(layout: Layout, differences: Sequence[Difference], metric: str = "") 
 
     >>> from hfcf.studies.compare.layout import lay_out
     >>> layout = lay_out([], "None", ["None", "RACE"], [13], {"FM2": "challenge"})
-    >>> found = [Difference("RACE", "accuracy", "challenge", "FM2", (13,), 0.012, -0.004, 0.031, 0.2)]
-    >>> [axes.get_title(loc="left") for axes in figure(layout, found).axes]
+    >>> tested = [Difference("RACE", "accuracy", "challenge", "FM2", (13,), 0.012, -0.004, 0.031, 0.2)]
+    >>> [axes.get_title(loc="left") for axes in figure(layout, tested).axes]
     ['Challenge']
     """
     methods = [method for method in layout.methods if method != layout.baseline]
     metric = metric or layout.scorer.compared[0]
-    found = [one for one in differences if one.metric == metric]
+    shown = [one for one in differences if one.metric == metric]
     panels: dict[str | None, list[str | None]] = {}
-    averages = dict.fromkeys((one.setting, one.corpus) for one in found if one.corpus is None)
+    averages = dict.fromkeys((one.setting, one.corpus) for one in shown if one.corpus is None)
     for setting, corpus in (*((setting, corpus) for corpus, setting in layout.corpora.items()), *averages):
         panels.setdefault(setting, []).append(corpus)
     heights = [len(places) for places in panels.values()]
@@ -54,7 +54,7 @@ def figure(layout: Layout, differences: Sequence[Difference], metric: str = "") 
     every = drawn.subplots(max(len(panels), 1), 1, sharex=True, squeeze=False, height_ratios=heights or None)[:, 0]
     for axes, (where, places) in zip(every, panels.items(), strict=False):
         axes.set_title(where.capitalize() if where else "All corpora", loc="left", fontsize=_SIZE, fontweight="bold")
-        _panel(axes, places, methods, [one for one in found if one.setting == where])
+        _panel(axes, places, methods, [one for one in shown if one.setting == where])
     every[-1].tick_params(axis="x", labelbottom=True, labelsize=_SIZE - 1)
     label = f"{_spoken(metric)}: difference from {layout.baseline} in points, {LEVEL:.0%} interval (filled: beyond noise)"
     every[-1].set_xlabel(label, fontsize=_SIZE)
@@ -232,7 +232,7 @@ def store(draw: Callable[[], Figure], folder: Path) -> list[Path]:
     return files
 
 
-def _panel(axes: Axes, places: Sequence[str | None], methods: Sequence[str], found: Sequence[Difference]) -> None:
+def _panel(axes: Axes, places: Sequence[str | None], methods: Sequence[str], differences: Sequence[Difference]) -> None:
     axes.axvline(0, color="black", linewidth=0.8)
     axes.set_ylim(len(places) - 0.5, -0.5)  # the first on top
     axes.set_yticks(range(len(places)), [place or "average" for place in places], fontsize=_SIZE)
@@ -244,7 +244,7 @@ def _panel(axes: Axes, places: Sequence[str | None], methods: Sequence[str], fou
     axes.spines[["top", "right", "left"]].set_visible(False)
     for between in range(1, len(places)):
         axes.axhline(between - 0.5, color="0.8", linewidth=0.5, linestyle=":")
-    for one in found:
+    for one in differences:
         i = methods.index(one.method)
         y = places.index(one.corpus) + 0.7 * ((i + 0.5) / len(methods) - 0.5)
         axes.hlines(y, 100 * one.low, 100 * one.high, color=COLOURS[i % len(COLOURS)], linewidth=1.4)

@@ -121,8 +121,8 @@ def noise_legend(layout: Layout, of: str, over: str) -> str:
         over: how many differences Holm's correction is over.
     """
     return (
-        f"\\* the difference from {layout.baseline} is beyond noise: p < {1 - LEVEL:.2f} in a test of {of}, after Holm's correction "
-        f"over the {over}, and its interval is off 0."
+        f"\\* the difference from {layout.baseline} is beyond noise: p < {1 - LEVEL:.2f} in a test of {of}, after Holm's "
+        f"correction over the {over}, and its interval is off 0."
     )
 
 
@@ -131,8 +131,8 @@ def intervals(layout: Layout, differences: Sequence[Difference], metric: str) ->
 
     >>> from hfcf.studies.compare.layout import lay_out
     >>> layout = lay_out([], "None", ["None", "RACE"], [13], {"FM2": "challenge"})
-    >>> found = [Difference("RACE", "accuracy", "challenge", "FM2", (13,), 0.012, -0.004, 0.031, 0.2)]
-    >>> print(intervals(layout, found, "accuracy").splitlines()[-1])
+    >>> tested = [Difference("RACE", "accuracy", "challenge", "FM2", (13,), 0.012, -0.004, 0.031, 0.2)]
+    >>> print(intervals(layout, tested, "accuracy").splitlines()[-1])
     | FM2 | +1.2 [−0.4, +3.1] |
     """
     methods = [method for method in layout.methods if method != layout.baseline]
