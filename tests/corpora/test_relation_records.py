@@ -18,11 +18,11 @@ from hfcf.core.schema import TASKS
 from hfcf.corpora.base import CorpusError
 from hfcf.hub.folder import write_parquet
 from hfcf.pipeline.build_corpus import build
-from hfcf.studies.attack.build import CANDIDATES
-from hfcf.studies.attack.choices import ATTACK, export_choices
+from hfcf.studies.attack.choices import export_choices
 from hfcf.studies.attack.run import NOTES, SHEET, STORE, make_attack
 from hfcf.studies.compare.recipe import ColumnComparison, parse_comparison
 from hfcf.studies.compare.samples import load_columns
+from hfcf.systems.ccg.attack import ATTACK, CANDIDATES
 from hfcf.training.data import load_rows
 from hfcf.training.scorers import RELATIONS
 
