@@ -47,12 +47,15 @@ R = TypeVar("R", bound=BaseModel)
 
 
 def _text(value: Any) -> Any:
-    """Numbers and paths as text, inside lists and mappings too."""
-    if isinstance(value, Mapping):
-        return {_text(key): _text(one) for key, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [_text(one) for one in value]
+    """A number or a path as text."""
     return str(value) if type(value) in (int, float) or isinstance(value, PathLike) else value
+
+
+def _files(value: Any) -> Any:
+    """Paths as text, inside lists and mappings too."""
+    if isinstance(value, Mapping):
+        return {_text(key): _files(paths) for key, paths in value.items()}
+    return [_text(path) for path in value] if isinstance(value, list | tuple) else _text(value)
 
 
 def _model(value: Any) -> Any:
@@ -68,7 +71,7 @@ def _model(value: Any) -> Any:
 
 Text = Annotated[str, BeforeValidator(_text), WithJsonSchema({"type": ["string", "number"]})]
 """A string that YAML may read as a number, or that Python code gives as a path: `split: 2012`."""
-Files = Annotated[str | list[str] | dict[str, str | list[str]], BeforeValidator(_text)]
+Files = Annotated[str | list[str] | dict[str, str | list[str]], BeforeValidator(_files)]
 """A file, several, or a mapping of splits to files."""
 _MODEL_SCHEMA = {
     "anyOf": [
@@ -129,7 +132,7 @@ def _message(model: type[BaseModel], error: ErrorDetails, where: str) -> str:
     if kind == "literal_error" and (names := list(_literals(wanted))):
         choices = ", ".join(map(str, names))
         return f"{_at(where, path)}: must be one of {choices}; this is {value!r}{did_you_mean(value, map(str, names))}"
-    if len(error["loc"]) > len(path) or kind.endswith(("_type", "_of_type", "_float")):
+    if len(error["loc"]) > len(path) or kind.endswith(("_type", "_float", "sequence_str")):
         return f"{_at(where, path)} is of type {type_name(wanted)}, and was {value!r}"
     return f"{_at(where, path)}: {error['msg'].removeprefix('Input ')}, and was {value!r}"
 
@@ -203,11 +206,11 @@ def type_name(annotation: Any) -> str:
     return " | ".join(dict.fromkeys(names))
 
 
-class _Loader(yaml.SafeLoader):
+class Loader(yaml.SafeLoader):
     """YAML with 5e-5 as the number that everyone means; version 1.1 reads a text, for want of a point."""
 
 
-_Loader.add_implicit_resolver("tag:yaml.org,2002:float", re.compile(r"[-+]?[0-9]+(\.[0-9]*)?[eE][-+]?[0-9]+"), list("-+0123456789"))
+Loader.add_implicit_resolver("tag:yaml.org,2002:float", re.compile(r"[-+]?[0-9]+(\.[0-9]*)?[eE][-+]?[0-9]+"), list("-+0123456789"))
 
 
 def find(name: str) -> Path:
@@ -249,7 +252,7 @@ def read(path: Path, changes: Sequence[str] = ()) -> dict[str, Any]:
     {'seed': 13, 'preset': 'offline', 'model': {'name': 'tiny', 'dtype': 'float32'}}
     """
     try:
-        recipe = yaml.load(path.read_text(encoding="utf-8"), _Loader)
+        recipe = yaml.load(path.read_text(encoding="utf-8"), Loader)
     except yaml.YAMLError as error:
         raise RecipeError(f"{path} is not YAML: {error}") from error
     if not isinstance(recipe, dict):
@@ -368,7 +371,7 @@ def _assignment(change: str) -> tuple[str, Any]:
     key, equals, value = change.partition("=")
     if not equals:
         raise RecipeError(f"--set {change}: write key=value")
-    return key.strip(), yaml.load(value, _Loader)
+    return key.strip(), yaml.load(value, Loader)
 
 
 def _merge(recipe: dict[str, Any], changes: Mapping[str, Any]) -> None:

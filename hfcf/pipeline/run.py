@@ -125,8 +125,9 @@ def load_inputs(recipe: RunRecipe) -> tuple[Dataset, System]:
         RecipeError: there are no rows, or the system works on those of another task; and see `make_system`.
     """
     ds = load_rows(recipe)
-    system = make_system(recipe.system, preset=recipe.preset, seed=recipe.seed, settings=recipe.settings)
-    if (task := task_of(ds.features).name) != system.task:
+    task = task_of(ds.features).name
+    system = make_system(recipe.system, preset=recipe.preset, seed=recipe.seed, settings=recipe.settings, task=task)
+    if task != system.task:
         raise recipes.RecipeError(f"{recipe.system} works on {system.task} rows; {recipe.corpus} has {task} rows")
     if not len(ds):
         raise recipes.RecipeError(f"{recipe.corpus}: the split has no rows")
@@ -144,9 +145,23 @@ def load_rows(recipe: RowsRecipe) -> Dataset:
 
 
 def make_system(
-    name: str, *, preset: str = "paper", seed: int = 13, settings: Mapping[str, Any] | None = None, where: str = "settings"
+    name: str,
+    *,
+    preset: str = "paper",
+    seed: int = 13,
+    settings: Mapping[str, Any] | None = None,
+    task: str | None = None,
+    where: str = "settings",
 ) -> System:
     """Make a system with a preset and settings, whose names and types are checked.
+
+    Args:
+        name: one of `hfcf.systems.systems`.
+        preset: one of its presets.
+        seed: of the system, unless `settings` name one.
+        settings: over those of the preset.
+        task: of its rows: what a system with a setting `task` works on, unless `settings` say it.
+        where: what to call the settings in errors.
 
     Raises:
         RecipeError: there is no such system, preset or setting, or a value is of another type than its field.
@@ -161,7 +176,8 @@ def make_system(
             "or --set preset=offline"
         )
     try:
-        return cls.preset(preset, **{"seed": seed, **settings})
+        of_rows = {"task": task} if task and "task" in {field.name for field in fields(cls)} else {}
+        return cls.preset(preset, **{"seed": seed, **of_rows, **settings})
     except (TypeError, ValueError) as error:
         raise recipes.RecipeError(f"{where}: {error}") from error
 
