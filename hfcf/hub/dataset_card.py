@@ -10,7 +10,7 @@ from typing import Any
 from huggingface_hub import DatasetCardData
 
 from hfcf.core.recipe import command as command_line
-from hfcf.core.recipe import shipped_folder
+from hfcf.core.recipe import resolve_folder
 from hfcf.core.task import get_task
 from hfcf.hub.check_card import SIZES
 from hfcf.hub.citation import citation
@@ -94,7 +94,7 @@ def _needed(files: Any) -> list[str]:
     """
     if isinstance(files, str | PathLike):
         path = Path(files)
-        return [] if shipped_folder(str(files)) else [path.name or str(path)]
+        return [] if resolve_folder(str(files)) else [path.name or str(path)]
     return [name for one in (files.values() if isinstance(files, Mapping) else files or ()) for name in _needed(one)]
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from hfcf.core.recipe import shipped_folder
+from hfcf.core.recipe import resolve_folder
 from hfcf.hub.contents import front_matter, ours
 
 
@@ -58,7 +58,7 @@ def restricted(source: Mapping[str, Any]) -> dict[str, Any]:
 
 def _paths(given: Any) -> Iterator[Path]:
     if isinstance(given, str | PathLike):
-        yield shipped_folder(str(given)) or Path(given).expanduser()
+        yield resolve_folder(str(given)) or Path(given).expanduser()
     elif given:
         for one in given.values() if isinstance(given, Mapping) else given:
             yield from _paths(one)

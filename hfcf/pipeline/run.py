@@ -113,7 +113,7 @@ def read_recipe(recipe: str | Path | Mapping[str, Any], changes: Sequence[str] =
         changes: "key=value" strings.
     """
     if isinstance(recipe, Mapping):
-        return parse_run(recipes.changed(deepcopy(dict(recipe)), changes))
+        return parse_run(recipes.apply_changes(deepcopy(dict(recipe)), changes))
     path = recipes.find(str(recipe))
     return parse_run(recipes.read(path, changes), path.name)
 

@@ -32,7 +32,7 @@ def presets(name: str) -> list[str]:
     return sorted({content["preset"], *content.get("presets", {})})
 
 
-EACH = [(name, preset) for name in recipe.shipped() for preset in presets(name)]
+EACH = [(name, preset) for name in recipe.names() for preset in presets(name)]
 
 
 def sources(content: dict[str, Any]) -> list[dict[str, Any]]:
@@ -81,7 +81,7 @@ def check_comparison(content: dict[str, Any], name: str) -> None:
 
 def test_each_kind_of_recipe_is_among_them() -> None:
     kinds = [recipe.read(recipe.find(name)) for name, _ in EACH]
-    assert len(EACH) > 1.5 * len(recipe.shipped()), "most have two presets"
+    assert len(EACH) > 1.5 * len(recipe.names()), "most have two presets"
     assert {one.get("compare") for one in kinds} == {"verifiers", "rationales", "relations", None}
     assert {one["train"] for one in kinds if isinstance(one.get("train"), str)} == set(TRAININGS)
     assert {one["system"] for one in kinds if "system" in one} == {"race", "crossaug", "ccg"}
@@ -117,7 +117,7 @@ def test_the_schemas_in_the_recipes_folder_are_current() -> None:
         assert stored == json_schema(kind), f"hfcf recipe schema {kind} > recipes/schema/{kind}.json"
 
 
-@pytest.mark.parametrize("name", recipe.shipped())
+@pytest.mark.parametrize("name", recipe.names())
 def test_a_shipped_recipe_names_the_schema_that_it_fits(name: str) -> None:
     path = recipe.find(name)
     content = yaml.load(path.read_text(encoding="utf-8"), recipe.Loader)

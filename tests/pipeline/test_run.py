@@ -337,7 +337,7 @@ def test_a_system_of_another_task_is_refused(
 
 
 @pytest.mark.parametrize("preset", ["paper", "offline"])
-@pytest.mark.parametrize("name", recipe.shipped())
+@pytest.mark.parametrize("name", recipe.names())
 def test_every_recipe_is_valid_under_both_presets(name: str, preset: str) -> None:
     path = recipe.find(name)
     content = recipe.read(path, [f"preset={preset}", "seed=7", "data_dir=x"])
@@ -424,7 +424,7 @@ def wide(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_list_shows_every_stage_corpus_and_recipe(capsys: pytest.CaptureFixture[str]) -> None:
     listing.list_("all")
     shown = capsys.readouterr().out
-    for name in (*RACE.chain, *hfcf.corpora.CORPORA, *recipe.shipped()):
+    for name in (*RACE.chain, *hfcf.corpora.CORPORA, *recipe.names()):
         assert name in shown
     with pytest.raises(ValueError, match="systems"):
         listing.list_("everything")
