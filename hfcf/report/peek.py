@@ -159,7 +159,8 @@ def _rejected(row: Mapping[str, Any], marks: bool) -> Iterator[Text]:
 
 
 def _lines(row: Mapping[str, Any], values: Mapping[str, float], marks: bool) -> Iterator[Text]:
-    head = f"the {row['change']} changed → {row['label']}" if row["change"] else str(row["label"])
+    outcome = task_of(row).outcome(row)
+    head = f"the {row['change']} changed → {outcome}" if row["change"] else str(outcome)
     yield Text(f"{row['id']}  {head}", style="bold")
     yield from _texts(row, marks)
     if values:

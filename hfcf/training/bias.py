@@ -26,6 +26,7 @@ from datasets import Dataset
 
 from hfcf.core.splits import connected, normalised
 from hfcf.engines.classifier import Classifier
+from hfcf.training.classifier import predict, train_classifier
 from hfcf.training.loop import Hyperparameters, trained
 
 FLOOR = -10.0
@@ -41,9 +42,7 @@ def encoder_bias(rows: Dataset, labels: Sequence[str], hp: Hyperparameters, work
         hp: as the verifier's.
         work: a folder for the model, which is removed afterwards.
     """
-    from hfcf.training.verifier import predict, train_verifier
-
-    train_verifier(rows, hp, work, labels=labels, claim_only=True)
+    train_classifier(rows, hp, work, labels=labels, claim_only=True)
     answers = predict(rows, Classifier(model=trained(hp, work), max_length=hp.max_length), claim_only=True)
     shutil.rmtree(work)
     with np.errstate(divide="ignore"):

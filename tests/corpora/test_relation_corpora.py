@@ -498,8 +498,8 @@ def test_build_makes_a_repository(name: str, tmp_path: Path) -> None:
 
 def test_the_command_builds_a_sample(tmp_path: Path) -> None:
     folder = str(FIXTURES / "ccg_semeval")
-    main("ccg_semeval", None, ["--data-dir", folder, "--out", str(tmp_path / "a"), "--split", "10%"])
-    main("ccg_semeval", None, ["--data-dir", folder, "--out", str(tmp_path / "b"), "--sample", "10pct"])
+    main("ccg_semeval", ["--data-dir", folder, "--out", str(tmp_path / "a"), "--split", "10%"])
+    main("ccg_semeval", ["--data-dir", folder, "--out", str(tmp_path / "b"), "--sample", "10pct"])
     one = datasets.load_dataset(str(tmp_path / "a"), cache_dir=str(tmp_path / "hub"))
     two = datasets.load_dataset(str(tmp_path / "b"), cache_dir=str(tmp_path / "hub"))
     assert list(one) == ["train"]

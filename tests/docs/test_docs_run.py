@@ -19,7 +19,7 @@ from hfcf.core import recipe
 RUNS = [page for page in PAGES if any(block.runs for block in blocks(page))]
 CHEAP = {
     "tutorial_verification.md": ("system=eda", "settings={}"),
-    "tutorial_relations.md": ("system=relation_synonym",),
+    "tutorial_relations.md": ("system=synonym",),
 }
 """What a tutorial's recipe is run with in the place of a system that asks models."""
 

@@ -18,8 +18,8 @@ from hfcf.core.recipe import RecipeError
 from hfcf.core.schema import LABELS, NOT_ENOUGH_INFO, REFUTES, SUPPORTS, TASKS
 from hfcf.engines.classifier import Classifier, choose, encode_pairs
 from hfcf.text.evidence import join
+from hfcf.training import classifier
 from hfcf.training import debias as debias_module
-from hfcf.training import verifier
 from hfcf.training.bias import FLOOR, encoder_bias, ngram_bias, related
 from hfcf.training.contrast import Together, contrast, pooled
 from hfcf.training.debias import SETTINGS, Debias, prepare, product_of_experts, weighted
@@ -42,8 +42,8 @@ def on_cpu(monkeypatch: pytest.MonkeyPatch, no_request_cache: None) -> None:
 def networks(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """The networks that `fit` returns while the test runs."""
     kept: list[Any] = []
-    original = verifier.fit
-    monkeypatch.setattr(verifier, "fit", lambda *a, **k: kept.append(original(*a, **k)) or kept[-1])
+    original = classifier.fit
+    monkeypatch.setattr(classifier, "fit", lambda *a, **k: kept.append(original(*a, **k)) or kept[-1])
     return kept
 
 

@@ -21,8 +21,8 @@ from hfcf.engines.classifier import Classifier, encode_pairs
 from hfcf.engines.generator import PROMPT, Generator
 from hfcf.pipeline.train import train, trained
 from hfcf.text.evidence import join
+from hfcf.training import classifier
 from hfcf.training import generator as generator_module
-from hfcf.training import verifier
 from hfcf.training.data import load_rows, without_repeats
 from hfcf.training.generator import evaluate_generator, train_generator
 from hfcf.training.loop import Hyperparameters
@@ -187,7 +187,7 @@ def settings(folder: str, **changes: Any) -> Hyperparameters:
 def networks(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """The networks that `fit` returns while the test runs."""
     kept: list[Any] = []
-    for module in (verifier, generator_module):
+    for module in (classifier, generator_module):
         original = module.fit
         monkeypatch.setattr(module, "fit", lambda *a, _fit=original, **k: kept.append(_fit(*a, **k)) or kept[-1])
     return kept
@@ -315,7 +315,7 @@ def test_a_finished_training_does_not_stand_in_for_the_next(tiny_model: Tiny, tm
 
 def test_a_claim_only_verifier_sees_no_evidence(tiny_model: Tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     kept: list[Dataset] = []
-    monkeypatch.setattr(verifier, "fit", lambda network, tokenizer, encoded, hp, **k: kept.append(encoded))
+    monkeypatch.setattr(classifier, "fit", lambda network, tokenizer, encoded, hp, **k: kept.append(encoded))
     for hidden in (True, False):
         train_verifier(rows(3), settings(tiny_model("classifier")), tmp_path, claim_only=hidden)
     lengths = [[len(ids) for ids in encoded["input_ids"]] for encoded in kept]

@@ -78,20 +78,24 @@ class Method:
         }  # fmt: skip
 
 
-def build_methods(recipe: SetComparison | ColumnComparison) -> list[Method]:
+def build_methods(recipe: SetComparison | ColumnComparison, task: Task | None = None) -> list[Method]:
     """Build the recipe's methods, in order; null adds nothing.
+
+    Args:
+        recipe: of the comparison.
+        task: of its rows, for systems that work on several tasks.
 
     Raises:
         RecipeError: an unknown setting or change, a method that names no system, or a baseline that is no method.
     """
-    methods = [Method(name, None) if given is None else _build(recipe, name, given) for name, given in recipe.methods.items()]
+    methods = [Method(name, None) if given is None else _build(recipe, name, given, task) for name, given in recipe.methods.items()]
     names = [method.name for method in methods]
     if not names or (recipe.baseline or names[0]) not in names:
         raise RecipeError(f"baseline: {recipe.baseline} is none of the methods {', '.join(names)}")
     return methods
 
 
-def _build(recipe: SetComparison | ColumnComparison, name: str, given: Any) -> Method:
+def _build(recipe: SetComparison | ColumnComparison, name: str, given: Any, task: Task | None) -> Method:
     where = f"methods: {name}"
     debias = getattr(given, "debias", None)
     debias = Debias.of(debias, f"{where}: debias") if debias else None
@@ -101,7 +105,7 @@ def _build(recipe: SetComparison | ColumnComparison, name: str, given: Any) -> M
         return Method(name, None, debias=debias)
     common = recipe.settings if system == recipe.system else None
     settings = {**(common or {}), **(given.settings or {})}
-    built = make_system(system, preset=recipe.preset, seed=recipe.seed, settings=settings)
+    built = make_system(system, preset=recipe.preset, seed=recipe.seed, settings=settings, task=task.name if task else None)
     allowed = load_trainer(get_task(built.task).trainer).changes
     changes = getattr(given, "changes", None)
     recipes.check(changes or (), allowed, f"{where}: changes")

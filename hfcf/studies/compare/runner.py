@@ -124,16 +124,17 @@ def open_comparison(recipe: SetComparison | ColumnComparison, results: Path, *, 
     Raises:
         RecipeError: what can't be: a method of another task, an unknown name in `run` or `curves`, too few rows.
     """
-    methods = build_methods(recipe)
+    build_methods(recipe)  # which raises what can be known before rows are loaded
     columns, named = isinstance(recipe, ColumnComparison), None
     if isinstance(recipe, ColumnComparison):
         for name, values in (recipe.curves or {}).items():
-            recipes.check(values.values(), [method.name for method in methods], f"curves: {name}")
-        named = check_run(recipe, [method.name for method in methods])
+            recipes.check(values.values(), recipe.methods, f"curves: {name}")
+        named = check_run(recipe, list(recipe.methods))
         task, samples = load_columns(recipe)
     else:
         task, sample = load_sample(recipe, full=full)
         samples = [sample]
+    methods = build_methods(recipe, task)
     check_methods(methods, task)
     file = results / f"{getattr(recipe, 'cells', None) or recipe.name}.jsonl"
     baseline = recipe.baseline or methods[0].name

@@ -22,9 +22,9 @@ seeds. Trainings on one sample share its rows, so that 5 samples × 5 seeds are 
 sample is the mean over its seeds, each paired with the baseline's of the same sample and seed, and samples are drawn again with all
 their seeds. The p value adds the variance between seeds: all samples are trained on with the same seeds, so that what a seed does
 on each of them is in every sample's mean alike and no variance between samples shows it. The variance of the seeds' means (each
-over its samples), over their number, is one more term of the error, with one degree of freedom less than seeds. It holds a share of the
-noise of single trainings that the samples' term has too: the test is rather too careful. A single seed says nothing of others: then
-the p value speaks for that seed alone. The interval always speaks for these seeds.
+over its samples), over their number, is one more term of the error, with one degree of freedom less than seeds. It holds a share of
+the noise of single trainings that the samples' term has too: the test is rather too careful. A single seed says nothing of
+others: then the p value speaks for that seed alone. The interval always speaks for these seeds.
 """
 
 from __future__ import annotations

@@ -121,8 +121,8 @@ def noise_legend(layout: Layout, of: str, over: str) -> str:
         over: how many differences Holm's correction is over.
     """
     return (
-        f"\\* the difference from {layout.baseline} is beyond noise: p < {1 - LEVEL:.2f} in a test of {of}, after Holm's correction "
-        f"over the {over}, and its interval is off 0."
+        f"\\* the difference from {layout.baseline} is beyond noise: p < {1 - LEVEL:.2f} in a test of {of}, after Holm's "
+        f"correction over the {over}, and its interval is off 0."
     )
 
 

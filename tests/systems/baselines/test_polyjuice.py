@@ -125,7 +125,7 @@ def test_a_recipe_can_name_its_settings() -> None:
     assert found.name == "polyjuice"
     assert found.rewrite_polyjuice.generator == Model("me/polyjuice", revision="refs/pr/1")
     assert (found.rewrite_polyjuice.code, found.rewrite_polyjuice.seed) == ("quantifier", 7)
-    assert found.check_pairs.verifier == Model("me/verifier")
+    assert found.judge_candidates.verifier == Model("me/verifier")
 
 
 def test_asks_in_the_models_language(demo: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,10 +20,10 @@ from hfcf.core.stage import StageError
 from hfcf.core.store import artifact_path, read_artifact
 from hfcf.engines.parser import Constituents
 from hfcf.pipeline import run as runner
-from hfcf.systems.ccg import CCG
 from hfcf.systems.ccg import editor as editors
 from hfcf.systems.ccg.indicator import judges
-from hfcf.tasks.relations import entities
+from hfcf.systems.ccg.system import CCG
+from hfcf.tasks.relation import entities
 from hfcf.training import relation as trainer
 from hfcf.training.loop import Hyperparameters
 from hfcf.training.once import kept
@@ -266,7 +266,7 @@ def test_the_paper_preset_is_the_papers() -> None:
     assert (hp.model.name, hp.epochs, hp.learning_rate, hp.batch_size, hp.max_length) == ("gpt2", 2, 2e-5, 1, 47)
     hp = paper.classifier
     assert (hp.model.name, hp.epochs, hp.learning_rate, hp.batch_size, hp.max_length) == ("bert-base-uncased", 5, 2e-5, 16, 128)
-    assert paper.check_relations.verifier is None
+    assert paper.judge_candidates.verifier is None
     assert paper.least_steps == 0
 
 
