@@ -195,7 +195,7 @@ def _train_relation(recipe: RelationRecipe, training: Dataset, held_out: Dataset
 def _located(sources: Sequence[Source], data_dir: str | None, *, split: str | None = None) -> list[dict[str, Any]]:
     """Arguments of `load_rows` for sources whose folders lie in `data_dir`."""
     other = {"split": split} if split else {}
-    return [{**recipes.located(source.arguments(), data_dir), **other} for source in sources]
+    return [{**recipes.locate(source.arguments(), data_dir), **other} for source in sources]
 
 
 def _evaluation_sets(

@@ -201,5 +201,9 @@ class RelationTrainer:
         answers = engine.run(requests(rows.select_columns(["tokens", "head", "tail"])))
         return [OTHER if answer is None else choose(answer, list(answer)) for answer in answers]
 
+    def evaluate(self, rows: Dataset, model: Model, *, max_length: int, ways: int = 2) -> dict[str, Any]:
+        """Score a classifier on rows; `ways` makes no difference."""
+        return evaluate_relation(rows, RelationClassifier(model=model, max_length=max_length))
+
 
 TRAINER = RelationTrainer()

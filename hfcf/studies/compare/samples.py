@@ -102,7 +102,7 @@ def load_sample(recipe: SetComparison, *, full: bool) -> tuple[Task, Sample]:
     """
     hp = hyperparameters(recipe.training, recipe.key)
     source = {**recipe.train, **({"split": recipe.split} if recipe.split else {})}
-    rows = load_rows([recipes.located(_with_corpus(source, "train"), recipe.data_dir)], training=True)
+    rows = load_rows([recipes.locate(_with_corpus(source, "train"), recipe.data_dir)], training=True)
     task = task_of(rows.features)
     labels = _labels(task, recipe.ways, rows)
     rows = of_labels(rows, labels) if labels else rows
@@ -177,7 +177,7 @@ def _load_part(recipe: ColumnComparison, column: Column, part: str, loaded: dict
     place = f"columns: {column.name}: {part}"
     key = digest([part == "train", source])
     if key not in loaded:
-        located = recipes.located(_with_corpus(source, place), recipe.data_dir)
+        located = recipes.locate(_with_corpus(source, place), recipe.data_dir)
         loaded[key] = load_rows([located], training=part == "train")
         if not len(loaded[key]):
             raise RecipeError(f"{place}: there are no rows")

@@ -92,7 +92,7 @@ def load_sets(
         raise RecipeError(f"evaluate: {twice[0]} comes twice: give each a name of its own")
     sets = []
     for order, (name, source) in enumerate(zip(names, sources, strict=True)):
-        rows = load_rows([recipes.located(source.source, data_dir)])
+        rows = load_rows([recipes.locate(source.source, data_dir)])
         rows = of_labels(rows, labels) if labels else rows
         if not len(rows):
             raise RecipeError(f"evaluate: {name}: no row is {' or '.join(labels)}")
