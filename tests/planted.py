@@ -1,4 +1,7 @@
-"""A tiny verifier that reads one word: "film" in the evidence SUPPORTS, "born" REFUTES, neither is NOT ENOUGH INFO."""
+"""A tiny verifier that reads one word, and its explainer.
+
+"film" in the evidence SUPPORTS, "born" REFUTES, neither is NOT ENOUGH INFO.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +14,12 @@ import torch
 from datasets import Dataset
 from transformers import AutoTokenizer, BertConfig, BertForSequenceClassification
 
+from hfcf.core.model import Model
 from hfcf.core.schema import LABELS, NOT_ENOUGH_INFO, REFUTES, SUPPORTS, TASKS
 from hfcf.text.evidence import join
+from hfcf.training.explainer import train_explainer
+from hfcf.training.loop import Hyperparameters
+from hfcf.training.rationale_losses import Weights
 
 SIGNAL = {SUPPORTS: "film", REFUTES: "born"}
 FILLERS = ("the", "city", "was", "in", "river", "and", "first", "American", "band", "county", "of", "by")
@@ -60,5 +67,19 @@ def verifier(folder: Path, hidden_size: int = 32) -> str:
         network.train()(**inputs, labels=labels).loss.backward()
         optimiser.step()
         optimiser.zero_grad()
+    # The layer norm behind the embeddings undoes the factor: the verifier answers the same. But the vector that an explainer learns
+    # to put in the place of masked words can no longer reach that of a signal word, which would betray one class: its gates had
+    # no reason to open then, in one training of six.
+    with torch.no_grad():
+        for table in network.bert.embeddings.children():
+            if isinstance(table, torch.nn.Embedding):
+                table.weight *= 10
     network.eval().save_pretrained(folder)
+    return str(folder)
+
+
+def explainer(verifier: str, folder: Path) -> str:
+    """Train its gates until those of the words and pieces that decide are open: a few seconds."""
+    hp = Hyperparameters(model=Model(verifier), max_length=64, batch_size=16, learning_rate=3e-3, epochs=4.0)
+    train_explainer(canonical(rows(900, seed=1)), hp, folder, Weights(token_budget=0.15, sentence_budget=0.5))
     return str(folder)

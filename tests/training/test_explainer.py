@@ -21,7 +21,6 @@ from hfcf.training.explainer_scores import evaluate_explainer
 from hfcf.training.loop import Hyperparameters
 from hfcf.training.rationale_losses import Weights, disagreement, divergence, excess, unpredicted
 
-WEIGHTS = Weights(token_budget=0.15, sentence_budget=0.34)
 PIECES = torch.tensor([[OUTSIDE, 0, 0, 1, 1, OUTSIDE]])
 
 
@@ -42,9 +41,7 @@ def hyper(verifier: str, **changes: Any) -> Hyperparameters:
 
 @pytest.fixture(scope="module")
 def explainer(verifier: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    out = tmp_path_factory.mktemp("explainer")
-    train_explainer(planted.canonical(planted.rows(900, seed=1)), hyper(verifier, epochs=2.5), out, WEIGHTS)
-    return out
+    return Path(planted.explainer(verifier, tmp_path_factory.mktemp("explainer")))
 
 
 # --- losses
