@@ -45,7 +45,7 @@ from hfcf.engines.rbert import encode_marked, probabilities
 from hfcf.engines.relation import RelationClassifier
 from hfcf.systems.ccg import CCG
 from hfcf.systems.ccg.identify import IdentifyCausalTerms
-from hfcf.tasks.relations import OTHER, spans, trouble
+from hfcf.tasks.relation import OTHER, spans, trouble
 from hfcf.training.relation import train_relation
 
 MASKED = Model("hfcf:mlm")

@@ -6,13 +6,16 @@ import difflib
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from os import PathLike
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
 import yaml
-from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, WithJsonSchema, model_validator
 from pydantic_core import ErrorDetails, PydanticCustomError
+
+from hfcf.core.model import Model
 
 
 class RecipeError(ValueError):
@@ -41,8 +44,45 @@ class Recipe(BaseModel):
 
 
 R = TypeVar("R", bound=BaseModel)
-Text = Annotated[str, BeforeValidator(lambda value: str(value) if type(value) in (int, float) else value)]
-"""A string that YAML may read as a number: `split: 2012`."""
+
+
+def _text(value: Any) -> Any:
+    """Numbers and paths as text, inside lists and mappings too."""
+    if isinstance(value, Mapping):
+        return {_text(key): _text(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_text(one) for one in value]
+    return str(value) if type(value) in (int, float) or isinstance(value, PathLike) else value
+
+
+def _model(value: Any) -> Any:
+    """A reference to weights of its name or of a mapping."""
+    if isinstance(value, Mapping):
+        check(map(str, value), Model.__dataclass_fields__, "")
+        if "name" not in value:
+            raise ValueError(": the key 'name' is missing")
+    if not value or not isinstance(value, Mapping | str | Model):
+        raise ValueError(f": give a name, or a mapping such as {{name: t5-base, revision: …}}; this is {value!r}")
+    return Model.of(dict(value) if isinstance(value, Mapping) else value)
+
+
+Text = Annotated[str, BeforeValidator(_text), WithJsonSchema({"type": ["string", "number"]})]
+"""A string that YAML may read as a number, or that Python code gives as a path: `split: 2012`."""
+Files = Annotated[str | list[str] | dict[str, str | list[str]], BeforeValidator(_text)]
+"""A file, several, or a mapping of splits to files."""
+_MODEL_SCHEMA = {
+    "anyOf": [
+        {"type": "string"},
+        {
+            "type": "object",
+            "properties": {key: {"type": "string"} for key in ("name", "revision", "adapter", "dtype")},
+            "required": ["name"],
+            "additionalProperties": False,
+        },
+    ]
+}
+ModelReference = Annotated[Model, BeforeValidator(_model), WithJsonSchema(_MODEL_SCHEMA)]
+"""Weights: a name (a Hub id, a folder, offline:NAME), or a mapping of the fields of `Model`."""
 
 
 def parse(model: type[R], content: Any, where: str) -> R:
@@ -82,7 +122,8 @@ def _message(model: type[BaseModel], error: ErrorDetails, where: str) -> str:
     if kind == "unknown_key":
         return f"{_at(where, path)}{error['msg']}"
     if kind == "value_error":
-        return f"{_at(where, path)}: {error['ctx']['error']}"
+        text = str(error["ctx"]["error"])
+        return _at(where, path) + (text if text.startswith(":") else f": {text}")
     if not path:
         return f"{where}: a mapping of keys to values is expected; this is {value!r}"
     if kind == "literal_error" and (names := list(_literals(wanted))):

@@ -1,4 +1,4 @@
-"""A corpus as a dataset repository: Parquet and a card that `load_dataset` reads. `dataset_scripts/` calls this."""
+"""Write a corpus as a dataset repository, Parquet and a card, that `load_dataset` reads; `dataset_scripts/` calls this."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ def build(name: str, *, out: str | Path, **options: Any) -> Path:
     """Write a corpus to a folder that `load_dataset(out)` reads.
 
     Args:
-        name: one of `CORPORA`.
-        out: the folder; `data/<split>-<fingerprint>.parquet` and `README.md` are written there, older Parquet of it removed.
+        name: one of `hfcf.corpora.names()`.
+        out: the folder. `data/<split>-<fingerprint>.parquet` and `README.md` are written, other Parquet files in `data/` removed.
         options: arguments of `hfcf.load`.
 
     Raises:
-        ValueError: the folder has a README that is not this library's.
+        ValueError: the folder has a README that this library did not write.
     """
     out = Path(out)
     check_ours(out)
@@ -47,13 +47,13 @@ def build(name: str, *, out: str | Path, **options: Any) -> Path:
 
 
 def _base(ds: Dataset, options: Mapping[str, Any]) -> str:
-    # Of a slice such as validation[:300] too, what it is a slice of.
+    # The rows of a slice such as validation[:300] name the split that it is a slice of.
     names = sorted(set(ds["split"])) if len(ds) else [str(options.get("split"))]
     return "_".join(names)
 
 
 def card(info: CorpusInfo, splits: Mapping[str, Dataset], files: Mapping[str, str]) -> str:
-    """The dataset card: YAML that lists the exact files, then what the rows are."""
+    """Write the dataset card: YAML that lists the exact files, then a description of the rows."""
     first = next(iter(splits.values()))
     data = DatasetCardData(
         pretty_name=info.title,
@@ -105,7 +105,7 @@ def _joined(body: Sequence[str]) -> str:
 
 
 def _notes(splits: Mapping[str, Dataset]) -> list[str]:
-    # What the builder recorded after the title: rows left out, and the role.
+    # After the title the builder records the rows that it left out, and the role.
     lines = [line for ds in splits.values() for line in (ds.info.description or "").split("\n")[1:]]
     return list(dict.fromkeys(lines))
 
@@ -133,19 +133,23 @@ def _example(ds: Dataset) -> dict[str, Any]:
     return dict(ds[0]) if len(ds) else {}
 
 
-def main(name: str, description: str | None, argv: Sequence[str] | None = None) -> None:
-    """The command of one corpus."""
-    options = builder_class(name).OPTIONS
-    parser = argparse.ArgumentParser(description=description)
+def main(name: str, argv: Sequence[str] | None = None) -> None:
+    """Run the command of one corpus.
+
+    Args:
+        name: the corpus.
+        argv: the command's arguments; those of the process by default.
+    """
+    builder = builder_class(name)
+    parser = argparse.ArgumentParser(description=f"Build a dataset repository of {builder.INFO.title}.")
     parser.add_argument("--data-dir", required=True, help="folder of the original release files")
     parser.add_argument("--out", required=True, help="folder to write; load_dataset(OUT) reads it")
-    parser.add_argument("--split", help="one split or a slice of it, such as validation[:300]; every split by default")
+    parser.add_argument("--split", help="a split or a slice of it, such as validation[:300]; every split by default")
     parser.add_argument("--role", choices=["train"], help="record that rows of a dev or test split are meant for training")
-    parser.add_argument("--on-error", choices=["raise", "reject"], default="raise", help="what to do with a bad row")
-    for option, purpose in options.items():
+    parser.add_argument("--on-error", choices=["raise", "reject"], default="raise", help="raise on a bad row, or reject it")
+    for option, purpose in builder.OPTIONS.items():
         parser.add_argument(f"--{option.replace('_', '-')}", help=purpose)
-    given = vars(parser.parse_args(argv))
-    for option in options:
-        if given[option] is None:
-            del given[option]
-    print(f"wrote {build(name, **given)}")
+    arguments = vars(parser.parse_args(argv))
+    # An option of the corpus that the user leaves out keeps its default.
+    options = {key: value for key, value in arguments.items() if value is not None or key not in builder.OPTIONS}
+    print(f"wrote {build(name, **options)}")

@@ -12,7 +12,7 @@ from datasets import Dataset
 from hfcf.core.funnel import funnel
 from hfcf.core.task import task_of
 from hfcf.pipeline.profile import Clock
-from hfcf.pipeline.run import content_of, metrics_of, opened
+from hfcf.pipeline.run import load_inputs, read_recipe, select_metrics
 
 ROWS = 3
 FIT_ON = 200  # rows that the fitted table is made of here; the run makes it of all
@@ -31,10 +31,10 @@ def dry_run(recipe: str | Path | Mapping[str, Any], *, changes: Sequence[str] = 
         a remote model its `attempts` and their `cost` as well, and `examples`. Of the rows, `rejected` could not be read when they
         were loaded (`on_error: reject`), most of them for `reason` (None where there are none).
     """
-    content = content_of(recipe, changes)
-    ds, system = opened(content)
-    metrics_of(content, system)
-    whole = min(len(ds), limit or content.get("limit") or len(ds))
+    parsed = read_recipe(recipe, changes)
+    ds, system = load_inputs(parsed)
+    select_metrics(parsed.metrics, system)
+    whole = min(len(ds), limit or parsed.limit or len(ds))
     readable = _readable(ds)
     good = [i for i in readable if i < whole]
     shown = (good or range(whole))[:ROWS]
@@ -68,7 +68,7 @@ def dry_run(recipe: str | Path | Mapping[str, Any], *, changes: Sequence[str] = 
         for row in rows
     ]
     return {
-        "corpus": content["corpus"], "rows": whole, "tried": len(rows), "stages": stages, "examples": examples,
+        "corpus": parsed.corpus, "rows": whole, "tried": len(rows), "stages": stages, "examples": examples,
         "rejected": whole - len(good), "reason": _commonest(ds.select(range(whole))),
     }  # fmt: skip
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 from hfcf.core import edits, schema
+from hfcf.core.chain import StageOf
 from hfcf.core.model import Model
 from hfcf.core.schema import LABELS, REFUTES, SUPPORTS
 from hfcf.core.splits import normalised
@@ -22,7 +23,8 @@ from hfcf.core.system import System
 from hfcf.engines.classifier import Classifier, choose
 from hfcf.engines.continuation import Continuation
 from hfcf.engines.generator import plain_prompt
-from hfcf.tasks.pairs import CANDIDATES, CheckPairs, candidate
+from hfcf.tasks.judge import JudgeCandidates
+from hfcf.tasks.verification import CANDIDATES, candidate
 from hfcf.text.evidence import join
 
 PAIRS = ("claim", "evidence", "both")
@@ -312,7 +314,7 @@ OFFLINE: dict[str, Any] = {
 class CrossAug(System):
     """The whole chain, `ds = CrossAug.preset("offline")(ds)`, and each of its stages as an attribute.
 
-    Stages, in order: `generate_negative_claim`, `modify_evidence`, `cross_pairs`, `check_pairs`.
+    Stages, in order: `generate_negative_claim`, `modify_evidence`, `cross_pairs`, `judge_candidates`.
 
     Args:
         generator: claim → negative claim; the paper's is BART-base, trained on WikiFactCheck-English (released).
@@ -327,11 +329,11 @@ class CrossAug(System):
         max_length: tokens that it reads.
 
     >>> [stage.name for stage in CrossAug.preset("offline").stages]
-    ['generate_negative_claim', 'modify_evidence', 'cross_pairs', 'check_pairs']
+    ['generate_negative_claim', 'modify_evidence', 'cross_pairs', 'judge_candidates']
     """
 
     task: ClassVar[str] = "verification"
-    chain: ClassVar[tuple[str, ...]] = ("generate_negative_claim", "modify_evidence", "cross_pairs", "check_pairs")
+    chain: ClassVar[tuple[str, ...]] = ("generate_negative_claim", "modify_evidence", "cross_pairs", "judge_candidates")
     presets: ClassVar = {"paper": {}, "offline": OFFLINE}
     engines: ClassVar = (Continuation, Classifier)
     citation: ClassVar[str] = """@inproceedings{lee-etal-2021-crossaug,
@@ -357,21 +359,7 @@ class CrossAug(System):
         if unknown := [pair for pair in self.pairs if pair not in PAIRS]:
             raise ValueError(f"pairs={unknown[0]!r}: choose some of {', '.join(PAIRS)}")
 
-    @property
-    def generate_negative_claim(self) -> GenerateNegativeClaim:
-        return GenerateNegativeClaim(
-            **self._common(), generator=self.generator, num_beams=self.num_beams, num_candidates=self.num_candidates,
-            max_new_tokens=self.max_new_tokens, verifier=self.verifier, max_length=self.max_length,
-        )  # fmt: skip
-
-    @property
-    def modify_evidence(self) -> ModifyEvidence:
-        return ModifyEvidence(**self._common(), max_span=self.max_span, replace_all=self.replace_all)
-
-    @property
-    def cross_pairs(self) -> CrossPairs:
-        return CrossPairs(**self._common(), pairs=self.pairs)
-
-    @property
-    def check_pairs(self) -> CheckPairs:
-        return CheckPairs(**self._common(), system=self.name, verifier=self.verifier, max_length=self.max_length)
+    generate_negative_claim = StageOf(GenerateNegativeClaim)
+    modify_evidence = StageOf(ModifyEvidence)
+    cross_pairs = StageOf(CrossPairs)
+    judge_candidates = StageOf(JudgeCandidates)

@@ -103,6 +103,7 @@ TASK = Relation(
     candidate={"text": TEXT, "label": TEXT},
     trainer="hfcf.training.relation:TRAINER",
     scorer="hfcf.metrics.scores.relation:scores",
+    rewriting="hfcf.tasks.rewriting:SentenceRewriting",
     hub=HubNames(categories=("text-classification",), ids=("multi-class-classification",), tag="relation-extraction"),
 )
 CANDIDATES = List(TASK.candidate_features)

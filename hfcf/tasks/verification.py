@@ -119,6 +119,7 @@ TASK = Verification(
     candidate={"claim": TEXT, "label": TEXT},
     trainer="hfcf.training.verifier:TRAINER",
     scorer="hfcf.training.verifier:scores",
+    rewriting="hfcf.tasks.rewriting:ClaimRewriting",
     hub=HubNames(categories=("text-classification",), ids=("fact-checking",), tag="fact-verification"),
 )
 CANDIDATES = List(TASK.candidate_features)

@@ -11,7 +11,7 @@ from hfcf import corpora
 from hfcf.core.recipe import RecipeError
 from hfcf.core.splits import group_safe_split, text_keys
 from hfcf.core.task import task_of
-from hfcf.corpora.distractors import from_recipe
+from hfcf.training.distractors import from_recipe
 
 
 def load_rows(sources: Sequence[Mapping[str, Any]], *, training: bool = False, extra: Sequence[str] = ()) -> Dataset:

@@ -19,7 +19,7 @@ from hfcf.engines.classifier import choose
 from hfcf.engines.rbert import RBert, collate, encode_marked, load_tokenizer, longest, probabilities
 from hfcf.engines.relation import RelationClassifier
 from hfcf.metrics.scores.relation import micro_f1, scores
-from hfcf.tasks.relations import requests
+from hfcf.tasks.relation import requests
 from hfcf.training.loop import Hyperparameters, Loss, fit
 
 log = logging.getLogger(__name__)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from datasets import Dataset
 
 from hfcf.core import schema
-from hfcf.corpora.distractors import fill_evidence
 from hfcf.systems.race.edit import _last, _moved, edits_of
 from hfcf.text.mentions import mentions
 from hfcf.training.data import apart
+from hfcf.training.distractors import fill_evidence
 from hfcf.training.nei import add_nei
 
 

@@ -11,9 +11,10 @@ import yaml
 
 from hfcf import corpora
 from hfcf.core import recipe
+from hfcf.core.system import System
 from hfcf.pipeline import run as runner
-from hfcf.pipeline import train as training
-from hfcf.studies.attack import run as attack
+from hfcf.pipeline.recipes import TRAININGS, parse_train
+from hfcf.studies.attack.recipe import parse_attack
 from hfcf.studies.compare import rationales, relations
 from hfcf.studies.compare import run as comparing
 from hfcf.studies.compare.arms import arms
@@ -56,13 +57,19 @@ def test_a_shipped_recipe_is_sound(name: str, preset: str) -> None:
     elif "compare" in content:
         check_comparison(content, name)
     elif "attack" in content:
-        assert attack.checked(content, name).chain[0] == "identify_causal_terms"
+        assert parse_attack(content, name)[1].chain[0] == "identify_causal_terms"
     elif "train" in content:
-        hp = training.checked(content, name)
-        assert hp.epochs > 0
+        assert parse_train(content, name).hyperparameters().epochs > 0
     else:
-        system = runner.system_of(runner.content_of(name, [f"preset={preset}"]))
+        parsed = runner.read_recipe(name, [f"preset={preset}"])
+        system = runner.make_system(parsed.system, preset=preset, seed=parsed.seed, settings=parsed.settings)
         assert system.name == content["system"]
+
+
+def made(content: dict[str, Any]) -> System:
+    """A recipe's system."""
+    parsed = runner.read_recipe(content)
+    return runner.make_system(parsed.system, preset=parsed.preset, seed=parsed.seed, settings=parsed.settings)
 
 
 def check_comparison(content: dict[str, Any], name: str) -> None:
@@ -79,7 +86,7 @@ def test_each_kind_of_recipe_is_among_them() -> None:
     kinds = [recipe.read(recipe.find(name)) for name, _ in EACH]
     assert len(EACH) > 1.5 * len(recipe.shipped()), "most have two presets"
     assert {one.get("compare") for one in kinds} == {"verifiers", "rationales", "relations", None}
-    assert {one["train"] for one in kinds if isinstance(one.get("train"), str)} == set(training._KINDS)
+    assert {one["train"] for one in kinds if isinstance(one.get("train"), str)} == set(TRAININGS)
     assert {one["system"] for one in kinds if "system" in one} == {"race", "crossaug", "ccg"}
     assert sum("attack" in one for one in kinds) == 2
 
@@ -97,8 +104,8 @@ def test_values_are_read_as_meant_and_checked(tmp_path: Path) -> None:
         ({"system": "RACE"}, r"did you mean 'race'\?"),
     ):
         with pytest.raises(recipe.RecipeError, match=told):
-            runner.system_of({**content, **changes})
+            made({**content, **changes})
     with pytest.raises(recipe.RecipeError, match=r"options.*'sep'"):
-        runner.load({**content, "options": {"sep": ";"}})
+        runner.load_rows(runner.read_recipe({**content, "options": {"sep": ";"}}))
     with pytest.raises(ValueError, match=r"'hovr'.*'hover'"):
-        runner.load({**content, "corpus": "hovr"})
+        runner.load_rows(runner.read_recipe({**content, "corpus": "hovr"}))

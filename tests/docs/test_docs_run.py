@@ -19,7 +19,7 @@ from hfcf.core import recipe
 RUNS = [page for page in PAGES if any(block.runs for block in blocks(page))]
 CHEAP = {
     "tutorial_verification.md": ("system=eda", "settings={}"),
-    "tutorial_relations.md": ("system=relation_synonym",),
+    "tutorial_relations.md": ("system=synonym",),
 }
 """What a tutorial's recipe is run with in the place of a system that asks models."""
 
@@ -76,10 +76,10 @@ def follow(words: list[str], cheap: tuple[str, ...]) -> None:
 
 
 def trained(content: dict[str, Any]) -> None:
-    from hfcf.pipeline.train import checked
+    from hfcf.pipeline.recipes import parse_train
     from hfcf.training.data import load_rows
 
-    checked(content)
+    parse_train(content)
     for source in [*content["data"], *content["evaluate"], *([content["dev"]] if "dev" in content else [])]:
         given = {key: value for key, value in source.items() if key != "name"}
         assert len(load_rows([recipe.located(given, None)])) > 1

@@ -28,7 +28,7 @@ from hfcf.studies.attack.build import CANDIDATES, build_attack, report
 from hfcf.studies.attack.choices import ATTACK, choose_first, export_choices, import_choices
 from hfcf.studies.attack.lenders import lenders, options
 from hfcf.studies.attack.run import make_attack, make_candidates
-from hfcf.tasks.relations import entities
+from hfcf.tasks.relation import entities
 
 DESTINATION, ORIGIN, CAUSE = "Entity-Destination(e1,e2)", "Entity-Origin(e1,e2)", "Cause-Effect(e1,e2)"
 

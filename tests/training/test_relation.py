@@ -12,7 +12,7 @@ from datasets import Dataset
 from safetensors.torch import load_file
 from tiny_relation import row
 
-from hfcf import cli
+from hfcf.cli import models
 from hfcf.core.model import Model, folder_hash
 from hfcf.core.schema import TASKS
 from hfcf.engines.rbert import HEAD, load_rbert
@@ -212,7 +212,7 @@ def test_a_recipe_trains_scores_and_writes_a_card_and_evaluate_says_the_same(
     assert not re.search(r"\b(facts?|claims?|evidence)\b", card.lower())
     load_rbert(Model(str(tmp_path)), torch.device("cpu"), torch.float32)
 
-    cli.evaluate(str(tmp_path), [f"ccg_semeval={folder / 'ccg_semeval'}:test"], None, 64, 2)
+    models.evaluate(str(tmp_path), [f"ccg_semeval={folder / 'ccg_semeval'}:test"], None, 64, 2)
     shown = capsys.readouterr().out
     assert "micro-F1" in shown
     assert "majority" not in shown

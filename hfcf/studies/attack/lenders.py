@@ -10,7 +10,7 @@ from typing import Any
 from hfcf.core import edits, schema
 from hfcf.core.stage import Reject
 from hfcf.systems.ccg.terms import normalised, term
-from hfcf.tasks.relations import OTHER, context, entities, head_first, overlap
+from hfcf.tasks.relation import OTHER, context, entities, head_first, overlap
 
 FLIPPED, INVARIANT = KINDS = ("flipped", "invariant")
 """Another relation's causal term, and so another label; other entities, and so the same one."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import fields, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,32 +25,10 @@ from hfcf.hub.render import render
 from hfcf.studies.attack.build import CANDIDATES, build_attack, report
 from hfcf.studies.attack.choices import choose_first, export_choices, import_choices, marked_lines
 from hfcf.studies.attack.lenders import KINDS
+from hfcf.studies.attack.recipe import parse_attack
 from hfcf.systems.ccg import CCG
 
 SHEET, STORE, NOTES = "candidates.csv", "candidates.parquet", "attack.json"
-_KEYS = {"name", "attack", "corpus", "data_dir", "data_files", "split", "indicator_split", "preset", "seed", "settings"}
-_ATTACK = ("model", "candidates", "per_row", "max_length")
-
-
-def checked(recipe: Mapping[str, Any], where: str = "the recipe") -> CCG:
-    """The CCG whose first stage finds the causal terms, of a recipe whose keys are checked.
-
-    Raises:
-        RecipeError: an unknown key, one that is missing, or a setting that can't be.
-    """
-    recipes.check(recipe, _KEYS, where)
-    for key in ("corpus", "attack"):
-        if not recipe.get(key):
-            raise recipes.RecipeError(f"{where}: the key {key!r} is missing")
-    recipes.check(recipe["attack"], _ATTACK, f"{where}: attack")
-    if "model" not in recipe["attack"]:
-        raise recipes.RecipeError(f"{where}: attack: the key 'model', the language model, is missing")
-    settings = dict(recipe.get("settings") or {})
-    recipes.check(settings, [field.name for field in fields(CCG) if field.name != "fitted"], f"{where}: settings")
-    try:
-        return CCG.preset(recipe["preset"], **{"seed": recipe.get("seed", 13), **settings})
-    except (TypeError, ValueError) as error:
-        raise recipes.RecipeError(f"{where}: settings: {error}") from error
 
 
 def make_candidates(recipe: str | Path, out: Path, *, changes: Sequence[str] = (), limit: int | None = None) -> dict[str, Any]:
@@ -70,22 +48,22 @@ def make_candidates(recipe: str | Path, out: Path, *, changes: Sequence[str] = (
         What `attack.json` holds: what became of every row (`report`), seconds, the recipe and the command.
 
     Raises:
-        RecipeError: see `checked`.
+        RecipeError: see `parse_attack`.
         ValueError: the folder holds a spreadsheet in which lines are marked, or a README that is not this library's.
     """
     path = recipes.find(str(recipe))
     content = recipes.read(path, changes)
-    ccg = checked(content, path.name)
+    parsed, ccg = parse_attack(content, path.name)
     check_ours(out)
     if (out / SHEET).exists() and (marks := marked_lines(out / SHEET)):
         raise ValueError(f"{out / SHEET} holds {marks} choices, which would be lost: give another --out, or move the file")
-    given = {key: content[key] for key in ("data_dir", "data_files") if content.get(key) is not None}
-    every = corpora.load(content["corpus"], split=str(content.get("split") or "test"), **given)
+    files = {key: value for key in ("data_dir", "data_files") if (value := getattr(parsed, key)) is not None}
+    every = corpora.load(parsed.corpus, split=parsed.split or "test", **files)
     clock = time.perf_counter()
     seconds = {}
     if ccg.indicator is None:
         # One on all rows, whatever the preset: these are others than those it judges, so there is nothing to cross-fit.
-        training = corpora.load(content["corpus"], split=str(content.get("indicator_split") or "train"), **given)
+        training = corpora.load(parsed.corpus, split=parsed.indicator_split or "train", **files)
         ccg = replace(ccg, folds=1).fit_models(training)
         seconds["indicator"] = round(time.perf_counter() - clock, 1)
     stage, clock = ccg.identify_causal_terms, time.perf_counter()
@@ -95,7 +73,7 @@ def make_candidates(recipe: str | Path, out: Path, *, changes: Sequence[str] = (
     rest = every.select(range(limit, len(every)))
     seconds["causal terms"], clock = round(time.perf_counter() - clock, 1), time.perf_counter()
     donors = _joined(rows, rest)
-    found = build_attack(rows, donors=donors, seed=ccg.seed, **content["attack"])
+    found = build_attack(rows, donors=donors, seed=ccg.seed, **parsed.attack.arguments())
     seconds["candidates"] = round(time.perf_counter() - clock, 1)
     notes = {
         "report": report(rows, found, donors), "seconds": seconds, "recipe": content,

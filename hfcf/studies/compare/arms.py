@@ -18,7 +18,7 @@ from hfcf.core.stage import Stage
 from hfcf.core.system import System
 from hfcf.engines.base import Engine
 from hfcf.engines.classifier import Classifier
-from hfcf.pipeline import run as runner
+from hfcf.pipeline.run import make_system
 from hfcf.studies.compare.cells import digest
 from hfcf.training.data import without_repeats
 from hfcf.training.debias import Debias
@@ -69,7 +69,7 @@ class Arm:
         return {"system seed": self.system.seed, "changes": list(self.changes), **known}
 
 
-def arms(recipe: Mapping[str, Any]) -> list[Arm]:
+def arms(recipe: Mapping[str, Any], task: str | None = None) -> list[Arm]:
     """The recipe's methods, in order.
 
     Each is a mapping of `system`, if it is not the recipe's own, `settings` of it, over those that the recipe gives its own,
@@ -95,8 +95,8 @@ def arms(recipe: Mapping[str, Any]) -> list[Arm]:
         recipes.check(changes, CHANGES, f"methods: {name}: changes")
         common = recipe.get("settings") if system == recipe.get("system") else None
         settings = {**(common or {}), **(given.get("settings") or {})}
-        content = {"preset": recipe["preset"], "seed": recipe.get("seed", 13), "system": system, "settings": settings}
-        found.append(Arm(name, runner.system_of(content), changes, bool(given.get("copies")), debias))
+        built = make_system(system, preset=recipe["preset"], seed=recipe.get("seed", 13), settings=settings, task=task)
+        found.append(Arm(name, built, changes, bool(given.get("copies")), debias))
     return found
 
 

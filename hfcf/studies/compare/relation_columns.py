@@ -18,7 +18,7 @@ from hfcf.metrics.scores.relation import scores
 from hfcf.studies.compare.cells import digest
 from hfcf.studies.compare.layout import SETTINGS
 from hfcf.studies.compare.verifiers import hyperparameters
-from hfcf.tasks.relations import OTHER, requests
+from hfcf.tasks.relation import OTHER, requests
 from hfcf.training.data import load_rows, without_repeats
 from hfcf.training.loop import Hyperparameters
 

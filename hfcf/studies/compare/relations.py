@@ -93,7 +93,7 @@ def open_relations(recipe: Mapping[str, Any], results: Path, *, full: bool) -> R
         raise recipes.RecipeError(f"report: {recipe['report']!r}: choose one of {', '.join(REPORTS)}")
     for name, given in recipe["methods"].items():
         recipes.check(given or (), ("system", "settings", "copies"), f"methods: {name}")
-    found = arms(recipe)
+    found = arms(recipe, "relation")
     check_arms(recipe, found)
     for arm in found:
         if arm.system is not None and arm.system.task != "relation":

@@ -10,6 +10,7 @@ from datasets import Dataset, IterableDataset, List
 
 from hfcf.core import edits, schema
 from hfcf.core.candidates import Candidate, reject, settle
+from hfcf.core.chain import StageOf
 from hfcf.core.model import Model
 from hfcf.core.stage import Reject, Stage
 from hfcf.core.store import save_artifact
@@ -17,10 +18,10 @@ from hfcf.core.system import System
 from hfcf.engines.continuation import Continuation
 from hfcf.engines.relation import RelationClassifier
 from hfcf.systems.baselines._shared.relations import (
+    CONSISTENT,
+    GRADIENT_TERMS,
     ProposeRelations,
     base_model,
-    by_gradient,
-    consistent,
     require_fitted,
     sound,
     terms,
@@ -29,10 +30,8 @@ from hfcf.systems.baselines._shared.relations import (
 from hfcf.systems.ccg import CLASSIFIER, EDITOR, OFFLINE
 from hfcf.systems.ccg.editor import learned_editor
 from hfcf.systems.ccg.gradients import WordGradients
-from hfcf.systems.ccg.identify import IdentifyCausalTerms
 from hfcf.systems.ccg.terms import term
-from hfcf.tasks.check_relations import CheckRelations
-from hfcf.tasks.relations import CANDIDATES, candidate
+from hfcf.tasks.relation import CANDIDATES, candidate
 from hfcf.training.loop import Hyperparameters
 from hfcf.training.once import enough, take_trainings
 from hfcf.training.unlikelihood import train_contrastive_editor
@@ -109,7 +108,7 @@ class FillTerms(Stage):
 class AutoCAD(System):
     """Replace the words of the highest gradient by the terms of an editor that has learned what does not go with a relation.
 
-    Stages, in order: `identify_causal_terms`, `propose_relations`, `fill_terms`, `check_relations`. It is "AutoCAD: Automatically
+    Stages, in order: `identify_causal_terms`, `propose_relations`, `fill_terms`, `judge_candidates`. It is "AutoCAD: Automatically
     Generating Counterfactuals for Mitigating Shortcut Learning" (Findings of EMNLP 2022) as CCG compares with it (sections 1, 4.4,
     A.2): every other relation is tried, all editors are the same model, and what is kept is what the base model gives the new
     relation. From the released code are the rationale (`hfcf.systems.ccg.gradients.highest`: 30 % of the words, none below 0.3 of
@@ -142,11 +141,11 @@ class AutoCAD(System):
         max_length: pieces of a sentence that the models read.
 
     >>> [stage.name for stage in AutoCAD.preset("offline").stages]
-    ['identify_causal_terms', 'propose_relations', 'fill_terms', 'check_relations']
+    ['identify_causal_terms', 'propose_relations', 'fill_terms', 'judge_candidates']
     """
 
     task: ClassVar[str] = "relation"
-    chain: ClassVar[tuple[str, ...]] = ("identify_causal_terms", "propose_relations", "fill_terms", "check_relations")
+    chain: ClassVar[tuple[str, ...]] = ("identify_causal_terms", "propose_relations", "fill_terms", "judge_candidates")
     presets: ClassVar = {
         "paper": {},
         "offline": {
@@ -182,24 +181,10 @@ class AutoCAD(System):
         self._as_models("indicator", "editor", "verifier")
         take_trainings(self)
 
-    @property
-    def identify_causal_terms(self) -> IdentifyCausalTerms:
-        return by_gradient(self)
-
-    @property
-    def propose_relations(self) -> ProposeRelations:
-        return ProposeRelations(**self._common(), fitted=self.fitted)
-
-    @property
-    def fill_terms(self) -> FillTerms:
-        return FillTerms(
-            **self._common(), editor=self.editor, num_beams=self.num_beams, num_candidates=self.num_candidates,
-            max_new_tokens=self.max_new_tokens, fitted=self.fitted,
-        )  # fmt: skip
-
-    @property
-    def check_relations(self) -> CheckRelations:
-        return consistent(self)
+    identify_causal_terms = GRADIENT_TERMS
+    propose_relations = StageOf(ProposeRelations)
+    fill_terms = StageOf(FillTerms)
+    judge_candidates = CONSISTENT
 
     @property
     def fit_after(self) -> tuple[str, ...]:

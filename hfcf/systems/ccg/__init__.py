@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self
 
 from datasets import Dataset, IterableDataset
 
+from hfcf.core.chain import StageOf
 from hfcf.core.model import Model
 from hfcf.core.stage import StageError
 from hfcf.core.store import save_artifact
@@ -26,7 +27,7 @@ from hfcf.systems.ccg.identify import STANZA, IdentifyCausalTerms
 from hfcf.systems.ccg.indicator import COLUMNS, cross_fit, train_indicator, training_rows
 from hfcf.systems.ccg.relationnet import LCA
 from hfcf.systems.ccg.terms import count
-from hfcf.tasks.check_relations import CheckRelations
+from hfcf.tasks.judge import JudgeCandidates
 from hfcf.training.loop import Hyperparameters
 from hfcf.training.once import enough, kept, take_trainings
 
@@ -57,7 +58,7 @@ OFFLINE: dict[str, Any] = {
 class CCG(System):
     """The whole chain, `ds = CCG.preset("offline")(ds)`, and each of its stages as an attribute.
 
-    Stages, in order: `identify_causal_terms`, `expand_relation`, `edit_relation`, `check_relations`.
+    Stages, in order: `identify_causal_terms`, `expand_relation`, `edit_relation`, `judge_candidates`.
 
     Everything that it asks it makes of the rows of `ds` alone: it trains the indicator (`fit_models`) before the first stage, and
     after it, of the causal terms that were found, RelationNet, the causal terms of each relation and the editor (`fit`). What was
@@ -97,11 +98,11 @@ class CCG(System):
 
     >>> ccg = CCG.preset("offline", seed=7)
     >>> [stage.name for stage in ccg.stages]
-    ['identify_causal_terms', 'expand_relation', 'edit_relation', 'check_relations']
+    ['identify_causal_terms', 'expand_relation', 'edit_relation', 'judge_candidates']
     """
 
     task: ClassVar[str] = "relation"
-    chain: ClassVar[tuple[str, ...]] = ("identify_causal_terms", "expand_relation", "edit_relation", "check_relations")
+    chain: ClassVar[tuple[str, ...]] = ("identify_causal_terms", "expand_relation", "edit_relation", "judge_candidates")
     presets: ClassVar = {"paper": {}, "offline": OFFLINE}
     trainings: ClassVar = ("classifier", "editor_training")
     engines: ClassVar = (MaskedLM, Intervention, WordGradients, Constituents, Continuation, Likelihood, RelationClassifier)
@@ -143,28 +144,10 @@ class CCG(System):
         take_trainings(self)
         self._as_engine("parser", Constituents)
 
-    @property
-    def identify_causal_terms(self) -> IdentifyCausalTerms:
-        return IdentifyCausalTerms(
-            **self._common(), masked=self.masked, indicator=self.indicator, top=self.top, words=self.words, parser=self.parser,
-            method=self.method, max_length=self.max_length, patience=self.patience, cross_fitted=self.cross_fitted,
-        )  # fmt: skip
-
-    @property
-    def expand_relation(self) -> ExpandRelation:
-        return ExpandRelation(**self._common(), ratio=self.ratio, order=self.order, fitted=self.fitted)
-
-    @property
-    def edit_relation(self) -> EditRelation:
-        return EditRelation(
-            **self._common(), editor=self.editor, num_beams=self.num_beams, num_candidates=self.num_candidates,
-            top_k=self.top_k, closed=self.closed, use_editor=self.use_editor, max_new_tokens=self.max_new_tokens,
-            fitted=self.fitted,
-        )  # fmt: skip
-
-    @property
-    def check_relations(self) -> CheckRelations:
-        return CheckRelations(**self._common(), system=self.name, verifier=self.verifier, max_length=self.max_length)
+    identify_causal_terms = StageOf(IdentifyCausalTerms)
+    expand_relation = StageOf(ExpandRelation)
+    edit_relation = StageOf(EditRelation)
+    judge_candidates = StageOf(JudgeCandidates)
 
     @property
     def fit_after(self) -> tuple[str, ...]:

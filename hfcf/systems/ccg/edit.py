@@ -18,7 +18,7 @@ from hfcf.engines.continuation import Continuation
 from hfcf.engines.likelihood import Likelihood
 from hfcf.systems.ccg import editor
 from hfcf.systems.ccg.terms import KnownTerms, commonest, normalised, order, term
-from hfcf.tasks.relations import CANDIDATES, candidate
+from hfcf.tasks.relation import CANDIDATES, candidate
 
 OTHERS = 4
 """Of how many retrieved relations, the first, a new term must not be known; the released code's number."""

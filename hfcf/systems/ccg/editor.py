@@ -14,7 +14,7 @@ from hfcf.core.model import Model
 from hfcf.core.stage import StageError
 from hfcf.engines.generator import load_tokenizer, two_sided
 from hfcf.systems.ccg.terms import stammers, term, tokenised
-from hfcf.tasks.relations import entities, head_first, roles
+from hfcf.tasks.relation import entities, head_first, roles
 from hfcf.training.generator import train_texts
 from hfcf.training.loop import Hyperparameters
 from hfcf.training.once import kept, train_once

@@ -15,7 +15,7 @@ from hfcf.core.schema import TASKS
 from hfcf.core.stage import StageError
 from hfcf.core.store import read_artifact, save_artifact
 from hfcf.core.system import System
-from hfcf.tasks.relations import learnable, spans
+from hfcf.tasks.relation import learnable, spans
 from hfcf.training.loop import Hyperparameters
 from hfcf.training.once import kept, train_once
 
@@ -26,7 +26,7 @@ Rows = Sequence[Mapping[str, Any]]
 
 
 def training_rows(ds: Dataset | IterableDataset, system: System, **filled: str) -> list[dict[str, Any]]:
-    """What a system of relations may learn from (see `hfcf.tasks.relations.learnable`): `COLUMNS`, filled ones, `status` if it is
+    """What a system of relations may learn from (see `hfcf.tasks.relation.learnable`): `COLUMNS`, filled ones, `status` if it is
     there.
 
     Args:

@@ -12,7 +12,7 @@ from hfcf.core.model import Model
 from hfcf.core.schema import LABELS, REFUTES, SUPPORTS, opposite
 from hfcf.core.stage import Reject, Stage
 from hfcf.engines.classifier import Classifier, choose
-from hfcf.tasks.pairs import CANDIDATES, candidate
+from hfcf.tasks.verification import CANDIDATES, candidate
 from hfcf.text.evidence import join
 
 FLIPS = ("any", "opposite")

@@ -13,7 +13,8 @@ from hfcf.core.stage import Reject, Stage, StageError
 from hfcf.engines.ner import Ner
 from hfcf.metrics.shared.moverscore import MoverScore
 from hfcf.systems.race.resource import idf_of
-from hfcf.tasks.pairs import CANDIDATES, COUNTERFACTUALS, counterfactuals
+from hfcf.tasks.judge import counterfactuals
+from hfcf.tasks.verification import CANDIDATES, COUNTERFACTUALS
 from hfcf.text.entities import overlap
 
 SEMANTIC, ENTITY = "semantic fidelity", "entity fidelity"

@@ -14,7 +14,7 @@ from hfcf.core.splits import normalised
 from hfcf.core.stage import Reject, Stage
 from hfcf.engines.generator import Generator, prefix
 from hfcf.systems.race.explain import SENTENCES
-from hfcf.tasks.pairs import CANDIDATES
+from hfcf.tasks.verification import CANDIDATES
 from hfcf.text.evidence import join
 from hfcf.text.mentions import met
 

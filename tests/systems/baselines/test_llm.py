@@ -14,6 +14,7 @@ from datasets import Dataset
 
 import hfcf
 from hfcf import cli, prompts
+from hfcf.cli.tables import print_plan
 from hfcf.core.model import Model
 from hfcf.engines.remote_json import fault
 from hfcf.engines.remote_settings import RemoteError
@@ -116,7 +117,7 @@ def test_a_verifier_checks_when_one_is_given(start: Start, tiny_model: Callable[
     done = LLM(model="m", verifier=tiny_model("verifier"))(rows(*["SUPPORTS", "REFUTES"] * 4))
     judged = [one for row in done for one in row["candidates"]]
     assert all(one["scores"][0]["name"].startswith("verifier: ") for one in judged)
-    assert {row["status"]["stage"] for row in done} == {"check_pairs"}
+    assert {row["status"]["stage"] for row in done} == {"judge_candidates"}
 
 
 def test_shots_are_shown_and_the_papers_is_the_first(start: Start) -> None:
@@ -174,7 +175,7 @@ def test_what_a_dry_run_paid_for_is_told_and_not_paid_again(
     assert {name: first[name] for name in ("calls", "tokens", "attempts", "cost")} == {
         "calls": 6, "tokens": 880, "attempts": 8, "cost": pytest.approx(0.08),
     }  # fmt: skip
-    cli._print_plan(dry_run(RECIPE))
+    print_plan(dry_run(RECIPE))
     assert len(server.asked) == 4
     assert "6 │ –" in " ".join(capsys.readouterr().out.split())  # calls are known, tokens are not
     runner.run(RECIPE, tmp_path / "out")
@@ -183,7 +184,7 @@ def test_what_a_dry_run_paid_for_is_told_and_not_paid_again(
 
 def test_the_plan_shows_attempts_and_cost(start: Start, capsys: pytest.CaptureFixture[str]) -> None:
     start(negate)
-    cli._print_plan({**dry_run(RECIPE), "examples": []})
+    print_plan({**dry_run(RECIPE), "examples": []})
     assert "attempts" in capsys.readouterr().out
 
 

@@ -28,7 +28,7 @@ from hfcf.systems.baselines.mice import MICE
 from hfcf.systems.baselines.mice.edit import EditMinimally
 from hfcf.systems.ccg import CCG
 from hfcf.systems.ccg.gradients import WordGradients
-from hfcf.tasks.relations import entities
+from hfcf.tasks.relation import entities
 from hfcf.training import unlikelihood as objective
 from hfcf.training.loop import Hyperparameters
 from hfcf.training.once import kept
@@ -175,9 +175,9 @@ def test_more_words_go_where_few_do_not_flip_and_the_filter_has_the_last_word(sa
     assert edits.apply(source, of["edits"])["tokens"] == of["text"].split()
     assert on["text"] == "the eggs were slowly into buckets ."  # "slowly" for "slowly" is no edit
     columns = {"group_id": "g", "corpus": "c", "split": "train", "counterfactuals": None}
-    strange = system.check_relations({**source, **columns, "candidates": [{**on, "label": "by"}, of]})
+    strange = system.judge_candidates({**source, **columns, "candidates": [{**on, "label": "by"}, of]})
     assert [one["status"]["reason"] for one in strange["candidates"]] == ["the verifier does not know by", None]
-    checked = system.check_relations(
+    checked = system.judge_candidates(
         {**source, "candidates": [of, on], "group_id": "g", "corpus": "c", "split": "train", "counterfactuals": None}
     )
     assert [one["status"]["reason"] for one in checked["candidates"]] == [None, "the verifier says of"]

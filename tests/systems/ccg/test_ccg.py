@@ -23,7 +23,7 @@ from hfcf.pipeline import run as runner
 from hfcf.systems.ccg import CCG
 from hfcf.systems.ccg import editor as editors
 from hfcf.systems.ccg.indicator import judges
-from hfcf.tasks.relations import entities
+from hfcf.tasks.relation import entities
 from hfcf.training import relation as trainer
 from hfcf.training.loop import Hyperparameters
 from hfcf.training.once import kept
@@ -247,15 +247,15 @@ def test_an_adapter_is_refused_at_once(name: str, ccg: CCG) -> None:
 
 def test_a_recipe_may_give_mappings() -> None:
     changes = ["parser={backend: spacy, model: mine}", "classifier={model: bert, epochs: 2}", "top_k=2"]
-    content = runner.content_of("ccg_semeval", ["preset=offline", "seed=7", *(f"settings.{change}" for change in changes)])
-    system = runner.system_of(content)
+    parsed = runner.read_recipe("ccg_semeval", ["preset=offline", "seed=7", *(f"settings.{change}" for change in changes)])
+    system = runner.make_system(parsed.system, preset=parsed.preset, seed=parsed.seed, settings=parsed.settings)
     assert isinstance(system, CCG)
     assert system.parser == Constituents(backend="spacy", model=Model("mine"))
     assert system.classifier == replace(CCG.preset("offline").classifier, model=Model("bert"), epochs=2, seed=7)
     assert system.editor_training.seed == 7
     assert [stage.seed for stage in system.stages] == [7] * 4
     assert system.edit_relation.top_k == 2
-    assert runner.models(system)["editor_training"] == "offline:t5"
+    assert runner.model_names(system)["editor_training"] == "offline:t5"
 
 
 def test_the_paper_preset_is_the_papers() -> None:
@@ -266,7 +266,7 @@ def test_the_paper_preset_is_the_papers() -> None:
     assert (hp.model.name, hp.epochs, hp.learning_rate, hp.batch_size, hp.max_length) == ("gpt2", 2, 2e-5, 1, 47)
     hp = paper.classifier
     assert (hp.model.name, hp.epochs, hp.learning_rate, hp.batch_size, hp.max_length) == ("bert-base-uncased", 5, 2e-5, 16, 128)
-    assert paper.check_relations.verifier is None
+    assert paper.judge_candidates.verifier is None
     assert paper.least_steps == 0
 
 

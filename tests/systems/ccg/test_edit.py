@@ -20,7 +20,7 @@ from hfcf.engines.likelihood import Likelihood
 from hfcf.systems.ccg import editor as editors
 from hfcf.systems.ccg.edit import EditRelation
 from hfcf.systems.ccg.terms import term
-from hfcf.tasks.relations import entities
+from hfcf.tasks.relation import entities
 from hfcf.training import once
 from hfcf.training.loop import Hyperparameters
 

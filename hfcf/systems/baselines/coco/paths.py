@@ -11,7 +11,7 @@ from datasets import List
 from hfcf.core import schema
 from hfcf.core.stage import Reject, Stage
 from hfcf.engines.parser import Parser
-from hfcf.tasks.relations import OTHER, context, overlap, spans
+from hfcf.tasks.relation import OTHER, context, overlap, spans
 
 Edges = set[tuple[int, int]]
 Span = tuple[int, int]

@@ -18,7 +18,7 @@ from hfcf.engines.relation import RelationClassifier
 from hfcf.systems.baselines._shared.relations import require_fitted, terms, the_editor
 from hfcf.systems.ccg.gradients import WordGradients, highest
 from hfcf.systems.ccg.identify import IdentifyCausalTerms
-from hfcf.tasks.relations import CANDIDATES, candidate, requests
+from hfcf.tasks.relation import CANDIDATES, candidate, requests
 
 
 @dataclass

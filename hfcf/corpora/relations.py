@@ -41,6 +41,9 @@ INFO = CorpusInfo(
     splits={},
     labels={},
     task="relation",
+    release="yours",
+    layout="`{train,dev,test}.jsonl` or `.parquet`, or `data_files=`",
+    notes="any labels; see below",
 )
 
 _FIELDS = ("id", "group_id", "tokens", "text", "head", "tail", "label")

@@ -45,6 +45,9 @@ INFO = CorpusInfo(
     licence="unknown",
     splits={},
     labels={label: label for label in LABELS},
+    release="yours",
+    layout="`data_files=`, or `{train,dev,test}.*` in a folder; what `hfcf run` made",
+    notes="`id, claim, evidence, label`; see [columns.md](columns.md)",
 )
 
 _FIELDS = ("id", "group_id", "claim", "evidence", "title", "label", "gold_label")
