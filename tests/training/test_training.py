@@ -23,7 +23,7 @@ from hfcf.pipeline.train import train, trained
 from hfcf.text.evidence import join
 from hfcf.training import classifier
 from hfcf.training import generator as generator_module
-from hfcf.training.data import load_rows, without_repeats
+from hfcf.training.data import drop_overlap, load_rows
 from hfcf.training.generator import evaluate_generator, train_generator
 from hfcf.training.loop import Hyperparameters
 from hfcf.training.nei import add_nei
@@ -132,10 +132,10 @@ def jsonl(path: Path, ds: Dataset) -> str:
 def test_what_an_excluded_set_repeats_is_dropped() -> None:
     ds, other = rows(6), rows(6).select([0])
     changed = other.map(lambda row: {"claim": "An unknown claim."})
-    assert without_repeats(ds, other)[0]["id"][:] == [f"row-{i}" for i in range(1, 6)]
-    assert without_repeats(ds, changed)[1] == 1
-    assert without_repeats(ds, other.map(lambda row: {"claim": row["claim"].upper() + " !", "evidence": []}))[1] == 1
-    assert without_repeats(ds, changed.map(lambda row: {"evidence": row["evidence"][:1]}))[1] == 0
+    assert drop_overlap(ds, other)[0]["id"][:] == [f"row-{i}" for i in range(1, 6)]
+    assert drop_overlap(ds, changed)[1] == 1
+    assert drop_overlap(ds, other.map(lambda row: {"claim": row["claim"].upper() + " !", "evidence": []}))[1] == 1
+    assert drop_overlap(ds, changed.map(lambda row: {"evidence": row["evidence"][:1]}))[1] == 0
 
 
 def test_rows_are_taken_and_skipped(tmp_path: Path) -> None:

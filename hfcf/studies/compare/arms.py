@@ -20,7 +20,7 @@ from hfcf.engines.base import Engine
 from hfcf.engines.classifier import Classifier
 from hfcf.pipeline.run import make_system
 from hfcf.studies.compare.cells import digest
-from hfcf.training.data import without_repeats
+from hfcf.training.data import drop_overlap
 from hfcf.training.debias import Debias
 
 CANONICAL = list(TASKS["verification"])
@@ -123,7 +123,7 @@ def training_rows(arm: Arm, originals: Dataset, rows: Dataset | None, evaluation
         return originals, 0
     made_ = augment.expand(rows)
     chosen = made_.select([i for i, change in enumerate(made_["change"]) if change in arm.changes]).select_columns(CANONICAL)
-    kept, dropped = without_repeats(chosen, evaluation)
+    kept, dropped = drop_overlap(chosen, evaluation)
     if arm.copies:
         kept = copies(originals, kept["label"])
     return concatenate_datasets([originals, kept.cast(originals.features)]), dropped

@@ -16,7 +16,7 @@ from hfcf.core import recipe as recipes
 from hfcf.core.schema import LABELS
 from hfcf.studies.compare.cells import digest
 from hfcf.studies.compare.layout import SETTINGS
-from hfcf.training.data import apart, load_rows
+from hfcf.training.data import drop_related, load_rows
 from hfcf.training.verifier import of_labels
 
 log = logging.getLogger(__name__)
@@ -95,7 +95,7 @@ def evaluation_sets(
         rows = of_labels(load_rows([recipes.located(options, data_dir)]), labels)
         if not len(rows):
             raise recipes.RecipeError(f"evaluate: {name}: no row is {' or '.join(labels)}")
-        kept = apart(rows, training)
+        kept = drop_related(rows, training)
         if not len(kept):
             log.warning("%s is not evaluated on: each of its %d rows overlaps with a training row", name, len(rows))
             continue
@@ -116,7 +116,7 @@ def check_apart(sets: Sequence[EvaluationSet], training: Dataset) -> None:
         ValueError: one does.
     """
     for one in sets:
-        if shared := len(one.rows) - len(apart(one.rows, training)):
+        if shared := len(one.rows) - len(drop_related(one.rows, training)):
             raise ValueError(f"{shared} evaluation rows of {one.name} overlap with the training rows")
 
 

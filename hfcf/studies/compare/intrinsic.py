@@ -17,7 +17,7 @@ from hfcf.metrics.shared.info import mean
 from hfcf.metrics.shared.moverscore import MoverScore, fit_idf
 from hfcf.studies.compare.arms import Arm, candidates, claims
 from hfcf.studies.compare.verifiers import READY, Comparison, counterfactuals, folder_of
-from hfcf.training.loop import trained
+from hfcf.training.loop import trained_model
 from hfcf.training.verifier import predict
 
 
@@ -71,7 +71,7 @@ def _flip(comparison: Comparison, found: Sequence[Mapping[str, Any]], verifiers:
     rows = Dataset.from_list([{key: row[key] for key in ("claim", "evidence", "label")} for row in found])
     rates = []
     for folder in verifiers:
-        engine = Classifier(model=trained(comparison.hp, folder), max_length=comparison.hp.max_length)
+        engine = Classifier(model=trained_model(comparison.hp, folder), max_length=comparison.hp.max_length)
         answers = zip(predict(rows, engine), rows["label"], strict=True)
         rates.append(statistics.fmean(choose(answer, comparison.labels) == label for answer, label in answers))
     return statistics.fmean(rates)

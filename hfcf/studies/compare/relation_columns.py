@@ -19,7 +19,7 @@ from hfcf.studies.compare.cells import digest
 from hfcf.studies.compare.layout import SETTINGS
 from hfcf.studies.compare.verifiers import hyperparameters
 from hfcf.tasks.relation import OTHER, requests
-from hfcf.training.data import load_rows, without_repeats
+from hfcf.training.data import drop_overlap, load_rows
 from hfcf.training.loop import Hyperparameters
 
 NONE = "-"
@@ -59,7 +59,7 @@ class Column:
     @cached_property
     def seen(self) -> int:
         """How many scored rows are sentences of the training rows."""
-        return without_repeats(self.test.select_columns(["tokens"]), self.train.select_columns(["tokens"]))[1]
+        return drop_overlap(self.test.select_columns(["tokens"]), self.train.select_columns(["tokens"]))[1]
 
 
 def rows_digest(rows: Dataset) -> str:

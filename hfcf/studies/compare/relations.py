@@ -26,8 +26,8 @@ from hfcf.studies.compare.arms import Arm, arms, copies, made
 from hfcf.studies.compare.cells import Cells, digest, slug
 from hfcf.studies.compare.relation_columns import Column, ask, columns_of, scored_answers
 from hfcf.studies.compare.verifiers import alone, check_arms
-from hfcf.training.data import without_repeats
-from hfcf.training.loop import trained
+from hfcf.training.data import drop_overlap
+from hfcf.training.loop import trained_model
 from hfcf.training.relation import train_relation
 
 log = logging.getLogger(__name__)
@@ -193,7 +193,7 @@ def training_rows(arm: Arm, column: Column, rows: Dataset | None, scored: Sequen
     """
     if rows is None:
         return column.train, 0
-    kept, dropped = without_repeats(rows, concatenate_datasets([part.select_columns(["tokens"]) for part in scored]))
+    kept, dropped = drop_overlap(rows, concatenate_datasets([part.select_columns(["tokens"]) for part in scored]))
     if arm.copies:
         kept = copies(column.train, kept["label"])
     return concatenate_datasets([column.train, kept.cast(column.train.features)]), dropped
@@ -218,7 +218,7 @@ def _train_and_score(comparison: RelationComparison, arm: Arm, seed: int, missin
     start, cpu = time.perf_counter(), time.process_time()
     hp = replace(first.hp, seed=seed)
     best = train_relation(rows, hp, folder, labels=sorted(set(first.train["label"])), dev=first.dev)
-    engine = RelationClassifier(model=trained(hp, folder), max_length=hp.max_length)
+    engine = RelationClassifier(model=trained_model(hp, folder), max_length=hp.max_length)
     on_dev = ask(engine, first.dev)
     training = time.perf_counter() - start, time.process_time() - cpu
     for one in missing:

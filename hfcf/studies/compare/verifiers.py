@@ -24,7 +24,7 @@ from hfcf.studies.compare.arms import Arm, arms, made, training_rows
 from hfcf.studies.compare.cells import Cells, digest, slug
 from hfcf.studies.compare.evaluation import EvaluationSet, check_apart, evaluation_sets, rows_digest
 from hfcf.training.data import load_rows
-from hfcf.training.loop import Hyperparameters, trained
+from hfcf.training.loop import Hyperparameters, trained_model
 from hfcf.training.verifier import of_labels, predict, scores, train_verifier
 
 log = logging.getLogger(__name__)
@@ -196,7 +196,7 @@ def _train_and_score(comparison: Comparison, arm: Arm, seed: int, missing: Seque
     start, cpu = time.perf_counter(), time.process_time()
     train_verifier(rows, hp, folder, labels=comparison.labels, debias=arm.debias)
     training = time.perf_counter() - start, time.process_time() - cpu
-    engine = Classifier(model=trained(hp, folder), max_length=hp.max_length)
+    engine = Classifier(model=trained_model(hp, folder), max_length=hp.max_length)
     for one in missing:
         start, cpu = time.perf_counter(), time.process_time()
         predicted = [choose(answer, comparison.labels) for answer in predict(one.rows, engine)]

@@ -37,7 +37,7 @@ from hfcf.systems.ccg.terms import term
 from hfcf.tasks.relation import CANDIDATES, candidate
 from hfcf.training.generator import train_texts
 from hfcf.training.loop import Hyperparameters
-from hfcf.training.once import enough, take_trainings, train_once
+from hfcf.training.store import ensure_steps, parse_trainings, train_once
 from hfcf.training.unlikelihood import unlikelihood
 
 
@@ -183,7 +183,7 @@ class AutoCAD(System):
 
     def __post_init__(self) -> None:
         self._as_models("indicator", "editor", "verifier")
-        take_trainings(self)
+        parse_trainings(self)
 
     identify_causal_terms = GRADIENT_TERMS
     propose_relations = StageOf(ProposeRelations)
@@ -205,7 +205,7 @@ class AutoCAD(System):
         trained = None
         if known and self.editor is None:
             # Every row stands there once more for each wrong relation.
-            hp = enough(self.editor_training, self.least_steps, len(known) * (1 + self.negatives))
+            hp = ensure_steps(self.editor_training, self.least_steps, len(known) * (1 + self.negatives))
             trained = train_contrastive_editor(
                 known, hp, alpha=self.alpha, negatives=self.negatives, max_target=self.max_new_tokens
             )

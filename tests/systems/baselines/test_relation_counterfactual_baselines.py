@@ -31,7 +31,7 @@ from hfcf.systems.ccg import CCG
 from hfcf.systems.ccg.gradients import WordGradients
 from hfcf.tasks.relation import entities
 from hfcf.training.loop import Hyperparameters
-from hfcf.training.once import kept
+from hfcf.training.store import stored_model
 from hfcf.training.unlikelihood import unlikelihood
 
 pytestmark = pytest.mark.usefixtures("no_request_cache")
@@ -268,7 +268,7 @@ def test_a_term_is_unlearned_under_another_relation(kind: str, tiny_model: Any, 
 
         monkeypatch.setattr(autocad, "unlikelihood", watched)
         digest = autocad.train_contrastive_editor(rows, hp, alpha=alpha)
-        assert kept(digest) != Model("")
+        assert stored_model(digest) != Model("")
         said[alpha] = losses
     # The term under the wrong relation: with the objective less likely at the end than without.
     assert sum(said[4.0][-3:]) < sum(said[0.0][-3:])
