@@ -85,6 +85,10 @@ def all_systems() -> list[tuple[str, type[System]]]:
     return [*systems(baselines=False), *systems(baselines=True)]
 
 
+def works_on(cls: type[System]) -> str:
+    return ", ".join(sorted(cls.works_on(), reverse=True))
+
+
 def examples(cls: type[System]) -> dict[str, System]:
     """Return a system with settings that need no training, for each task that it works on."""
     preset = "offline" if "offline" in cls.presets else "paper"
@@ -102,7 +106,7 @@ def paper(bibtex: str) -> str:
 
 def recipes_of(name: str) -> list[str]:
     """List the shipped recipes that run a system."""
-    contents = {one: yaml.safe_load((ROOT / "recipes" / f"{one}.yaml").read_text(encoding="utf-8")) for one in recipe.shipped()}
+    contents = {one: yaml.safe_load((ROOT / "recipes" / f"{one}.yaml").read_text(encoding="utf-8")) for one in recipe.names()}
     return [one for one, content in contents.items() if content.get("system") == name and "corpus" in content]
 
 

@@ -15,11 +15,11 @@ from hfcf.engines.continuation import Continuation
 from hfcf.engines.relation import RelationClassifier
 from hfcf.systems.baselines._shared.relations import CONSISTENT, GRADIENT_TERMS, ProposeRelations, base_model, sound
 from hfcf.systems.baselines.mice.edit import EditMinimally
-from hfcf.systems.ccg import CLASSIFIER, EDITOR, OFFLINE
 from hfcf.systems.ccg.editor import learned_editor, train_editor
 from hfcf.systems.ccg.gradients import WordGradients
+from hfcf.systems.ccg.system import CLASSIFIER, EDITOR, OFFLINE
 from hfcf.training.loop import Hyperparameters
-from hfcf.training.once import enough, take_trainings
+from hfcf.training.store import ensure_steps, parse_trainings
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,7 +48,7 @@ class MICE(System):
         classifier: how that one is trained.
         editor: a trained editor; None trains one on the rows.
         editor_training: how that one is trained.
-        least_steps: see `hfcf.systems.ccg.CCG`.
+        least_steps: see `hfcf.systems.ccg.system.CCG`.
         share: see `EditMinimally`.
         levels: see there.
         words: see there.
@@ -99,7 +99,7 @@ class MICE(System):
 
     def __post_init__(self) -> None:
         self._as_models("indicator", "editor", "verifier")
-        take_trainings(self)
+        parse_trainings(self)
 
     identify_causal_terms = GRADIENT_TERMS
     propose_relations = StageOf(ProposeRelations)
@@ -120,6 +120,6 @@ class MICE(System):
         known = [row for row in rows if row["causal_terms"]]
         trained = None
         if known and self.editor is None:
-            hp = enough(self.editor_training, self.least_steps, len(known))
+            hp = ensure_steps(self.editor_training, self.least_steps, len(known))
             trained = train_editor(known, hp, max_target=self.max_new_tokens)
         return save_artifact({"relations": sorted({row["label"] for row in rows}), **learned_editor(trained)})
