@@ -1,7 +1,7 @@
 """Write CSV files that people fill in a spreadsheet, and read them back as people save them.
 
-Every cell is quoted. A text that a spreadsheet would run as a formula gets an apostrophe before it, which is removed when the file is
-read: at a cell's start, and inside it where a spreadsheet with another separator would begin a new cell.
+Every cell is quoted. A text that a spreadsheet would run as a formula gets an apostrophe before it, which is removed on
+reading: at a cell's start, and inside it where a spreadsheet with another separator would begin a new cell.
 """
 
 from __future__ import annotations
