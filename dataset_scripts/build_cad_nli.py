@@ -1,6 +1,6 @@
-"""CAD NLI's original files → a dataset repository: python dataset_scripts/build_cad_nli.py --data-dir FOLDER --out OUT."""
+"""Build a dataset repository of CAD NLI: `--help` lists the arguments."""
 
 from hfcf.pipeline.build_corpus import main
 
 if __name__ == "__main__":
-    main("cad_nli", __doc__)
+    main("cad_nli")

@@ -1,6 +1,6 @@
-"""COVID-Fact's original files → a dataset repository: python dataset_scripts/build_covidfact.py --data-dir FOLDER --out OUT."""
+"""Build a dataset repository of COVID-Fact: `--help` lists the arguments."""
 
 from hfcf.pipeline.build_corpus import main
 
 if __name__ == "__main__":
-    main("covidfact", __doc__)
+    main("covidfact")

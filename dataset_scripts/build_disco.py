@@ -1,6 +1,6 @@
-"""DISCO's original files → a dataset repository: python dataset_scripts/build_disco.py --data-dir FOLDER --out OUT."""
+"""Build a dataset repository of DISCO: `--help` lists the arguments."""
 
 from hfcf.pipeline.build_corpus import main
 
 if __name__ == "__main__":
-    main("disco", __doc__)
+    main("disco")

@@ -1,6 +1,6 @@
-"""ERASER FEVER's files → a dataset repository: python dataset_scripts/build_eraser_fever.py --data-dir FOLDER --out OUT."""
+"""Build a dataset repository of ERASER FEVER: `--help` lists the arguments."""
 
 from hfcf.pipeline.build_corpus import main
 
 if __name__ == "__main__":
-    main("eraser_fever", __doc__)
+    main("eraser_fever")

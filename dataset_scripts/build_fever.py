@@ -1,6 +1,6 @@
-"""FEVER's original files → a dataset repository: python dataset_scripts/build_fever.py --data-dir FOLDER --out OUT."""
+"""Build a dataset repository of FEVER: `--help` lists the arguments."""
 
 from hfcf.pipeline.build_corpus import main
 
 if __name__ == "__main__":
-    main("fever", __doc__)
+    main("fever")

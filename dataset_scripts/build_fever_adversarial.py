@@ -1,6 +1,6 @@
-"""The original files → a dataset repository: python dataset_scripts/build_fever_adversarial.py --data-dir FOLDER --out OUT."""
+"""Build a dataset repository of Adversarial FEVER: `--help` lists the arguments."""
 
 from hfcf.pipeline.build_corpus import main
 
 if __name__ == "__main__":
-    main("fever_adversarial", __doc__)
+    main("fever_adversarial")

@@ -1,6 +1,6 @@
-"""FEVER Symmetric's files → a dataset repository: python dataset_scripts/build_fever_symmetric.py --data-dir FOLDER --out OUT."""
+"""Build a dataset repository of FEVER Symmetric: `--help` lists the arguments."""
 
 from hfcf.pipeline.build_corpus import main
 
 if __name__ == "__main__":
-    main("fever_symmetric", __doc__)
+    main("fever_symmetric")

@@ -1,6 +1,6 @@
-"""FEVEROUS's original files → a dataset repository: python dataset_scripts/build_feverous.py --data-dir FOLDER --out OUT."""
+"""Build a dataset repository of FEVEROUS: `--help` lists the arguments."""
 
 from hfcf.pipeline.build_corpus import main
 
 if __name__ == "__main__":
-    main("feverous", __doc__)
+    main("feverous")

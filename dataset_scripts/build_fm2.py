@@ -1,6 +1,6 @@
-"""FM2's original files → a dataset repository: python dataset_scripts/build_fm2.py --data-dir FOLDER --out OUT."""
+"""Build a dataset repository of FM2: `--help` lists the arguments."""
 
 from hfcf.pipeline.build_corpus import main
 
 if __name__ == "__main__":
-    main("fm2", __doc__)
+    main("fm2")

@@ -1,6 +1,6 @@
-"""HealthVer's original files → a dataset repository: python dataset_scripts/build_healthver.py --data-dir FOLDER --out OUT."""
+"""Build a dataset repository of HealthVer: `--help` lists the arguments."""
 
 from hfcf.pipeline.build_corpus import main
 
 if __name__ == "__main__":
-    main("healthver", __doc__)
+    main("healthver")

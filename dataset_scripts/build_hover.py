@@ -1,6 +1,6 @@
-"""HoVer's original files → a dataset repository: python dataset_scripts/build_hover.py --data-dir FOLDER --out OUT."""
+"""Build a dataset repository of HoVer: `--help` lists the arguments."""
 
 from hfcf.pipeline.build_corpus import main
 
 if __name__ == "__main__":
-    main("hover", __doc__)
+    main("hover")

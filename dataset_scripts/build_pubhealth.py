@@ -1,6 +1,6 @@
-"""PubHealth's original files → a dataset repository: python dataset_scripts/build_pubhealth.py --data-dir FOLDER --out OUT."""
+"""Build a dataset repository of PubHealth: `--help` lists the arguments."""
 
 from hfcf.pipeline.build_corpus import main
 
 if __name__ == "__main__":
-    main("pubhealth", __doc__)
+    main("pubhealth")

@@ -1,6 +1,6 @@
-"""RE-Attack's original files → a dataset repository: python dataset_scripts/build_re_attack.py --data-dir FOLDER --out OUT."""
+"""Build a dataset repository of RE-Attack: `--help` lists the arguments."""
 
 from hfcf.pipeline.build_corpus import main
 
 if __name__ == "__main__":
-    main("re_attack", __doc__)
+    main("re_attack")

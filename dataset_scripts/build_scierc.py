@@ -1,6 +1,6 @@
-"""SciERC's original files → a dataset repository: python dataset_scripts/build_scierc.py --data-dir FOLDER --out OUT."""
+"""Build a dataset repository of SciERC: `--help` lists the arguments."""
 
 from hfcf.pipeline.build_corpus import main
 
 if __name__ == "__main__":
-    main("scierc", __doc__)
+    main("scierc")

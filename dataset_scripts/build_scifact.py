@@ -1,6 +1,6 @@
-"""SciFact's original files → a dataset repository: python dataset_scripts/build_scifact.py --data-dir FOLDER --out OUT."""
+"""Build a dataset repository of SciFact: `--help` lists the arguments."""
 
 from hfcf.pipeline.build_corpus import main
 
 if __name__ == "__main__":
-    main("scifact", __doc__)
+    main("scifact")

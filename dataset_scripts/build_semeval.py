@@ -1,6 +1,6 @@
-"""SemEval-2010 Task 8 → a dataset repository: python dataset_scripts/build_semeval.py --data-dir FOLDER --out OUT."""
+"""Build a dataset repository of SemEval-2010 Task 8: `--help` lists the arguments."""
 
 from hfcf.pipeline.build_corpus import main
 
 if __name__ == "__main__":
-    main("semeval", __doc__)
+    main("semeval")

@@ -1,6 +1,6 @@
-"""VitaminC's original files → a dataset repository: python dataset_scripts/build_vitaminc.py --data-dir FOLDER --out OUT."""
+"""Build a dataset repository of VitaminC: `--help` lists the arguments."""
 
 from hfcf.pipeline.build_corpus import main
 
 if __name__ == "__main__":
-    main("vitaminc", __doc__)
+    main("vitaminc")

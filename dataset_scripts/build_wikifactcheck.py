@@ -1,6 +1,6 @@
-"""The original files → a dataset repository: python dataset_scripts/build_wikifactcheck.py --data-dir FOLDER --out OUT."""
+"""Build a dataset repository of WikiFactCheck-English: `--help` lists the arguments."""
 
 from hfcf.pipeline.build_corpus import main
 
 if __name__ == "__main__":
-    main("wikifactcheck", __doc__)
+    main("wikifactcheck")

@@ -1,15 +1,19 @@
 """Write the tables of the pages that repeat what the code says: `make docs`, or `python docs/generate.py [--check]`.
 
-A table stands between `<!-- generated: NAME -->` and `<!-- end -->`; NAME is a key of `TABLES`. A test fails where a page is stale.
+A table stands between `<!-- generated: NAME -->` and `<!-- end -->`; NAME is a key of `TABLES`. In a table with a column `setting`,
+`Class.field=value` gets the field's default. A test fails where a page is stale.
 """
 
 from __future__ import annotations
 
+import ast
 import inspect
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import MISSING, fields
+from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +26,9 @@ from hfcf.core.model import Model
 from hfcf.core.stage import Stage, StageError
 from hfcf.core.system import System
 from hfcf.core.task import get_task, tasks
+from hfcf.corpora.base.table import docs_table
 from hfcf.systems import system_class
-from hfcf.systems import systems as system_places
+from hfcf.systems import systems as system_names
 
 ROOT = Path(__file__).parent.parent
 _BLOCK = re.compile(r"(<!-- generated: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -35,8 +40,25 @@ def pages() -> list[Path]:
 
 
 def rewrite(page: str) -> str:
-    """Return the text of a page with its tables written anew."""
-    return _BLOCK.sub(lambda block: f"{block[1]}\n{TABLES[block[2]]()}\n\n{block[3]}", page)
+    """Return the text of a page with its tables written anew, and the defaults of its settings."""
+    page = _BLOCK.sub(lambda block: f"{block[1]}\n{TABLES[block[2]]()}\n\n{block[3]}", page)
+    return "\n".join(with_defaults(line) if line.startswith("| ") and ".py`" in line else line for line in page.split("\n"))
+
+
+def with_defaults(line: str) -> str:
+    """Return a line of a table with the defaults that the classes of its files have."""
+    modules = [import_module(path.removesuffix("/__init__").replace("/", ".")) for path in re.findall(r"`(hfcf/[\w/]+)\.py`", line)]
+
+    def setting(stated: re.Match[str]) -> str:
+        for module in modules:
+            for one in fields(cls) if (cls := getattr(module, stated[1], None)) else ():
+                if one.name == stated[2]:
+                    default = one.default if one.default is not MISSING else one.default_factory()  # type: ignore[operator]
+                    value = default.name if isinstance(default, Model) else default
+                    return stated[0] if ast.literal_eval(stated[3]) == value else f"`{stated[1]}.{stated[2]}={value!r}`"
+        return stated[0]
+
+    return re.sub(r"`(\w+)\.(\w+)=([^`]+)`", setting, line)
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -53,7 +75,7 @@ def code(names: Iterable[str]) -> str:
 
 def systems(baselines: bool) -> Iterator[tuple[str, type[System]]]:
     """Iterate over the systems of the papers, or over the baselines, by name."""
-    for name in system_places():
+    for name in system_names():
         cls = system_class(name)
         if cls.__module__.startswith("hfcf.systems.baselines.") == baselines:
             yield name, cls
@@ -63,9 +85,15 @@ def all_systems() -> list[tuple[str, type[System]]]:
     return [*systems(baselines=False), *systems(baselines=True)]
 
 
-def example(cls: type[System]) -> System:
-    """Return a system with settings that need no training."""
-    return cls.preset("offline" if "offline" in cls.presets else "paper")
+def works_on(cls: type[System]) -> str:
+    return ", ".join(sorted(cls.works_on(), reverse=True))
+
+
+def examples(cls: type[System]) -> dict[str, System]:
+    """Return a system with settings that need no training, for each task that it works on."""
+    preset = "offline" if "offline" in cls.presets else "paper"
+    works_on = sorted(cls.works_on(), reverse=True)
+    return {task: cls.preset(preset, **({"task": task} if len(works_on) > 1 else {})) for task in works_on}
 
 
 def paper(bibtex: str) -> str:
@@ -78,14 +106,20 @@ def paper(bibtex: str) -> str:
 
 def recipes_of(name: str) -> list[str]:
     """List the shipped recipes that run a system."""
-    contents = {one: yaml.safe_load((ROOT / "recipes" / f"{one}.yaml").read_text(encoding="utf-8")) for one in recipe.shipped()}
+    contents = {one: yaml.safe_load((ROOT / "recipes" / f"{one}.yaml").read_text(encoding="utf-8")) for one in recipe.names()}
     return [one for one, content in contents.items() if content.get("system") == name and "corpus" in content]
 
 
 def systems_table() -> str:
     header = ("system", "task", "paper", "stages", "recipes")
     rows = [
-        (f"`hfcf.{cls.__name__}`", cls.task, paper(cls.citation), code(cls.chain), code(recipes_of(name)))
+        (
+            f"`hfcf.{cls.__name__}`",
+            ", ".join(sorted(cls.works_on(), reverse=True)),
+            paper(cls.citation),
+            code(cls.chain),
+            code(recipes_of(name)),
+        )
         for name, cls in systems(baselines=False)
     ]
     return table(header, rows)
@@ -98,7 +132,17 @@ def baselines_table() -> str:
         weights = [one.default.name for one in fields(cls) if isinstance(one.default, Model)]
         where = f"`{cls.__module__}.{cls.__name__}`"
         offline = "yes" if "offline" in cls.presets else "no"
-        rows.append((f"`{name}`", where, cls.task, "flips" if cls.flips else "kept", first_sentence(cls), code(weights), offline))
+        rows.append(
+            (
+                f"`{name}`",
+                where,
+                ", ".join(sorted(cls.works_on(), reverse=True)),
+                "flips" if cls.flips else "kept",
+                first_sentence(cls),
+                code(weights),
+                offline,
+            )
+        )
     return table(header, rows)
 
 
@@ -108,8 +152,10 @@ def baselines_table() -> str:
 def stages_table() -> str:
     rows = []
     for name, cls in all_systems():
-        for index, stage in enumerate(example(cls).stages):
-            rows.append((f"`{name}`" if index == 0 else "", f"`{stage.name}`", reads(stage, cls.task), code(stage.outputs)))
+        for task, system in examples(cls).items():
+            label = f"`{name}`" + (f" on {task} rows" if len(cls.works_on()) > 1 else "")
+            for index, stage in enumerate(system.stages):
+                rows.append((label if index == 0 else "", f"`{stage.name}`", reads(stage, task), code(stage.outputs)))
     return table(("system", "stage", "reads", "fills"), rows)
 
 
@@ -126,7 +172,7 @@ def columns_table() -> str:
     types: dict[str, dict[str, None]] = {}
     stages: dict[str, dict[str, None]] = {}
     for _, cls in all_systems():
-        for stage in example(cls).stages:
+        for stage in (stage for system in examples(cls).values() for stage in system.stages):
             for column, feature in stage.outputs.items():
                 types.setdefault(column, {})[type_of(feature)] = None
                 stages.setdefault(column, {})[stage.name] = None
@@ -137,8 +183,14 @@ def columns_table() -> str:
     return table(("column", "type", "filled by"), rows)
 
 
-def task_table(task: str) -> Callable[[], str]:
-    return lambda: table(("column", "type"), [(f"`{name}`", type_of(one)) for name, one in get_task(task).features.items()])
+def tasks_table() -> str:
+    """List every task's columns, with those in bold by which its rows are recognised."""
+    rows = []
+    for task in sorted(tasks().values(), key=lambda one: one.name):
+        for index, (column, feature) in enumerate(task.features.items()):
+            marked = f"**`{column}`**" if column in task.signature else f"`{column}`"
+            rows.append((task.name if index == 0 else "", marked, type_of(feature)))
+    return table(("task", "column", "type"), rows)
 
 
 def provenance_table() -> str:
@@ -164,8 +216,8 @@ def metrics_table() -> str:
     rows = []
     for name in metrics.names():
         cls = metrics.load(name, stage=True)
-        fitting = [task for task in sorted(tasks(), reverse=True) if accepts(cls, task)]
-        where = "all" if len(fitting) == len(tasks()) else ", ".join(fitting)
+        measured = [task for task in sorted(tasks()) if accepts(cls, task)]
+        where = "all" if len(measured) == len(tasks()) else ", ".join(measured)
         rows.append((f"`{name}`", first_sentence(cls), values(cls, name), cls.better, where, needs(cls), source(cls)))
     return table(("metric", "what it says of a row", "column", "better", "tasks", "needs", "source"), rows)
 
@@ -211,7 +263,8 @@ TABLES: dict[str, Callable[[], str]] = {
     "columns": columns_table,
     "provenance": provenance_table,
     "metrics": metrics_table,
-    **{task: task_table(task) for task in tasks()},
+    "tasks": tasks_table,
+    **{f"corpora_{task}": partial(docs_table, task) for task in tasks()},
 }
 
 

@@ -1,57 +1,84 @@
 from __future__ import annotations
 
+import json
 import os
+import shutil
 import tempfile
 from collections.abc import Callable
+from copy import deepcopy
 from pathlib import Path
+from typing import Any
 
 # Before any library reads them: Hugging Face's read their paths once, and tests run in one process a core with one thread each.
 os.environ.setdefault("HF_HOME", tempfile.mkdtemp(prefix="hfcf-tests-"))
 os.environ.update(
-    HF_HUB_OFFLINE="1", HF_DATASETS_DISABLE_PROGRESS_BARS="1", TOKENIZERS_PARALLELISM="false", OMP_NUM_THREADS="1"
+    HF_HUB_OFFLINE="1", HF_DATASETS_DISABLE_PROGRESS_BARS="1", HF_HUB_DISABLE_PROGRESS_BARS="1", TOKENIZERS_PARALLELISM="false",
+    OMP_NUM_THREADS="1",
 )  # fmt: skip
 
+import parrot
 import pytest
 import tiny
 import torch
 from datasets import Dataset
+from filelock import FileLock
 from offline_models import installed
 
 import hfcf
 from hfcf.core import offline, recipe
 from hfcf.core.model import Model
+from hfcf.core.paths import cache_dir
+from hfcf.engines.generator import Generator
 from hfcf.engines.ner import Ner
 from hfcf.systems.race import RACE
 
+ENVIRON = os.environ
 torch.set_num_threads(1)
+
+
+def empty_cache(folder: Path) -> Path:
+    """A cache folder with nothing but the converted offline models of the machine."""
+    converted = cache_dir() / "offline"
+    folder.mkdir(parents=True)
+    converted.mkdir(parents=True, exist_ok=True)
+    (folder / "offline").symlink_to(converted)
+    return folder
 
 
 @pytest.fixture(autouse=True)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A cache folder of the test's own, but with the converted offline models of the machine."""
-    from hfcf.core.paths import cache_dir
-
-    converted, own = cache_dir() / "offline", tmp_path / "cache"
-    own.mkdir()
-    converted.mkdir(parents=True, exist_ok=True)
-    (own / "offline").symlink_to(converted)
+    # `map` with num_proc puts a copy in the place of os.environ: what a test set would outlive it there, and libraries that hold
+    # the first one would not see what it sets.
+    monkeypatch.setattr(os, "environ", ENVIRON)
+    own = empty_cache(tmp_path / "cache")
     monkeypatch.setenv("HFCF_CACHE", str(own))
-    # `map` with num_proc puts a copy in the place of os.environ, and what a test set would outlive it there.
-    monkeypatch.setattr(os, "environ", os.environ)
     return own
 
 
 @pytest.fixture(scope="session")
-def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], str]:
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, Callable[[Path], object]], Path]:
+    """`shared(name, fill)`: a folder that one process fills for all; a test that changes it copies it first."""
+    base = tmp_path_factory.getbasetemp()
+    root = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+
+    def folder(name: str, fill: Callable[[Path], object]) -> Path:
+        path, filled = root / name, root / f"{name}.filled"
+        with FileLock(root / f"{name}.lock"):
+            if not filled.exists():
+                shutil.rmtree(path, ignore_errors=True)
+                path.mkdir()
+                fill(path)
+                filled.touch()
+        return path
+
+    return folder
+
+
+@pytest.fixture(scope="session")
+def tiny_model(shared: Callable[[str, Callable[[Path], object]], Path]) -> Callable[[str], str]:
     """`tiny_model("t5")` is the folder of a tiny random model: classifier, verifier, t5, bart or gpt2."""
-    made: dict[str, str] = {}
-
-    def make(kind: str) -> str:
-        if kind not in made:
-            made[kind] = getattr(tiny, kind)(tmp_path_factory.mktemp(kind))
-        return made[kind]
-
-    return make
+    return lambda kind: str(shared(kind, getattr(tiny, kind)))
 
 
 @pytest.fixture(scope="session")
@@ -68,6 +95,31 @@ def race(tiny_model: Callable[[str], str], spacy_ner: Ner) -> RACE:
         verifier=Model(tiny_model("classifier")), generator=Model(tiny_model("t5")), encoder=Model(tiny_model("classifier")),
         ner=spacy_ner, num_beams=3, num_candidates=2, max_new_tokens=8, max_length=96,
     )  # fmt: skip
+
+
+@pytest.fixture(scope="session")
+def demo_recipe(tiny_model: Callable[[str], str], spacy_ner: Ner) -> dict[str, Any]:
+    """The demo's recipe on tiny models."""
+    settings = {
+        "verifier": tiny_model("verifier"), "generator": tiny_model("t5"), "encoder": tiny_model("classifier"),
+        "ner": {"backend": "spacy", "model": "offline:spacy"}, "num_beams": 3, "num_candidates": 2, "max_new_tokens": 8,
+        "max_length": 96,
+    }  # fmt: skip
+    return {**recipe.read(recipe.find("demo")), "data_dir": str(recipe.folder() / "demo"), "settings": settings}
+
+
+@pytest.fixture(scope="session")
+def finished_run(shared: Callable[[str, Callable[[Path], object]], Path], demo_recipe: dict[str, Any]) -> Path:
+    """One run of `demo_recipe` with a talkative generator: `out`, `report.json` and the `cache` that it filled."""
+
+    def fill(folder: Path) -> None:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("HFCF_CACHE", str(empty_cache(folder / "cache")))
+            patch.setattr(Generator, "forward", parrot.forward)
+            report = hfcf.run(deepcopy(demo_recipe), folder / "out")
+        (folder / "report.json").write_text(json.dumps(report), encoding="utf-8")
+
+    return shared("finished-run", fill)
 
 
 @pytest.fixture

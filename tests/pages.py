@@ -69,7 +69,7 @@ def tables(page: Path, *header: str) -> Iterator[list[str]]:
             inside = True
         elif not line.startswith("|"):
             inside = False
-        elif inside and not line.startswith("|---"):
+        elif inside and not re.fullmatch(r"[|\s-]+", line):
             yield [cell.strip() for cell in line.strip("|").split("|")]
 
 

@@ -13,7 +13,8 @@ from hfcf.core import edits, schema
 from hfcf.core.candidates import accept, reject
 from hfcf.pipeline.publish import publish
 from hfcf.report import report
-from hfcf.tasks.pairs import candidate, counterfactuals
+from hfcf.tasks.judge import counterfactuals
+from hfcf.tasks.verification import candidate
 
 HEBREW = "העיר רומא עתיקה מאוד"
 TABLE = "# {its}\n\n| a | {image} |\n|---|---|\n| {script} | [x](javascript:alert(1)) |\n\n{script}\n"

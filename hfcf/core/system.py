@@ -12,6 +12,7 @@ from datasets import Dataset, DatasetDict, Features, IterableDataset
 from hfcf.core import schema
 from hfcf.core.model import Model
 from hfcf.core.stage import Stage
+from hfcf.core.task import task_of, tasks
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,9 +25,10 @@ class System:
         fitted: the sha256 of what `fit` learned from the whole set; set by `fit`.
     """
 
-    task: ClassVar[str]
     chain: ClassVar[tuple[str, ...]]
     """The stages' names, in order."""
+    by_task: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
+    """For a system with a setting `task`: the settings of its presets that differ by task."""
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {"paper": {}, "offline": {}}
     """Named sets of settings: "paper" is what the paper used, "offline" runs on models from the package registry alone."""
     flips: ClassVar[bool] = True
@@ -45,6 +47,18 @@ class System:
     fitted: str | None = None
 
     @property
+    def task(self) -> str:
+        """The task of its rows: a class variable, or a setting of a system that works on the rows of several tasks."""
+        raise NotImplementedError(f"{type(self).__name__} names no task")
+
+    @classmethod
+    def works_on(cls) -> list[str]:
+        """List the tasks of the rows that it works on: one, or, with a setting `task`, all that say what may be rewritten."""
+        if "task" in {field.name for field in fields(cls)}:
+            return [task.name for task in tasks().values() if task.rewriting]
+        return [str(cls.task)]
+
+    @property
     def name(self) -> str:
         """The system's name in provenance and reports."""
         return type(self).__name__.lower()
@@ -55,11 +69,11 @@ class System:
 
         Args:
             name: one of `presets`.
-            changes: settings that differ.
+            changes: settings that differ; `task`, of a system that has it, also chooses what the preset says for that task.
         """
         if name not in cls.presets:
             raise ValueError(f"{cls.__name__.lower()} has no preset {name!r}: choose one of {', '.join(cls.presets)}")
-        settings = {**cls.presets[name], **changes}
+        settings = {**cls.presets[name], **cls.by_task.get(changes.get("task", ""), {}), **changes}
         for training in cls.trainings:
             if isinstance(changed := settings.get(training), Mapping):
                 if "seed" in changed:
@@ -81,8 +95,12 @@ class System:
         if isinstance(settings := getattr(self, name), Mapping):
             object.__setattr__(self, name, engine(**{**settings, "model": Model.of(settings.get("model", "en"))}))
 
-    def _common(self) -> dict[str, Any]:
-        return {"seed": self.seed, "strict": self.strict}
+    def _for_rows(self, ds: Dataset | IterableDataset) -> Self:
+        """The system for the rows' task, if `task` is one of its settings."""
+        if "task" not in {field.name for field in fields(self)} or ds.features is None:
+            return self
+        of_rows: dict[str, Any] = {"task": task_of(ds.features).name}
+        return replace(self, **of_rows)
 
     @property
     def stages(self) -> tuple[Stage, ...]:
@@ -130,11 +148,11 @@ class System:
         if isinstance(ds, DatasetDict):
             return DatasetDict({split: self(part, limit=limit, watch=watch, **map_kwargs) for split, part in ds.items()})
         watch = watch or (lambda stage, run: run())
-        system, names = self, list(self.chain)
-        ds = schema.prepare(ds, for_=self)
+        system, names = self._for_rows(ds), list(self.chain)
+        ds = schema.prepare(ds, for_=system)
         if self.fitted is None:
             training = watch if self.trainings else (lambda step, run: run())
-            system = training(Step("fit_models"), partial(self.fit_models, ds))
+            system = training(Step("fit_models"), partial(system.fit_models, ds))
             for name in self.fit_after:
                 ds = watch(stage := getattr(system, name), partial(run_stage, ds, stage, map_kwargs))
                 names.remove(name)

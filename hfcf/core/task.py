@@ -47,6 +47,7 @@ class Task:
         candidate: what a candidate of it holds besides edits, scores and verdict.
         trainer: "module:attribute" of how its models are trained and asked, resolved when it is first used.
         scorer: "module:attribute" of how its models are scored, resolved when it is first used.
+        rewriting: "module:attribute" of what baselines may rewrite in its rows (`hfcf.tasks.rewriting.Rewriting`); empty: nothing.
         hub: what the Hub calls it.
     """
 
@@ -59,6 +60,7 @@ class Task:
     candidate: Mapping[str, Any]
     trainer: str = ""
     scorer: str = ""
+    rewriting: str = ""
     hub: HubNames = field(default=HubNames(categories=("text-classification",), tag="counterfactual"))
 
     # --- what a task implements

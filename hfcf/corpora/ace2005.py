@@ -53,6 +53,9 @@ INFO = CorpusInfo(
     labels={label: label for label in ("ART", "GEN-AFF", "ORG-AFF", "PART-WHOLE", "PER-SOC", "PHYS")},
     task="relation",
     republish=False,
+    release="LDC2006T06",
+    layout="the release (`…/English/bc/timex2norm/*.sgm`, `*.apf.xml` …), or DyGIE's JSON by domain or split",
+    notes="splits are domains; must not be republished; not checked against the licensed files",
 )
 
 _DOMAINS = ("bc", "bn", "nw", "wl", "cts", "un")

@@ -43,6 +43,9 @@ INFO = CorpusInfo(
     licence="apache-2.0",
     splits={"train": 8_330, "validation": 1_000},
     labels={"entailment": SUPPORTS, "contradiction": REFUTES, "neutral": NOT_ENOUGH_INFO},
+    release="github.com/acmi-lab/counterfactually-augmented-data",
+    layout="`NLI/original/`, `NLI/revised_premise/`, `NLI/revised_hypothesis/`",
+    notes="originals and their revisions are one group",
 )
 
 _SPLITS = (("train", "train.tsv"), ("validation", "dev.tsv"), ("test", "test.tsv"))

@@ -59,6 +59,9 @@ INFO = CorpusInfo(
     splits={"train": 7_200, "validation": 800, "test": 2_715},
     labels=semeval.INFO.labels,
     task="relation",
+    release="github.com/NLPWM-WHU/CCG",
+    layout="`semeval/`, or what is in it: `original/`, `0.1/`, `2-shot/` …, `.json` or `.tsv`",
+    notes="SemEval tokenised, with a dev split and samples",
 )
 
 _FOLDERS = {f"{n}pct": f"{n / 100:g}" for n in (1, 3, 5, 10)} | {f"{n}shot": f"{n}-shot" for n in (2, 4, 8, 16, 32)}

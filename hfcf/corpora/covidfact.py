@@ -45,6 +45,9 @@ INFO = CorpusInfo(
     licence="unknown",
     splits={"full": 4_086},
     labels={"SUPPORTED": SUPPORTS, "REFUTED": REFUTES},
+    release="github.com/asaakyan/covidfact",
+    layout="`COVIDFACT_dataset.jsonl`",
+    notes="one split, `full`",
 )
 
 

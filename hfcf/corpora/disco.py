@@ -46,6 +46,9 @@ INFO = CorpusInfo(
     licence="mit",
     splits={},
     labels={"entailment": SUPPORTS, "contradiction": REFUTES, "neutral": NOT_ENOUGH_INFO},
+    release="github.com/eric11eca/disco",
+    layout="`data/augment/*.jsonl`",
+    notes="generations of one original are one group",
 )
 
 _DIRECTIONS = ("e2n", "e2c", "n2e", "n2c", "c2e", "c2n")

@@ -34,6 +34,9 @@ INFO = CorpusInfo(
     licence="cc-by-sa-3.0",
     splits={"train": 97_957, "validation": 6_122, "test": 6_111},
     labels={"SUPPORTS": SUPPORTS, "REFUTES": REFUTES},
+    release="eraserbenchmark.com",
+    layout="`{train,val,test}.jsonl` and `docs/`",
+    notes="human `rationales`; `context=n` sentences around them",
 )
 
 

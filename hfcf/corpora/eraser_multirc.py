@@ -31,6 +31,9 @@ INFO = CorpusInfo(
     hub_id="eraser_multi_rc",
     splits={"train": 24_029, "validation": 3_214, "test": 4_848},
     labels={"True": SUPPORTS, "False": REFUTES},
+    release="eraserbenchmark.com",
+    layout="`{train,val,test}.jsonl` and `docs/`",
+    notes="human `rationales`; `context=n` sentences around them",
 )
 
 

@@ -51,6 +51,9 @@ INFO = CorpusInfo(
     licence="mit",
     splits={"test": 6_099},
     labels={"SUPPORT": SUPPORTS, "REFUTE": REFUTES, NOT_ENOUGH_INFO: NOT_ENOUGH_INFO},
+    release="github.com/dependentsign/EX-FEVER",
+    layout="`data/{train,dev,test}.csv`",
+    notes="the explanation stands for the evidence, and often gives the label away",
 )
 
 _SPLITS = (("train", "train.csv"), ("validation", "dev.csv"), ("test", "test.csv"))

@@ -36,11 +36,12 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from hfcf.core.schema import LABELS, NOT_ENOUGH_INFO
-from hfcf.corpora.base import BadRow, Corpus, CorpusConfig, CorpusError, CorpusInfo, need, unbracket
+from hfcf.corpora.base import BadRow, Corpus, CorpusConfig, CorpusError, CorpusInfo, need
 from hfcf.corpora.formats.read import Record, json_lines
 from hfcf.corpora.formats.rte import LABELS as RTE_LABELS
 from hfcf.corpora.formats.rte import beside, rte_lines
 from hfcf.corpora.formats.wikipedia import nfc, page_title
+from hfcf.text.brackets import unbracket
 
 INFO = CorpusInfo(
     name="fever",
@@ -56,6 +57,9 @@ INFO = CorpusInfo(
     hub_id="fever/fever",
     splits={"train": 145_449, "validation": 19_998, "paper_dev": 9_999, "paper_test": 9_999},
     labels={**{label: label for label in LABELS}, **RTE_LABELS},
+    release="fever.ai",
+    layout="`train.jsonl`, `shared_task_dev.jsonl`, `paper_*.jsonl`, `wiki-pages/`",
+    notes="or the RTE form with text",
 )
 
 _RELEASE = (

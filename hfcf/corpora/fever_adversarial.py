@@ -29,8 +29,9 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from hfcf.core.schema import REFUTES, SUPPORTS, TEXT
-from hfcf.corpora.base import Corpus, CorpusInfo, Files, as_text, need, text_of, unbracket
+from hfcf.corpora.base import Corpus, CorpusInfo, Files, as_text, need, text_of
 from hfcf.corpora.formats.read import Record, json_lines
+from hfcf.text.brackets import unbracket
 
 INFO = CorpusInfo(
     name="fever_adversarial",
@@ -45,6 +46,9 @@ INFO = CorpusInfo(
     licence="cc-by-sa-3.0",
     splits={"test": 766},
     labels={SUPPORTS: SUPPORTS, REFUTES: REFUTES},
+    release="with the baselines of VitaminC (tals.github.io)",
+    layout="`fever_adversarial/test.jsonl`",
+    notes="a row for each evidence sentence, as CrossAug evaluates it",
 )
 
 

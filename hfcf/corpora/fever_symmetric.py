@@ -31,8 +31,9 @@ from pathlib import Path
 from typing import Any
 
 from hfcf.core.schema import REFUTES, SUPPORTS
-from hfcf.corpora.base import Corpus, CorpusInfo, Files, as_text, need, text_of, unbracket
+from hfcf.corpora.base import Corpus, CorpusInfo, Files, as_text, need, text_of
 from hfcf.corpora.formats.read import Record, json_lines
+from hfcf.text.brackets import unbracket
 
 INFO = CorpusInfo(
     name="fever_symmetric",
@@ -48,6 +49,9 @@ INFO = CorpusInfo(
     licence="cc-by-sa-3.0",
     splits={"validation": 708, "test": 712, "generated": 717, "full": 956},
     labels={SUPPORTS: SUPPORTS, REFUTES: REFUTES},
+    release="github.com/TalSchuster/FeverSymmetric",
+    layout="`symmetric_v0.1/`, `symmetric_v0.2/`",
+    notes="splits `generated` and `full` are v0.1, `validation` and `test` v0.2; they share rows",
 )
 
 _NAMES = (

@@ -48,6 +48,9 @@ INFO = CorpusInfo(
     hub_id="fever/feverous",
     splits={"train": 71_291, "validation": 7_890, "test": 7_845},
     labels={**{label: label for label in LABELS}, "supports": SUPPORTS, "refutes": REFUTES},
+    release="fever.ai",
+    layout="`feverous_*_challenges.jsonl`, `feverous_wikiv1.db`",
+    notes="or ProgramFC's copy with text",
 )
 
 

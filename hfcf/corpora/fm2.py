@@ -44,6 +44,9 @@ INFO = CorpusInfo(
     hub_id="tasksource/fool-me-twice",
     splits={"train": 10_419, "validation": 1_169, "test": 1_380},
     labels={SUPPORTS: SUPPORTS, REFUTES: REFUTES},
+    release="github.com/google-research/fool-me-twice",
+    layout="`dataset/{train,dev,test}.jsonl`",
+    notes="the group is the page",
 )
 
 _SPLITS = (("train", "train.jsonl"), ("validation", "dev.jsonl"), ("test", "test.jsonl"))

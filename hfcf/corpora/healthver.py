@@ -40,6 +40,9 @@ INFO = CorpusInfo(
     licence="unknown",
     splits={"train": 10_590, "validation": 1_917, "test": 1_823},
     labels={"Supports": SUPPORTS, "Refutes": REFUTES, "Neutral": NOT_ENOUGH_INFO},
+    release="github.com/sarrouti/HealthVer",
+    layout="`data/healthver_{train,dev,test}.csv`",
+    notes="evidence split into sentences",
 )
 
 

@@ -61,6 +61,9 @@ INFO = CorpusInfo(
     hub_id="hover-nlp/hover",
     splits={"train": 18_171, "validation": 4_000, "test": 4_000},
     labels={"SUPPORTED": SUPPORTS, "NOT_SUPPORTED": REFUTES, "supports": SUPPORTS, "refutes": REFUTES},
+    release="github.com/hover-nlp/hover",
+    layout="`hover_{train,dev,test}_release_v1.1.json`, and `wiki_wo_links.db` for the sentences",
+    notes="or copies with the text in them",
 )
 
 _RELEASE = (

@@ -48,6 +48,9 @@ INFO = CorpusInfo(
     licence="unknown",
     splits={"train": 592, "validation": 141, "test": 200},
     labels={"true": SUPPORTS, "false": REFUTES},
+    release="github.com/copenlu/politihop",
+    layout="`data/politihop_{train,valid,test}.tsv` or Transformer-XH's graphs",
+    notes='half-true left out; `evidence="chain"` or `"ruling"`; human `rationales`',
 )
 
 _SPLITS = (("train", "train"), ("validation", "valid"), ("test", "test"))

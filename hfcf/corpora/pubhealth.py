@@ -44,6 +44,9 @@ INFO = CorpusInfo(
     hub_id="ImperialCollegeLondon/health_fact",
     splits={"train": 9_832, "validation": 1_225, "test": 1_235},
     labels={"true": SUPPORTS, "false": REFUTES},
+    release="github.com/neemakot/Health-Fact-Checking",
+    layout="`PUBHEALTH/{train,dev,test}.tsv`",
+    notes='true and false only; not checked against the real files, which may need `on_error="reject"`',
 )
 
 _NO_LABEL = "rows without a label were left out"

@@ -37,6 +37,9 @@ INFO = CorpusInfo(
     splits={"test": 2_391},
     labels={label: label for label in semeval.DIRECTED},
     task="relation",
+    release="github.com/NLPWM-WHU/CCG",
+    layout="`re-attack/re-attack.tsv`",
+    notes="an adversarial test split; 18 labels, no Other",
 )
 
 

@@ -48,6 +48,9 @@ INFO = CorpusInfo(
     splits={"train": 3_219, "validation": 455, "test": 974},
     labels={label: label for label in _LABELS},
     task="relation",
+    release="nlp.cs.washington.edu/sciIE",
+    layout="`{train,dev,test}.json` in DyGIE's format",
+    notes="a row for each relation; the group is the abstract",
 )
 
 _SPLITS = (("train", "train.json"), ("validation", "dev.json"), ("test", "test.json"))

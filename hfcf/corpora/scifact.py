@@ -54,6 +54,9 @@ INFO = CorpusInfo(
     hub_id="allenai/scifact",
     splits={"train": 809, "validation": 300, "test": 300},
     labels={"SUPPORT": SUPPORTS, "CONTRADICT": REFUTES, "REFUTE": REFUTES, **RTE_LABELS},
+    release="github.com/allenai/scifact",
+    layout="`claims_{train,dev,test}.jsonl` and `corpus.jsonl`; copies of that shape; the RTE form",
+    notes='`evidence="abstract"` or `"rationale"`; human `rationales`',
 )
 
 _SPLITS = (("train", "train"), ("validation", "dev"))

@@ -32,7 +32,7 @@ from hfcf.core.schema import TEXT
 from hfcf.corpora.base import BadRow, Corpus, CorpusInfo, as_text
 from hfcf.corpora.formats.read import Record, text_lines
 from hfcf.corpora.formats.tokens import EXTRA, of_text, untagged
-from hfcf.tasks.relations import OTHER
+from hfcf.tasks.relation import OTHER
 
 _RELATIONS = (
     "Cause-Effect", "Component-Whole", "Content-Container", "Entity-Destination", "Entity-Origin", "Instrument-Agency",
@@ -58,6 +58,9 @@ INFO = CorpusInfo(
     splits={"train": 8_000, "test": 2_717},
     labels={label: label for label in (*DIRECTED, OTHER)},
     task="relation",
+    release="SemEval-2010 Task 8",
+    layout="`TRAIN_FILE.TXT`, `TEST_FILE_FULL.TXT`, or the release's folders of them",
+    notes="tokens by our rules; 19 labels",
 )
 
 _FIRST = re.compile(r"(\d+)\t(.*)")

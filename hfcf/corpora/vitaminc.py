@@ -25,8 +25,9 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from hfcf.core.schema import LABELS, TEXT
-from hfcf.corpora.base import Corpus, CorpusInfo, need, text_of, unbracket
+from hfcf.corpora.base import Corpus, CorpusInfo, need, text_of
 from hfcf.corpora.formats.read import Record, json_lines
+from hfcf.text.brackets import unbracket
 
 INFO = CorpusInfo(
     name="vitaminc",
@@ -42,6 +43,9 @@ INFO = CorpusInfo(
     hub_id="tals/vitaminc",
     splits={"train": 370_653, "validation": 63_054, "test": 55_197},
     labels={label: label for label in LABELS},
+    release="github.com/TalSchuster/VitaminC",
+    layout="`train.jsonl`, `dev.jsonl`, `test.jsonl`",
+    notes="`case_id` is the group",
 )
 
 

@@ -44,6 +44,9 @@ INFO = CorpusInfo(
     licence="unknown",
     splits={"validation": 9_740},
     labels={"claim": SUPPORTS, "refuted": REFUTES},
+    release="github.com/wikifactcheck-english/wikifactcheck-english",
+    layout="`wfc_{train,dev}.tsv`",
+    notes="two rows a line; the text is the article around the citation, not the evidence",
 )
 
 

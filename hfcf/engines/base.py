@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import multiprocessing
 import os
 import time
 from collections.abc import Sequence
@@ -22,6 +21,7 @@ from accelerate.utils.memory import clear_device_cache, should_reduce_batch_size
 
 from hfcf.core.model import Model
 from hfcf.engines.cache import open_cache
+from hfcf.engines.process import limit_threads, process_device
 
 
 @dataclass
@@ -182,13 +182,10 @@ class Engine:
         return self._forward(loaded, batch[:half]) + self._forward(loaded, batch[half:])
 
     def device(self) -> torch.device:
-        """Where this process computes: `HFCF_DEVICE`, else the accelerator of its rank, else the CPU."""
+        """Return where this process computes: on `HFCF_DEVICE`, else where accelerate places it."""
         if name := os.environ.get("HFCF_DEVICE"):
             return torch.device(name)
-        if torch.cuda.is_available():
-            rank = int(os.environ.get("LOCAL_RANK", _worker_rank()))
-            return torch.device("cuda", rank % torch.cuda.device_count())
-        return torch.device("mps") if torch.backends.mps.is_available() else torch.device("cpu")
+        return process_device()
 
     def dtype(self) -> torch.dtype:
         """The number type that "auto" means here."""
@@ -198,26 +195,6 @@ class Engine:
         return torch.bfloat16 if self.device().type == "cuda" and torch.cuda.is_bf16_supported() else torch.float32
 
 
-def _worker_rank() -> int:
-    """Which of `Dataset.map`'s workers this is (0 in the main process): they are numbered from 1 in their names."""
-    name = multiprocessing.current_process().name
-    try:
-        import multiprocess
-
-        name = name if name != "MainProcess" else multiprocess.current_process().name
-    except ImportError:
-        pass
-    digits = name.rsplit("-", 1)[-1]
-    return int(digits) - 1 if digits.isdigit() else 0
-
-
-def is_worker() -> bool:
-    """Whether this process was started by a pool (`num_proc`)."""
-    import multiprocess
-
-    return multiprocess.parent_process() is not None or multiprocessing.parent_process() is not None
-
-
 def _key(head: str, request: Any) -> str:
     return hashlib.sha256(f"{head}\n{json.dumps(request, ensure_ascii=False)}".encode()).hexdigest()
 
@@ -225,7 +202,5 @@ def _key(head: str, request: Any) -> str:
 @lru_cache(maxsize=8)
 def load(engine: Engine, device: torch.device, pid: int, contents: str) -> Any:
     """The loaded engine, one for each process, device and state of its files: weights that came through a fork are not used."""
-    if is_worker() and device.type == "cpu":
-        # More threads than one for each worker make two workers several times slower, and after a fork they hang.
-        torch.set_num_threads(1)
+    limit_threads()
     return engine.load(device)

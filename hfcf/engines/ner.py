@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from hfcf.core.model import Model
-from hfcf.engines.base import Engine, is_worker
+from hfcf.engines.base import Engine
 
 TYPES = ("ORG", "PERSON", "DATE", "GPE", "NUM")
 """The five types that RACE keeps (section 3.2)."""
@@ -88,8 +88,6 @@ class Ner(Engine):
             docs = loaded.pipe(encoded, batch_size=256)
             found = [[(e.start_char, e.end_char, e.label_) for e in doc.ents] for doc in docs]
         else:
-            if is_worker():
-                torch.set_num_threads(1)
             found = [[(e.start_char, e.end_char, e.type) for e in doc.ents] for doc in loaded.bulk_process(list(encoded))]
         return [clean(text, spans) for text, spans in zip(encoded, found, strict=True)]
 

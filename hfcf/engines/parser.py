@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import torch
 
 from hfcf.core.model import Model
-from hfcf.engines.base import Engine, is_worker
+from hfcf.engines.base import Engine
 from hfcf.engines.ner import library_version, stanza_pipeline
 
 Tree = list[Any]
@@ -122,8 +122,6 @@ def _parses(backend: str, loaded: Any, encoded: Sequence[Any]) -> list[dict[str,
 
 
 def _sentences(loaded: Any, encoded: Sequence[Any]) -> Sequence[Any]:
-    if is_worker():
-        torch.set_num_threads(1)
     sentences: Sequence[Any] = loaded([list(tokens) for tokens in encoded]).sentences
     found, given = [len(sentence.words) for sentence in sentences], [len(tokens) for tokens in encoded]
     if found != given:

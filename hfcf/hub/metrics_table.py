@@ -29,7 +29,7 @@ def metrics_table(metrics: Mapping[str, Any], models: Mapping[str, str] | None =
 
     Args:
         metrics: {metric: {"after": numbers, "before": numbers}}, as `hfcf.metrics.shared.summary.summaries` gives them.
-        models: {"METRIC.SETTING": weights}, named beside their metrics, as `hfcf.pipeline.run.measured_by` gives them.
+        models: {"METRIC.SETTING": weights}, named beside their metric, as `hfcf.pipeline.run.metric_models` gives them.
 
     >>> fluency = {"after": {"n": 2, "null": 1, "mean": 31.25, "max": 40.0}, "before": {"n": 4, "mean": 50.5, "max": 99.0}}
     >>> metrics_table({"fluency": fluency}, {"fluency.model": "gpt2"})

@@ -1,4 +1,4 @@
-"""A corpus as a dataset repository: Parquet and a card that `load_dataset` reads. `dataset_scripts/` calls this."""
+"""Write a corpus as a dataset repository, Parquet and a card, that `load_dataset` reads; `dataset_scripts/` calls this."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from datasets import Dataset, DatasetDict, DatasetInfo, SplitDict, SplitInfo
 from datasets.info import DatasetInfosDict
 from huggingface_hub import DatasetCardData
 
-from hfcf.core.schema import LABELS, TASKS
 from hfcf.core.task import get_task
 from hfcf.corpora import builder_class, load
 from hfcf.corpora.base import CorpusInfo
@@ -27,12 +26,12 @@ def build(name: str, *, out: str | Path, **options: Any) -> Path:
     """Write a corpus to a folder that `load_dataset(out)` reads.
 
     Args:
-        name: one of `CORPORA`.
-        out: the folder; `data/<split>-<fingerprint>.parquet` and `README.md` are written there, older Parquet of it removed.
+        name: one of `hfcf.corpora.names()`.
+        out: the folder. `data/<split>-<fingerprint>.parquet` and `README.md` are written, other Parquet files in `data/` removed.
         options: arguments of `hfcf.load`.
 
     Raises:
-        ValueError: the folder has a README that is not this library's.
+        ValueError: the folder has a README that this library did not write.
     """
     out = Path(out)
     check_overwrite(out)
@@ -47,20 +46,20 @@ def build(name: str, *, out: str | Path, **options: Any) -> Path:
 
 
 def _base(ds: Dataset, options: Mapping[str, Any]) -> str:
-    # Of a slice such as validation[:300] too, what it is a slice of.
+    # The rows of a slice such as validation[:300] name the split that it is a slice of.
     names = sorted(set(ds["split"])) if len(ds) else [str(options.get("split"))]
     return "_".join(names)
 
 
 def card(info: CorpusInfo, splits: Mapping[str, Dataset], files: Mapping[str, str]) -> str:
-    """The dataset card: YAML that lists the exact files, then what the rows are."""
-    first = next(iter(splits.values()))
+    """Write the dataset card: YAML that lists the exact files, then a description of the rows."""
+    first, task = next(iter(splits.values())), get_task(info.task)
     data = DatasetCardData(
         pretty_name=info.title,
         license=info.licence,
         language=info.language,
-        task_categories=["text-classification"],
-        task_ids=list(get_task(info.task).hub.ids),
+        task_categories=list(task.hub.categories),
+        task_ids=list(task.hub.ids),
         tags=["hfcf"],
         size_categories=None,
         configs=[
@@ -105,23 +104,23 @@ def _joined(body: Sequence[str]) -> str:
 
 
 def _notes(splits: Mapping[str, Dataset]) -> list[str]:
-    # What the builder recorded after the title: rows left out, and the role.
+    # After the title the builder records the rows that it left out, and the role.
     lines = [line for ds in splits.values() for line in (ds.info.description or "").split("\n")[1:]]
     return list(dict.fromkeys(lines))
 
 
 def _columns(info: CorpusInfo, ds: Dataset) -> str:
     names = ", ".join(f"`{column}`" for column in ds.features)
-    canonical = f"The first {len(TASKS[info.task])} are canonical"
+    canonical = f"The first {len(get_task(info.task).features)} are canonical"
     return f"Columns: {names}. {canonical}; rows that share a `group_id` must not be separated by a split."
 
 
 def _table(info: CorpusInfo, splits: Mapping[str, Dataset]) -> str:
     counts = {split: Counter(ds["label"]) for split, ds in splits.items()}
-    # A user's own relations are those of the rows.
-    own = info.labels.values() or sorted({label for count in counts.values() for label in count if label is not None})
-    every = LABELS if info.task == "verification" else list(dict.fromkeys(own))
-    labels = [label for label in every if any(label in count for count in counts.values())]
+    present = {label for count in counts.values() for label in count if label is not None}
+    # A user's own open labels come from the rows.
+    ordered = get_task(info.task).labels or list(dict.fromkeys(info.labels.values())) or sorted(present)
+    labels = [label for label in ordered if label in present]
     rows = [f"| split | rows | groups | {' | '.join(labels)} |", "|---" * (len(labels) + 3) + "|"]
     for split, ds in splits.items():
         cells = " | ".join(f"{counts[split][label]:,}" for label in labels)
@@ -133,19 +132,23 @@ def _example(ds: Dataset) -> dict[str, Any]:
     return dict(ds[0]) if len(ds) else {}
 
 
-def main(name: str, description: str | None, argv: Sequence[str] | None = None) -> None:
-    """The command of one corpus."""
-    options = builder_class(name).OPTIONS
-    parser = argparse.ArgumentParser(description=description)
+def main(name: str, argv: Sequence[str] | None = None) -> None:
+    """Run the command of one corpus.
+
+    Args:
+        name: the corpus.
+        argv: the command's arguments; those of the process by default.
+    """
+    builder = builder_class(name)
+    parser = argparse.ArgumentParser(description=f"Build a dataset repository of {builder.INFO.title}.")
     parser.add_argument("--data-dir", required=True, help="folder of the original release files")
     parser.add_argument("--out", required=True, help="folder to write; load_dataset(OUT) reads it")
-    parser.add_argument("--split", help="one split or a slice of it, such as validation[:300]; every split by default")
+    parser.add_argument("--split", help="a split or a slice of it, such as validation[:300]; every split by default")
     parser.add_argument("--role", choices=["train"], help="record that rows of a dev or test split are meant for training")
-    parser.add_argument("--on-error", choices=["raise", "reject"], default="raise", help="what to do with a bad row")
-    for option, purpose in options.items():
+    parser.add_argument("--on-error", choices=["raise", "reject"], default="raise", help="raise on a bad row, or reject it")
+    for option, purpose in builder.OPTIONS.items():
         parser.add_argument(f"--{option.replace('_', '-')}", help=purpose)
-    given = vars(parser.parse_args(argv))
-    for option in options:
-        if given[option] is None:
-            del given[option]
-    print(f"wrote {build(name, **given)}")
+    arguments = vars(parser.parse_args(argv))
+    # An option of the corpus that the user leaves out keeps its default.
+    options = {key: value for key, value in arguments.items() if value is not None or key not in builder.OPTIONS}
+    print(f"wrote {build(name, **options)}")

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import MISSING, fields
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,21 +16,17 @@ from hfcf import corpora
 from hfcf.core import recipe as recipes
 from hfcf.core.model import Model, named
 from hfcf.core.stage import Stage
-from hfcf.core.system import System
+from hfcf.core.system import System, Watch
 from hfcf.core.task import task_of
-from hfcf.corpora.distractors import from_recipe
 from hfcf.hub.existing_card import check_overwrite, read_restriction
-from hfcf.metrics.shared.settings import check, listed, stage_of, taken, wanted
+from hfcf.metrics.shared.settings import Metrics, as_list, check_metrics, parse_metrics, pop_evaluation_sets, stage_of
 from hfcf.pipeline.profile import Clock
 from hfcf.pipeline.publish import publish
+from hfcf.pipeline.recipes import RowsRecipe, RunRecipe, parse_run
 from hfcf.systems import system_class
+from hfcf.training.distractors import from_recipe
 
 log = logging.getLogger(__name__)
-
-_KEYS = {
-    "name", "corpus", "data_dir", "data_files", "split", "role", "on_error", "options", "distractors", "system", "settings",
-    "preset", "seed", "limit", "push", "metrics",
-}  # fmt: skip
 
 
 def run(
@@ -38,11 +35,12 @@ def run(
     *,
     changes: Sequence[str] = (),
     limit: int | None = None,
+    watch: Watch | None = None,
     **map_kwargs: Any,
 ) -> dict[str, Any]:
     """Run a recipe and write a dataset repository that `load_dataset(out)` and `load_dataset(out, "rejected")` read.
 
-    Run again after a kill it completes without repeating a finished model call; run again on unchanged inputs it calls no model.
+    Run again after a kill, it completes without repeating a finished model call; run again on unchanged inputs, it calls no model.
 
     Args:
         recipe: a file, the name of a recipe that ships with the library, or its content. With `push: REPO_ID` in it the folder is
@@ -50,6 +48,7 @@ def run(
         out: the folder.
         changes: "key=value" strings, as `--set` takes them.
         limit: run only the first rows, after fitting on all.
+        watch: called as `watch(stage, step)` around every stage, of which it must return `step()`; see `System.__call__`.
         map_kwargs: passed to `Dataset.map`.
 
     Returns:
@@ -57,177 +56,200 @@ def run(
         is in the caches, and with `num_proc` only the seconds of whole stages are known.
 
     Raises:
-        RecipeError: an unknown key, or one that is missing.
+        RecipeError: an unknown key, one that is missing, or a value of another type.
         ValueError: the folder has a README that is not this library's.
-        HubError: the recipe says `push`, and there is no token or the Hub refused; what was made is in the folder all the same.
+        HubError: the recipe says `push`, and there is no token or the Hub refused; the result is in the folder all the same.
     """
-    content = content_of(recipe, changes)
+    parsed = read_recipe(recipe, changes)
     check_overwrite(out)
-    if content.get("push"):
-        _can_push(content)
-    ds, system = opened(content)
-    metrics = metrics_of(content, system)
-    limit = content.get("limit") if limit is None else limit
+    content = parsed.model_dump(exclude_unset=True)
+    if parsed.push:
+        _check_push(parsed, read_restriction(content))
+    ds, system = load_inputs(parsed)
+    metrics = select_metrics(parsed.metrics, system)
+    limit = parsed.limit if limit is None else limit
     clock = Clock()
-    rows = system(ds, limit=limit, watch=clock, **map_kwargs)
+    timed = clock if watch is None else (lambda stage, step: watch(stage, partial(clock, stage, step)))
+    rows = system(ds, limit=limit, watch=timed, **map_kwargs)
     if (map_kwargs.get("num_proc") or 1) > 1:
         clock.forget_models()
-    found = publish(
+    report = publish(
         rows, Path(out),
         run={
-            "name": content.get("name") or Path(out).name, "system": system.name, "task": system.task,
-            "citation": system.citation, "corpus": content["corpus"], "split": str(content.get("split") or "train"),
-            "role": content.get("role"), "preset": content["preset"], "seed": system.seed, "limit": limit,
-            "settings": system.settings, "models": {**models(system), **measured_by(metrics, system.task)},
-            "checked_by": checked_by(system), "stages": clock.stages,
+            "name": parsed.name or Path(out).name, "system": system.name, "task": system.task,
+            "citation": system.citation, "corpus": parsed.corpus, "split": parsed.split or "train",
+            "role": parsed.role, "preset": parsed.preset, "seed": system.seed, "limit": limit,
+            "settings": system.settings, "models": {**model_names(system), **metric_models(metrics, system.task)},
+            "checked_by": describe_filter(system), "stages": clock.stages,
         },
-        recipe=content, corpus={**_front_matter(content["corpus"]), **read_restriction(content)},
+        recipe=content, corpus={**_front_matter(parsed.corpus), **read_restriction(content)},
         command=recipes.command("run", recipe, out, changes, limit), stages=system.chain, metrics=metrics,
     )  # fmt: skip
-    if not found["counterfactuals"]:
+    if not report["counterfactuals"]:
         log.warning("no counterfactual was accepted: the funnel in %s says why", Path(out) / "report.html")
-    if content.get("push"):
+    if parsed.push:
         from hfcf.hub.push import push
 
-        push(out, content["push"])
-    return found
+        push(out, parsed.push)
+    return report
 
 
-def _can_push(content: Mapping[str, Any]) -> None:
-    """Raise, before hours of work, what would only be raised after them."""
+def _check_push(recipe: RunRecipe, restrictions: Mapping[str, Any]) -> None:
+    """Raise before hours of work what pushing would raise after them."""
     from hfcf.hub.contents import forbids_republishing
     from hfcf.hub.push import check_name, require_token
 
-    if not isinstance(content["push"], str):
-        raise recipes.RecipeError(f"push: {content['push']!r}: give the repository's name, NAMESPACE/NAME")
-    check_name(content["push"])
-    if forbids_republishing(read_restriction(content), content["corpus"]):
-        raise recipes.RecipeError(f"push: the licence of {content['corpus']} forbids to republish its rows: take the key out")
+    check_name(recipe.push or "")
+    if forbids_republishing(restrictions, recipe.corpus):
+        raise recipes.RecipeError(f"push: the licence of {recipe.corpus} forbids to republish its rows: take the key out")
     require_token()
 
 
-def opened(content: Mapping[str, Any]) -> tuple[Dataset, System]:
-    """The recipe's rows and its system.
+def read_recipe(recipe: str | Path | Mapping[str, Any], changes: Sequence[str] = ()) -> RunRecipe:
+    """Read a run's recipe with its preset and the changes applied.
+
+    Args:
+        recipe: a file, the name of a recipe that ships with the library, or its content.
+        changes: "key=value" strings.
+    """
+    if isinstance(recipe, Mapping):
+        return parse_run(recipes.apply_changes(deepcopy(dict(recipe)), changes))
+    path = recipes.find(str(recipe))
+    return parse_run(recipes.read(path, changes), path.name)
+
+
+def load_inputs(recipe: RunRecipe) -> tuple[Dataset, System]:
+    """Load a recipe's rows and make its system.
 
     Raises:
-        RecipeError: there are no rows, or the system works on those of another task; and see `system_of`.
+        RecipeError: there are no rows, or the system works on those of another task; and see `make_system`.
     """
-    ds, system = load(content), system_of(content)
-    if (task := task_of(ds.features).name) != system.task:
-        raise recipes.RecipeError(f"{content['system']} works on {system.task} rows; {content['corpus']} has {task} rows")
+    ds = load_rows(recipe)
+    task = task_of(ds.features).name
+    system = make_system(recipe.system, preset=recipe.preset, seed=recipe.seed, settings=recipe.settings, task=task)
+    if task != system.task:
+        raise recipes.RecipeError(f"{recipe.system} works on {system.task} rows; {recipe.corpus} has {task} rows")
     if not len(ds):
-        raise recipes.RecipeError(f"{content['corpus']}: the split has no rows")
+        raise recipes.RecipeError(f"{recipe.corpus}: the split has no rows")
     return ds, system
 
 
-def load(content: Mapping[str, Any]) -> Dataset:
-    """The recipe's rows."""
-    given = {key: content[key] for key in ("data_dir", "data_files", "role", "on_error") if content.get(key) is not None}
-    split = str(content.get("split") or "train")
-    if content["corpus"] in corpora.names():
-        recipes.check(content.get("options") or {}, corpora.builder_class(content["corpus"]).OPTIONS, "options")
-    ds = corpora.load(content["corpus"], split=split, **given, **(content.get("options") or {}))
-    return from_recipe(ds, content.get("distractors"))
+def load_rows(recipe: RowsRecipe) -> Dataset:
+    """Load the rows that a recipe names."""
+    if recipe.corpus in corpora.names():
+        recipes.check(recipe.options or {}, corpora.builder_class(recipe.corpus).OPTIONS, "options")
+    keys = ("data_dir", "data_files", "role", "on_error")
+    arguments = {key: value for key in keys if (value := getattr(recipe, key)) is not None}
+    ds = corpora.load(recipe.corpus, split=recipe.split or "train", **arguments, **(recipe.options or {}))
+    return from_recipe(ds, recipe.distractors.model_dump() if recipe.distractors else None)
 
 
-def system_of(content: Mapping[str, Any]) -> System:
-    """The recipe's system, with its preset and settings."""
-    cls = system_class(content.get("system", ""))
-    settings = dict(content.get("settings") or {})
-    recipes.check(settings, [field.name for field in fields(cls) if field.name != "fitted"], "settings")
-    given = {**settings, **({"seed": content["seed"]} if "seed" in content else {})}
-    recipes.check_types(given, {field.name: str(field.type) for field in fields(cls)}, "settings")
-    needed = [field.name for field in fields(cls) if field.default is MISSING and field.default_factory is MISSING]
-    if content["preset"] == "paper" and (absent := [name for name in needed if name not in settings]):
+def make_system(
+    name: str,
+    *,
+    preset: str = "paper",
+    seed: int = 13,
+    settings: Mapping[str, Any] | None = None,
+    task: str | None = None,
+    where: str = "settings",
+) -> System:
+    """Make a system with a preset and settings, whose names and types are checked.
+
+    Args:
+        name: one of `hfcf.systems.systems`.
+        preset: one of its presets.
+        seed: of the system, unless `settings` name one.
+        settings: over those of the preset.
+        task: of its rows: what a system with a setting `task` works on, unless `settings` say it.
+        where: what to call the settings in errors.
+
+    Raises:
+        RecipeError: there is no such system, preset or setting, or a value is of another type than its field.
+    """
+    cls, settings = system_class(name), dict(settings or {})
+    recipes.check(settings, [field.name for field in fields(cls) if field.name != "fitted"], where)
+    recipes.check_types({"seed": seed, **settings}, {field.name: str(field.type) for field in fields(cls)}, where)
+    required = [field.name for field in fields(cls) if field.default is MISSING and field.default_factory is MISSING]
+    if preset == "paper" and (absent := [field for field in required if field not in settings]):
         raise recipes.RecipeError(
             f"the preset 'paper' names no {absent[0]}, which you train (hfcf train): --set settings.{absent[0]}=FOLDER, "
             "or --set preset=offline"
         )
     try:
-        return cls.preset(content["preset"], **{"seed": content.get("seed", 13), **settings})
+        of_rows = {"task": task} if task and "task" in {field.name for field in fields(cls)} else {}
+        return cls.preset(preset, **{"seed": seed, **of_rows, **settings})
     except (TypeError, ValueError) as error:
-        raise recipes.RecipeError(f"settings: {error}") from error
+        raise recipes.RecipeError(f"{where}: {error}") from error
 
 
-def models(system: System | Stage) -> dict[str, str]:
-    """Which weights a system (or a stage) reads, with their revision and adapter."""
-    found = {}
+def model_names(system: System | Stage) -> dict[str, str]:
+    """Name the weights that a system (or a stage) reads, with their revision and adapter."""
+    names = {}
     for field in fields(system):
         value = getattr(system, field.name)
         model = value if isinstance(value, Model) else getattr(value, "model", None)
         if isinstance(model, Model):
-            found[field.name] = named(model)
-    return found
+            names[field.name] = named(model)
+    return names
 
 
-def measured_by(metrics: Mapping[str, Mapping[str, Any]], task: str) -> dict[str, str]:
-    """Which weights metrics read, as `models` tells them, by "METRIC.SETTING".
+def metric_models(metrics: Mapping[str, Mapping[str, Any]], task: str) -> dict[str, str]:
+    """Name the weights that metrics read, by "METRIC.SETTING".
 
-    >>> measured_by({"minimality": {}, "fluency": {"model": {"name": "offline:smollm2"}}}, "relation")
+    >>> metric_models({"minimality": {}, "fluency": {"model": {"name": "offline:smollm2"}}}, "relation")
     {'fluency.model': 'offline:smollm2'}
     """
-    found: dict[str, str] = {}
-    for name, its in metrics.items():
-        settings = dict(its)
-        taken(name, settings)
-        found |= {f"{name}.{which}": model for which, model in models(stage_of(name, task, settings)).items()}
-    return found
+    names: dict[str, str] = {}
+    for metric, given in metrics.items():
+        settings = dict(given)
+        pop_evaluation_sets(metric, settings)
+        names |= {f"{metric}.{setting}": model for setting, model in model_names(stage_of(metric, task, settings)).items()}
+    return names
 
 
-def metrics_of(content: Mapping[str, Any], system: System) -> dict[str, dict[str, Any]]:
-    """What a recipe measures, {metric: settings}: by default what needs no model, and nothing if it says `metrics: {}`.
+def select_metrics(metrics: Metrics | None, system: System) -> dict[str, dict[str, Any]]:
+    """Check what a recipe measures, {metric: settings}: by default what needs no model, and nothing of `{}`.
 
     The flip rate's verifier must not be the model that the system filters by.
 
     Raises:
         RecipeError: there is no such metric, setting, evaluation set or folder of weights.
-        StageError: it says nothing of the system's task, or would ask the model that filtered.
+        StageError: a metric does not support the system's task, or would ask the model that filtered.
     """
-    metrics = wanted(content.get("metrics"))
-    if "flip_rate" in metrics and (own := checker(system)) is not None:
-        metrics["flip_rate"]["filtered_by"] = [*listed(metrics["flip_rate"].get("filtered_by")), own]
-    check(metrics, system.task)  # before hours of work, not after them
-    return metrics
+    selected = parse_metrics(metrics)
+    if "flip_rate" in selected and (own := filter_model(system)) is not None:
+        selected["flip_rate"]["filtered_by"] = [*as_list(selected["flip_rate"].get("filtered_by")), own]
+    check_metrics(selected, system.task)
+    return selected
 
 
-def checker(system: System) -> Model | None:
-    """The model named in a system's settings by which it keeps what it gives their label; None: none, or one that it trains.
+def filter_model(system: System) -> Model | None:
+    """Return the model of a system's settings that confirms labels; None: none does, or one that the system trains.
 
-    >>> checker(system_class("coco")(indicator="mine")), checker(system_class("ccg")(indicator="mine"))
+    >>> filter_model(system_class("coco")(indicator="mine")), filter_model(system_class("ccg")(indicator="mine"))
     (Model(name='mine', revision=None, adapter=None, dtype='auto'), None)
     """
     consistent = getattr(system, "consistency", False)
     return getattr(system, "verifier", None) or (getattr(system, "indicator", None) if consistent else None)
 
 
-def checked_by(system: System) -> str | None:
-    """The model by which a system keeps the counterfactuals that it gives their label, in words; None: it keeps all.
+def describe_filter(system: System) -> str | None:
+    """Say for the card which model must confirm the label of a counterfactual; None: no model is asked.
 
-    >>> checked_by(system_class("mice")()), checked_by(system_class("coco")(indicator="mine")), checked_by(system_class("ccg")())
-    ('the base model that was trained on these rows', 'the base model, the indicator named above,', None)
+    >>> describe_filter(system_class("mice")()), describe_filter(system_class("ccg")())
+    ('the base model that was trained on these rows', None)
+    >>> describe_filter(system_class("coco")(indicator="mine"))
+    'the base model, the indicator named above,'
     """
     if getattr(system, "verifier", None) is not None:
         return "the verifier named above"
     if not getattr(system, "consistency", False):
         return None
-    return "the base model, the indicator named above," if checker(system) else "the base model that was trained on these rows"
-
-
-def content_of(recipe: str | Path | Mapping[str, Any], changes: Sequence[str]) -> dict[str, Any]:
-    """A recipe's content with its preset and the changes applied, its keys checked."""
-    if isinstance(recipe, Mapping):
-        content, where = recipes.changed(deepcopy(dict(recipe)), changes), "the recipe"
-    else:
-        path = recipes.find(str(recipe))
-        content, where = recipes.read(path, changes), path.name
-    recipes.check(content, _KEYS, where)
-    for key in ("corpus", "system"):
-        if key not in content:
-            raise recipes.RecipeError(f"{where}: the key {key!r} is missing")
-    return content
+    return "the base model, the indicator named above," if filter_model(system) else "the base model that was trained on these rows"
 
 
 def _front_matter(name: str) -> dict[str, Any]:
+    """What a card says of a corpus."""
     info = corpora.builder_class(name).INFO
-    told = {key: getattr(info, key) for key in ("title", "licence", "hub_id", "language", "paper", "citation", "republish")}
-    return {**told, "labels": list(info.labels.values())}
+    keys = ("title", "licence", "hub_id", "language", "paper", "citation", "republish")
+    return {**{key: getattr(info, key) for key in keys}, "labels": list(info.labels.values())}

@@ -4,13 +4,45 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from functools import lru_cache, partial
 from importlib import resources
-from typing import Any
+from typing import Any, Protocol
 
 from jinja2 import Environment, StrictUndefined
 
+from hfcf.core.candidates import Candidate
+
 Message = dict[str, str]
+
+
+class Prompt(Protocol):
+    """Ask a language model for a counterfactual of a task's row, and read the answer.
+
+    A task names its prompt (`hfcf.tasks.rewriting.Rewriting.prompt`). Each is made with the same settings and reads those that
+    it needs.
+
+    Args:
+        relations: the labels to choose from, where the task does not fix them.
+        max_words: the longest text that is accepted.
+    """
+
+    template: str
+    """The name of the template and its worked examples."""
+
+    def __init__(self, *, relations: tuple[str, ...], max_words: int) -> None: ...
+
+    def schema(self) -> str:
+        """Return the JSON schema that an answer must fit."""
+
+    def problem(self, row: Mapping[str, Any]) -> str | None:
+        """Say why nothing can be asked about a row, or None."""
+
+    def messages(self, row: Mapping[str, Any], shots: int) -> list[Message]:
+        """Ask about a row, after so many worked examples."""
+
+    def candidate(self, row: Mapping[str, Any], answer: Mapping[str, Any], stage: str) -> Candidate:
+        """Make the candidate of an answer that fits the schema; `stage` rejects one that is of no use."""
 
 
 def messages(name: str, *, shots: int, **values: Any) -> list[Message]:

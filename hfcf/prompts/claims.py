@@ -7,7 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from hfcf import prompts
-from hfcf.core.schema import opposite
+from hfcf.core.candidates import Candidate, reject
+from hfcf.core.schema import text_problem
+from hfcf.tasks.verification import NOT_ENOUGH_INFO, opposite, rewritten
 
 SCHEMA = json.dumps(
     {"type": "object", "properties": {"claim": {"type": "string"}}, "required": ["claim"], "additionalProperties": False}
@@ -42,3 +44,36 @@ def read(answer: Mapping[str, Any]) -> str:
     'Rome is young.'
     """
     return " ".join(answer["claim"].split())
+
+
+class ClaimPrompt:
+    """Ask for a claim that has the opposite label on the same evidence; see `hfcf.prompts.Prompt`.
+
+    >>> ClaimPrompt(max_words=100).problem({"label": "NOT ENOUGH INFO"})
+    'the label NOT ENOUGH INFO has no opposite'
+    """
+
+    template = "claims"
+
+    def __init__(self, *, relations: tuple[str, ...] = (), max_words: int) -> None:
+        if max_words < 1:
+            raise ValueError(f"max_words={max_words}: give at least 1")
+        self.max_words = max_words
+
+    def schema(self) -> str:
+        return SCHEMA
+
+    def problem(self, row: Mapping[str, Any]) -> str | None:
+        return f"the label {row['label']} has no opposite" if row["label"] == NOT_ENOUGH_INFO else None
+
+    def messages(self, row: Mapping[str, Any], shots: int) -> list[prompts.Message]:
+        return messages(row, shots)
+
+    def candidate(self, row: Mapping[str, Any], answer: Mapping[str, Any], stage: str) -> Candidate:
+        claim = read(answer)
+        made = rewritten(row["claim"], claim, opposite(row["label"]), stage)
+        if problem := text_problem(claim, "the new claim"):
+            return reject(made, stage, problem)
+        if (words := len(claim.split())) > self.max_words:
+            return reject(made, stage, f"the new claim has {words} words; the limit is {self.max_words}")
+        return made

@@ -7,9 +7,17 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hfcf import prompts
-from hfcf.tasks.relations import context, entities
+from hfcf.core.candidates import Candidate, reject
+from hfcf.tasks import sentence
+from hfcf.tasks.relation import OTHER, context, entities, overlap, roles
 from hfcf.tasks.sentence import find, folded, places, split
 
+_SEMEVAL = (
+    "Message-Topic", "Entity-Destination", "Content-Container", "Cause-Effect", "Component-Whole", "Member-Collection",
+    "Instrument-Agency", "Product-Producer", "Entity-Origin",
+)  # fmt: skip
+SEMEVAL = tuple(f"{name}({order})" for name in _SEMEVAL for order in ("e1,e2", "e2,e1"))
+"""SemEval 2010's relations but for "Other", each in both directions, in the order of the paper's prompt."""
 _WORDS = {"type": "array", "items": {"type": "string"}}
 
 
@@ -79,3 +87,52 @@ def read(answer: Mapping[str, Any], row: Mapping[str, Any]) -> dict[str, Any]:
         if not places(words, split(term, row["tokens"])):
             raise ValueError(f"names the causal term {term!r}, which does not stand in the sentence outside the entities")
     return {"tokens": tokens, **found, "label": answer["relation"], "causal_terms": list(answer["causal_terms"])}
+
+
+class RelationPrompt:
+    """Ask for a sentence in which the entities have another of some relations; see `hfcf.prompts.Prompt`.
+
+    The model reads relations by the roles of their entities, brackets and quotes as people write them. A row is not asked about
+    that has the relation "Other", or one that is not in `relations`, or entities that share a word.
+
+    Raises:
+        ValueError: the relations are fewer than two, or two get one name.
+
+    >>> RelationPrompt(relations=("PHYS", "PART-WHOLE")).problem({"label": "Other"})
+    'the relation Other has no counterfactual'
+    """
+
+    template = "relations"
+
+    def __init__(self, *, relations: tuple[str, ...], max_words: int = 0) -> None:
+        self.labels = {roles(label): label for label in relations}
+        """The corpus's relation of each name that the model reads."""
+        if len(self.labels) < max(2, len(relations)):
+            raise ValueError(f"relations={list(relations)}: give two or more, each once, that differ by more than capitals")
+
+    def schema(self) -> str:
+        return schema(list(self.labels))
+
+    def problem(self, row: Mapping[str, Any]) -> str | None:
+        if row["label"] == OTHER:
+            return f"the relation {OTHER} has no counterfactual"
+        if row["label"] not in self.labels.values():
+            return f"the relation {row['label']!r} is not in the setting `relations`: name the corpus's there"
+        return overlap(row)
+
+    def messages(self, row: Mapping[str, Any], shots: int) -> list[prompts.Message]:
+        return messages(_readable(row), list(self.labels), shots)
+
+    def candidate(self, row: Mapping[str, Any], answer: Mapping[str, Any], stage: str) -> Candidate:
+        made = sentence.rewritten(row, answer["sentence"], self.labels[answer["relation"]], stage)
+        if made["status"] is not None:
+            return made
+        try:
+            read(answer, _readable(row))
+        except ValueError as error:
+            return reject(made, stage, str(error))
+        return made
+
+
+def _readable(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {**row, "tokens": sentence.plain(row["tokens"]), "label": roles(row["label"])}

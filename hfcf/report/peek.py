@@ -35,6 +35,7 @@ def peek(
     by: str | None = None,
     find: str | None = None,
     marks: bool = False,
+    scores: bool = True,
 ) -> Iterator[Text]:
     """Lines about rows of a run, without control characters: the first rows, or the best, the worst or some at random.
 
@@ -49,6 +50,7 @@ def peek(
             first score.
         find: words that a row's texts, id or reason must all hold, in any case.
         marks: put `[-what went-]` and `{+what came+}` into the texts, for where colours don't show.
+        scores: end each row with its metrics and scores.
 
     Raises:
         FileNotFoundError: the folder is no run's.
@@ -77,7 +79,7 @@ def peek(
     shown = False
     for row in chosen:
         shown = True
-        lines = _rejected(row, marks) if config == "rejected" else _lines(row, measures(row, columns), marks)
+        lines = _rejected(row, marks) if config == "rejected" else _lines(row, measures(row, columns) if scores else {}, marks)
         yield from map(printable, lines)
     if not shown:
         yield Text(f"no row of {config} is like this" if find else f"{config} has no rows", style="dim")
@@ -157,7 +159,8 @@ def _rejected(row: Mapping[str, Any], marks: bool) -> Iterator[Text]:
 
 
 def _lines(row: Mapping[str, Any], values: Mapping[str, float], marks: bool) -> Iterator[Text]:
-    head = f"the {row['change']} changed → {row['label']}" if row["change"] else str(row["label"])
+    outcome = task_of(row).outcome(row)
+    head = f"the {row['change']} changed → {outcome}" if row["change"] else str(outcome)
     yield Text(f"{row['id']}  {head}", style="bold")
     yield from _texts(row, marks)
     if values:

@@ -17,7 +17,7 @@ from typing import Any
 from hfcf.core import edits, schema
 from hfcf.core.candidates import Candidate, reject
 from hfcf.core.splits import normalised
-from hfcf.tasks.relations import candidate, entities, overlap, spans
+from hfcf.tasks.relation import candidate, entities, overlap, spans
 from hfcf.text.brackets import BRACKETS, unbracket
 
 _EDGES = re.compile(r"^(\W*)(.*?)(\W*)$", re.DOTALL)

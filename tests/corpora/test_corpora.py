@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import sqlite3
 from collections import Counter
@@ -16,12 +17,14 @@ from datasets import ClassLabel, Dataset
 
 import hfcf
 from hfcf.core.schema import LABELS, STATUS, TASKS, problem
-from hfcf.corpora import CORPORA, builder_class
+from hfcf.corpora import builder_class, names
 from hfcf.corpora.base import CorpusError
+from hfcf.corpora.base.table import docs_table
 from hfcf.pipeline.build_corpus import build, main
-from hfcf.training.data import apart
+from hfcf.training.data import drop_related
 
-FIXTURES = Path(__file__).parents[1] / "fixtures" / "corpora"
+ROOT = Path(__file__).parents[2]
+FIXTURES = ROOT / "tests" / "fixtures" / "corpora"
 DATA = os.environ.get("HFCF_DATA")
 real = pytest.mark.skipif(not DATA, reason="HFCF_DATA, the folder of the real release files, is not set")
 
@@ -262,7 +265,7 @@ def test_rows_without_ids_are_no_group_with_those_of_another_file(tmp_path: Path
     assert dev["id"] == [f"row-{i}" for i in range(1, 15)]
     assert len(set(dev["group_id"])) == 14
     assert dev["group_id"][:2] == train["group_id"][8:], "the same row, wherever it stands"
-    assert apart(dev, train)["claim"] == dev["claim"][2:]
+    assert drop_related(dev, train)["claim"] == dev["claim"][2:]
 
 
 def test_csv_and_jsonl_forms_of_evidence(tmp_path: Path) -> None:
@@ -528,7 +531,7 @@ def test_changed_database_gives_fresh_rows(hover: Path) -> None:
 def test_build_round_trip_and_rebuild(tmp_path: Path) -> None:
     source, out = tmp_path / "source", tmp_path / "out"
     shutil.copytree(FIXTURES / "vitaminc", source)
-    main("vitaminc", None, ["--data-dir", str(source), "--out", str(out)])
+    main("vitaminc", ["--data-dir", str(source), "--out", str(out)])
     loaded = datasets.load_dataset(str(out), cache_dir=str(tmp_path / "hub"))
     expected = hfcf.load("vitaminc", data_dir=source)
     assert {split: part.to_list() for split, part in loaded.items()} == {split: part.to_list() for split, part in expected.items()}
@@ -554,7 +557,7 @@ def test_build_records_role_and_what_was_left_out(tmp_path: Path) -> None:
     assert loaded["validation"]["status"] == [None, None, None]
 
 
-@pytest.mark.parametrize("name", sorted(CORPORA))
+@pytest.mark.parametrize("name", names())
 def test_front_matter(name: str) -> None:
     info = builder_class(name).INFO
     assert info.task in TASKS
@@ -564,6 +567,23 @@ def test_front_matter(name: str) -> None:
         assert info.paper
         assert info.citation
         assert info.licence
+
+
+def test_the_docs_have_the_current_tables() -> None:
+    page = (ROOT / "docs" / "corpora.md").read_text(encoding="utf-8")
+    sections = dict(re.findall(r"<!-- generated: corpora_(\w+) -->\n\n(.*?)\n\n<!-- end -->", page, re.DOTALL))
+    assert set(sections) == {builder_class(name).INFO.task for name in names()}
+    assert {task: docs_table(task) for task in sections} == sections
+
+
+def test_every_corpus_has_a_script() -> None:
+    scripts = {path.stem.removeprefix("build_") for path in (ROOT / "dataset_scripts").glob("build_*.py")}
+    assert scripts == {name for name in names() if builder_class(name).INFO.paper}
+
+
+def test_a_corpus_is_a_module_of_the_folder() -> None:
+    modules = {path.stem for path in (ROOT / "hfcf" / "corpora").glob("[!_]*.py")}
+    assert modules == {name for name in names() if builder_class(name).__module__.startswith("hfcf.")}
 
 
 # --- real files

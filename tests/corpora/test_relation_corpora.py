@@ -13,6 +13,7 @@ from typing import Any
 
 import datasets
 import pytest
+from datasets import Dataset
 
 import hfcf
 from hfcf import corpora
@@ -24,6 +25,7 @@ from hfcf.corpora.formats.ldc import _decoded
 from hfcf.corpora.formats.tokens import tokenise
 from hfcf.pipeline import run as runner
 from hfcf.pipeline.build_corpus import build, main
+from hfcf.pipeline.recipes import RowsRecipe
 from hfcf.training.data import load_rows
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "corpora"
@@ -196,21 +198,26 @@ def test_the_two_forms_have_the_same_rows_under_the_same_ids(copied: Callable[[s
     assert parsed["id"] == load("ccg_semeval", "train")["id"][2:0:-1]
 
 
+def load_recipe(content: dict[str, Any]) -> Dataset:
+    """The rows that a recipe names."""
+    return runner.load_rows(recipe.parse(RowsRecipe, content, "the recipe"))
+
+
 @pytest.mark.parametrize("spelling", ["10pct", "10%", "0.1", ".1", "10 %", 0.1])
 def test_a_sample_in_a_splits_place(spelling: Any) -> None:
     ds = load("ccg_semeval", spelling)
     assert len(ds) == 2
     assert set(ds["split"]) == {"train"}
     assert load("ccg_semeval", "train", sample=str(spelling)).to_list() == ds.to_list()
-    assert runner.load({"corpus": "ccg_semeval", "data_dir": FIXTURES / "ccg_semeval", "split": spelling}).to_list() == ds.to_list()
+    assert load_recipe({"corpus": "ccg_semeval", "data_dir": FIXTURES / "ccg_semeval", "split": spelling}).to_list() == ds.to_list()
     rows = load_rows([{"corpus": "ccg_semeval", "data_dir": FIXTURES / "ccg_semeval", "split": spelling}], training=True)
     assert rows["id"] == ds["id"]
 
 
 @pytest.mark.parametrize("change", ["split=10pct", "split=10%", "split=0.1", "split=2-shot"])
 def test_a_sample_from_the_command_line(change: str) -> None:
-    content = recipe.changed({"corpus": "ccg_semeval", "data_dir": str(FIXTURES / "ccg_semeval")}, [change])
-    assert len(runner.load(content)) == (3 if "shot" in change else 2)
+    content = recipe.apply_changes({"corpus": "ccg_semeval", "data_dir": str(FIXTURES / "ccg_semeval")}, [change])
+    assert len(load_recipe(content)) == (3 if "shot" in change else 2)
 
 
 def test_samples() -> None:
@@ -491,8 +498,8 @@ def test_build_makes_a_repository(name: str, tmp_path: Path) -> None:
 
 def test_the_command_builds_a_sample(tmp_path: Path) -> None:
     folder = str(FIXTURES / "ccg_semeval")
-    main("ccg_semeval", None, ["--data-dir", folder, "--out", str(tmp_path / "a"), "--split", "10%"])
-    main("ccg_semeval", None, ["--data-dir", folder, "--out", str(tmp_path / "b"), "--sample", "10pct"])
+    main("ccg_semeval", ["--data-dir", folder, "--out", str(tmp_path / "a"), "--split", "10%"])
+    main("ccg_semeval", ["--data-dir", folder, "--out", str(tmp_path / "b"), "--sample", "10pct"])
     one = datasets.load_dataset(str(tmp_path / "a"), cache_dir=str(tmp_path / "hub"))
     two = datasets.load_dataset(str(tmp_path / "b"), cache_dir=str(tmp_path / "hub"))
     assert list(one) == ["train"]

@@ -44,3 +44,10 @@ def test_a_stale_page_is_named(generate: ModuleType, tmp_path: Path, monkeypatch
     assert generate.main([]) == 0
     assert "| `source_id` | string |" in text_of(tmp_path / "README.md")
     assert generate.main(["--check"]) == 0
+
+
+def test_a_setting_gets_its_default(generate: ModuleType) -> None:
+    line = (
+        "| 4 | the search | `hfcf/systems/race/__init__.py` | `RACE.num_beams=7`, `RACE.max_new_tokens=96`, `RACE.chain` | none |"
+    )
+    assert generate.rewrite(line) == line.replace("7", "30")

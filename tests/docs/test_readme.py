@@ -25,3 +25,14 @@ def test_the_first_example_runs_and_finds_counterfactuals(
     assert int(told.split()[0]) >= 20
     assert "generate_claim" in told
     assert (tmp_path / "counterfactuals.parquet").is_file()
+
+
+def test_the_first_screen_has_both_commands_and_the_picture() -> None:
+    first = "\n".join(README.read_text(encoding="utf-8").splitlines()[:15])
+    assert "\nmake demo " in first
+    assert "\nmake test " in first
+    assert "](docs/chain.svg)" in first
+
+
+def test_the_shown_rows_are_said_to_be_chosen() -> None:
+    assert "**chosen**" in README.read_text(encoding="utf-8")

@@ -1,13 +1,20 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import multiprocessing
+import os
+import subprocess
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, ClassVar
 
+import multiprocess
 import pytest
 import torch
+from accelerate import PartialState
 
 from hfcf.engines import base
 from hfcf.engines.base import Encoded, Engine, usage
@@ -187,17 +194,77 @@ def test_the_device_is_the_one_of_the_environment(monkeypatch: pytest.MonkeyPatc
     assert [torch.device("meta")] == LOADED
 
 
-def test_workers_of_a_machine_with_two_gpus_take_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("library", [multiprocess, multiprocessing])
+def test_workers_of_a_machine_with_two_gpus_take_turns(library: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("HFCF_DEVICE")
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    monkeypatch.setattr(torch.accelerator, "is_available", lambda: True)
+    monkeypatch.setattr(torch.accelerator, "device_count", lambda: 2)
+    monkeypatch.setattr(torch.accelerator, "current_accelerator", lambda: torch.device("cuda"))
+    monkeypatch.setattr(library, "parent_process", lambda: "another process")
     found = []
-    for name in ("MainProcess", "ForkPoolWorker-1", "ForkPoolWorker-2", "SpawnPoolWorker-3"):
-        monkeypatch.setattr(multiprocessing.current_process(), "_name", name)
-        found.append(Lengths().device().index)
-    assert found == [0, 0, 1, 0]
-    monkeypatch.setenv("LOCAL_RANK", "1")
-    assert Lengths().device().index == 1
+    for name in ("ForkPoolWorker-1", "ForkPoolWorker-2", "SpawnPoolWorker-3"):
+        monkeypatch.setattr(library.current_process(), "_name", name)
+        found.append(Lengths().device())
+    assert found == [torch.device("cuda", i) for i in (0, 1, 0)]
+    monkeypatch.setenv("LOCAL_RANK", "1")  # a worker of a launched process shares that one's GPU
+    assert Lengths().device() == torch.device("cuda", 1)
+
+
+def test_outside_of_pools_accelerate_chooses_the_device(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("HFCF_DEVICE")
+    monkeypatch.setattr(PartialState, "device", torch.device("meta"), raising=False)
+    assert PartialState().device == Lengths().device()
+
+
+RANKS = """
+import json, sys
+from dataclasses import dataclass
+import torch
+from accelerate import PartialState
+from datasets import Dataset
+from hfcf.engines.base import Encoded, Engine
+
+torch.set_num_threads(3)
+
+@dataclass(frozen=True, kw_only=True)
+class Lengths(Engine):
+    def load(self, device):
+        return device
+    def encode(self, loaded, requests):
+        return [Encoded({"input_ids": [0] * len(text)}) for text in requests]
+    def forward(self, loaded, encoded):
+        return [[len(item), str(loaded), torch.get_num_threads()] for item in encoded]
+
+def answer(batch, rank):
+    lengths, devices, threads = zip(*Lengths().run(batch["text"]))
+    return {"length": [*lengths], "device": [*devices], "threads": [*threads], "rank": [rank] * len(lengths)}
+
+texts = ["a" * n for n in range(1, 9)]
+own = Lengths().run(texts)
+# Without GPUs accelerate joins the ranks and counts one process, unless `PartialState(cpu=True)` came first.
+ranks, rank = torch.distributed.get_world_size(), torch.distributed.get_rank()
+shard = Dataset.from_dict({"text": texts}).shard(ranks, rank, contiguous=True)
+rows = shard.map(answer, batched=True, batch_size=2, with_rank=True, num_proc=2)
+with open(f"{sys.argv[1]}/{rank}", "w") as file:
+    json.dump([ranks, str(PartialState().device), own, rows.to_dict()], file)
+PartialState().destroy_process_group()
+"""
+
+
+def test_ranks_of_a_launcher_and_their_workers_compute_each_its_share(tmp_path: Path) -> None:
+    script = tmp_path / "ranks.py"
+    script.write_text(RANKS)
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node=2", str(script), str(tmp_path)]
+    env = {name: value for name, value in os.environ.items() if name != "HFCF_DEVICE"}
+    env |= {"HFCF_REQUEST_CACHE": "off", "CUDA_VISIBLE_DEVICES": "", "HF_DATASETS_DISABLE_PROGRESS_BARS": "1"}
+    subprocess.run(command, env=env, check=True, timeout=120)
+    for rank, lengths in enumerate(([1, 2, 3, 4], [5, 6, 7, 8])):
+        ranks, device, own, rows = json.loads((tmp_path / str(rank)).read_text())
+        assert (ranks, device) == (2, "cpu")
+        assert own == [[n, "cpu", 3] for n in range(1, 9)]
+        assert rows["length"] == lengths
+        assert rows["rank"] == [0, 0, 1, 1]
+        assert set(rows["threads"]) == {1}
 
 
 def test_an_answer_missing_from_a_batch_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,7 +18,7 @@ from hfcf.engines.intervention import Intervention, Margins
 from hfcf.engines.narrow import narrow
 from hfcf.engines.rbert import RBert, collate, encode_marked, load_rbert
 from hfcf.engines.relation import RelationClassifier
-from hfcf.tasks.relations import between, spans
+from hfcf.tasks.relation import between, spans
 
 FILLS = [word for word in tiny.vocabulary() if word.isalpha() and len(word) > 1][100:124]
 

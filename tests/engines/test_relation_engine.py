@@ -16,7 +16,7 @@ from hfcf.engines.base import usage
 from hfcf.engines.classifier import choose
 from hfcf.engines.rbert import HEAD, RBert, collate, encode_marked, load_rbert, load_tokenizer
 from hfcf.engines.relation import RelationClassifier
-from hfcf.tasks.relations import spans
+from hfcf.tasks.relation import spans
 
 Tiny = Callable[[str], str]
 CPU = torch.device("cpu")

@@ -8,7 +8,7 @@ from typing import Any
 import yaml
 
 LICENCES = {"apache-2.0", "mit", "cc-by-3.0", "cc-by-4.0", "cc-by-sa-3.0", "cc-by-sa-4.0", "unknown", "other"}
-CATEGORIES = {"text-classification", "text-generation", "fill-mask", "token-classification"}
+CATEGORIES = {"text-classification", "text-generation", "fill-mask", "token-classification", "question-answering"}
 SIZES = {"n<1K", "1K<n<10K", "10K<n<100K", "100K<n<1M", "1M<n<10M"}
 
 

@@ -9,11 +9,15 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
+import pytest
 from hub_parts import Answer, Refusal, Request, refused
-from local_hub import ROUTES, LocalHub
+from huggingface_hub import constants
+from huggingface_hub.utils import close_session
+from local_hub import ROUTES, TOKEN, LocalHub
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -95,3 +99,20 @@ def serving() -> Iterator[LocalHub]:
         server.shutdown()
         server.server_close()
         thread.join()
+
+
+@contextmanager
+def connected(monkeypatch: pytest.MonkeyPatch, folder: Path) -> Iterator[LocalHub]:
+    """A Hub that this process talks to until the block ends, with a token, and a cache in the folder."""
+    with serving() as server:
+        monkeypatch.setattr(constants, "ENDPOINT", server.url)
+        monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", server.url + "/{repo_id}/resolve/{revision}/{filename}")
+        monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+        monkeypatch.setattr(constants, "HF_HUB_DISABLE_XET", True)
+        monkeypatch.setattr(constants, "HF_HUB_CACHE", str(folder / "hub-cache"))
+        monkeypatch.setattr(constants, "HF_TOKEN_PATH", str(folder / "no-token"))
+        monkeypatch.setenv("HF_TOKEN", TOKEN)
+        monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+        close_session()
+        yield server
+    close_session()

@@ -21,7 +21,7 @@ from hfcf.core import model as models
 from hfcf.core import schema
 from hfcf.core.model import Model
 from hfcf.core.recipe import RecipeError
-from hfcf.corpora import CORPORA, builder_class
+from hfcf.corpora import builder_class, names
 from hfcf.hub.check_card import check_card
 from hfcf.hub.citation import AUTHORS, TITLE, YEAR, citation
 from hfcf.hub.contents import data_files, front_matter
@@ -52,7 +52,7 @@ def valid(card: str, kind: str) -> str:
     return card
 
 
-@pytest.mark.parametrize("name", CORPORA)
+@pytest.mark.parametrize("name", names())
 def test_the_card_of_a_run_over_any_corpus_is_valid(hub: LocalHub, name: str) -> None:
     info = builder_class(name).INFO
     run = {**RUN, "corpus": name, "task": info.task}
@@ -71,7 +71,7 @@ def test_the_card_of_a_run_over_any_corpus_is_valid(hub: LocalHub, name: str) ->
     assert "@inproceedings{race}" in card
 
 
-@pytest.mark.parametrize("name", CORPORA)
+@pytest.mark.parametrize("name", names())
 def test_the_card_of_a_built_corpus_is_valid(hub: LocalHub, name: str) -> None:
     info = builder_class(name).INFO
     row = dict.fromkeys(schema.TASKS[info.task])

@@ -28,7 +28,7 @@ from hfcf.metrics.shared import fitting
 from hfcf.metrics.shared.measure import candidates, measure, measure_candidates
 from hfcf.metrics.shared.near import Near, jaccard
 from hfcf.metrics.shared.rows import changed
-from hfcf.metrics.shared.settings import DEFAULT, check
+from hfcf.metrics.shared.settings import DEFAULT, check_metrics
 from hfcf.metrics.shared.summary import summaries, summary
 
 
@@ -259,7 +259,7 @@ def test_an_empty_set_gets_its_columns(made: Dataset) -> None:
 )
 def test_a_wrong_metric_or_setting_is_an_error(made: Dataset, metrics: Any, message: str) -> None:
     with pytest.raises(RecipeError, match=message):
-        check(metrics, "verification")
+        check_metrics(metrics, "verification")
     with pytest.raises(RecipeError, match=message):
         measure(made, metrics)
 

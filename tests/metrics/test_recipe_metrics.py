@@ -16,7 +16,7 @@ from hfcf.core.model import Model
 from hfcf.core.recipe import RecipeError
 from hfcf.core.stage import StageError
 from hfcf.pipeline.dry_run import dry_run
-from hfcf.pipeline.run import metrics_of, system_of
+from hfcf.pipeline.run import make_system, select_metrics
 from hfcf.systems import system_class
 
 
@@ -87,20 +87,19 @@ def test_a_wrong_metric_is_an_error_before_anything_runs(
 
 
 def test_the_systems_own_verifier_does_not_measure_its_flips() -> None:
-    content = {"system": "crossaug", "preset": "paper", "settings": {"verifier": "me/verifier"}}
-    system = system_of(content)
+    system = make_system("crossaug", settings={"verifier": "me/verifier"})
     with pytest.raises(StageError, match="me/verifier filtered"):
-        metrics_of({"metrics": {"flip_rate": {"verifier": Model("me/verifier")}}}, system)
+        select_metrics({"flip_rate": {"verifier": Model("me/verifier")}}, system)
     with pytest.raises(StageError, match="me/verifier filtered"):
-        metrics_of({"metrics": {"flip_rate": {"verifier": "me/verifier", "filtered_by": []}}}, system)
-    told = metrics_of({"metrics": {"flip_rate": {"verifier": "me/a", "filtered_by": "me/b"}}}, system)
+        select_metrics({"flip_rate": {"verifier": "me/verifier", "filtered_by": []}}, system)
+    told = select_metrics({"flip_rate": {"verifier": "me/a", "filtered_by": "me/b"}}, system)
     assert told["flip_rate"]["filtered_by"] == ["me/b", Model("me/verifier")]
 
 
 @pytest.mark.parametrize("name", ["mice", "autocad", "coco"])
 def test_an_indicator_that_filtered_does_not_measure_flips(name: str) -> None:
     with pytest.raises(StageError, match="me/indicator filtered"):
-        metrics_of({"metrics": {"flip_rate": {"verifier": "me/indicator"}}}, system_class(name)(indicator=Model("me/indicator")))
+        select_metrics({"flip_rate": {"verifier": "me/indicator"}}, system_class(name)(indicator=Model("me/indicator")))
 
 
 def test_a_run_names_the_models_of_its_metrics(content: dict[str, Any], tmp_path: Path, tiny_model: Callable[[str], str]) -> None:

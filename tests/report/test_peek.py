@@ -13,11 +13,12 @@ from run_folder import measured, published, verification
 from typer.testing import CliRunner
 
 from hfcf import cli
+from hfcf.cli import console, runs
 from hfcf.report.peek import peek
 
 
 def shown(capsys: pytest.CaptureFixture[str], *arguments: Any, **options: Any) -> str:
-    cli.peek(*arguments, **options)
+    runs.peek(*arguments, **options)
     return capsys.readouterr().out
 
 
@@ -47,7 +48,7 @@ def test_changes_are_in_colour_where_there_are_colours(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     published(verification(["Rome is old."]), tmp_path)
-    monkeypatch.setattr(cli, "out_console", Console(force_terminal=True, color_system="standard", width=120))
+    monkeypatch.setattr(console, "out", Console(force_terminal=True, color_system="standard", width=120))
     text = shown(capsys, str(tmp_path), 1)
     assert "\x1b[9;31m 1994\x1b[0m\x1b[1;4;32m 2006\x1b[0m" in text
     assert "[-" not in text
@@ -76,7 +77,7 @@ def test_peek_shows_what_was_rejected(tmp_path: Path, capsys: pytest.CaptureFixt
 def test_peek_names_what_is_wrong(tmp_path: Path, options: dict[str, Any], told: str) -> None:
     published(verification(), tmp_path)
     with pytest.raises(ValueError, match=told):
-        cli.peek(str(tmp_path), **options)
+        runs.peek(str(tmp_path), **options)
 
 
 @pytest.mark.parametrize("option", ["--rows", "--best", "--worst", "--random"])
@@ -124,10 +125,10 @@ def test_data_cannot_drive_the_terminal(tmp_path: Path, monkeypatch: pytest.Monk
                   for i, claim in enumerate(("Rome is old.", f"Rome {evil} is old.")))
     )  # fmt: skip
     out = io.StringIO()
-    monkeypatch.setattr(cli, "out_console", Console(file=out, width=200))
-    cli.peek(str(tmp_path))
-    cli.peek(str(tmp_path), config="rejected")
-    cli.peek("jsonl", set_=[f"data_files={tmp_path / 'mine.jsonl'}", "on_error=reject"])
+    monkeypatch.setattr(console, "out", Console(file=out, width=200))
+    runs.peek(str(tmp_path))
+    runs.peek(str(tmp_path), config="rejected")
+    runs.peek("jsonl", set_=[f"data_files={tmp_path / 'mine.jsonl'}", "on_error=reject"])
     assert not {"\x1b", "\x9b", "\u202e"} & set(out.getvalue())
     for told in ("�[2J�31m�:made", "�[2J�31m� (candidate, check): it holds �[2J", "[/b]�[2J", "0�[2J�31m�  SUPPORTS"):
         assert told in out.getvalue()

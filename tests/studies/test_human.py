@@ -23,15 +23,15 @@ from hfcf.core import edits
 from hfcf.core.schema import opposite
 from hfcf.hub.folder import write_parquet
 from hfcf.studies.human import draw
-from hfcf.studies.human.agreement import alpha, decided, majority
+from hfcf.studies.human.agreement import alpha, decide, majority
 from hfcf.studies.human.collect import RATINGS, TABLE, import_
 from hfcf.studies.human.export import KEY, RATERS, export, protocol_of, sheet, write
-from hfcf.studies.human.protocol import Protocol, Question, answer
+from hfcf.studies.human.protocol import Protocol, Question, parse_answer
 from hfcf.studies.human.protocols import PROTOCOLS
-from hfcf.studies.human.sets import rows_of
-from hfcf.studies.human.summary import summary
+from hfcf.studies.human.sets import read_rows
+from hfcf.studies.human.summary import summarise
 from hfcf.studies.sheets import read_sheet, unaltered, write_sheet
-from hfcf.tasks import relations
+from hfcf.tasks import relation as relations
 
 Rows = list[dict[str, Any]]
 
@@ -157,7 +157,7 @@ def test_alpha_at_its_ends() -> None:
 
 def test_what_raters_decide() -> None:
     assert (majority([1, 1]), majority([1, 0]), majority([1, 1, 0, 0, 1])) == (1, None, 1)
-    assert (decided([1, 3, 5]), decided([1, 1, 5]), decided([2, 3])) == (3, 1, 2.5)
+    assert (decide([1, 3, 5]), decide([1, 1, 5]), decide([2, 3])) == (3, 1, 2.5)
 
 
 @pytest.mark.parametrize("name", PROTOCOLS)
@@ -229,8 +229,8 @@ def test_methods_are_rated_on_the_same_sources_and_nothing_but_the_seed_matters(
 
 def test_of_a_source_one_row_is_rated() -> None:
     rows = [{**question(f"q{i}"), "source_id": f"s{i % 5}"} for i in range(20)]
-    one, left_out = draw.lines(PROTOCOLS["rgf"], "m", rows, None, 13)
-    other, _ = draw.lines(PROTOCOLS["rgf"], "m", rows[::-1], None, 13)
+    one, left_out = draw.build_lines(PROTOCOLS["rgf"], "m", rows, None, 13)
+    other, _ = draw.build_lines(PROTOCOLS["rgf"], "m", rows[::-1], None, 13)
     assert sorted(line.row for line in one) == sorted(line.row for line in other)
     assert sorted(line.source for line in one) == [f"s{i}" for i in range(5)]
     assert left_out == {"another row of its source was drawn": 15}
@@ -248,7 +248,7 @@ def test_claims_are_shown_beside_their_sources_whatever_tells_of_them(tmp_path: 
         "evidence": f"1. Ann {first['id']} wrote =it, | she says.\n2. [Ann] Ann was born in Cork.",
         "new_claim": f"'{first['id']} was born in Dublin.",
     }  # fmt: skip
-    told = r"mine, row 0: race shows a row beside its source, .* give the source rows as sources \(--sources\)"
+    told = r"mine, row 0: race .* source rows: .* sources \(--sources\)"
     with pytest.raises(ValueError, match=told):
         export({"mine": rows}, "race", tmp_path)
 
@@ -277,7 +277,7 @@ def test_methods_are_compared_on_a_source_whatever_its_label_was_taken_for() -> 
     items = {method: {"method": method, "source": "1", "stratum": label} for method, label in (("a", "SUPPORTS"), ("b", "REFUTES"))}
     key = {"protocol": PROTOCOLS["race"].as_json(), "seed": 13, "raters": 1, "methods": "ab", "items": items}
     answers = {method: {one.name: [rating] for one in PROTOCOLS["race"].questions} for method, rating in (("a", 5), ("b", 1))}
-    assert [(one["rows"], one["win"]) for one in summary(key, answers)["versus"]] == [(1, 1)] * 5
+    assert [(one["rows"], one["win"]) for one in summarise(key, answers)["versus"]] == [(1, 1)] * 5
 
 
 def test_rows_that_cannot_be_rated_are_told_of(tmp_path: Path) -> None:
@@ -316,7 +316,7 @@ def test_rows_that_cannot_be_rated_are_told_of(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("sets", "name", "message"),
     [
-        ({"m": [question("1")]}, "rfg", r"'rfg'.*race, ccg_terms"),
+        ({"m": [question("1")]}, "rfg", r"'rfg'.*choose one of"),
         ({"m": [{"id": "1"}]}, "rgf", r"m, row 0.*column 'question'.*rgf.*id, question, context, answers"),
         ({"m": []}, "rgf", r"m.*rgf.*no rows"),
         ({}, "rgf", "0 sets, 3 raters and 300 rows"),
@@ -474,7 +474,7 @@ def test_no_sheet_is_written_over_unread(lost: str, tmp_path: Path) -> None:
     told = r"holds 1 answers and notes, which would be lost"
     if lost == "key":
         (tmp_path / KEY).unlink()
-        told = r"rater-1.csv is there without key.json, by which it is read: give another folder, or move the file"
+        told = r"rater-1\.csv .*key\.json.*: give another folder, or move the file"
     elif lost == "notes":
         fill(tmp_path, lambda rater, item, name: "", changed=edited(note="hm"))
     else:
@@ -595,13 +595,13 @@ def test_terms_are_what_an_edit_takes_out_where_no_column_has_them(tmp_path: Pat
 def test_marks_that_cannot_be_read(cell: str, message: str) -> None:
     words: Question = PROTOCOLS["ccg_terms"].questions[0]
     with pytest.raises(ValueError, match=message):
-        answer(words, cell, {"tokens": sentence("a")["tokens"], "free": [0, 2, 3, 4, 5, 7]})
+        parse_answer(words, cell, {"tokens": sentence("a")["tokens"], "free": [0, 2, 3, 4, 5, 7]})
 
 
 @pytest.mark.parametrize("cell", ["'s(4)", "''s(4)", "'4", "'S(4) 3", "3 's(4)", "'bank(3) 's(4)"])
 def test_words_that_begin_with_an_apostrophe_can_be_marked(cell: str) -> None:
     item = {"tokens": ["the", "company", "bank", "'s", "owner"], "free": [0, 2, 3]}
-    assert answer(PROTOCOLS["ccg_terms"].questions[0], cell, item) == ([2, 3] if "3" in cell else [3])
+    assert parse_answer(PROTOCOLS["ccg_terms"].questions[0], cell, item) == ([2, 3] if "3" in cell else [3])
 
 
 def test_sets_are_read_from_folders_and_files(tmp_path: Path) -> None:
@@ -609,16 +609,16 @@ def test_sets_are_read_from_folders_and_files(tmp_path: Path) -> None:
     ds = Dataset.from_list(rows).cast_column("label", ClassLabel(names=["Cause", "Origin"]))
     write_parquet(ds, tmp_path / "run" / "data" / "default", "train")
     write_parquet(ds.select([0]), tmp_path / "run" / "data" / "rejected", "train")
-    assert [row["label"] for row in rows_of(tmp_path / "run")] == [row["label"] for row in rows_of(ds)] == ["Origin", "Cause"]
+    assert [row["label"] for row in read_rows(tmp_path / "run")] == [row["label"] for row in read_rows(ds)] == ["Origin", "Cause"]
     (tmp_path / "plain").mkdir()
     (tmp_path / "plain" / "b.jsonl").write_text('\ufeff{"id": "1"}\n\n{"id": "2"}\n', encoding="utf-8")
-    assert list(rows_of(tmp_path / "plain")) == list(rows_of(tmp_path / "plain" / "b.jsonl")) == [{"id": "1"}, {"id": "2"}]
+    assert list(read_rows(tmp_path / "plain")) == list(read_rows(tmp_path / "plain" / "b.jsonl")) == [{"id": "1"}, {"id": "2"}]
     (tmp_path / "plain" / "b.jsonl").write_text('{"id": "1"}\n[]\n', encoding="utf-8")
     with pytest.raises(ValueError, match=r"b.jsonl, line 2.*JSON"):
-        list(rows_of(tmp_path / "plain"))
+        list(read_rows(tmp_path / "plain"))
     for empty in (tmp_path, tmp_path / "nowhere"):
-        with pytest.raises(FileNotFoundError, match="folder of a run"):
-            list(rows_of(empty))
+        with pytest.raises(FileNotFoundError, match=r"run\Ws folder"):
+            list(read_rows(empty))
 
 
 def test_protocols_outlive_a_file() -> None:

@@ -208,8 +208,8 @@ def test_a_verifier_may_check_the_pairs(crossaug: CrossAug, monkeypatch: pytest.
     ds = checked(rows())
     assert hfcf.expand(ds)["change"] == ["claim"]  # (c′, e′) shall be supported, (c, e′) refuted
     lost = {(row["source_id"], row["stage"], row["reason"]) for row in hfcf.rejected(ds, system="crossaug")}
-    assert ("0", "check_pairs", "the verifier says SUPPORTS") in lost
-    assert ("0", "check_pairs", "the verifier says REFUTES") in lost
+    assert ("0", "judge_candidates", "the verifier says SUPPORTS") in lost
+    assert ("0", "judge_candidates", "the verifier says REFUTES") in lost
     assert ("2", "generate_negative_claim", "the evidence refutes no claim of the generator") in lost
 
 

@@ -11,8 +11,8 @@ import hfcf
 from hfcf.core import edits, schema
 from hfcf.core.candidates import reject
 from hfcf.pipeline import publish
-from hfcf.tasks import relations
-from hfcf.tasks.check_relations import CheckRelations
+from hfcf.tasks import relation as relations
+from hfcf.tasks.judge import JudgeCandidates
 
 
 def words(text: str) -> list[str]:
@@ -128,7 +128,7 @@ def rows() -> Dataset:
 
 
 def test_accepted_candidates_become_counterfactuals_and_nothing_is_lost() -> None:
-    check = CheckRelations(system="ccg")
+    check = JudgeCandidates(system="ccg", task="relation")
     ds = hfcf.prepare(rows(), for_=check).map(check, batched=True)
     made = hfcf.expand(ds)
     assert len(made) == 1
@@ -144,7 +144,7 @@ def test_accepted_candidates_become_counterfactuals_and_nothing_is_lost() -> Non
 
 
 def test_a_relation_set_is_published_with_its_corpus_labels(tmp_path: Any) -> None:
-    check = CheckRelations(system="ccg")
+    check = JudgeCandidates(system="ccg", task="relation")
     ds = hfcf.prepare(rows(), for_=check).map(check, batched=True)
     run = {
         "name": "made", "system": "ccg", "task": "relation", "citation": "", "corpus": "made", "split": "train", "role": None,
@@ -152,7 +152,7 @@ def test_a_relation_set_is_published_with_its_corpus_labels(tmp_path: Any) -> No
     }  # fmt: skip
     labels = ["Entity-Origin(e1,e2)", "Entity-Destination(e1,e2)", "Other"]
     corpus = {"title": "Made", "licence": "mit", "hub_id": None, "paper": "", "citation": "", "labels": labels}
-    publish.publish(ds, tmp_path, run=run, recipe={}, corpus=corpus, command="hfcf run made", stages=["check_relations"])
+    publish.publish(ds, tmp_path, run=run, recipe={}, corpus=corpus, command="hfcf run made", stages=["judge_candidates"])
     published = load_dataset(str(tmp_path), split="train", cache_dir=str(tmp_path / "cache"))
     assert published.features["label"].names == sorted(labels)
     assert published[0]["tokens"][3] == "from"

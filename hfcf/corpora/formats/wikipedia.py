@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 
-from hfcf.corpora.base import unbracket
+from hfcf.text.brackets import unbracket
 
 
 def nfc(page: str) -> str:

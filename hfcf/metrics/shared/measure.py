@@ -14,7 +14,7 @@ from hfcf.core.stage import StageError
 from hfcf.core.system import run_stage
 from hfcf.core.task import get_task, task_of
 from hfcf.metrics import load
-from hfcf.metrics.shared.settings import Metrics, check, rows, stage_of, taken, wanted
+from hfcf.metrics.shared.settings import Metrics, check_metrics, load_evaluation_set, parse_metrics, pop_evaluation_sets, stage_of
 from hfcf.metrics.shared.summary import with_label_names
 from hfcf.tasks import DEFAULT
 
@@ -50,8 +50,8 @@ def measure(ds: Sets, metrics: Metrics | None = None, **map_kwargs: Any) -> Sets
         return DatasetDict({split: measure(part, metrics, **map_kwargs) for split, part in ds.items()})
     if not isinstance(ds, Dataset):
         raise StageError(f"metrics: this is a {type(ds).__name__}, not a Dataset: map the stages of hfcf.metrics over a stream")
-    settings = wanted(metrics)
-    check(settings, task_of(ds.column_names).name)
+    settings = parse_metrics(metrics)
+    check_metrics(settings, task_of(ds.column_names).name)
     return _measure(ds, settings, ds, map_kwargs)
 
 
@@ -70,7 +70,8 @@ def _measure(ds: Dataset, metrics: Mapping[str, Mapping[str, Any]], of: Dataset,
 
 
 def _measured(ds: Dataset, name: str, settings: dict[str, Any], of: Dataset, map_kwargs: Mapping[str, Any]) -> Dataset:
-    fit = {"against": {key: rows(source) for key, source in taken(name, settings).items()}} if name == "duplicates" else {}
+    against = {key: load_evaluation_set(source) for key, source in pop_evaluation_sets(name, settings).items()}
+    fit = {"against": against} if name == "duplicates" else {}
     stage = stage_of(name, task_of(ds.column_names).name, settings)
     for column in stage.inputs:
         if column not in ds.features:
@@ -132,7 +133,7 @@ def measure_candidates(accepted: Dataset, rejected: Dataset, metrics: Metrics | 
     Returns:
         One row for each candidate, with the columns of these metrics and those that say what it changed.
     """
-    of_rows = {name: settings for name, settings in wanted(metrics).items() if _of_candidates(name)}
+    of_rows = {name: settings for name, settings in parse_metrics(metrics).items() if _of_candidates(name)}
     columns = [*task_of(accepted.column_names).columns, "edits", *of_rows] if of_rows else []
     lost, texts = candidates(rejected), accepted.select_columns(columns)
     if not of_rows or not len(lost):

@@ -24,15 +24,15 @@ Metrics = Mapping[str, Mapping[str, Any] | None] | Sequence[str]
 """{metric: its settings, or null}, or a list of metrics."""
 
 
-def wanted(metrics: Metrics | None) -> dict[str, dict[str, Any]]:
-    """Metrics with their settings; `DEFAULT` of None.
+def parse_metrics(metrics: Metrics | None) -> dict[str, dict[str, Any]]:
+    """Read which metrics to measure, with their settings; `DEFAULT` of None.
 
     Raises:
         RecipeError: what is given is neither a mapping nor a list, a name is no metric's, or settings are no mapping.
 
-    >>> wanted(["minimality", "fluency"])
+    >>> parse_metrics(["minimality", "fluency"])
     {'minimality': {}, 'fluency': {}}
-    >>> wanted({"fluency": "gpt2"})
+    >>> parse_metrics({"fluency": "gpt2"})
     Traceback (most recent call last):
     hfcf.core.recipe.RecipeError: metrics: fluency: its settings are a mapping, such as {model: gpt2}; this is 'gpt2'
     """
@@ -50,8 +50,8 @@ def wanted(metrics: Metrics | None) -> dict[str, dict[str, Any]]:
     return {name: dict(settings or {}) for name, settings in metrics.items()}
 
 
-def check(metrics: Metrics | None, task: str) -> None:
-    """Raise what measuring any rows of a task would only raise later.
+def check_metrics(metrics: Metrics | None, task: str) -> None:
+    """Check metrics before hours of work: raise what measuring rows of a task would raise later.
 
     Evaluation sets are read: a name, a folder or a file that is wrong shows here. What the Hub has is not asked.
 
@@ -59,19 +59,19 @@ def check(metrics: Metrics | None, task: str) -> None:
         RecipeError: there is no such metric, setting, folder of weights or evaluation set.
         StageError: a metric that refuses the task or its settings.
     """
-    for name, settings in wanted(metrics).items():
-        against = taken(name, settings)
+    for name, settings in parse_metrics(metrics).items():
+        against = pop_evaluation_sets(name, settings)
         stage = stage_of(name, task, settings)
         for model in _models(stage):
-            _look_for(model, f"metrics: {name}")
+            _check_weights(model, f"metrics: {name}")
         if not hasattr(stage, "fit"):
             stage.check_fitted()
-        for which, source in against.items():
-            if (its_task := task_of(rows(source).column_names).name) != task:
-                raise RecipeError(f"metrics: {name}: against: {which} has {its_task} rows, and {task} rows are measured")
+        for set_name, source in against.items():
+            if (set_task := task_of(load_evaluation_set(source).column_names).name) != task:
+                raise RecipeError(f"metrics: {name}: against: {set_name} has {set_task} rows, and {task} rows are measured")
 
 
-def taken(name: str, settings: dict[str, Any]) -> dict[str, Any]:
+def pop_evaluation_sets(name: str, settings: dict[str, Any]) -> dict[str, Any]:
     """Take the evaluation sets of "duplicates" out of its settings: its `fit` needs them."""
     against = settings.pop("against", None) if name == "duplicates" else None
     if against is not None and not isinstance(against, Mapping):
@@ -94,7 +94,7 @@ def stage_of(name: str, task: str, settings: Mapping[str, Any]) -> Stage:
             if key in values:
                 values[key] = Model.of(values[key])
         if "filtered_by" in values:
-            values["filtered_by"] = tuple(Model.of(one) for one in listed(values["filtered_by"]))
+            values["filtered_by"] = tuple(Model.of(one) for one in as_list(values["filtered_by"]))
         if "ner" in values:
             from hfcf.metrics.entity_overlap import tagger
 
@@ -102,20 +102,20 @@ def stage_of(name: str, task: str, settings: Mapping[str, Any]) -> Stage:
         stage: Stage = cls(task=task, **values)
     except (TypeError, ValueError) as error:
         raise RecipeError(f"metrics: {name}: {error}") from error
-    _ = stage.inputs  # which raises for a task that the metric says nothing of
+    _ = stage.inputs  # raises for a task that the metric does not support
     return stage
 
 
-def listed(value: Any) -> list[Any]:
+def as_list(value: Any) -> list[Any]:
     """One value, several or none, as a list.
 
-    >>> listed("me/a"), listed(["me/a"]), listed(None)
+    >>> as_list("me/a"), as_list(["me/a"]), as_list(None)
     (['me/a'], ['me/a'], [])
     """
     return list(value) if isinstance(value, list | tuple) else [] if value is None else [value]
 
 
-def rows(source: Any) -> Dataset:
+def load_evaluation_set(source: Any) -> Dataset:
     """Load the rows of an evaluation set: as they are, or of a corpus as recipes name it.
 
     Raises:
@@ -140,8 +140,8 @@ def _models(stage: Stage) -> list[Model]:
     return [one for one in flat if isinstance(one, Model)]
 
 
-def _look_for(model: Model, where: str) -> None:
-    """Raise for weights that this machine should have and has not; a name that may be the Hub's is left."""
+def _check_weights(model: Model, where: str) -> None:
+    """Raise for local weights that are not there; a name that may be the Hub's is not checked."""
     from huggingface_hub.utils import HFValidationError, validate_repo_id
 
     try:

@@ -1,4 +1,4 @@
-"""Which rows are rated: of the same sources for every method, as far as the methods have them."""
+"""Draw the rows to rate: of the same sources for every method, as far as the methods have them."""
 
 from __future__ import annotations
 
@@ -8,60 +8,61 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from hfcf.studies.human.protocol import Protocol
-from hfcf.studies.human.units import NEEDS, Made, Row, make, needs_sources
+from hfcf.core.rating import Display, Protocol, Row
+from hfcf.studies.human.units import show, unit_of
 
 
 class Line(NamedTuple):
-    """A row of a method, as it would be rated."""
+    """A row of a method, as raters see it."""
 
     method: str
     row: str
     source: str
-    made: Made
+    display: Display
 
     @property
     def stratum(self) -> str:
-        """Its source's label, or "" where a protocol draws from all."""
-        return self.made.label or ""
+        """The source's label, or "" if the protocol has no strata."""
+        return self.display.label or ""
 
 
-def lines(
+def build_lines(
     protocol: Protocol, method: str, rows: Iterable[Row], sources: Mapping[str, Row] | None, seed: int
 ) -> tuple[list[Line], dict[str, int]]:
-    """A method's rows that can be rated, and why others can't.
+    """Return the lines of a method's rows, and why other rows can't be rated.
 
     Args:
         protocol: what is rated.
         method: its name.
-        rows: see `NEEDS`; `source_id` where a row was made from another.
+        rows: with the columns of the protocol's `Unit`, and `source_id` if a row was made from another.
         sources: by id.
-        seed: of the sides of two texts.
+        seed: of the sides of two texts, and of the row of each source.
 
     Returns:
-        One line for each source of the rows, and {reason: rows}. Where a source has several rows, the seed says which one.
+        One line for each source of the rows, and {reason: rows}. The seed decides which of several rows of a source is used.
 
     Raises:
-        ValueError: a column is missing, or there are no sources and the rows don't tell of theirs.
+        ValueError: a column is missing, or the rows need sources and there are none.
 
     >>> from hfcf.studies.human.protocols import PROTOCOLS
     >>> row = {"id": "1", "question": "who led", "context": "", "answers": {"text": ["Jeff Hogg"], "answer_start": [0]}}
-    >>> lines(PROTOCOLS["rgf"], "mine", [row], None, 13)
+    >>> build_lines(PROTOCOLS["rgf"], "mine", [row], None, 13)
     ([], {'the context is empty': 1})
     """
+    unit = unit_of(protocol)
     best: dict[str, tuple[str, Line]] = {}
     reasons: Counter[str] = Counter()
     for number, row in enumerate(rows):
         _check(protocol, method, number, row, sources is not None)
         row_id = str(row["id"])
         source_id = str(row.get("source_id") or row_id)
-        if sources is not None and source_id not in sources and needs_sources(protocol, row):
+        if sources is not None and source_id not in sources and unit.needs_source(row):
             reasons["its source is not among the sources"] += 1
             continue
         source = None if sources is None else sources.get(source_id)
         side = random.Random(f"{seed}:side:{method}:{row_id}").choice("12")
         try:
-            line = Line(method, row_id, source_id, make(protocol, row, source, side))
+            line = Line(method, row_id, source_id, show(protocol, row, source, side))
         except ValueError as error:
             reasons[str(error)] += 1
             continue
@@ -73,27 +74,26 @@ def lines(
     return [line for _, line in best.values()], dict(reasons.most_common())
 
 
-def drawn(found: Mapping[str, Sequence[Line]], protocol: Protocol, seed: int) -> list[Line]:
-    """Of each method and stratum the rows that are rated: first those of the sources that most methods have.
+def draw(lines: Mapping[str, Sequence[Line]], protocol: Protocol, seed: int) -> list[Line]:
+    """Draw the rows to rate of each method and stratum; sources that most methods have come first.
 
     Args:
-        found: {method: lines}.
-        protocol: how many, of which strata.
-        seed: which ones; it does not matter in which order they came.
+        lines: of each method.
+        protocol: how many rows, of which strata.
+        seed: which ones, whatever the order of `lines`.
 
-    >>> made = {source: Made({}, None, {}) for source in "abc"}
-    >>> found = {m: [Line(m, s, s, made[s]) for s in sources] for m, sources in (("one", "abc"), ("other", "cb"))}
+    >>> lines = {m: [Line(m, s, s, Display({})) for s in sources] for m, sources in (("one", "abc"), ("other", "cb"))}
     >>> from dataclasses import replace
     >>> from hfcf.studies.human.protocols import PROTOCOLS
-    >>> sorted((line.method, line.source) for line in drawn(found, replace(PROTOCOLS["rgf"], rows=2), 13))
+    >>> sorted((line.method, line.source) for line in draw(lines, replace(PROTOCOLS["rgf"], rows=2), 13))
     [('one', 'b'), ('one', 'c'), ('other', 'b'), ('other', 'c')]
     """
-    methods_of = Counter(line.source for own in found.values() for line in own)
-    if protocol.unit == "terms":  # one line for all methods
+    methods_of = Counter(line.source for own in lines.values() for line in own)
+    if unit_of(protocol).shared:
         first = sorted(methods_of, key=lambda source: (-methods_of[source], _rank(seed, source)))[: protocol.rows]
-        return [line for own in found.values() for line in own if line.source in first]
+        return [line for own in lines.values() for line in own if line.source in first]
     picked = []
-    for own in found.values():
+    for own in lines.values():
         order = sorted(own, key=lambda line: (-methods_of[line.source], _rank(seed, line.source)))
         for stratum in protocol.strata or ("",):
             picked += [line for line in order if line.stratum == stratum][: protocol.rows]
@@ -101,15 +101,16 @@ def drawn(found: Mapping[str, Sequence[Line]], protocol: Protocol, seed: int) ->
 
 
 def _check(protocol: Protocol, method: str, number: int, row: Row, sourced: bool) -> None:
-    needed = NEEDS[protocol.unit]
-    if missing := [column for column in needed if column not in row]:
+    unit = unit_of(protocol)
+    if missing := [column for column in unit.columns if column not in row]:
         raise ValueError(
-            f"{method}, row {number}: there is no column {missing[0]!r}; {protocol.name} reads {', '.join(needed)}; rename yours"
+            f"{method}, row {number}: there is no column {missing[0]!r}; {protocol.name} reads {', '.join(unit.columns)}; "
+            "rename yours"
         )
-    if not sourced and needs_sources(protocol, row):
+    if not sourced and unit.needs_source(row):
         raise ValueError(
-            f"{method}, row {number}: {protocol.name} shows a row beside its source, which this set does not bring along: give the "
-            "source rows as sources (--sources)"
+            f"{method}, row {number}: {protocol.name} shows a row beside its source, and this set has no source rows: give them as "
+            "sources (--sources)"
         )
 
 

@@ -1,4 +1,4 @@
-"""What methods made, read for raters: the folder of a run, plain Parquet or JSON lines, or rows at hand."""
+"""Read the rows of a method: the folder of a run, plain Parquet or JSON lines, or rows in memory."""
 
 from __future__ import annotations
 
@@ -7,48 +7,46 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-Given = str | Path | Iterable[Mapping[str, Any]]
+RowSet = str | Path | Iterable[Mapping[str, Any]]
 """A `Dataset`, rows, a file (`.parquet`, `.jsonl`), or a folder: of a run, or of such files."""
 
 
-def rows_of(given: Given) -> Iterator[dict[str, Any]]:
-    """The rows of a set, labels as text.
-
-    Of a run's folder these are its counterfactuals.
+def read_rows(rows: RowSet) -> Iterator[dict[str, Any]]:
+    """Yield the rows of a set, labels as text; of a run's folder its counterfactuals.
 
     Args:
-        given: see `Given`.
+        rows: see `RowSet`.
 
     Raises:
-        FileNotFoundError: nothing is there.
-        ValueError: a line is no JSON object, or the file is of another kind.
+        FileNotFoundError: the path does not exist or holds no such files.
+        ValueError: a line is not a JSON object.
 
-    >>> list(rows_of([{"id": "1"}]))
+    >>> list(read_rows([{"id": "1"}]))
     [{'id': '1'}]
     """
-    if not isinstance(given, (str, Path)):
-        yield from map(_texts(given), given)
+    if not isinstance(rows, (str, Path)):
+        yield from map(_label_names(rows), rows)
         return
-    for file in _files(Path(given)):
+    for file in _files(Path(rows)):
         if file.suffix == ".parquet":
             import pyarrow.parquet as pq
             from datasets import Dataset
 
-            # Not through the library's cache, which may know an older file of that name.
+            # The cache of `datasets` may hold an older file of that name.
             ds = Dataset(pq.read_table(file))
-            yield from map(_texts(ds), ds)
+            yield from map(_label_names(ds), ds)
         else:
             yield from _lines(file)
 
 
-def originals(given: Given) -> dict[str, dict[str, Any]] | None:
-    """The rows that a run's counterfactuals were made of, by id; None where the set does not bring them along.
+def read_sources(rows: RowSet) -> dict[str, dict[str, Any]] | None:
+    """Return the source rows of a run's counterfactuals, by id; None if the set is not a run's folder.
 
-    >>> originals([{"id": "1"}]) is None
+    >>> read_sources([{"id": "1"}]) is None
     True
     """
-    folder = Path(given) / "data" / "augmented" if isinstance(given, (str, Path)) else None
-    return {str(row["id"]): row for row in rows_of(folder)} if folder and folder.is_dir() else None
+    folder = Path(rows) / "data" / "augmented" if isinstance(rows, (str, Path)) else None
+    return {str(row["id"]): row for row in read_rows(folder)} if folder and folder.is_dir() else None
 
 
 def _files(path: Path) -> list[Path]:
@@ -56,10 +54,10 @@ def _files(path: Path) -> list[Path]:
         return [path]
     run = path / "data" / "default"
     folder = run if run.is_dir() else path
-    found = sorted(file for file in folder.glob("*") if file.suffix in (".parquet", ".jsonl")) if folder.is_dir() else []
-    if not found:
-        raise FileNotFoundError(f"{path}: there is no folder of a run, nor a .parquet or .jsonl file, or a folder of such files")
-    return found
+    files = sorted(file for file in folder.glob("*") if file.suffix in (".parquet", ".jsonl")) if folder.is_dir() else []
+    if not files:
+        raise FileNotFoundError(f"{path} is neither a run's folder, nor a .parquet or .jsonl file, nor a folder of such files")
+    return files
 
 
 def _lines(file: Path) -> Iterator[dict[str, Any]]:
@@ -70,18 +68,18 @@ def _lines(file: Path) -> Iterator[dict[str, Any]]:
             try:
                 row = json.loads(line)
             except json.JSONDecodeError as error:
-                raise ValueError(f"{file}, line {number}: no JSON: {error}") from error
+                raise ValueError(f"{file}, line {number} is not JSON: {error}") from error
             if not isinstance(row, dict):
-                raise ValueError(f"{file}, line {number}: no JSON object")
+                raise ValueError(f"{file}, line {number} is not a JSON object")
             yield row
 
 
-def _texts(given: Any) -> Any:
-    """What makes a published set's classes texts again."""
-    features = getattr(given, "features", None) or {}
+def _label_names(rows: Any) -> Any:
+    """Return a function that replaces the class numbers of a published set by their names."""
+    features = getattr(rows, "features", None) or {}
     classes = {name: feature for name, feature in features.items() if hasattr(feature, "int2str")}
 
-    def texts(row: Mapping[str, Any]) -> dict[str, Any]:
+    def name_labels(row: Mapping[str, Any]) -> dict[str, Any]:
         return {**row, **{name: feature.int2str(row[name]) for name, feature in classes.items() if row[name] is not None}}
 
-    return texts
+    return name_labels

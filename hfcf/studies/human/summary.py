@@ -1,4 +1,4 @@
-"""What filled sheets say: of each method means and majorities, how far raters agree, and which method is better."""
+"""Summarise filled sheets: each method's means and majorities, the agreement of raters, and which method is better."""
 
 from __future__ import annotations
 
@@ -8,25 +8,25 @@ from collections.abc import Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
-from hfcf.studies.human.agreement import alpha, decided, majority
-from hfcf.studies.human.protocol import Protocol, Question
+from hfcf.core.rating import Protocol, Question
+from hfcf.studies.human.agreement import alpha, decide, majority
 
 Answers = Mapping[str, Mapping[str, Sequence[Any]]]
 """{item: {question: each rater's answer, None where it is missing}}."""
 
 
-def summary(key: Mapping[str, Any], answers: Answers) -> dict[str, Any]:
-    """The results of a human evaluation.
+def summarise(key: Mapping[str, Any], answers: Answers) -> dict[str, Any]:
+    """Compute the results of a human evaluation.
 
-    A row's rating is the mean of its raters'; a method's `mean` and `sd` (n − 1, null of one row) are those of its rows, in units
-    of the scale. `decided` counts what the majority of each row's raters said, or where there is none the middle rating
-    (`no_majority` rows); `decided_mean` is its mean. Rows without an answer are left out.
+    A row's rating is the mean of its raters'; a method's `mean` and `sd` (n − 1, null for one row) are those of its rows, in units
+    of the scale. `decided` counts the rating of each row's majority, or without one the median (`no_majority` rows);
+    `decided_mean` is its mean. Rows without an answer are left out.
 
-    Of a comparison with a reference, `win`, `tie` and `lose` are counted over all judgements (`judgements`) and as decided
-    (`decided`); three raters who say three things have decided on a tie. `p` is the sign test's: wins against losses, ties left
-    out, two sides, one decision for each row. Of marked words, a method's `f1` (with `precision` and `recall`) is that of its
-    causal terms against the words that more than half of a row's raters marked, for each row apart, and then the mean (CCG's
-    macro-F1); a row where neither has a word counts 1.
+    For a comparison with a reference, `win`, `tie` and `lose` are counted over all judgements (`judgements`) and over decisions
+    (`decided`); three different judgements decide on a tie. `p` is the two-sided sign test's: wins against losses without ties, one
+    decision for each row. For marked words, a method's `f1` (with `precision` and `recall`) compares its causal terms with the
+    words that more than half of a row's raters marked, for each row, and then takes the mean (CCG's macro-F1); a row where neither
+    has a word counts 1.
 
     Args:
         key: of `export`.
@@ -34,24 +34,24 @@ def summary(key: Mapping[str, Any], answers: Answers) -> dict[str, Any]:
 
     Returns:
         `protocol`, `paper`, `raters`, `seed`; `methods`: {method: {question: {stratum or "all": numbers}}}; `agreement`: {question:
-        {alpha, level, ratings}}, and "all" over questions of one scale; `versus`: of each two methods and each scale, on the
-        sources that both have, how often the first is rated higher (`win`), with the sign test and Holm's adjustment over them all.
+        {alpha, level, ratings}}, and "all" over questions of one scale; `versus`: for each two methods and each scale, on the
+        sources that both have, how often the first is rated higher (`win`), with the sign test and Holm's adjustment over all.
 
     >>> from hfcf.studies.human.protocols import PROTOCOLS
     >>> rows = [("a", "1"), ("b", "1"), ("a", "2")]
     >>> items = {f"i{n}": {"method": method, "source": source, "stratum": ""} for n, (method, source) in enumerate(rows)}
     >>> key = {"protocol": PROTOCOLS["ccg_commonsense"].as_json(), "seed": 13, "raters": 3, "items": items, "methods": "ab"}
     >>> answers = {"i0": {"commonsense": [2, 2, 1]}, "i1": {"commonsense": [0, 1, 2]}, "i2": {"commonsense": [0, 0, None]}}
-    >>> found = summary(key, answers)
-    >>> found["methods"]["a"]["commonsense"]["all"]["decided_mean"], found["methods"]["b"]["commonsense"]["all"]["no_majority"]
+    >>> methods = summarise(key, answers)["methods"]
+    >>> methods["a"]["commonsense"]["all"]["decided_mean"], methods["b"]["commonsense"]["all"]["no_majority"]
     (1.0, 1)
     """
     protocol = Protocol.from_json(key["protocol"])
     items = key["items"]
     methods: dict[str, dict[str, Any]] = {method: {} for method in key["methods"]}
-    for method, told in methods.items():
+    for method, numbers in methods.items():
         for question in protocol.questions:
-            told[question.name] = {
+            numbers[question.name] = {
                 stratum: _numbers(question, method, [items[i] for i in ids], [answers[i][question.name] for i in ids])
                 for stratum, ids in _strata(items, method, protocol).items()
             }
@@ -63,31 +63,35 @@ def summary(key: Mapping[str, Any], answers: Answers) -> dict[str, Any]:
 
 def _strata(items: Mapping[str, Any], method: str, protocol: Protocol) -> dict[str, list[str]]:
     own = [i for i, item in items.items() if method in item.get("terms", ()) or item.get("method") == method]
-    apart = {stratum: [i for i in own if items[i]["stratum"] == stratum] for stratum in protocol.strata}
-    return {**{stratum: ids for stratum, ids in apart.items() if ids}, "all": own}
+    strata = {stratum: [i for i in own if items[i]["stratum"] == stratum] for stratum in protocol.strata}
+    return {**{stratum: ids for stratum, ids in strata.items() if ids}, "all": own}
 
 
 def _numbers(question: Question, method: str, items: Sequence[Mapping[str, Any]], rated: Sequence[Sequence[Any]]) -> dict[str, Any]:
-    there = [(item, given) for item, row in zip(items, rated, strict=True) if (given := [one for one in row if one is not None])]
-    counts = {"rows": len(there), "ratings": sum(len(given) for _, given in there)}
-    if not there:
+    ratings = [(item, values) for item, row in zip(items, rated, strict=True) if (values := _present(row))]
+    counts = {"rows": len(ratings), "ratings": sum(len(values) for _, values in ratings)}
+    if not ratings:
         return counts
     if question.kind == "words":
-        scores = [_overlap(item["terms"][method], _marked(given)) for item, given in there]
+        scores = [_overlap(item["terms"][method], _marked(values)) for item, values in ratings]
         means = (round(math.fsum(column) / len(scores), 5) for column in zip(*scores, strict=True))
         return {**counts, **dict(zip(("precision", "recall", "f1"), means, strict=True))}
-    decisions = [decided(given) for _, given in there]
+    decisions = [decide(values) for _, values in ratings]
     if question.kind == "sides":
-        # A row between a tie and one side has no preference that two share.
+        # A median between a tie and one side is no preference of two raters.
         decisions = [math.trunc(one) for one in decisions]
-        judged = [one for _, given in there for one in given]
-        return {**counts, "judgements": _sides(judged), "decided": _sides(decisions), "p": _sign(decisions)}
-    mean, sd = _mean_sd([math.fsum(given) / len(given) for _, given in there])
+        judgements = [one for _, values in ratings for one in values]
+        return {**counts, "judgements": _sides(judgements), "decided": _sides(decisions), "p": _sign(decisions)}
+    mean, sd = _mean_sd([math.fsum(values) / len(values) for _, values in ratings])
     return {
         **counts, "mean": mean, "sd": sd,
         "decided": {f"{value:g}": n for value, n in sorted(Counter(decisions).items())},
-        "no_majority": sum(majority(given) is None for _, given in there), "decided_mean": _mean_sd(decisions)[0],
+        "no_majority": sum(majority(values) is None for _, values in ratings), "decided_mean": _mean_sd(decisions)[0],
     }  # fmt: skip
+
+
+def _present(ratings: Sequence[Any]) -> list[Any]:
+    return [rating for rating in ratings if rating is not None]
 
 
 def _mean_sd(values: Sequence[float]) -> tuple[float, float | None]:
@@ -102,44 +106,44 @@ def _sides(values: Sequence[float]) -> dict[str, int]:
 
 
 def _sign(signs: Sequence[float]) -> float:
-    """The sign test: how likely wins and losses at least as uneven are, if either is as likely."""
+    """Return the p-value of the two-sided sign test."""
     from scipy.stats import binomtest
 
     wins, losses = (sum(one * way > 0 for one in signs) for way in (1, -1))
     return round(float(binomtest(wins, wins + losses).pvalue), 5) if wins + losses else 1.0
 
 
-def _marked(given: Sequence[Sequence[int]]) -> set[int]:
-    """The words that more than half of the raters marked."""
-    votes = Counter(place for places in given for place in places)
-    return {place for place, n in votes.items() if 2 * n > len(given)}
+def _marked(marks: Sequence[Sequence[int]]) -> set[int]:
+    """Return the words that more than half of the raters marked."""
+    votes = Counter(place for places in marks for place in places)
+    return {place for place, n in votes.items() if 2 * n > len(marks)}
 
 
-def _overlap(found: Sequence[int], gold: set[int]) -> tuple[float, float, float]:
-    """Precision, recall and F1 of one row's words."""
-    right = len(gold & set(found))
-    if not gold and not found:
+def _overlap(terms: Sequence[int], gold: set[int]) -> tuple[float, float, float]:
+    """Compute precision, recall and F1 of one row's words."""
+    right = len(gold & set(terms))
+    if not gold and not terms:
         return 1.0, 1.0, 1.0
-    return right / max(1, len(found)), right / max(1, len(gold)), 2 * right / (len(found) + len(gold))
+    return right / max(1, len(terms)), right / max(1, len(gold)), 2 * right / (len(terms) + len(gold))
 
 
 def _agreement(protocol: Protocol, items: Mapping[str, Any], answers: Answers) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    agreement: dict[str, Any] = {}
     every: list[Sequence[float | None]] = []
     for question in protocol.questions:
         units: list[Sequence[float | None]] = [answers[i][question.name] for i in items]
         if question.kind == "words":
             # Each word that could be marked is a unit: marked or not.
             units = [
-                [None if given is None else float(place in given) for given in answers[i][question.name]]
+                [None if marks is None else float(place in marks) for marks in answers[i][question.name]]
                 for i, item in items.items() for place in item["free"]
             ]  # fmt: skip
-        found[question.name] = _alpha(units, question)
+        agreement[question.name] = _alpha(units, question)
         every += units
     first = protocol.questions[0]
     if len(protocol.questions) > 1 and all((one.answers, one.level) == (first.answers, first.level) for one in protocol.questions):
-        found["all"] = _alpha(every, first)
-    return found
+        agreement["all"] = _alpha(every, first)
+    return agreement
 
 
 def _alpha(units: Sequence[Sequence[float | None]], question: Question) -> dict[str, Any]:
@@ -149,22 +153,22 @@ def _alpha(units: Sequence[Sequence[float | None]], question: Question) -> dict[
 
 
 def _versus(protocol: Protocol, key: Mapping[str, Any], answers: Answers) -> list[dict[str, Any]]:
-    """Every two methods on the sources that both have, on each scale."""
+    """Compare every two methods on the sources that both have, on each scale."""
     from hfcf.studies.compare.stats import holm
 
-    found: list[dict[str, Any]] = []
+    comparisons: list[dict[str, Any]] = []
     for question in (one for one in protocol.questions if one.kind == "scale"):
         rows: dict[str, dict[str, float]] = {method: {} for method in key["methods"]}
         for i, item in key["items"].items():
-            if given := [one for one in answers[i][question.name] if one is not None]:
-                rows[item["method"]][item["source"]] = round(math.fsum(given) / len(given), 5)
+            if ratings := _present(answers[i][question.name]):
+                rows[item["method"]][item["source"]] = round(math.fsum(ratings) / len(ratings), 5)
         for one, other in combinations(rows, 2):
             signs = [rows[one][source] - rows[other][source] for source in rows[one] if source in rows[other]]
             if signs:
                 ways = _sides([math.copysign(1, sign) if sign else 0 for sign in signs])
-                found.append(
+                comparisons.append(
                     {"question": question.name, "method": one, "other": other, "rows": len(signs), **ways, "p": _sign(signs)}
                 )
-    for entry, p in zip(found, holm([entry["p"] for entry in found]), strict=True):
+    for entry, p in zip(comparisons, holm([entry["p"] for entry in comparisons]), strict=True):
         entry["adjusted"] = round(p, 5)
-    return found
+    return comparisons

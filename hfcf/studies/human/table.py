@@ -1,4 +1,4 @@
-"""The results of a human evaluation as Markdown."""
+"""Write the results of a human evaluation as Markdown."""
 
 from __future__ import annotations
 
@@ -8,46 +8,46 @@ from typing import Any
 from hfcf.hub.render import cell
 
 
-def table(found: Mapping[str, Any]) -> str:
-    """A page with a table of methods for each stratum, agreement, and methods against each other.
+def ratings_table(results: Mapping[str, Any]) -> str:
+    """Write a page with a table of methods for each stratum, the agreement, and the methods against each other.
 
     Args:
-        found: what `ratings.json` holds.
+        results: the content of `ratings.json`.
 
     >>> numbers = {"rows": 2, "ratings": 6, "mean": 4.5, "sd": 0.7, "decided": {}, "no_majority": 0, "decided_mean": 4.5}
     >>> agreement = {"fluency": {"alpha": None, "level": "ordinal", "ratings": 6}}
-    >>> found = {"protocol": "race", "paper": "P", "raters": 3, "seed": 13, "methods": {"mine": {"fluency": {"all": numbers}}},
+    >>> results = {"protocol": "race", "paper": "P", "raters": 3, "seed": 13, "methods": {"mine": {"fluency": {"all": numbers}}},
     ...          "agreement": agreement, "versus": [], "missing": {}}
-    >>> print(table(found).split("## ")[1].strip())
+    >>> print(ratings_table(results).split("## ")[1].strip())
     All rows
     <BLANKLINE>
     | method | rows | fluency |
     | --- | --- | --- |
     | mine | 2 | 4.50 ± 0.70 |
     """
-    methods = found["methods"]
+    methods = results["methods"]
     questions = list(next(iter(methods.values())))
-    strata = dict.fromkeys(stratum for told in methods.values() for numbers in told.values() for stratum in numbers)
+    strata = dict.fromkeys(stratum for scores in methods.values() for numbers in scores.values() for stratum in numbers)
     parts = [
-        f"# Human evaluation: {found['protocol']}",
-        f"{found['raters']} raters, seed {found['seed']}. Protocol: {found['paper']}.",
+        f"# Human evaluation: {results['protocol']}",
+        f"{results['raters']} raters, seed {results['seed']}. Protocol: {results['paper']}.",
     ]
-    if found["missing"]:
-        gaps = ", ".join(f"{n} of {name}" for name, n in found["missing"].items())
+    if results["missing"]:
+        gaps = ", ".join(f"{n} of {name}" for name, n in results["missing"].items())
         parts.append(f"**Answers are missing:** {gaps}.")
     for stratum in strata:
         rows = []
-        for method, told in methods.items():
-            own = {name: told[name].get(stratum, {"rows": 0}) for name in questions}
+        for method, scores in methods.items():
+            own = {name: scores[name].get(stratum, {"rows": 0}) for name in questions}
             if n := max(numbers["rows"] for numbers in own.values()):
                 rows.append([method, str(n), *(_cell(numbers) for numbers in own.values())])
         parts += [f"## {'All rows' if stratum == 'all' else f'Of {stratum} sources'}", _table(["method", "rows", *questions], rows)]
-    levels = [[name, one["level"], str(one["ratings"]), _number(one["alpha"], 3)] for name, one in found["agreement"].items()]
+    levels = [[name, one["level"], str(one["ratings"]), _number(one["alpha"], 3)] for name, one in results["agreement"].items()]
     parts += ["## Agreement", _table(["question", "level", "ratings", "Krippendorff's α"], levels)]
-    if found["versus"]:
+    if results["versus"]:
         columns = ("question", "method", "other", "rows", "win", "tie", "lose")
         lines = [
-            [*(str(one[name]) for name in columns), *(_number(one[p], 4) for p in ("p", "adjusted"))] for one in found["versus"]
+            [*(str(one[name]) for name in columns), *(_number(one[p], 4) for p in ("p", "adjusted"))] for one in results["versus"]
         ]
         parts += ["## Methods against each other, on the same sources", _table([*columns, "p (sign test)", "p (Holm)"], lines)]
     return "\n\n".join(parts) + "\n"

@@ -4,38 +4,41 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
+from random import Random
 from typing import Any, ClassVar, Self
 
 from datasets import Dataset, IterableDataset, List
 
-from hfcf.core import edits, schema
+from hfcf.core import schema
 from hfcf.core.candidates import Candidate, reject, settle
+from hfcf.core.chain import StageOf
 from hfcf.core.model import Model
 from hfcf.core.stage import Reject, Stage
 from hfcf.core.store import save_artifact
 from hfcf.core.system import System
 from hfcf.engines.continuation import Continuation
+from hfcf.engines.generator import load_tokenizer, two_sided
 from hfcf.engines.relation import RelationClassifier
 from hfcf.systems.baselines._shared.relations import (
+    CONSISTENT,
+    GRADIENT_TERMS,
     ProposeRelations,
     base_model,
-    by_gradient,
-    consistent,
     require_fitted,
     sound,
     terms,
     the_editor,
 )  # fmt: skip
-from hfcf.systems.ccg import CLASSIFIER, EDITOR, OFFLINE
-from hfcf.systems.ccg.editor import learned_editor
+from hfcf.systems.ccg.editor import answer, learned_editor, prompt, readable
 from hfcf.systems.ccg.gradients import WordGradients
-from hfcf.systems.ccg.identify import IdentifyCausalTerms
+from hfcf.systems.ccg.system import CLASSIFIER, EDITOR, OFFLINE
 from hfcf.systems.ccg.terms import term
-from hfcf.tasks.check_relations import CheckRelations
-from hfcf.tasks.relations import CANDIDATES, candidate
+from hfcf.tasks.relation import CANDIDATES, TASK, candidate, token_edits
+from hfcf.training.generator import train_texts
 from hfcf.training.loop import Hyperparameters
-from hfcf.training.once import enough, take_trainings
-from hfcf.training.unlikelihood import train_contrastive_editor
+from hfcf.training.store import ensure_steps, parse_trainings, train_once
+from hfcf.training.unlikelihood import unlikelihood
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,7 +61,7 @@ class FillTerms(Stage):
 
     VERSION: ClassVar[str] = "2"
     inputs: ClassVar = {
-        **{name: schema.TASKS["relation"][name] for name in ("tokens", "head", "tail", "label")},
+        **TASK.columns, "label": schema.TEXT,
         "causal_terms": List(schema.INT), "new_relations": List(schema.TEXT),
     }  # fmt: skip
     outputs: ClassVar = {"candidates": CANDIDATES}
@@ -100,7 +103,7 @@ class FillTerms(Stage):
                 found.append(reject(candidate(row, relation, []), self.name, "the editor wrote no other term"))
                 continue
             text, score = others[0]
-            edited = edits.token_edits(row["tokens"], row["causal_terms"], text)
+            edited = token_edits(row["tokens"], row["causal_terms"], text)
             found.append(candidate(row, relation, edited, [{"name": "editor", "value": score}]))
         return found
 
@@ -109,7 +112,7 @@ class FillTerms(Stage):
 class AutoCAD(System):
     """Replace the words of the highest gradient by the terms of an editor that has learned what does not go with a relation.
 
-    Stages, in order: `identify_causal_terms`, `propose_relations`, `fill_terms`, `check_relations`. It is "AutoCAD: Automatically
+    Stages, in order: `identify_causal_terms`, `propose_relations`, `fill_terms`, `judge_candidates`. It is "AutoCAD: Automatically
     Generating Counterfactuals for Mitigating Shortcut Learning" (Findings of EMNLP 2022) as CCG compares with it (sections 1, 4.4,
     A.2): every other relation is tried, all editors are the same model, and what is kept is what the base model gives the new
     relation. From the released code are the rationale (`hfcf.systems.ccg.gradients.highest`: 30 % of the words, none below 0.3 of
@@ -130,7 +133,7 @@ class AutoCAD(System):
         classifier: how that one is trained.
         editor: a trained editor; None trains one on the rows.
         editor_training: how that one is trained.
-        least_steps: see `hfcf.systems.ccg.CCG`.
+        least_steps: see `hfcf.systems.ccg.system.CCG`.
         alpha: the weight of unlikelihood.
         negatives: of a row, under how many other relations its term is unlikely.
         words: see `IdentifyCausalTerms`.
@@ -142,11 +145,11 @@ class AutoCAD(System):
         max_length: pieces of a sentence that the models read.
 
     >>> [stage.name for stage in AutoCAD.preset("offline").stages]
-    ['identify_causal_terms', 'propose_relations', 'fill_terms', 'check_relations']
+    ['identify_causal_terms', 'propose_relations', 'fill_terms', 'judge_candidates']
     """
 
     task: ClassVar[str] = "relation"
-    chain: ClassVar[tuple[str, ...]] = ("identify_causal_terms", "propose_relations", "fill_terms", "check_relations")
+    chain: ClassVar[tuple[str, ...]] = ("identify_causal_terms", "propose_relations", "fill_terms", "judge_candidates")
     presets: ClassVar = {
         "paper": {},
         "offline": {
@@ -180,26 +183,12 @@ class AutoCAD(System):
 
     def __post_init__(self) -> None:
         self._as_models("indicator", "editor", "verifier")
-        take_trainings(self)
+        parse_trainings(self)
 
-    @property
-    def identify_causal_terms(self) -> IdentifyCausalTerms:
-        return by_gradient(self)
-
-    @property
-    def propose_relations(self) -> ProposeRelations:
-        return ProposeRelations(**self._common(), fitted=self.fitted)
-
-    @property
-    def fill_terms(self) -> FillTerms:
-        return FillTerms(
-            **self._common(), editor=self.editor, num_beams=self.num_beams, num_candidates=self.num_candidates,
-            max_new_tokens=self.max_new_tokens, fitted=self.fitted,
-        )  # fmt: skip
-
-    @property
-    def check_relations(self) -> CheckRelations:
-        return consistent(self)
+    identify_causal_terms = GRADIENT_TERMS
+    propose_relations = StageOf(ProposeRelations)
+    fill_terms = StageOf(FillTerms)
+    judge_candidates = CONSISTENT
 
     @property
     def fit_after(self) -> tuple[str, ...]:
@@ -216,8 +205,45 @@ class AutoCAD(System):
         trained = None
         if known and self.editor is None:
             # Every row stands there once more for each wrong relation.
-            hp = enough(self.editor_training, self.least_steps, len(known) * (1 + self.negatives))
+            hp = ensure_steps(self.editor_training, self.least_steps, len(known) * (1 + self.negatives))
             trained = train_contrastive_editor(
                 known, hp, alpha=self.alpha, negatives=self.negatives, max_target=self.max_new_tokens
             )
         return save_artifact({"relations": sorted({row["label"] for row in rows}), **learned_editor(trained)})
+
+
+def train_contrastive_editor(
+    rows: Sequence[Mapping[str, Any]], hp: Hyperparameters, *, alpha: float = 1.0, negatives: int = 1, max_target: int = 24
+) -> str:
+    """Train AutoCAD's editor, once: its terms are likely under a row's relation, unlikely under another; returns its digest.
+
+    Args:
+        rows: with `id`, `tokens`, `head`, `tail`, `label` and `causal_terms`.
+        hp: how.
+        alpha: see `unlikelihood`.
+        negatives: under how many other relations, drawn for each row.
+        max_target: tokens of an answer.
+
+    Raises:
+        ValueError: no pair is short enough.
+    """
+    relations = sorted({row["label"] for row in rows})
+    asked = [(row, row["label"]) for row in rows]
+    for row in rows:
+        others = [relation for relation in relations if relation != row["label"]]
+        drawn = Random(f"{hp.seed}:wrong relations:{row['id']}").sample(others, min(negatives, len(others)))
+        asked += [(row, relation) for relation in drawn]
+    wrong = [int(relation != row["label"]) for row, relation in asked]
+    pairs: dict[str, list[Any]] = {
+        "source": [prompt(row, relation, hp.model) for row, relation in asked],
+        # The second entity, which follows a term in the paper's template, is right under every relation.
+        "target": [term(row) if false else answer(row, term(row), hp.model) for (row, _), false in zip(asked, wrong, strict=True)],
+        "wrong": wrong,
+    }
+    made = readable(pairs, hp, max_target)
+
+    def train(out: Path) -> None:
+        loss = unlikelihood(alpha, shifted=not two_sided(hp.model), end=load_tokenizer(hp.model).eos_token_id)
+        train_texts(Dataset.from_dict(made), hp, out, max_target=max_target, prompt="{}", checkpoints=False, loss=loss)
+
+    return train_once("contrastive editor 1", {**made, "alpha": alpha, "max_target": max_target}, hp, train)

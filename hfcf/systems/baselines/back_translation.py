@@ -1,4 +1,4 @@
-"""Back translation: a claim into another language and back (Sennrich et al. 2016; as augmentation Yu et al. 2018)."""
+"""Back translation: a text into another language and back (Sennrich et al. 2016; as augmentation Yu et al. 2018)."""
 
 from __future__ import annotations
 
@@ -6,36 +6,49 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from hfcf.core import schema
+from datasets import List
+
 from hfcf.core.candidates import settle
+from hfcf.core.chain import StageOf
 from hfcf.core.model import Model
 from hfcf.core.stage import Reject, Stage
 from hfcf.core.system import System
+from hfcf.core.task import TaskColumns
 from hfcf.engines.classifier import Classifier
 from hfcf.engines.continuation import Continuation
+from hfcf.engines.relation import RelationClassifier
 from hfcf.systems.baselines.paraphrase import check_prompt, rewrites, too_long
-from hfcf.tasks.pairs import CANDIDATES, CheckPairs
+from hfcf.tasks import DEFAULT
+from hfcf.tasks.judge import JudgeCandidates
+from hfcf.tasks.rewriting import Rewriting, model_columns, rewriting_of
 
 TO_GERMAN, TO_ENGLISH = Model("Helsinki-NLP/opus-mt-en-de"), Model("Helsinki-NLP/opus-mt-de-en")
 """Translators of one direction each, of 74 M weights."""
+TO_CHINESE, FROM_CHINESE = Model("Helsinki-NLP/opus-mt-en-zh"), Model("Helsinki-NLP/opus-mt-zh-en")
+"""Translators of CCG's pair of languages; the first writes several kinds of Chinese, and its prompt says which."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RewriteBackTranslation(Stage):
-    """Translate the claim into another language and back; the label stays.
+    """Translate a claim or a sentence into another language and back; the label stays.
 
-    Input columns: `claim`, `evidence` (so that a row without any is rejected before a model is asked), `label`. Output column:
-    `candidates`, one. A result that repeats the claim, has no letters or was cut off is rejected. A row is rejected when its
+    Input columns: the task's texts (so that a broken row is rejected before a model is asked) and `label`. Output column:
+    `candidates`, one. A result that repeats its source, has no letters or was cut off is rejected. A row is rejected when its
     translation is empty or cut off, or a text is longer than its model reads.
 
+    Of a sentence the tokens joined by spaces are translated, brackets and quotes as people write them
+    (`hfcf.tasks.sentence.plain`). A result is rejected in which an entity does not stand exactly once (whatever its capitals),
+    or which has the two in the other order, for edits move no entity.
+
     Args:
-        forward: the model from the claims' language: Marian, or any encoder-decoder that a prompt or a language code tells what
+        forward: the model from the rows' language: Marian, or any encoder-decoder that a prompt or a language code tells what
             to do.
         backward: the model that translates back; it may be the same, which is then loaded once.
-        forward_prompt: what the first is given, with {} for the claim: "translate English to German: {}" for T5, ">>fra<< {}" for
+        task: of the rows.
+        forward_prompt: what the first is given, with {} for the text: "translate English to German: {}" for T5, ">>fra<< {}" for
             a Marian of many languages.
         backward_prompt: what the second is given.
-        source: the claims' language for NLLB ("eng_Latn"), M2M-100 ("en") and the like; None for models that take no code.
+        source: the rows' language for NLLB ("eng_Latn"), M2M-100 ("en") and the like; None for models that take no code.
         pivot: the other language, likewise.
         num_beams: beams of either search.
         max_new_tokens: longest translation, in tokens.
@@ -48,12 +61,13 @@ class RewriteBackTranslation(Stage):
     5
     """
 
-    inputs: ClassVar = {"claim": schema.TEXT, "evidence": schema.EVIDENCE, "label": schema.TEXT}
-    outputs: ClassVar = {"candidates": CANDIDATES}
+    inputs: ClassVar[Any] = TaskColumns(model_columns)
+    outputs: ClassVar[Any] = TaskColumns(lambda task: {"candidates": List(task.candidate_features)})
     batch_size: ClassVar[int] = 64
 
     forward: Model = TO_GERMAN
     backward: Model = TO_ENGLISH
+    task: str = DEFAULT
     forward_prompt: str = "{}"
     backward_prompt: str = "{}"
     source: str | None = None
@@ -63,88 +77,73 @@ class RewriteBackTranslation(Stage):
     max_length: int = 512
 
     def __post_init__(self) -> None:
-        check_translators(self)
+        check_prompt(self.forward_prompt, "forward_prompt")
+        check_prompt(self.backward_prompt, "backward_prompt")
+        if (self.source is None) != (self.pivot is None):
+            raise ValueError(f"source={self.source!r} and pivot={self.pivot!r}: give both languages or neither")
 
     def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
-        return back_translated(self, rows, [row["claim"] for row in rows])
+        rewriting = rewriting_of(self.task)
+        there, back = self._engine(self.forward, self.source, self.pivot), self._engine(self.backward, self.pivot, self.source)
+        translations = there.run([self.forward_prompt.replace("{}", rewriting.readable(row)) for row in rows])
+        problems = [_problem(answer, there, rewriting) for answer in translations]
+        foreign = [answer[0]["text"] for answer, problem in zip(translations, problems, strict=True) if problem is None]
+        answers = iter(back.run([self.backward_prompt.replace("{}", text) for text in foreign]))
+        results: list[dict[str, Any] | Reject] = []
+        for row, problem in zip(rows, problems, strict=True):
+            if problem is None and (answer := next(answers)) is not None:
+                results.append(rewrites(row, answer, back, rewriting, self.name))
+            else:
+                results.append(
+                    settle([], problem or "the translation into the other language is longer than the second model reads")
+                )
+        return results
+
+    def _engine(self, model: Model, source: str | None, target: str | None) -> Continuation:
+        return Continuation(
+            model=model, num_beams=self.num_beams, max_new_tokens=self.max_new_tokens, max_length=self.max_length, source=source,
+            target=target,
+        )  # fmt: skip
 
 
-def check_translators(stage: Any) -> None:
-    """Raise `ValueError` on prompts and languages of a stage, or system, that mean nothing."""
-    check_prompt(stage.forward_prompt, "forward_prompt")
-    check_prompt(stage.backward_prompt, "backward_prompt")
-    if (stage.source is None) != (stage.pivot is None):
-        raise ValueError(f"source={stage.source!r} and pivot={stage.pivot!r}: give both languages or neither")
-
-
-def back_translated(stage: Any, rows: Sequence[Mapping[str, Any]], texts: Sequence[str]) -> list[dict[str, Any] | Reject]:
-    """The answers of a stage that translates a text of each row into another language and back.
-
-    Args:
-        stage: with the settings of `RewriteBackTranslation`.
-        rows: of either task.
-        texts: of each, what is translated.
-    """
-    there = _engine(stage, stage.forward, stage.source, stage.pivot)
-    back = _engine(stage, stage.backward, stage.pivot, stage.source)
-    found = there.run([stage.forward_prompt.replace("{}", text) for text in texts])
-    faults = [_fault(row, answer, there) for row, answer in zip(rows, found, strict=True)]
-    foreign = [answer[0]["text"] for answer, fault in zip(found, faults, strict=True) if fault is None]
-    answers = iter(back.run([stage.backward_prompt.replace("{}", text) for text in foreign]))
-    return [
-        settle([], fault) if fault else _judge(row, next(answers), back, stage.name)
-        for row, fault in zip(rows, faults, strict=True)
-    ]
-
-
-def _engine(stage: Any, model: Model, source: str | None, target: str | None) -> Continuation:
-    return Continuation(
-        model=model, num_beams=stage.num_beams, max_new_tokens=stage.max_new_tokens, max_length=stage.max_length, source=source,
-        target=target,
-    )  # fmt: skip
-
-
-def _fault(row: Mapping[str, Any], found: Sequence[Mapping[str, Any]] | None, engine: Continuation) -> str | None:
-    """Why a translation into the other language can't be translated back."""
-    if found is None:
-        return too_long(engine, row)
-    if not found:
+def _problem(answer: Sequence[Mapping[str, Any]] | None, engine: Continuation, rewriting: Rewriting) -> str | None:
+    """Say why a translation into the other language can't be translated back, or None."""
+    if answer is None:
+        return too_long(engine, rewriting.noun)
+    if not answer:
         return "the translation into the other language is empty"
-    if not found[0]["finished"]:
+    if not answer[0]["finished"]:
         return f"the translation into the other language is cut off at {engine.max_new_tokens} tokens"
     return None
 
 
-def _judge(
-    row: Mapping[str, Any], found: Sequence[Mapping[str, Any]] | None, engine: Continuation, stage: str
-) -> dict[str, Any] | Reject:
-    if found is None:
-        return settle([], "the translation into the other language is longer than the second model reads")
-    return rewrites(row, found, engine, stage)
-
-
 @dataclass(frozen=True, kw_only=True)
 class BackTranslation(System):
-    """Back translation as augmentation: each row once more, its claim translated there and back, its label kept.
+    """Back translation as augmentation: each row once more, its claim or sentence translated there and back, its label kept.
 
-    Stages: `rewrite_back_translation`, `check_pairs`. Sennrich, Haddow and Birch (2016, "Improving Neural Machine Translation
-    Models with Monolingual Data", ACL) translate back to train translators; Yu et al. (2018, "QANet", ICLR) translate there and
-    back to rewrite training texts. CrossAug (Lee et al. 2021, section 3.6) calls its paraphrasing by this name; see `Paraphrase`.
-    None of them used the models that are the defaults here, and Yu et al. draw from several hypotheses where this keeps the best.
+    Stages: `rewrite_back_translation`, `judge_candidates`. Sennrich, Haddow and Birch (2016, "Improving Neural Machine
+    Translation Models with Monolingual Data", ACL) translate back to train translators; Yu et al. (2018, "QANet", ICLR)
+    translate there and back to rewrite training texts. CrossAug (Lee et al. 2021, section 3.6) calls its paraphrasing by this
+    name; see `Paraphrase`. None of them used the models that are the defaults here, and Yu et al. draw from several hypotheses
+    where this keeps the best. CCG (appendix A.2) has English translated into Chinese and back by an online service (Baidu's);
+    the preset for relations, `BackTranslation.preset("paper", task="relation")`, has Marian's models of the same pair. It does
+    not say what becomes of a sentence whose entities do not come back: here such a result is rejected.
+
     With the package sacremoses installed, Marian's tokenizer also normalises punctuation: keep to one of the two.
 
     Args:
         forward: see `RewriteBackTranslation`; English to German by default.
         backward: see there; German to English by default.
-        forward_prompt: see there.
+        task: of the rows; called with rows, the system takes it from them.
+        forward_prompt: see `RewriteBackTranslation`.
         backward_prompt: see there.
         source: see there.
         pivot: see there.
         num_beams: see there.
         max_new_tokens: see there.
         max_length: see there.
-        verifier: see `CheckPairs`; None checks nothing.
-        verifier_length: tokens of claim and evidence that it reads.
+        verifier: see `JudgeCandidates`; None checks nothing.
+        verifier_length: tokens that it reads.
 
     No translator installs from the package registry, so there is no preset "offline".
 
@@ -153,14 +152,19 @@ class BackTranslation(System):
     'back_translation'
     """
 
-    task: ClassVar[str] = "verification"
-    chain: ClassVar[tuple[str, ...]] = ("rewrite_back_translation", "check_pairs")
+    chain: ClassVar[tuple[str, ...]] = ("rewrite_back_translation", "judge_candidates")
     presets: ClassVar = {"paper": {}}
-    engines: ClassVar = (Continuation, Classifier)
+    by_task: ClassVar = {
+        "relation": {
+            "forward": TO_CHINESE, "backward": FROM_CHINESE, "forward_prompt": ">>cmn_Hans<< {}", "verifier_length": 128,
+        }
+    }  # fmt: skip
+    engines: ClassVar = (Continuation, Classifier, RelationClassifier)
     flips: ClassVar[bool] = False
 
     forward: Model = TO_GERMAN
     backward: Model = TO_ENGLISH
+    task: str = DEFAULT
     forward_prompt: str = "{}"
     backward_prompt: str = "{}"
     source: str | None = None
@@ -179,14 +183,5 @@ class BackTranslation(System):
     def name(self) -> str:
         return "back_translation"
 
-    @property
-    def rewrite_back_translation(self) -> RewriteBackTranslation:
-        return RewriteBackTranslation(
-            **self._common(), forward=self.forward, backward=self.backward, forward_prompt=self.forward_prompt,
-            backward_prompt=self.backward_prompt, source=self.source, pivot=self.pivot, num_beams=self.num_beams,
-            max_new_tokens=self.max_new_tokens, max_length=self.max_length,
-        )  # fmt: skip
-
-    @property
-    def check_pairs(self) -> CheckPairs:
-        return CheckPairs(**self._common(), system=self.name, verifier=self.verifier, max_length=self.verifier_length)
+    rewrite_back_translation = StageOf(RewriteBackTranslation)
+    judge_candidates = StageOf(JudgeCandidates, max_length=lambda system: system.verifier_length)

@@ -7,13 +7,15 @@ from typing import Any, ClassVar
 
 from hfcf.core import schema
 from hfcf.core.candidates import reject, settle
+from hfcf.core.chain import StageOf
 from hfcf.core.model import Model
 from hfcf.core.splits import normalised
 from hfcf.core.stage import Reject, Stage
 from hfcf.core.system import System
 from hfcf.engines.classifier import Classifier
 from hfcf.systems.baselines._shared.words import check, eda
-from hfcf.tasks.pairs import CANDIDATES, CheckPairs, rewritten
+from hfcf.tasks.judge import JudgeCandidates
+from hfcf.tasks.verification import CANDIDATES, rewritten
 
 __all__ = ["EDA", "RewriteEda", "eda"]
 
@@ -60,21 +62,21 @@ class RewriteEda(Stage):
 class EDA(System):
     """EDA on claims (Wei and Zou 2019, "EDA: Easy Data Augmentation Techniques …", EMNLP), a baseline that keeps labels.
 
-    Stages, in order: `rewrite_eda`, `check_pairs`. The paper changes single sentences for text classification; here the claim is
-    changed and the evidence stays. Deviations from the authors' code are told at `eda`.
+    Stages, in order: `rewrite_eda`, `judge_candidates`. The paper changes single sentences for text classification; here the
+    claim is changed and the evidence stays. Deviations from the authors' code are told at `eda`.
 
     Args:
         alpha: see `RewriteEda`.
         num_augmentations: the papers that compare with EDA make one new claim a row; EDA's own makes up to sixteen.
-        verifier: see `CheckPairs`; EDA itself checks nothing.
-        max_length: see `CheckPairs`.
+        verifier: see `JudgeCandidates`; EDA itself checks nothing.
+        max_length: see `JudgeCandidates`.
 
     >>> [stage.name for stage in EDA(alpha=0.2).stages]
-    ['rewrite_eda', 'check_pairs']
+    ['rewrite_eda', 'judge_candidates']
     """
 
     task: ClassVar[str] = "verification"
-    chain: ClassVar[tuple[str, ...]] = ("rewrite_eda", "check_pairs")
+    chain: ClassVar[tuple[str, ...]] = ("rewrite_eda", "judge_candidates")
     flips: ClassVar[bool] = False
     engines: ClassVar = (Classifier,)
 
@@ -87,10 +89,5 @@ class EDA(System):
         check(self.alpha, self.num_augmentations)
         self._as_models("verifier")
 
-    @property
-    def rewrite_eda(self) -> RewriteEda:
-        return RewriteEda(**self._common(), alpha=self.alpha, num_augmentations=self.num_augmentations)
-
-    @property
-    def check_pairs(self) -> CheckPairs:
-        return CheckPairs(**self._common(), system=self.name, verifier=self.verifier, max_length=self.max_length)
+    rewrite_eda = StageOf(RewriteEda)
+    judge_candidates = StageOf(JudgeCandidates)

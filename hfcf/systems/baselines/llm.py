@@ -1,49 +1,63 @@
-"""A language model that is asked for the counterfactual claim: RACE's baselines GPT-3 and ChatGPT (Zhu et al. 2023, Appendix D)."""
+"""A language model that is asked for a counterfactual: GPT-3 and ChatGPT, baselines of RACE (appendix D) and of CCG (Table 9)."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pkgutil import resolve_name
 from typing import Any, ClassVar
 
+from datasets import List
+
 from hfcf import prompts
-from hfcf.core import schema
-from hfcf.core.candidates import Candidate, reject, settle
+from hfcf.core.candidates import settle
+from hfcf.core.chain import StageOf
 from hfcf.core.model import Model
-from hfcf.core.schema import opposite
 from hfcf.core.stage import Reject, Stage
 from hfcf.core.system import System
+from hfcf.core.task import TaskColumns
 from hfcf.engines.classifier import Classifier
+from hfcf.engines.relation import RelationClassifier
 from hfcf.engines.remote import Remote
-from hfcf.prompts import claims
-from hfcf.tasks.pairs import CANDIDATES, CheckPairs, rewritten
+from hfcf.prompts.relations import SEMEVAL
+from hfcf.tasks import DEFAULT
+from hfcf.tasks.judge import JudgeCandidates
+from hfcf.tasks.rewriting import model_columns, rewriting_of
 
 
 @dataclass(frozen=True, kw_only=True)
 class RewriteLlm(Stage):
-    """Ask a language model for a claim that has the opposite label on the same evidence.
+    """Ask a language model for a counterfactual of a row: a claim of the opposite label, or a sentence of another relation.
 
-    Input columns: `claim`, `evidence`, `label`. Output column: `candidates`, one. A row whose label has no opposite is rejected,
-    and so is one for which the model gives no valid answer, or an empty, overlong or unchanged claim.
+    Input columns: the task's texts and `label`. Output column: `candidates`, one. The task's prompt (`hfcf.prompts.Prompt`)
+    says which rows are asked about: a claim whose label has an opposite; a sentence with one of `relations` and two entities
+    that share no word. It also says which answers are rejected: an empty, overlong or unchanged text; for a sentence also the
+    old relation, a causal term that does not stand outside the entities, and entities that are not there once each and in their
+    order.
 
     Args:
         model: the name that the server knows it by; `HFCF_LLM_URL` and `HFCF_LLM_KEY` say where it is (see `Remote`).
+        task: of the rows.
+        relations: of a corpus of relations: all but "Other", from which the model chooses by `hfcf.tasks.relation.roles`.
         temperature: of sampling; None leaves it to the server.
         max_tokens: of an answer.
         max_words: of a claim.
-        shots: worked examples in the prompt, 0 to 4; the first is RACE's own.
+        shots: worked examples in the prompt; the first is the paper's own. There are 4 for claims, 3 for relations.
         attempts: how often a row is asked until the answer is valid.
 
     Raises:
-        ValueError: for a number of examples that there is not, and for a `max_tokens`, `max_words` or `attempts` below 1.
+        ValueError: for a number of examples that there is not, for relations that are fewer than two or get one name, and for a
+            `max_tokens`, `max_words` or `attempts` below 1.
 
     >>> RewriteLlm(model="gpt-4o-mini").name
     'rewrite_llm'
     """
 
-    inputs: ClassVar = {"claim": schema.TEXT, "evidence": schema.EVIDENCE, "label": schema.TEXT}
-    outputs: ClassVar = {"candidates": CANDIDATES}
+    inputs: ClassVar[Any] = TaskColumns(model_columns)
+    outputs: ClassVar[Any] = TaskColumns(lambda task: {"candidates": List(task.candidate_features)})
 
     model: str
+    task: str = DEFAULT
+    relations: tuple[str, ...] = SEMEVAL
     temperature: float | None = 0.0
     max_tokens: int = 256
     max_words: int = 100
@@ -51,76 +65,81 @@ class RewriteLlm(Stage):
     attempts: int = 3
 
     def __post_init__(self) -> None:
-        prompts.check_shots("claims", self.shots)
-        if self.max_words < 1:
-            raise ValueError(f"max_words={self.max_words}: give at least 1")
+        prompts.check_shots(self._prompt.template, self.shots)
         _ = self._engine  # checks the other settings
 
     def __getstate__(self) -> dict[str, Any]:
         # Other words in the prompt give other rows.
-        return {**super().__getstate__(), "prompt": prompts.contents("claims")}
+        return {**super().__getstate__(), "prompt": prompts.contents(self._prompt.template)}
+
+    @property
+    def _prompt(self) -> prompts.Prompt:
+        prompt: type[prompts.Prompt] = resolve_name(rewriting_of(self.task).prompt)
+        return prompt(relations=self.relations, max_words=self.max_words)
 
     @property
     def _engine(self) -> Remote:
         return Remote(
-            model=self.model, schema=claims.SCHEMA, temperature=self.temperature, max_tokens=self.max_tokens, seed=self.seed,
-            attempts=self.attempts,
+            model=self.model, schema=self._prompt.schema(), temperature=self.temperature, max_tokens=self.max_tokens,
+            seed=self.seed, attempts=self.attempts,
         )  # fmt: skip
 
     def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
-        asked = [row for row in rows if row["label"] != schema.NOT_ENOUGH_INFO]
-        answers = iter(self._engine.run([claims.messages(row, self.shots) for row in asked]))
+        prompt = self._prompt
+        problems = [prompt.problem(row) for row in rows]
+        readable = [row for row, problem in zip(rows, problems, strict=True) if problem is None]
+        answers = iter(self._engine.run([prompt.messages(row, self.shots) for row in readable]))
         results: list[dict[str, Any] | Reject] = []
-        for row in rows:
-            if row["label"] == schema.NOT_ENOUGH_INFO:
-                results.append(Reject(f"the label {row['label']} has no opposite", candidates=[]))
+        for row, problem in zip(rows, problems, strict=True):
+            if problem is not None:
+                results.append(Reject(problem, candidates=[]))
             elif "error" in (answer := next(answers)):
                 results.append(Reject(f"the language model: {answer['error']}", candidates=[]))
             else:
-                made = self._candidate(row, claims.read(answer["answer"]))
-                results.append(settle([made], "there is no candidate"))
+                results.append(settle([prompt.candidate(row, answer["answer"], self.name)], "there is no candidate"))
         return results
-
-    def _candidate(self, row: dict[str, Any], claim: str) -> Candidate:
-        made = rewritten(row["claim"], claim, opposite(row["label"]), self.name)
-        if problem := schema.text_problem(claim, "the new claim"):
-            return reject(made, self.name, problem)
-        if (words := len(claim.split())) > self.max_words:
-            return reject(made, self.name, f"the new claim has {words} words; the limit is {self.max_words}")
-        return made
 
 
 @dataclass(frozen=True, kw_only=True)
 class LLM(System):
-    """One counterfactual claim to a row, by a prompt, over any OpenAI-compatible endpoint.
+    """One counterfactual to a row, by a prompt, over any OpenAI-compatible endpoint.
 
-    Stages, in order: `rewrite_llm`, `check_pairs`. `HFCF_LLM_URL` and `HFCF_LLM_KEY` name the endpoint; `Remote` documents the
-    other variables (concurrency, rate limits, patience, prices). The endpoint is in no key of a cache, so two servers that serve
-    different models under one name share their answers: tell them apart by name.
+    Stages, in order: `rewrite_llm`, `judge_candidates`. Of a claim it makes one of the opposite label, as RACE has it of GPT-3
+    and ChatGPT (appendix D); of a sentence one of another relation between its entities, in the three steps of CCG's prompt
+    (Table 9). `HFCF_LLM_URL` and `HFCF_LLM_KEY` name the endpoint; `Remote` documents the other variables (concurrency, rate
+    limits, patience, prices). The endpoint is in no key of a cache, so two servers that serve different models under one name
+    share their answers: tell them apart by name.
 
-    Deviations from the paper: its models are gone, so name one that the endpoint serves; the task is told in our words, and the
-    answer is asked for as JSON; it names no decoding settings, here the model answers greedily.
+    Deviations from the papers: their models are gone, so name one that the endpoint serves; the task is explained in our words,
+    and the answer is asked for as JSON; they name no decoding settings, here the model answers greedily. CCG says nothing of
+    answers that do not have the entities once each and in their order, which are rejected here.
 
     Args:
-        model: the name that the server knows it by; the default is the paper's ChatGPT.
+        model: the name that the server knows it by; the default, and that of each task's preset, is the paper's ChatGPT.
+        task: of the rows; called with rows, the system takes it from them.
+        relations: see `RewriteLlm`; SemEval's by default, which are those of CCG's prompt.
         temperature: of sampling; None leaves it to the server.
         max_tokens: of an answer.
         max_words: of a claim.
-        shots: worked examples in the prompt, 0 to 4; the paper shows one, and the first here is that one.
+        shots: worked examples in the prompt; the papers show one, and the first here is that one.
         attempts: how often a row is asked until the answer is valid.
-        verifier: a three-way verifier that must give the pair its new label; None, as in the paper, checks nothing.
-        max_length: tokens of claim and evidence that the verifier reads.
+        verifier: a model that must give each candidate its new label; None, as in the papers, checks nothing.
+        max_length: tokens that the verifier reads.
 
     >>> [stage.name for stage in LLM(model="gpt-4o-mini").stages]
-    ['rewrite_llm', 'check_pairs']
+    ['rewrite_llm', 'judge_candidates']
+    >>> LLM.preset("paper", task="relation").max_tokens
+    512
     """
 
-    task: ClassVar[str] = "verification"
-    chain: ClassVar[tuple[str, ...]] = ("rewrite_llm", "check_pairs")
+    chain: ClassVar[tuple[str, ...]] = ("rewrite_llm", "judge_candidates")
     presets: ClassVar = {"paper": {}}
-    engines: ClassVar = (Remote, Classifier)
+    by_task: ClassVar = {"relation": {"model": "gpt-3.5-turbo", "max_tokens": 512, "max_length": 128}}
+    engines: ClassVar = (Remote, Classifier, RelationClassifier)
 
     model: str = "gpt-3.5-turbo-0301"
+    task: str = DEFAULT
+    relations: tuple[str, ...] = SEMEVAL
     temperature: float | None = 0.0
     max_tokens: int = 256
     max_words: int = 100
@@ -130,16 +149,9 @@ class LLM(System):
     max_length: int = 130
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "relations", tuple(self.relations))  # a recipe has a list
         self._as_models("verifier")
         _ = self.rewrite_llm  # checks the other settings
 
-    @property
-    def rewrite_llm(self) -> RewriteLlm:
-        return RewriteLlm(
-            **self._common(), model=self.model, temperature=self.temperature, max_tokens=self.max_tokens, max_words=self.max_words,
-            shots=self.shots, attempts=self.attempts,
-        )  # fmt: skip
-
-    @property
-    def check_pairs(self) -> CheckPairs:
-        return CheckPairs(**self._common(), system=self.name, verifier=self.verifier, max_length=self.max_length)
+    rewrite_llm = StageOf(RewriteLlm)
+    judge_candidates = StageOf(JudgeCandidates)

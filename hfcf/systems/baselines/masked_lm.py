@@ -1,4 +1,4 @@
-"""Masked-word replacement: a share of the claim's words by what a masked language model says there, and the label stays."""
+"""Masked-word replacement: a share of a text's words by what a masked language model says there, and the label stays."""
 
 from __future__ import annotations
 
@@ -7,16 +7,23 @@ from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from hfcf.core import edits, schema
+from datasets import List
+
+from hfcf.core import edits
 from hfcf.core.candidates import settle
+from hfcf.core.chain import StageOf
 from hfcf.core.model import Model
 from hfcf.core.stage import Reject, Stage
 from hfcf.core.system import System
+from hfcf.core.task import TaskColumns
 from hfcf.engines import masked
 from hfcf.engines.classifier import Classifier
+from hfcf.engines.relation import RelationClassifier
 from hfcf.engines.wordnet import WordNet, wordnet
 from hfcf.systems.baselines._shared.words import KEPT, article, goes_with, replaceable, wanted
-from hfcf.tasks.pairs import CANDIDATES, CheckPairs, rewritten
+from hfcf.tasks import DEFAULT
+from hfcf.tasks.judge import JudgeCandidates
+from hfcf.tasks.rewriting import draws, edit_columns, rewriting_of
 
 BERT = Model("bert-base-uncased")
 
@@ -97,27 +104,30 @@ def check(share: float, top: int) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class RewriteMaskedLm(Stage):
-    """A candidate whose claim has a masked language model's words in the place of some of its own, for every label, which it keeps.
+    """A candidate with a masked language model's words in the place of some of its own, for every label, which it keeps.
 
-    Input columns: `claim`, `label`. Output columns: `candidates`. All chosen words (`masked_spans`) are masked at once, and each
-    place gets a draw of its own (`filled_edits`), so two of them need not go together. A row is rejected in which no word may be
-    masked, or for whose masks the model knows no other word. WordNet is read, to tell names (`filled_edits`).
+    Input columns: the task's text and `label`. Output column: `candidates`, one. The model reads the whole text, a sentence's
+    entities among its words. All chosen words (`masked_spans`) are masked at once, and each place gets a draw of its own
+    (`filled_edits`), so two of them need not go together. A row is rejected in which no word may be masked, or for whose masks
+    the model knows no other word. WordNet is read, to recognise names (`filled_edits`).
 
     Args:
         model: a masked language model.
-        share: the share of the claim's words to mask; one word where it rounds to none.
+        task: of the rows.
+        share: the share of all the text's words to mask; one word where it rounds to none.
         top: how many fills to draw from, of the first four times as many that the model gives.
-        max_length: tokens of a claim that the model reads; of a longer one, those around a mask.
+        max_length: tokens of a text that the model reads; of a longer one, those around a mask.
 
     >>> RewriteMaskedLm().name
     'rewrite_masked_lm'
     """
 
     VERSION: ClassVar[str] = "2"
-    inputs: ClassVar = {"claim": schema.TEXT, "label": schema.TEXT}
-    outputs: ClassVar = {"candidates": CANDIDATES}
+    inputs: ClassVar[Any] = TaskColumns(edit_columns)
+    outputs: ClassVar[Any] = TaskColumns(lambda task: {"candidates": List(task.candidate_features)})
 
     model: Model = BERT
+    task: str = DEFAULT
     share: float = 0.3
     top: int = 10
     max_length: int = 128
@@ -126,54 +136,60 @@ class RewriteMaskedLm(Stage):
         check(self.share, self.top)
 
     def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
-        draws = [self.random(row["id"]) for row in rows]
-        places = [masked_spans(row["claim"], rng, share=self.share) for row, rng in zip(rows, draws, strict=True)]
+        rewriting = rewriting_of(self.task)
+        generators = [draws(self, rewriting, row["id"]) for row in rows]
+        texts = [rewriting.text(row) for row in rows]
+        places = [
+            masked_spans(text, rng, share=self.share, protected=rewriting.protected(row))
+            for row, text, rng in zip(rows, texts, generators, strict=True)
+        ]
         engine = masked.MaskedLM(model=self.model, top=4 * self.top, max_length=self.max_length)
-        asked = [[row["claim"], [list(span) for span in spans]] for row, spans in zip(rows, places, strict=True) if spans]
-        answers = iter(engine.run(asked))
+        requests = [[text, [list(span) for span in spans]] for text, spans in zip(texts, places, strict=True) if spans]
+        answers = iter(engine.run(requests))
         results: list[dict[str, Any] | Reject] = []
-        for row, spans, rng in zip(rows, places, draws, strict=True):
+        for row, text, spans, rng in zip(rows, texts, places, generators, strict=True):
             if not spans:
-                results.append(settle([], "no word of the claim may be masked"))
+                results.append(settle([], f"no word {rewriting.editable} may be masked"))
                 continue
-            made = filled_edits(row["claim"], spans, next(answers), rng, top=self.top)
-            new = edits.replace_text(row["claim"], made)
-            candidates = [rewritten(row["claim"], new, row["label"], self.name, edited=made)] if made else []
-            results.append(settle(candidates, "the model knows no other word for what was masked"))
+            made = filled_edits(text, spans, next(answers), rng, top=self.top)
+            results.append(settle(rewriting.edited(row, made, self.name), "the model knows no other word for what was masked"))
         return results
 
 
 @dataclass(frozen=True, kw_only=True)
 class MaskedLM(System):
-    """Replace words of the claim by a masked language model's, a baseline that keeps labels.
+    """Replace words of a claim, or words around a sentence's entities, by a masked language model's: a baseline that keeps labels.
 
-    Stages, in order: `rewrite_masked_lm`, `check_pairs`. It is "BERT-MLM" among CCG's baselines (appendix: 30 % of a sentence's
-    words, chosen at random, BERT-base, one new text for each), after the augmentation of Jiao et al. (2020, "TinyBERT: Distilling
-    BERT for Natural Language Understanding", Findings of EMNLP). CCG says no more of it. Our choice: function words, and words that
-    a label hangs on, stay (`maskable`), and fills are drawn from the first ten in proportion to their probability. Where Jiao et
-    al. mask one word after another and look words of several pieces up in GloVe, all masks are filled at once, each with one word.
+    Stages, in order: `rewrite_masked_lm`, `judge_candidates`. It is "BERT-MLM" among CCG's baselines (appendix A.2: 30 % of a
+    sentence's words, chosen at random, BERT-base, one new text for each), after the augmentation of Jiao et al. (2020, "TinyBERT:
+    Distilling BERT for Natural Language Understanding", Findings of EMNLP). CCG says no more of it. Our choice: function words,
+    words that a label hangs on, and entities stay (`maskable`), and fills are drawn from the first ten in proportion to their
+    probability. Where Jiao et al. mask one word after another and look words of several pieces up in GloVe, all masks are
+    filled at once, each with one word.
 
     A masked model fills in what is likely, not what means the same, so the label that is kept is often wrong, most often with the
-    tiny model of the offline preset. With a verifier, claims that it judges otherwise are rejected.
+    tiny model of the offline preset. With a verifier, candidates that it judges otherwise are rejected.
 
     Args:
         model: see `RewriteMaskedLm`.
+        task: of the rows; called with rows, the system takes it from them.
         share: see `RewriteMaskedLm`.
         top: see `RewriteMaskedLm`.
-        verifier: see `CheckPairs`; the baseline itself checks nothing.
-        max_length: see `CheckPairs`.
+        verifier: see `JudgeCandidates`; the baseline itself checks nothing.
+        max_length: see `JudgeCandidates`.
 
     >>> MaskedLM.preset("offline").model.name
     'hfcf:mlm'
     """
 
-    task: ClassVar[str] = "verification"
-    chain: ClassVar[tuple[str, ...]] = ("rewrite_masked_lm", "check_pairs")
+    chain: ClassVar[tuple[str, ...]] = ("rewrite_masked_lm", "judge_candidates")
     presets: ClassVar = {"paper": {}, "offline": {"model": Model("hfcf:mlm")}}
+    by_task: ClassVar = {"relation": {"max_length": 128}}
     flips: ClassVar[bool] = False
-    engines: ClassVar = (masked.MaskedLM, Classifier)
+    engines: ClassVar = (masked.MaskedLM, Classifier, RelationClassifier)
 
     model: Model = BERT
+    task: str = DEFAULT
     share: float = 0.3
     top: int = 10
     verifier: Model | None = None
@@ -187,10 +203,5 @@ class MaskedLM(System):
     def name(self) -> str:
         return "masked_lm"
 
-    @property
-    def rewrite_masked_lm(self) -> RewriteMaskedLm:
-        return RewriteMaskedLm(**self._common(), model=self.model, share=self.share, top=self.top)
-
-    @property
-    def check_pairs(self) -> CheckPairs:
-        return CheckPairs(**self._common(), system=self.name, verifier=self.verifier, max_length=self.max_length)
+    rewrite_masked_lm = StageOf(RewriteMaskedLm, max_length=128)  # of the text alone; `max_length` is the verifier's
+    judge_candidates = StageOf(JudgeCandidates)

@@ -13,15 +13,16 @@ from typing import Any, ClassVar
 
 from hfcf.core import edits, schema
 from hfcf.core.candidates import Candidate, reject, settle
+from hfcf.core.chain import StageOf
 from hfcf.core.model import Model
-from hfcf.core.schema import NOT_ENOUGH_INFO, opposite
 from hfcf.core.splits import normalised
 from hfcf.core.stage import Reject, Stage
 from hfcf.core.system import System
 from hfcf.engines.classifier import Classifier
 from hfcf.engines.continuation import Continuation
 from hfcf.systems.baselines.paraphrase import too_long
-from hfcf.tasks.pairs import CANDIDATES, CheckPairs, rewritten
+from hfcf.tasks.judge import JudgeCandidates
+from hfcf.tasks.verification import CANDIDATES, NOT_ENOUGH_INFO, opposite, rewritten
 
 PERTURB, BLANK, SEP, ANSWER, EMPTY = MARKS = ("<|perturb|>", "[BLANK]", "[SEP]", "[ANSWER]", "[EMPTY]")
 """The marks of the model's language, plain text to its tokenizer."""
@@ -138,7 +139,7 @@ class RewritePolyjuice(Stage):
                 continue
             begun, found = next(answers)
             if found is None:
-                results.append(settle([], too_long(engine, row)))
+                results.append(settle([], too_long(engine, "claim")))
                 continue
             results.append(settle(self._candidates(row, begun, found), "the model wrote nothing"))
         return results
@@ -173,7 +174,7 @@ class RewritePolyjuice(Stage):
 class Polyjuice(System):
     """Polyjuice as RACE compares with it (Zhu et al. 2023, appendix D): from the claim alone, one negation of each.
 
-    Stages: `rewrite_polyjuice`, `check_pairs`. The settings are those of RACE: the released model, control code "negation", 10
+    Stages: `rewrite_polyjuice`, `judge_candidates`. The settings are those of RACE: the released model, control code "negation", 10
     beams, one counterfactual a claim, its label taken to be the opposite and not checked.
 
     Deviations from the authors' code: it places blanks by a parse of the sentence, on words, subtrees and between words, and asks
@@ -192,7 +193,7 @@ class Polyjuice(System):
         num_beams: see there.
         num_return_sequences: see there.
         max_new_tokens: see there.
-        verifier: see `CheckPairs`; None, as in RACE, checks nothing.
+        verifier: see `JudgeCandidates`; None, as in RACE, checks nothing.
         max_length: tokens of claim and evidence that it reads.
 
     No Polyjuice installs from the package registry, so there is no preset "offline".
@@ -202,7 +203,7 @@ class Polyjuice(System):
     """
 
     task: ClassVar[str] = "verification"
-    chain: ClassVar[tuple[str, ...]] = ("rewrite_polyjuice", "check_pairs")
+    chain: ClassVar[tuple[str, ...]] = ("rewrite_polyjuice", "judge_candidates")
     presets: ClassVar = {"paper": {}}
     engines: ClassVar = (Continuation, Classifier)
 
@@ -219,13 +220,5 @@ class Polyjuice(System):
         self._as_models("generator", "verifier")
         _ = self.rewrite_polyjuice  # checks the other settings
 
-    @property
-    def rewrite_polyjuice(self) -> RewritePolyjuice:
-        return RewritePolyjuice(
-            **self._common(), generator=self.generator, code=self.code, blanks=self.blanks, num_beams=self.num_beams,
-            num_return_sequences=self.num_return_sequences, max_new_tokens=self.max_new_tokens,
-        )  # fmt: skip
-
-    @property
-    def check_pairs(self) -> CheckPairs:
-        return CheckPairs(**self._common(), system=self.name, verifier=self.verifier, max_length=self.max_length)
+    rewrite_polyjuice = StageOf(RewritePolyjuice)
+    judge_candidates = StageOf(JudgeCandidates)

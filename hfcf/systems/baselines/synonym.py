@@ -1,4 +1,4 @@
-"""Synonym replacement: a share of the claim's words by WordNet synonyms, in place, and the label stays."""
+"""Synonym replacement: a share of a text's words by WordNet synonyms, in place, and the label stays."""
 
 from __future__ import annotations
 
@@ -9,15 +9,22 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, ClassVar
 
-from hfcf.core import edits, schema
+from datasets import List
+
+from hfcf.core import edits
 from hfcf.core.candidates import settle
+from hfcf.core.chain import StageOf
 from hfcf.core.model import Model
 from hfcf.core.stage import Reject, Stage
 from hfcf.core.system import System
+from hfcf.core.task import TaskColumns
 from hfcf.engines.classifier import Classifier
+from hfcf.engines.relation import RelationClassifier
 from hfcf.engines.wordnet import PARTS, WordNet, wordnet
 from hfcf.systems.baselines._shared.words import article, goes_with, replaceable, wanted
-from hfcf.tasks.pairs import CANDIDATES, CheckPairs, rewritten
+from hfcf.tasks import DEFAULT
+from hfcf.tasks.judge import JudgeCandidates
+from hfcf.tasks.rewriting import draws, edit_columns, rewriting_of
 
 # What may stand before a claim's first word, and after one that goes on as a name.
 _OPENING = re.compile(r"[\s\"'“‘(]*")
@@ -109,32 +116,41 @@ def check(share: float) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class RewriteSynonym(Stage):
-    """A candidate whose claim has synonyms in the place of some words, for every label, which it keeps.
+    """A candidate with synonyms in the place of some words of a claim or a sentence, for every label, which it keeps.
 
-    Input columns: `claim`, `label`. Output columns: `candidates`. A row in which no word can be replaced is rejected.
+    Input columns: the task's text and `label`. Output column: `candidates`, one. A row in which no word can be replaced is
+    rejected. Which words can, and by what, `synonym_edits` says; a synonym may have several words. Of a sentence the entities
+    stay.
 
     Args:
-        share: the share of the claim's words to replace; one word where it rounds to none.
+        task: of the rows.
+        share: the share of all the text's words to replace; one word where it rounds to none.
 
     >>> made = RewriteSynonym().row({"id": "1", "claim": "The film is older than the book.", "label": "SUPPORTS"})
     >>> made["candidates"][0]["claim"]
     'The pic is older than the book of account.'
+    >>> row = {"id": "37", "tokens": "The eggs were moved into old buckets .".split(), "head": {"start": 1, "end": 2},
+    ...        "tail": {"start": 6, "end": 7}, "label": "Entity-Destination(e1,e2)"}
+    >>> RewriteSynonym(task="relation").row(row)["candidates"][0]["text"]
+    'The eggs were propelled into former buckets .'
     """
 
     VERSION: ClassVar[str] = "2"
-    inputs: ClassVar = {"claim": schema.TEXT, "label": schema.TEXT}
-    outputs: ClassVar = {"candidates": CANDIDATES}
+    inputs: ClassVar[Any] = TaskColumns(edit_columns)
+    outputs: ClassVar[Any] = TaskColumns(lambda task: {"candidates": List(task.candidate_features)})
 
+    task: str = DEFAULT
     share: float = 0.3
 
     def __post_init__(self) -> None:
         check(self.share)
 
     def row(self, row: dict[str, Any]) -> dict[str, Any]:
-        claim = row["claim"]
-        made = synonym_edits(claim, self.random(row["id"]), share=self.share)
-        candidates = [rewritten(claim, edits.replace_text(claim, made), row["label"], self.name, edited=made)] if made else []
-        answer = settle(candidates, "no word of the claim has a synonym that may take its place")
+        rewriting = rewriting_of(self.task)
+        text, rng = rewriting.text(row), draws(self, rewriting, row["id"])
+        made = synonym_edits(text, rng, share=self.share, protected=rewriting.protected(row))
+        reason = f"no word {rewriting.editable} has a synonym that may take its place"
+        answer = settle(rewriting.edited(row, made, self.name), reason)
         if isinstance(answer, Reject):
             raise answer
         return answer
@@ -142,25 +158,32 @@ class RewriteSynonym(Stage):
 
 @dataclass(frozen=True, kw_only=True)
 class Synonym(System):
-    """Replace words of the claim by WordNet synonyms, a baseline that keeps labels.
+    """Replace words of a claim, or words around a sentence's entities, by WordNet synonyms: a baseline that keeps labels.
 
-    Stages, in order: `rewrite_synonym`, `check_pairs`. CCG's baselines change 30 % of a sentence's words; the paper does not say
-    which synonyms are allowed, so what `synonym_edits` does about inflection, names and numbers is this library's choice.
+    Stages, in order: `rewrite_synonym`, `judge_candidates`. It is a baseline of CCG (appendix A.2; after Zhang, Zhao and LeCun
+    2015), which takes a random 30 % of a sentence's words, synonyms from WordNet, and makes one new sentence of each. It says
+    no more.
+
+    Deviations: 30 % of all words is how many are replaced, but function words, modal verbs, negations, numbers and names are not
+    among them, nor are entities, so a short text may have fewer; a synonym takes its word's inflection and must go with the article
+    before it. The reasons are given at `synonym_edits`.
 
     Args:
+        task: of the rows; called with rows, the system takes it from them.
         share: see `RewriteSynonym`.
-        verifier: see `CheckPairs`; the baseline itself checks nothing.
-        max_length: see `CheckPairs`.
+        verifier: see `JudgeCandidates`; the baseline itself checks nothing.
+        max_length: see `JudgeCandidates`.
 
     >>> [stage.name for stage in Synonym(share=0.1).stages]
-    ['rewrite_synonym', 'check_pairs']
+    ['rewrite_synonym', 'judge_candidates']
     """
 
-    task: ClassVar[str] = "verification"
-    chain: ClassVar[tuple[str, ...]] = ("rewrite_synonym", "check_pairs")
+    chain: ClassVar[tuple[str, ...]] = ("rewrite_synonym", "judge_candidates")
+    by_task: ClassVar = {"relation": {"max_length": 128}}
     flips: ClassVar[bool] = False
-    engines: ClassVar = (Classifier,)
+    engines: ClassVar = (Classifier, RelationClassifier)
 
+    task: str = DEFAULT
     share: float = 0.3
     verifier: Model | None = None
     max_length: int = 130
@@ -169,10 +192,5 @@ class Synonym(System):
         check(self.share)
         self._as_models("verifier")
 
-    @property
-    def rewrite_synonym(self) -> RewriteSynonym:
-        return RewriteSynonym(**self._common(), share=self.share)
-
-    @property
-    def check_pairs(self) -> CheckPairs:
-        return CheckPairs(**self._common(), system=self.name, verifier=self.verifier, max_length=self.max_length)
+    rewrite_synonym = StageOf(RewriteSynonym)
+    judge_candidates = StageOf(JudgeCandidates)

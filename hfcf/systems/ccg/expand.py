@@ -12,7 +12,7 @@ from hfcf.core import schema
 from hfcf.core.stage import Reject, Stage, StageError
 from hfcf.engines.wordnet import wordnet
 from hfcf.systems.ccg.relationnet import LCA, ORDERS, RelationNet, Triple, head_word, relation_net
-from hfcf.tasks.relations import OTHER
+from hfcf.tasks.relation import OTHER
 
 RANDOM = "random"
 

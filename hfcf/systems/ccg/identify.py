@@ -18,7 +18,7 @@ from hfcf.engines.parser import Constituents
 from hfcf.systems.ccg.gradients import WordGradients, highest
 from hfcf.systems.ccg.indicator import judges
 from hfcf.systems.ccg.phrases import corrected, shifted
-from hfcf.tasks.relations import OTHER, between, context, overlap, requests, spans, trouble
+from hfcf.tasks.relation import OTHER, between, context, overlap, requests, spans, trouble
 
 STANZA = Constituents()
 METHODS = ("intervention", "gradient")

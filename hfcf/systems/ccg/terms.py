@@ -10,7 +10,7 @@ from typing import Any
 
 from hfcf.corpora.formats.tokens import tokenise
 from hfcf.engines.wordnet import PARTS, wordnet
-from hfcf.tasks.relations import head_first
+from hfcf.tasks.relation import head_first
 
 _BE = "be am is are been being was were"
 _DETERMINERS = "a an the this that these those some any every each all both no another either neither"

@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Self
 
 from datasets import Dataset, IterableDataset
 
+from hfcf.core.chain import StageOf
 from hfcf.core.model import Model
 from hfcf.core.store import save_artifact
 from hfcf.core.system import System
@@ -128,41 +129,19 @@ class RACE(System):
             changes = {"generator": Model("offline:t5", adapter="hfcf:generator_prefixed"), **changes}
         return super().preset(name, **changes)
 
-    @property
-    def tag_entities(self) -> TagEntities:
-        return TagEntities(**self._common(), ner=self.ner)
-
-    @property
-    def explain(self) -> Explain:
-        return Explain(
-            **self._common(), verifier=self.verifier, max_length=self.max_length, method=self.explainer,
-            token_share=self.token_share, sentence_share=self.sentence_share,
-            explainer_model=self.explainer_model if self.explainer == CURE else None,
-        )  # fmt: skip
-
-    @property
-    def edit_evidence(self) -> EditEvidence:
-        return EditEvidence(**self._common(), edit=self.edit, fitted=self.fitted)
-
-    @property
-    def check_edit(self) -> CheckEdit:
-        return CheckEdit(**self._common(), verifier=self.verifier, max_length=self.max_length)
-
-    @property
-    def generate_claim(self) -> GenerateClaim:
-        return GenerateClaim(
-            **self._common(), generator=self.generator, constrain=self.constrain, prefixed=not self.edit,
-            num_candidates=self.num_candidates, num_beams=self.num_beams, max_new_tokens=self.max_new_tokens,
-            no_repeat=self.no_repeat,
-        )  # fmt: skip
-
-    @property
-    def check_claim(self) -> CheckClaim:
-        return CheckClaim(**self._common(), verifier=self.verifier, max_length=self.max_length, flip=self.flip)
-
-    @property
-    def filter_claim(self) -> FilterClaim:
-        return FilterClaim(**self._common(), encoder=self.encoder, ner=self.ner, fitted=self.fitted)
+    tag_entities = StageOf(TagEntities)
+    explain = StageOf(
+        Explain,
+        method=lambda race: race.explainer,
+        explainer_model=lambda race: race.explainer_model if race.explainer == CURE else None,
+    )
+    edit_evidence = StageOf(EditEvidence)
+    check_edit = StageOf(CheckEdit)
+    generate_claim = StageOf(
+        GenerateClaim, prefixed=lambda race: not race.edit, max_length=512
+    )  # the generator's, not the verifier's
+    check_claim = StageOf(CheckClaim)
+    filter_claim = StageOf(FilterClaim)
 
     @property
     def fit_after(self) -> tuple[str, ...]:

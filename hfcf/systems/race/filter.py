@@ -13,7 +13,8 @@ from hfcf.core.stage import Reject, Stage, StageError
 from hfcf.engines.ner import Ner
 from hfcf.metrics.shared.moverscore import MoverScore
 from hfcf.systems.race.resource import idf_of
-from hfcf.tasks.pairs import CANDIDATES, COUNTERFACTUALS, counterfactuals
+from hfcf.tasks.judge import counterfactuals
+from hfcf.tasks.verification import CANDIDATES, COUNTERFACTUALS, TASK
 from hfcf.text.entities import overlap
 
 SEMANTIC, ENTITY = "semantic fidelity", "entity fidelity"
@@ -42,7 +43,7 @@ class FilterClaim(Stage):
     """
 
     inputs: ClassVar = {
-        **schema.TASKS["verification"],
+        **TASK.features,
         "entities": schema.ENTITIES,
         "edits": schema.EDITS,
         "candidates": CANDIDATES,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -58,10 +59,15 @@ def test_every_form_of_a_phrase_is_found_and_nothing_else(tokenizer: Any) -> Non
     size = len(tokenizer)
     around = ["He saw", "(", '"', "in", ".", ",", "-", "s", "'s", "x", "5", ")", "the end", ".5", "word"]
     agreed = 0
+
+    @cache
+    def compiled(phrase: str) -> tuple[Any, Any]:
+        automaton, classes = compile_row([[phrase]], vocabulary, vocabulary.ends, len(tokenizer), 0)
+        return automaton, automaton.columns(size, classes, vocabulary.ends)
+
     for _ in range(300):
         phrase = rng.choice(PHRASES)
-        automaton, classes = compile_row([[phrase]], vocabulary, vocabulary.ends, len(tokenizer), 0)
-        columns = automaton.columns(size, classes, vocabulary.ends)
+        automaton, columns = compiled(phrase)
         parts = [rng.choice([phrase, phrase[:1].upper() + phrase[1:], *around]) + rng.choice(["", " "]) for _ in range(5)]
         tokens = tokenizer("".join(parts), add_special_tokens=False)["input_ids"]
         text = " ".join(tokenizer.decode(tokens, skip_special_tokens=True).split())

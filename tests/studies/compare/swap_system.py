@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from hfcf.core import edits, schema
+from hfcf.core.chain import StageOf
 from hfcf.core.model import Model
 from hfcf.core.stage import Reject, Stage
 from hfcf.core.system import System
-from hfcf.tasks.check_relations import CheckRelations
-from hfcf.tasks.relations import CANDIDATES, OTHER, between, candidate
+from hfcf.tasks.judge import JudgeCandidates
+from hfcf.tasks.relation import CANDIDATES, OTHER, between, candidate
 from hfcf.training.loop import Hyperparameters
 
 TRAINING = Hyperparameters(model=Model("hfcf:mlm"))
@@ -36,7 +37,7 @@ class SwapRelation(Stage):
 @dataclass(frozen=True, kw_only=True)
 class Swap(System):
     task: ClassVar[str] = "relation"
-    chain: ClassVar[tuple[str, ...]] = ("swap_relation", "check_relations")
+    chain: ClassVar[tuple[str, ...]] = ("swap_relation", "judge_candidates")
 
     word: str | None = None
     training: Hyperparameters = TRAINING
@@ -45,10 +46,5 @@ class Swap(System):
         if isinstance(self.training, dict):
             object.__setattr__(self, "training", Hyperparameters(**self.training))
 
-    @property
-    def swap_relation(self) -> SwapRelation:
-        return SwapRelation(**self._common(), word=self.word)
-
-    @property
-    def check_relations(self) -> CheckRelations:
-        return CheckRelations(**self._common(), system=self.name)
+    swap_relation = StageOf(SwapRelation)
+    judge_candidates = StageOf(JudgeCandidates)

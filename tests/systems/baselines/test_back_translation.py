@@ -130,11 +130,11 @@ def test_wrong_settings_are_errors_that_say_so() -> None:
 
 def test_a_recipe_can_name_its_models() -> None:
     settings = {"forward": {"name": "nllb", "dtype": "float32"}, "backward": "nllb", "source": "eng_Latn", "pivot": "deu_Latn"}
-    found = runner.system_of({"system": "back_translation", "preset": "paper", "settings": settings})
+    found = runner.make_system("back_translation", settings=settings)
     assert isinstance(found, BackTranslation)
-    assert runner.models(found) == {"forward": "nllb", "backward": "nllb"}
-    default = runner.system_of({"system": "back_translation", "preset": "paper"})
-    assert runner.models(default) == {"forward": "Helsinki-NLP/opus-mt-en-de", "backward": "Helsinki-NLP/opus-mt-de-en"}
+    assert runner.model_names(found) == {"forward": "nllb", "backward": "nllb"}
+    default = runner.make_system("back_translation")
+    assert runner.model_names(default) == {"forward": "Helsinki-NLP/opus-mt-en-de", "backward": "Helsinki-NLP/opus-mt-de-en"}
 
 
 def test_each_translator_is_told_its_direction(demo: Dataset, m2m100: Model) -> None:

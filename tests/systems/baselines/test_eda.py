@@ -259,5 +259,5 @@ def test_what_a_recipe_needs() -> None:
         "seed": 13, "strict": False, "fitted": None, "alpha": 0.2, "num_augmentations": 1, "verifier": None, "max_length": 130,
     }  # fmt: skip
     assert system.name == "eda"
-    assert system.check_pairs.system == "eda"
+    assert system.judge_candidates.system == "eda"
     assert module.eda is eda

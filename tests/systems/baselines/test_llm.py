@@ -14,12 +14,14 @@ from datasets import Dataset
 
 import hfcf
 from hfcf import cli, prompts
+from hfcf.cli.tables import print_plan
 from hfcf.core.model import Model
 from hfcf.engines.remote.answers import find_fault
 from hfcf.engines.remote.settings import RemoteError
 from hfcf.pipeline import run as runner
 from hfcf.pipeline.dry_run import dry_run
 from hfcf.prompts import claims, relations
+from hfcf.prompts.relations import SEMEVAL
 from hfcf.systems.baselines.llm import LLM, RewriteLlm
 
 EVIDENCE = [{"title": "Rome", "text": "Rome was founded in 753 BC."}]
@@ -116,7 +118,7 @@ def test_a_verifier_checks_when_one_is_given(start: Start, tiny_model: Callable[
     done = LLM(model="m", verifier=tiny_model("verifier"))(rows(*["SUPPORTS", "REFUTES"] * 4))
     judged = [one for row in done for one in row["candidates"]]
     assert all(one["scores"][0]["name"].startswith("verifier: ") for one in judged)
-    assert {row["status"]["stage"] for row in done} == {"check_pairs"}
+    assert {row["status"]["stage"] for row in done} == {"judge_candidates"}
 
 
 def test_shots_are_shown_and_the_papers_is_the_first(start: Start) -> None:
@@ -144,8 +146,9 @@ def test_the_prompt_is_part_of_the_stages_state(monkeypatch: pytest.MonkeyPatch)
 
 def test_settings_are_those_of_the_paper_unless_told() -> None:
     assert LLM.preset("paper").settings == {
-        "seed": 13, "strict": False, "fitted": None, "model": "gpt-3.5-turbo-0301", "temperature": 0.0, "max_tokens": 256,
-        "max_words": 100, "shots": 1, "attempts": 3, "verifier": None, "max_length": 130,
+        "seed": 13, "strict": False, "fitted": None, "model": "gpt-3.5-turbo-0301", "task": "verification",
+        "relations": list(SEMEVAL), "temperature": 0.0, "max_tokens": 256, "max_words": 100,
+        "shots": 1, "attempts": 3, "verifier": None, "max_length": 130,
     }  # fmt: skip
     with pytest.raises(ValueError, match=r"llm.*preset 'offline'"):
         LLM.preset("offline")
@@ -174,7 +177,7 @@ def test_what_a_dry_run_paid_for_is_told_and_not_paid_again(
     assert {name: first[name] for name in ("calls", "tokens", "attempts", "cost")} == {
         "calls": 6, "tokens": 880, "attempts": 8, "cost": pytest.approx(0.08),
     }  # fmt: skip
-    cli._print_plan(dry_run(RECIPE))
+    print_plan(dry_run(RECIPE))
     assert len(server.asked) == 4
     assert "6 │ –" in " ".join(capsys.readouterr().out.split())  # calls are known, tokens are not
     runner.run(RECIPE, tmp_path / "out")
@@ -183,7 +186,7 @@ def test_what_a_dry_run_paid_for_is_told_and_not_paid_again(
 
 def test_the_plan_shows_attempts_and_cost(start: Start, capsys: pytest.CaptureFixture[str]) -> None:
     start(negate)
-    cli._print_plan({**dry_run(RECIPE), "examples": []})
+    print_plan({**dry_run(RECIPE), "examples": []})
     assert "attempts" in capsys.readouterr().out
 
 

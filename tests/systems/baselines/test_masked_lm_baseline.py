@@ -179,7 +179,7 @@ def test_settings_and_names() -> None:
     system = MaskedLM.preset("offline")
     assert (system.name, system.model.name, system.flips) == ("masked_lm", "hfcf:mlm", False)
     assert MaskedLM().model.name == "bert-base-uncased"
-    assert [stage.name for stage in system.stages] == list(MaskedLM.chain) == ["rewrite_masked_lm", "check_pairs"]
+    assert [stage.name for stage in system.stages] == list(MaskedLM.chain) == ["rewrite_masked_lm", "judge_candidates"]
     with pytest.raises(ValueError, match="share is a share of words"):
         MaskedLM(share=1.5)
     with pytest.raises(ValueError, match=r"top.*1"):

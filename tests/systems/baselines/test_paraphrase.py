@@ -106,11 +106,11 @@ def test_the_prompt_is_the_models(demo: Dataset, monkeypatch: pytest.MonkeyPatch
 
 def test_a_recipe_must_name_a_paraphraser_or_take_the_offline_one() -> None:
     with pytest.raises(RecipeError, match=r"settings\.generator"):
-        runner.system_of({"system": "paraphrase", "preset": "paper"})
-    found = runner.system_of({"system": "paraphrase", "preset": "paper", "settings": {"generator": "me/bart", "num_beams": 3}})
+        runner.make_system("paraphrase")
+    found = runner.make_system("paraphrase", settings={"generator": "me/bart", "num_beams": 3})
     assert isinstance(found, Paraphrase)
     assert found.rewrite_paraphrase.num_beams == 3
-    offline = runner.system_of({"system": "paraphrase", "preset": "offline"})
+    offline = runner.make_system("paraphrase", preset="offline")
     assert isinstance(offline, Paraphrase)
     assert offline.generator == Model("offline:t5", adapter="hfcf:paraphraser")
 

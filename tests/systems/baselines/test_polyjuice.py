@@ -119,13 +119,13 @@ def test_raises_for_what_it_does_not_know() -> None:
 
 def test_a_recipe_can_name_its_settings() -> None:
     settings = {"generator": {"name": "me/polyjuice", "revision": "refs/pr/1"}, "code": "quantifier", "verifier": "me/verifier"}
-    found = runner.system_of({"system": "polyjuice", "preset": "paper", "seed": 7, "settings": settings})
+    found = runner.make_system("polyjuice", seed=7, settings=settings)
     assert isinstance(found, Polyjuice)
     assert found.flips
     assert found.name == "polyjuice"
     assert found.rewrite_polyjuice.generator == Model("me/polyjuice", revision="refs/pr/1")
     assert (found.rewrite_polyjuice.code, found.rewrite_polyjuice.seed) == ("quantifier", 7)
-    assert found.check_pairs.verifier == Model("me/verifier")
+    assert found.judge_candidates.verifier == Model("me/verifier")
 
 
 def test_asks_in_the_models_language(demo: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:

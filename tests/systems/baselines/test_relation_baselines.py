@@ -6,6 +6,7 @@ import json
 import pickle
 import random
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,16 +21,15 @@ from hfcf.core.model import Model
 from hfcf.core.system import System
 from hfcf.corpora.semeval import DIRECTED
 from hfcf.engines.continuation import Continuation
-from hfcf.pipeline.run import system_of
-from hfcf.systems import system_class, systems
-from hfcf.systems.baselines.masked_lm import masked_spans
-from hfcf.systems.baselines.relation_back_translation import RelationBackTranslation, RewriteRelationBackTranslation
-from hfcf.systems.baselines.relation_llm import SEMEVAL, RelationLLM, RewriteRelationLlm
-from hfcf.systems.baselines.relation_masked_lm import RelationMaskedLM
-from hfcf.systems.baselines.relation_synonym import RelationSynonym
-from hfcf.systems.baselines.synonym import synonym_edits
+from hfcf.pipeline.run import make_system
+from hfcf.prompts.relations import SEMEVAL
+from hfcf.systems import system_class
+from hfcf.systems.baselines.back_translation import BackTranslation, RewriteBackTranslation
+from hfcf.systems.baselines.llm import LLM, RewriteLlm
+from hfcf.systems.baselines.masked_lm import MaskedLM, masked_spans
+from hfcf.systems.baselines.synonym import Synonym, synonym_edits
 from hfcf.tasks import sentence
-from hfcf.tasks.relations import entities, roles
+from hfcf.tasks.relation import entities, roles
 
 wordnet = pytest.mark.skipif(not installed("wordnet"), reason=f"WordNet is not installed: {offline.INSTALL}")
 
@@ -208,14 +208,11 @@ def test_neither_entities_nor_halves_of_contractions_are_edited() -> None:
     assert found[3] == {"finish", "books"}
 
 
-KEEPING = {"relation_synonym": RelationSynonym, "relation_masked_lm": RelationMaskedLM}
-
-
-@pytest.fixture(params=KEEPING)
+@pytest.fixture(params=["synonym", "masked_lm"])
 def keeping(request: pytest.FixtureRequest, tiny_model: Callable[[str], str], no_request_cache: None) -> System:
     if not installed("wordnet"):
         pytest.skip(f"WordNet is not installed: {offline.INSTALL}")
-    return RelationSynonym() if request.param == "relation_synonym" else RelationMaskedLM(model=Model(tiny_model("mlm")))
+    return Synonym(task="relation") if request.param == "synonym" else MaskedLM(task="relation", model=Model(tiny_model("mlm")))
 
 
 def test_each_row_once_more_with_its_relation(keeping: System) -> None:
@@ -261,7 +258,7 @@ def test_the_share_is_of_all_words() -> None:
     # Fifteen words; of them twelve stand outside the entities, and seven can be replaced.
     source = row("Many [*eggs] , large and small , were quickly moved into old metal [buckets] near the house .", "a")
     for share, number in ((0.0, 1), (0.2, 3), (0.3, 5)):
-        stage = RelationSynonym(share=share).rewrite_relation_synonym
+        stage = Synonym(task="relation", share=share).rewrite_synonym
         assert len(stage.row(source)["candidates"][0]["edits"]) == number
 
 
@@ -282,7 +279,7 @@ def real_rows(folder: Path) -> Dataset:
 @wordnet
 def test_real_sentences_all_come_out(data: Path) -> None:
     ds = real_rows(data)
-    for system in (RelationSynonym(), RelationMaskedLM.preset("offline")):
+    for system in (Synonym(), MaskedLM.preset("offline")):
         made = hfcf.expand(system(ds))
         assert made["source_id"] == ds["id"]
         assert made["label"] == ds["label"]
@@ -309,6 +306,11 @@ def answer(text: str, *, finished: bool = True) -> list[dict[str, Any]]:
     return [{"text": text, "score": -0.25, "finished": finished}]
 
 
+def translator(**settings: Any) -> BackTranslation:
+    models = {"forward": Model("there"), "backward": Model("back")}
+    return BackTranslation.preset("paper", task="relation", **models, **settings)
+
+
 CHEST = ("The [*key] is moved into a [chest] .", "Entity-Destination(e1,e2)")
 
 FATES: dict[str, tuple[Any, str | None]] = {
@@ -328,12 +330,12 @@ FATES: dict[str, tuple[Any, str | None]] = {
 def test_back_translation_keeps_both_entities_or_is_rejected(fate: str, monkeypatch: pytest.MonkeyPatch) -> None:
     back, reason = FATES[fate]
     asked = script(monkeypatch, lambda text: answer("钥匙"), lambda text: back)
-    system = RelationBackTranslation(forward=Model("there"), backward=Model("back"))
+    system = translator()
     done = system(rows(CHEST))
     assert asked == [("there", ">>cmn_Hans<< The key is moved into a chest ."), ("back", "钥匙")]
     status = done[0]["status"]
     if reason is not None:
-        assert (status["accepted"], status["stage"]) == (False, "rewrite_relation_back_translation")
+        assert (status["accepted"], status["stage"]) == (False, "rewrite_back_translation")
         assert reason in status["reason"]
         return
     made = hfcf.expand(done)[0]
@@ -346,7 +348,7 @@ def test_back_translation_keeps_both_entities_or_is_rejected(fate: str, monkeypa
 
 def test_translators_read_brackets_and_quotes_as_people_write_them(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = script(monkeypatch, lambda text: answer("x"), lambda text: answer('He "put" the key (old) into a chest (5).'))
-    done = RelationBackTranslation(forward=Model("there"), backward=Model("back"), forward_prompt="{}")(rows((TREEBANK, "a")))
+    done = translator(forward_prompt="{}")(rows((TREEBANK, "a")))
     assert asked[0] == ("there", 'He " moved " the key ( old ) into a chest ( 5 ) .')
     made = hfcf.expand(done)[0]
     assert [(edit["before"], edit["after"]) for edit in made["edits"]] == [("moved", "put")]
@@ -356,7 +358,7 @@ def test_translators_read_brackets_and_quotes_as_people_write_them(monkeypatch: 
 def test_a_sentence_without_a_translation_shifts_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     there = iter([answer("eins"), None, [], answer("drei")])
     script(monkeypatch, lambda text: next(there), lambda text: answer(f"A key ( {text} ) in the chest"))
-    done = RelationBackTranslation(forward=Model("there"), backward=Model("back"), forward_prompt="{}")(rows(*[CHEST] * 4))
+    done = translator(forward_prompt="{}")(rows(*[CHEST] * 4))
     assert [one["status"]["accepted"] for one in done] == [True, False, False, True]
     assert "the sentence is longer than the model reads" in done[1]["status"]["reason"]
     assert done[2]["status"]["reason"] == "the translation into the other language is empty"
@@ -365,8 +367,8 @@ def test_a_sentence_without_a_translation_shifts_nothing(monkeypatch: pytest.Mon
 
 @pytest.mark.usefixtures("no_request_cache")
 def test_real_translators_run(tiny_model: Callable[[str], str]) -> None:
-    system = RelationBackTranslation(
-        forward=Model(tiny_model("bart")), backward=Model(tiny_model("t5")), forward_prompt="{}", num_beams=2, max_new_tokens=8,
+    system = BackTranslation(
+        task="relation", forward=Model(tiny_model("bart")), backward=Model(tiny_model("t5")), num_beams=2, max_new_tokens=8,
     )  # fmt: skip
     done = system(rows())
     assert all(one["status"]["accepted"] is bool(one["counterfactuals"]) for one in done)
@@ -374,7 +376,7 @@ def test_real_translators_run(tiny_model: Callable[[str], str]) -> None:
 
 
 def test_wrong_languages_and_prompts_are_errors() -> None:
-    for cls in (RelationBackTranslation, RewriteRelationBackTranslation):
+    for cls in (BackTranslation, RewriteBackTranslation):
         with pytest.raises(ValueError, match="both languages"):
             cls(source="eng_Latn")
         with pytest.raises(ValueError, match=r"must hold \{\} once"):
@@ -396,17 +398,21 @@ GOOD = {
 }  # fmt: skip
 
 
+def language_model() -> LLM:
+    return LLM.preset("paper", task="relation", model="m")
+
+
 def told(**changes: Any) -> Reply:
     return say(json.dumps({**GOOD, **changes}))
 
 
 def test_the_model_chooses_a_relation_and_writes_its_sentence(start: Start) -> None:
     server = start(lambda n, asked: told())
-    done = RelationLLM(model="m")(rows(CHEST, (CHEST[0], "Other"), (CHEST[0], "PHYS")))
+    done = language_model()(rows(CHEST, (CHEST[0], "Other"), (CHEST[0], "PHYS")))
     made = hfcf.expand(done)
     assert made["label"] == ["Entity-Origin(e1,e2)"]
     assert " ".join(made["tokens"][0]) == "The key is taken from a chest ."
-    assert made["id"] == ["row-0:relation_llm:relation"]
+    assert made["id"] == ["row-0:llm:relation"]
     assert [(edit["before"], edit["after"]) for edit in made["edits"][0]] == [("moved into", "taken from")]
     check_kept(done[0], made[0])
     assert [one["status"]["reason"] for one in done][1:] == [
@@ -439,8 +445,8 @@ def test_answers_of_no_use_reject_their_row_alone(start: Start, reply: Reply, re
 
     start(behave)
     old = CHEST[0].replace("[*key]", "old [*key]")
-    done = RelationLLM(model="m")(rows(CHEST, (old, CHEST[1])))
-    assert (done[0]["status"]["accepted"], done[0]["status"]["stage"]) == (False, "rewrite_relation_llm")
+    done = language_model()(rows(CHEST, (old, CHEST[1])))
+    assert (done[0]["status"]["accepted"], done[0]["status"]["stage"]) == (False, "rewrite_llm")
     assert reason in done[0]["status"]["reason"]
     assert done[1]["status"]["accepted"] is True
 
@@ -448,7 +454,7 @@ def test_answers_of_no_use_reject_their_row_alone(start: Start, reply: Reply, re
 def test_the_model_reads_brackets_and_quotes_as_people_write_them(start: Start) -> None:
     said = 'He "took" the key (old) from a chest (5).'
     server = start(lambda n, asked: told(sentence=said, causal_terms=['" moved " ', "into"], replacements=["took", "from"]))
-    done = RelationLLM(model="m")(rows((TREEBANK, CHEST[1])))
+    done = language_model()(rows((TREEBANK, CHEST[1])))
     text = server.asked[0]["messages"][0]["content"]
     assert 'Sentence: He " moved " the key ( old ) into a chest ( 5 ) .' in text
     assert "First entity: key ( old )\n" in text
@@ -460,9 +466,7 @@ def test_the_model_reads_brackets_and_quotes_as_people_write_them(start: Start) 
 
 def test_relations_of_another_corpus(start: Start) -> None:
     server = start(lambda n, asked: told(relation="part-whole"))
-    system = system_of(
-        {"system": "relation_llm", "preset": "paper", "settings": {"model": "m", "relations": ["PHYS", "PART-WHOLE"]}}
-    )
+    system = make_system("llm", settings={"model": "m", "relations": ["PHYS", "PART-WHOLE"]}, task="relation")
     made = hfcf.expand(system(rows((CHEST[0], "PHYS"))))
     assert made["label"] == ["PART-WHOLE"]
     assert "Candidate relations: phys, part-whole\n" in server.asked[0]["messages"][0]["content"]
@@ -471,9 +475,9 @@ def test_relations_of_another_corpus(start: Start) -> None:
 @pytest.mark.usefixtures("no_request_cache")
 def test_the_prompted_stage_gives_the_same_rows_however_it_is_mapped(start: Start) -> None:
     start(lambda n, asked: told())
-    system = RelationLLM(model="m")
+    system = language_model()
     ds = hfcf.prepare(rows(CHEST, (CHEST[0], "Other"), CHEST, CHEST), for_=system)
-    stage = system.rewrite_relation_llm
+    stage = system.rewrite_llm
     assert pickle.loads(pickle.dumps(stage)) == stage
     expected = ds.map(stage, batched=True)["candidates"][:]
     assert ds.map(stage)["candidates"][:] == expected
@@ -484,8 +488,8 @@ def test_settings_of_the_prompted_system() -> None:
     assert set(SEMEVAL) == set(DIRECTED), "the paper's order, the corpus's labels"
     assert len(SEMEVAL) == len(set(map(roles, SEMEVAL))) == 18
     assert {roles(label) for label in SEMEVAL} >= {"agency-instrument", "effect-cause", "content-container"}
-    assert RelationLLM.flips
-    for cls in (RelationLLM, RewriteRelationLlm):
+    assert LLM.flips
+    for cls in (partial(LLM, task="relation"), partial(RewriteLlm, task="relation")):
         for relations in (("a",), ("a", "A"), ("Cause-Effect(e2,e1)", "Effect-Cause(e1,e2)")):
             with pytest.raises(ValueError, match="give two or more, each once"):
                 cls(model="m", relations=relations)
@@ -495,11 +499,33 @@ def test_settings_of_the_prompted_system() -> None:
             cls(model="m", attempts=0)
 
 
-def test_names_and_presets() -> None:
-    for name in (name for name in systems() if name.startswith("relation_")):
+def test_presets_differ_by_task() -> None:
+    for name in ("synonym", "masked_lm", "back_translation", "llm"):
         cls = system_class(name)
-        system = cls.preset("paper")
+        system = cls.preset("paper", task="relation")
         assert (system.name, system.task) == (name, "relation")
-        assert [stage.name for stage in system.stages] == list(cls.chain) == [f"rewrite_{name}", "check_relations"]
+        assert [stage.name for stage in system.stages] == list(cls.chain) == [f"rewrite_{name}", "judge_candidates"]
         json.dumps(system.settings)
-        assert cls.flips is (name == "relation_llm")
+        assert cls.flips is (name == "llm")
+        assert system.judge_candidates.max_length == 128
+        assert cls.preset("paper").judge_candidates.max_length == 130
+    chinese = BackTranslation.preset("paper", task="relation")
+    assert (chinese.forward.name, chinese.forward_prompt) == ("Helsinki-NLP/opus-mt-en-zh", ">>cmn_Hans<< {}")
+    assert BackTranslation.preset("paper", task="relation", forward="mine").forward.name == "mine"
+    asked = LLM.preset("paper", task="relation")
+    assert (asked.model, asked.max_tokens) == ("gpt-3.5-turbo", 512)
+
+
+def test_the_rows_of_a_recipe_say_which_preset() -> None:
+    assert make_system("back_translation", task="relation") == BackTranslation.preset("paper", task="relation")
+    assert make_system("back_translation", task="verification") == BackTranslation.preset("paper")
+    assert make_system("back_translation", settings={"task": "relation"}) == BackTranslation.preset("paper", task="relation")
+
+
+@wordnet
+def test_draws_are_those_of_the_stored_comparisons() -> None:
+    source = row(*SENTENCES[0])
+    stage = Synonym(task="relation").rewrite_synonym
+    text = sentence.text(source)
+    made = synonym_edits(text, random.Random("13:rewrite_relation_synonym:row-0"), protected=sentence.protected(source))
+    assert stage.row(source)["candidates"][0]["edits"] == sentence.token_edits(source["tokens"], made)

@@ -20,13 +20,13 @@ from hfcf.core.stage import StageError
 from hfcf.core.store import artifact_path, read_artifact
 from hfcf.engines.parser import Constituents
 from hfcf.pipeline import run as runner
-from hfcf.systems.ccg import CCG
 from hfcf.systems.ccg import editor as editors
 from hfcf.systems.ccg.indicator import judges
-from hfcf.tasks.relations import entities
+from hfcf.systems.ccg.system import CCG
+from hfcf.tasks.relation import entities
 from hfcf.training import relation as trainer
 from hfcf.training.loop import Hyperparameters
-from hfcf.training.once import kept
+from hfcf.training.store import stored_model
 
 pytestmark = [
     pytest.mark.skipif(not installed("wordnet"), reason="the offline WordNet is not installed"),
@@ -104,7 +104,7 @@ def test_everything_is_learned_from_the_given_rows(ccg: CCG, trained_on: dict[st
     content = learned(fitted)
     assert sum(sum(terms["forward"].values()) for terms in content["terms"].values()) == len(known)
     assert content["relation_net"]["relations"] == sorted({CAUSE, ORIGIN, MAKER})
-    assert content["editor_contents"] == kept(content["editor"]).key()
+    assert content["editor_contents"] == stored_model(content["editor"]).key()
     # The same rows from elsewhere, beside other held-out ones: nothing is trained again, and nothing else is learned.
     for held_out in (SENTENCES[4:], [("the [song] of a {river}", MAKER)]):
         again, _ = fit(ccg, Dataset.from_list([*sample, *relations(held_out, 4)], features=sample.features).select(range(4)))
@@ -234,7 +234,7 @@ def test_few_rows_are_trained_on_for_least_steps(ccg: CCG, monkeypatch: pytest.M
 def test_an_editor_that_was_trained_anew_is_another(ccg: CCG) -> None:
     fitted, identified = fit(ccg, relations(SENTENCES))
     assert ccg.fit(identified).fitted == fitted.fitted
-    config = Path(kept(learned(fitted)["editor"]).name) / "config.json"
+    config = Path(stored_model(learned(fitted)["editor"]).name) / "config.json"
     config.write_text(config.read_text() + "\n")
     assert ccg.fit(identified).fitted != fitted.fitted
 
@@ -247,15 +247,15 @@ def test_an_adapter_is_refused_at_once(name: str, ccg: CCG) -> None:
 
 def test_a_recipe_may_give_mappings() -> None:
     changes = ["parser={backend: spacy, model: mine}", "classifier={model: bert, epochs: 2}", "top_k=2"]
-    content = runner.content_of("ccg_semeval", ["preset=offline", "seed=7", *(f"settings.{change}" for change in changes)])
-    system = runner.system_of(content)
+    parsed = runner.read_recipe("ccg_semeval", ["preset=offline", "seed=7", *(f"settings.{change}" for change in changes)])
+    system = runner.make_system(parsed.system, preset=parsed.preset, seed=parsed.seed, settings=parsed.settings)
     assert isinstance(system, CCG)
     assert system.parser == Constituents(backend="spacy", model=Model("mine"))
     assert system.classifier == replace(CCG.preset("offline").classifier, model=Model("bert"), epochs=2, seed=7)
     assert system.editor_training.seed == 7
     assert [stage.seed for stage in system.stages] == [7] * 4
     assert system.edit_relation.top_k == 2
-    assert runner.models(system)["editor_training"] == "offline:t5"
+    assert runner.model_names(system)["editor_training"] == "offline:t5"
 
 
 def test_the_paper_preset_is_the_papers() -> None:
@@ -266,7 +266,7 @@ def test_the_paper_preset_is_the_papers() -> None:
     assert (hp.model.name, hp.epochs, hp.learning_rate, hp.batch_size, hp.max_length) == ("gpt2", 2, 2e-5, 1, 47)
     hp = paper.classifier
     assert (hp.model.name, hp.epochs, hp.learning_rate, hp.batch_size, hp.max_length) == ("bert-base-uncased", 5, 2e-5, 16, 128)
-    assert paper.check_relations.verifier is None
+    assert paper.judge_candidates.verifier is None
     assert paper.least_steps == 0
 
 

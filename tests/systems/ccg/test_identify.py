@@ -19,7 +19,7 @@ from hfcf.engines.parser import Constituents
 from hfcf.systems.ccg import identify
 from hfcf.systems.ccg.gradients import WordGradients, highest
 from hfcf.systems.ccg.identify import IdentifyCausalTerms
-from hfcf.tasks.relations import OTHER, between, context
+from hfcf.tasks.relation import OTHER, between, context
 
 BAD = {
     "the relation is Other": tiny_relation.row("[eggs] in {buckets}", OTHER),

@@ -10,16 +10,18 @@ from typing import Any, ClassVar
 from datasets import Dataset, IterableDataset, List
 
 from hfcf.core import schema
+from hfcf.core.chain import StageOf
 from hfcf.core.model import Model
 from hfcf.core.stage import Reject, Stage, StageError
 from hfcf.core.store import read_artifact
 from hfcf.core.system import System
 from hfcf.engines.continuation import Continuation
-from hfcf.systems.ccg import CCG, editor
+from hfcf.systems.ccg import editor
 from hfcf.systems.ccg.identify import IdentifyCausalTerms
 from hfcf.systems.ccg.indicator import training_rows
-from hfcf.tasks.check_relations import CheckRelations
-from hfcf.tasks.relations import OTHER
+from hfcf.systems.ccg.system import CCG
+from hfcf.tasks.judge import JudgeCandidates
+from hfcf.tasks.relation import OTHER, TASK
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,7 +41,7 @@ class ProposeRelations(Stage):
     ['of', 'on']
     """
 
-    inputs: ClassVar = {name: schema.TASKS["relation"][name] for name in ("tokens", "head", "tail", "label")}
+    inputs: ClassVar = {**TASK.columns, "label": schema.TEXT}
     outputs: ClassVar = {"new_relations": List(schema.TEXT)}
 
     fitted: str | None = None
@@ -85,18 +87,11 @@ def base_model(system: Any, ds: Dataset | IterableDataset) -> Model:
     return found
 
 
-def by_gradient(system: Any) -> IdentifyCausalTerms:
-    """The stage that finds the words with the highest gradients of a system's base model."""
-    return IdentifyCausalTerms(
-        **system._common(), masked=None, indicator=system.indicator, method="gradient", parser=None, words=system.words,
-        max_length=system.max_length,
-    )  # fmt: skip
+GRADIENT_TERMS = StageOf(IdentifyCausalTerms, masked=None, method="gradient", parser=None)
+"""Find the words with the highest gradients of a system's base model."""
 
-
-def consistent(system: Any) -> CheckRelations:
-    """The stage that keeps what a system's verifier, else with `consistency` its base model, gives the new relation."""
-    verifier = system.verifier or (system.indicator if system.consistency else None)
-    return CheckRelations(**system._common(), system=system.name, verifier=verifier, max_length=system.max_length)
+CONSISTENT = StageOf(JudgeCandidates, verifier=lambda system: system.verifier or (system.indicator if system.consistency else None))
+"""Keep what a system's verifier, else with `consistency` its base model, gives the new relation."""
 
 
 def sound(ds: Dataset | IterableDataset, system: System, **filled: str) -> list[dict[str, Any]]:

@@ -11,19 +11,19 @@ from datasets import Dataset, IterableDataset, List
 
 from hfcf.core import schema
 from hfcf.core.candidates import Candidate, reject, settle
+from hfcf.core.chain import StageOf
 from hfcf.core.model import Model
 from hfcf.core.stage import Reject, Stage
 from hfcf.core.store import save_artifact
 from hfcf.core.system import System
 from hfcf.engines.parser import Parser
 from hfcf.engines.relation import RelationClassifier
-from hfcf.systems.baselines._shared.relations import ProposeRelations, base_model, consistent, learned, require_fitted, sound
+from hfcf.systems.baselines._shared.relations import CONSISTENT, ProposeRelations, base_model, learned, require_fitted, sound
 from hfcf.systems.baselines.coco.paths import STANZA, FindPaths
-from hfcf.systems.ccg import CLASSIFIER, OFFLINE
-from hfcf.tasks.check_relations import CheckRelations
-from hfcf.tasks.relations import CANDIDATES, candidate
+from hfcf.systems.ccg.system import CLASSIFIER, OFFLINE
+from hfcf.tasks.relation import CANDIDATES, TASK, candidate
 from hfcf.training.loop import Hyperparameters
-from hfcf.training.once import take_trainings
+from hfcf.training.store import parse_trainings
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,7 +49,7 @@ class SubstituteTerms(Stage):
     """
 
     inputs: ClassVar = {
-        **{name: schema.TASKS["relation"][name] for name in ("tokens", "head", "tail", "label")},
+        **TASK.columns, "label": schema.TEXT,
         "causal_terms": List(schema.INT), "term_places": List(schema.TEXT), "new_relations": List(schema.TEXT),
     }  # fmt: skip
     outputs: ClassVar = {"candidates": CANDIDATES}
@@ -96,7 +96,7 @@ def _differ(words: Sequence[str], others: Sequence[str]) -> bool:
 class CoCo(System):
     """Replace the words between two entities in dependency graphs by the corresponding ones of an instance of another relation.
 
-    Stages, in order: `find_paths`, `propose_relations`, `substitute_terms`, `check_relations`. It is "Towards Model Robustness:
+    Stages, in order: `find_paths`, `propose_relations`, `substitute_terms`, `judge_candidates`. It is "Towards Model Robustness:
     Generating Contextual Counterfactuals for Entities in Relation Extraction" (WWW 2023) as CCG compares with it (sections 1, 4.4,
     A.2): words on the shortest dependency path are causal, every other relation is tried, and what is kept is what the base model,
     the R-BERT that CCG trains as its indicator on the same rows, gives the new relation. No text is generated.
@@ -116,17 +116,17 @@ class CoCo(System):
         parser: the dependency parser.
         indicator: the base model, an R-BERT; None trains one on the rows.
         classifier: how that one is trained.
-        least_steps: see `hfcf.systems.ccg.CCG`.
+        least_steps: see `hfcf.systems.ccg.system.CCG`.
         consistency: filter by the base model; False keeps every candidate.
         verifier: another R-BERT that filters in its place.
         max_length: pieces of a sentence that the base model reads.
 
     >>> [stage.name for stage in CoCo.preset("offline").stages]
-    ['find_paths', 'propose_relations', 'substitute_terms', 'check_relations']
+    ['find_paths', 'propose_relations', 'substitute_terms', 'judge_candidates']
     """
 
     task: ClassVar[str] = "relation"
-    chain: ClassVar[tuple[str, ...]] = ("find_paths", "propose_relations", "substitute_terms", "check_relations")
+    chain: ClassVar[tuple[str, ...]] = ("find_paths", "propose_relations", "substitute_terms", "judge_candidates")
     presets: ClassVar = {
         "paper": {},
         "offline": {
@@ -153,24 +153,13 @@ class CoCo(System):
 
     def __post_init__(self) -> None:
         self._as_models("indicator", "verifier")
-        take_trainings(self)
+        parse_trainings(self)
         self._as_engine("parser", Parser)
 
-    @property
-    def find_paths(self) -> FindPaths:
-        return FindPaths(**self._common(), parser=self.parser)
-
-    @property
-    def propose_relations(self) -> ProposeRelations:
-        return ProposeRelations(**self._common(), fitted=self.fitted)
-
-    @property
-    def substitute_terms(self) -> SubstituteTerms:
-        return SubstituteTerms(**self._common(), fitted=self.fitted)
-
-    @property
-    def check_relations(self) -> CheckRelations:
-        return consistent(self)
+    find_paths = StageOf(FindPaths)
+    propose_relations = StageOf(ProposeRelations)
+    substitute_terms = StageOf(SubstituteTerms)
+    judge_candidates = CONSISTENT
 
     @property
     def fit_after(self) -> tuple[str, ...]:

@@ -7,27 +7,26 @@ from typing import ClassVar, Self
 
 from datasets import Dataset, IterableDataset
 
+from hfcf.core.chain import StageOf
 from hfcf.core.model import Model
 from hfcf.core.store import save_artifact
 from hfcf.core.system import System
 from hfcf.engines.continuation import Continuation
 from hfcf.engines.relation import RelationClassifier
-from hfcf.systems.baselines._shared.relations import ProposeRelations, base_model, by_gradient, consistent, sound
+from hfcf.systems.baselines._shared.relations import CONSISTENT, GRADIENT_TERMS, ProposeRelations, base_model, sound
 from hfcf.systems.baselines.mice.edit import EditMinimally
-from hfcf.systems.ccg import CLASSIFIER, EDITOR, OFFLINE
 from hfcf.systems.ccg.editor import learned_editor, train_editor
 from hfcf.systems.ccg.gradients import WordGradients
-from hfcf.systems.ccg.identify import IdentifyCausalTerms
-from hfcf.tasks.check_relations import CheckRelations
+from hfcf.systems.ccg.system import CLASSIFIER, EDITOR, OFFLINE
 from hfcf.training.loop import Hyperparameters
-from hfcf.training.once import enough, take_trainings
+from hfcf.training.store import ensure_steps, parse_trainings
 
 
 @dataclass(frozen=True, kw_only=True)
 class MICE(System):
     """Replace the words of the highest gradient by an editor's, as few as make the base model say another relation.
 
-    Stages, in order: `identify_causal_terms`, `propose_relations`, `edit_minimally`, `check_relations`. It is "Explaining NLP
+    Stages, in order: `identify_causal_terms`, `propose_relations`, `edit_minimally`, `judge_candidates`. It is "Explaining NLP
     Models via Minimal Contrastive Editing (MiCE)" (Findings of ACL 2021) as CCG compares with it (sections 1, 4.4, A.2): every
     other relation is tried, all editors are the same model, and what is kept is what the base model gives the new relation.
 
@@ -49,7 +48,7 @@ class MICE(System):
         classifier: how that one is trained.
         editor: a trained editor; None trains one on the rows.
         editor_training: how that one is trained.
-        least_steps: see `hfcf.systems.ccg.CCG`.
+        least_steps: see `hfcf.systems.ccg.system.CCG`.
         share: see `EditMinimally`.
         levels: see there.
         words: see there.
@@ -61,11 +60,11 @@ class MICE(System):
         max_length: pieces of a sentence that the models read.
 
     >>> [stage.name for stage in MICE.preset("offline").stages]
-    ['identify_causal_terms', 'propose_relations', 'edit_minimally', 'check_relations']
+    ['identify_causal_terms', 'propose_relations', 'edit_minimally', 'judge_candidates']
     """
 
     task: ClassVar[str] = "relation"
-    chain: ClassVar[tuple[str, ...]] = ("identify_causal_terms", "propose_relations", "edit_minimally", "check_relations")
+    chain: ClassVar[tuple[str, ...]] = ("identify_causal_terms", "propose_relations", "edit_minimally", "judge_candidates")
     presets: ClassVar = {
         "paper": {},
         "offline": {
@@ -100,27 +99,12 @@ class MICE(System):
 
     def __post_init__(self) -> None:
         self._as_models("indicator", "editor", "verifier")
-        take_trainings(self)
+        parse_trainings(self)
 
-    @property
-    def identify_causal_terms(self) -> IdentifyCausalTerms:
-        return by_gradient(self)
-
-    @property
-    def propose_relations(self) -> ProposeRelations:
-        return ProposeRelations(**self._common(), fitted=self.fitted)
-
-    @property
-    def edit_minimally(self) -> EditMinimally:
-        return EditMinimally(
-            **self._common(), indicator=self.indicator, editor=self.editor, share=self.share, levels=self.levels, words=self.words,
-            num_beams=self.num_beams, num_candidates=self.num_candidates, max_new_tokens=self.max_new_tokens,
-            max_length=self.max_length, fitted=self.fitted,
-        )  # fmt: skip
-
-    @property
-    def check_relations(self) -> CheckRelations:
-        return consistent(self)
+    identify_causal_terms = GRADIENT_TERMS
+    propose_relations = StageOf(ProposeRelations)
+    edit_minimally = StageOf(EditMinimally)
+    judge_candidates = CONSISTENT
 
     @property
     def fit_after(self) -> tuple[str, ...]:
@@ -136,6 +120,6 @@ class MICE(System):
         known = [row for row in rows if row["causal_terms"]]
         trained = None
         if known and self.editor is None:
-            hp = enough(self.editor_training, self.least_steps, len(known))
+            hp = ensure_steps(self.editor_training, self.least_steps, len(known))
             trained = train_editor(known, hp, max_target=self.max_new_tokens)
         return save_artifact({"relations": sorted({row["label"] for row in rows}), **learned_editor(trained)})

@@ -1,0 +1,52 @@
+"""`hfcf`: run, peek, report, list, train, evaluate, compare, push, recipe, attack, rate. Each imports only what it needs."""
+
+from __future__ import annotations
+
+import logging
+from typing import Annotated
+
+import typer
+
+from hfcf.cli import console, listing, models, runs, studies
+from hfcf.cli.console import data_text
+
+app = typer.Typer(
+    help="Counterfactual data for language tasks.", no_args_is_help=True, add_completion=False, pretty_exceptions_show_locals=False
+)
+for command in (runs.run, runs.peek, runs.report, models.train, models.evaluate, models.compare, runs.push):
+    app.command()(command)
+app.command("list")(listing.list_)
+recipe = typer.Typer(help="What recipes may say.", no_args_is_help=True)
+recipe.command()(listing.schema)
+recipe.callback()(lambda: None)  # typer would else take a group of one command for the command
+app.add_typer(recipe, name="recipe")
+app.add_typer(studies.attack, name="attack")
+app.add_typer(studies.rate, name="rate")
+
+
+def _print_version(requested: bool) -> None:
+    if requested:
+        from hfcf import __version__
+
+        console.out.print(f"hfcf {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _main(
+    version: Annotated[bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")] = False,
+) -> None:
+    """Counterfactual data for language tasks."""
+
+
+def main() -> None:
+    """The entry point: user errors become one line, not a traceback."""
+    from hfcf.engines.remote.settings import RemoteError
+
+    logging.basicConfig(format="%(levelname)s: %(message)s")
+    logging.getLogger("hfcf").setLevel(logging.INFO)
+    try:
+        app()
+    except (ValueError, FileNotFoundError, ImportError, RemoteError) as error:
+        console.err.print(data_text(f"hfcf: {error}", "bold red"))
+        raise SystemExit(2) from error

@@ -1,0 +1,84 @@
+"""`hfcf train`, `evaluate` and `compare`: models that are trained on results, and their scores."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from hfcf.cli import console
+from hfcf.cli.console import Set, print_path
+
+_TITLES = {"macro_f1": "macro-F1", "micro_f1": "micro-F1"}
+
+
+def train(
+    recipe: Annotated[str, typer.Argument(help="A training recipe: train_verifier, train_generator or a YAML file.")],
+    out: Annotated[Path, typer.Option(help="Where the model, its scores and its card go.")],
+    set_: Set = None,
+    limit: Annotated[int | None, typer.Option(help="Train on the first rows alone, to try a recipe out.")] = None,
+) -> None:
+    """Train a verifier, a generator or rewriter of claims, an explainer, a masked language model or a relation classifier."""
+    console.silence_libraries()
+    from hfcf.core import recipe as recipes
+    from hfcf.pipeline.train import train as train_recipe
+
+    path = recipes.find(recipe)
+    command = recipes.command("train", recipe, out, set_ or [], limit)
+    content = recipes.read(path, set_ or [])
+    console.out.print_json(json.dumps(train_recipe(content, out, where=path.name, limit=limit, command=command)))
+
+
+def evaluate(
+    model: Annotated[str, typer.Argument(help="A Hub id, a folder, or offline:NAME.")],
+    corpus: Annotated[
+        list[str], typer.Option(help="NAME=FOLDER, or NAME=FOLDER:SPLIT (validation if not said); may be given several times.")
+    ],
+    adapter: Annotated[str | None, typer.Option(help="An adapter to merge in; hfcf:verifier is ours.")] = None,
+    max_length: Annotated[int, typer.Option(help="Tokens of an input.")] = 130,
+    ways: Annotated[int, typer.Option(help="For a verifier: 2 drops NOT ENOUGH INFO, as RACE's evaluation does; 3 keeps it.")] = 2,
+) -> None:
+    """Score a model on corpora of its task: a verifier, beside the majority baseline, or a relation classifier."""
+    console.silence_libraries()
+    from hfcf import corpora
+    from hfcf.core.model import Model
+    from hfcf.core.task import task_of
+    from hfcf.core.trainer import load_trainer
+
+    reference = Model(model, adapter=adapter)
+    results: dict[str, dict[str, Any]] = {}
+    for one in corpus:
+        name, _, where = one.partition("=")
+        folder, split = where.rsplit(":", 1) if ":" in where else (where, "validation")
+        rows = corpora.load(name, data_dir=folder, split=split)
+        task = task_of(rows.features)
+        if not task.trainer:
+            raise ValueError(f"{name}: no model of this library answers {task.name} rows")
+        results[f"{name} ({split})"] = load_trainer(task.trainer).evaluate(rows, reference, max_length=max_length, ways=ways)
+    columns = list(dict.fromkeys(key for scores in results.values() for key in scores))
+    table = Table("corpus", *(_TITLES.get(key, key) for key in columns))
+    for title, scores in results.items():
+        table.add_row(title, *(str(scores.get(key, "–")) for key in columns))
+    console.out.print(table)
+
+
+def compare(
+    recipe: Annotated[str, typer.Argument(help="A comparison recipe: compare_race, compare_rationales or a YAML file.")],
+    out: Annotated[Path, typer.Option(help="Where the tables and the figure go.")],
+    set_: Set = None,
+    results: Annotated[Path, typer.Option(help="Where finished cells are stored, so that none is computed twice.")] = Path(
+        "results"
+    ),
+    full: Annotated[bool, typer.Option("--full", help="All rows, not the samples that the recipe names.")] = False,
+) -> None:
+    """Compare methods: a model for each method and seed, scored on each corpus, in tables with intervals."""
+    console.silence_libraries()
+    from hfcf.studies.compare.run import compare as compare_methods
+
+    report = compare_methods(recipe, out, changes=set_ or [], results=results, full=full)
+    if report["missing"]:
+        console.err.print(f"{report['missing']} cells are missing: another process has them, or was stopped; run this again")
+    print_path("the table: ", report["table"])

@@ -1,0 +1,132 @@
+"""`hfcf run`, `peek`, `report` and `push`: from a recipe to a result, and what is done with a result."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from hfcf.cli import console
+from hfcf.cli.console import Set, print_path
+from hfcf.cli.tables import print_funnel, print_plan, print_push
+
+PAIRS = 3
+"""How many counterfactuals a run shows at its end."""
+
+
+def run(
+    recipe: Annotated[str, typer.Argument(help="A YAML file, or the name of a recipe that ships with hfcf.")],
+    out: Annotated[Path | None, typer.Option(help="The folder for the result (not needed with --dry-run).")] = None,
+    set_: Set = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Run only the first rows, after fitting on all.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything and show three rows through every stage.")] = False,
+) -> None:
+    """Run a recipe: from the corpus's files to a dataset repository with card and report."""
+    console.silence_libraries()
+    from hfcf.pipeline.run import run as run_recipe
+
+    if dry_run:
+        from hfcf.pipeline.dry_run import dry_run as try_recipe
+
+        print_plan(try_recipe(recipe, changes=set_ or [], limit=limit))
+        return
+    if out is None:
+        raise ValueError("say where the result goes: --out DIR")
+    report = run_recipe(recipe, out, changes=set_ or [], limit=limit, watch=_print_stage)
+    if report["counterfactuals"]:
+        _print_rows(str(out), scores=False, **({"best": PAIRS} if report["metrics"] else {"rows": PAIRS}))
+    print_funnel(report)
+    counts = f"{report['counterfactuals']} counterfactuals of {report['sources_accepted']} sources"
+    print_path(f"{counts}: ", out, f", report: {out / 'report.html'}")
+
+
+def _print_stage(stage: Any, step: Callable[[], Any]) -> Any:
+    """Run a stage, then print one line in the place of its progress bar."""
+    start = time.perf_counter()
+    result = step()
+    seconds = f"{time.perf_counter() - start:.1f} s"
+    console.out.print(f"[green]✓[/green] {stage.name:<24} [dim]{seconds:>9}[/dim]", highlight=False)
+    return result
+
+
+def _print_rows(folder: str, **options: Any) -> None:
+    from hfcf.report.peek import peek as read_rows
+
+    # Without colours there are no styles either, by which a terminal shows what changed.
+    for line in read_rows(folder, marks=console.out.color_system is None, **options):
+        console.out.print(line)
+
+
+def peek(
+    what: Annotated[str, typer.Argument(help="The folder of a run, or the name of a corpus (with --set data_dir=FOLDER).")],
+    rows: Annotated[int, typer.Option(help="How many rows.", min=1)] = 5,
+    config: Annotated[str, typer.Option(help="default or rejected.")] = "default",
+    best: Annotated[int | None, typer.Option(help="Only the best N.", min=1)] = None,
+    worst: Annotated[int | None, typer.Option(help="Only the worst N.", min=1)] = None,
+    random: Annotated[int | None, typer.Option(help="N at random.", min=1)] = None,
+    by: Annotated[
+        str | None,
+        typer.Option(help="The metric that ranks them: minimality, else the first metric, else the first score."),
+    ] = None,
+    find: Annotated[str | None, typer.Option(help="Only rows with all these words.")] = None,
+    set_: Set = None,
+) -> None:
+    """Print rows of a result, with what changed in colour, or else as [-old-] {+new+}, and its funnel; or rows of a corpus."""
+    console.silence_libraries()
+    from hfcf import corpora
+    from hfcf.report.files import read_run
+
+    if what in corpora.names() and not Path(what).is_dir():
+        from hfcf.core import recipe as recipes
+        from hfcf.pipeline.recipes import RowsRecipe
+        from hfcf.pipeline.run import load_rows
+        from hfcf.report.peek import rows_of_corpus
+
+        content = recipes.apply_changes({"corpus": what}, set_ or [])
+        for line in rows_of_corpus(load_rows(recipes.parse(RowsRecipe, content, "--set")), rows, find):
+            console.out.print(line)
+        return
+    _print_rows(what, config=config, rows=rows, best=best, worst=worst, random=random, by=by, find=find)
+    if run_report := read_run(Path(what)):
+        print_funnel(run_report)
+
+
+def report(
+    folder: Annotated[Path, typer.Argument(help="What hfcf run or hfcf compare left.")],
+    limit: Annotated[int, typer.Option(help="Rows that the page holds at most.")] = 50_000,
+) -> None:
+    """Write the page of a run anew: after metrics, ratings or a comparison were added to its folder."""
+    from hfcf.report import report as write_report
+
+    print_path("the report: ", write_report(folder, limit=limit))
+
+
+def push(
+    folder: Annotated[Path, typer.Argument(help="What hfcf run or hfcf train left: it becomes a dataset or a model repository.")],
+    repo: Annotated[str, typer.Argument(metavar="REPO_ID", help="The repository's name: NAMESPACE/NAME.")],
+    public: Annotated[bool, typer.Option("--public", help="Let everyone see it; else the repository is private.")] = False,
+    revision: Annotated[str | None, typer.Option(help="A branch, in the place of the main one.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be sent, without asking the Hub.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask whether it may be public.")] = False,
+) -> None:
+    """Push a finished folder to the Hub: private unless you say otherwise, in one commit, as often as you like."""
+    from hfcf.hub.push import plan as plan_push
+    from hfcf.hub.push import push as push_folder
+
+    plan = plan_push(folder, repo)
+    if dry_run:
+        print_push(plan, public)
+        return
+    if public and not yes:
+        typer.confirm(f"Everyone will see the {plan.kind} {repo}. Go on?", abort=True)
+    result = push_folder(folder, repo, public=public, revision=revision)
+    changes = "no change"
+    if result.sent or result.removed:
+        changes = f"{len(result.sent)} files sent, {len(result.removed)} of an older push removed"
+    visibility = "private" if result.private else "public"
+    if public and result.private:
+        visibility = "private, as it was: make it public in its settings"
+    print_path(f"{changes} ({visibility}): ", result.url)

@@ -1,0 +1,54 @@
+"""Tables that commands print."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rich.table import Column, Table
+from rich.text import Text
+
+from hfcf.cli import console
+from hfcf.cli.console import data_text
+
+
+def print_funnel(report: dict[str, Any]) -> None:
+    """Print how many rows each stage let through, and the commonest reason why not."""
+    table = Table("stage", "rows in", "rows out", "candidates rejected", "commonest reason", title="Funnel")
+    for entry in report["funnel"]:
+        reasons = {**entry["candidate_reasons"], **entry["reasons"]}
+        commonest = max(reasons.items(), key=lambda item: item[1], default=None)
+        counts = [str(entry[key]) for key in ("rows_in", "rows_out", "candidates_rejected")]
+        # As text: what a reason quotes from the data is no markup.
+        cells = (entry["stage"], *counts, f"{commonest[0]} ({commonest[1]})" if commonest else "")
+        table.add_row(*map(data_text, cells))
+    console.out.print(table)
+
+
+def print_push(plan: Any, public: bool) -> None:
+    """Print what a push would send."""
+    visibility = "public" if public else "private"
+    table = Table("file", Column("bytes", justify="right"), title=f"The {plan.kind} repository {plan.repo} ({visibility})")
+    for path, size in plan.files.items():
+        table.add_row(Text(path, overflow="fold"), f"{size:,}")
+    console.out.print(table)
+    if plan.left_out:
+        console.out.print(Text(f"not sent: {', '.join(plan.left_out)}"), soft_wrap=True)
+
+
+def print_plan(plan: dict[str, Any]) -> None:
+    """Print what a dry run found: the cost of each stage, and what it did to a few rows."""
+    remote = [key for key in ("attempts", "cost") if any(key in entry for entry in plan["stages"])]
+    columns = ["calls", "tokens", "minutes", *remote]
+    title = f"{plan['rows']} rows of {plan['corpus']}, estimated from {plan['tried']}"
+    table = Table("stage", "reads", "fills", *columns, title=title)
+    for entry in plan["stages"]:
+        counts = ("–" if entry.get(key) is None else str(entry[key]) for key in columns)
+        table.add_row(entry["stage"], entry["reads"], entry["fills"], *counts)
+    console.out.print(table)
+    if plan["rejected"]:
+        rejected = f"rejected while loading: {plan['rejected']} of {plan['rows']} rows, most often because "
+        console.out.print(Text(rejected, style="bold") + data_text(plan["reason"]))
+    for row in plan["examples"]:
+        console.out.print(data_text(f"{row['id']}: ", "bold") + data_text(row["text"]))
+        for stage, outcome in row["stages"]:
+            console.out.print(Text(f"  {stage}: ", style="dim") + data_text(outcome))

@@ -1,0 +1,292 @@
+"""The builder from release files to canonical rows: it locates files, checks rows, names groups and counts what it leaves out."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+from collections.abc import Container, Iterator, Mapping, Sequence
+from copy import deepcopy
+from itertools import count
+from os import PathLike
+from pathlib import Path
+from typing import Any, ClassVar
+
+import datasets
+
+from hfcf.core.schema import STATUS, kind
+from hfcf.core.splits import connected
+from hfcf.core.task import Task, get_task, problem
+from hfcf.corpora.base.info import CorpusConfig, CorpusInfo
+from hfcf.corpora.base.splits import ALIASES
+from hfcf.corpora.base.values import as_text
+from hfcf.corpora.formats.read import BadRow, CorpusError, Record
+
+log = logging.getLogger(__name__)
+
+Files = dict[str, list[Path]]
+"""Files of each official split."""
+
+
+class Corpus(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
+    """Build canonical rows from release files; a corpus defines `INFO`, `FILES`, `records` and `fill`."""
+
+    BUILDER_CONFIG_CLASS = CorpusConfig
+    VERSION = datasets.Version("1.0.0")
+
+    INFO: ClassVar[CorpusInfo]
+    FILES: ClassVar[Sequence[tuple[str, str]]]
+    """(split, path inside data_dir) of every official name that a file may have."""
+    ONE_FORM: ClassVar[bool] = False
+    """Whether the files of a split hold the same rows in different forms or places. Then only the first that exists is read."""
+    EXTRA: ClassVar[dict[str, Any]] = {}
+    """Columns besides the canonical ones."""
+    OPTIONS: ClassVar[dict[str, str]] = {}
+    """This corpus's own options of `load`: name → purpose. An option whose name ends in `_dir` is a folder."""
+    BLIND: ClassVar[Sequence[str]] = ()
+    """Splits without labels, which are loaded only by name."""
+
+    # --- defined by a corpus
+
+    def records(self, path: Path) -> Iterator[Record]:
+        """Yield the records of one file, each with its place in the file."""
+        raise NotImplementedError
+
+    def fill(self, row: dict[str, Any], record: dict[str, Any]) -> None:
+        """Write the record's values into `row`: its task's columns (id, claim, evidence, label …), and group_id or `keys`.
+
+        `keys` define the groups of a corpus that names none: rows that share a key are one group.
+        Raise `BadRow` for a value that can't be read; values that were written before stay in the row.
+        """
+        raise NotImplementedError
+
+    def start(self, files: Sequence[Path]) -> None:
+        """Open what the rows are joined with; called before the first record of a split."""
+
+    @classmethod
+    def find(cls, data_dir: Path, name: str) -> Files:
+        """Return the existing files of each split, of the corpus that the user calls `name`."""
+        files: Files = {}
+        for split, file in cls.FILES:
+            if (data_dir / file).is_file():
+                files.setdefault(split, []).append(data_dir / file)
+        return {split: paths[:1] for split, paths in files.items()} if cls.ONE_FORM else files
+
+    @classmethod
+    def find_resources(cls, data_dir: Path, options: Mapping[str, Any]) -> dict[str, Path]:
+        """Return the existing files and folders that are read beside the split's files, by a name."""
+        return {}
+
+    @classmethod
+    def read_split(cls, split: str | None, options: Mapping[str, Any]) -> tuple[str | None, dict[str, Any]]:
+        """Return the split and the options; a corpus with samples accepts a sample's name as `split`."""
+        return split, dict(options)
+
+    # --- common to all corpora
+
+    @classmethod
+    def task(cls) -> Task:
+        """Return the task of the corpus's rows."""
+        return get_task(cls.INFO.task)
+
+    @classmethod
+    def locate(cls, name: str, *, data_dir: Any, data_files: Any, options: dict[str, Any]) -> tuple[Files, dict[str, Path]]:
+        """Return the files of each split, and the resources that are read beside them."""
+        if unknown := sorted(set(options) - set(cls.OPTIONS)):
+            raise TypeError(f"{name} has no option {unknown[0]!r}; its options: {', '.join(cls.OPTIONS) or 'none'}")
+        if (data_dir is None) == (data_files is None):
+            raise CorpusError(f"{name}: give the place of its files as data_dir= or data_files= (one of the two)")
+        if data_files is not None:
+            files = cls.assign_splits(name, data_files)
+            folder = next(iter(files.values()))[0].parent
+        else:
+            folder = Path(data_dir).expanduser()
+            if not folder.is_dir():
+                raise CorpusError(f"{name}: there is no folder {folder}")
+            files = cls.find(folder, name)
+            if not files:
+                raise CorpusError(cls.no_split(name, None, files, folder))
+        return files, cls.find_resources(folder, options)
+
+    @classmethod
+    def assign_splits(cls, name: str, data_files: Any) -> Files:
+        """Sort the user's files by split: that of the mapping, else that of the official file name."""
+        files: Files = {}
+        if isinstance(data_files, Mapping):
+            files.update({ALIASES.get(str(split), str(split)): _paths(value) for split, value in data_files.items()})
+        else:
+            for path in _paths(data_files):
+                split = cls.split_of(path)
+                if split is None:
+                    raise CorpusError(f"{name}: {path.name} is not an official file name; write data_files={{split: path}}")
+                files.setdefault(split, []).append(path)
+        if absent := [path for paths in files.values() for path in paths if not path.is_file()]:
+            raise CorpusError(f"{name}: there is no file {absent[0]}")
+        if not any(files.values()):
+            raise CorpusError(f"{name}: data_files names no file")
+        return files
+
+    @classmethod
+    def split_of(cls, path: Path) -> str | None:
+        """Return the official split of a file, or None for another file name."""
+        return next((split for split, file in cls.FILES if Path(file).name == path.name), None)
+
+    @classmethod
+    def no_split(cls, name: str, split: str | None, files: Files, folder: Any) -> str:
+        """Write the error message for a split without files, or for a folder without any (`split=None`)."""
+        expected = [file for part, file in cls.FILES if split in (None, part)]
+        where = f" in {folder}" if folder else ""
+        what = f"no file of the split {split!r}" if split else "none of its files"
+        text = f"{name}: {what}{where}; looked for {', '.join(expected) or 'nothing: it has no such split'}"
+        if files:
+            existing = [f"{part} ({', '.join(path.name for path in paths)})" for part, paths in files.items()]
+            text += f"; there is {', '.join(existing)}"
+            if split == "train":
+                text += f". To train on rows of another split, write split={next(iter(files))!r}, role='train'"
+        elif folder:
+            names = sorted(path.name for path in Path(folder).iterdir())
+            text += f"; found {', '.join(names[:20]) or 'an empty folder'}{' …' if len(names) > 20 else ''}"
+        return text
+
+    def _info(self) -> datasets.DatasetInfo:
+        status = {"status": STATUS} if self.config.on_error == "reject" else {}
+        return datasets.DatasetInfo(
+            description=self.INFO.title,
+            features=datasets.Features({**self.task().features, **self.EXTRA, **status}),
+            citation=self.INFO.citation,
+            license=self.INFO.licence,
+            version=self.config.version,
+        )
+
+    def _split_generators(self, dl_manager: Any) -> list[datasets.SplitGenerator]:
+        return [
+            datasets.SplitGenerator(name=str(split), gen_kwargs={"files": list(files), "split": str(split)})
+            for split, files in self.config.data_files.items()
+        ]
+
+    def _generate_examples(self, files: list[str], split: str) -> Iterator[tuple[int, dict[str, Any]]]:
+        paths = [Path(file) for file in files]
+        self.omissions: dict[str, int] = {}
+        self.start(paths)
+        rows = self._grouped(self._rows(paths))
+        for i, row in enumerate(rows):
+            yield i, {**row, "corpus": self.config.name, "split": split}
+        for why, n in self.omissions.items():
+            log.warning("%s, %s: %s %s", self.config.name, split, f"{n:,}", why)
+            self.info.description += f"\n{split}: {n:,} {why}"
+
+    def _rows(self, paths: Sequence[Path]) -> Iterator[dict[str, Any]]:
+        places: dict[str, str] = {}  # of each id
+        n = 0
+        for path in paths:
+            for record in self.records(path):
+                n += 1
+                row: dict[str, Any] = {**deepcopy(dict(self.task().empty_row)), "id": None, **dict.fromkeys(self.EXTRA)}
+                why = self._read(row, record)
+                if row.pop("skip", False):
+                    continue
+                unnamed = row["id"] is None or not str(row["id"]).strip()
+                if unnamed:
+                    row["id"] = f"{record.kind}-{record.number}" if record.unreadable else f"row-{n}"
+                row["id"] = str(as_text(row["id"]))
+                if first := places.get(row["id"]):
+                    why = why or f"the id {row['id']!r} was used before, at {first}"
+                if why and self.config.on_error == "raise":
+                    raise CorpusError(f"{path}, {record.place} (id {row['id']!r}): {why}")
+                if first:
+                    row["id"] = _free_id(row["id"], places)
+                places[row["id"]] = record.place
+                if self.config.on_error == "reject":
+                    row["status"] = {"accepted": False, "stage": "load", "reason": as_text(why)} if why else None
+                row = _storable(row, self.task())
+                # A number that we assigned may be another row's in another file, so the contents name the group.
+                yield {**row, "own": _content(row, self.task()) if unnamed and not record.unreadable else row["id"]}
+
+    def _read(self, row: dict[str, Any], record: Record) -> str | None:
+        if record.unreadable:
+            return record.unreadable
+        try:
+            self.fill(row, record.value)
+        except BadRow as error:
+            return str(error)
+        # Stages decide whether a readable row can be worked on; on_error="reject" asks for that check here.
+        return _unreadable(row, self.task()) or (problem(row) if self.config.on_error == "reject" else None)
+
+    def _grouped(self, rows: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+        """Add `group_id`: the corpus's own, or one for rows that share `keys` (then all rows are held), or the row's own id."""
+        if not self.groups_by_keys():
+            for row in rows:
+                row.pop("keys", None)
+                own = row.pop("own")
+                yield {**row, "group_id": as_text(row.get("group_id")) or own}
+            return
+        held = list(rows)
+        own = [row.pop("own") for row in held]
+        # A rejected row joins no groups: good rows have the same groups with and without it.
+        firsts = connected([] if row.get("status") else row.get("keys", []) for row in held)
+        names: dict[int, str] = {}
+        for i, row in zip(firsts, held, strict=True):
+            if row.get("group_id") and i not in names:
+                names[i] = row["group_id"]
+        for i, row in zip(firsts, held, strict=True):
+            row.pop("keys", None)
+            yield {**row, "group_id": names.get(i, own[i])}
+
+    def groups_by_keys(self) -> bool:
+        """Return whether `fill` writes `keys`; then groups are complete only after the last row."""
+        return False
+
+    # --- used by `fill`
+
+    def label(self, raw: Any) -> str:
+        """Map a label of the file to the canonical one; raise `BadRow` for an unknown label."""
+        if isinstance(raw, str) and raw in self.INFO.labels:
+            return self.INFO.labels[raw]
+        allowed = ", ".join(repr(label) for label in self.INFO.labels)
+        raise BadRow(f"the label {'null' if raw is None else repr(raw)} is unknown; the known ones are {allowed}")
+
+    def leave_out(self, row: dict[str, Any], why: str) -> None:
+        """Omit this row and count it under `why`; the log and the dataset card report the counts."""
+        row["skip"] = True
+        self.omissions[why] = self.omissions.get(why, 0) + 1
+
+
+def _paths(value: Any) -> list[Path]:
+    # Not isinstance(…, Path): `datasets` replaces that name in the builder's module when a builder is created.
+    values = [value] if isinstance(value, str | PathLike) else list(value)
+    return [Path(path).expanduser() for path in values]
+
+
+def _free_id(name: str, ids: Container[str]) -> str:
+    return next(candidate for n in count(2) if (candidate := f"{name}#{n}") not in ids)
+
+
+def _storable(row: dict[str, Any], task: Task) -> dict[str, Any]:
+    """Return the row with its task's texts in a form that Arrow can hold."""
+    features = {name: task.features[name] for name in (*task.columns, "label") if name in task.features}
+    return {**row, **{name: _texts(row[name], feature) for name, feature in features.items()}}
+
+
+def _texts(value: Any, feature: Any) -> Any:
+    """Apply `as_text` to each text of a column's value."""
+    if isinstance(feature, dict):
+        return value if value is None else {key: _texts(value.get(key), part) for key, part in feature.items()}
+    if isinstance(feature, datasets.Value):
+        return as_text(value) if feature.dtype == "string" else value
+    return value if value is None else [_texts(item, feature.feature) for item in value]
+
+
+def _content(row: Mapping[str, Any], task: Task) -> str:
+    """Name the texts of a storable row; equal texts have the same name in every file."""
+    text = json.dumps([row[name] for name in task.columns], ensure_ascii=False)
+    return f"row-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
+
+
+def _unreadable(row: Mapping[str, Any], task: Task) -> str | None:
+    """Return why a row can't be stored as it is, or None."""
+    for what, text in task.named_texts(row):
+        if not isinstance(text, str):
+            return f"{what} is {kind(text)}{'' if text is None else ', not text'}"
+        if as_text(text) != text:
+            return f"{what} holds half of a surrogate pair: the file's encoding is broken"
+    return None

@@ -1,0 +1,50 @@
+"""A corpus's front matter, and the settings that every corpus has."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import datasets
+
+
+@dataclass(frozen=True)
+class CorpusInfo:
+    """A corpus's front matter; `hfcf list`, the dataset card and the table in docs/corpora.md are written from it."""
+
+    name: str
+    title: str
+    paper: str
+    citation: str
+    licence: str
+    """An id in the style of SPDX, as Hugging Face's cards require it."""
+    splits: dict[str, int]
+    """Rows of the official splits."""
+    labels: dict[Any, str]
+    """Label in the files → canonical label."""
+    hub_id: str | None = None
+    language: str = "en"
+    task: str = "verification"
+    republish: bool = True
+    """Whether the licence allows to publish the rows and counterfactuals of them; if not, cards say so and pushes are refused."""
+    release: str = ""
+    """Where to get the release files."""
+    layout: str = ""
+    """What `data_dir` holds, as Markdown."""
+    notes: str = ""
+    """What users should know about the rows, as Markdown."""
+
+
+@dataclass
+class CorpusConfig(datasets.BuilderConfig):  # type: ignore[misc]
+    """Settings that every corpus has; a corpus adds its own options as fields of a subclass."""
+
+    on_error: str = "raise"
+    # Files that are read beside the split's files (name → path). Their size and time enter the cache key.
+    resources: dict[str, str] = field(default_factory=dict)
+    stamps: dict[str, tuple[int, int]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.on_error not in ("raise", "reject"):
+            raise ValueError(f"on_error={self.on_error!r}: use 'raise' or 'reject'")

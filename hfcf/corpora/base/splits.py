@@ -1,0 +1,27 @@
+"""Split instructions: names, aliases and slices."""
+
+from __future__ import annotations
+
+import re
+
+ALIASES = {"dev": "validation", "valid": "validation", "val": "validation"}
+"""Other spellings of an official split → its name."""
+_PART = re.compile(r"\s*(?P<name>\w+)(?P<slice>\[[^\]]*\])?(?P<rounding>\([^)]*\))?\s*")
+
+
+def parse_split(split: str | None) -> tuple[list[str], str | None]:
+    """Return the split names in an instruction, and the instruction with its aliases resolved.
+
+    >>> parse_split("dev[:300]+train")
+    (['validation', 'train'], 'validation[:300]+train')
+    """
+    if split is None:
+        return [], None
+    names, parts = [], []
+    for part in str(split).split("+"):
+        match = _PART.fullmatch(part)
+        if not match:
+            raise ValueError(f"split={split!r} is not a split name or a slice such as 'validation[:300]'")
+        names.append(ALIASES.get(match["name"], match["name"]))
+        parts.append(names[-1] + (match["slice"] or "") + (match["rounding"] or ""))
+    return names, "+".join(parts)

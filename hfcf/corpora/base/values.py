@@ -1,0 +1,38 @@
+"""Read and check the values of a record."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from hfcf.core.schema import kind
+from hfcf.corpora.formats.read import BadRow
+
+
+def need(record: Mapping[str, Any], *fields: str) -> None:
+    """Raise `BadRow` unless the record has these fields; the message lists the fields that it has."""
+    if missing := [name for name in fields if name not in record]:
+        raise BadRow(
+            f"the field {missing[0]!r} is missing: found {', '.join(map(repr, record)) or 'no fields'}; "
+            f"expected {', '.join(map(repr, fields))}"
+        )
+
+
+def text_of(record: Mapping[str, Any], name: str) -> str:
+    """Return a field that must be text."""
+    if not isinstance(record[name], str):
+        raise BadRow(f"the field {name!r} is {kind(record[name])}, not text")
+    return str(record[name])
+
+
+def as_text(value: Any) -> str | None:
+    r"""Convert a value to text that Arrow can hold: escape lone surrogates, write other types as JSON, keep null.
+
+    >>> as_text("a\ud800"), as_text(3), as_text(None)
+    ('a\\ud800', '3', None)
+    """
+    if value is None:
+        return None
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    return text.encode("utf-8", "backslashreplace").decode()

@@ -1,0 +1,197 @@
+"""A user's own rows: JSON lines, CSV and Parquet.
+
+    ds = hfcf.load("jsonl", data_files="claims.jsonl", split="train")
+    ds = hfcf.load("csv", data_files={"train": "a.csv", "validation": "b.csv"}, on_error="reject")
+    ds = hfcf.load("parquet", data_dir="out/mine/data/augmented", split="train")  # what `hfcf run` made
+
+- Fields: `claim`, `evidence` and `label` (else `gold_label`, as in files of FEVER with text); `id` and `group_id` if there
+  are any (else row-1, row-2 …, and as the group the row's id; without an id, "row-" and a hash of claim and evidence, since
+  row 1 of another file is another row). Others are left out. A file's split is "train" unless `data_files` or its name
+  (`dev.jsonl`, `test.csv` …) says otherwise. In a folder of Parquet shards are read, too (`train-….parquet`), and where it has
+  none its `data/` or `data/default/`.
+- The header of a CSV may spell these with capitals and surrounding blanks.
+- Evidence, in any of these forms: a list of {"title": …, "text": …}, a list of [title, text], a list of texts, or
+  one text. In CSV a cell is one text, or one of the lists as JSON; a column `title` is the title of a cell's one
+  text. A cell that begins as a list of these (two brackets, or a bracket and a quote) and is no JSON is refused.
+- Labels: SUPPORTS, REFUTES and NOT ENOUGH INFO, spelt so; the option `labels` maps others: labels={"true":
+  "SUPPORTS"}, numbers and booleans as JSON writes them, and True and False for CSV also as Python does. A class of
+  Parquet (`ClassLabel`) is read as its name.
+- With on_error="reject" every record becomes a row; one that can't be worked on has a `status` that says why, and
+  its values as far as they could be read: broken lines are `line-<number>`, a repeated id gets "#2" and so on.
+
+One row: {"id": "1", "claim": "Rome is in Italy.", "evidence": [{"title": "Rome", "text": "Rome is the capital of
+Italy."}], "label": "SUPPORTS"}.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+from hfcf.core.schema import LABELS, kind
+from hfcf.corpora.base import BadRow, Corpus, CorpusConfig, CorpusError, CorpusInfo, Files, as_text, need
+from hfcf.corpora.formats import own_files
+from hfcf.corpora.formats.read import Record, csv_rows, json_lines, parquet_rows
+
+INFO = CorpusInfo(
+    name="records",
+    title="Rows from a user's own files",
+    paper="",
+    citation="",
+    licence="unknown",
+    splits={},
+    labels={label: label for label in LABELS},
+    release="yours",
+    layout="`data_files=`, or `{train,dev,test}.*` in a folder; what `hfcf run` made",
+    notes="`id, claim, evidence, label`; see [columns.md](columns.md)",
+)
+
+_FIELDS = ("id", "group_id", "claim", "evidence", "title", "label", "gold_label")
+_ENDINGS = {"jsonl": (".jsonl",), "csv": (".csv",), "parquet": own_files.PARQUET}
+_FORMS = 'a list of {"title", "text"}, a list of [title, text], a list of texts, or one text'
+_LISTS = ("[[", "[{", "['", '["')
+_CURE = 'map yours with the option labels, in a recipe options: {labels: {"true": SUPPORTS}}'
+_NO_CSV = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16", b"PK\x03\x04": "an Excel workbook"}
+"""How files begin that a spreadsheet saves in other forms."""
+
+
+@dataclass
+class RecordsConfig(CorpusConfig):
+    """The option of a user's own files."""
+
+    labels: dict[str, str] = field(default_factory=dict)
+    numbered: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if unknown := [label for label in self.labels.values() if label not in LABELS]:
+            raise ValueError(f"labels= maps to {unknown[0]!r}, which is none of {', '.join(LABELS)}")
+        # An unquoted true of YAML is a boolean; pandas writes it with a capital, JSON without.
+        capitals = {str(raw): label for raw, label in self.labels.items() if isinstance(raw, bool)}
+        self.labels = capitals | {str(as_text(raw)): label for raw, label in self.labels.items()}
+
+
+class Records(Corpus):
+    """JSON lines, CSV or Parquet → rows; `corpus` is "jsonl", "csv" or "parquet"."""
+
+    BUILDER_CONFIG_CLASS = RecordsConfig
+    INFO = INFO
+    FILES = own_files.patterns(*(ending for endings in _ENDINGS.values() for ending in endings))
+    OPTIONS: ClassVar = {
+        "labels": "label of the file → SUPPORTS, REFUTES or NOT ENOUGH INFO",
+        "numbered": "true: rows are numbered by line, and the file's id is their group",
+    }
+
+    @classmethod
+    def split_of(cls, path: Path) -> str | None:
+        return own_files.split_of(path, cls.FILES)
+
+    @classmethod
+    def find(cls, data_dir: Path, name: str) -> Files:
+        return own_files.find(data_dir, own_files.patterns(*_ENDINGS[name]))
+
+    def records(self, path: Path) -> Iterator[Record]:
+        if self.config.name == "parquet":
+            return parquet_rows(path, _FIELDS)
+        return _table(path) if self.config.name == "csv" else json_lines(path)
+
+    def fill(self, row: dict[str, Any], record: dict[str, Any]) -> None:
+        if "label" not in record and "gold_label" in record:
+            record = {**record, "label": record["gold_label"]}
+        row |= {key: record.get(key) for key in ("id", "group_id", "claim", "label")}
+        if self.config.numbered:
+            row |= {"id": None, "group_id": row["group_id"] or row["id"]}
+        evidence = self._evidence(record)
+        row["evidence"], problem = _pieces(evidence, record.get("title"))
+        need(record, "claim", "evidence", "label")
+        if problem:
+            raise BadRow(problem)
+        if self.config.name == "csv" and isinstance(evidence, str) and evidence.lstrip().startswith(_LISTS):
+            raise BadRow("evidence begins as a list and is no JSON: write it with json.dumps")
+        row["label"] = self.config.labels.get(str(as_text(row["label"])), row["label"])
+        try:
+            row["label"] = self.label(row["label"])
+        except BadRow as error:
+            raise BadRow(f"{error}; {_CURE}") from None
+
+    def _evidence(self, record: dict[str, Any]) -> Any:
+        value = record.get("evidence")
+        if self.config.name == "csv" and isinstance(value, str) and value.lstrip().startswith("["):
+            try:
+                return json.loads(value)
+            except (ValueError, RecursionError):
+                return value  # A text may start with a bracket.
+        return value
+
+
+def _table(path: Path) -> Iterator[Record]:
+    """The rows of a user's CSV, the known columns under their names however the header spells them.
+
+    Raises:
+        CorpusError: a spreadsheet's file of another form.
+    """
+    with path.open("rb") as file:
+        line = file.readline()
+    for mark, form in _NO_CSV.items():
+        if line.startswith(mark):
+            raise CorpusError(f"{path}: the file is {form}: save it as CSV UTF-8")
+    header = line.decode("utf-8-sig", "replace").strip()
+    if len(next(csv.reader([header]), [])) == 1 and (found := next((one for one in ";\t" if one in header), None)):
+        raise CorpusError(f"{path}: the file is separated by {found!r}, not by commas: save it with commas")
+    for record in csv_rows(path):
+        yield replace(record, value=_meant(record.value))
+
+
+def _meant(value: Mapping[str, Any]) -> dict[str, Any]:
+    """A row with the known columns under their names.
+
+    >>> _meant({" Claim": "C.", "Source": "S."})
+    {'claim': 'C.', 'Source': 'S.'}
+    """
+    plain = {name: name.strip().lower() for name in value}
+    return {plain[name] if plain[name] in _FIELDS and plain[name] not in value else name: cell for name, cell in value.items()}
+
+
+def _pieces(value: Any, title: Any) -> tuple[list[dict[str, Any]], str | None]:
+    """The pieces, as far as they can be read, and what is wrong with them."""
+    if value is None:
+        return [], None
+    if isinstance(value, str):
+        return ([{"title": title if isinstance(title, str) else "", "text": value}] if value else []), None
+    if not isinstance(value, list):
+        return [_raw(value)], f"the evidence is {_kind(value)}; the known forms are {_FORMS}"
+    pieces: list[dict[str, Any]] = []
+    problem = None
+    for i, item in enumerate(value):
+        piece: dict[str, Any]
+        if isinstance(item, str):
+            piece = {"title": "", "text": item}
+        elif isinstance(item, list) and len(item) == 2:
+            piece = {"title": item[0], "text": item[1]}
+        elif isinstance(item, dict) and "text" in item:
+            piece = {"title": item.get("title"), "text": item["text"]}
+        else:
+            piece = _raw(item)
+            problem = problem or f"evidence piece {i} is {_kind(item)}; the known forms are {_FORMS}"
+        if piece["title"] is None:
+            piece["title"] = ""
+        if not isinstance(piece["title"], str):
+            problem = problem or f"the title of evidence piece {i} is {_kind(piece['title'])}, not text"
+            piece["title"] = as_text(piece["title"])
+        pieces.append(piece)
+    return pieces, problem
+
+
+def _raw(value: Any) -> dict[str, Any]:
+    return {"title": "", "text": as_text(value)}
+
+
+def _kind(value: Any) -> str:
+    return f"{kind(value)} ({(as_text(value) or 'null')[:60]})"
+
+
+BUILDER = Records

@@ -1,0 +1,138 @@
+"""A user's own sentences with two entities and a relation: JSON lines and Parquet.
+
+    ds = hfcf.load("relations", data_files={"train": "a.jsonl", "test": "b.parquet"}, on_error="reject")
+    ds = hfcf.load("relations", data_dir="out/attack", split="test")  # what `hfcf attack choose out/attack` made
+
+- Files: `train`, `validation` (or `dev`) and `test`, each as `.jsonl`, else `.parquet`, else `<split>-….parquet`, as `hfcf` and the
+  Hub write them (all of these are read, as shards); in `data_dir`, or its `data/` or `data/default/`, whichever has any first.
+  `data_files` names files of other names, which are train unless their names, or a mapping, say otherwise.
+- Fields: a sentence, `label`, and `id` and `group_id` if there are any (as of a user's own claims: `hfcf.corpora.records`). Others
+  are left out, `corpus` and `split` too: the corpus is "relations", and the split is the file's.
+- The sentence, in one of three forms: `tokens`, a list of words, with `head` and `tail` in tokens; `text` with `head` and `tail` in
+  characters; or `text` with `<e1>…</e1>` and `<e2>…</e2>` in it, in either order: e1 is the head. Texts are cut into tokens by our
+  rules (`hfcf.corpora.formats.tokens`). Where there are tokens, `text` is not read.
+- A place is {"start": 0, "end": 1}, with a "type" if there is one, or [0, 1]. It starts at 0 and its end is exclusive.
+- Labels: any text, and "Other" is the only one that names no relation. A class of Parquet (`ClassLabel`) is read as its name.
+- With on_error="reject" every record becomes a row; one that can't be read has a `status` that says why.
+- Extra columns: `text` and `offsets`.
+
+One row: {"id": "1", "tokens": ["Eggs", "came", "in", "buckets", "."], "head": [0, 1], "tail": [3, 4], "label":
+"Content-Container(e1,e2)"}.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, ClassVar
+
+from hfcf.core.schema import kind
+from hfcf.corpora.base import BadRow, Corpus, CorpusInfo, Files, as_text, need, text_of
+from hfcf.corpora.formats import own_files
+from hfcf.corpora.formats.read import Record, json_lines, parquet_rows
+from hfcf.corpora.formats.tokens import EXTRA, TAG, Span, entity, of_text, of_tokens, untagged
+
+INFO = CorpusInfo(
+    name="relations",
+    title="Relation rows from a user's own files",
+    paper="",
+    citation="",
+    licence="unknown",
+    splits={},
+    labels={},
+    task="relation",
+    release="yours",
+    layout="`{train,dev,test}.jsonl` or `.parquet`, or `data_files=`",
+    notes="any labels; see below",
+)
+
+_FIELDS = ("id", "group_id", "tokens", "text", "head", "tail", "label")
+_FORMS = '{"start": …, "end": …} or [start, end]'
+
+
+class RelationRecords(Corpus):
+    """JSON lines or Parquet → rows. The labels are the file's own, so `INFO` lists none."""
+
+    INFO = INFO
+    FILES = own_files.patterns(".jsonl", *own_files.PARQUET)
+    EXTRA: ClassVar = EXTRA
+
+    @classmethod
+    def split_of(cls, path: Path) -> str | None:
+        return own_files.split_of(path, cls.FILES)
+
+    @classmethod
+    def find(cls, data_dir: Path, name: str) -> Files:
+        return own_files.find(data_dir, cls.FILES)
+
+    def records(self, path: Path) -> Iterator[Record]:
+        return parquet_rows(path, _FIELDS) if path.suffix == ".parquet" else json_lines(path)
+
+    def fill(self, row: dict[str, Any], record: dict[str, Any]) -> None:
+        row |= {name: record.get(name) for name in ("id", "group_id", "label")}
+        if record.get("tokens") is not None:
+            _fill_tokens(row, record)
+        elif record.get("text") is not None:
+            _fill_text(row, record)
+        else:
+            found = ", ".join(map(repr, record)) or "no fields"
+            raise BadRow(
+                f"there is neither 'tokens' nor 'text': found {found}; give tokens, or a text with <e1>…</e1> and <e2>…</e2>"
+            )
+        need(record, "label")
+        label = row["label"]
+        if not isinstance(label, str):
+            cure = "; write the label's name, or in Parquet make the column a ClassLabel with names" if label is not None else ""
+            raise BadRow(f"the label is {kind(label)}{'' if label is None else f' ({label!r}), not text'}{cure}")
+        if not label.strip():
+            raise BadRow('the label is empty; a row of no relation has the label "Other"')
+
+
+def _fill_tokens(row: dict[str, Any], record: Mapping[str, Any]) -> None:
+    tokens = record["tokens"]
+    if not isinstance(tokens, list):
+        what = "one text" if isinstance(tokens, str) else kind(tokens)
+        raise BadRow(f"the field 'tokens' is {what}, not a list of words; a sentence in one piece goes into 'text'")
+    row["tokens"] = tokens
+    for i, token in enumerate(tokens):
+        if not isinstance(token, str):
+            raise BadRow(f"token {i} is {kind(token)}, not text")
+    row |= of_tokens(tokens)
+    for name in ("head", "tail"):
+        row[name] = entity(*_place(record, name, len(tokens), "tokens"))
+
+
+def _fill_text(row: dict[str, Any], record: Mapping[str, Any]) -> None:
+    text = text_of(record, "text")
+    row["text"] = as_text(text)
+    placed, tagged = [name for name in ("head", "tail") if record.get(name) is not None], TAG.search(text)
+    if placed and tagged:
+        raise BadRow(f"the text has the tag {tagged[0]} and the row a {placed[0]}: mark the entities in one way")
+    if not placed and not tagged:
+        raise BadRow("nothing says where the entities are: give head and tail, or put <e1>…</e1> and <e2>…</e2> into the text")
+    if not placed:
+        row |= of_text(*untagged(text))
+        return
+    (head, first), (tail, second) = (_place(record, name, len(text), "characters") for name in ("head", "tail"))
+    row |= of_text(text, head, tail)
+    row["head"]["type"], row["tail"]["type"] = first, second
+
+
+def _place(record: Mapping[str, Any], name: str, size: int, unit: str) -> tuple[Span, str]:
+    """Where an entity stands, and its type."""
+    given = record.get(name)
+    if given is None:
+        raise BadRow(f"there is no {name}; give its place in {unit}, {_FORMS}")
+    start, end, of = None, None, None
+    if isinstance(given, dict):
+        start, end, of = given.get("start"), given.get("end"), given.get("type")
+    elif isinstance(given, list) and len(given) == 2:
+        start, end = given
+    if type(start) is not int or type(end) is not int:
+        raise BadRow(f"the {name} is {(as_text(given) or '')[:60]}; a place is {_FORMS}, in {unit}")
+    if not 0 <= start < end <= size:
+        raise BadRow(f"the {name} is at {start}–{end}, no place in the {size} {unit}; places start at 0 and their end is exclusive")
+    return (start, end), as_text(of) or ""
+
+
+BUILDER = RelationRecords

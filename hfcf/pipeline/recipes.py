@@ -1,0 +1,310 @@
+"""The recipes of `hfcf run` and `hfcf train` as types: each key, what it may be, and what goes together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from typing import Annotated, Any, ClassVar, Literal, Self, get_args
+
+from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema, field_validator, model_validator
+
+from hfcf import corpora
+from hfcf.core import recipe as recipes
+from hfcf.core.recipe import Files, ModelReference, Recipe, RecipeError, Text
+from hfcf.metrics.shared.settings import parse_metrics
+from hfcf.training.loop import Hyperparameters
+from hfcf.training.rationale_losses import Weights
+
+
+class Distractors(Recipe):
+    """Evidence filled up with retrieved pieces that are not gold."""
+
+    collection: Text
+    """JSON lines of title and text."""
+    pieces: int = 5
+    """How many pieces a row shall have."""
+
+
+class Source(BaseModel):
+    """Rows of a corpus; besides these keys a corpus takes options of its own."""
+
+    model_config = ConfigDict(frozen=True, extra="allow", strict=True, use_attribute_docstrings=True)
+
+    corpus: str
+    """One of `hfcf list corpora`."""
+    name: Text | None = None
+    """What to call these rows in the scores."""
+    data_dir: Text | None = None
+    """The folder of the release, inside the recipe's `data_dir`."""
+    data_files: Files | None = None
+    """The files themselves, in the place of `data_dir`."""
+    split: Text = "train"
+    role: Literal["train"] | None = None
+    """"train" allows to train on rows of a dev or test split."""
+    on_error: Literal["raise", "reject"] = "raise"
+    take: int | None = None
+    """Keep the first rows alone."""
+    skip: int | None = None
+    """Leave the first rows out."""
+    half: int | None = None
+    """0 or 1: keep one half of the groups."""
+    distractors: Distractors | None = None
+
+    @model_validator(mode="after")
+    def _check_options(self) -> Self:
+        options = corpora.builder_class(self.corpus).OPTIONS
+        recipes.check(self.model_extra or (), [*type(self).model_fields, *options], "")
+        return self
+
+    def arguments(self) -> dict[str, Any]:
+        """What was said, as `load_rows` takes it."""
+        return self.model_dump(exclude_unset=True, exclude={"name"})
+
+
+class RowsRecipe(Recipe):
+    """The rows of a corpus."""
+
+    corpus: str
+    """One of `hfcf list corpora`, or "jsonl", "csv", "parquet" or "relations" for files of your own."""
+    data_dir: Text | None = None
+    """The folder of the corpus's release; "recipes:NAME" is one that ships with hfcf."""
+    data_files: Files | None = None
+    """The files themselves, in the place of `data_dir`."""
+    split: Text | None = None
+    """An official split or a slice of one; "train" unless said."""
+    role: Literal["train"] | None = None
+    """"train": rows of a dev or test split may be trained on; recorded in the card."""
+    on_error: Literal["raise", "reject"] | None = None
+    """What happens to rows that can't be read: an error, or a rejected row with the reason."""
+    options: dict[str, Any] | None = None
+    """The corpus's own options."""
+    distractors: Distractors | None = None
+    preset: str = "paper"
+    """"paper": the paper's models and settings; "offline": small models that need no network."""
+
+
+class RunRecipe(RowsRecipe):
+    """A recipe of `hfcf run`: the rows of a corpus, the system that makes counterfactuals of them, and what is measured."""
+
+    name: Text | None = None
+    """What to call the result; its folder's name unless said."""
+    system: str
+    """One of `hfcf list systems`."""
+    settings: dict[str, Any] | None = None
+    """Of the system, over those of its preset."""
+    seed: int = 13
+    limit: int | None = None
+    """Run only the first rows, after fitting on all."""
+    push: str | None = None
+    """Push the result to this repository, NAMESPACE/NAME, which is private."""
+    metrics: Annotated[
+        Any,
+        WithJsonSchema(
+            {
+                "anyOf": [
+                    {"type": "array", "items": {"type": "string"}},
+                    {"type": "object", "additionalProperties": {"type": ["object", "null"]}},
+                    {"type": "null"},
+                ]
+            }
+        ),
+    ] = None
+    """What to measure: a list of names, or a mapping of names to settings; `{}` measures nothing."""
+
+    @field_validator("push", mode="before")
+    @classmethod
+    def _check_push(cls, value: Any) -> Any:
+        if value and not isinstance(value, str):
+            raise ValueError(f"{value!r}: give the repository's name, NAMESPACE/NAME")
+        return value or None
+
+    @model_validator(mode="after")
+    def _check_metrics(self) -> Self:
+        parse_metrics(self.metrics)
+        return self
+
+
+def parse_run(content: Mapping[str, Any], where: str = "the recipe") -> RunRecipe:
+    """Make a run's recipe of its content; raise `RecipeError` on what it can't say."""
+    return recipes.parse(RunRecipe, content, where)
+
+
+class TrainRecipe(Recipe):
+    """What the recipes of all trainings have in common."""
+
+    start: ClassVar[str] = "model"
+    """The key that names the weights to start from."""
+
+    name: Text | None = None
+    """What to call the model in its card."""
+    preset: str = "paper"
+    data_dir: Text | None = None
+    """The folder in which the sources' folders and files lie."""
+    data: list[Source]
+    """The rows to train on, one source for each corpus."""
+    exclude: Sequence[Source] = ()
+    """Rows whose texts may not be trained on."""
+    split: Text | None = None
+    """In the place of the split of every source in `data`."""
+    held_out: float = 0.0
+    """Share of the groups that is held out, to score on."""
+    ways: int = 3
+    """3, or 2: without NOT ENOUGH INFO."""
+    max_length: int = Hyperparameters.max_length
+    """Tokens of an input."""
+    batch_size: int = Hyperparameters.batch_size
+    learning_rate: float = Hyperparameters.learning_rate
+    epochs: float = Hyperparameters.epochs
+    warmup: float = Hyperparameters.warmup
+    """Share of the steps in which the learning rate rises."""
+    weight_decay: float = Hyperparameters.weight_decay
+    tune: Literal["full", "lora", "lowrank"] = "full"
+    """What is trained and stored: all weights, adapters, or the best low-rank form of what changed."""
+    rank: int = Hyperparameters.rank
+    """Of the stored matrices, with `tune: lora` or `lowrank`."""
+    seed: int = Hyperparameters.seed
+
+    @model_validator(mode="before")
+    @classmethod
+    def _check_start(cls, content: Any) -> Any:
+        if isinstance(content, Mapping) and not content.get(cls.start):
+            raise ValueError(f"{cls.start}: must name a model for train: {content.get('train')}")
+        return content
+
+    @model_validator(mode="after")
+    def _check_ways(self) -> Self:
+        if self.ways not in (2, 3) or (self.ways == 2 and getattr(self, "nei", None)):
+            raise ValueError("ways: 3, or 2 without nei: a two-way verifier knows no NOT ENOUGH INFO")
+        return self
+
+    def hyperparameters(self) -> Hyperparameters:
+        """The settings of the training loop."""
+        names = [field.name for field in fields(Hyperparameters) if field.name != "model"]
+        return Hyperparameters(model=getattr(self, self.start), **{name: getattr(self, name) for name in names})
+
+
+class VerifierRecipe(TrainRecipe):
+    """A verifier of claims."""
+
+    train: Literal["verifier"]
+    model: ModelReference
+    """What to start from."""
+    nei: Sequence[str] = ()
+    """The corpora to add NOT ENOUGH INFO rows for."""
+    evaluate: Sequence[Source] = ()
+    """More rows to score on."""
+    baselines: bool = False
+    """Also train and score a verifier that sees the claim alone."""
+
+
+class GeneratorRecipe(TrainRecipe):
+    """A generator of claims."""
+
+    train: Literal["generator"]
+    model: ModelReference
+    """What to start from."""
+    prefixed: bool = False
+    """Train the generator of RACE's ablation −EDIT, which is told the label."""
+
+
+class Judge(Recipe):
+    """A verifier that judges what a rewriter writes."""
+
+    model: ModelReference
+    max_length: int = 130
+    """Tokens that it reads."""
+
+
+class RewriterRecipe(TrainRecipe):
+    """A rewriter of claims: of a claim into its negation or a paraphrase."""
+
+    train: Literal["rewriter"]
+    model: ModelReference
+    """What to start from."""
+    pairs: Literal["negative", "paraphrase"]
+    """Which pairs of claims to train on."""
+    judge: Judge | None = None
+    """The verifier that tells paraphrases from other claims, and that scores."""
+    evaluate: Sequence[Source] = ()
+    """More rows to score on."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _check_pairs(cls, content: Any) -> Any:
+        if not isinstance(content, Mapping):
+            return content
+        pairs, judge = content.get("pairs"), content.get("judge")
+        if pairs not in ("negative", "paraphrase"):
+            raise ValueError(f"pairs: negative or paraphrase, with train: rewriter; this is {pairs!r}")
+        if pairs == "paraphrase" and not judge:
+            raise ValueError("judge: must name the verifier that tells paraphrases from other claims")
+        if judge is not None and (not isinstance(judge, Mapping) or not judge.get("model")):
+            raise ValueError("judge: must name a model: {model: FOLDER, max_length: 130}")
+        return content
+
+
+class ExplainerRecipe(TrainRecipe):
+    """An explainer of a verifier: which words and pieces decide."""
+
+    start: ClassVar[str] = "verifier"
+
+    train: Literal["explainer"]
+    verifier: ModelReference
+    """The verifier to explain."""
+    explainer: Weights = Weights()
+    """Weights of the losses, and budgets."""
+
+    @field_validator("explainer", mode="before")
+    @classmethod
+    def _check_weights(cls, value: Any) -> Any:
+        if isinstance(value, Mapping):
+            recipes.check(map(str, value), [field.name for field in fields(Weights)], "")
+            recipes.check_types(value, {field.name: str(field.type) for field in fields(Weights)}, "")
+            return Weights(**value)
+        return value or Weights()
+
+
+class MaskedLMRecipe(TrainRecipe):
+    """A masked language model of the corpora's sentences."""
+
+    train: Literal["masked_lm"]
+    model: ModelReference
+    """What to start from."""
+    wordnet: bool = False
+    """Read WordNet's glosses too."""
+    mask: float = 0.15
+    """Share of the words to mask."""
+
+
+class RelationRecipe(TrainRecipe):
+    """A relation classifier."""
+
+    train: Literal["relation"]
+    model: ModelReference
+    """What to start from."""
+    dev: Source | None = None
+    """The rows that choose the epoch."""
+    evaluate: Sequence[Source] = ()
+    """More rows to score on."""
+
+
+_Kinds = VerifierRecipe | GeneratorRecipe | RewriterRecipe | ExplainerRecipe | MaskedLMRecipe | RelationRecipe
+AnyTrainRecipe = Annotated[_Kinds, Field(discriminator="train")]
+TRAININGS: dict[str, type[TrainRecipe]] = {get_args(kind.model_fields["train"].annotation)[0]: kind for kind in get_args(_Kinds)}
+"""The type of each kind of training."""
+
+
+def parse_train(content: Mapping[str, Any], where: str = "the recipe") -> TrainRecipe:
+    """Make a training's recipe of its content.
+
+    Raises:
+        RecipeError: an unknown kind or key, one that is missing, or a value that can't be.
+
+    >>> parse_train({"train": "verifier", "model": "offline:minilm", "data": [{"corpus": "fever"}]}).hyperparameters().epochs
+    3.0
+    """
+    kind = content.get("train")
+    if kind not in TRAININGS:
+        near = recipes.did_you_mean(str(kind), TRAININGS)
+        raise RecipeError(f"{where}: train: must be one of {', '.join(TRAININGS)}; this is {kind!r}{near}")
+    return recipes.parse(TRAININGS[kind], content, where)

@@ -1,0 +1,147 @@
+"""What a baseline may rewrite in a row of a task, and how a rewritten text becomes a candidate.
+
+Baselines that put other words in a text, or ask a model for another one, are written against `Rewriting`. A task names its own in
+`Task.rewriting`: verification rewrites claims, relation extraction sentences around their entities.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Mapping, Sequence
+from pkgutil import resolve_name
+from random import Random
+from typing import Any, Protocol
+
+from hfcf.core import edits, schema
+from hfcf.core.candidates import Candidate
+from hfcf.core.stage import Stage
+from hfcf.core.task import Task, get_task
+from hfcf.tasks import sentence
+from hfcf.tasks.verification import rewritten
+
+Row = Mapping[str, Any]
+Scores = Sequence[Mapping[str, Any]]
+
+
+class Rewriting(Protocol):
+    """The text of a row that baselines rewrite."""
+
+    noun: str
+    """What people call the text, in reasons: "claim"."""
+    editable: str
+    """Where the words stand that may be edited, in reasons: "of the claim"."""
+    columns: tuple[str, ...]
+    """What is read of a row to edit words of the text."""
+    prompt: str
+    """"module:attribute" of the prompt by which a language model writes a counterfactual (`hfcf.prompts.Prompt`)."""
+    draws: str
+    """What stands before a baseline's name in the seeds of its draws."""
+
+    def text(self, row: Row) -> str:
+        """Return the text, in whose characters `protected` and edits count."""
+
+    def readable(self, row: Row) -> str:
+        """Return the text as a model reads it."""
+
+    def protected(self, row: Row) -> Container[int]:
+        """Return the characters of the text that no edit may touch."""
+
+    def edited(self, row: Row, made: Sequence[edits.Edit], stage: str) -> list[Candidate]:
+        """Make the candidate of edits of the text, which keeps the row's label; none where there are no edits."""
+
+    def rewritten(self, row: Row, text: str, label: str, stage: str, scores: Scores = ()) -> Candidate:
+        """Make the candidate of a text that a model wrote in the place of the row's; reject one that says what the row says."""
+
+
+class ClaimRewriting:
+    """The claim of a verification row; its evidence stays.
+
+    >>> row = {"claim": "Rome is old.", "evidence": [], "label": "SUPPORTS"}
+    >>> ClaimRewriting().rewritten(row, "rome is old", "SUPPORTS", "rewrite_eda")["status"]["reason"]
+    "repeats the source's claim"
+    """
+
+    noun = "claim"
+    editable = "of the claim"
+    columns = ("claim", "label")
+    prompt = "hfcf.prompts.claims:ClaimPrompt"
+    draws = ""
+
+    def text(self, row: Row) -> str:
+        claim: str = row["claim"]
+        return claim
+
+    readable = text
+
+    def protected(self, row: Row) -> Container[int]:
+        return ()
+
+    def edited(self, row: Row, made: Sequence[edits.Edit], stage: str) -> list[Candidate]:
+        new = edits.replace_text(row["claim"], made)
+        return [rewritten(row["claim"], new, row["label"], stage, edited=made)] if made else []
+
+    def rewritten(self, row: Row, text: str, label: str, stage: str, scores: Scores = ()) -> Candidate:
+        return rewritten(row["claim"], text, label, stage, scores=scores)
+
+
+class SentenceRewriting:
+    """The sentence of a relation row around its entities, which stay.
+
+    >>> row = {"tokens": "eggs in old pots".split(), "head": {"start": 0, "end": 1}, "tail": {"start": 3, "end": 4}, "label": "a"}
+    >>> SentenceRewriting().rewritten(row, "Pots hold eggs", "a", "rewrite_paraphrase")["status"]["reason"]
+    'has the two entities in the other order'
+    """
+
+    noun = "sentence"
+    editable = "outside the entities"
+    columns = ("tokens", "head", "tail", "label")
+    prompt = "hfcf.prompts.relations:RelationPrompt"
+    draws = "relation_"  # so the baselines of relations were called when the committed comparisons drew their words
+
+    def text(self, row: Row) -> str:
+        return sentence.text(row)
+
+    def readable(self, row: Row) -> str:
+        return " ".join(sentence.plain(row["tokens"]))
+
+    def protected(self, row: Row) -> Container[int]:
+        return sentence.protected(row)
+
+    def edited(self, row: Row, made: Sequence[edits.Edit], stage: str) -> list[Candidate]:
+        return sentence.reworded(row, made, stage)
+
+    def rewritten(self, row: Row, text: str, label: str, stage: str, scores: Scores = ()) -> Candidate:
+        return sentence.rewritten(row, text, label, stage, scores)
+
+
+def rewriting_of(task: str) -> Rewriting:
+    """Return what may be rewritten in the rows of a task.
+
+    Raises:
+        ValueError: there is no such task, or it does not say.
+
+    >>> rewriting_of("relation").noun
+    'sentence'
+    """
+    if not (reference := get_task(task).rewriting):
+        raise ValueError(f"the task {task!r} does not say what may be rewritten in its rows: give it a `rewriting`")
+    rewriting: Rewriting = resolve_name(reference)()
+    return rewriting
+
+
+def edit_columns(task: Task) -> dict[str, Any]:
+    """Return the columns that a baseline reads to edit words of a text."""
+    return {name: task.features[name] for name in rewriting_of(task.name).columns}
+
+
+def model_columns(task: Task) -> dict[str, Any]:
+    """Return the columns that a baseline reads before it asks a model: all texts, so that no model is asked about a broken row."""
+    return {**task.columns, "label": schema.TEXT}
+
+
+def draws(stage: Stage, rewriting: Rewriting, row_id: str) -> Random:
+    """Return a row's random generator in a stage that edits words.
+
+    It is `Stage.random` under the name that the stage had when the committed comparisons drew their words (`Rewriting.draws`).
+    """
+    verb, _, baseline = stage.name.partition("_")
+    return Random(f"{stage.seed}:{verb}_{rewriting.draws}{baseline}:{row_id}")

@@ -1,0 +1,92 @@
+"""A classifier of pairs of a claim and its evidence: how it is trained and what it predicts, whatever its loss."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from datasets import Dataset
+
+from hfcf.engines.adapters import load_network
+from hfcf.engines.classifier import Classifier, encode_pairs
+from hfcf.text.evidence import join
+from hfcf.training.loop import Hyperparameters, Loss, fit
+
+
+def train_classifier(
+    rows: Dataset,
+    hp: Hyperparameters,
+    out: Path,
+    *,
+    labels: Sequence[str],
+    claim_only: bool = False,
+    loss: Loss | None = None,
+    columns: Mapping[str, Sequence[Any]] | None = None,
+) -> None:
+    """Train a classifier and store it, or its adapter, in `out`.
+
+    Args:
+        rows: verification rows with these labels.
+        hp: how.
+        out: a folder; an interrupted run in it goes on.
+        labels: the classes, in the order of the outputs.
+        claim_only: hide the evidence.
+        loss: replaces the network's own.
+        columns: numbers of each row that `loss` reads.
+    """
+    from transformers import AutoModelForSequenceClassification, AutoTokenizer, DataCollatorWithPadding, set_seed
+
+    set_seed(hp.seed)  # the new head's weights too
+    tokenizer = AutoTokenizer.from_pretrained(hp.model.source(), revision=hp.model.revision)
+    classes = {label: i for i, label in enumerate(labels)}
+    if hp.model.adapter:
+        network, head = _tuned(hp, classes), ()
+    else:
+        network, loading = AutoModelForSequenceClassification.from_pretrained(
+            hp.model.source(),
+            revision=hp.model.revision,
+            id2label=dict(enumerate(labels)),
+            label2id=classes,
+            output_loading_info=True,
+        )
+        # What the base model lacks is new, the pooler of some encoders too.
+        head = ("classifier", *sorted({name.rpartition(".")[0] for name in loading["missing_keys"]}))
+
+    def encode(batch: Mapping[str, list[Any]]) -> dict[str, Any]:
+        pairs = _pairs(batch["claim"], batch["evidence"], claim_only)
+        return {
+            **encode_pairs(tokenizer, pairs, hp.max_length),
+            "labels": [classes[label] for label in batch["label"]],
+        }
+
+    encoded = rows.map(encode, batched=True, remove_columns=rows.column_names, desc="tokenise")
+    for name, values in (columns or {}).items():
+        encoded = encoded.add_column(name, values)
+    fit(
+        network, tokenizer, encoded, hp,
+        collator=DataCollatorWithPadding(tokenizer), task_type="SEQ_CLS", head=head, out=out, loss=loss,
+    )  # fmt: skip
+
+
+def predict(rows: Dataset, engine: Classifier, *, claim_only: bool = False) -> list[dict[str, float]]:
+    """Class probabilities of every row."""
+    return list(engine.run(_pairs(rows["claim"], rows["evidence"], claim_only)))
+
+
+def _tuned(hp: Hyperparameters, classes: Mapping[str, int]) -> Any:
+    """The network of a model that was tuned before, its head included."""
+    import torch
+    from transformers import AutoModelForSequenceClassification
+
+    if hp.tune != "full":
+        raise ValueError(f"tune={hp.tune!r}: a training that starts from an adapter stores all weights: tune=full")
+    network = load_network(AutoModelForSequenceClassification, hp.model, torch.float32)
+    if network.config.label2id != classes:
+        known = ", ".join(network.config.id2label[i] for i in range(len(network.config.id2label)))
+        raise ValueError(f"{hp.model.adapter} tells {known} apart, not {', '.join(classes)}")
+    return network
+
+
+def _pairs(claims: Sequence[str], evidence: Sequence[Any], claim_only: bool) -> list[list[str]]:
+    return [[claim, "" if claim_only else join(pieces)[0]] for claim, pieces in zip(claims, evidence, strict=True)]
