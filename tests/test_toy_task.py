@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from datasets import load_dataset
 from huggingface_hub import DatasetCard
 from local_hub import USER
@@ -19,6 +20,7 @@ from hfcf.cli import app
 from hfcf.core.task import get_task, nearest_task, tasks
 from hfcf.hub.push import push
 from hfcf.pipeline.dry_run import dry_run
+from hfcf.studies.compare.run import compare
 
 NAME = f"{USER}/bridges"
 ENTRY_POINTS = """
@@ -116,3 +118,21 @@ def test_from_its_files_to_the_hub(release: Path, tmp_path: Path, monkeypatch: p
         assert result.dataset["train"]["answer"][:] == rows["answer"][:]
         assert len(result.rejected["train"]) == 3
         assert set(result.augmented["train"].column_names) >= {"question", "context", "answer"}
+
+
+def test_two_methods_are_compared(release: Path, tmp_path: Path) -> None:
+    (tmp_path / "model").mkdir()
+    recipe = {
+        "compare": "models", "name": "bridges", "seeds": [1, 2], "train": {"corpus": "bridges", "split": "train"},
+        "methods": {"none": None, "other numbers": {"system": "othernumber"}}, "model": {"model": str(tmp_path / "model")},
+        "evaluate": [{"corpus": "bridges", "split": "test", "name": "Bridges", "setting": "in-domain"}], "data_dir": str(release),
+    }  # fmt: skip
+    (tmp_path / "compare.yaml").write_text(yaml.safe_dump(recipe), encoding="utf-8")
+    report = compare(tmp_path / "compare.yaml", tmp_path / "out", results=tmp_path / "results")
+    assert report["missing"] == 0
+    assert len((tmp_path / "results" / "bridges.jsonl").read_text(encoding="utf-8").splitlines()) == 1 + 2 * 2
+    table = (tmp_path / "out" / "table.md").read_text(encoding="utf-8")
+    assert "## Exact match (%)" in table
+    assert "| none | 24 (0) | **100.0 ± 0.0** |" in table
+    assert "| other numbers | 45 (21) | **100.0 ± 0.0** |" in table
+    assert (tmp_path / "out" / "figure.svg").exists()
