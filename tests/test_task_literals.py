@@ -23,9 +23,6 @@ KNOWN = Counter(
         "prompts/relations.py: 'relation'": 4,
         "studies/attack/build.py: 'relation'": 1,
         "studies/attack/choices.py: 'relation'": 1,
-        "studies/compare/arms.py: 'verification'": 2,
-        "studies/compare/relation_columns.py: 'relation'": 1,
-        "studies/compare/relations.py: 'relation'": 4,
         "studies/human/checkwhy.py: 'structures'": 2,
     }
 )

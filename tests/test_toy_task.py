@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from datasets import load_dataset
 from huggingface_hub import DatasetCard
 from local_hub import USER
@@ -120,19 +119,34 @@ def test_from_its_files_to_the_hub(release: Path, tmp_path: Path, monkeypatch: p
         assert set(result.augmented["train"].column_names) >= {"question", "context", "answer"}
 
 
-def test_two_methods_are_compared(release: Path, tmp_path: Path) -> None:
-    (tmp_path / "model").mkdir()
-    recipe = {
-        "compare": "models", "name": "bridges", "seeds": [1, 2], "train": {"corpus": "bridges", "split": "train"},
-        "methods": {"none": None, "other numbers": {"system": "othernumber"}}, "model": {"model": str(tmp_path / "model")},
-        "evaluate": [{"corpus": "bridges", "split": "test", "name": "Bridges", "setting": "in-domain"}], "data_dir": str(release),
+@pytest.mark.parametrize("form", ["sets", "columns"])
+def test_two_methods_are_compared(form: str, release: Path, tmp_path: Path) -> None:
+    weights = tmp_path / "weights"
+    weights.mkdir()
+    rows = {split: {"corpus": "bridges", "data_dir": str(release), "split": split} for split in ("train", "test")}
+    forms: dict[str, dict[str, Any]] = {
+        "sets": {"train": rows["train"], "evaluate": [{"name": "Test", "setting": "in-domain", **rows["test"]}], "take": 20},
+        "columns": {"columns": [{"name": "Test", "train": rows["train"], "dev": rows["test"], "test": rows["test"]}]},
+    }
+    content = {
+        "compare": "models", "name": "toy", "seeds": [1, 2], "methods": {"none": None, "other": {"system": "othernumber"}},
+        "model": {"model": str(weights)}, **forms[form],
     }  # fmt: skip
-    (tmp_path / "compare.yaml").write_text(yaml.safe_dump(recipe), encoding="utf-8")
-    report = compare(tmp_path / "compare.yaml", tmp_path / "out", results=tmp_path / "results")
-    assert report["missing"] == 0
-    assert len((tmp_path / "results" / "bridges.jsonl").read_text(encoding="utf-8").splitlines()) == 1 + 2 * 2
-    table = (tmp_path / "out" / "table.md").read_text(encoding="utf-8")
+    recipe = tmp_path / "toy.yaml"
+    recipe.write_text(json.dumps(content), encoding="utf-8")
+    out, results = tmp_path / "out", tmp_path / "results"
+    assert compare(recipe, out, results=results)["missing"] == 0
+    lines = [json.loads(line) for line in (results / "toy.jsonl").read_text(encoding="utf-8").splitlines()]
+    cells = [line for line in lines if "cell" in line]
+    assert len(cells) == 4
+    assert all(isinstance(cell["predicted"], list) and cell["em"] == 1.0 for cell in cells)
+    assert {cell["method"]: cell["counterfactuals"] > 10 for cell in cells} == {"none": False, "other": True}
+    table = (out / "table.md").read_text(encoding="utf-8")
     assert "## Exact match (%)" in table
-    assert "| none | 24 (0) | **100.0 ± 0.0** |" in table
-    assert "| other numbers | 45 (21) | **100.0 ± 0.0** |" in table
-    assert (tmp_path / "out" / "figure.svg").exists()
+    assert "## Exact match: difference from none" in table
+    assert "**100.0 ± 0.0**" in table
+    assert "their question: 0 at most" in table
+    assert (out / "table.csv").read_text(encoding="utf-8").splitlines()[0].count(",em,") == 1
+    assert (out / "figure.svg").stat().st_size
+    assert compare(recipe, out, results=results)["missing"] == 0
+    assert len((results / "toy.jsonl").read_text(encoding="utf-8").splitlines()) == len(lines), "nothing is computed again"

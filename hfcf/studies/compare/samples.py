@@ -171,9 +171,9 @@ def load_columns(recipe: ColumnComparison) -> tuple[Task, list[Sample]]:
 
 
 def _load_part(recipe: ColumnComparison, column: Column, part: str, loaded: dict[str, Dataset]) -> Dataset:
-    default, given = getattr(recipe.defaults, part), getattr(column, part)
+    default, own = getattr(recipe.defaults, part), getattr(column, part)
     where = {"data_dir", "data_files"}  # files are in the place of a folder, not beside it
-    source = {**{key: value for key, value in default.items() if key not in where or where.isdisjoint(given)}, **given}
+    source = {**{key: value for key, value in default.items() if key not in where or where.isdisjoint(own)}, **own}
     place = f"columns: {column.name}: {part}"
     key = digest([part == "train", source])
     if key not in loaded:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 
 from datasets import Dataset, IterableDataset, List
 
-from hfcf.core import edits, schema
+from hfcf.core import schema
 from hfcf.core.candidates import Candidate, reject, settle
 from hfcf.core.chain import StageOf
 from hfcf.core.model import Model
@@ -31,7 +31,7 @@ from hfcf.systems.ccg.editor import learned_editor
 from hfcf.systems.ccg.gradients import WordGradients
 from hfcf.systems.ccg.system import CLASSIFIER, EDITOR, OFFLINE
 from hfcf.systems.ccg.terms import term
-from hfcf.tasks.relation import CANDIDATES, candidate
+from hfcf.tasks.relation import CANDIDATES, TASK, candidate, token_edits
 from hfcf.training.loop import Hyperparameters
 from hfcf.training.once import enough, take_trainings
 from hfcf.training.unlikelihood import train_contrastive_editor
@@ -57,7 +57,7 @@ class FillTerms(Stage):
 
     VERSION: ClassVar[str] = "2"
     inputs: ClassVar = {
-        **{name: schema.TASKS["relation"][name] for name in ("tokens", "head", "tail", "label")},
+        **TASK.columns, "label": schema.TEXT,
         "causal_terms": List(schema.INT), "new_relations": List(schema.TEXT),
     }  # fmt: skip
     outputs: ClassVar = {"candidates": CANDIDATES}
@@ -99,7 +99,7 @@ class FillTerms(Stage):
                 found.append(reject(candidate(row, relation, []), self.name, "the editor wrote no other term"))
                 continue
             text, score = others[0]
-            edited = edits.token_edits(row["tokens"], row["causal_terms"], text)
+            edited = token_edits(row["tokens"], row["causal_terms"], text)
             found.append(candidate(row, relation, edited, [{"name": "editor", "value": score}]))
         return found
 
