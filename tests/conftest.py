@@ -16,8 +16,9 @@ os.environ.update(
     OMP_NUM_THREADS="1",
 )  # fmt: skip
 
-for size in ("COLUMNS", "LINES"):  # pytest-xdist sets them, and a console that is made at import would keep them
-    os.environ.pop(size, None)
+# pytest-xdist sets the width, and a console that is made at import would keep it.
+os.environ.pop("COLUMNS", None)
+os.environ.pop("LINES", None)
 
 import parrot
 import pytest
