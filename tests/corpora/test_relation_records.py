@@ -13,16 +13,16 @@ import pytest
 from datasets import ClassLabel, Dataset
 
 import hfcf
-from hfcf.core.recipe import located
+from hfcf.core.recipe import locate
 from hfcf.core.schema import TASKS
 from hfcf.corpora.base import CorpusError
 from hfcf.hub.folder import write_parquet
 from hfcf.pipeline.build_corpus import build
-from hfcf.studies.attack.build import CANDIDATES
-from hfcf.studies.attack.choices import ATTACK, export_choices
+from hfcf.studies.attack.choices import export_choices
 from hfcf.studies.attack.run import NOTES, SHEET, STORE, make_attack
 from hfcf.studies.compare.recipe import ColumnComparison, parse_comparison
 from hfcf.studies.compare.samples import load_columns
+from hfcf.systems.ccg.attack import ATTACK, CANDIDATES
 from hfcf.training.data import load_rows
 from hfcf.training.scorers import RELATIONS
 
@@ -238,7 +238,7 @@ def test_an_attack_set_is_scored_by_a_comparison(attack: Path) -> None:
     assert own.ids == same.ids
     labels = {label for part in (sample.train, own.rows) for label in part["label"]}
     assert RELATIONS.letters(labels) == {"Other": "-", DESTINATION: "a", ORIGIN: "b"}
-    assert located(files["test"], "x")["data_files"] == {"test": f"x/attack/data/{file.name}"}
+    assert locate(files["test"], "x")["data_files"] == {"test": f"x/attack/data/{file.name}"}
 
 
 def test_own_rows_are_published(attack: Path, tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from hfcf.engines.classifier import Classifier
 from hfcf.pipeline.run import make_system
 from hfcf.studies.compare.cells import digest
 from hfcf.studies.compare.recipe import ColumnComparison, SetComparison
-from hfcf.training.data import without_repeats
+from hfcf.training.data import drop_overlap
 from hfcf.training.debias import Debias
 
 _NEUTRAL = ("VERSION", "strict", "fitted")  # what it was fitted on are the rows, which a cell knows
@@ -144,7 +144,7 @@ def training_rows(method: Method, originals: Dataset, rows: Dataset | None, scor
         additions = additions.select([i for i, change in enumerate(additions["change"]) if change in method.changes])
     additions = additions.select_columns(originals.column_names).cast(originals.features)
     columns = [name for name in originals.column_names if name in scored[0].features]
-    rest, dropped = without_repeats(additions, concatenate_datasets([part.select_columns(columns) for part in scored]))
+    rest, dropped = drop_overlap(additions, concatenate_datasets([part.select_columns(columns) for part in scored]))
     if method.copies:
         rest = copies(originals, rest["label"])
     return concatenate_datasets([originals, rest.cast(originals.features)]), dropped
