@@ -78,20 +78,24 @@ class Method:
         }  # fmt: skip
 
 
-def build_methods(recipe: SetComparison | ColumnComparison) -> list[Method]:
+def build_methods(recipe: SetComparison | ColumnComparison, task: Task | None = None) -> list[Method]:
     """Build the recipe's methods, in order; null adds nothing.
+
+    Args:
+        recipe: what it says of them.
+        task: of the rows, which systems of several tasks follow.
 
     Raises:
         RecipeError: an unknown setting or change, a method that names no system, or a baseline that is no method.
     """
-    methods = [Method(name, None) if part is None else _build(recipe, name, part) for name, part in recipe.methods.items()]
+    methods = [Method(name, None) if part is None else _build(recipe, name, part, task) for name, part in recipe.methods.items()]
     names = [method.name for method in methods]
     if not names or (recipe.baseline or names[0]) not in names:
         raise RecipeError(f"baseline: {recipe.baseline} is none of the methods {', '.join(names)}")
     return methods
 
 
-def _build(recipe: SetComparison | ColumnComparison, name: str, part: Any) -> Method:
+def _build(recipe: SetComparison | ColumnComparison, name: str, part: Any, task: Task | None) -> Method:
     where = f"methods: {name}"
     debias = getattr(part, "debias", None)
     debias = Debias.of(debias, f"{where}: debias") if debias else None
@@ -101,7 +105,8 @@ def _build(recipe: SetComparison | ColumnComparison, name: str, part: Any) -> Me
         return Method(name, None, debias=debias)
     common = recipe.settings if system == recipe.system else None
     settings = {**(common or {}), **(part.settings or {})}
-    built = make_system(system, preset=recipe.preset, seed=recipe.seed, settings=settings)
+    task_name = task.name if task else None
+    built = make_system(system, preset=recipe.preset, seed=recipe.seed, settings=settings, task=task_name)
     allowed = load_trainer(get_task(built.task).trainer).changes
     changes = getattr(part, "changes", None)
     recipes.check(changes or (), allowed, f"{where}: changes")

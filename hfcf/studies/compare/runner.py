@@ -129,16 +129,16 @@ def open_comparison(recipe: SetComparison | ColumnComparison, results: Path, *, 
     Raises:
         RecipeError: what can't be: a method of another task, an unknown name in `run` or `curves`, too few rows.
     """
-    methods = build_methods(recipe)
     columns, named = isinstance(recipe, ColumnComparison), None
     if isinstance(recipe, ColumnComparison):
         for name, values in (recipe.curves or {}).items():
-            recipes.check(values.values(), [method.name for method in methods], f"curves: {name}")
-        named = check_run(recipe, [method.name for method in methods])
+            recipes.check(values.values(), recipe.methods, f"curves: {name}")
+        named = check_run(recipe)
         task, samples = load_columns(recipe)
     else:
         task, sample = load_sample(recipe, full=full)
         samples = [sample]
+    methods = build_methods(recipe, task)
     check_methods(methods, task)
     file = results / f"{getattr(recipe, 'cells', None) or recipe.name}.jsonl"
     baseline = recipe.baseline or methods[0].name
@@ -155,12 +155,12 @@ def on_samples(comparison: Comparison, recipe: SetComparison) -> Comparison:
     return replace(opened, requested=list(opened.places))
 
 
-def check_run(recipe: ColumnComparison, methods: Sequence[str]) -> list[Place] | None:
+def check_run(recipe: ColumnComparison) -> list[Place] | None:
     """List the cells that `run` names, in its order; None without one."""
     if recipe.run is None:
         return None
     choices: dict[str, list[Any]] = {
-        "methods": list(methods), "columns": [one.name for one in recipe.columns], "seeds": list(recipe.seeds)
+        "methods": list(recipe.methods), "columns": [one.name for one in recipe.columns], "seeds": list(recipe.seeds)
     }  # fmt: skip
     places: list[Place] = []
     for i, run in enumerate(recipe.run):
