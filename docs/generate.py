@@ -85,6 +85,10 @@ def all_systems() -> list[tuple[str, type[System]]]:
     return [*systems(baselines=False), *systems(baselines=True)]
 
 
+def works_on(cls: type[System]) -> str:
+    return ", ".join(sorted(cls.works_on(), reverse=True))
+
+
 def examples(cls: type[System]) -> dict[str, System]:
     """Return a system with settings that need no training, for each task that it works on."""
     preset = "offline" if "offline" in cls.presets else "paper"

@@ -19,8 +19,8 @@ from hfcf.core.task import get_task
 from hfcf.corpora import builder_class, load
 from hfcf.corpora.base import CorpusInfo
 from hfcf.hub.dataset_card import NOT_REPUBLISHED, republish_key
+from hfcf.hub.existing_card import check_overwrite, read_restriction
 from hfcf.hub.folder import remove_others, write_parquet
-from hfcf.hub.found_card import check_ours, restricted
 
 
 def build(name: str, *, out: str | Path, **options: Any) -> Path:
@@ -35,13 +35,13 @@ def build(name: str, *, out: str | Path, **options: Any) -> Path:
         ValueError: the folder has a README that this library did not write.
     """
     out = Path(out)
-    check_ours(out)
+    check_overwrite(out)
     loaded = load(name, **options)
     splits = loaded if isinstance(loaded, DatasetDict) else DatasetDict({_base(loaded, options): loaded})
     files = {split: write_parquet(ds, out / "data", split) for split, ds in splits.items()}
     remove_others(out / "data", files.values())
     names = {split: f"data/{path.name}" for split, path in files.items()}
-    info = replace(builder_class(name).INFO, **restricted(options))
+    info = replace(builder_class(name).INFO, **read_restriction(options))
     (out / "README.md").write_text(card(info, splits, names), encoding="utf-8")
     return out
 

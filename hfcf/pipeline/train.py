@@ -14,7 +14,7 @@ from hfcf.core import recipe as recipes
 from hfcf.core.schema import LABELS
 from hfcf.core.splits import group_safe_split, regroup
 from hfcf.engines.classifier import Classifier
-from hfcf.hub.found_card import check_ours
+from hfcf.hub.existing_card import check_overwrite
 from hfcf.hub.model_card import model_card
 from hfcf.pipeline.recipes import (
     ExplainerRecipe,
@@ -53,7 +53,7 @@ def train(
         ValueError: the folder has a README that is not this library's.
     """
     parsed = parse_train(recipe, where)
-    check_ours(out)
+    check_overwrite(out)
     rows = load_rows(_located(parsed.data, parsed.data_dir, split=parsed.split), training=True)
     dropped = 0
     if parsed.exclude:

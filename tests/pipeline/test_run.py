@@ -251,7 +251,7 @@ FIXTURES = Path(__file__).parents[1] / "fixtures" / "corpora"
 def related(tiny_model: Callable[[str], str]) -> Callable[..., dict[str, Any]]:
     """A recipe of a system on the rows of a corpus that must not be republished."""
     models: dict[str, dict[str, Any]] = {
-        "relation_masked_lm": {"model": tiny_model("mlm")},
+        "masked_lm": {"model": tiny_model("mlm")},
         "mice": {
             "indicator": tiny_model("rbert"), "editor": tiny_model("t5"), "num_beams": 2, "num_candidates": 2, "max_new_tokens": 8,
             "max_length": 64, "classifier": {"model": tiny_model("rbert"), "batch_size": 4, "epochs": 1, "max_length": 64},
@@ -268,8 +268,8 @@ def related(tiny_model: Callable[[str], str]) -> Callable[..., dict[str, Any]]:
 @pytest.mark.parametrize(
     ("system", "settings", "told"),
     [
-        ("relation_masked_lm", {}, None),
-        ("relation_masked_lm", {"verifier": "rbert"}, VERIFIER),
+        ("masked_lm", {}, None),
+        ("masked_lm", {"verifier": "rbert"}, VERIFIER),
         ("mice", {}, INDICATOR),
         ("mice", {"indicator": None}, TRAINED),
         ("mice", {"consistency": False}, None),
@@ -291,7 +291,7 @@ def test_the_card_says_which_model_checked_the_rows(
 def test_what_is_made_of_licensed_rows_says_that_it_is_not_republished(
     related: Callable[..., dict[str, Any]], tmp_path: Path
 ) -> None:
-    content = related("relation_masked_lm")
+    content = related("masked_lm")
     hfcf.run(content, tmp_path / "one")
     hfcf.run({**content, "corpus": "semeval", "data_dir": str(FIXTURES / "semeval"), "split": "train"}, tmp_path / "two")
     for name, kept in (("one", True), ("two", False)):
@@ -306,7 +306,7 @@ def test_labels_of_rows_that_could_not_be_loaded_are_no_classes(related: Callabl
     folder = Path(shutil.copytree(FIXTURES / "ace2005", tmp_path / "ace2005"))
     path = folder / "data/English/bc/timex2norm/MADE_BC_1.apf.xml"
     path.write_text(path.read_text().replace('TYPE="ART"', 'TYPE="METONYMY"'))
-    hfcf.run({**related("relation_masked_lm"), "data_dir": str(folder), "on_error": "reject"}, tmp_path / "out")
+    hfcf.run({**related("masked_lm"), "data_dir": str(folder), "on_error": "reject"}, tmp_path / "out")
     lost = load_dataset(str(tmp_path / "out"), "rejected", split="bc")
     assert "the label 'METONYMY' is unknown" in " ".join(lost["reason"])
     made = load_dataset(str(tmp_path / "out"), split="bc")
@@ -327,15 +327,15 @@ def test_training_is_timed_and_tried(related: Callable[..., dict[str, Any]], tmp
     assert found["stages"][0]["seconds"] > 0, "another seed is another training"
     assert [entry["stage"] for entry in found["funnel"]] == [one for one in steps if one not in ("fit_models", "fit_resources")]
     assert "<td>fit_models<" in (tmp_path / "out" / "report.html").read_text()
-    given = hfcf.run(related("relation_masked_lm"), tmp_path / "given")
-    assert [entry["stage"] for entry in given["stages"]] == ["rewrite_relation_masked_lm", "judge_candidates"]
+    given = hfcf.run(related("masked_lm"), tmp_path / "given")
+    assert [entry["stage"] for entry in given["stages"]] == ["rewrite_masked_lm", "judge_candidates"]
 
 
 @pytest.mark.parametrize("command", [lambda content, out: hfcf.run(content, out), lambda content, out: dry_run(content)])
 def test_a_system_of_another_task_is_refused(
     related: Callable[..., dict[str, Any]], command: Callable[..., Any], tmp_path: Path
 ) -> None:
-    wrong = {**related("relation_masked_lm"), "system": "eda", "settings": {}}
+    wrong = {**related("masked_lm"), "system": "eda", "settings": {}}
     with pytest.raises(RecipeError, match=r"eda.*verification.*ace2005.*relation"):
         command(wrong, tmp_path / "out")
 

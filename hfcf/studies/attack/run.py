@@ -19,14 +19,14 @@ from hfcf.core.schema import prepare
 from hfcf.core.system import run_stage
 from hfcf.core.task import get_task
 from hfcf.hub.dataset_card import NOT_REPUBLISHED, republish_key
+from hfcf.hub.existing_card import check_overwrite, read_restriction
 from hfcf.hub.folder import configs, remove_others, write_parquet
-from hfcf.hub.found_card import check_ours, restricted
 from hfcf.hub.render import render
 from hfcf.studies.attack.build import CANDIDATES, build_attack, report
 from hfcf.studies.attack.choices import choose_first, export_choices, import_choices, marked_lines
 from hfcf.studies.attack.lenders import KINDS
 from hfcf.studies.attack.recipe import parse_attack
-from hfcf.systems.ccg import CCG
+from hfcf.systems.ccg.system import CCG
 
 SHEET, STORE, NOTES = "candidates.csv", "candidates.parquet", "attack.json"
 
@@ -54,7 +54,7 @@ def make_candidates(recipe: str | Path, out: Path, *, changes: Sequence[str] = (
     path = recipes.find(str(recipe))
     content = recipes.read(path, changes)
     parsed, ccg = parse_attack(content, path.name)
-    check_ours(out)
+    check_overwrite(out)
     if (out / SHEET).exists() and (marks := marked_lines(out / SHEET)):
         raise ValueError(f"{out / SHEET} holds {marks} choices, which would be lost: give another --out, or move the file")
     files = {key: value for key in ("data_dir", "data_files") if (value := getattr(parsed, key)) is not None}
@@ -77,7 +77,7 @@ def make_candidates(recipe: str | Path, out: Path, *, changes: Sequence[str] = (
     seconds["candidates"] = round(time.perf_counter() - clock, 1)
     notes = {
         "report": report(rows, found, donors), "seconds": seconds, "recipe": content,
-        "restricted": restricted(content),
+        "restricted": read_restriction(content),
         "command": recipes.command("attack candidates", recipe, out, changes, limit if limit < len(every) else None),
     }  # fmt: skip
     out.mkdir(parents=True, exist_ok=True)
@@ -105,7 +105,7 @@ def make_attack(out: Path, *, automatic: bool = False, max_perplexity_ratio: flo
     for name in (STORE, NOTES, SHEET):
         if not (out / name).exists():
             raise FileNotFoundError(f"{out / name} is not there: make candidates first, hfcf attack candidates RECIPE --out {out}")
-    check_ours(out)
+    check_overwrite(out)
     # Not through the library's cache, which may know an older file of that name.
     candidates = Dataset(pq.read_table(out / STORE)).cast(CANDIDATES)
     notes = json.loads((out / NOTES).read_text(encoding="utf-8"))

@@ -129,6 +129,7 @@ def open_comparison(recipe: SetComparison | ColumnComparison, results: Path, *, 
     Raises:
         RecipeError: what can't be: a method of another task, an unknown name in `run` or `curves`, too few rows.
     """
+    build_methods(recipe)  # which raises what can be known before rows are loaded
     columns, named = isinstance(recipe, ColumnComparison), None
     if isinstance(recipe, ColumnComparison):
         for name, values in (recipe.curves or {}).items():

@@ -27,9 +27,9 @@ from hfcf.systems.baselines._shared.relations import (
     terms,
     the_editor,
 )  # fmt: skip
-from hfcf.systems.ccg import CLASSIFIER, EDITOR, OFFLINE
 from hfcf.systems.ccg.editor import learned_editor
 from hfcf.systems.ccg.gradients import WordGradients
+from hfcf.systems.ccg.system import CLASSIFIER, EDITOR, OFFLINE
 from hfcf.systems.ccg.terms import term
 from hfcf.tasks.relation import CANDIDATES, candidate
 from hfcf.training.loop import Hyperparameters
@@ -129,7 +129,7 @@ class AutoCAD(System):
         classifier: how that one is trained.
         editor: a trained editor; None trains one on the rows.
         editor_training: how that one is trained.
-        least_steps: see `hfcf.systems.ccg.CCG`.
+        least_steps: see `hfcf.systems.ccg.system.CCG`.
         alpha: the weight of unlikelihood.
         negatives: of a row, under how many other relations its term is unlikely.
         words: see `IdentifyCausalTerms`.

@@ -26,8 +26,8 @@ from hfcf.systems.baselines.coco import CoCo, SubstituteTerms
 from hfcf.systems.baselines.coco.paths import FindPaths, path, semantic, syntactic
 from hfcf.systems.baselines.mice import MICE
 from hfcf.systems.baselines.mice.edit import EditMinimally
-from hfcf.systems.ccg import CCG
 from hfcf.systems.ccg.gradients import WordGradients
+from hfcf.systems.ccg.system import CCG
 from hfcf.tasks.relation import entities
 from hfcf.training import unlikelihood as objective
 from hfcf.training.loop import Hyperparameters

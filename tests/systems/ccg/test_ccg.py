@@ -20,9 +20,9 @@ from hfcf.core.stage import StageError
 from hfcf.core.store import artifact_path, read_artifact
 from hfcf.engines.parser import Constituents
 from hfcf.pipeline import run as runner
-from hfcf.systems.ccg import CCG
 from hfcf.systems.ccg import editor as editors
 from hfcf.systems.ccg.indicator import judges
+from hfcf.systems.ccg.system import CCG
 from hfcf.tasks.relation import entities
 from hfcf.training import relation as trainer
 from hfcf.training.loop import Hyperparameters

@@ -16,9 +16,10 @@ from hfcf.core.stage import Reject, Stage, StageError
 from hfcf.core.store import read_artifact
 from hfcf.core.system import System
 from hfcf.engines.continuation import Continuation
-from hfcf.systems.ccg import CCG, editor
+from hfcf.systems.ccg import editor
 from hfcf.systems.ccg.identify import IdentifyCausalTerms
 from hfcf.systems.ccg.indicator import training_rows
+from hfcf.systems.ccg.system import CCG
 from hfcf.tasks.judge import JudgeCandidates
 from hfcf.tasks.relation import OTHER
 

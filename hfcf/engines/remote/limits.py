@@ -1,4 +1,4 @@
-"""How fast a process may ask an endpoint: requests and tokens a minute, and a pause for all when it says so."""
+"""Limit how fast a process sends requests to an endpoint: requests and tokens a minute, and a pause for all threads."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from collections import deque
 
 
 class Stopped(Exception):
-    """The run ends because of another request: this one is not sent."""
+    """Another request ended the run: this one is not sent."""
 
 
 class Limiter:
-    """Requests and tokens in a sliding window, shared by the threads of a process.
+    """Limit requests and tokens in a sliding window; the threads of a process share it.
 
     Args:
-        requests: the most in a window; None: no limit.
-        tokens: the most in a window, by estimate until the answer tells; None: no limit.
-        window: seconds.
+        requests: the largest number in a window; None for no limit.
+        tokens: the largest number in a window, estimated until the answer states it; None for no limit.
+        window: the window's length in seconds.
 
     >>> limiter = Limiter(requests=1, window=0.2)
     >>> start = time.monotonic()
@@ -34,7 +34,14 @@ class Limiter:
         self._lock = threading.Lock()
 
     def enter(self, tokens: float, stop: threading.Event) -> list[float]:
-        """Wait for this request's turn; what it returns is for `correct`.
+        """Wait for this request's turn.
+
+        Args:
+            tokens: the estimate of what the request takes.
+            stop: ends the wait.
+
+        Returns:
+            The request's entry in the window, for `correct`.
 
         Raises:
             Stopped: `stop` is set.
@@ -57,17 +64,17 @@ class Limiter:
         wait = self._until - now
         if self._requests is not None and len(self._sent) >= self._requests:
             wait = max(wait, self._sent[0][0] + self._window - now)
-        # A request larger than the whole limit goes when nothing else is in the window, or it would wait for ever.
+        # A request above the limit is sent when the window is empty: it would wait for ever otherwise.
         if self._tokens is not None and self._sent and sum(entry[1] for entry in self._sent) + tokens > self._tokens:
             wait = max(wait, self._sent[0][0] + self._window - now)
         return wait
 
     def correct(self, entry: list[float], tokens: float) -> None:
-        """Put the tokens that a request took in the place of the estimate."""
+        """Replace a request's estimate by the tokens that it took."""
         with self._lock:
             entry[1] = tokens
 
     def pause(self, seconds: float) -> None:
-        """Let no request start before that time is over: the endpoint asked for it."""
+        """Start no request of any thread for this long, as the endpoint demands."""
         with self._lock:
             self._until = max(self._until, time.monotonic() + seconds)

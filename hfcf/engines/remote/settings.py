@@ -1,4 +1,4 @@
-"""Which endpoint a remote model is asked at, and how hard: the `HFCF_LLM_*` variables of the environment."""
+"""Read the settings of an endpoint, the `HFCF_LLM_*` variables, from the environment."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from dataclasses import dataclass, field
 from typing import Self
 from urllib.parse import parse_qsl, urlsplit
 
-SHORTEST_SECRET = 8  # characters: a shorter value of the address's query is a switch, and may stand in any text
+SHORTEST_SECRET = 8  # characters: a shorter value in the address's query is a switch, and may occur in any text
 
 
 class RemoteError(RuntimeError):
-    """The endpoint is missing, refuses every request, or does not answer any more; says what to do."""
+    """The endpoint is not set, refuses every request, or stopped answering; the message has the cure."""
 
 
 @dataclass(frozen=True)
 class Endpoint:
-    """Where to ask and how hard; nothing of it changes an answer, so it is read from the environment and never stored."""
+    """Where to send requests, and how many. None of this changes an answer, so it is read from the environment and never stored."""
 
     url: str
     query: tuple[tuple[str, str], ...] = field(repr=False)
@@ -31,34 +31,33 @@ class Endpoint:
     price_out: float
 
     @classmethod
-    def of_environment(cls) -> Self:
-        """The endpoint that `HFCF_LLM_*` name.
+    def from_environment(cls) -> Self:
+        """Read the `HFCF_LLM_*` variables.
 
         Raises:
-            RemoteError: `HFCF_LLM_URL` is not set, or a variable has no usable value.
+            RemoteError: `HFCF_LLM_URL` is not set, or a variable's value is invalid.
         """
         url = os.environ.get("HFCF_LLM_URL", "").strip()
         if not url:
             raise RemoteError(
-                "HFCF_LLM_URL is not set: name an OpenAI-compatible endpoint, such as HFCF_LLM_URL=http://localhost:8000/v1, "
-                "and its key in HFCF_LLM_KEY where it wants one"
+                "HFCF_LLM_URL is not set: set it to an OpenAI-compatible endpoint, such as HFCF_LLM_URL=http://localhost:8000/v1, "
+                "and HFCF_LLM_KEY to its key if it needs one"
             )
-        shown = "…" if re.search("[@?#]", url) else url  # where a secret may stand
+        shown = "…" if re.search("[@?#]", url) else url  # a secret may follow these characters
         try:
             parts = urlsplit(url)
-            sound = url.isprintable() and parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+            valid = url.isprintable() and parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
         except ValueError:
-            sound = False
-        if not sound:
-            raise RemoteError(f"HFCF_LLM_URL={shown!r} is no http or https address, such as http://localhost:8000/v1")
+            valid = False
+        if not valid:
+            raise RemoteError(f"HFCF_LLM_URL={shown!r} is not an http or https address, such as http://localhost:8000/v1")
         if "@" in parts.netloc:
-            raise RemoteError("HFCF_LLM_URL holds a name or password before its @: leave that out, and set HFCF_LLM_KEY")
+            raise RemoteError("HFCF_LLM_URL has a name or password before its @: remove it, and set HFCF_LLM_KEY instead")
         path = parts.path.rstrip("/") or "/v1"
-        if not path.endswith("/chat/completions"):
-            path += "/chat/completions"
+        path = path.removesuffix("/chat/completions") + "/chat/completions"
         key = os.environ.get("HFCF_LLM_KEY", "").strip()
         if not (key.isascii() and key.isprintable()):
-            raise RemoteError("HFCF_LLM_KEY holds a character that no key has: was it copied with something beside it?")
+            raise RemoteError("HFCF_LLM_KEY has a character that keys never have: check what was copied with it")
         address, query = f"{parts.scheme}://{parts.netloc}{path}", tuple(parse_qsl(parts.query, keep_blank_values=True))
         return cls(
             url=address, query=query, key=key, concurrency=int(_number("CONCURRENCY", 8, least=1)),
@@ -66,8 +65,8 @@ class Endpoint:
             tpm=_number("TPM", 0) or None, price_in=_number("PRICE_IN", 0), price_out=_number("PRICE_OUT", 0),
         )  # fmt: skip
 
-    def masked(self, text: str) -> str:
-        """A text without the key, and without what the address says behind its question mark."""
+    def mask(self, text: str) -> str:
+        """Replace the key and the values of the address's query in a text."""
         secrets = [self.key, *(value for _, value in self.query if len(value) >= SHORTEST_SECRET)]
         for secret in filter(None, secrets):
             text = text.replace(secret, "***")
@@ -81,5 +80,5 @@ def _number(name: str, default: float, least: float = 0) -> float:
     except ValueError:
         number = -1.0
     if not least <= number < float("inf"):
-        raise RemoteError(f"HFCF_LLM_{name}={value!r} is no number of at least {least:g}")
+        raise RemoteError(f"HFCF_LLM_{name}={value!r} is not a number of at least {least:g}")
     return number
