@@ -1,26 +1,19 @@
 """ACE 2005, English: relations between the entities of six kinds of text, each kind a split.
 
-- Paper: Walker, Strassel, Medero and Maeda, "ACE 2005 Multilingual Training Corpus", LDC2006T06.
-- Licence: LDC's user agreement. Its rows, and counterfactuals of them, must not be republished.
 - Splits: the domains `bc` (broadcast conversation), `bn` (broadcast news), `nw` (newswire), `wl` (weblogs), `cts` (telephone
-  speech) and `un` (Usenet). CCG trains and validates on 768 relations of wl and tests on 1,607 of bc, 2,015 of bn and 2,680 of nw,
-  counted after DyGIE's preprocessing, whose sentences are not ours. DyGIE's own splits are train, validation and test.
-- Labels: ART, GEN-AFF, ORG-AFF, PART-WHOLE, PER-SOC and PHYS, as ours. Head is Arg-1 and tail is Arg-2; either may come first.
-- Hub id: none, and there can be none.
-- Files: the release, `<domain>/timex2norm/*.sgm` with their `.apf.xml` anywhere below `data_dir` (`adj`, `fp1` or `fp2` where there
-  is no timex2norm; Arabic and Chinese are not read); or DyGIE's JSON (`hfcf.corpora.formats.dygie`) by domain, `wl.json` …, or by
+  speech) and `un` (Usenet). CCG trains and validates on wl and tests on the others; `INFO.splits` are its counts after DyGIE's
+  preprocessing, whose sentences are not ours. DyGIE's own splits are train, validation and test.
+- Files: the release, `<domain>/timex2norm/*.sgm` with their `.apf.xml` anywhere below `data_dir` (`adj`, `fp1` or `fp2` without
+  timex2norm; Arabic and Chinese are not read); or DyGIE's JSON (`hfcf.corpora.formats.dygie`) by domain, `wl.json` …, or by
   split, `train.json`, `dev.json`, `test.json`, also in `json/`.
-- Sentences and tokens: of the TEXT element, by rules of ours (`hfcf.corpora.formats.sentences`, `hfcf.corpora.formats.tokens`);
-no sentence ends
-  inside an entity. An entity is its mention's head. Left out, and counted: relation mentions whose arguments stand in two
-  sentences, or outside the TEXT element, or that lack one of two entity mentions.
+- Head and tail are Arg-1 and Arg-2, in any order, each the head of an entity mention. Types: PER, ORG, GPE, LOC, FAC, VEH, WEA.
+- Sentences and tokens: of the TEXT element, by our rules (`hfcf.corpora.formats.sentences`, `.tokens`); no sentence ends inside
+  an entity. Left out and counted: relation mentions whose arguments are in two sentences or outside the TEXT element, or that
+  lack one.
 - Id: the relation mention's; in DyGIE's form the document, the sentence and the number in it. Group: the document.
-- Types: PER, ORG, GPE, LOC, FAC, VEH, WEA.
-- Extra columns: `text`, the sentence (a line end is a space), and `offsets`; `subtype`, such as Located, null where the file has
-  none.
+- Extra columns: `text`, the sentence (a line end is a space), and `offsets`; `subtype`, such as Located, or null.
 
-Checked on files that were made by hand after LDC's description, and not on the licensed ones, where a document that does not fit
-its annotation may need `on_error="reject"`.
+Checked on files made by hand after LDC's description, not on the licensed ones: `on_error="reject"` keeps documents that differ.
 
 One row, made up: text "Ms. Hale flew to AT&T's office in Lyon.", head "office" (FAC), tail "Lyon" (GPE), label "PART-WHOLE".
 """
@@ -48,7 +41,7 @@ INFO = CorpusInfo(
   address = {Philadelphia},
   year = {2006}
 }""",
-    licence="other",
+    licence="other",  # LDC's user agreement: neither rows nor counterfactuals of them may be republished
     splits={"bc": 1_607, "bn": 2_015, "nw": 2_680, "wl": 768},
     labels={label: label for label in ("ART", "GEN-AFF", "ORG-AFF", "PART-WHOLE", "PER-SOC", "PHYS")},
     task="relation",

@@ -1,24 +1,17 @@
 """CCG's SemEval: SemEval-2010 Task 8 tokenised, with a dev split, low-resource samples and the terms that parsers found.
 
-- Paper: Miao, Li and Qian, "Generating Commonsense Counterfactuals for Stable Relation Extraction", EMNLP 2023, for the split and
-  the samples; the sentences are those of `semeval`.
-- Licence: CC BY 3.0, SemEval's; the release names none of its own.
-- Splits: train 7,200 and validation 800, together SemEval's training file; test 2,715, its test file less two rows.
+- Splits: train and validation are SemEval's training file, test its test file without two rows.
 - Samples: 1pct 72, 3pct 216, 5pct 360, 10pct 720; 2shot 36, 4shot 72, 8shot 144, 16shot 288, 32shot 575 (one label has too few).
-  Each is a part of train. `load(…, sample="10pct")` reads it in train's place, and so does `split="10pct"`, which is the sample's
-  train split; "10%", "0.1" and "2-shot" are other spellings. Validation and test are the same for all.
-- Labels: SemEval's 19, as ours.
-- Hub id: none.
-- Files: `original/{train,dev,test}`, `0.1/train-0.1`, `2-shot/train-2-shot` …, each as `.json`, which is read where it is
-  there, or `.tsv`: relation, a tab, and the tokens with `<e1>`, `</e1>`, `<e2>`, `</e2>` among them; in the folder `semeval/`
-  of the release or in `data_dir` itself.
+  Each is a part of train. `load(…, sample="10pct")` reads it instead of train; `split="10pct"` is the sample's train split.
+  "10%", "0.1" and "2-shot" are other spellings. All samples have the same validation and test splits.
+- Files: `original/{train,dev,test}`, `0.1/train-0.1`, `2-shot/train-2-shot` …, each as `.json`, else `.tsv`: relation, a tab, and
+  the tokens with `<e1>`, `</e1>`, `<e2>`, `</e2>` among them; in the folder `semeval/` of the release or in `data_dir` itself.
 - Id: a hash of the label, the tokens and the entities, because the .tsv has no ids: a row has the same id in both forms and in
-  every sample. A second row that is equal gets "-2".
-- Group: the row.
-- Extra columns: `text`, the tokens joined by spaces, and `offsets`; and of the .json alone, null otherwise: `semeval_id`, the row's
-  id in `semeval` (its number in train, or after 8,000 in a file called test), and `syntactic_terms`, `semantic_terms` and
+  every sample. A second equal row gets "-2". Group: the row.
+- Extra columns: `text`, the tokens joined by spaces, and `offsets`; from the .json alone, else null: `semeval_id`, the row's id
+  in `semeval` (its number in train, or after 8,000 in a file called test), and `syntactic_terms`, `semantic_terms` and
   `mixed_terms`: the tokens between the entities that the release took from a dependency parse, a semantic one, and both (`dp_`,
-  `sdp_`, `mx_shortest_betweenness`), null where it has none.
+  `sdp_`, `mx_shortest_betweenness`).
 - The text stays tokenised as released, with -LRB- for a bracket and `` for a quotation mark.
 
 One row: tokens "One drug blocks the protein inside a cell and …", head "protein", tail "cell", label "Component-Whole(e1,e2)".
@@ -55,7 +48,7 @@ INFO = CorpusInfo(
 
 """
     + semeval.INFO.citation,
-    licence="cc-by-3.0",
+    licence="cc-by-3.0",  # SemEval's; the release names none of its own
     splits={"train": 7_200, "validation": 800, "test": 2_715},
     labels=semeval.INFO.labels,
     task="relation",

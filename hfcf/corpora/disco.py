@@ -1,17 +1,12 @@
 """DISCO: SNLI pairs, and premises in which GPT-3 rewrote a phrase so that the label changes.
 
-- Paper: Chen, Gao, Richardson, Bosselut and Sabharwal, "DISCO: Distilling Phrasal Counterfactuals with Large Language
-  Models", arXiv:2212.10534, 2022.
-- Licence: MIT (the repository's); SNLI's text is CC BY-SA 4.0.
-- Splits: train, all of it: it is data to augment training with, and has no official split. `e2n.jsonl` has 5,698 lines, two
-  rows each.
-- Labels: premise → evidence, hypothesis → claim; entailment → SUPPORTS, contradiction → REFUTES, neutral → NOT ENOUGH INFO.
-- Hub id: none known.
+- Split: train, without an official size: data to augment training with. `e2n.jsonl` has 5,698 lines, two rows each.
 - Files: `data/augment/<direction>.jsonl`, where e2n is entailment to neutral, n2c neutral to contradiction and so on; the
-  repository holds these two. `data_dir` may be the repository or the folder `data/augment`.
-- Two rows per line: the original (premise, hypothesis, label) and the counterfactual (new_premise, hypothesis, new_label). An
-  original that several generations were kept for is there once for each, under each one's guid. A generation that the
-  teacher filter did not accept (`accept` false) is left out and counted; the original stays.
+  repository has these two. `data_dir` may be the repository or `data/augment`. The premise is the evidence, the hypothesis the
+  claim.
+- Two rows for each line: the original (premise, hypothesis, label) and the counterfactual (new_premise, hypothesis, new_label).
+  An original with several accepted generations appears once for each, under its guid. A generation that the teacher filter did
+  not accept (`accept` false) is left out and counted; the original stays.
 - Group: the original. A guid is the original's, with the number of the generation after it: 0, _0, _1 ….
 - Extra columns: `guid`, and `kind`, original or counterfactual.
 
@@ -28,9 +23,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
-from hfcf.core.schema import NOT_ENOUGH_INFO, REFUTES, SUPPORTS, TEXT, kind
+from hfcf.core.schema import TEXT, kind
 from hfcf.corpora.base import BadRow, Corpus, CorpusInfo, as_text, need
 from hfcf.corpora.formats.read import Record, json_lines
+from hfcf.tasks.verification import NOT_ENOUGH_INFO, REFUTES, SUPPORTS
 
 INFO = CorpusInfo(
     name="disco",
@@ -43,7 +39,7 @@ INFO = CorpusInfo(
   archivePrefix = {arXiv},
   year = {2022}
 }""",
-    licence="mit",
+    licence="mit",  # the repository's; SNLI's text is CC BY-SA 4.0
     splits={},
     labels={"entailment": SUPPORTS, "contradiction": REFUTES, "neutral": NOT_ENOUGH_INFO},
     release="github.com/eric11eca/disco",

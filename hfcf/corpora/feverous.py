@@ -1,24 +1,18 @@
 """FEVEROUS: claims whose evidence is Wikipedia sentences, list items and table cells.
 
-- Paper: Aly et al., "FEVEROUS: Fact Extraction and VERification Over Unstructured and Structured information",
-  NeurIPS 2021 Datasets and Benchmarks.
-- Licence: CC BY-SA 3.0 (Wikipedia text).
-- Splits: train 71,291, validation 7,890, test 7,845 (blind) rows.
-- Labels: SUPPORTS, REFUTES and NOT ENOUGH INFO, as ours; ProgramFC's supports → SUPPORTS, refutes → REFUTES.
-- Hub id: fever/feverous.
-- Files, either of two forms:
-  - the release: `feverous_{train,dev}_challenges.jsonl` with the pages in `feverous_wikiv1.db` (SQLite). A row gets
-    its first evidence set; cells of one table row become one piece, "row header: column header is value; …". NOT
-    ENOUGH INFO rows have evidence here.
-  - ProgramFC's copies with text, `claims/{train,dev}.json`: the claims whose evidence is sentences only, SUPPORTS
-    and REFUTES.
+- Splits: test is blind.
+- Files, in either of two forms:
+  - the release: `feverous_{train,dev}_challenges.jsonl` with the pages in `feverous_wikiv1.db` (SQLite). A row gets its first
+    evidence set; cells of one table row become one piece, "row header: column header is value; …". NOT ENOUGH INFO rows have
+    evidence here.
+  - ProgramFC's copies with text, `claims/{train,dev}.json`: the SUPPORTS and REFUTES claims whose evidence is sentences only.
 - Links `[[target|shown]]` are read as shown.
-- Group: FEVEROUS names none; rows that share a claim or a piece of evidence belong together.
+- Group: rows that share a claim or a piece of evidence; FEVEROUS names none.
 - Extra column: `challenge`, the annotators' word for what makes the claim hard.
 
-One row: claim "Harrier Shing of the Liberal party has always been a member of the Eastern Victoria Region from 2006
-until 2018.", evidence [title "Harriet Shing", text "She is a Labor member of the Victorian Legislative Council,
-having represented Eastern Victoria Region since 2014."], label REFUTES, challenge "Entity Disambiguation".
+One row: claim "Harrier Shing of the Liberal party has always been a member of the Eastern Victoria Region from 2006 until 2018.",
+evidence [title "Harriet Shing", text "She is a Labor member of the Victorian Legislative Council, having represented Eastern
+Victoria Region since 2014."], label REFUTES, challenge "Entity Disambiguation".
 """
 
 from __future__ import annotations
@@ -28,10 +22,11 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, ClassVar
 
-from hfcf.core.schema import LABELS, REFUTES, SUPPORTS, TEXT
-from hfcf.corpora.base import BadRow, Corpus, CorpusError, CorpusInfo, need
+from hfcf.core.schema import TEXT
+from hfcf.corpora.base import BadRow, Corpus, CorpusError, CorpusInfo, need, split_files
 from hfcf.corpora.formats.feverous_pages import Pages, open_pages, plain
 from hfcf.corpora.formats.read import Record, json_lines, json_list
+from hfcf.tasks.verification import LABELS, REFUTES, SUPPORTS
 
 INFO = CorpusInfo(
     name="feverous",
@@ -44,7 +39,7 @@ INFO = CorpusInfo(
   booktitle = {NeurIPS 2021 Datasets and Benchmarks Track},
   year = {2021}
 }""",
-    licence="cc-by-sa-3.0",
+    licence="cc-by-sa-3.0",  # Wikipedia text
     hub_id="fever/feverous",
     splits={"train": 71_291, "validation": 7_890, "test": 7_845},
     labels={**{label: label for label in LABELS}, "supports": SUPPORTS, "refutes": REFUTES},
@@ -58,24 +53,17 @@ class Feverous(Corpus):
     """Release files → rows."""
 
     INFO = INFO
-    FILES = (
-        ("train", "feverous_train_challenges.jsonl"),
-        ("validation", "feverous_dev_challenges.jsonl"),
-        ("train", "claims/train.json"),
-        ("validation", "claims/dev.json"),
-        ("train", "train.json"),
-        ("validation", "dev.json"),
+    FILES = split_files(
+        "feverous_{}_challenges.jsonl", "claims/{}.json", "{}.json", names=(("train", "train"), ("validation", "dev"))
     )
     ONE_FORM = True
+    GROUPS_BY_KEYS = True
     EXTRA: ClassVar = {"challenge": TEXT}
 
     @classmethod
     def find_resources(cls, data_dir: Path, options: Mapping[str, Any]) -> dict[str, Path]:
         path = data_dir / "feverous_wikiv1.db"
         return {"pages": path} if path.is_file() else {}
-
-    def groups_by_keys(self) -> bool:
-        return True
 
     def start(self, files: Sequence[Path]) -> None:
         if any(path.suffix == ".jsonl" for path in files) and "pages" not in self.config.resources:

@@ -1,33 +1,25 @@
 """FM2 (Fool Me Twice): claims that players of a game wrote to be hard to guess, with their evidence sentences.
 
-- Paper: Eisenschlos, Dhingra, Bulian, Börschinger and Boyd-Graber, "Fool Me Twice: Entailment from Wikipedia
-  Gamification", NAACL 2021.
-- Licence: Apache 2.0, the repository's; it names none for the data (Wikipedia text).
-- Splits: train 10,419, validation 1,169, test 1,380 rows.
-- Labels: SUPPORTS and REFUTES, as ours.
-- Hub id: tasksource/fool-me-twice, a copy.
 - Files: `dataset/{train,dev,test}.jsonl`; `data_dir` may be the repository or its folder `dataset`.
-- Evidence: one piece for each item of `gold_evidence`, titled with the row's Wikipedia page. `retrieved_evidence` is
-  not read. (The authors' baseline joins the gold texts and reads no title.)
+- Evidence: one piece for each item of `gold_evidence`, titled with the row's Wikipedia page. `retrieved_evidence` is not read.
+  (The authors' baseline joins the gold texts and reads no title.)
 - Group: `wikipedia_page`. The official splits never share a page, and claims of one page share sentences.
 - Extra columns: `category`, the page's topic in the game, and `sections`, parallel to `evidence`: each sentence's section.
 
-One row: claim "Filming for the movie Gandhi in India was delayed due to political unrest.", evidence [title "Gandhi (film)",
-text "Then prime minister Indira Gandhi declared a state of emergency in India and shooting would be impossible."],
-label SUPPORTS, sections ["Production"].
+One row: claim "Filming for the movie Gandhi in India was delayed due to political unrest.", evidence [title "Gandhi (film)", text
+"Then prime minister Indira Gandhi declared a state of emergency in India and shooting would be impossible."], label SUPPORTS,
+sections ["Production"].
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, ClassVar
 
 from datasets import List
 
-from hfcf.core.schema import REFUTES, SUPPORTS, TEXT, kind
-from hfcf.corpora.base import BadRow, Corpus, CorpusInfo, as_text, need, text_of
-from hfcf.corpora.formats.read import Record, json_lines
+from hfcf.core.schema import TEXT, kind
+from hfcf.corpora.base import BadRow, Corpus, CorpusInfo, as_text, need, split_files, text_of
+from hfcf.tasks.verification import REFUTES, SUPPORTS
 
 INFO = CorpusInfo(
     name="fm2",
@@ -40,8 +32,8 @@ INFO = CorpusInfo(
   booktitle = {Proceedings of NAACL-HLT 2021},
   year = {2021}
 }""",
-    licence="apache-2.0",
-    hub_id="tasksource/fool-me-twice",
+    licence="apache-2.0",  # the repository's; it names none for the data (Wikipedia text)
+    hub_id="tasksource/fool-me-twice",  # a copy
     splits={"train": 10_419, "validation": 1_169, "test": 1_380},
     labels={SUPPORTS: SUPPORTS, REFUTES: REFUTES},
     release="github.com/google-research/fool-me-twice",
@@ -49,18 +41,13 @@ INFO = CorpusInfo(
     notes="the group is the page",
 )
 
-_SPLITS = (("train", "train.jsonl"), ("validation", "dev.jsonl"), ("test", "test.jsonl"))
-
 
 class FM2(Corpus):
     """Release files → rows."""
 
     INFO = INFO
-    FILES = tuple((split, folder + file) for folder in ("dataset/", "") for split, file in _SPLITS)
+    FILES = split_files("dataset/{}.jsonl", "{}.jsonl")
     EXTRA: ClassVar = {"category": TEXT, "sections": List(TEXT)}
-
-    def records(self, path: Path) -> Iterator[Record]:
-        return json_lines(path)
 
     def fill(self, row: dict[str, Any], record: dict[str, Any]) -> None:
         need(record, "id", "text", "label", "gold_evidence", "wikipedia_page", "category")

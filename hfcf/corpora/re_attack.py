@@ -1,15 +1,11 @@
 """RE-Attack: SemEval-2010 Task 8's test sentences, altered to mislead relation classifiers.
 
-- Paper: Miao, Li and Qian, "Generating Commonsense Counterfactuals for Stable Relation Extraction", EMNLP 2023: causal terms
-  replaced so that the label flips, or entities replaced so that it stays; picked by GPT-2's perplexity, then by hand.
-- Licence: none is named by the release; SemEval's sentences are CC BY 3.0.
-- Splits: test 2,391 rows. Train and validation are those of `ccg_semeval`.
-- Labels: SemEval's 18 that name a relation and its direction, as ours; Other does not occur.
-- Hub id: none.
-- Files: `re-attack/re-attack.tsv`, as `ccg_semeval`'s: relation, a tab, and the tokens with `<e1>`, `</e1>`, `<e2>`, `</e2>` among
-  them; `data_dir` may be that folder or the one above, and `data_files={"test": path}` names it under any name.
-- Id: a hash of the label, the tokens and the entities; the release has none. A second row that is equal gets "-2".
-- Group: the row, because nothing tells which sentence it was made from.
+- CCG's authors replaced causal terms so that the label flips, or entities so that it stays; they chose by GPT-2's perplexity,
+  then by hand. Test is the only split: train and validation are those of `ccg_semeval`. No row is labelled Other.
+- Files: `re-attack/re-attack.tsv`, as `ccg_semeval`'s: relation, a tab, and the tokens with `<e1>`, `</e1>`, `<e2>`, `</e2>`
+  among them; `data_dir` may be that folder or the one above, and `data_files={"test": path}` names it under any name.
+- Id: a hash of the label, the tokens and the entities; the release has none. A second equal row gets "-2".
+- Group: the row, because the release does not say which sentence it was made from.
 - Extra columns: `text`, the tokens joined by spaces, and `offsets`.
 
 One row, made up: tokens "The eggs were put into buckets .", head "eggs", tail "buckets", label "Entity-Destination(e1,e2)".
@@ -33,7 +29,7 @@ INFO = CorpusInfo(
     title="RE-Attack: an adversarial test set for relation extraction",
     paper=ccg_semeval.INFO.paper,
     citation=ccg_semeval.INFO.citation,
-    licence="unknown",
+    licence="unknown",  # the release names none; SemEval's sentences are CC BY 3.0
     splits={"test": 2_391},
     labels={label: label for label in semeval.DIRECTED},
     task="relation",

@@ -1,24 +1,16 @@
 """SemEval-2010 Task 8: sentences with two marked nominals and the relation between them.
 
-- Paper: Hendrickx et al., "SemEval-2010 Task 8: Multi-Way Classification of Semantic Relations Between Pairs of Nominals",
-  SemEval 2010.
-- Licence: CC BY 3.0.
-- Splits: train 8,000, test 2,717 rows.
-- Labels: nine relations, each in two directions (Cause-Effect(e1,e2), Cause-Effect(e2,e1) …), and Other: 19, as ours.
-- Hub id: SemEvalWorkshop/sem_eval_2010_task_8.
 - Files: `TRAIN_FILE.TXT` and `TEST_FILE_FULL.TXT`, or the release's folders with them. Four lines a row: the id and the quoted
-  sentence with its tags, the relation, a comment, a blank line; lines end in LF or CRLF. `TEST_FILE.TXT`, which has no relations,
-  is not read.
-- Head is e1 and tail e2, which stands after it; the label says the direction.
-- Tokens: by rules of ours (`hfcf.corpora.formats.tokens`), which end a token at an entity's boundary, as where the release has no
-space
-  before a tag ("doves<e2>moles</e2>").
-- Group: the row.
+  sentence with its tags, the relation, a comment, a blank line; lines end in LF or CRLF. `TEST_FILE.TXT` has no relations and is
+  not read.
+- Head is e1 and tail e2, which stands after it; the label has the direction.
+- Tokens: by our rules (`hfcf.corpora.formats.tokens`), which end a token at an entity's boundary, as where the release has no
+  space before a tag ("doves<e2>moles</e2>"). Group: the row.
 - Extra columns: `text`, the sentence without tags and outer quotes, `offsets`, where each token stands in it (code points), and
   `comment`, the annotators'.
 
-One row: text "The child was carefully wrapped and bound into the cradle by means of a cord.", head "child", tail "cradle",
-label "Other".
+One row: text "The child was carefully wrapped and bound into the cradle by means of a cord.", head "child", tail "cradle", label
+"Other".
 """
 
 from __future__ import annotations

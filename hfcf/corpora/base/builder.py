@@ -20,7 +20,7 @@ from hfcf.core.task import Task, get_task, problem
 from hfcf.corpora.base.info import CorpusConfig, CorpusInfo
 from hfcf.corpora.base.splits import ALIASES
 from hfcf.corpora.base.values import as_text
-from hfcf.corpora.formats.read import BadRow, CorpusError, Record
+from hfcf.corpora.formats.read import BadRow, CorpusError, Record, json_lines
 
 log = logging.getLogger(__name__)
 
@@ -29,7 +29,7 @@ Files = dict[str, list[Path]]
 
 
 class Corpus(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
-    """Build canonical rows from release files; a corpus defines `INFO`, `FILES`, `records` and `fill`."""
+    """Build canonical rows from release files; a corpus defines `INFO`, `FILES` and `fill`."""
 
     BUILDER_CONFIG_CLASS = CorpusConfig
     VERSION = datasets.Version("1.0.0")
@@ -45,12 +45,14 @@ class Corpus(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
     """This corpus's own options of `load`: name → purpose. An option whose name ends in `_dir` is a folder."""
     BLIND: ClassVar[Sequence[str]] = ()
     """Splits without labels, which are loaded only by name."""
+    GROUPS_BY_KEYS: ClassVar[bool] = False
+    """Whether `fill` writes `keys`; then groups are complete only after the last row."""
 
     # --- defined by a corpus
 
     def records(self, path: Path) -> Iterator[Record]:
-        """Yield the records of one file, each with its place in the file."""
-        raise NotImplementedError
+        """Yield the records of a file, each with its place in it; by default its JSON lines."""
+        return json_lines(path)
 
     def fill(self, row: dict[str, Any], record: dict[str, Any]) -> None:
         """Write the record's values into `row`: its task's columns (id, claim, evidence, label …), and group_id or `keys`.
@@ -103,8 +105,7 @@ class Corpus(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
             folder = Path(data_dir).expanduser()
             if not folder.is_dir():
                 raise CorpusError(f"{name}: there is no folder {folder}")
-            files = cls.find(folder, name)
-            if not files:
+            if not (files := cls.find(folder, name)):
                 raise CorpusError(cls.no_split(name, None, files, folder))
         return files, cls.find_resources(folder, options)
 
@@ -116,8 +117,7 @@ class Corpus(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
             files.update({ALIASES.get(str(split), str(split)): _paths(value) for split, value in data_files.items()})
         else:
             for path in _paths(data_files):
-                split = cls.split_of(path)
-                if split is None:
+                if (split := cls.split_of(path)) is None:
                     raise CorpusError(f"{name}: {path.name} is not an official file name; write data_files={{split: path}}")
                 files.setdefault(split, []).append(path)
         if absent := [path for paths in files.values() for path in paths if not path.is_file()]:
@@ -168,8 +168,7 @@ class Corpus(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
         paths = [Path(file) for file in files]
         self.omissions: dict[str, int] = {}
         self.start(paths)
-        rows = self._grouped(self._rows(paths))
-        for i, row in enumerate(rows):
+        for i, row in enumerate(self._grouped(self._rows(paths))):
             yield i, {**row, "corpus": self.config.name, "split": split}
         for why, n in self.omissions.items():
             log.warning("%s, %s: %s %s", self.config.name, split, f"{n:,}", why)
@@ -214,7 +213,7 @@ class Corpus(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
 
     def _grouped(self, rows: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
         """Add `group_id`: the corpus's own, or one for rows that share `keys` (then all rows are held), or the row's own id."""
-        if not self.groups_by_keys():
+        if not self.GROUPS_BY_KEYS:
             for row in rows:
                 row.pop("keys", None)
                 own = row.pop("own")
@@ -231,10 +230,6 @@ class Corpus(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
         for i, row in zip(firsts, held, strict=True):
             row.pop("keys", None)
             yield {**row, "group_id": names.get(i, own[i])}
-
-    def groups_by_keys(self) -> bool:
-        """Return whether `fill` writes `keys`; then groups are complete only after the last row."""
-        return False
 
     # --- used by `fill`
 
@@ -253,8 +248,7 @@ class Corpus(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
 
 def _paths(value: Any) -> list[Path]:
     # Not isinstance(…, Path): `datasets` replaces that name in the builder's module when a builder is created.
-    values = [value] if isinstance(value, str | PathLike) else list(value)
-    return [Path(path).expanduser() for path in values]
+    return [Path(path).expanduser() for path in ([value] if isinstance(value, str | PathLike) else value)]
 
 
 def _free_id(name: str, ids: Container[str]) -> str:

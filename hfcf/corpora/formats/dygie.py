@@ -1,8 +1,8 @@
-"""DyGIE's JSON lines, one document a line, as relation rows: SciERC, and ACE 2005 as its preprocessing writes it.
+"""Read DyGIE's JSON lines, one document a line, as relation rows: SciERC, and ACE 2005 as its preprocessing writes it.
 
-A document has `doc_key`, `sentences` (lists of tokens) and, parallel to them, `ner` ([start, end, type]) and `relations`
-([start, end, start, end, label]); places count the document's tokens and include the last one. Every relation is a row: its
-sentence, with end-exclusive places in it.
+A document has `doc_key`, `sentences` (lists of tokens) and, parallel to them, `ner` ([start, end, type]) and `relations` ([start,
+end, start, end, label]); places count the document's tokens and include the last one. Every relation is a row: its sentence, with
+end-exclusive places in it.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""One document of ACE's LDC release: its text, the sentences in it, and the relation mentions that its annotation names.
+"""Read a document of ACE's LDC release: its text, the sentences in it, and the relation mentions of its annotation.
 
 Places in an .apf.xml count the characters of the .sgm without its tags, from 0, the last one included; line ends count, as one
-character each, and an entity such as &amp; counts as it stands in the file, five characters. That is how the released
-preprocessing scripts read them, too. Here the text is decoded ("&"), and every place is moved along.
+character each, and an entity such as &amp; counts as in the file, five characters. The released preprocessing scripts count so,
+too. Here the text is decoded ("&"), and every place is moved along.
 """
 
 from __future__ import annotations

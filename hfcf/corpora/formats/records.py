@@ -1,26 +1,25 @@
-"""A user's own rows: JSON lines, CSV and Parquet.
+"""Rows of a user's own files: JSON lines, CSV and Parquet.
 
     ds = hfcf.load("jsonl", data_files="claims.jsonl", split="train")
     ds = hfcf.load("csv", data_files={"train": "a.csv", "validation": "b.csv"}, on_error="reject")
-    ds = hfcf.load("parquet", data_dir="out/mine/data/augmented", split="train")  # what `hfcf run` made
+    ds = hfcf.load("parquet", data_dir="out/mine/data/augmented", split="train")  # written by `hfcf run`
 
-- Fields: `claim`, `evidence` and `label` (else `gold_label`, as in files of FEVER with text); `id` and `group_id` if there
-  are any (else row-1, row-2 …, and as the group the row's id; without an id, "row-" and a hash of claim and evidence, since
-  row 1 of another file is another row). Others are left out. A file's split is "train" unless `data_files` or its name
-  (`dev.jsonl`, `test.csv` …) says otherwise. In a folder of Parquet shards are read, too (`train-….parquet`), and where it has
-  none its `data/` or `data/default/`.
-- The header of a CSV may spell these with capitals and surrounding blanks.
-- Evidence, in any of these forms: a list of {"title": …, "text": …}, a list of [title, text], a list of texts, or
-  one text. In CSV a cell is one text, or one of the lists as JSON; a column `title` is the title of a cell's one
-  text. A cell that begins as a list of these (two brackets, or a bracket and a quote) and is no JSON is refused.
-- Labels: SUPPORTS, REFUTES and NOT ENOUGH INFO, spelt so; the option `labels` maps others: labels={"true":
-  "SUPPORTS"}, numbers and booleans as JSON writes them, and True and False for CSV also as Python does. A class of
-  Parquet (`ClassLabel`) is read as its name.
-- With on_error="reject" every record becomes a row; one that can't be worked on has a `status` that says why, and
-  its values as far as they could be read: broken lines are `line-<number>`, a repeated id gets "#2" and so on.
+- Fields: `claim`, `evidence` and `label` (else `gold_label`, as in files of FEVER with text); optionally `id` and `group_id`
+  (else row-1, row-2 …, and as the group the row's id; without an id, "row-" and a hash of claim and evidence, since row 1 of
+  another file is another row). Others are ignored. The header of a CSV may have capitals and surrounding blanks.
+- Splits: "train" unless `data_files` or the file's name (`dev.jsonl`, `test.csv` …) says otherwise. A folder may have Parquet
+  shards (`train-….parquet`); without any files, its `data/` or `data/default/` is read.
+- Evidence, in any of these forms: a list of {"title": …, "text": …}, a list of [title, text], a list of texts, or one text. In
+  CSV a cell is one text, or one of the lists as JSON; a column `title` is the title of a cell's one text. A cell that begins as a
+  list of these (two brackets, or a bracket and a quote) and is no JSON is refused.
+- Labels: SUPPORTS, REFUTES and NOT ENOUGH INFO; the option `labels` maps others: labels={"true": "SUPPORTS"}, numbers and
+  booleans as JSON writes them, and True and False for CSV also as Python does. A class of Parquet (`ClassLabel`) is read as its
+  name.
+- With on_error="reject" every record becomes a row; one that can't be worked on has a `status` that says why, and its readable
+  values: broken lines are `line-<number>`, a repeated id gets "#2" and so on.
 
-One row: {"id": "1", "claim": "Rome is in Italy.", "evidence": [{"title": "Rome", "text": "Rome is the capital of
-Italy."}], "label": "SUPPORTS"}.
+One row: {"id": "1", "claim": "Rome is in Italy.", "evidence": [{"title": "Rome", "text": "Rome is the capital of Italy."}],
+"label": "SUPPORTS"}.
 """
 
 from __future__ import annotations
@@ -32,10 +31,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
-from hfcf.core.schema import LABELS, kind
+from hfcf.core.schema import kind
 from hfcf.corpora.base import BadRow, Corpus, CorpusConfig, CorpusError, CorpusInfo, Files, as_text, need
 from hfcf.corpora.formats import own_files
 from hfcf.corpora.formats.read import Record, csv_rows, json_lines, parquet_rows
+from hfcf.tasks.verification import LABELS
 
 INFO = CorpusInfo(
     name="records",
