@@ -1,6 +1,6 @@
 """Load published corpora, and a user's own files, as rows of the canonical columns: `hfcf.load`.
 
-Each public module of this folder is a corpus of the same name, with an `INFO` and a `BUILDER`; it is imported when the corpus is
+Each public module of this folder is a corpus of the same name, with a `BUILDER`; it is imported when the corpus is
 first used. Other packages add corpora by entry points of the group `hfcf.corpora`.
 """
 

@@ -25,50 +25,47 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from hfcf.core.schema import TEXT
-from hfcf.corpora.base import BadRow, Corpus, CorpusInfo, Files, as_text
+from hfcf.corpora.base import BadRow, Corpus, CorpusInfo, Files, Record, as_text, split_files
 from hfcf.corpora.formats import dygie, ldc
-from hfcf.corpora.formats.read import Record
 from hfcf.corpora.formats.tokens import EXTRA, of_text
 
-INFO = CorpusInfo(
-    name="ace2005",
-    title="ACE 2005 (English): relations between entities in six domains",
-    paper="Walker et al. (LDC 2006), ACE 2005 Multilingual Training Corpus, LDC2006T06",
-    citation="""@misc{walker-etal-2006-ace,
+_DOMAINS = ("bc", "bn", "nw", "wl", "cts", "un")
+_STAGES = ("timex2norm", "adj", "fp1", "fp2")
+_SPLITS = (("train", "train"), ("validation", "dev"), ("test", "test"))
+_TWO = "relation mentions without two entity mentions were left out"
+_DISTANT = "relation mentions whose arguments do not stand in one sentence of the TEXT element were left out"
+
+
+class ACE2005(Corpus):
+    """Release files → rows."""
+
+    INFO = CorpusInfo(
+        name="ace2005",
+        title="ACE 2005 (English): relations between entities in six domains",
+        paper="Walker et al. (LDC 2006), ACE 2005 Multilingual Training Corpus, LDC2006T06",
+        citation="""@misc{walker-etal-2006-ace,
   title = {{ACE} 2005 Multilingual Training Corpus ({LDC2006T06})},
   author = {Walker, Christopher and Strassel, Stephanie and Medero, Julie and Maeda, Kazuaki},
   publisher = {Linguistic Data Consortium},
   address = {Philadelphia},
   year = {2006}
 }""",
-    licence="other",  # LDC's user agreement: neither rows nor counterfactuals of them may be republished
-    splits={"bc": 1_607, "bn": 2_015, "nw": 2_680, "wl": 768},
-    labels={label: label for label in ("ART", "GEN-AFF", "ORG-AFF", "PART-WHOLE", "PER-SOC", "PHYS")},
-    task="relation",
-    republish=False,
-    release="LDC2006T06",
-    layout="the release (`…/English/bc/timex2norm/*.sgm`, `*.apf.xml` …), or DyGIE's JSON by domain or split",
-    notes="splits are domains; must not be republished; not checked against the licensed files",
-)
-
-_DOMAINS = ("bc", "bn", "nw", "wl", "cts", "un")
-_STAGES = ("timex2norm", "adj", "fp1", "fp2")
-_FORMS = {domain: f"{domain}.json" for domain in _DOMAINS} | {"train": "train.json", "validation": "dev.json", "test": "test.json"}
-_TWO = "relation mentions without two entity mentions were left out"
-_APART = "relation mentions whose arguments do not stand in one sentence of the TEXT element were left out"
-
-
-class ACE2005(Corpus):
-    """Release files → rows."""
-
-    INFO = INFO
-    FILES = tuple((split, folder + file) for folder in ("", "json/") for split, file in _FORMS.items())
+        licence="other",  # LDC's user agreement: neither rows nor counterfactuals of them may be republished
+        splits={"bc": 1_607, "bn": 2_015, "nw": 2_680, "wl": 768},
+        labels={label: label for label in ("ART", "GEN-AFF", "ORG-AFF", "PART-WHOLE", "PER-SOC", "PHYS")},
+        task="relation",
+        republish=False,
+        release="LDC2006T06",
+        layout="the release (`…/English/bc/timex2norm/*.sgm`, `*.apf.xml` …), or DyGIE's JSON by domain or split",
+        notes="splits are domains; must not be republished; not checked against the licensed files",
+    )
+    FILES = split_files("{}.json", "json/{}.json", names=(*((domain, domain) for domain in _DOMAINS), *_SPLITS))
     ONE_FORM = True
     EXTRA: ClassVar = {**EXTRA, "subtype": TEXT}
 
     @classmethod
     def find(cls, data_dir: Path, name: str) -> Files:
-        """DyGIE's files where they are there, else the release's: both files of every document, in order."""
+        """Return DyGIE's files, else the release's: both files of every document, in order."""
         files = super().find(data_dir, name)
         for domain in _DOMAINS if not files else ():
             folders = [data_dir, *sorted(path for path in data_dir.rglob(domain) if path.is_dir())]
@@ -125,7 +122,7 @@ class ACE2005(Corpus):
             raise BadRow(trouble)
         number = document.sentence(head.place)
         if number is None or number != document.sentence(tail.place):
-            self.leave_out(row, _APART)
+            self.leave_out(row, _DISTANT)
             return
         start, end = document.sentences[number]
         text = document.text[start:end].replace("\n", " ")

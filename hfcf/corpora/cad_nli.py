@@ -19,27 +19,8 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from hfcf.core.schema import TEXT
-from hfcf.corpora.base import Corpus, CorpusError, CorpusInfo, need, split_files, text_of
-from hfcf.corpora.formats.read import Record, csv_rows
+from hfcf.corpora.base import Corpus, CorpusError, CorpusInfo, Record, csv_rows, need, split_files, text_of
 from hfcf.tasks.verification import NOT_ENOUGH_INFO, REFUTES, SUPPORTS
-
-INFO = CorpusInfo(
-    name="cad_nli",
-    title="Counterfactually-augmented NLI: SNLI pairs and their human revisions",
-    paper="Kaushik et al. (ICLR 2020), Learning the Difference that Makes a Difference with Counterfactually-Augmented Data",
-    citation="""@inproceedings{kaushik2020learning,
-  title = {Learning the Difference that Makes a Difference with Counterfactually-Augmented Data},
-  author = {Kaushik, Divyansh and Hovy, Eduard and Lipton, Zachary C},
-  booktitle = {International Conference on Learning Representations (ICLR)},
-  year = {2020}
-}""",
-    licence="apache-2.0",  # the repository's; SNLI's text is CC BY-SA 4.0
-    splits={"train": 8_330, "validation": 1_000},  # of 1,666 and 200 originals; the size of test is not confirmed
-    labels={"entailment": SUPPORTS, "contradiction": REFUTES, "neutral": NOT_ENOUGH_INFO},
-    release="github.com/acmi-lab/counterfactually-augmented-data",
-    layout="`NLI/original/`, `NLI/revised_premise/`, `NLI/revised_hypothesis/`",
-    notes="originals and their revisions are one group",
-)
 
 _KINDS = ("original", "revised_premise", "revised_hypothesis")
 
@@ -47,7 +28,23 @@ _KINDS = ("original", "revised_premise", "revised_hypothesis")
 class CadNli(Corpus):
     """Release files → rows."""
 
-    INFO = INFO
+    INFO = CorpusInfo(
+        name="cad_nli",
+        title="Counterfactually-augmented NLI: SNLI pairs and their human revisions",
+        paper="Kaushik et al. (ICLR 2020), Learning the Difference that Makes a Difference with Counterfactually-Augmented Data",
+        citation="""@inproceedings{kaushik2020learning,
+  title = {Learning the Difference that Makes a Difference with Counterfactually-Augmented Data},
+  author = {Kaushik, Divyansh and Hovy, Eduard and Lipton, Zachary C},
+  booktitle = {International Conference on Learning Representations (ICLR)},
+  year = {2020}
+}""",
+        licence="apache-2.0",  # the repository's; SNLI's text is CC BY-SA 4.0
+        splits={"train": 8_330, "validation": 1_000},  # of 1,666 and 200 originals; the size of test is not confirmed
+        labels={"entailment": SUPPORTS, "contradiction": REFUTES, "neutral": NOT_ENOUGH_INFO},
+        release="github.com/acmi-lab/counterfactually-augmented-data",
+        layout="`NLI/original/`, `NLI/revised_premise/`, `NLI/revised_hypothesis/`",
+        notes="originals and their revisions are one group",
+    )
     FILES = split_files(*(f"{folder}{kind}/{{}}.tsv" for folder in ("NLI/", "") for kind in _KINDS))
     EXTRA: ClassVar = {"kind": TEXT}
 

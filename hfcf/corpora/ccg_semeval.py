@@ -30,32 +30,9 @@ from datasets import List
 
 from hfcf.core.schema import INT, TEXT, kind
 from hfcf.corpora import semeval
-from hfcf.corpora.base import BadRow, Corpus, CorpusError, CorpusInfo, Files, as_text, need
+from hfcf.corpora.base import BadRow, Corpus, CorpusError, CorpusInfo, Files, as_text, need, split_files
 from hfcf.corpora.formats.read import Record, json_list, text_lines
 from hfcf.corpora.formats.tokens import EXTRA, Span, entity, of_tokens
-
-INFO = CorpusInfo(
-    name="ccg_semeval",
-    title="SemEval-2010 Task 8 as CCG splits and samples it",
-    paper="Miao, Li and Qian (EMNLP 2023), Generating Commonsense Counterfactuals for Stable Relation Extraction; the sentences: "
-    + semeval.INFO.paper,
-    citation="""@inproceedings{miao-etal-2023-generating,
-  title = {Generating Commonsense Counterfactuals for Stable Relation Extraction},
-  author = {Miao, Xin and Li, Yongqi and Qian, Tieyun},
-  booktitle = {Proceedings of EMNLP},
-  year = {2023}
-}
-
-"""
-    + semeval.INFO.citation,
-    licence="cc-by-3.0",  # SemEval's; the release names none of its own
-    splits={"train": 7_200, "validation": 800, "test": 2_715},
-    labels=semeval.INFO.labels,
-    task="relation",
-    release="github.com/NLPWM-WHU/CCG",
-    layout="`semeval/`, or what is in it: `original/`, `0.1/`, `2-shot/` …, `.json` or `.tsv`",
-    notes="SemEval tokenised, with a dev split and samples",
-)
 
 _FOLDERS = {f"{n}pct": f"{n / 100:g}" for n in (1, 3, 5, 10)} | {f"{n}shot": f"{n}-shot" for n in (2, 4, 8, 16, 32)}
 SAMPLES = ("original", *_FOLDERS)
@@ -66,7 +43,7 @@ _TAG = re.compile("(</?e[12]>)")
 
 
 def sample_of(spelling: str) -> str | None:
-    """A sample's name, or None for what is no spelling of a sample.
+    """Return a sample's name, or None for what is no spelling of a sample.
 
     >>> sample_of("10%"), sample_of("0.1"), sample_of("2-shot"), sample_of("validation")
     ('10pct', '10pct', '2shot', None)
@@ -81,20 +58,36 @@ def sample_of(spelling: str) -> str | None:
 class CCGSemEval(Corpus):
     """Release files → rows."""
 
-    INFO = INFO
-    FILES = tuple(
-        (split, f"{folder}{stem}.{form}")
-        for split, stem in _STEMS.items()
-        for folder in ("", "semeval/")
-        for form in ("json", "tsv")
+    INFO = CorpusInfo(
+        name="ccg_semeval",
+        title="SemEval-2010 Task 8 as CCG splits and samples it",
+        paper="Miao, Li and Qian (EMNLP 2023), Generating Commonsense Counterfactuals for Stable Relation Extraction; the "
+        f"sentences: {semeval.SemEval.INFO.paper}",
+        citation="""@inproceedings{miao-etal-2023-generating,
+  title = {Generating Commonsense Counterfactuals for Stable Relation Extraction},
+  author = {Miao, Xin and Li, Yongqi and Qian, Tieyun},
+  booktitle = {Proceedings of EMNLP},
+  year = {2023}
+}
+
+"""
+        + semeval.SemEval.INFO.citation,
+        licence="cc-by-3.0",  # SemEval's; the release names none of its own
+        splits={"train": 7_200, "validation": 800, "test": 2_715},
+        labels=semeval.SemEval.INFO.labels,
+        task="relation",
+        release="github.com/NLPWM-WHU/CCG",
+        layout="`semeval/`, or what is in it: `original/`, `0.1/`, `2-shot/` …, `.json` or `.tsv`",
+        notes="SemEval tokenised, with a dev split and samples",
     )
+    FILES = split_files("{}.json", "{}.tsv", "semeval/{}.json", "semeval/{}.tsv", names=tuple(_STEMS.items()))
     ONE_FORM = True
     OPTIONS: ClassVar = {"sample": f"the low-resource sample that is train: one of {', '.join(SAMPLES)} (which is the default)"}
     EXTRA: ClassVar = {**EXTRA, "semeval_id": TEXT, **{column: List(INT) for column in _TERMS.values()}}
 
     @classmethod
     def read_split(cls, split: str | None, options: Mapping[str, Any]) -> tuple[str | None, dict[str, Any]]:
-        """A sample that stands in a split's place is that sample's train split."""
+        """Read a sample in a split's place as that sample's train split."""
         if split is None:
             return None, dict(options)
         requested, parts = options.get("sample"), []
@@ -109,7 +102,7 @@ class CCGSemEval(Corpus):
 
     @classmethod
     def locate(cls, name: str, *, data_dir: Any, data_files: Any, options: dict[str, Any]) -> tuple[Files, dict[str, Path]]:
-        """The files of each split: train is the sample's file."""
+        """Return the files of each split: train is the sample's file."""
         files, resources = super().locate(name, data_dir=data_dir, data_files=data_files, options=options)
         existing = [sample for sample in _FOLDERS if sample in files]
         # A sample's own file that the user names needs no option.
@@ -129,7 +122,7 @@ class CCGSemEval(Corpus):
         return {split: paths for split, paths in files.items() if split not in _FOLDERS}, resources
 
     def start(self, files: Sequence[Path]) -> None:
-        self._seen: Counter[str] = Counter()
+        self._ids: Counter[str] = Counter()
 
     def records(self, path: Path) -> Iterator[Record]:
         if path.suffix != ".json":
@@ -142,15 +135,13 @@ class CCGSemEval(Corpus):
 
     def fill(self, row: dict[str, Any], record: dict[str, Any]) -> None:
         (fill_parsed if "first" in record else fill_tagged)(row, record)
-        row["id"] = content_id(row, self._seen)
+        row["id"] = content_id(row, self._ids)
         row["label"] = self.label(row["label"])
 
 
 def tabbed(path: Path) -> Iterator[Record]:
-    """The lines of a .tsv that are not blank."""
-    for record in text_lines(path):
-        if record.unreadable or record.value["line"].strip():
-            yield record
+    """Yield the lines of a .tsv that are not blank."""
+    return (record for record in text_lines(path) if record.unreadable or record.value["line"].strip())
 
 
 def fill_tagged(row: dict[str, Any], record: Mapping[str, Any]) -> None:
@@ -205,10 +196,9 @@ def fill_parsed(row: dict[str, Any], record: Mapping[str, Any]) -> None:
 
 
 def content_id(row: Mapping[str, Any], counts: Counter[str]) -> str:
-    """An id from what the row holds; `seen` counts those that were given."""
-    content = "\t".join(
-        [str(row["label"]), *(f"{row[name]['start']}-{row[name]['end']}" for name in ("head", "tail")), row["text"]]
-    )
+    """Hash the row's content to an id; `counts` counts the rows of each."""
+    places = [f"{row[name]['start']}-{row[name]['end']}" for name in ("head", "tail")]
+    content = "\t".join([str(row["label"]), *places, row["text"]])
     name = sha256(content.encode()).hexdigest()[:12]
     counts[name] += 1
     return name if counts[name] == 1 else f"{name}-{counts[name]}"

@@ -20,34 +20,31 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from hfcf.core.schema import TEXT, kind
-from hfcf.corpora.base import BadRow, Corpus, CorpusInfo, as_text, need, text_of
-from hfcf.corpora.formats.read import Record, json_lines
+from hfcf.corpora.base import BadRow, Corpus, CorpusInfo, Record, as_text, json_lines, need, text_of
 from hfcf.tasks.verification import REFUTES, SUPPORTS
 
-INFO = CorpusInfo(
-    name="covidfact",
-    title="COVID-Fact: real-world claims on the COVID-19 pandemic",
-    paper="Saakyan et al. (ACL 2021), COVID-Fact: Fact Extraction and Verification of Real-World Claims on COVID-19 Pandemic",
-    citation="""@inproceedings{saakyan-etal-2021-covid,
+
+class CovidFact(Corpus):
+    """The release file → rows."""
+
+    INFO = CorpusInfo(
+        name="covidfact",
+        title="COVID-Fact: real-world claims on the COVID-19 pandemic",
+        paper="Saakyan et al. (ACL 2021), COVID-Fact: Fact Extraction and Verification of Real-World Claims on COVID-19 Pandemic",
+        citation="""@inproceedings{saakyan-etal-2021-covid,
   title = {{COVID}-Fact: Fact Extraction and Verification of Real-World Claims on {COVID}-19 Pandemic},
   author = {Saakyan, Arkadiy and Chakrabarty, Tuhin and Muresan, Smaranda},
   booktitle = {Proceedings of ACL-IJCNLP 2021},
   pages = {2116--2129},
   year = {2021}
 }""",
-    licence="unknown",  # not stated
-    splits={"full": 4_086},
-    labels={"SUPPORTED": SUPPORTS, "REFUTED": REFUTES},
-    release="github.com/asaakyan/covidfact",
-    layout="`COVIDFACT_dataset.jsonl`",
-    notes="one split, `full`",
-)
-
-
-class CovidFact(Corpus):
-    """The release file → rows."""
-
-    INFO = INFO
+        licence="unknown",  # not stated
+        splits={"full": 4_086},
+        labels={"SUPPORTED": SUPPORTS, "REFUTED": REFUTES},
+        release="github.com/asaakyan/covidfact",
+        layout="`COVIDFACT_dataset.jsonl`",
+        notes="one split, `full`",
+    )
     FILES = (("full", "COVIDFACT_dataset.jsonl"),)
     GROUPS_BY_KEYS = True
     EXTRA: ClassVar = {"gold_source": TEXT, "flair": TEXT}

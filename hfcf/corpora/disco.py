@@ -24,28 +24,8 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from hfcf.core.schema import TEXT, kind
-from hfcf.corpora.base import BadRow, Corpus, CorpusInfo, as_text, need
-from hfcf.corpora.formats.read import Record, json_lines
+from hfcf.corpora.base import BadRow, Corpus, CorpusInfo, Record, as_text, json_lines, need
 from hfcf.tasks.verification import NOT_ENOUGH_INFO, REFUTES, SUPPORTS
-
-INFO = CorpusInfo(
-    name="disco",
-    title="DISCO: phrasal counterfactuals of SNLI distilled from a language model",
-    paper="Chen et al. (2022), DISCO: Distilling Phrasal Counterfactuals with Large Language Models",
-    citation="""@misc{chen2022disco,
-  title = {DISCO: Distilling Phrasal Counterfactuals with Large Language Models},
-  author = {Zeming Chen and Qiyue Gao and Kyle Richardson and Antoine Bosselut and Ashish Sabharwal},
-  eprint = {2212.10534},
-  archivePrefix = {arXiv},
-  year = {2022}
-}""",
-    licence="mit",  # the repository's; SNLI's text is CC BY-SA 4.0
-    splits={},
-    labels={"entailment": SUPPORTS, "contradiction": REFUTES, "neutral": NOT_ENOUGH_INFO},
-    release="github.com/eric11eca/disco",
-    layout="`data/augment/*.jsonl`",
-    notes="generations of one original are one group",
-)
 
 _DIRECTIONS = ("e2n", "e2c", "n2e", "n2c", "c2e", "c2n")
 _FIELDS = {"original": ("premise", "label"), "counterfactual": ("new_premise", "new_label")}
@@ -55,7 +35,24 @@ _SOURCE = re.compile("[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?=_?[0-9]+$)")
 class Disco(Corpus):
     """Release files → rows."""
 
-    INFO = INFO
+    INFO = CorpusInfo(
+        name="disco",
+        title="DISCO: phrasal counterfactuals of SNLI distilled from a language model",
+        paper="Chen et al. (2022), DISCO: Distilling Phrasal Counterfactuals with Large Language Models",
+        citation="""@misc{chen2022disco,
+  title = {DISCO: Distilling Phrasal Counterfactuals with Large Language Models},
+  author = {Zeming Chen and Qiyue Gao and Kyle Richardson and Antoine Bosselut and Ashish Sabharwal},
+  eprint = {2212.10534},
+  archivePrefix = {arXiv},
+  year = {2022}
+}""",
+        licence="mit",  # the repository's; SNLI's text is CC BY-SA 4.0
+        splits={},
+        labels={"entailment": SUPPORTS, "contradiction": REFUTES, "neutral": NOT_ENOUGH_INFO},
+        release="github.com/eric11eca/disco",
+        layout="`data/augment/*.jsonl`",
+        notes="generations of one original are one group",
+    )
     FILES = tuple(("train", f"{folder}{direction}.jsonl") for folder in ("data/augment/", "") for direction in _DIRECTIONS)
     EXTRA: ClassVar = {"guid": TEXT, "kind": TEXT}
 

@@ -16,24 +16,22 @@ from hfcf.corpora.formats.eraser import CITATION, Eraser
 from hfcf.corpora.formats.wikipedia import page_title
 from hfcf.tasks.verification import REFUTES, SUPPORTS
 
-INFO = CorpusInfo(
-    name="eraser_fever",
-    title="ERASER FEVER: fact verification with human rationales",
-    paper="DeYoung et al. (ACL 2020), ERASER: A Benchmark to Evaluate Rationalized NLP Models",
-    citation=CITATION,
-    licence="cc-by-sa-3.0",  # Wikipedia text
-    splits={"train": 97_957, "validation": 6_122, "test": 6_111},
-    labels={SUPPORTS: SUPPORTS, REFUTES: REFUTES},
-    release="eraserbenchmark.com",
-    layout="`{train,val,test}.jsonl` and `docs/`",
-    notes="human `rationales`; `context=n` sentences around them",
-)
-
 
 class EraserFever(Eraser):
     """Release files → rows."""
 
-    INFO = INFO
+    INFO = CorpusInfo(
+        name="eraser_fever",
+        title="ERASER FEVER: fact verification with human rationales",
+        paper="DeYoung et al. (ACL 2020), ERASER: A Benchmark to Evaluate Rationalized NLP Models",
+        citation=CITATION,
+        licence="cc-by-sa-3.0",  # Wikipedia text
+        splits={"train": 97_957, "validation": 6_122, "test": 6_111},
+        labels={SUPPORTS: SUPPORTS, REFUTES: REFUTES},
+        release="eraserbenchmark.com",
+        layout="`{train,val,test}.jsonl` and `docs/`",
+        notes="human `rationales`; `context=n` sentences around them",
+    )
 
     def title(self, docid: str) -> str:
         return page_title(docid)

@@ -14,25 +14,23 @@ from hfcf.corpora.base import CorpusInfo
 from hfcf.corpora.formats.eraser import CITATION, Eraser
 from hfcf.tasks.verification import REFUTES, SUPPORTS
 
-INFO = CorpusInfo(
-    name="eraser_multirc",
-    title="ERASER MultiRC: answers to questions about a paragraph, with human rationales",
-    paper="DeYoung et al. (ACL 2020), ERASER: A Benchmark to Evaluate Rationalized NLP Models",
-    citation=CITATION,
-    licence="other",  # by the Hub's card
-    hub_id="eraser_multi_rc",  # with other fields: passage, query_and_answer, label, evidences
-    splits={"train": 24_029, "validation": 3_214, "test": 4_848},
-    labels={"True": SUPPORTS, "False": REFUTES},
-    release="eraserbenchmark.com",
-    layout="`{train,val,test}.jsonl` and `docs/`",
-    notes="human `rationales`; `context=n` sentences around them",
-)
-
 
 class EraserMultirc(Eraser):
     """Release files → rows."""
 
-    INFO = INFO
+    INFO = CorpusInfo(
+        name="eraser_multirc",
+        title="ERASER MultiRC: answers to questions about a paragraph, with human rationales",
+        paper="DeYoung et al. (ACL 2020), ERASER: A Benchmark to Evaluate Rationalized NLP Models",
+        citation=CITATION,
+        licence="other",  # by the Hub's card
+        hub_id="eraser_multi_rc",  # with other fields: passage, query_and_answer, label, evidences
+        splits={"train": 24_029, "validation": 3_214, "test": 4_848},
+        labels={"True": SUPPORTS, "False": REFUTES},
+        release="eraserbenchmark.com",
+        layout="`{train,val,test}.jsonl` and `docs/`",
+        notes="human `rationales`; `context=n` sentences around them",
+    )
 
     def title(self, docid: str) -> str:
         return ""

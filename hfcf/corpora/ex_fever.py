@@ -26,35 +26,32 @@ from typing import Any, ClassVar
 from datasets import List
 
 from hfcf.core.schema import TEXT
-from hfcf.corpora.base import BadRow, Corpus, CorpusInfo, as_text, need, split_files, text_of
-from hfcf.corpora.formats.read import Record, csv_rows
+from hfcf.corpora.base import BadRow, Corpus, CorpusInfo, Record, as_text, csv_rows, need, split_files, text_of
 from hfcf.corpora.formats.sentences import split_sentences
 from hfcf.tasks.verification import NOT_ENOUGH_INFO, REFUTES, SUPPORTS
 
-INFO = CorpusInfo(
-    name="ex_fever",
-    title="EX-FEVER: multi-hop explainable fact verification",
-    paper="Ma et al. (2023), EX-FEVER: A Dataset for Multi-hop Explainable Fact Verification",
-    citation="""@article{ma2023exfever,
+
+class ExFever(Corpus):
+    """Release files → rows."""
+
+    INFO = CorpusInfo(
+        name="ex_fever",
+        title="EX-FEVER: multi-hop explainable fact verification",
+        paper="Ma et al. (2023), EX-FEVER: A Dataset for Multi-hop Explainable Fact Verification",
+        citation="""@article{ma2023exfever,
   title = {{EX-FEVER}: A Dataset for Multi-hop Explainable Fact Verification},
   author = {Ma, Huanhuan and Xu, Weizhi and Wei, Yifan and Chen, Liuji and Wang, Liang and Liu, Qiang and Wu, Shu},
   journal = {CoRR},
   volume = {abs/2310.09754},
   year = {2023}
 }""",
-    licence="mit",  # the repository's
-    splits={"test": 6_099},
-    labels={"SUPPORT": SUPPORTS, "REFUTE": REFUTES, NOT_ENOUGH_INFO: NOT_ENOUGH_INFO},
-    release="github.com/dependentsign/EX-FEVER",
-    layout="`data/{train,dev,test}.csv`",
-    notes="the explanation stands for the evidence, and often gives the label away",
-)
-
-
-class ExFever(Corpus):
-    """Release files → rows."""
-
-    INFO = INFO
+        licence="mit",  # the repository's
+        splits={"test": 6_099},
+        labels={"SUPPORT": SUPPORTS, "REFUTE": REFUTES, NOT_ENOUGH_INFO: NOT_ENOUGH_INFO},
+        release="github.com/dependentsign/EX-FEVER",
+        layout="`data/{train,dev,test}.csv`",
+        notes="the explanation stands for the evidence, and often gives the label away",
+    )
     FILES = split_files("data/{}.csv", "{}.csv")
     GROUPS_BY_KEYS = True
     EXTRA: ClassVar = {"pages": List(TEXT)}
@@ -84,7 +81,7 @@ class ExFever(Corpus):
 
 
 def _pages(cell: str) -> list[str]:
-    """The names in a cell that is a Python list.
+    """Return the names in a cell that is a Python list.
 
     >>> _pages("['Nick_Jonas', \\"Ocean's_8\\"]")
     ['Nick_Jonas', "Ocean's_8"]

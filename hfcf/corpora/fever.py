@@ -26,33 +26,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from hfcf.corpora.base import BadRow, Corpus, CorpusConfig, CorpusError, CorpusInfo, choice, need, split_files
-from hfcf.corpora.formats.read import Record, json_lines
+from hfcf.corpora.base import BadRow, Corpus, CorpusConfig, CorpusError, CorpusInfo, Record, choice, json_lines, need, split_files
 from hfcf.corpora.formats.rte import LABELS as RTE_LABELS
-from hfcf.corpora.formats.rte import resources as rte_resources
-from hfcf.corpora.formats.rte import rte_lines
+from hfcf.corpora.formats.rte import rte_lines, rte_resources
 from hfcf.corpora.formats.wikipedia import nfc, page_title
 from hfcf.tasks.verification import LABELS, NOT_ENOUGH_INFO
 from hfcf.text.brackets import unbracket
-
-INFO = CorpusInfo(
-    name="fever",
-    title="FEVER: fact extraction and verification",
-    paper="Thorne et al. (NAACL 2018), FEVER: a Large-scale Dataset for Fact Extraction and VERification",
-    citation="""@inproceedings{thorne-etal-2018-fever,
-  title = {FEVER: a Large-scale Dataset for Fact Extraction and VERification},
-  author = {Thorne, James and Vlachos, Andreas and Christodoulopoulos, Christos and Mittal, Arpit},
-  booktitle = {Proceedings of NAACL-HLT 2018},
-  year = {2018}
-}""",
-    licence="cc-by-sa-3.0",  # Wikipedia text
-    hub_id="fever/fever",
-    splits={"train": 145_449, "validation": 19_998, "paper_dev": 9_999, "paper_test": 9_999},
-    labels={**{label: label for label in LABELS}, **RTE_LABELS},
-    release="fever.ai",
-    layout="`train.jsonl`, `shared_task_dev.jsonl`, `paper_*.jsonl`, `wiki-pages/`",
-    notes="or the RTE form with text",
-)
 
 _NAMES = (("train", "train"), ("validation", "shared_task_dev"), ("paper_dev", "paper_dev"), ("paper_test", "paper_test"))
 _RTE = split_files(
@@ -76,7 +55,24 @@ class Fever(Corpus):
     """Release files → rows."""
 
     BUILDER_CONFIG_CLASS = FeverConfig
-    INFO = INFO
+    INFO = CorpusInfo(
+        name="fever",
+        title="FEVER: fact extraction and verification",
+        paper="Thorne et al. (NAACL 2018), FEVER: a Large-scale Dataset for Fact Extraction and VERification",
+        citation="""@inproceedings{thorne-etal-2018-fever,
+  title = {FEVER: a Large-scale Dataset for Fact Extraction and VERification},
+  author = {Thorne, James and Vlachos, Andreas and Christodoulopoulos, Christos and Mittal, Arpit},
+  booktitle = {Proceedings of NAACL-HLT 2018},
+  year = {2018}
+}""",
+        licence="cc-by-sa-3.0",  # Wikipedia text
+        hub_id="fever/fever",
+        splits={"train": 145_449, "validation": 19_998, "paper_dev": 9_999, "paper_test": 9_999},
+        labels={**{label: label for label in LABELS}, **RTE_LABELS},
+        release="fever.ai",
+        layout="`train.jsonl`, `shared_task_dev.jsonl`, `paper_*.jsonl`, `wiki-pages/`",
+        notes="or the RTE form with text",
+    )
     FILES = (*split_files("{}.jsonl", names=_NAMES), *_RTE)
     ONE_FORM = True
     GROUPS_BY_KEYS = True

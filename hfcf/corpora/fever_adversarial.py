@@ -25,29 +25,27 @@ from hfcf.corpora.formats.wikipedia import page_title
 from hfcf.tasks.verification import REFUTES, SUPPORTS
 from hfcf.text.brackets import unbracket
 
-INFO = CorpusInfo(
-    name="fever_adversarial",
-    title="Adversarial FEVER: claims of the FEVER 2.0 breakers, with evidence text",
-    paper="Thorne et al. (FEVER workshop 2019), The FEVER2.0 Shared Task",
-    citation="""@inproceedings{thorne-etal-2019-fever2,
+
+class FeverAdversarial(Corpus):
+    """Release files → rows."""
+
+    INFO = CorpusInfo(
+        name="fever_adversarial",
+        title="Adversarial FEVER: claims of the FEVER 2.0 breakers, with evidence text",
+        paper="Thorne et al. (FEVER workshop 2019), The FEVER2.0 Shared Task",
+        citation="""@inproceedings{thorne-etal-2019-fever2,
   title = {The {FEVER}2.0 Shared Task},
   author = {Thorne, James and Vlachos, Andreas and Cocarascu, Oana and Christodoulopoulos, Christos and Mittal, Arpit},
   booktitle = {Proceedings of the Second Workshop on Fact Extraction and VERification (FEVER)},
   year = {2019}
 }""",
-    licence="cc-by-sa-3.0",  # Wikipedia text
-    splits={"test": 766},
-    labels={SUPPORTS: SUPPORTS, REFUTES: REFUTES},
-    release="with the baselines of VitaminC (tals.github.io)",
-    layout="`fever_adversarial/test.jsonl`",
-    notes="a row for each evidence sentence, as CrossAug evaluates it",
-)
-
-
-class FeverAdversarial(Corpus):
-    """Release files → rows."""
-
-    INFO = INFO
+        licence="cc-by-sa-3.0",  # Wikipedia text
+        splits={"test": 766},
+        labels={SUPPORTS: SUPPORTS, REFUTES: REFUTES},
+        release="with the baselines of VitaminC (tals.github.io)",
+        layout="`fever_adversarial/test.jsonl`",
+        notes="a row for each evidence sentence, as CrossAug evaluates it",
+    )
     FILES = (("test", "fever_adversarial/test.jsonl"), ("test", "test.jsonl"))
     ONE_FORM = True
     EXTRA: ClassVar = {"page": TEXT}

@@ -24,25 +24,6 @@ from hfcf.corpora.base import Corpus, CorpusInfo, as_text, need, text_of
 from hfcf.tasks.verification import REFUTES, SUPPORTS
 from hfcf.text.brackets import unbracket
 
-INFO = CorpusInfo(
-    name="fever_symmetric",
-    title="FEVER Symmetric: pairs that neither the claim nor the evidence alone gives away",
-    paper="Schuster et al. (EMNLP-IJCNLP 2019), Towards Debiasing Fact Verification Models",
-    citation="""@inproceedings{schuster-etal-2019-towards,
-  title = {Towards Debiasing Fact Verification Models},
-  author = {Schuster, Tal and Shah, Darsh J and Yeo, Yun Jie Serene and Filizzola, Daniel and Santus, Enrico and
-    Barzilay, Regina},
-  booktitle = {Proceedings of EMNLP-IJCNLP 2019},
-  year = {2019}
-}""",
-    licence="cc-by-sa-3.0",  # Wikipedia text (`DATA_LICENSE`)
-    splits={"validation": 708, "test": 712, "generated": 717, "full": 956},
-    labels={SUPPORTS: SUPPORTS, REFUTES: REFUTES},
-    release="github.com/TalSchuster/FeverSymmetric",
-    layout="`symmetric_v0.1/`, `symmetric_v0.2/`",
-    notes="splits `generated` and `full` are v0.1, `validation` and `test` v0.2; they share rows",
-)
-
 _NAMES = (("validation", "2", "dev"), ("test", "2", "test"), ("generated", "1", "generated"), ("full", "1", "full"))
 _GENERATED = re.compile("0{6}[234]$")
 
@@ -50,7 +31,24 @@ _GENERATED = re.compile("0{6}[234]$")
 class FeverSymmetric(Corpus):
     """Release files → rows."""
 
-    INFO = INFO
+    INFO = CorpusInfo(
+        name="fever_symmetric",
+        title="FEVER Symmetric: pairs that neither the claim nor the evidence alone gives away",
+        paper="Schuster et al. (EMNLP-IJCNLP 2019), Towards Debiasing Fact Verification Models",
+        citation="""@inproceedings{schuster-etal-2019-towards,
+  title = {Towards Debiasing Fact Verification Models},
+  author = {Schuster, Tal and Shah, Darsh J and Yeo, Yun Jie Serene and Filizzola, Daniel and Santus, Enrico and
+    Barzilay, Regina},
+  booktitle = {Proceedings of EMNLP-IJCNLP 2019},
+  year = {2019}
+}""",
+        licence="cc-by-sa-3.0",  # Wikipedia text (`DATA_LICENSE`)
+        splits={"validation": 708, "test": 712, "generated": 717, "full": 956},
+        labels={SUPPORTS: SUPPORTS, REFUTES: REFUTES},
+        release="github.com/TalSchuster/FeverSymmetric",
+        layout="`symmetric_v0.1/`, `symmetric_v0.2/`",
+        notes="splits `generated` and `full` are v0.1, `validation` and `test` v0.2; they share rows",
+    )
     FILES = (
         *((split, f"symmetric_v0.{version}/fever_symmetric_{name}.jsonl") for split, version, name in _NAMES),
         *((split, f"fever_symmetric_{name}.jsonl") for split, _, name in _NAMES),

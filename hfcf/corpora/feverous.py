@@ -23,36 +23,35 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from hfcf.core.schema import TEXT
-from hfcf.corpora.base import BadRow, Corpus, CorpusError, CorpusInfo, need, split_files
+from hfcf.corpora.base import BadRow, Corpus, CorpusError, CorpusInfo, Record, json_lines, json_list, need, split_files
 from hfcf.corpora.formats.feverous_pages import Pages, open_pages, plain
-from hfcf.corpora.formats.read import Record, json_lines, json_list
 from hfcf.tasks.verification import LABELS, REFUTES, SUPPORTS
 
-INFO = CorpusInfo(
-    name="feverous",
-    title="FEVEROUS: fact verification over sentences and tables",
-    paper="Aly et al. (NeurIPS 2021), FEVEROUS: Fact Extraction and VERification Over Unstructured and Structured information",
-    citation="""@inproceedings{aly-etal-2021-feverous,
+_NAMES = (("train", "train"), ("validation", "dev"))
+
+
+class Feverous(Corpus):
+    """Release files → rows."""
+
+    INFO = CorpusInfo(
+        name="feverous",
+        title="FEVEROUS: fact verification over sentences and tables",
+        paper="Aly et al. (NeurIPS 2021), FEVEROUS: Fact Extraction and VERification Over Unstructured and Structured information",
+        citation="""@inproceedings{aly-etal-2021-feverous,
   title = {FEVEROUS: Fact Extraction and VERification Over Unstructured and Structured information},
   author = {Aly, Rami and Guo, Zhijiang and Schlichtkrull, Michael Sejr and Thorne, James and Vlachos, Andreas and
             Christodoulopoulos, Christos and Cocarascu, Oana and Mittal, Arpit},
   booktitle = {NeurIPS 2021 Datasets and Benchmarks Track},
   year = {2021}
 }""",
-    licence="cc-by-sa-3.0",  # Wikipedia text
-    hub_id="fever/feverous",
-    splits={"train": 71_291, "validation": 7_890, "test": 7_845},
-    labels={**{label: label for label in LABELS}, "supports": SUPPORTS, "refutes": REFUTES},
-    release="fever.ai",
-    layout="`feverous_*_challenges.jsonl`, `feverous_wikiv1.db`",
-    notes="or ProgramFC's copy with text",
-)
-
-
-class Feverous(Corpus):
-    """Release files → rows."""
-
-    INFO = INFO
+        licence="cc-by-sa-3.0",  # Wikipedia text
+        hub_id="fever/feverous",
+        splits={"train": 71_291, "validation": 7_890, "test": 7_845},
+        labels={**{label: label for label in LABELS}, "supports": SUPPORTS, "refutes": REFUTES},
+        release="fever.ai",
+        layout="`feverous_*_challenges.jsonl`, `feverous_wikiv1.db`",
+        notes="or ProgramFC's copy with text",
+    )
     FILES = split_files(
         "feverous_{}_challenges.jsonl", "claims/{}.json", "{}.json", names=(("train", "train"), ("validation", "dev"))
     )

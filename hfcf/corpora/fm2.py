@@ -21,31 +21,29 @@ from hfcf.core.schema import TEXT, kind
 from hfcf.corpora.base import BadRow, Corpus, CorpusInfo, as_text, need, split_files, text_of
 from hfcf.tasks.verification import REFUTES, SUPPORTS
 
-INFO = CorpusInfo(
-    name="fm2",
-    title="FM2: Fool Me Twice, entailment from Wikipedia gamification",
-    paper="Eisenschlos et al. (NAACL 2021), Fool Me Twice: Entailment from Wikipedia Gamification",
-    citation="""@inproceedings{eisenschlos-etal-2021-fm2,
+
+class FM2(Corpus):
+    """Release files → rows."""
+
+    INFO = CorpusInfo(
+        name="fm2",
+        title="FM2: Fool Me Twice, entailment from Wikipedia gamification",
+        paper="Eisenschlos et al. (NAACL 2021), Fool Me Twice: Entailment from Wikipedia Gamification",
+        citation="""@inproceedings{eisenschlos-etal-2021-fm2,
   title = {Fool Me Twice: Entailment from Wikipedia Gamification},
   author = {Eisenschlos, Julian Martin and Dhingra, Bhuwan and Bulian, Jannis and B{\\"o}rschinger, Benjamin and
     Boyd-Graber, Jordan},
   booktitle = {Proceedings of NAACL-HLT 2021},
   year = {2021}
 }""",
-    licence="apache-2.0",  # the repository's; it names none for the data (Wikipedia text)
-    hub_id="tasksource/fool-me-twice",  # a copy
-    splits={"train": 10_419, "validation": 1_169, "test": 1_380},
-    labels={SUPPORTS: SUPPORTS, REFUTES: REFUTES},
-    release="github.com/google-research/fool-me-twice",
-    layout="`dataset/{train,dev,test}.jsonl`",
-    notes="the group is the page",
-)
-
-
-class FM2(Corpus):
-    """Release files → rows."""
-
-    INFO = INFO
+        licence="apache-2.0",  # the repository's; it names none for the data (Wikipedia text)
+        hub_id="tasksource/fool-me-twice",  # a copy
+        splits={"train": 10_419, "validation": 1_169, "test": 1_380},
+        labels={SUPPORTS: SUPPORTS, REFUTES: REFUTES},
+        release="github.com/google-research/fool-me-twice",
+        layout="`dataset/{train,dev,test}.jsonl`",
+        notes="the group is the page",
+    )
     FILES = split_files("dataset/{}.jsonl", "{}.jsonl")
     EXTRA: ClassVar = {"category": TEXT, "sections": List(TEXT)}
 

@@ -17,34 +17,31 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from hfcf.core.schema import TEXT
-from hfcf.corpora.base import Corpus, CorpusInfo, need, split_files, text_of
-from hfcf.corpora.formats.read import Record, csv_rows
+from hfcf.corpora.base import Corpus, CorpusInfo, Record, csv_rows, need, split_files, text_of
 from hfcf.corpora.formats.sentences import split_sentences
 from hfcf.tasks.verification import NOT_ENOUGH_INFO, REFUTES, SUPPORTS
-
-INFO = CorpusInfo(
-    name="healthver",
-    title="HealthVer: evidence-based fact checking of health-related claims",
-    paper="Sarrouti et al. (Findings of EMNLP 2021), Evidence-based Fact-Checking of Health-related Claims",
-    citation="""@inproceedings{sarrouti-etal-2021-evidence-based,
-  title = {Evidence-based Fact-Checking of Health-related Claims},
-  author = {Sarrouti, Mourad and Ben Abacha, Asma and Mrabet, Yassine and Demner-Fushman, Dina},
-  booktitle = {Findings of the Association for Computational Linguistics: EMNLP 2021},
-  year = {2021}
-}""",
-    licence="unknown",  # not stated; the Hub's dwadden/healthver_entailment is a converted form
-    splits={"train": 10_590, "validation": 1_917, "test": 1_823},
-    labels={"Supports": SUPPORTS, "Refutes": REFUTES, "Neutral": NOT_ENOUGH_INFO},
-    release="github.com/sarrouti/HealthVer",
-    layout="`data/healthver_{train,dev,test}.csv`",
-    notes="evidence split into sentences",
-)
 
 
 class HealthVer(Corpus):
     """Release files → rows."""
 
-    INFO = INFO
+    INFO = CorpusInfo(
+        name="healthver",
+        title="HealthVer: evidence-based fact checking of health-related claims",
+        paper="Sarrouti et al. (Findings of EMNLP 2021), Evidence-based Fact-Checking of Health-related Claims",
+        citation="""@inproceedings{sarrouti-etal-2021-evidence-based,
+  title = {Evidence-based Fact-Checking of Health-related Claims},
+  author = {Sarrouti, Mourad and Ben Abacha, Asma and Mrabet, Yassine and Demner-Fushman, Dina},
+  booktitle = {Findings of the Association for Computational Linguistics: EMNLP 2021},
+  year = {2021}
+}""",
+        licence="unknown",  # not stated; the Hub's dwadden/healthver_entailment is a converted form
+        splits={"train": 10_590, "validation": 1_917, "test": 1_823},
+        labels={"Supports": SUPPORTS, "Refutes": REFUTES, "Neutral": NOT_ENOUGH_INFO},
+        release="github.com/sarrouti/HealthVer",
+        layout="`data/healthver_{train,dev,test}.csv`",
+        notes="evidence split into sentences",
+    )
     FILES = split_files("data/healthver_{}.csv", "healthver_{}.csv")
     ONE_FORM = True
     GROUPS_BY_KEYS = True

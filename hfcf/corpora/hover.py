@@ -35,29 +35,9 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from hfcf.core.schema import INT
-from hfcf.corpora.base import BadRow, Corpus, CorpusError, CorpusInfo, Files, need, split_files
-from hfcf.corpora.formats.read import Record, json_list
+from hfcf.corpora.base import BadRow, Corpus, CorpusError, CorpusInfo, Files, Record, json_list, need, split_files
 from hfcf.corpora.formats.sentences import split_sentences
 from hfcf.tasks.verification import REFUTES, SUPPORTS
-
-INFO = CorpusInfo(
-    name="hover",
-    title="HoVer: many-hop fact extraction and claim verification",
-    paper="Jiang et al. (Findings of EMNLP 2020), HoVer: A Dataset for Many-Hop Fact Extraction And Claim Verification",
-    citation="""@inproceedings{jiang-etal-2020-hover,
-  title = {HoVer: A Dataset for Many-Hop Fact Extraction And Claim Verification},
-  author = {Jiang, Yichen and Bordia, Shikha and Zhong, Zheng and Dognin, Charles and Singh, Maneesh and Bansal, Mohit},
-  booktitle = {Findings of the Association for Computational Linguistics: EMNLP 2020},
-  year = {2020}
-}""",
-    licence="cc-by-sa-4.0",
-    hub_id="hover-nlp/hover",
-    splits={"train": 18_171, "validation": 4_000, "test": 4_000},
-    labels={"SUPPORTED": SUPPORTS, "NOT_SUPPORTED": REFUTES, "supports": SUPPORTS, "refutes": REFUTES},
-    release="github.com/hover-nlp/hover",
-    layout="`hover_{train,dev,test}_release_v1.1.json`, and `wiki_wo_links.db` for the sentences",
-    notes="or copies with the text in them",
-)
 
 _RELEASE = split_files("hover_{}_release_v1.1.json")
 _COPIES = split_files("claims/{}.json", "{}.json", names=(("train", "train"), ("validation", "dev")))
@@ -69,7 +49,24 @@ _LAYOUTS = "uid, claim, supporting_facts, label, num_hops, hpqa_id (release), or
 class Hover(Corpus):
     """Release files and copies with text → rows."""
 
-    INFO = INFO
+    INFO = CorpusInfo(
+        name="hover",
+        title="HoVer: many-hop fact extraction and claim verification",
+        paper="Jiang et al. (Findings of EMNLP 2020), HoVer: A Dataset for Many-Hop Fact Extraction And Claim Verification",
+        citation="""@inproceedings{jiang-etal-2020-hover,
+  title = {HoVer: A Dataset for Many-Hop Fact Extraction And Claim Verification},
+  author = {Jiang, Yichen and Bordia, Shikha and Zhong, Zheng and Dognin, Charles and Singh, Maneesh and Bansal, Mohit},
+  booktitle = {Findings of the Association for Computational Linguistics: EMNLP 2020},
+  year = {2020}
+}""",
+        licence="cc-by-sa-4.0",
+        hub_id="hover-nlp/hover",
+        splits={"train": 18_171, "validation": 4_000, "test": 4_000},
+        labels={"SUPPORTED": SUPPORTS, "NOT_SUPPORTED": REFUTES, "supports": SUPPORTS, "refutes": REFUTES},
+        release="github.com/hover-nlp/hover",
+        layout="`hover_{train,dev,test}_release_v1.1.json`, and `wiki_wo_links.db` for the sentences",
+        notes="or copies with the text in them",
+    )
     FILES = (*_RELEASE, *_COPIES, ("validation", "test.json"))
     EXTRA: ClassVar = {"num_hops": INT}
     OPTIONS: ClassVar = {"release_dir": "folder of the release files, to attach titles and groups to copies without them"}

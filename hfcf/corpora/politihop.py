@@ -32,24 +32,6 @@ from hfcf.corpora.formats.read import Record, csv_rows, json_lines
 from hfcf.corpora.formats.spans import says_nothing, whole_pieces
 from hfcf.tasks.verification import REFUTES, SUPPORTS
 
-INFO = CorpusInfo(
-    name="politihop",
-    title="PolitiHop: multi-hop fact checking of political claims",
-    paper="Ostrowski et al. (IJCAI 2021), Multi-Hop Fact Checking of Political Claims",
-    citation="""@inproceedings{ostrowski-etal-2021-multi,
-  title = {Multi-Hop Fact Checking of Political Claims},
-  author = {Ostrowski, Wojciech and Arora, Arnav and Atanasova, Pepa and Augenstein, Isabelle},
-  booktitle = {Proceedings of IJCAI 2021},
-  year = {2021}
-}""",
-    licence="unknown",  # not stated; text of PolitiFact
-    splits={"train": 592, "validation": 141, "test": 200},
-    labels={"true": SUPPORTS, "false": REFUTES},
-    release="github.com/copenlu/politihop",
-    layout="`data/politihop_{train,valid,test}.tsv` or Transformer-XH's graphs",
-    notes='half-true left out; `evidence="chain"` or `"ruling"`; human `rationales`',
-)
-
 _FOLDERS = ("Transformer-XH/data/", "data/", "")
 _GRAPHS = [f"{folder}politihop_{{}}_{form}.json" for form in ("xh", "xh_all", "xh_adv") for folder in _FOLDERS]
 _NAMES = (("train", "train"), ("validation", "valid"), ("test", "test"))
@@ -66,7 +48,23 @@ class PolitiHop(Corpus):
     """Release files and graphs → rows."""
 
     BUILDER_CONFIG_CLASS = PolitiHopConfig
-    INFO = INFO
+    INFO = CorpusInfo(
+        name="politihop",
+        title="PolitiHop: multi-hop fact checking of political claims",
+        paper="Ostrowski et al. (IJCAI 2021), Multi-Hop Fact Checking of Political Claims",
+        citation="""@inproceedings{ostrowski-etal-2021-multi,
+  title = {Multi-Hop Fact Checking of Political Claims},
+  author = {Ostrowski, Wojciech and Arora, Arnav and Atanasova, Pepa and Augenstein, Isabelle},
+  booktitle = {Proceedings of IJCAI 2021},
+  year = {2021}
+}""",
+        licence="unknown",  # not stated; text of PolitiFact
+        splits={"train": 592, "validation": 141, "test": 200},
+        labels={"true": SUPPORTS, "false": REFUTES},
+        release="github.com/copenlu/politihop",
+        layout="`data/politihop_{train,valid,test}.tsv` or Transformer-XH's graphs",
+        notes='half-true left out; `evidence="chain"` or `"ruling"`; human `rationales`',
+    )
     FILES = split_files("data/politihop_{}.tsv", "politihop_{}.tsv", *_GRAPHS, names=_NAMES)
     ONE_FORM = True
     GROUPS_BY_KEYS = True
@@ -111,7 +109,7 @@ def _sentences(record: dict[str, Any]) -> list[str]:
 
 
 def _chain(record: dict[str, Any]) -> list[int]:
-    """The sentence numbers of every chain, once each, in order."""
+    """Return the sentence numbers of every chain, once each, in order."""
     chains = _json(record, "annotated_evidence")
     try:
         numbers = [number for chain in chains.values() for entry in chain for number in str(entry).split(",")]
@@ -130,7 +128,7 @@ def _json(record: dict[str, Any], name: str) -> Any:
 
 
 def _graph(record: dict[str, Any]) -> tuple[str, list[str], list[int]]:
-    """The author, the nodes' sentences in the article's order, and the places of the chain among them."""
+    """Return the author, the nodes' sentences in the article's order, and the places of the chain among them."""
     nodes = record["node"]
     if not isinstance(nodes, list) or not nodes:
         raise BadRow(f"'node' is {kind(nodes)}, not a list of nodes")

@@ -17,29 +17,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from hfcf.corpora.base import Corpus, CorpusInfo, need, split_files, text_of
-from hfcf.corpora.formats.read import Record, csv_rows
+from hfcf.corpora.base import Corpus, CorpusInfo, Record, csv_rows, need, split_files, text_of
 from hfcf.corpora.formats.sentences import split_sentences
 from hfcf.tasks.verification import REFUTES, SUPPORTS
-
-INFO = CorpusInfo(
-    name="pubhealth",
-    title="PubHealth: explainable fact checking of public health claims",
-    paper="Kotonya and Toni (EMNLP 2020), Explainable Automated Fact-Checking for Public Health Claims",
-    citation="""@inproceedings{kotonya-toni-2020-explainable,
-  title = {Explainable Automated Fact-Checking for Public Health Claims},
-  author = {Kotonya, Neema and Toni, Francesca},
-  booktitle = {Proceedings of EMNLP 2020},
-  year = {2020}
-}""",
-    licence="mit",
-    hub_id="ImperialCollegeLondon/health_fact",
-    splits={"train": 9_832, "validation": 1_225, "test": 1_235},
-    labels={"true": SUPPORTS, "false": REFUTES},
-    release="github.com/neemakot/Health-Fact-Checking",
-    layout="`PUBHEALTH/{train,dev,test}.tsv`",
-    notes='true and false only; not checked against the real files, which may need `on_error="reject"`',
-)
 
 _LEFT_OUT = {label: f"rows labelled {label} were left out" for label in ("mixture", "unproven")}
 _LEFT_OUT |= dict.fromkeys(("", "nan"), "rows without a label were left out")
@@ -48,7 +28,24 @@ _LEFT_OUT |= dict.fromkeys(("", "nan"), "rows without a label were left out")
 class PubHealth(Corpus):
     """Release files → rows."""
 
-    INFO = INFO
+    INFO = CorpusInfo(
+        name="pubhealth",
+        title="PubHealth: explainable fact checking of public health claims",
+        paper="Kotonya and Toni (EMNLP 2020), Explainable Automated Fact-Checking for Public Health Claims",
+        citation="""@inproceedings{kotonya-toni-2020-explainable,
+  title = {Explainable Automated Fact-Checking for Public Health Claims},
+  author = {Kotonya, Neema and Toni, Francesca},
+  booktitle = {Proceedings of EMNLP 2020},
+  year = {2020}
+}""",
+        licence="mit",
+        hub_id="ImperialCollegeLondon/health_fact",
+        splits={"train": 9_832, "validation": 1_225, "test": 1_235},
+        labels={"true": SUPPORTS, "false": REFUTES},
+        release="github.com/neemakot/Health-Fact-Checking",
+        layout="`PUBHEALTH/{train,dev,test}.tsv`",
+        notes='true and false only; not checked against the real files, which may need `on_error="reject"`',
+    )
     FILES = split_files("{}.tsv", "PUBHEALTH/{}.tsv")
     ONE_FORM = True
     GROUPS_BY_KEYS = True

@@ -19,43 +19,40 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from hfcf.corpora import ccg_semeval, semeval
-from hfcf.corpora.base import Corpus, CorpusInfo
+from hfcf.corpora.base import Corpus, CorpusInfo, Record
 from hfcf.corpora.ccg_semeval import content_id, fill_tagged, tabbed
-from hfcf.corpora.formats.read import Record
 from hfcf.corpora.formats.tokens import EXTRA
-
-INFO = CorpusInfo(
-    name="re_attack",
-    title="RE-Attack: an adversarial test set for relation extraction",
-    paper=ccg_semeval.INFO.paper,
-    citation=ccg_semeval.INFO.citation,
-    licence="unknown",  # the release names none; SemEval's sentences are CC BY 3.0
-    splits={"test": 2_391},
-    labels={label: label for label in semeval.DIRECTED},
-    task="relation",
-    release="github.com/NLPWM-WHU/CCG",
-    layout="`re-attack/re-attack.tsv`",
-    notes="an adversarial test split; 18 labels, no Other",
-)
 
 
 class REAttack(Corpus):
     """Release files → rows."""
 
-    INFO = INFO
+    INFO = CorpusInfo(
+        name="re_attack",
+        title="RE-Attack: an adversarial test set for relation extraction",
+        paper=ccg_semeval.CCGSemEval.INFO.paper,
+        citation=ccg_semeval.CCGSemEval.INFO.citation,
+        licence="unknown",  # the release names none; SemEval's sentences are CC BY 3.0
+        splits={"test": 2_391},
+        labels={label: label for label in semeval.DIRECTED},
+        task="relation",
+        release="github.com/NLPWM-WHU/CCG",
+        layout="`re-attack/re-attack.tsv`",
+        notes="an adversarial test split; 18 labels, no Other",
+    )
     FILES = (("test", "re-attack/re-attack.tsv"), ("test", "re-attack.tsv"))
     ONE_FORM = True
     EXTRA: ClassVar = EXTRA
 
     def start(self, files: Sequence[Path]) -> None:
-        self._seen: Counter[str] = Counter()
+        self._ids: Counter[str] = Counter()
 
     def records(self, path: Path) -> Iterator[Record]:
         return tabbed(path)
 
     def fill(self, row: dict[str, Any], record: dict[str, Any]) -> None:
         fill_tagged(row, record)
-        row["id"] = content_id(row, self._seen)
+        row["id"] = content_id(row, self._ids)
         row["label"] = self.label(row["label"])
 
 

@@ -26,24 +26,9 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from hfcf.core.schema import kind
-from hfcf.corpora.base import BadRow, Corpus, CorpusInfo, Files, as_text, need, text_of
+from hfcf.corpora.base import BadRow, Corpus, CorpusInfo, Files, Record, as_text, json_lines, need, parquet_rows, text_of
 from hfcf.corpora.formats import own_files
-from hfcf.corpora.formats.read import Record, json_lines, parquet_rows
 from hfcf.corpora.formats.tokens import EXTRA, TAG, Span, entity, of_text, of_tokens, untagged
-
-INFO = CorpusInfo(
-    name="relations",
-    title="Relation rows from a user's own files",
-    paper="",
-    citation="",
-    licence="unknown",
-    splits={},
-    labels={},
-    task="relation",
-    release="yours",
-    layout="`{train,dev,test}.jsonl` or `.parquet`, or `data_files=`",
-    notes="any labels; see below",
-)
 
 _FIELDS = ("id", "group_id", "tokens", "text", "head", "tail", "label")
 _FORMS = '{"start": …, "end": …} or [start, end]'
@@ -52,7 +37,19 @@ _FORMS = '{"start": …, "end": …} or [start, end]'
 class RelationRecords(Corpus):
     """JSON lines or Parquet → rows. The labels are the file's own, so `INFO` lists none."""
 
-    INFO = INFO
+    INFO = CorpusInfo(
+        name="relations",
+        title="Relation rows from a user's own files",
+        paper="",
+        citation="",
+        licence="unknown",
+        splits={},
+        labels={},
+        task="relation",
+        release="yours",
+        layout="`{train,dev,test}.jsonl` or `.parquet`, or `data_files=`",
+        notes="any labels; see below",
+    )
     FILES = own_files.patterns(".jsonl", *own_files.PARQUET)
     EXTRA: ClassVar = EXTRA
 

@@ -18,38 +18,35 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, ClassVar
 
-from hfcf.corpora.base import Corpus, CorpusInfo, split_files
+from hfcf.corpora.base import Corpus, CorpusInfo, Record, split_files
 from hfcf.corpora.formats import dygie
-from hfcf.corpora.formats.read import Record
 from hfcf.corpora.formats.tokens import EXTRA
 
 _LABELS = ("USED-FOR", "FEATURE-OF", "HYPONYM-OF", "PART-OF", "EVALUATE-FOR", "COMPARE", "CONJUNCTION")
-
-INFO = CorpusInfo(
-    name="scierc",
-    title="SciERC: relations in scientific abstracts",
-    paper="Luan et al. (EMNLP 2018), Multi-Task Identification of Entities, Relations, and Coreference for Scientific Knowledge "
-    "Graph Construction",
-    citation="""@inproceedings{luan-etal-2018-multi,
-  title = {Multi-Task Identification of Entities, Relations, and Coreference for Scientific Knowledge Graph Construction},
-  author = {Luan, Yi and He, Luheng and Ostendorf, Mari and Hajishirzi, Hannaneh},
-  booktitle = {Proceedings of EMNLP},
-  year = {2018}
-}""",
-    licence="unknown",  # the release names none
-    splits={"train": 3_219, "validation": 455, "test": 974},
-    labels={label: label for label in _LABELS},
-    task="relation",
-    release="nlp.cs.washington.edu/sciIE",
-    layout="`{train,dev,test}.json` in DyGIE's format",
-    notes="a row for each relation; the group is the abstract",
-)
 
 
 class SciERC(Corpus):
     """Release files → rows."""
 
-    INFO = INFO
+    INFO = CorpusInfo(
+        name="scierc",
+        title="SciERC: relations in scientific abstracts",
+        paper="Luan et al. (EMNLP 2018), Multi-Task Identification of Entities, Relations, and Coreference for Scientific "
+        "Knowledge Graph Construction",
+        citation="""@inproceedings{luan-etal-2018-multi,
+  title = {Multi-Task Identification of Entities, Relations, and Coreference for Scientific Knowledge Graph Construction},
+  author = {Luan, Yi and He, Luheng and Ostendorf, Mari and Hajishirzi, Hannaneh},
+  booktitle = {Proceedings of EMNLP},
+  year = {2018}
+}""",
+        licence="unknown",  # the release names none
+        splits={"train": 3_219, "validation": 455, "test": 974},
+        labels={label: label for label in _LABELS},
+        task="relation",
+        release="nlp.cs.washington.edu/sciIE",
+        layout="`{train,dev,test}.json` in DyGIE's format",
+        notes="a row for each relation; the group is the abstract",
+    )
     FILES = split_files("{}.json", "processed_data/json/{}.json", "scierc/{}.json")
     ONE_FORM = True
     EXTRA: ClassVar = EXTRA

@@ -30,30 +30,9 @@ from hfcf.core.schema import RATIONALES, kind
 from hfcf.corpora.base import BadRow, Corpus, CorpusConfig, CorpusError, CorpusInfo, choice, need, split_files, text_of
 from hfcf.corpora.formats.read import Record, csv_rows, json_lines
 from hfcf.corpora.formats.rte import LABELS as RTE_LABELS
-from hfcf.corpora.formats.rte import resources as rte_resources
-from hfcf.corpora.formats.rte import rte_lines
+from hfcf.corpora.formats.rte import rte_lines, rte_resources
 from hfcf.corpora.formats.spans import whole_pieces
 from hfcf.tasks.verification import NOT_ENOUGH_INFO, REFUTES, SUPPORTS
-
-INFO = CorpusInfo(
-    name="scifact",
-    title="SciFact: verifying scientific claims",
-    paper="Wadden et al. (EMNLP 2020), Fact or Fiction: Verifying Scientific Claims",
-    citation="""@inproceedings{wadden-etal-2020-fact,
-  title = {Fact or Fiction: Verifying Scientific Claims},
-  author = {Wadden, David and Lin, Shanchuan and Lo, Kyle and Wang, Lucy Lu and van Zuylen, Madeleine and Cohan, Arman
-    and Hajishirzi, Hannaneh},
-  booktitle = {Proceedings of EMNLP 2020},
-  year = {2020}
-}""",
-    licence="cc-by-4.0",  # of the claims; abstracts ODC-By
-    hub_id="allenai/scifact",
-    splits={"train": 809, "validation": 300, "test": 300},
-    labels={"SUPPORT": SUPPORTS, "CONTRADICT": REFUTES, "REFUTE": REFUTES, **RTE_LABELS},
-    release="github.com/allenai/scifact",
-    layout="`claims_{train,dev,test}.jsonl` and `corpus.jsonl`; copies of that shape; the RTE form",
-    notes='`evidence="abstract"` or `"rationale"`; human `rationales`',
-)
 
 _RTE = (("train", "train"), ("validation", "dev"))
 _TABLES = split_files("RTE-scifact/{}.tsv", "{}.tsv", names=_RTE)
@@ -71,7 +50,25 @@ class SciFact(Corpus):
     """Release files and copies with text → rows."""
 
     BUILDER_CONFIG_CLASS = SciFactConfig
-    INFO = INFO
+    INFO = CorpusInfo(
+        name="scifact",
+        title="SciFact: verifying scientific claims",
+        paper="Wadden et al. (EMNLP 2020), Fact or Fiction: Verifying Scientific Claims",
+        citation="""@inproceedings{wadden-etal-2020-fact,
+  title = {Fact or Fiction: Verifying Scientific Claims},
+  author = {Wadden, David and Lin, Shanchuan and Lo, Kyle and Wang, Lucy Lu and van Zuylen, Madeleine and Cohan, Arman
+    and Hajishirzi, Hannaneh},
+  booktitle = {Proceedings of EMNLP 2020},
+  year = {2020}
+}""",
+        licence="cc-by-4.0",  # of the claims; abstracts ODC-By
+        hub_id="allenai/scifact",
+        splits={"train": 809, "validation": 300, "test": 300},
+        labels={"SUPPORT": SUPPORTS, "CONTRADICT": REFUTES, "REFUTE": REFUTES, **RTE_LABELS},
+        release="github.com/allenai/scifact",
+        layout="`claims_{train,dev,test}.jsonl` and `corpus.jsonl`; copies of that shape; the RTE form",
+        notes='`evidence="abstract"` or `"rationale"`; human `rationales`',
+    )
     FILES = (*split_files("claims_{}.jsonl", "data/claims_{}.jsonl"), *_TABLES, *_LINES)
     ONE_FORM = True
     EXTRA: ClassVar = {"rationales": RATIONALES}

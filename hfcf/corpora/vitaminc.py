@@ -22,30 +22,28 @@ from hfcf.corpora.base import Corpus, CorpusInfo, need, split_files, text_of
 from hfcf.tasks.verification import LABELS
 from hfcf.text.brackets import unbracket
 
-INFO = CorpusInfo(
-    name="vitaminc",
-    title="VitaminC: robust fact verification with contrastive evidence",
-    paper="Schuster, Fisch and Barzilay (NAACL 2021), Get Your Vitamin C! Robust Fact Verification with Contrastive Evidence",
-    citation="""@inproceedings{schuster-etal-2021-get,
+
+class VitaminC(Corpus):
+    """Release files → rows."""
+
+    INFO = CorpusInfo(
+        name="vitaminc",
+        title="VitaminC: robust fact verification with contrastive evidence",
+        paper="Schuster, Fisch and Barzilay (NAACL 2021), Get Your Vitamin C! Robust Fact Verification with Contrastive Evidence",
+        citation="""@inproceedings{schuster-etal-2021-get,
   title = {Get Your Vitamin C! Robust Fact Verification with Contrastive Evidence},
   author = {Schuster, Tal and Fisch, Adam and Barzilay, Regina},
   booktitle = {Proceedings of NAACL-HLT 2021},
   year = {2021}
 }""",
-    licence="cc-by-sa-3.0",  # Wikipedia text
-    hub_id="tals/vitaminc",
-    splits={"train": 370_653, "validation": 63_054, "test": 55_197},
-    labels={label: label for label in LABELS},
-    release="github.com/TalSchuster/VitaminC",
-    layout="`train.jsonl`, `dev.jsonl`, `test.jsonl`",
-    notes="`case_id` is the group",
-)
-
-
-class VitaminC(Corpus):
-    """Release files → rows."""
-
-    INFO = INFO
+        licence="cc-by-sa-3.0",  # Wikipedia text
+        hub_id="tals/vitaminc",
+        splits={"train": 370_653, "validation": 63_054, "test": 55_197},
+        labels={label: label for label in LABELS},
+        release="github.com/TalSchuster/VitaminC",
+        layout="`train.jsonl`, `dev.jsonl`, `test.jsonl`",
+        notes="`case_id` is the group",
+    )
     FILES = (*split_files("{}.jsonl"), ("test", "vitaminc_real/test.jsonl"), ("test", "vitaminc_synthetic/test.jsonl"))
     EXTRA: ClassVar = {"page": TEXT}
 

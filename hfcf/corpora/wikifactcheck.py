@@ -21,34 +21,31 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from hfcf.core.schema import TEXT
-from hfcf.corpora.base import Corpus, CorpusInfo, as_text, need, text_of
-from hfcf.corpora.formats.read import Record, csv_rows
+from hfcf.corpora.base import Corpus, CorpusInfo, Record, as_text, csv_rows, need, text_of
 from hfcf.tasks.verification import REFUTES, SUPPORTS
 
-INFO = CorpusInfo(
-    name="wikifactcheck",
-    title="WikiFactCheck-English: claims from Wikipedia and their refuted versions",
-    paper="Sathe et al. (LREC 2020), Automated Fact-Checking of Claims from Wikipedia",
-    citation="""@inproceedings{wikifactchkeng:2020:LREC,
+
+class WikiFactCheck(Corpus):
+    """Release files → rows."""
+
+    INFO = CorpusInfo(
+        name="wikifactcheck",
+        title="WikiFactCheck-English: claims from Wikipedia and their refuted versions",
+        paper="Sathe et al. (LREC 2020), Automated Fact-Checking of Claims from Wikipedia",
+        citation="""@inproceedings{wikifactchkeng:2020:LREC,
   title = {Automated Fact-Checking of Claims from Wikipedia},
   author = {Sathe, Aalok and Ather, Salar and Le, Tuan Manh and Perry, Nathan and Park, Joonsuk},
   booktitle = {Proceedings of LREC 2020},
   pages = {6874--6882},
   year = {2020}
 }""",
-    licence="unknown",  # not stated (Wikipedia text)
-    splits={"validation": 9_740},  # the size of train is not confirmed
-    labels={"claim": SUPPORTS, "refuted": REFUTES},  # columns here
-    release="github.com/wikifactcheck-english/wikifactcheck-english",
-    layout="`wfc_{train,dev}.tsv`",
-    notes="two rows a line; the text is the article around the citation, not the evidence",
-)
-
-
-class WikiFactCheck(Corpus):
-    """Release files → rows."""
-
-    INFO = INFO
+        licence="unknown",  # not stated (Wikipedia text)
+        splits={"validation": 9_740},  # the size of train is not confirmed
+        labels={"claim": SUPPORTS, "refuted": REFUTES},  # columns here
+        release="github.com/wikifactcheck-english/wikifactcheck-english",
+        layout="`wfc_{train,dev}.tsv`",
+        notes="two rows a line; the text is the article around the citation, not the evidence",
+    )
     FILES = (("train", "wfc_train.tsv"), ("validation", "wfc_dev.tsv"))
     EXTRA: ClassVar = {"url": TEXT}
 
@@ -57,7 +54,7 @@ class WikiFactCheck(Corpus):
             if record.unreadable:
                 yield record
             else:
-                yield from (replace(record, value={**record.value, "column": column}) for column in INFO.labels)
+                yield from (replace(record, value={**record.value, "column": column}) for column in self.INFO.labels)
 
     def fill(self, row: dict[str, Any], record: dict[str, Any]) -> None:
         need(record, "id", "claim", "refuted", "context", "url")

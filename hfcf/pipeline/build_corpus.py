@@ -35,20 +35,17 @@ def build(name: str, *, out: str | Path, **options: Any) -> Path:
     """
     out = Path(out)
     check_overwrite(out)
-    loaded = load(name, **options)
-    splits = loaded if isinstance(loaded, DatasetDict) else DatasetDict({_base(loaded, options): loaded})
+    splits = load(name, **options)
+    if not isinstance(splits, DatasetDict):
+        # The rows of a slice such as validation[:300] name the split that it is a slice of.
+        parts = sorted(set(splits["split"])) if len(splits) else [str(options.get("split"))]
+        splits = DatasetDict({"_".join(parts): splits})
     files = {split: write_parquet(ds, out / "data", split) for split, ds in splits.items()}
     remove_others(out / "data", files.values())
     names = {split: f"data/{path.name}" for split, path in files.items()}
     info = replace(builder_class(name).INFO, **read_restriction(options))
     (out / "README.md").write_text(card(info, splits, names), encoding="utf-8")
     return out
-
-
-def _base(ds: Dataset, options: Mapping[str, Any]) -> str:
-    # The rows of a slice such as validation[:300] name the split that it is a slice of.
-    names = sorted(set(ds["split"])) if len(ds) else [str(options.get("split"))]
-    return "_".join(names)
 
 
 def card(info: CorpusInfo, splits: Mapping[str, Dataset], files: Mapping[str, str]) -> str:
@@ -62,12 +59,7 @@ def card(info: CorpusInfo, splits: Mapping[str, Dataset], files: Mapping[str, st
         task_ids=list(task.hub.ids),
         tags=["hfcf"],
         size_categories=None,
-        configs=[
-            {
-                "config_name": "default",
-                "data_files": [{"split": split, "path": file} for split, file in files.items()],
-            }
-        ],
+        configs=[{"config_name": "default", "data_files": [{"split": split, "path": file} for split, file in files.items()]}],
     )
     for key, value in republish_key(info.republish).items():
         data[key] = value
@@ -89,7 +81,7 @@ def card(info: CorpusInfo, splits: Mapping[str, Dataset], files: Mapping[str, st
         _table(info, splits),
         _columns(info, first),
         "## One row",
-        "```json\n" + json.dumps(_example(first), ensure_ascii=False, indent=2) + "\n```",
+        "```json\n" + json.dumps(first[0] if len(first) else {}, ensure_ascii=False, indent=2) + "\n```",
         "## Citation\n\n```bibtex\n" + info.citation.strip() + "\n```" if info.citation else "",
     ]
     return f"---\n{data.to_yaml()}\n---\n\n" + _joined(body) + "\n"
@@ -128,17 +120,8 @@ def _table(info: CorpusInfo, splits: Mapping[str, Dataset]) -> str:
     return "\n".join(rows)
 
 
-def _example(ds: Dataset) -> dict[str, Any]:
-    return dict(ds[0]) if len(ds) else {}
-
-
 def main(name: str, argv: Sequence[str] | None = None) -> None:
-    """Run the command of one corpus.
-
-    Args:
-        name: the corpus.
-        argv: the command's arguments; those of the process by default.
-    """
+    """Run the command of one corpus; its arguments are `argv`, by default those of the process."""
     builder = builder_class(name)
     parser = argparse.ArgumentParser(description=f"Build a dataset repository of {builder.INFO.title}.")
     parser.add_argument("--data-dir", required=True, help="folder of the original release files")

@@ -8,28 +8,26 @@ end-exclusive places in it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from hfcf.core.schema import kind
 from hfcf.corpora.base import BadRow, as_text, need
 from hfcf.corpora.formats.read import Record, json_lines
-from hfcf.corpora.formats.tokens import Span, entity, of_tokens
+from hfcf.corpora.formats.tokens import entity, of_tokens
 
 
 def relations(path: Path) -> Iterator[Record]:
-    """A record for each relation of each document; a document that can't be read is one record that says why."""
+    """Yield a record for each relation of each document; a document that can't be read is one record that says why."""
     for document in json_lines(path):
-        if document.unreadable:
-            yield document
-            continue
         try:
-            values = list(_relations(document.value))
+            records = (
+                [document] if document.unreadable else [replace(document, value=value) for value in _relations(document.value)]
+            )
         except BadRow as error:
-            yield Record(document.kind, document.number, {}, f"{document.place}: {error}")
-            continue
-        for value in values:
-            yield Record(document.kind, document.number, value)
+            records = [Record(document.kind, document.number, unreadable=f"{document.place}: {error}")]
+        yield from records
 
 
 def _relations(document: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
@@ -56,7 +54,7 @@ def _relations(document: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def fill(row: dict[str, Any], record: Mapping[str, Any]) -> str:
-    """Write one relation's id, group and sentence into `row`; its label, as it stands in the file, is returned.
+    """Write one relation's id, group and sentence into `row`, and return its label as in the file.
 
     Raises:
         BadRow: the relation is no list of four places and a label, or leads out of its sentence.
@@ -72,17 +70,12 @@ def fill(row: dict[str, Any], record: Mapping[str, Any]) -> str:
     if not isinstance(label, str):
         raise BadRow(f"{where}: the label is {kind(label)}, not text")
     types = {tuple(item[:2]): item[2] for item in record["ner"] if isinstance(item, list) and len(item) > 2}
-    for name, (start, last) in (("head", relation[:2]), ("tail", relation[2:4])):
-        span = _inside(record, where, name, start, last)
-        row[name] = entity(span, types.get((start, last), ""))
-    return label
-
-
-def _inside(record: Mapping[str, Any], where: str, name: str, start: int, last: int) -> Span:
     begin, size = record["first"], len(record["tokens"])
-    if not begin <= start <= last < begin + size:
-        raise BadRow(
-            f"{where}: the {name} is at {start}–{last}, outside its sentence, which has the document's tokens "
-            f"{begin}–{begin + size - 1}; places must count the document's tokens and include the last"
-        )
-    return start - begin, last - begin + 1
+    for name, (start, last) in (("head", relation[:2]), ("tail", relation[2:4])):
+        if not begin <= start <= last < begin + size:
+            raise BadRow(
+                f"{where}: the {name} is at {start}–{last}, outside its sentence, which has the document's tokens "
+                f"{begin}–{begin + size - 1}; places must count the document's tokens and include the last"
+            )
+        row[name] = entity((start - begin, last - begin + 1), types.get((start, last), ""))
+    return label

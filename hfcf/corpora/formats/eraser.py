@@ -37,7 +37,7 @@ CITATION = """@inproceedings{deyoung-etal-2020-eraser,
 
 @dataclass
 class EraserConfig(CorpusConfig):
-    """The option of ERASER's corpora."""
+    """ERASER's option."""
 
     context: int | None = None
 
@@ -60,7 +60,7 @@ class Eraser(Corpus):
     OPTIONS: ClassVar = {"context": "keep only sentences at most so many from an annotated one (default: whole documents)"}
 
     def title(self, docid: str) -> str:
-        """The title of a document's pieces."""
+        """Return the title of a document's pieces."""
         raise NotImplementedError
 
     @classmethod
@@ -88,15 +88,15 @@ class Eraser(Corpus):
                 )
             marked.setdefault(span["docid"], set()).update(range(start, end))
         row["keys"] = [("claim", row["claim"]), *(("document", docid) for docid in marked)]
-        found: list[int] = []
+        annotated: list[int] = []
         for docid, chosen in marked.items():
             for i, sentence in enumerate(self._sentences(docid)):
                 if i in chosen:
-                    found.append(len(row["evidence"]))
+                    annotated.append(len(row["evidence"]))
                 elif says_nothing(sentence) or not self._near(i, chosen):
                     continue
                 row["evidence"].append({"title": self.title(docid), "text": unbracket(sentence)})
-        row["rationales"] = whole_pieces(row["evidence"], found)
+        row["rationales"] = whole_pieces(row["evidence"], annotated)
         row["label"] = self.label(record["classification"])
 
     def _near(self, i: int, chosen: Collection[int]) -> bool:
@@ -116,7 +116,6 @@ class Eraser(Corpus):
 
 
 def _spans(record: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The annotated spans of all groups."""
     if not isinstance(record["evidences"], list) or not all(isinstance(group, list) for group in record["evidences"]):
         raise BadRow(f"the field 'evidences' is {kind(record['evidences'])}, not a list of groups")
     spans = [span for group in record["evidences"] for span in group]

@@ -37,31 +37,18 @@ from hfcf.corpora.formats import own_files
 from hfcf.corpora.formats.read import Record, csv_rows, json_lines, parquet_rows
 from hfcf.tasks.verification import LABELS
 
-INFO = CorpusInfo(
-    name="records",
-    title="Rows from a user's own files",
-    paper="",
-    citation="",
-    licence="unknown",
-    splits={},
-    labels={label: label for label in LABELS},
-    release="yours",
-    layout="`data_files=`, or `{train,dev,test}.*` in a folder; what `hfcf run` made",
-    notes="`id, claim, evidence, label`; see [columns.md](columns.md)",
-)
-
 _FIELDS = ("id", "group_id", "claim", "evidence", "title", "label", "gold_label")
 _ENDINGS = {"jsonl": (".jsonl",), "csv": (".csv",), "parquet": own_files.PARQUET}
 _FORMS = 'a list of {"title", "text"}, a list of [title, text], a list of texts, or one text'
 _LISTS = ("[[", "[{", "['", '["')
 _CURE = 'map yours with the option labels, in a recipe options: {labels: {"true": SUPPORTS}}'
 _NO_CSV = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16", b"PK\x03\x04": "an Excel workbook"}
-"""How files begin that a spreadsheet saves in other forms."""
+"""First bytes of files that a spreadsheet saves in other forms."""
 
 
 @dataclass
 class RecordsConfig(CorpusConfig):
-    """The option of a user's own files."""
+    """Options of a user's own files."""
 
     labels: dict[str, str] = field(default_factory=dict)
     numbered: bool = False
@@ -79,7 +66,18 @@ class Records(Corpus):
     """JSON lines, CSV or Parquet → rows; `corpus` is "jsonl", "csv" or "parquet"."""
 
     BUILDER_CONFIG_CLASS = RecordsConfig
-    INFO = INFO
+    INFO = CorpusInfo(
+        name="records",
+        title="Rows from a user's own files",
+        paper="",
+        citation="",
+        licence="unknown",
+        splits={},
+        labels={label: label for label in LABELS},
+        release="yours",
+        layout="`data_files=`, or `{train,dev,test}.*` in a folder; what `hfcf run` made",
+        notes="`id, claim, evidence, label`; see [columns.md](columns.md)",
+    )
     FILES = own_files.patterns(*(ending for endings in _ENDINGS.values() for ending in endings))
     OPTIONS: ClassVar = {
         "labels": "label of the file → SUPPORTS, REFUTES or NOT ENOUGH INFO",
@@ -129,27 +127,23 @@ class Records(Corpus):
 
 
 def _table(path: Path) -> Iterator[Record]:
-    """The rows of a user's CSV, the known columns under their names however the header spells them.
-
-    Raises:
-        CorpusError: a spreadsheet's file of another form.
-    """
+    """Yield the rows of a CSV, with the known columns' names; raise `CorpusError` for a spreadsheet's file of another form."""
     with path.open("rb") as file:
         line = file.readline()
     for mark, form in _NO_CSV.items():
         if line.startswith(mark):
             raise CorpusError(f"{path}: the file is {form}: save it as CSV UTF-8")
     header = line.decode("utf-8-sig", "replace").strip()
-    if len(next(csv.reader([header]), [])) == 1 and (found := next((one for one in ";\t" if one in header), None)):
-        raise CorpusError(f"{path}: the file is separated by {found!r}, not by commas: save it with commas")
+    if len(next(csv.reader([header]), [])) == 1 and (separator := next((one for one in ";\t" if one in header), None)):
+        raise CorpusError(f"{path}: the file is separated by {separator!r}, not by commas: save it with commas")
     for record in csv_rows(path):
-        yield replace(record, value=_meant(record.value))
+        yield replace(record, value=_rename_columns(record.value))
 
 
-def _meant(value: Mapping[str, Any]) -> dict[str, Any]:
-    """A row with the known columns under their names.
+def _rename_columns(value: Mapping[str, Any]) -> dict[str, Any]:
+    """Give the known columns their names, however the header spells them.
 
-    >>> _meant({" Claim": "C.", "Source": "S."})
+    >>> _rename_columns({" Claim": "C.", "Source": "S."})
     {'claim': 'C.', 'Source': 'S.'}
     """
     plain = {name: name.strip().lower() for name in value}
@@ -157,7 +151,7 @@ def _meant(value: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _pieces(value: Any, title: Any) -> tuple[list[dict[str, Any]], str | None]:
-    """The pieces, as far as they can be read, and what is wrong with them."""
+    """Return the readable pieces, and the first problem of the others."""
     if value is None:
         return [], None
     if isinstance(value, str):

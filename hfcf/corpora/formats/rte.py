@@ -17,7 +17,7 @@ def _beside(claims: Path) -> list[Path]:
     return [claims.with_name(claims.name.replace(".raw.input1", suffix)) for suffix in (".raw.input0", ".label")]
 
 
-def resources(data_dir: Path, files: Iterable[tuple[str, str]]) -> dict[str, Path]:
+def rte_resources(data_dir: Path, files: Iterable[tuple[str, str]]) -> dict[str, Path]:
     """Return the existing files of evidence and labels beside these (split, file of claims), by their path in the folder."""
     others = [other for _, file in files for other in _beside(data_dir / file)]
     return {other.relative_to(data_dir).as_posix(): other for other in others if other.is_file()}

@@ -1,4 +1,4 @@
-"""Words of raw text with their places in it, and the text of released tokens: what every relation corpus needs.
+"""Tokenise raw text with the places of its words, and join released tokens: what every relation corpus needs.
 
 Relation rows carry `text` and `offsets` beside their tokens: the sentence, and the code points that each token covers in it.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Any
 
 from datasets import List
@@ -17,7 +17,7 @@ from hfcf.corpora.base import BadRow, as_text
 
 Span = tuple[int, int]
 TAG = re.compile("</?e[12]>")
-"""What marks the entities in a text."""
+"""Of the entities in a text."""
 
 EXTRA = {"text": TEXT, "offsets": List({"start": INT, "end": INT})}
 """The columns that every relation corpus has besides the canonical ones."""
@@ -42,7 +42,7 @@ _TOKEN = re.compile(
 
 
 def tokenise(text: str, cuts: Iterable[int] = ()) -> list[Span]:
-    """Where the words and punctuation marks of a text stand, by the conventions of the Penn Treebank as far as rules reach.
+    """Return the places of a text's words and punctuation marks, by the Penn Treebank's conventions as far as rules reach.
 
     Args:
         text: any text.
@@ -54,20 +54,21 @@ def tokenise(text: str, cuts: Iterable[int] = ()) -> list[Span]:
     >>> [text[start:end] for start, end in tokenise("dovesmoles", cuts=[5])] if (text := "dovesmoles") else None
     ['doves', 'moles']
     """
-    places = []
-    for start, end in pairwise([0, *sorted(set(cuts)), len(text)]):
-        places += [(start + token.start(), start + token.end()) for token in _TOKEN.finditer(text[start:end])]
-    return places
+    return [
+        (start + token.start(), start + token.end())
+        for start, end in pairwise([0, *sorted(set(cuts)), len(text)])
+        for token in _TOKEN.finditer(text[start:end])
+    ]
 
 
 def words_in(places: Sequence[Span], start: int, end: int, what: str) -> Span:
-    """The tokens that lie inside the characters `start` to `end`, end-exclusive.
+    """Return the tokens inside the characters `start` to `end`, end-exclusive.
 
     Args:
-        places: where each token stands.
+        places: of each token.
         start: first character.
         end: the one after the last.
-        what: what to call the span in an error.
+        what: the span's name in an error.
 
     Raises:
         BadRow: there is no token.
@@ -82,12 +83,12 @@ def words_in(places: Sequence[Span], start: int, end: int, what: str) -> Span:
 
 
 def entity(span: Span, kind: str = "") -> dict[str, Any]:
-    """A span as a row's `head` or `tail`."""
+    """Return a span as a row's `head` or `tail`."""
     return {"start": span[0], "end": span[1], "type": as_text(kind)}
 
 
 def of_text(text: str, head: Span, tail: Span) -> dict[str, Any]:
-    """The columns `tokens`, `head`, `tail`, `text` and `offsets` of a raw sentence.
+    """Return the columns `tokens`, `head`, `tail`, `text` and `offsets` of a raw sentence.
 
     Args:
         text: the sentence.
@@ -112,7 +113,7 @@ def of_text(text: str, head: Span, tail: Span) -> dict[str, Any]:
 
 
 def untagged(sentence: str, *, ordered: bool = False) -> tuple[str, Span, Span]:
-    """A sentence without its tags, and where its entities stand: e1, then e2.
+    """Return a sentence without its tags, and the places of its entities e1 and e2.
 
     Args:
         sentence: with `<e1>…</e1>` and `<e2>…</e2>`.
@@ -132,19 +133,17 @@ def untagged(sentence: str, *, ordered: bool = False) -> tuple[str, Span, Span]:
         how = ", in this order" if ordered else ", one pair after the other"
         raise BadRow(f"the sentence's tags are {' '.join(tags) or 'none'}; they must be <e1> </e1> <e2> </e2>, each once{how}")
     parts = TAG.split(sentence)
-    ends = [sum(map(len, parts[: i + 1])) for i in range(4)]
-    first, second = (ends[0], ends[1]), (ends[2], ends[3])
+    start, end, other_start, other_end, _ = accumulate(map(len, parts))
+    first, second = (start, end), (other_start, other_end)
     return "".join(parts), *((first, second) if tags[0] == "<e1>" else (second, first))
 
 
 def of_tokens(tokens: Sequence[str]) -> dict[str, Any]:
-    """The columns `tokens`, `text` and `offsets` of a sentence that was released as tokens: its text joins them by spaces.
+    """Return the columns `tokens`, `text` and `offsets` of a sentence released as tokens: its text joins them by spaces.
 
     >>> of_tokens(["Rome", "is", "old"])["offsets"][2]
     {'start': 8, 'end': 11}
     """
-    offsets, start = [], 0
-    for token in tokens:
-        offsets.append({"start": start, "end": start + len(token)})
-        start += len(token) + 1
+    ends = accumulate(map(len, tokens), lambda end, size: end + 1 + size)
+    offsets = [{"start": end - len(token), "end": end} for token, end in zip(tokens, ends, strict=True)]
     return {"tokens": list(tokens), "text": as_text(" ".join(tokens)), "offsets": offsets}
