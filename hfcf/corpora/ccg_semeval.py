@@ -145,11 +145,7 @@ def tabbed(path: Path) -> Iterator[Record]:
 
 
 def fill_tagged(row: dict[str, Any], record: Mapping[str, Any]) -> None:
-    """Write one line of a .tsv into `row`: relation, a tab, the tokens with tags; head is e1, wherever it stands.
-
-    Raises:
-        BadRow: the line has another shape.
-    """
+    """Write one line of a .tsv into `row`: relation, a tab, the tokens with tags; head is e1, in any order."""
     label, tab, sentence = record["line"].partition("\t")
     if not tab or "\t" in sentence:
         raise BadRow(f"the line has {record['line'].count(tab or chr(9)) + 1} fields; expected a relation, a tab and the tokens")
@@ -173,11 +169,7 @@ def fill_tagged(row: dict[str, Any], record: Mapping[str, Any]) -> None:
 
 
 def fill_parsed(row: dict[str, Any], record: Mapping[str, Any]) -> None:
-    """Write one item of a .json into `row`; its places include the last token.
-
-    Raises:
-        BadRow: a field is missing or holds something else.
-    """
+    """Write one item of a .json into `row`; its places include the last token."""
     need(record, "id", "relation", "token", "subj_start", "subj_end", "obj_start", "obj_end")
     tokens = record["token"]
     if not isinstance(tokens, list) or not all(isinstance(token, str) for token in tokens):

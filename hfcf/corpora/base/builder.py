@@ -1,11 +1,11 @@
-"""The builder from release files to canonical rows: it locates files, checks rows, names groups and counts what it leaves out."""
+"""Build canonical rows from release files: locate the files, check rows, name groups and count what is left out."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import logging
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from itertools import count
 from os import PathLike
@@ -175,31 +175,30 @@ class Corpus(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
             self.info.description += f"\n{split}: {n:,} {why}"
 
     def _rows(self, paths: Sequence[Path]) -> Iterator[dict[str, Any]]:
+        task = self.task()
         places: dict[str, str] = {}  # of each id
-        n = 0
-        for path in paths:
-            for record in self.records(path):
-                n += 1
-                row: dict[str, Any] = {**deepcopy(dict(self.task().empty_row)), "id": None, **dict.fromkeys(self.EXTRA)}
-                why = self._read(row, record)
-                if row.pop("skip", False):
-                    continue
-                unnamed = row["id"] is None or not str(row["id"]).strip()
-                if unnamed:
-                    row["id"] = f"{record.kind}-{record.number}" if record.unreadable else f"row-{n}"
-                row["id"] = str(as_text(row["id"]))
-                if first := places.get(row["id"]):
-                    why = why or f"the id {row['id']!r} was used before, at {first}"
-                if why and self.config.on_error == "raise":
-                    raise CorpusError(f"{path}, {record.place} (id {row['id']!r}): {why}")
-                if first:
-                    row["id"] = _free_id(row["id"], places)
-                places[row["id"]] = record.place
-                if self.config.on_error == "reject":
-                    row["status"] = {"accepted": False, "stage": "load", "reason": as_text(why)} if why else None
-                row = _storable(row, self.task())
-                # A number that we assigned may be another row's in another file, so the contents name the group.
-                yield {**row, "own": _content(row, self.task()) if unnamed and not record.unreadable else row["id"]}
+        records = ((path, record) for path in paths for record in self.records(path))
+        for n, (path, record) in enumerate(records, 1):
+            row: dict[str, Any] = {**deepcopy(dict(task.empty_row)), "id": None, **dict.fromkeys(self.EXTRA)}
+            why = self._read(row, record)
+            if row.pop("skip", False):
+                continue
+            unnamed = row["id"] is None or not str(row["id"]).strip()
+            if unnamed:
+                row["id"] = f"{record.kind}-{record.number}" if record.unreadable else f"row-{n}"
+            row["id"] = str(as_text(row["id"]))
+            if first := places.get(row["id"]):
+                why = why or f"the id {row['id']!r} was used before, at {first}"
+            if why and self.config.on_error == "raise":
+                raise CorpusError(f"{path}, {record.place} (id {row['id']!r}): {why}")
+            if first:
+                row["id"] = next(name for i in count(2) if (name := f"{row['id']}#{i}") not in places)
+            places[row["id"]] = record.place
+            if self.config.on_error == "reject":
+                row["status"] = {"accepted": False, "stage": "load", "reason": as_text(why)} if why else None
+            row = _storable(row, task)
+            # A number that we assigned may be another row's in another file, so the contents name the group.
+            yield {**row, "own": _content(row, task) if unnamed and not record.unreadable else row["id"]}
 
     def _read(self, row: dict[str, Any], record: Record) -> str | None:
         if record.unreadable:
@@ -219,15 +218,15 @@ class Corpus(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
                 own = row.pop("own")
                 yield {**row, "group_id": as_text(row.get("group_id")) or own}
             return
-        held = list(rows)
-        own = [row.pop("own") for row in held]
+        every = list(rows)
+        own = [row.pop("own") for row in every]
         # A rejected row joins no groups: good rows have the same groups with and without it.
-        firsts = connected([] if row.get("status") else row.get("keys", []) for row in held)
+        firsts = connected([] if row.get("status") else row.get("keys", []) for row in every)
         names: dict[int, str] = {}
-        for i, row in zip(firsts, held, strict=True):
-            if row.get("group_id") and i not in names:
-                names[i] = row["group_id"]
-        for i, row in zip(firsts, held, strict=True):
+        for i, row in zip(firsts, every, strict=True):
+            if row.get("group_id"):
+                names.setdefault(i, row["group_id"])
+        for i, row in zip(firsts, every, strict=True):
             row.pop("keys", None)
             yield {**row, "group_id": names.get(i, own[i])}
 
@@ -249,10 +248,6 @@ class Corpus(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
 def _paths(value: Any) -> list[Path]:
     # Not isinstance(…, Path): `datasets` replaces that name in the builder's module when a builder is created.
     return [Path(path).expanduser() for path in ([value] if isinstance(value, str | PathLike) else value)]
-
-
-def _free_id(name: str, ids: Container[str]) -> str:
-    return next(candidate for n in count(2) if (candidate := f"{name}#{n}") not in ids)
 
 
 def _storable(row: dict[str, Any], task: Task) -> dict[str, Any]:

@@ -18,7 +18,7 @@ def split_files(
     >>> split_files("data/{}.csv", "{}.csv", names=[("validation", "dev")])
     (('validation', 'data/dev.csv'), ('validation', 'dev.csv'))
     """
-    return tuple((split, pattern.format(name)) for pattern in patterns for split, name in names)
+    return tuple((split, pattern.format(name)) for split, name in names for pattern in patterns)
 
 
 def parse_split(split: str | None) -> tuple[list[str], str | None]:

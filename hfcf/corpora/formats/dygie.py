@@ -54,11 +54,7 @@ def _relations(document: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def fill(row: dict[str, Any], record: Mapping[str, Any]) -> str:
-    """Write one relation's id, group and sentence into `row`, and return its label as in the file.
-
-    Raises:
-        BadRow: the relation is no list of four places and a label, or leads out of its sentence.
-    """
+    """Write one relation's id, group and sentence into `row`, and return its label as in the file."""
     document = str(as_text(record["doc_key"]))
     row |= {"id": f"{document}-{record['sentence']}-{record['number']}", "group_id": document}
     row |= of_tokens(record["tokens"])

@@ -24,11 +24,11 @@ def plain(text: str) -> str:
     >>> plain("near [[Pittsview,_Alabama|Pittsview]] in [[Russian|[ˈzapədʲnʲɪk]])")
     'near Pittsview in [ˈzapədʲnʲɪk])'
     """
-    return re.sub(r"\[\[(?:[^\[\]|]*\|)?(.*?)\]\]", lambda link: _shown(link[1]), text).strip()
 
+    def label(link: re.Match[str]) -> str:
+        return link[1] + "]" if link[1].startswith("[") and "]" not in link[1] else link[1]
 
-def _shown(text: str) -> str:
-    return text + "]" if text.startswith("[") and "]" not in text else text
+    return re.sub(r"\[\[(?:[^\[\]|]*\|)?(.*?)\]\]", label, text).strip()
 
 
 class Pages:
@@ -81,7 +81,7 @@ def _texts(page: Mapping[str, Any], names: Sequence[str], title: str) -> list[st
     if kind == "title":
         return [title]
     if kind in ("cell", "header_cell"):
-        return table_rows(_table(page, names[0]), names)
+        return _table_rows(_table(page, names[0]), names)
     if kind == "table_caption":
         return [str(_table(page, names[0]).get("caption", ""))]
     if kind == "item":
@@ -101,18 +101,11 @@ def _table(page: Mapping[str, Any], name: str) -> dict[str, Any]:
     return dict(page[f"table_{number}"])
 
 
-def table_rows(table: Mapping[str, Any], names: Sequence[str]) -> list[str]:
+def _table_rows(table: Mapping[str, Any], names: Sequence[str]) -> list[str]:
     """Write cells of a table as text, one for each row: "row header: column header is value; column header is value."
 
     A cell's headers are the nearest header cells above it and to its left. A named header cell is left out if it is the header of
     another named cell, whose text includes it.
-
-    >>> def cell(name, value, header=False):
-    ...     return {"id": name, "value": value, "is_header": header, "column_span": "1", "row_span": "1"}
-    >>> head = [cell("header_cell_0_0_0", "Year", True), cell("header_cell_0_0_1", "Film", True)]
-    >>> body = [cell("cell_0_1_0", "1994"), cell("cell_0_1_1", "Speed")]
-    >>> table_rows({"table": [head, body]}, ["cell_0_1_0", "cell_0_1_1"])
-    ['Year is 1994; Film is Speed.']
     """
     grid = _grid(table["table"])
     at = {cell["id"]: (r, c) for r, row in reversed(list(enumerate(grid))) for c, cell in reversed(list(enumerate(row)))}

@@ -95,11 +95,7 @@ def csv_rows(path: Path, delimiter: str = ",") -> Iterator[Record]:
 
 
 def parquet_rows(path: Path, columns: Sequence[str]) -> Iterator[Record]:
-    """Yield the rows of a Parquet file with those of the columns that it has; a class (`ClassLabel`) is its name.
-
-    Raises:
-        CorpusError: the file is no Parquet.
-    """
+    """Yield the rows of a Parquet file with those of the columns that it has; a class (`ClassLabel`) is its name."""
     import pyarrow as pa
     import pyarrow.parquet as pq
     from datasets import ClassLabel, Features

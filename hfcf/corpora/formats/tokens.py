@@ -44,9 +44,7 @@ _TOKEN = re.compile(
 def tokenise(text: str, cuts: Iterable[int] = ()) -> list[Span]:
     """Return the places of a text's words and punctuation marks, by the Penn Treebank's conventions as far as rules reach.
 
-    Args:
-        text: any text.
-        cuts: places where a token must end and another start: the boundaries of entities.
+    At each place of `cuts` (the boundaries of entities) a token ends and another starts.
 
     >>> text = "The painter's e-mail didn't cost $1,000 in the U.S. (it's free)."
     >>> " ".join(text[start:end] for start, end in tokenise(text))
@@ -61,27 +59,6 @@ def tokenise(text: str, cuts: Iterable[int] = ()) -> list[Span]:
     ]
 
 
-def words_in(places: Sequence[Span], start: int, end: int, what: str) -> Span:
-    """Return the tokens inside the characters `start` to `end`, end-exclusive.
-
-    Args:
-        places: of each token.
-        start: first character.
-        end: the one after the last.
-        what: the span's name in an error.
-
-    Raises:
-        BadRow: there is no token.
-
-    >>> words_in([(0, 3), (4, 9), (10, 11)], 4, 11, "the head")
-    (1, 3)
-    """
-    inside = [i for i, (left, right) in enumerate(places) if start <= left and right <= end]
-    if not inside:
-        raise BadRow(f"{what} is empty: no word stands at {start}–{end}")
-    return inside[0], inside[-1] + 1
-
-
 def entity(span: Span, kind: str = "") -> dict[str, Any]:
     """Return a span as a row's `head` or `tail`."""
     return {"start": span[0], "end": span[1], "type": as_text(kind)}
@@ -90,13 +67,7 @@ def entity(span: Span, kind: str = "") -> dict[str, Any]:
 def of_text(text: str, head: Span, tail: Span) -> dict[str, Any]:
     """Return the columns `tokens`, `head`, `tail`, `text` and `offsets` of a raw sentence.
 
-    Args:
-        text: the sentence.
-        head: characters of the first argument, end-exclusive.
-        tail: characters of the second one.
-
-    Raises:
-        BadRow: an entity holds no word.
+    `head` and `tail` are the characters of its entities, end-exclusive; `BadRow` says which of them has no word.
 
     >>> row = of_text("Mail from the city.", (0, 4), (14, 18))
     >>> row["tokens"], row["head"], row["offsets"][-1]
@@ -105,27 +76,28 @@ def of_text(text: str, head: Span, tail: Span) -> dict[str, Any]:
     places = tokenise(text, [*head, *tail])
     return {
         "tokens": [text[start:end] for start, end in places],
-        "head": entity(words_in(places, *head, "the head")),
-        "tail": entity(words_in(places, *tail, "the tail")),
+        "head": entity(_words_in(places, *head, "the head")),
+        "tail": entity(_words_in(places, *tail, "the tail")),
         "text": as_text(text),
         "offsets": [{"start": start, "end": end} for start, end in places],
     }
 
 
-def untagged(sentence: str, *, ordered: bool = False) -> tuple[str, Span, Span]:
-    """Return a sentence without its tags, and the places of its entities e1 and e2.
+def _words_in(places: Sequence[Span], start: int, end: int, what: str) -> Span:
+    inside = [i for i, (left, right) in enumerate(places) if start <= left and right <= end]
+    if not inside:
+        raise BadRow(f"{what} is empty: no word stands at {start}–{end}")
+    return inside[0], inside[-1] + 1
 
-    Args:
-        sentence: with `<e1>…</e1>` and `<e2>…</e2>`.
-        ordered: whether e1 must come first.
+
+def untagged(sentence: str, *, ordered: bool = False) -> tuple[str, Span, Span]:
+    """Remove the tags `<e1>…</e1>` and `<e2>…</e2>` of a sentence; also return the places of e1 and e2.
 
     Raises:
-        BadRow: the tags are not the four, each once, or one entity begins inside the other.
+        BadRow: the tags are not the four, each once, one entity begins inside the other, or e1 is not first (if `ordered`).
 
-    >>> untagged("<e1>Mail</e1> from the <e2>city</e2>.")
-    ('Mail from the city.', (0, 4), (14, 18))
-    >>> untagged("The <e2>city</e2>'s <e1>mail</e1>")[1:]
-    ((11, 15), (4, 8))
+    >>> untagged("The <e2>city</e2>'s <e1>mail</e1>")
+    ("The city's mail", (11, 15), (4, 8))
     """
     tags = TAG.findall(sentence)
     pairs = [tags[:2], tags[2:]]

@@ -28,14 +28,7 @@ def export_choices(candidates: Dataset, path: str | Path) -> None:
 
     Args:
         candidates: from `build_attack`.
-        path: the file.
-
-    >>> import tempfile
-    >>> from hfcf.systems.ccg.attack import CANDIDATES, dataset_of
-    >>> file = Path(tempfile.mkdtemp()) / "candidates.csv"
-    >>> export_choices(dataset_of([], CANDIDATES), file)
-    >>> file.read_text("utf-8-sig").strip()
-    '"id","kind","rank","source_label","source","label","sentence","perplexity","chosen"'
+        path: the file, with the columns `COLUMNS`.
     """
     rows = ({**row, "sentence": marked(row), "chosen": "x" if row["chosen"] else ""} for row in candidates)
     write_sheet(Path(path), COLUMNS, rows)
@@ -95,13 +88,10 @@ def choose_first(candidates: Dataset, *, max_perplexity_ratio: float = 1.5) -> D
 
     Args:
         candidates: from `build_attack`.
-        max_perplexity_ratio: the largest allowed perplexity of a sentence, relative to its source's.
+        max_perplexity_ratio: the largest allowed perplexity of a sentence, relative to its source's; more than 0.
 
     Returns:
         See `import_choices`.
-
-    Raises:
-        ValueError: `max_perplexity_ratio` is not positive.
     """
     if not max_perplexity_ratio > 0:
         raise ValueError(f"max_perplexity_ratio={max_perplexity_ratio}: give more than 0")

@@ -49,7 +49,7 @@ def make_candidates(recipe: str | Path, out: Path, *, changes: Sequence[str] = (
 
     Raises:
         RecipeError: see `parse_attack`.
-        ValueError: the folder has a spreadsheet with marked lines, or a README that this library did not write.
+        ValueError: the folder has a spreadsheet with marked lines, or a README of another origin.
     """
     path = recipes.find(str(recipe))
     content = recipes.read(path, changes)

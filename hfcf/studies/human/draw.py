@@ -72,12 +72,7 @@ def build_lines(
 
 
 def draw(lines: Mapping[str, Sequence[Line]], protocol: Protocol, seed: int) -> list[Line]:
-    """Draw the rows to rate of each method and stratum; sources that most methods have come first.
-
-    Args:
-        lines: of each method.
-        protocol: how many rows, of which strata.
-        seed: which ones, whatever the order of `lines`.
+    """Draw the protocol's rows of each method and stratum, in any order of `lines`; sources that most methods have come first.
 
     >>> lines = {m: [Line(m, s, s, Display({})) for s in sources] for m, sources in (("one", "abc"), ("other", "cb"))}
     >>> from dataclasses import replace

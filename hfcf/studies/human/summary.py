@@ -18,13 +18,13 @@ Answers = Mapping[str, Mapping[str, Sequence[Any]]]
 def summarise(key: Mapping[str, Any], answers: Answers) -> dict[str, Any]:
     """Compute the results of a human evaluation from the key of `export` and the answers of all raters.
 
-    Scales: a row's rating is the mean of its raters'; a method's `mean` and `sd` (n − 1, null for one row) are those of its rows, in
-    units of the scale. `decided` counts the rating of each row's majority, or without one the median (`no_majority` rows);
-    `decided_mean` is its mean. Rows without an answer are left out.
-    Comparisons with a reference: `win`, `tie` and `lose` of all `judgements` and of each row's decision (`decided`); three different
-    judgements decide on a tie. `p` is the two-sided sign test's, of decisions without ties.
-    Marked words: `f1`, `precision` and `recall` of a method's causal terms against the words that more than half of a row's raters
-    marked, for each row, then the mean over rows (CCG's macro-F1); a row where neither has a word counts 1.
+    - Scales: a row's rating is the mean of its raters'; a method's `mean` and `sd` (n − 1, null for one row) are those of its rows,
+      in units of the scale. `decided` counts the rating of each row's majority, or without one the median (`no_majority` rows);
+      `decided_mean` is its mean. Rows without an answer are left out.
+    - Comparisons with a reference: `win`, `tie` and `lose` of all `judgements` and of each row's decision (`decided`); three
+      different judgements decide on a tie. `p` is the two-sided sign test's, of decisions without ties.
+    - Marked words: `f1`, `precision` and `recall` of a method's causal terms against the words that more than half of a row's
+      raters marked, then the mean over rows (CCG's macro-F1); a row where neither has a word counts 1.
 
     Returns:
         `protocol`, `paper`, `raters`, `seed`; `methods`: {method: {question: {stratum or "all": numbers}}}; `agreement`: {question:
