@@ -30,7 +30,7 @@ from datasets import List
 
 from hfcf.core.schema import INT, TEXT, kind
 from hfcf.corpora import semeval
-from hfcf.corpora.base import BadRow, Corpus, CorpusError, CorpusInfo, Files, as_text, need, split_files
+from hfcf.corpora.base import BadRow, Corpus, CorpusError, CorpusInfo, Files, as_text, is_list_of, need, split_files
 from hfcf.corpora.formats.read import Record, json_list, text_lines
 from hfcf.corpora.formats.tokens import EXTRA, Span, entity, of_tokens
 
@@ -172,7 +172,7 @@ def fill_parsed(row: dict[str, Any], record: Mapping[str, Any]) -> None:
     """Write one item of a .json into `row`; its places include the last token."""
     need(record, "id", "relation", "token", "subj_start", "subj_end", "obj_start", "obj_end")
     tokens = record["token"]
-    if not isinstance(tokens, list) or not all(isinstance(token, str) for token in tokens):
+    if not is_list_of(tokens, str):
         raise BadRow(f"the field 'token' is {kind(tokens)}, not a list of tokens")
     row |= {"label": record["relation"], **of_tokens(tokens)}
     for name, field in (("head", "subj"), ("tail", "obj")):

@@ -26,7 +26,7 @@ from typing import Any, ClassVar
 from datasets import List
 
 from hfcf.core.schema import TEXT
-from hfcf.corpora.base import BadRow, Corpus, CorpusInfo, Record, as_text, csv_rows, need, split_files, text_of
+from hfcf.corpora.base import BadRow, Corpus, CorpusInfo, Record, as_text, csv_rows, is_list_of, need, split_files, text_of
 from hfcf.corpora.formats.sentences import split_sentences
 from hfcf.tasks.verification import NOT_ENOUGH_INFO, REFUTES, SUPPORTS
 
@@ -90,8 +90,8 @@ def _pages(cell: str) -> list[str]:
         pages = ast.literal_eval(str(as_text(cell)))
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         pages = None
-    if isinstance(pages, list) and all(isinstance(page, str) for page in pages):
-        return pages
+    if is_list_of(pages, str):
+        return list(pages)
     raise BadRow(f"'golden entity' is not a list of page names: {cell[:200]!r}")
 
 

@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 from datasets import List
 
 from hfcf.core.schema import TEXT, kind
-from hfcf.corpora.base import BadRow, Corpus, CorpusInfo, as_text, need, split_files, text_of
+from hfcf.corpora.base import BadRow, Corpus, CorpusInfo, as_text, is_list_of, need, split_files, text_of
 from hfcf.tasks.verification import REFUTES, SUPPORTS
 
 
@@ -53,7 +53,7 @@ class FM2(Corpus):
         page = as_text(text_of(record, "wikipedia_page"))
         row |= {"group_id": page, "category": as_text(text_of(record, "category"))}
         pieces = record["gold_evidence"]
-        if not isinstance(pieces, list) or not all(isinstance(piece, dict) for piece in pieces):
+        if not is_list_of(pieces, dict):
             raise BadRow(f"gold_evidence is {kind(pieces)}, not a list of {{text, section_header}}")
         for piece in pieces:
             need(piece, "text", "section_header")

@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from hfcf.core.schema import RATIONALES, TEXT, kind
-from hfcf.corpora.base import BadRow, Corpus, CorpusConfig, CorpusInfo, choice, need, split_files, text_of
+from hfcf.corpora.base import BadRow, Corpus, CorpusConfig, CorpusInfo, choice, is_list_of, need, split_files, text_of
 from hfcf.corpora.formats.read import Record, csv_rows, json_lines
 from hfcf.corpora.formats.spans import says_nothing, whole_pieces
 from hfcf.tasks.verification import REFUTES, SUPPORTS
@@ -103,9 +103,9 @@ class PolitiHop(Corpus):
 
 def _sentences(record: dict[str, Any]) -> list[str]:
     ruling = _json(record, "ruling")
-    if not isinstance(ruling, list) or not all(isinstance(sentence, str) for sentence in ruling):
+    if not is_list_of(ruling, str):
         raise BadRow(f"the ruling is no JSON list of sentences: {record['ruling'][:100]}")
-    return ruling
+    return list(ruling)
 
 
 def _chain(record: dict[str, Any]) -> list[int]:
@@ -136,7 +136,7 @@ def _graph(record: dict[str, Any]) -> tuple[str, list[str], list[int]]:
         if not isinstance(node, dict):
             raise BadRow(f"a node is {kind(node)}, not an object")
         need(node, "node_id", "name", "context", "sent_num", "label")
-        if not isinstance(node["context"], list) or not all(isinstance(token, str) for token in node["context"]):
+        if not is_list_of(node["context"], str):
             raise BadRow(f"the context of node {node['node_id']!r} is no list of tokens")
         if not all(isinstance(node[name], int) for name in ("node_id", "sent_num", "label")):
             raise BadRow(f"node_id, sent_num and label of node {node['node_id']!r} are not all numbers")

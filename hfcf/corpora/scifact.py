@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from hfcf.core.schema import RATIONALES, kind
-from hfcf.corpora.base import BadRow, Corpus, CorpusConfig, CorpusError, CorpusInfo, choice, need, split_files, text_of
+from hfcf.corpora.base import BadRow, Corpus, CorpusConfig, CorpusError, CorpusInfo, choice, is_list_of, need, split_files, text_of
 from hfcf.corpora.formats.read import Record, csv_rows, json_lines
 from hfcf.corpora.formats.rte import LABELS as RTE_LABELS
 from hfcf.corpora.formats.rte import rte_lines, rte_resources
@@ -184,7 +184,7 @@ def _abstracts(path: Path) -> dict[str, dict[str, Any]]:
             need(record.value, "doc_id", "title", "abstract")
             text_of(record.value, "title")
             sentences = record.value["abstract"]
-            if not isinstance(sentences, list) or not all(isinstance(sentence, str) for sentence in sentences):
+            if not is_list_of(sentences, str):
                 raise BadRow("the field 'abstract' is no list of sentences")
         except BadRow as error:
             raise CorpusError(f"{path}, {record.place}: {error}") from None

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from hfcf.core.schema import kind
-from hfcf.corpora.base import BadRow, as_text, need
+from hfcf.corpora.base import BadRow, as_text, is_list_of, need
 from hfcf.corpora.formats.read import Record, json_lines
 from hfcf.corpora.formats.tokens import entity, of_tokens
 
@@ -33,13 +33,11 @@ def relations(path: Path) -> Iterator[Record]:
 def _relations(document: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     need(document, "doc_key", "sentences", "ner", "relations")
     sentences = document["sentences"]
-    if not isinstance(sentences, list) or not all(
-        isinstance(sentence, list) and all(isinstance(token, str) for token in sentence) for sentence in sentences
-    ):
+    if not is_list_of(sentences, list) or not all(is_list_of(sentence, str) for sentence in sentences):
         raise BadRow("'sentences' is no list of lists of tokens")
     for field in ("ner", "relations"):
         parallel = document[field]
-        if not isinstance(parallel, list) or not all(isinstance(items, list) for items in parallel):
+        if not is_list_of(parallel, list):
             raise BadRow(f"{field!r} is no list of lists")
         if len(parallel) != len(sentences):
             raise BadRow(f"{field!r} has {len(parallel)} lists for {len(sentences)} sentences: they must be parallel")

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from hfcf.core.schema import RATIONALES, kind
-from hfcf.corpora.base import BadRow, Corpus, CorpusConfig, CorpusError, need, split_files, text_of
+from hfcf.corpora.base import BadRow, Corpus, CorpusConfig, CorpusError, is_list_of, need, split_files, text_of
 from hfcf.corpora.formats.read import lines
 from hfcf.corpora.formats.spans import says_nothing, whole_pieces
 from hfcf.corpora.formats.wikipedia import nfc
@@ -116,7 +116,7 @@ class Eraser(Corpus):
 
 
 def _spans(record: Mapping[str, Any]) -> list[dict[str, Any]]:
-    if not isinstance(record["evidences"], list) or not all(isinstance(group, list) for group in record["evidences"]):
+    if not is_list_of(record["evidences"], list):
         raise BadRow(f"the field 'evidences' is {kind(record['evidences'])}, not a list of groups")
     spans = [span for group in record["evidences"] for span in group]
     for span in spans:
