@@ -35,11 +35,12 @@ from typing import Any, ClassVar
 
 from datasets import List
 
-from hfcf.core.schema import INT, TEXT, kind
+from hfcf.core.schema import INT, TEXT
 from hfcf.corpora import semeval
 from hfcf.corpora.base import BadRow, Corpus, CorpusError, CorpusInfo, Files, as_text, need
 from hfcf.corpora.formats.read import Record, json_list, text_lines
 from hfcf.corpora.formats.tokens import EXTRA, Span, entity, of_tokens
+from hfcf.text.check import kind
 
 INFO = CorpusInfo(
     name="ccg_semeval",

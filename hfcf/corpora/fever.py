@@ -35,13 +35,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from hfcf.core.schema import LABELS, NOT_ENOUGH_INFO
 from hfcf.corpora.base import BadRow, Corpus, CorpusConfig, CorpusError, CorpusInfo, need
 from hfcf.corpora.formats.read import Record, json_lines
 from hfcf.corpora.formats.rte import LABELS as RTE_LABELS
 from hfcf.corpora.formats.rte import beside, rte_lines
 from hfcf.corpora.formats.wikipedia import nfc, page_title
-from hfcf.text.brackets import unbracket
+from hfcf.tasks.verification import LABELS, NOT_ENOUGH_INFO
+from hfcf.text.normalise import unbracket
 
 INFO = CorpusInfo(
     name="fever",

@@ -42,10 +42,11 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, ClassVar
 
-from hfcf.core.schema import INT, REFUTES, SUPPORTS
+from hfcf.core.schema import INT
 from hfcf.corpora.base import BadRow, Corpus, CorpusError, CorpusInfo, Files, need
 from hfcf.corpora.formats.read import Record, json_list
 from hfcf.corpora.formats.sentences import split_sentences
+from hfcf.tasks.verification import REFUTES, SUPPORTS
 
 INFO = CorpusInfo(
     name="hover",

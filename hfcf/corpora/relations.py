@@ -26,11 +26,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
-from hfcf.core.schema import kind
 from hfcf.corpora.base import BadRow, Corpus, CorpusInfo, Files, as_text, need, text_of
 from hfcf.corpora.formats import own_files
 from hfcf.corpora.formats.read import Record, json_lines, parquet_rows
 from hfcf.corpora.formats.tokens import EXTRA, TAG, Span, entity, of_text, of_tokens, untagged
+from hfcf.text.check import kind
 
 INFO = CorpusInfo(
     name="relations",

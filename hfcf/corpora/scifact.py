@@ -32,12 +32,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from hfcf.core.schema import NOT_ENOUGH_INFO, RATIONALES, REFUTES, SUPPORTS, kind
+from hfcf.core.schema import RATIONALES
 from hfcf.corpora.base import BadRow, Corpus, CorpusConfig, CorpusError, CorpusInfo, need, text_of
 from hfcf.corpora.formats.read import Record, csv_rows, json_lines
 from hfcf.corpora.formats.rte import LABELS as RTE_LABELS
 from hfcf.corpora.formats.rte import beside, rte_lines
 from hfcf.corpora.formats.spans import whole_pieces
+from hfcf.tasks.verification import NOT_ENOUGH_INFO, REFUTES, SUPPORTS
+from hfcf.text.check import kind
 
 INFO = CorpusInfo(
     name="scifact",

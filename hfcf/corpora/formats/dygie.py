@@ -11,10 +11,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from hfcf.core.schema import kind
 from hfcf.corpora.base import BadRow, as_text, need
 from hfcf.corpora.formats.read import Record, json_lines
 from hfcf.corpora.formats.tokens import Span, entity, of_tokens
+from hfcf.text.check import kind
 
 
 def relations(path: Path) -> Iterator[Record]:
