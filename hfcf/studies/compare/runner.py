@@ -134,7 +134,7 @@ def open_comparison(recipe: SetComparison | ColumnComparison, results: Path, *, 
     if isinstance(recipe, ColumnComparison):
         for name, values in (recipe.curves or {}).items():
             recipes.check(values.values(), recipe.methods, f"curves: {name}")
-        named = check_run(recipe, list(recipe.methods))
+        named = check_run(recipe)
         task, samples = load_columns(recipe)
     else:
         task, sample = load_sample(recipe, full=full)
@@ -156,12 +156,12 @@ def on_samples(comparison: Comparison, recipe: SetComparison) -> Comparison:
     return replace(opened, requested=list(opened.places))
 
 
-def check_run(recipe: ColumnComparison, methods: Sequence[str]) -> list[Place] | None:
+def check_run(recipe: ColumnComparison) -> list[Place] | None:
     """List the cells that `run` names, in its order; None without one."""
     if recipe.run is None:
         return None
     choices: dict[str, list[Any]] = {
-        "methods": list(methods), "columns": [one.name for one in recipe.columns], "seeds": list(recipe.seeds)
+        "methods": list(recipe.methods), "columns": [one.name for one in recipe.columns], "seeds": list(recipe.seeds)
     }  # fmt: skip
     places: list[Place] = []
     for i, run in enumerate(recipe.run):
