@@ -107,10 +107,6 @@ def load_trainer(reference: str) -> Trainer:
 
 
 def load_scorer(reference: str) -> Scorer:
-    """Import the scorer that a task names.
-
-    >>> load_scorer("hfcf.training.scorers:VERDICTS").compared
-    ('accuracy', 'macro_f1')
-    """
+    """Import the scorer that a task names."""
     scorer: Scorer = resolve_name(reference)
     return scorer

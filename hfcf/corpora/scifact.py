@@ -93,10 +93,10 @@ class SciFact(Corpus):
     @classmethod
     def find_resources(cls, data_dir: Path, options: Mapping[str, Any]) -> dict[str, Path]:
         corpora = [data_dir / file for file in ("corpus.jsonl", "data/corpus.jsonl")]
-        found = {"corpus": next(path for path in corpora if path.is_file())} if any(path.is_file() for path in corpora) else {}
+        resources = {"corpus": next(path for path in corpora if path.is_file())} if any(path.is_file() for path in corpora) else {}
         for claims in (data_dir / file for _, file in _LINES):
-            found |= {other.relative_to(data_dir).as_posix(): other for other in beside(claims) if other.is_file()}
-        return found
+            resources |= {other.relative_to(data_dir).as_posix(): other for other in beside(claims) if other.is_file()}
+        return resources
 
     def groups_by_keys(self) -> bool:
         return True
@@ -187,8 +187,8 @@ def _table(path: Path) -> Iterator[Record]:
         if record.unreadable:
             yield record
         elif missing := [name for name in ("index", "sentence1", "sentence2", "entailment") if name not in record.value]:
-            found = ", ".join(map(repr, record.value))
-            yield Record(record.kind, record.number, unreadable=f"the field {missing[0]!r} is missing: found {found}")
+            names = ", ".join(map(repr, record.value))
+            yield Record(record.kind, record.number, unreadable=f"the field {missing[0]!r} is missing: found {names}")
         else:
             index, text, claim, label = (record.value[name] for name in ("index", "sentence1", "sentence2", "entailment"))
             value = {"id": f"{path.stem}-{index}", "claim": claim, "text": text, "label": label}
@@ -197,7 +197,7 @@ def _table(path: Path) -> Iterator[Record]:
 
 def _abstracts(path: Path) -> dict[str, dict[str, Any]]:
     """The documents by id."""
-    found = {}
+    documents = {}
     for record in json_lines(path):
         if record.unreadable:
             raise CorpusError(f"{path}: {record.unreadable}")
@@ -210,8 +210,8 @@ def _abstracts(path: Path) -> dict[str, dict[str, Any]]:
         except BadRow as error:
             raise CorpusError(f"{path}, {record.place}: {error}") from None
         sentences = [sentence.strip() for sentence in sentences]
-        found[str(record.value["doc_id"])] = {"title": record.value["title"].strip(), "abstract": sentences}
-    return found
+        documents[str(record.value["doc_id"])] = {"title": record.value["title"].strip(), "abstract": sentences}
+    return documents
 
 
 BUILDER = SciFact

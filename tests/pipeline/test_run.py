@@ -168,9 +168,9 @@ def test_a_run_that_accepts_nothing_ends_with_a_warning(
     assert "no counterfactual was accepted" in caplog.text
     card = (out / "README.md").read_text()
     assert [one["config_name"] for one in yaml.safe_load(card.split("---")[1])["configs"]] == ["rejected"]
-    assert "**Empty:** the configurations default, augmented of this run have no rows" in card
+    assert "**Empty:** default, augmented." in card
     assert load_dataset(str(out), "rejected", split="train")["reason"] == ["the generator found no claim"]
-    assert "it is `rejected`, the only one that is there" in card
+    assert "`load_dataset` reads `rejected`, the only one with rows" in card
     assert "No pair was accepted" in (out / "report.html").read_text()
 
 
@@ -380,18 +380,18 @@ def test_every_recipe_is_valid_under_both_presets(name: str, preset: str) -> Non
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
-        (["corpsu=hover"], "unknown key 'corpsu'; did you mean 'corpus'?"),
-        (["settings.num_beam=3"], "unknown key 'num_beam'; did you mean 'num_beams'?"),
-        (["preset=ofline"], "no preset 'ofline'"),
-        (["system=rase"], "system 'rase': choose one of ccg, crossaug, race"),
-        (["seed"], "--set seed: write key=value"),
-        (["seed.deep=3"], "seed.deep: there is nothing of that name to set"),
+        (["corpsu=hover"], r"'corpsu'.*'corpus'"),
+        (["settings.num_beam=3"], r"'num_beam'.*'num_beams'"),
+        (["preset=ofline"], "'ofline'"),
+        (["system=rase"], r"'rase'.*ccg, crossaug, race"),
+        (["seed"], r"--set.*seed.*key=value"),
+        (["seed.deep=3"], r"seed\.deep"),
         (["settings.flip=all"], "flip='all'"),
         (["settings.explainer=lime"], "explainer|method"),
     ],
 )
 def test_a_wrong_key_or_value_is_named_before_anything_runs(changes: list[str], told: str, tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=told.replace("?", r"\?")):
+    with pytest.raises(ValueError, match=told):
         hfcf.run("demo", tmp_path / "out", changes=changes)
     assert not (tmp_path / "out").exists()
 

@@ -47,7 +47,7 @@ def paired_bootstrap(
     unit: Callable[[Seed], Any] | None = None,
     across: Callable[[Seed], Any] | None = None,
 ) -> list[Difference]:
-    """One method against the baseline, uncorrected: on each corpus, then averages over the corpora of a setting and over all.
+    """Compare one method with the baseline, uncorrected: on each corpus, then averages over the corpora of a setting and over all.
 
     Only seeds that both have are read (`seeds` says which). A corpus that shares none is left out, and so are its averages; an
     average of a single corpus is left out too, for it says nothing new.
@@ -72,9 +72,9 @@ def paired_bootstrap(
     shared = {c: sorted(layout.of(method, c).keys() & layout.of(layout.baseline, c).keys()) for c in layout.corpora}
     drawn = {c: _draw(layout, method, c, seeds, resamples, seed) for c, seeds in shared.items() if seeds}
     groups: list[tuple[str | None, str | None, list[str]]] = [(layout.corpora[c], c, [c]) for c in drawn]
-    averaged = {c: its for c, its in layout.corpora.items() if c not in layout.alone}
+    averaged = {c: setting for c, setting in layout.corpora.items() if c not in layout.alone}
     for setting in (*SETTINGS, None):
-        corpora = [c for c, its in averaged.items() if setting in (its, None)]
+        corpora = [c for c, of in averaged.items() if setting in (of, None)]
         if len(corpora) > 1 and (setting is None or len(corpora) < len(averaged)):
             groups.append((setting, None, corpora))
     differences = []
@@ -121,7 +121,7 @@ def _p(scores: Array, rows: int, common: Array | None = None) -> float:
     variance = sum(term for term, _ in terms)
     if not variance:
         return float(not observed.mean())
-    freedom = variance**2 / sum(term**2 / its for term, its in terms)
+    freedom = variance**2 / sum(term**2 / degrees for term, degrees in terms)
     return float(2 * special.stdtr(freedom, -abs(observed.mean()) / math.sqrt(variance)))
 
 

@@ -58,7 +58,7 @@ class Report:
         return next((cell for cell in self.cells if (cell["method"], cell["corpus"]) == (method, column)), None)
 
 
-def report(comparison: Comparison, cells: Iterable[dict[str, Any]], rows: str = "test") -> Report:
+def make_report(comparison: Comparison, cells: Iterable[dict[str, Any]], rows: str = "test") -> Report:
     """Check the cells against each other and put them in order.
 
     Args:
@@ -97,45 +97,45 @@ def csv_columns(layout: Layout) -> list[str]:
 
 
 def markdown(
-    comparison: Comparison, told: Report, differences: Sequence[Difference], recipe: ColumnComparison, command: str
+    comparison: Comparison, report: Report, differences: Sequence[Difference], recipe: ColumnComparison, command: str
 ) -> str:
     """Return all tables and what is to be known about them.
 
     Args:
         comparison: whose cells they are.
-        told: from `report`.
+        report: from `make_report`.
         differences: of its layout from the baseline.
         recipe: its `paper` has the paper's own figures.
         command: that made it.
     """
-    layout, paper = told.layout, recipe.paper
-    title = f"# {comparison.name}" + (": development rows" if told.rows == "dev" else "")
+    layout, paper = report.layout, recipe.paper
+    title = f"# {comparison.name}" + (": development rows" if report.rows == "dev" else "")
     missing = partial(
-        [(m, name, seed) for m, seed, name in told.missing], len(told.requested), "wanted cells (method × column × seed)"
+        [(m, name, seed) for m, seed, name in report.missing], len(report.requested), "wanted cells (method × column × seed)"
     )
-    parts = [title, missing, bullets(_legend(told, differences))]
+    parts = [title, missing, bullets(_legend(report, differences))]
     for metric, heading in layout.scorer.metrics.items():
-        parts += [f"## {heading} (%)", _scores(comparison, told, metric, differences)]
+        parts += [f"## {heading} (%)", _scores(comparison, report, metric, differences)]
         if metric in layout.scorer.compared:
             parts += [f"## {heading}: difference from {layout.baseline}", intervals(layout, differences, metric)]
-    parts += ["## Counterfactuals", _amounts(comparison, told)]
+    parts += ["## Counterfactuals", _amounts(comparison, report)]
     if paper and paper.augmentation:
-        parts += ["### Beside the paper's Table 8", beside(told, paper.augmentation)]
+        parts += ["### Beside the paper's Table 8", beside(report, paper.augmentation)]
     if paper and paper.scores:
         parts += ["## The paper's figures", bullets([paper.about]), paper_scores(paper.scores)]
-    parts += ["## How it was made", bullets([*_made(comparison, told, recipe, command), *recipe.notes])]
+    parts += ["## How it was made", bullets([*_provenance(comparison, report, recipe, command), *recipe.notes])]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def _legend(told: Report, differences: Sequence[Difference]) -> list[str]:
-    seeds = told.layout.seeds
+def _legend(report: Report, differences: Sequence[Difference]) -> list[str]:
+    seeds = report.layout.seeds
     k = f"(k of {len(seeds)}) where only k are there"
     dev = "**Scores of the development rows, which chose the epoch too:** to choose settings by, not to report."
     lines = [
-        dev if told.rows == "dev" else "",
+        dev if report.rows == "dev" else "",
         f"Mean ± sample standard deviation over {len(seeds)} seeds ({', '.join(map(str, seeds))}); {k}.",
         "The best method of a column is bold, the second best underlined.",
-        told.layout.scorer.note,
+        report.layout.scorer.note,
         "–: the method made no counterfactual, so nothing was trained. ·: not run; `--full` runs it. …: to come.",
     ]
     if differences:
@@ -143,41 +143,41 @@ def _legend(told: Report, differences: Sequence[Difference]) -> list[str]:
             f"Intervals: {LEVEL:.0%}, percentiles over scored rows and seeds drawn again, paired. They speak for these "
             "counterfactuals and, with few seeds, for these seeds on other rows."
         )
-        lines += [noise_legend(told.layout, "rows and seeds", f"{len(differences)} differences"), spoken]
+        lines += [noise_legend(report.layout, "rows and seeds", f"{len(differences)} differences"), spoken]
     return lines
 
 
-def _scores(comparison: Comparison, told: Report, metric: str, differences: Sequence[Difference]) -> str:
+def _scores(comparison: Comparison, report: Report, metric: str, differences: Sequence[Difference]) -> str:
     """Mean and deviation of each method and column; see the legend for what stands where there is none."""
-    layout = told.layout
+    layout = report.layout
     samples = {one.name: (sample, one) for sample in comparison.samples for one in sample.sets}
     sizes = []
     for column in layout.corpora:
         sample, one = samples[column]
-        sizes.append(f"{len(sample.train):,} / {len(sample.dev if told.rows == 'dev' and sample.dev else one.rows):,}")
+        sizes.append(f"{len(sample.train):,} / {len(sample.dev if report.rows == 'dev' and sample.dev else one.rows):,}")
     rows = [["*rows: trained on / scored*", *sizes]]
     for method, texts in scores_by_corpus(layout, metric, differences, second=True).iterrows():
-        rows.append([str(method), *(text or told.state(str(method), str(column)) for column, text in texts.items())])
+        rows.append([str(method), *(text or report.state(str(method), str(column)) for column, text in texts.items())])
     return table(["Method", *layout.corpora], rows)
 
 
-def _amounts(comparison: Comparison, told: Report) -> str:
+def _amounts(comparison: Comparison, report: Report) -> str:
     """How many counterfactuals each method adds to each sample, and how many that is to a hundred of its rows."""
     rows = []
     for method in (method.name for method in comparison.methods if method.system is not None):
-        cells = [told.any(method, column) for column in told.layout.corpora]
+        cells = [report.any(method, column) for column in report.layout.corpora]
         rows.append([method, *(f"{cell['counterfactuals']:,} ({100 * cell['ratio']:.0f} %)" if cell else "·" for cell in cells)])
-    return table(["Method", *told.layout.corpora], rows)
+    return table(["Method", *report.layout.corpora], rows)
 
 
-def beside(told: Report, groups: Mapping[str, Mapping[str, Any]]) -> str:
+def beside(report: Report, groups: Mapping[str, Mapping[str, Any]]) -> str:
     """Return means over groups of columns, ours and the paper's: `{group: {columns: […], method: [number, ratio]}}`."""
     rows = []
     methods = dict.fromkeys(m for group in groups.values() for m in group if m != "columns")
     for method in methods:
         row = [method]
         for group in groups.values():
-            cells = [cell for column in group["columns"] if (cell := told.any(method, column))]
+            cells = [cell for column in group["columns"] if (cell := report.any(method, column))]
             text = "·"
             if cells:
                 number, ratio = (statistics.mean(cell[key] for cell in cells) for key in ("counterfactuals", "ratio"))
@@ -207,7 +207,7 @@ def paper_scores(figures: Mapping[str, Mapping[str, str]]) -> str:
     return table(["Method", *columns], rows)
 
 
-def _made(comparison: Comparison, told: Report, recipe: ColumnComparison, command: str) -> list[str]:
+def _provenance(comparison: Comparison, report: Report, recipe: ColumnComparison, command: str) -> list[str]:
     own = [(column.name, getattr(column, recipe.key)) for column in recipe.columns]
     training = json.dumps(recipe.training, ensure_ascii=False)
     lines = [
@@ -216,22 +216,22 @@ def _made(comparison: Comparison, told: Report, recipe: ColumnComparison, comman
         *(f"On {name}: {json.dumps(settings)}." for name, settings in own if settings),
         f"Counterfactuals are made once for each sample, with seed {recipe.seed}; the other seeds are the {recipe.key}s'.",
     ]
-    if trained := [cell for cell in told.cells if not cell.get("empty")]:
+    if trained := [cell for cell in report.cells if not cell.get("empty")]:
         seconds = [cell["cpu_seconds"] for cell in trained]
         lines.append(
             f"A cell is one training and one evaluation: {statistics.median(seconds):.0f} CPU seconds in the median, "
             f"{max(seconds):.0f} at most. Making the counterfactuals of a sample: "
             f"{max(cell['making_cpu_seconds'] for cell in trained):.0f} at most."
         )
-        dropped = max(cell["counterfactuals_dropped"] for cell in told.cells)
-        repeats = " or ".join(kind for kind, _ in comparison.task.identity(comparison.samples[0].train[0]))
+        dropped = max(cell["counterfactuals_dropped"] for cell in report.cells)
+        repeats = " or ".join(comparison.repeats)
         lines.append(f"Counterfactuals left out because a development or test row has their {repeats}: {dropped} at most.")
     if seen := {cell["corpus"]: cell["seen"] for cell in trained if cell.get("seen")}:
         numbers = ", ".join(f"{column}: {n}" for column, n in seen.items())
         lines.append(f"Scored rows whose sentence is also one of the training rows, left in as in the paper: {numbers}.")
-    layout = told.layout
+    layout = report.layout
     every = [(method, seed, column) for column in layout.corpora for method in layout.methods for seed in layout.seeds]
-    reached = told.finished | set(told.requested)
+    reached = report.finished | set(report.requested)
     if skipped := [one for one in every if one not in reached]:
         lines.append(f"Not run: {len(skipped)} of {len(every)} cells. {_by_column(skipped)}.")
     return lines

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -34,15 +33,15 @@ def figure(layout: Layout, differences: Sequence[Difference], metric: str = "") 
 
     >>> from hfcf.studies.compare.layout import lay_out
     >>> layout = lay_out([], "None", ["None", "RACE"], [13], {"FM2": "challenge"})
-    >>> found = [Difference("RACE", "accuracy", "challenge", "FM2", (13,), 0.012, -0.004, 0.031, 0.2)]
-    >>> [axes.get_title(loc="left") for axes in figure(layout, found).axes]
+    >>> tested = [Difference("RACE", "accuracy", "challenge", "FM2", (13,), 0.012, -0.004, 0.031, 0.2)]
+    >>> [axes.get_title(loc="left") for axes in figure(layout, tested).axes]
     ['Challenge']
     """
     methods = [method for method in layout.methods if method != layout.baseline]
     metric = metric or layout.scorer.compared[0]
-    found = [one for one in differences if one.metric == metric]
+    shown = [one for one in differences if one.metric == metric]
     panels: dict[str | None, list[str | None]] = {}
-    averages = dict.fromkeys((one.setting, one.corpus) for one in found if one.corpus is None)
+    averages = dict.fromkeys((one.setting, one.corpus) for one in shown if one.corpus is None)
     for setting, corpus in (*((setting, corpus) for corpus, setting in layout.corpora.items()), *averages):
         panels.setdefault(setting, []).append(corpus)
     heights = [len(places) for places in panels.values()]
@@ -54,7 +53,7 @@ def figure(layout: Layout, differences: Sequence[Difference], metric: str = "") 
     every = drawn.subplots(max(len(panels), 1), 1, sharex=True, squeeze=False, height_ratios=heights or None)[:, 0]
     for axes, (where, places) in zip(every, panels.items(), strict=False):
         axes.set_title(where.capitalize() if where else "All corpora", loc="left", fontsize=_SIZE, fontweight="bold")
-        _panel(axes, places, methods, [one for one in found if one.setting == where])
+        _panel(axes, places, methods, [one for one in shown if one.setting == where])
     every[-1].tick_params(axis="x", labelbottom=True, labelsize=_SIZE - 1)
     label = f"{_spoken(metric)}: difference from {layout.baseline} in points, {LEVEL:.0%} interval (filled: beyond noise)"
     every[-1].set_xlabel(label, fontsize=_SIZE)
@@ -112,35 +111,30 @@ def figure_of_sizes(layout: Layout, full: Sequence[Cell] = (), metric: str = "")
     metric = metric or layout.scorer.compared[0]
     columns = max(min(len(layout.corpora), 2), 1)
     rows = max(-(-len(layout.corpora) // columns), 1)
-    size = (_PANEL[0] * columns, _PANEL[1] * rows + 0.3 + 0.2 * -(-len(layout.methods) // 4))
-    drawn = Figure(figsize=size, layout="constrained")
-    every = list(drawn.subplots(rows, columns, squeeze=False).flat)
+    drawn, every = _panels(rows, columns, 0.3 + 0.2 * -(-len(layout.methods) // 4))
     layouts = by_size(layout)
     for axes, corpus in zip(every, layout.corpora, strict=False):
         for i, method in enumerate(layout.methods):
-            scores = {n: [cell[metric] for cell in part.of(method, corpus).values()] for n, part in layouts.items()}
-            points = [(n, 100 * mean_std(values)[0]) for n, values in scores.items() if values]
+            points = [(n, *one) for n, part in layouts.items() if (one := _summary(part, method, corpus, metric))]
             if points:
-                axes.plot(*zip(*points, strict=True), **_line(i), label=method)
+                axes.plot(*list(zip(*points, strict=True))[:2], **_line(i), label=method)
         axes.set_xscale("log")
         axes.set_xticks(list(layouts), [f"{n:,}" for n in layouts])
         axes.xaxis.set_minor_locator(NullLocator())
-        _style(axes)
         if reached := [cell[metric] for cell in full if (cell["method"], cell["corpus"]) == (layout.baseline, corpus)]:
             label = f"{layout.baseline}, all rows"
             axes.axhline(100 * mean_std(reached)[0], color="0.35", linewidth=1, linestyle="--", label=label)
         axes.set_title(corpus, fontsize=_SIZE, fontweight="bold")
-        axes.set_ylabel(f"{_spoken(metric)} (%)", fontsize=_SIZE - 1)
         axes.set_xlabel("training rows", fontsize=_SIZE - 1)
     for axes in every[len(layout.corpora) :]:
         axes.remove()
-    return _with_legend(drawn)
+    return _finish(drawn, metric)
 
 
 def figure_of_curves(layout: Layout, curves: Mapping[str, Mapping[Any, str]], metric: str = "") -> Figure:
     """Draw scores against a setting of a system, as in CCG's Figure 5: a panel for each setting, a line for each column.
 
-    Lines are means over seeds, with a standard deviation to either side.
+    Lines are means over seeds, with a standard deviation to either side; the baseline's is dashed.
 
     Args:
         layout: the cells; what is missing is left out.
@@ -155,35 +149,34 @@ def figure_of_curves(layout: Layout, curves: Mapping[str, Mapping[Any, str]], me
     ('K', [[1.0, 50.0], [2.0, 50.0]])
     """
     metric = metric or layout.scorer.compared[0]
-    drawn = Figure(figsize=(_PANEL[0] * len(curves), _PANEL[1] + 0.4), layout="constrained")
-    for axes, (name, values) in zip(drawn.subplots(1, len(curves), squeeze=False)[0], curves.items(), strict=True):
+    drawn, every = _panels(1, len(curves), 0.4)
+    for axes, (name, values) in zip(every, curves.items(), strict=True):
         for i, corpus in enumerate(layout.corpora):
-            _curve(axes, layout, corpus, values, metric, i)
+            line = _line(i)
+            if base := _summary(layout, layout.baseline, corpus, metric):
+                axes.axhline(base[0], color=line["color"], linewidth=1, linestyle="--", label=f"{corpus}, {layout.baseline}")
+            points = [(float(n), *one) for n, method in values.items() if (one := _summary(layout, method, corpus, metric))]
+            if points:
+                x, y, bars = zip(*points, strict=True)
+                low, high = ([a + sign * b for a, b in zip(y, bars, strict=True)] for sign in (-1, 1))
+                axes.fill_between(x, low, high, color=line["color"], alpha=0.15, linewidth=0)
+                axes.plot(x, y, **line, label=corpus)
         axes.set_xlabel(name, fontsize=_SIZE)
         axes.set_xticks([float(value) for value in values], [f"{value}" for value in values])
-        axes.set_ylabel(f"{_spoken(metric)} (%)", fontsize=_SIZE - 1)
-        _style(axes)
-    return _with_legend(drawn, columns=4)
+    return _finish(drawn, metric, columns=4)
 
 
-def _curve(axes: Axes, layout: Layout, corpus: str, values: Mapping[Any, str], metric: str, i: int) -> None:
-    def summary(method: str) -> tuple[float, float] | None:
-        scores = [cell[metric] for cell in layout.of(method, corpus).values()]
-        if not scores:
-            return None
-        mean, deviation = mean_std(scores)
-        return 100 * mean, 100 * deviation
+def _summary(layout: Layout, method: str, corpus: str, metric: str) -> tuple[float, float] | None:
+    """Mean and deviation in points, 0 of a single seed; None without a cell."""
+    if not (scores := [cell[metric] for cell in layout.of(method, corpus).values()]):
+        return None
+    mean, deviation = mean_std(scores)
+    return 100 * mean, 100 * deviation if len(scores) > 1 else 0.0
 
-    line = _line(i)
-    if base := summary(layout.baseline):
-        axes.axhline(base[0], color=line["color"], linewidth=1, linestyle="--", label=f"{corpus}, {layout.baseline}")
-    points = [(float(value), *point) for value, method in values.items() if (point := summary(method))]
-    if points:
-        x, y, deviations = zip(*points, strict=True)
-        bars = [0.0 if math.isnan(one) else one for one in deviations]  # of a single seed
-        low, high = ([a + sign * b for a, b in zip(y, bars, strict=True)] for sign in (-1, 1))
-        axes.fill_between(x, low, high, color=line["color"], alpha=0.15, linewidth=0)
-        axes.plot(x, y, **line, label=corpus)
+
+def _panels(rows: int, columns: int, below: float) -> tuple[Figure, list[Axes]]:
+    drawn = Figure(figsize=(_PANEL[0] * columns, _PANEL[1] * rows + below), layout="constrained")
+    return drawn, list(drawn.subplots(rows, columns, squeeze=False).flat)
 
 
 def _line(i: int) -> dict[str, Any]:
@@ -192,19 +185,16 @@ def _line(i: int) -> dict[str, Any]:
     return {"color": colour, "marker": marker, "markersize": 4.5, "linewidth": 1.4}
 
 
-def _style(axes: Axes) -> None:
-    axes.tick_params(labelsize=_SIZE - 1)
-    axes.grid(color="0.9", linewidth=0.6)
-    axes.set_axisbelow(True)
-    axes.spines[["top", "right"]].set_visible(False)
-
-
-def _with_legend(drawn: Figure, columns: int | None = None) -> Figure:
-    """The figure with one legend for all panels, below them."""
-    handles: Iterable[tuple[Any, str]] = (
-        pair for axes in drawn.axes for pair in zip(*axes.get_legend_handles_labels(), strict=True)
-    )
-    named = {label: handle for handle, label in handles}
+def _finish(drawn: Figure, metric: str, columns: int | None = None) -> Figure:
+    """Style the panels and put one legend for all below them."""
+    named: dict[str, Any] = {}
+    for axes in drawn.axes:
+        axes.set_ylabel(f"{_spoken(metric)} (%)", fontsize=_SIZE - 1)
+        axes.tick_params(labelsize=_SIZE - 1)
+        axes.grid(color="0.9", linewidth=0.6)
+        axes.set_axisbelow(True)
+        axes.spines[["top", "right"]].set_visible(False)
+        named |= {label: handle for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)}
     if named:
         ncols = columns or min(len(named), 4)
         drawn.legend(named.values(), named, loc="outside lower center", ncols=ncols, fontsize=_SIZE - 1, frameon=False)
@@ -232,7 +222,7 @@ def store(draw: Callable[[], Figure], folder: Path) -> list[Path]:
     return files
 
 
-def _panel(axes: Axes, places: Sequence[str | None], methods: Sequence[str], found: Sequence[Difference]) -> None:
+def _panel(axes: Axes, places: Sequence[str | None], methods: Sequence[str], differences: Sequence[Difference]) -> None:
     axes.axvline(0, color="black", linewidth=0.8)
     axes.set_ylim(len(places) - 0.5, -0.5)  # the first on top
     axes.set_yticks(range(len(places)), [place or "average" for place in places], fontsize=_SIZE)
@@ -244,7 +234,7 @@ def _panel(axes: Axes, places: Sequence[str | None], methods: Sequence[str], fou
     axes.spines[["top", "right", "left"]].set_visible(False)
     for between in range(1, len(places)):
         axes.axhline(between - 0.5, color="0.8", linewidth=0.5, linestyle=":")
-    for one in found:
+    for one in differences:
         i = methods.index(one.method)
         y = places.index(one.corpus) + 0.7 * ((i + 0.5) / len(methods) - 0.5)
         axes.hlines(y, 100 * one.low, 100 * one.high, color=COLOURS[i % len(COLOURS)], linewidth=1.4)

@@ -37,15 +37,15 @@ class Layout:
     scorer: Scorer = _LABELS
 
     def of(self, method: str, corpus: str) -> dict[Seed, Cell]:
-        """A method's cells on a corpus, by seed."""
+        """Return a method's cells on a corpus, by seed."""
         return {seed: self.cells[method, seed, corpus] for seed in self.seeds if (method, seed, corpus) in self.cells}
 
     def about(self, corpus: str) -> list[Cell]:
-        """All cells of a corpus."""
+        """Return all cells of a corpus."""
         return [cell for (_, _, name), cell in self.cells.items() if name == corpus]
 
     def missing(self) -> list[tuple[str, Seed, str]]:
-        """Method, seed and corpus of each cell that is not there."""
+        """List method, seed and corpus of each cell that is not there."""
         keys = ((method, seed, corpus) for method in self.methods for corpus in self.corpora for seed in self.seeds)
         return [key for key in keys if key not in self.cells]
 
@@ -113,7 +113,7 @@ def lay_out(
 
 
 def name(cell: Cell) -> str:
-    """What messages call a cell.
+    """Name a cell for messages.
 
     >>> name({"method": "RACE", "seed": 13, "corpus": "FM2"})
     'the cell RACE × 13 × FM2'

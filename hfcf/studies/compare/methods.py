@@ -23,7 +23,7 @@ from hfcf.engines.classifier import Classifier
 from hfcf.pipeline.run import make_system
 from hfcf.studies.compare.cells import digest
 from hfcf.studies.compare.recipe import ColumnComparison, SetComparison
-from hfcf.training.data import without_repeats
+from hfcf.training.data import drop_overlap
 from hfcf.training.debias import Debias
 
 _NEUTRAL = ("VERSION", "strict", "fitted")  # what it was fitted on are the rows, which a cell knows
@@ -82,34 +82,35 @@ def build_methods(recipe: SetComparison | ColumnComparison, task: Task | None = 
     """Build the recipe's methods, in order; null adds nothing.
 
     Args:
-        recipe: of the comparison.
-        task: of its rows, for systems that work on several tasks.
+        recipe: what it says of them.
+        task: of the rows, which systems of several tasks follow.
 
     Raises:
         RecipeError: an unknown setting or change, a method that names no system, or a baseline that is no method.
     """
-    methods = [Method(name, None) if given is None else _build(recipe, name, given, task) for name, given in recipe.methods.items()]
+    methods = [Method(name, None) if part is None else _build(recipe, name, part, task) for name, part in recipe.methods.items()]
     names = [method.name for method in methods]
     if not names or (recipe.baseline or names[0]) not in names:
         raise RecipeError(f"baseline: {recipe.baseline} is none of the methods {', '.join(names)}")
     return methods
 
 
-def _build(recipe: SetComparison | ColumnComparison, name: str, given: Any, task: Task | None) -> Method:
+def _build(recipe: SetComparison | ColumnComparison, name: str, part: Any, task: Task | None) -> Method:
     where = f"methods: {name}"
-    debias = getattr(given, "debias", None)
+    debias = getattr(part, "debias", None)
     debias = Debias.of(debias, f"{where}: debias") if debias else None
-    if (system := given.system or recipe.system) is None:
-        if debias is None or given.model_fields_set > {"debias"}:
+    if (system := part.system or recipe.system) is None:
+        if debias is None or part.model_fields_set > {"debias"}:
             raise RecipeError(f"{where}: the key 'system' is missing")
         return Method(name, None, debias=debias)
     common = recipe.settings if system == recipe.system else None
-    settings = {**(common or {}), **(given.settings or {})}
-    built = make_system(system, preset=recipe.preset, seed=recipe.seed, settings=settings, task=task.name if task else None)
+    settings = {**(common or {}), **(part.settings or {})}
+    task_name = task.name if task else None
+    built = make_system(system, preset=recipe.preset, seed=recipe.seed, settings=settings, task=task_name)
     allowed = load_trainer(get_task(built.task).trainer).changes
-    changes = getattr(given, "changes", None)
+    changes = getattr(part, "changes", None)
     recipes.check(changes or (), allowed, f"{where}: changes")
-    return Method(name, built, tuple(allowed[:1] if changes is None else changes), bool(given.copies), debias)
+    return Method(name, built, tuple(allowed[:1] if changes is None else changes), bool(part.copies), debias)
 
 
 def check_methods(methods: Sequence[Method], task: Task) -> None:
@@ -134,17 +135,17 @@ def training_rows(method: Method, originals: Dataset, rows: Dataset | None, scor
     Args:
         method: whose.
         originals: the training rows of every method.
-        rows: what its system made, with `counterfactuals`; None for a method without a system.
+        rows: what its system additions, with `counterfactuals`; None for a method without a system.
         scored: rows that choose the epoch or are evaluated on.
     """
     if rows is None:
         return originals, 0
-    made = expand(rows)
+    additions = expand(rows)
     if method.changes:
-        made = made.select([i for i, change in enumerate(made["change"]) if change in method.changes])
-    made = made.select_columns(originals.column_names).cast(originals.features)
+        additions = additions.select([i for i, change in enumerate(additions["change"]) if change in method.changes])
+    additions = additions.select_columns(originals.column_names).cast(originals.features)
     columns = [name for name in originals.column_names if name in scored[0].features]
-    rest, dropped = without_repeats(made, concatenate_datasets([part.select_columns(columns) for part in scored]))
+    rest, dropped = drop_overlap(additions, concatenate_datasets([part.select_columns(columns) for part in scored]))
     if method.copies:
         rest = copies(originals, rest["label"])
     return concatenate_datasets([originals, rest.cast(originals.features)]), dropped

@@ -65,7 +65,7 @@ def probe(comparison: Comparison, work: Path) -> list[dict[str, Any]]:
 
 
 def claim_only(rows: Dataset, labels: Sequence[str], sets: Sequence[EvaluationSet]) -> dict[str, Any]:
-    """Accuracies of a logistic regression over the words and bigrams of claims.
+    """Score a logistic regression over the words and bigrams of claims.
 
     Args:
         rows: that it is trained on. A row and its counterfactuals share a group: cross-validation keeps them on one side, for else
@@ -93,7 +93,7 @@ def claim_only(rows: Dataset, labels: Sequence[str], sets: Sequence[EvaluationSe
 
 
 def telling(claims: Sequence[str], labels: Sequence[str], top: int = TOP) -> list[dict[str, Any]]:
-    """The bigrams that go with each label most: p(w, l) · log (p(l | w) / p(l)), local mutual information.
+    """Find the bigrams that go with each label most: p(w, l) · log (p(l | w) / p(l)), local mutual information.
 
     Deviation from the paper: a bigram is counted once in a claim.
 
@@ -126,7 +126,7 @@ def telling(claims: Sequence[str], labels: Sequence[str], top: int = TOP) -> lis
 
 
 def shares(bigrams: Sequence[Mapping[str, Any]], rows: Dataset) -> list[dict[str, Any]]:
-    """`telling`'s bigrams with `rows`, how many of these rows hold it, and `share`, the share of its label among them: p(l | w)."""
+    """Return `telling`'s bigrams with `rows`, of these rows, that hold it, and `share` of its label among them: p(l | w)."""
     names, held = ngrams(list(rows["claim"]), (2,), common=0, at_least=1)
     number, gold = {name: j for j, name in enumerate(names)}, np.array(rows["label"], dtype=str)
     result = []
@@ -138,7 +138,7 @@ def shares(bigrams: Sequence[Mapping[str, Any]], rows: Dataset) -> list[dict[str
 
 
 def shortcuts(claim: str) -> set[str]:
-    """The shortcut phrases that a claim holds, as whole words in any case.
+    """Return the shortcut phrases that a claim holds, as whole words in any case.
 
     >>> sorted(shortcuts("It Did  not sing; nothing is lonely.")), shortcuts("A knot.")
     (['did not', 'not'], set())
@@ -147,7 +147,7 @@ def shortcuts(claim: str) -> set[str]:
 
 
 def by_shortcut(layout: Layout, sets: Sequence[EvaluationSet]) -> list[dict[str, Any]]:
-    """Accuracy on all evaluation rows together by shortcut phrase and gold label.
+    """Return accuracy on all evaluation rows together by shortcut phrase and gold label.
 
     Args:
         layout: the cells. A method's seeds that miss a corpus are left out.

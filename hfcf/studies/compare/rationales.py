@@ -104,7 +104,7 @@ def shorten(rows: Sequence[dict[str, Any]], engine: Classifier) -> tuple[list[di
     from transformers import AutoTokenizer
 
     tokenizer = AutoTokenizer.from_pretrained(engine.model.source(), revision=engine.model.revision)
-    kept, lost, gold_lost, empty = [], 0, 0, 0
+    shortened, lost, gold_lost, empty = [], 0, 0, 0
     for row in rows:
         if row["label"] == NOT_ENOUGH_INFO or not row["rationales"]:
             empty += 1
@@ -122,8 +122,8 @@ def shorten(rows: Sequence[dict[str, Any]], engine: Classifier) -> tuple[list[di
         if not gold:
             empty += 1
             continue
-        kept.append({**row, "evidence": row["evidence"][:number], "rationales": gold})
-    return kept, {"cut": lost, "cut gold": gold_lost, "without gold": empty}
+        shortened.append({**row, "evidence": row["evidence"][:number], "rationales": gold})
+    return shortened, {"cut": lost, "cut gold": gold_lost, "without gold": empty}
 
 
 def score(rows: Sequence[dict[str, Any]], marked: Sequence[Marks], engine: Classifier) -> np.ndarray:
@@ -131,8 +131,8 @@ def score(rows: Sequence[dict[str, Any]], marked: Sequence[Marks], engine: Class
     values = []
     for row, marks, faithful in zip(rows, marked, faithfulness(rows, [marks.spans for marks in marked], engine), strict=True):
         evidence, human = row["evidence"], row["rationales"]
-        whole = [{"field": "evidence", "piece": i, "start": 0, "end": len(evidence[i]["text"])} for i in marks.pieces]
-        by_word, by_piece = agreement(marks.spans, human, evidence), agreement(whole, human, evidence)
+        pieces = [{"field": "evidence", "piece": i, "start": 0, "end": len(evidence[i]["text"])} for i in marks.pieces]
+        by_word, by_piece = agreement(marks.spans, human, evidence), agreement(pieces, human, evidence)
         texts = [word.marked for word in words(evidence, marks.spans) if word.field == "evidence"]
         agreed = [(by_word if name.startswith("token") else by_piece)[name] for name in SCORES]
         values.append([*agreed, faithful["sufficiency"], faithful["comprehensiveness"], sum(texts) / max(1, len(texts))])

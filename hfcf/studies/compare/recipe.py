@@ -69,15 +69,9 @@ class ColumnMethod(Recipe):
     """Train on copies of training rows with the counterfactuals' labels in the place of them."""
 
 
-class SetMethod(Recipe):
+class SetMethod(ColumnMethod):
     """A method of a comparison on evaluation sets."""
 
-    system: str | None = None
-    """What makes the counterfactuals; the recipe's own unless said."""
-    settings: dict[str, Any] | None = None
-    """Of the system, over those that the recipe gives its own."""
-    copies: bool | None = None
-    """Train on copies of training rows with the counterfactuals' labels in the place of them."""
     changes: list[str] | None = None
     """Kinds of counterfactuals that are trained on, such as claim and evidence."""
     debias: dict[str, Any] | None = None
@@ -190,14 +184,19 @@ class SetComparison(_Shared):
     """Say how much the claims give away."""
 
 
-class Column(Recipe):
-    """A column of the table; `train`, `dev` and `test` are each over what `defaults` say."""
+class Parts(Recipe):
+    """The rows of a column."""
 
-    name: str
     train: Source = Field(default_factory=dict)
     dev: Source = Field(default_factory=dict)
     """Rows that choose the epoch."""
     test: Source = Field(default_factory=dict)
+
+
+class Column(Parts):
+    """A column of the table; `train`, `dev` and `test` are each over what `defaults` say."""
+
+    name: str
     setting: Setting | None = None
     classifier: TrainingKey = Field(default_factory=dict)
     """Over the recipe's."""
@@ -205,12 +204,9 @@ class Column(Recipe):
     """Over the recipe's."""
 
 
-class Defaults(Recipe):
+class Defaults(Parts):
     """What columns have in common."""
 
-    train: Source = Field(default_factory=dict)
-    dev: Source = Field(default_factory=dict)
-    test: Source = Field(default_factory=dict)
     setting: Setting = "in-domain"
 
 

@@ -5,12 +5,21 @@ from __future__ import annotations
 import json
 import shlex
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from hfcf.core import recipe as recipes
+from hfcf.studies.compare import column_page, figure, set_page
+from hfcf.studies.compare.intrinsic import intrinsic_rows
+from hfcf.studies.compare.layout import Cell
+from hfcf.studies.compare.probe_tables import probes_section
+from hfcf.studies.compare.probes import probe
+from hfcf.studies.compare.rationales import rationale_table
 from hfcf.studies.compare.recipe import ColumnComparison, RationaleComparison, SetComparison, parse_comparison
+from hfcf.studies.compare.runner import Comparison, arrange, fill, on_samples, open_comparison, read
+from hfcf.studies.compare.stats import differences, differences_by_size
+from hfcf.studies.compare.tables import bullets, csv_text
 
 
 def compare(
@@ -46,8 +55,6 @@ def compare(
     content.setdefault("name", path.stem)
     parsed = parse_comparison(content, path.name)
     if isinstance(parsed, RationaleComparison):
-        from hfcf.studies.compare.rationales import rationale_table
-
         rationale_table(parsed, Path(out), full=full)
         return {"table": str(Path(out) / "rationales.md"), "missing": 0}
     given = ["hfcf", "compare", str(recipe), "--out", str(out), *(part for one in changes for part in ("--set", one))]
@@ -58,37 +65,23 @@ def compare(
 
 
 def _on_sets(recipe: SetComparison, out: Path, results: Path, full: bool, command: str) -> dict[str, Any]:
-    from hfcf.studies.compare import figure, set_page
-    from hfcf.studies.compare.intrinsic import intrinsic_rows
-    from hfcf.studies.compare.probe_tables import probes_section
-    from hfcf.studies.compare.probes import probe
-    from hfcf.studies.compare.runner import arrange, fill, open_comparison, read
-    from hfcf.studies.compare.stats import differences
-
     comparison = open_comparison(recipe, results, full=full)
-    work = out / "work"
-    fill(comparison, work)
+    fill(comparison, out / "work")
     # They take their time: another process may finish cells meanwhile.
-    intrinsic = intrinsic_rows(comparison, recipe.encoder, work) if recipe.encoder else []
-    probed = probe(comparison, work) if recipe.probes else []
+    intrinsic = intrinsic_rows(comparison, recipe.encoder, out / "work") if recipe.encoder else []
+    probed = probe(comparison, out / "work") if recipe.probes else []
     cells = read(comparison)
     layout = arrange(comparison, cells)
     tested = differences(layout)
-    repeats = _repeats(comparison)
-    text = set_page.markdown(layout, tested, intrinsic, comparison.name, repeats)
+    text = set_page.markdown(layout, tested, intrinsic, comparison.name, comparison.repeats)
     text += probes_section(comparison, layout, probed) if probed else ""
-    text += _made(recipe, comparison, cells, repeats, command)
-    written = _write(out, text, layout.cells.values(), set_page.csv_columns(layout), len(layout.missing()))
+    text += _provenance(recipe, comparison, cells, command)
     if cells:
         figure.save(layout, tested, out)
-    return written
+    return _write(out, text, layout.cells.values(), set_page.csv_columns(layout), len(layout.missing()))
 
 
 def _on_samples(recipe: SetComparison, out: Path, results: Path, full: bool, command: str) -> dict[str, Any]:
-    from hfcf.studies.compare import figure, set_page
-    from hfcf.studies.compare.runner import arrange, fill, on_samples, open_comparison, read
-    from hfcf.studies.compare.stats import differences_by_size
-
     if recipe.probes:
         raise recipes.RecipeError("low_resource: bias probes are of all rows, not of samples: leave one of the two out")
     comparison = open_comparison(recipe, results, full=full)
@@ -96,52 +89,37 @@ def _on_samples(recipe: SetComparison, out: Path, results: Path, full: bool, com
     fill(samples, out / "work")
     layout = arrange(samples, read(samples))
     all_rows = read(comparison)  # those that the recipe without `low_resource` left
-    tested = differences_by_size(layout)
-    repeats = _repeats(comparison)
-    text = set_page.markdown_of_samples(layout, tested, all_rows, comparison.name, repeats)
-    text += _made(recipe, comparison, list(layout.cells.values()), repeats, command)
+    text = set_page.markdown_of_samples(layout, differences_by_size(layout), all_rows, comparison.name, comparison.repeats)
+    text += _provenance(recipe, comparison, list(layout.cells.values()), command)
     lines = [{**cell, **key[1]._asdict()} for key, cell in layout.cells.items()]
     lines += [{**cell, "size": cell["train_rows"] - cell["counterfactuals"]} for cell in all_rows]
-    written = _write(out, text, lines, set_page.csv_columns(layout, samples=True), len(layout.missing()))
     if layout.cells:
         figure.store(lambda: figure.figure_of_sizes(layout, all_rows), out)
-    return written
+    return _write(out, text, lines, set_page.csv_columns(layout, samples=True), len(layout.missing()))
 
 
 def _by_columns(recipe: ColumnComparison, out: Path, results: Path, full: bool, command: str) -> dict[str, Any]:
-    from hfcf.studies.compare import column_page, figure
-    from hfcf.studies.compare.runner import fill, open_comparison, read
-    from hfcf.studies.compare.stats import differences
-
     comparison = open_comparison(recipe, results, full=full)
     fill(comparison, out / "work")
-    report = column_page.report(comparison, read(comparison), recipe.report)
+    report = column_page.make_report(comparison, read(comparison), recipe.report)
     layout, curves = report.layout, recipe.curves
     tested = differences(layout)
     text = column_page.markdown(comparison, report, tested, recipe, command)
-    written = _write(out, text, report.cells, column_page.csv_columns(layout), len(report.missing))
     if curves:
         figure.store(lambda: figure.figure_of_curves(layout, curves), out)
     elif layout.cells:
         figure.save(layout, tested, out)
-    return written
+    return _write(out, text, report.cells, column_page.csv_columns(layout), len(report.missing))
 
 
 def _write(out: Path, text: str, cells: Any, columns: Sequence[str], missing: int) -> dict[str, Any]:
-    from hfcf.studies.compare.tables import csv_text
-
     out.mkdir(parents=True, exist_ok=True)
     (out / "table.md").write_text(text, encoding="utf-8")
     (out / "table.csv").write_text(csv_text(cells, columns), encoding="utf-8")
     return {"table": str(out / "table.md"), "missing": missing}
 
 
-def _repeats(comparison: Any) -> list[str]:
-    """By which texts rows repeat each other: a claim, its evidence."""
-    return [kind for kind, _ in comparison.task.identity(comparison.samples[0].rows[0])]
-
-
-def _made(recipe: SetComparison, comparison: Any, cells: Sequence[Mapping[str, Any]], repeats: Sequence[str], command: str) -> str:
+def _provenance(recipe: SetComparison, comparison: Comparison, cells: Sequence[Cell], command: str) -> str:
     """The last section of the table: what it was made of."""
     sample, corpus = comparison.samples[0], recipe.train["corpus"]
     if recipe.low_resource:
@@ -162,5 +140,7 @@ def _made(recipe: SetComparison, comparison: Any, cells: Sequence[Mapping[str, A
             f"{statistics.median(seconds):.0f} CPU seconds in the median, {max(seconds):.0f} at most."
         )
         dropped = max(cell["counterfactuals_dropped"] for cell in cells)
-        lines.append(f"Counterfactuals left out because an evaluation row has their {' or '.join(repeats)}: {dropped} at most.")
-    return "\n## How it was made\n\n" + "\n".join(f"- {line}" for line in [*lines, *recipe.notes]) + "\n"
+        lines.append(
+            f"Counterfactuals left out because an evaluation row has their {' or '.join(comparison.repeats)}: {dropped} at most."
+        )
+    return f"\n## How it was made\n\n{bullets([*lines, *recipe.notes])}\n"

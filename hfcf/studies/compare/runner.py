@@ -26,7 +26,7 @@ from hfcf.studies.compare.methods import Method, build_methods, check_methods, t
 from hfcf.studies.compare.recipe import ColumnComparison, SetComparison
 from hfcf.studies.compare.samples import Sample, draw_samples, load_columns, load_sample
 from hfcf.studies.compare.sets import EvaluationSet, check_apart
-from hfcf.training.loop import trained
+from hfcf.training.loop import trained_model
 
 log = logging.getLogger(__name__)
 
@@ -70,6 +70,11 @@ class Comparison:
         return load_scorer(self.task.scorer)
 
     @cached_property
+    def repeats(self) -> list[str]:
+        """By which texts rows repeat each other, such as a claim and its evidence."""
+        return [kind for kind, _ in self.task.identity(self.samples[0].rows[0])]
+
+    @cached_property
     def sets(self) -> list[EvaluationSet]:
         """Every set once, in the order of the recipe."""
         return sorted({one.name: one for sample in self.samples for one in sample.sets}.values(), key=lambda one: one.order)
@@ -84,25 +89,25 @@ class Comparison:
         }  # fmt: skip
 
     def definition(self, method: Method, sample: Sample, seed: int) -> dict[str, Any]:
-        """Everything that a trained model depends on."""
-        known = {"version": VERSION, "task": self.task.name, **sample.definition, "seed": seed}
+        """Return everything that a trained model depends on."""
+        parts = {"version": VERSION, "task": self.task.name, **sample.definition, "seed": seed}
         if method.debias:  # which rows belong together; other trainings do not know of groups
-            known["groups"] = sample.groups
+            parts["groups"] = sample.groups
         if method.system:  # counterfactuals that repeat a scored row are left out
-            known |= {**sample.making, "apart from": sorted({one.ids for one in sample.sets})}
-        return {**known, **method.definition}
+            parts |= {**sample.making, "apart from": sorted({one.ids for one in sample.sets})}
+        return {**parts, **method.definition}
 
     def key(self, place: Place) -> str:
-        """Under what a cell is stored."""
+        """Return under what a cell is stored."""
         method, sample, seed, one = self.places[place]
         return digest({**self.definition(method, sample, seed), "ids": one.ids})
 
     def folder(self, method: Method, sample: Sample, seed: int, work: Path) -> Path:
-        """Where a model is trained: an interrupted training goes on only as what it was."""
+        """Return where a model is trained: an interrupted training goes on only as what it was."""
         return work / digest(self.definition(method, sample, seed))
 
     def letters(self, sample: Sample, *rows: Dataset) -> dict[str, str] | None:
-        """The letters of the labels that a sample's models and rows have."""
+        """Return the letters of the labels that a sample's models and rows have."""
         if not sample.labels:
             return None
         labels = [*sample.labels, *(label for part in (sample.train, *rows) for label in part["label"])]
@@ -129,7 +134,7 @@ def open_comparison(recipe: SetComparison | ColumnComparison, results: Path, *, 
     if isinstance(recipe, ColumnComparison):
         for name, values in (recipe.curves or {}).items():
             recipes.check(values.values(), recipe.methods, f"curves: {name}")
-        named = check_run(recipe, list(recipe.methods))
+        named = check_run(recipe)
         task, samples = load_columns(recipe)
     else:
         task, sample = load_sample(recipe, full=full)
@@ -144,24 +149,24 @@ def open_comparison(recipe: SetComparison | ColumnComparison, results: Path, *, 
 
 
 def on_samples(comparison: Comparison, recipe: SetComparison) -> Comparison:
-    """The comparison on the small samples of its rows that `low_resource` names."""
+    """Return the comparison on the small samples of its rows that `low_resource` names."""
     assert recipe.low_resource is not None
     samples = draw_samples(comparison.samples[0], recipe.low_resource)
     opened = replace(comparison, samples=samples)
     return replace(opened, requested=list(opened.places))
 
 
-def check_run(recipe: ColumnComparison, methods: Sequence[str]) -> list[Place] | None:
-    """The cells that `run` names, in its order; None without one."""
+def check_run(recipe: ColumnComparison) -> list[Place] | None:
+    """List the cells that `run` names, in its order; None without one."""
     if recipe.run is None:
         return None
-    known: dict[str, list[Any]] = {
-        "methods": list(methods), "columns": [one.name for one in recipe.columns], "seeds": list(recipe.seeds)
+    choices: dict[str, list[Any]] = {
+        "methods": list(recipe.methods), "columns": [one.name for one in recipe.columns], "seeds": list(recipe.seeds)
     }  # fmt: skip
     places: list[Place] = []
     for i, run in enumerate(recipe.run):
-        named = {key: every if (given := getattr(run, key)) is None else given for key, every in known.items()}
-        for key, every in known.items():
+        named = {key: every if (given := getattr(run, key)) is None else given for key, every in choices.items()}
+        for key, every in choices.items():
             recipes.check(map(str, named[key]), map(str, every), f"run: {i + 1}: {key}")
         places += [(m, seed, name) for name in named["columns"] for seed in named["seeds"] for m in named["methods"]]
     return places
@@ -179,13 +184,13 @@ def fill(comparison: Comparison, work: Path) -> None:
             continue
         method, sample, seed, _ = comparison.places[place]
         folder = comparison.folder(method, sample, seed, work)
-        with alone(folder.with_suffix(".lock")) as free:
+        with try_lock(folder.with_suffix(".lock")) as free:
             if free and (missing := missing_sets(comparison, place)):
                 _train_and_score(comparison, method, sample, seed, missing, folder)
 
 
 def missing_sets(comparison: Comparison, place: Place) -> list[EvaluationSet]:
-    """The sets of requested cells that are not there and that one model answers."""
+    """List the sets of requested cells that are not there and that one model answers."""
     method, seed, _ = place
     places = [(method, seed, one.name) for one in comparison.places[place][1].sets]
     absent = [one for one in places if one in comparison.requested and comparison.cells.get(comparison.key(one)) is None]
@@ -193,7 +198,7 @@ def missing_sets(comparison: Comparison, place: Place) -> list[EvaluationSet]:
 
 
 def read(comparison: Comparison) -> list[dict[str, Any]]:
-    """The finished cells of the table, requested or not.
+    """Read the finished cells of the table, requested or not.
 
     What a corpus or a method is called, and what the paper counts, may have been corrected since a cell was stored.
     """
@@ -206,7 +211,7 @@ def read(comparison: Comparison) -> list[dict[str, Any]]:
 
 
 def arrange(comparison: Comparison, cells: Sequence[dict[str, Any]], corpora: dict[str, str] | None = None) -> Layout:
-    """Cells in the order of the recipe; `corpora` has the settings of the sets of the table, if not of all."""
+    """Put cells in the order of the recipe; `corpora` has the settings of the sets of the table, if not of all."""
     corpora = {one.name: one.setting for one in comparison.sets} if corpora is None else corpora
     seeds = dict.fromkeys(sample.seed(seed) for sample in comparison.samples for seed in comparison.seeds)
     # Columns that share their test rows are no independent corpora: there is no average over them.
@@ -241,16 +246,16 @@ def make_rows(method: Method, rows: Dataset, take: int | None) -> Dataset:
     """Run the method's system, fitted on all rows, on the first `take`. Methods that share stages share their model calls."""
     if method.system is None:
         raise ValueError(f"{method.name} makes no counterfactuals")
-    made: Dataset = method.system(rows, limit=take)
-    return made
+    result: Dataset = method.system(rows, limit=take)
+    return result
 
 
 def _train_and_score(
     comparison: Comparison, method: Method, sample: Sample, seed: int, missing: Sequence[EvaluationSet], folder: Path
 ) -> None:
     log.info("%s, %s, seed %s", method.name, missing[0].name if comparison.columns else f"{len(sample.train)} rows", seed)
-    made, making = counterfactuals(comparison, method, sample, folder.parent)
-    rows, dropped = training_rows(method, sample.train, made, sample.scored)
+    with_counterfactuals, making = counterfactuals(comparison, method, sample, folder.parent)
+    rows, dropped = training_rows(method, sample.train, with_counterfactuals, sample.scored)
     added = len(rows) - len(sample.train)
     about = {
         "recipe": comparison.name, "method": method.name, "seed": seed,
@@ -274,7 +279,7 @@ def _train_and_score(
     best = comparison.trainer.train(rows, hp, folder, labels=sample.labels, dev=sample.dev, debias=method.debias)
 
     def answer(part: Dataset) -> list[Any]:
-        return comparison.trainer.predict(part, trained(hp, folder), max_length=hp.max_length, labels=sample.labels)
+        return comparison.trainer.predict(part, trained_model(hp, folder), max_length=hp.max_length, labels=sample.labels)
 
     on_dev = None if sample.dev is None else answer(sample.dev)
     training = time.perf_counter() - start, time.process_time() - cpu
@@ -296,7 +301,7 @@ def _train_and_score(
 
 
 def score(scorer: Scorer, rows: Dataset, predicted: Sequence[Any], letters: dict[str, str] | None) -> dict[str, Any]:
-    """The scores of answers, and the answers: a letter for each row, or as they are."""
+    """Return the scores of answers, and the answers: a letter for each row, or as they are."""
     gold = scorer.gold(rows)
     scores = scorer.scores(gold, predicted)
     if letters is None:
@@ -306,8 +311,8 @@ def score(scorer: Scorer, rows: Dataset, predicted: Sequence[Any], letters: dict
 
 
 @contextmanager
-def alone(lock: Path) -> Iterator[bool]:
-    """Whether nobody else holds the lock, which is held meanwhile."""
+def try_lock(lock: Path) -> Iterator[bool]:
+    """Say whether nobody else holds the lock, which is held meanwhile."""
     lock.parent.mkdir(parents=True, exist_ok=True)
     try:
         with FileLock(lock, timeout=0):

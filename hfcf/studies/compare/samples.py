@@ -17,7 +17,7 @@ from hfcf.core.trainer import load_trainer
 from hfcf.studies.compare.cells import digest
 from hfcf.studies.compare.recipe import Column, ColumnComparison, LowResource, SetComparison, Source, hyperparameters
 from hfcf.studies.compare.sets import EvaluationSet, load_sets, rows_digest
-from hfcf.training.data import load_rows, without_repeats
+from hfcf.training.data import drop_overlap, load_rows
 from hfcf.training.loop import Hyperparameters
 from hfcf.training.verifier import of_labels
 
@@ -164,16 +164,16 @@ def load_columns(recipe: ColumnComparison) -> tuple[Task, list[Sample]]:
         one = Sample(train, None, _labels(task, None, train), hp, (), dev)
         key = digest([repr(hp), rows_digest(train), rows_digest(dev)])
         sample = samples.get(key, one)
-        seen = without_repeats(test, train)[1]
+        seen = drop_overlap(test, train)[1]
         test_set = EvaluationSet(column.name, column.setting or recipe.defaults.setting, test, seen=seen, order=order)
         samples[key] = replace(sample, sets=(*sample.sets, test_set))
     return task, list(samples.values())
 
 
 def _load_part(recipe: ColumnComparison, column: Column, part: str, loaded: dict[str, Dataset]) -> Dataset:
-    default, given = getattr(recipe.defaults, part), getattr(column, part)
+    default, own = getattr(recipe.defaults, part), getattr(column, part)
     where = {"data_dir", "data_files"}  # files are in the place of a folder, not beside it
-    source = {**{key: value for key, value in default.items() if key not in where or where.isdisjoint(given)}, **given}
+    source = {**{key: value for key, value in default.items() if key not in where or where.isdisjoint(own)}, **own}
     place = f"columns: {column.name}: {part}"
     key = digest([part == "train", source])
     if key not in loaded:

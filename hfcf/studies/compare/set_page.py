@@ -47,10 +47,10 @@ def markdown(
     layout: Layout, differences: Sequence[Difference], intrinsic: Sequence[Mapping[str, Any]] = (), title: str = "Comparison",
     repeats: Sequence[str] = ("text",),
 ) -> str:  # fmt: skip
-    """Return all tables and what is to be known about them; the same for the same cells.
+    """Return all tables and what is to be known about them; the same for the same cells. Missing ones print "–".
 
     Args:
-        layout: the cells; those that are missing print "–".
+        layout: the cells.
         differences: `stats.differences(layout)`.
         intrinsic: rows of the intrinsic scores, each with a "Method".
         title: of the page.

@@ -17,14 +17,14 @@ differences, over their number) and the variance between rows (of the bootstrap 
 of freedom: close to normal where rows are most of the noise, two degrees for three seeds that disagree. One seed says nothing of
 other seeds: its p value is 1. A difference is beyond noise if Holm's adjusted p value is below 0.05 *and* the interval is off 0.
 
-**Small samples.** Where each seed trains on several samples of the rows (CrossAug, section 3.6), samples stand in the place of the
-seeds. Trainings on one sample share its rows, so that 5 samples × 5 seeds are not 25 independent ones: a method's difference on a
-sample is the mean over its seeds, each paired with the baseline's of the same sample and seed, and samples are drawn again with all
-their seeds. The p value adds the variance between seeds: all samples are trained on with the same seeds, so that what a seed does
-on each of them is in every sample's mean alike and no variance between samples shows it. The variance of the seeds' means (each
-over its samples), over their number, is one more term of the error, with one degree of freedom less than seeds. It holds a share of
-the noise of single trainings that the samples' term has too: the test is rather too careful. A single seed says nothing of
-others: then the p value speaks for that seed alone. The interval always speaks for these seeds.
+**Small samples.** Where each seed trains on several samples of the rows (CrossAug, section 3.6), samples stand in the place of
+the seeds. Trainings on one sample share its rows, so that 5 samples × 5 seeds are not 25 independent ones: a method's difference
+on a sample is the mean over its seeds, each paired with the baseline's of the same sample and seed, and samples are drawn again
+with all their seeds. The p value adds the variance between seeds: all samples are trained on with the same seeds, so that what a
+seed does on each of them is in every sample's mean alike and no variance between samples shows it. The variance of the seeds'
+means (each over its samples), over their number, is one more term of the error, with one degree of freedom less than seeds. It
+holds a share of the noise of single trainings that the samples' term has too: the test is rather too careful. A single seed says
+nothing of others: then the p value speaks for that seed alone. The interval always speaks for these seeds.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ __all__ = [
 
 
 def mean_std(values: Sequence[float]) -> tuple[float, float]:
-    """The mean and the sample standard deviation (n − 1; nan for a single value).
+    """Return the mean and the sample standard deviation (n − 1; nan for a single value).
 
     >>> mean_std([0.5, 0.75, 1.0]), mean_std([0.5])
     ((0.75, 0.25), (0.5, nan))
@@ -60,7 +60,7 @@ def mean_std(values: Sequence[float]) -> tuple[float, float]:
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """Holm's adjusted p values, in the order given.
+    """Return Holm's adjusted p values, in the order given.
 
     >>> holm([0.01, 0.04, 0.03])
     [0.03, 0.06, 0.06]
@@ -73,7 +73,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def differences(layout: Layout, resamples: int = 10_000, seed: int = 0) -> list[Difference]:
-    """Every method against the baseline, corrected over all differences of a metric (corpora and averages: one table, one family).
+    """Compare every method with the baseline, corrected over all differences of a metric: one table, one family.
 
     Args:
         layout: the cells.
@@ -103,7 +103,7 @@ def by_size(layout: Layout) -> dict[int, Layout]:
 
 
 def differences_by_size(layout: Layout, resamples: int = 10_000) -> dict[int, list[Difference]]:
-    """Every method against the baseline at each size, corrected over all differences of a metric: all sizes are one family.
+    """Compare every method with the baseline at each size, corrected over all differences of a metric: all sizes are one family.
 
     Args:
         layout: its seeds are `hfcf.studies.compare.samples.Training`.

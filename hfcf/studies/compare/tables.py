@@ -131,8 +131,8 @@ def intervals(layout: Layout, differences: Sequence[Difference], metric: str) ->
 
     >>> from hfcf.studies.compare.layout import lay_out
     >>> layout = lay_out([], "None", ["None", "RACE"], [13], {"FM2": "challenge"})
-    >>> found = [Difference("RACE", "accuracy", "challenge", "FM2", (13,), 0.012, -0.004, 0.031, 0.2)]
-    >>> print(intervals(layout, found, "accuracy").splitlines()[-1])
+    >>> tested = [Difference("RACE", "accuracy", "challenge", "FM2", (13,), 0.012, -0.004, 0.031, 0.2)]
+    >>> print(intervals(layout, tested, "accuracy").splitlines()[-1])
     | FM2 | +1.2 [−0.4, +3.1] |
     """
     methods = [method for method in layout.methods if method != layout.baseline]

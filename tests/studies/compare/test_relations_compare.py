@@ -23,7 +23,7 @@ from hfcf.metrics.scores.relation import micro_f1
 from hfcf.studies.compare.methods import build_methods
 from hfcf.studies.compare.recipe import parse_comparison
 from hfcf.studies.compare.run import compare
-from hfcf.studies.compare.runner import Comparison, alone, open_comparison, read, score
+from hfcf.studies.compare.runner import Comparison, open_comparison, read, score, try_lock
 from hfcf.training import relation
 from hfcf.training.scorers import RELATIONS
 
@@ -249,7 +249,7 @@ def test_another_setting_is_another_cell(content: dict[str, Any], tmp_path: Path
 def test_what_another_process_has_is_left_to_it(content: dict[str, Any], tmp_path: Path) -> None:
     content = {**content, "methods": {"none": None}, "columns": content["columns"][:1]}
     one = opened(content, tmp_path / "results")
-    with alone(one.folder(one.methods[0], one.samples[0], 1, tmp_path / "out" / "work").with_suffix(".lock")) as free:
+    with try_lock(one.folder(one.methods[0], one.samples[0], 1, tmp_path / "out" / "work").with_suffix(".lock")) as free:
         assert free
         found, table = run(content, tmp_path)
     assert found["missing"] == 1
