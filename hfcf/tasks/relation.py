@@ -102,7 +102,7 @@ TASK = Relation(
     empty_row={"tokens": [], "head": None, "tail": None, "label": None},
     candidate={"text": TEXT, "label": TEXT},
     trainer="hfcf.training.relation:TRAINER",
-    scorer="hfcf.metrics.scores.relation:scores",
+    scorer="hfcf.training.scorers:RELATIONS",
     rewriting="hfcf.tasks.rewriting:SentenceRewriting",
     hub=HubNames(categories=("text-classification",), ids=("multi-class-classification",), tag="relation-extraction"),
 )

@@ -118,7 +118,7 @@ TASK = Verification(
     labels=LABELS,
     candidate={"claim": TEXT, "label": TEXT},
     trainer="hfcf.training.verifier:TRAINER",
-    scorer="hfcf.training.verifier:scores",
+    scorer="hfcf.training.scorers:VERDICTS",
     rewriting="hfcf.tasks.rewriting:ClaimRewriting",
     hub=HubNames(categories=("text-classification",), ids=("fact-checking",), tag="fact-verification"),
 )

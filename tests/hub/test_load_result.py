@@ -240,7 +240,7 @@ def test_a_recipe_pushes_at_its_end_and_is_looked_at_before(hub: LocalHub, tmp_p
     assert hub.repository(f"{USER}/mine").private
     assert found["counterfactuals"] == sum(map(len, result.dataset.values()))
     asked = len(hub.requests)
-    for wrong, message in (({"push": "a/b/c"}, "no repository's name"), ({"corpus": "ace2005"}, "forbids to republish its rows")):
+    for wrong, message in (({"push": "a/b/c"}, "NAMESPACE/NAME"), ({"corpus": "ace2005"}, "licence.*ace2005.*republish")):
         with pytest.raises(ValueError, match=message):
             hfcf.run({**mine, **wrong}, tmp_path / "never")
     monkeypatch.delenv("HF_TOKEN")

@@ -23,7 +23,7 @@ from hfcf.systems.baselines.coco.paths import STANZA, FindPaths
 from hfcf.systems.ccg.system import CLASSIFIER, OFFLINE
 from hfcf.tasks.relation import CANDIDATES, TASK, candidate
 from hfcf.training.loop import Hyperparameters
-from hfcf.training.once import take_trainings
+from hfcf.training.store import parse_trainings
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -153,7 +153,7 @@ class CoCo(System):
 
     def __post_init__(self) -> None:
         self._as_models("indicator", "verifier")
-        take_trainings(self)
+        parse_trainings(self)
         self._as_engine("parser", Parser)
 
     find_paths = StageOf(FindPaths)
