@@ -43,7 +43,7 @@ def fit_relation_net(rows: Iterable[Mapping[str, Any]]) -> RelationNet:
 class ExpandRelation(Stage):
     """Relations other than its own that a row's entities may have, by what WordNet says of them (section 3.3, Algorithm 1).
 
-    Input columns: `tokens`, `head`, `tail`, `label`. Output column: `new_relations`, ranked, all that are relations_of_rows: how many are
+    Input columns: `tokens`, `head`, `tail`, `label`. Output column: `new_relations`, ranked, all that are found: how many are
     written (the paper's K) is for the stage that edits.
 
     The two head words' hypernyms are looked up in the training set's RelationNet, nearest first; `RelationNet.expand_all` says

@@ -1,4 +1,4 @@
-"""CCG's indicator, an R-BERT trained on the given rows; or several, one for each fold, so that none judges a row it was trained on."""
+"""CCG's indicator, an R-BERT trained on the given rows; or one for each fold, so that none judges a row it was trained on."""
 
 from __future__ import annotations
 
