@@ -47,6 +47,8 @@ def rewrite(page: str) -> str:
 
 def with_defaults(line: str) -> str:
     """Return a line of a table with the defaults that the classes of its files have."""
+    if not (settings := re.compile(r"`(\w+)\.(\w+)=([^`]+)`")).search(line):
+        return line
     modules = [import_module(path.removesuffix("/__init__").replace("/", ".")) for path in re.findall(r"`(hfcf/[\w/]+)\.py`", line)]
 
     def setting(stated: re.Match[str]) -> str:
@@ -58,7 +60,7 @@ def with_defaults(line: str) -> str:
                     return stated[0] if ast.literal_eval(stated[3]) == value else f"`{stated[1]}.{stated[2]}={value!r}`"
         return stated[0]
 
-    return re.sub(r"`(\w+)\.(\w+)=([^`]+)`", setting, line)
+    return settings.sub(setting, line)
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -85,6 +87,10 @@ def all_systems() -> list[tuple[str, type[System]]]:
     return [*systems(baselines=False), *systems(baselines=True)]
 
 
+def works_on(cls: type[System]) -> str:
+    return ", ".join(sorted(cls.works_on(), reverse=True))
+
+
 def examples(cls: type[System]) -> dict[str, System]:
     """Return a system with settings that need no training, for each task that it works on."""
     preset = "offline" if "offline" in cls.presets else "paper"
@@ -102,7 +108,7 @@ def paper(bibtex: str) -> str:
 
 def recipes_of(name: str) -> list[str]:
     """List the shipped recipes that run a system."""
-    contents = {one: yaml.safe_load((ROOT / "recipes" / f"{one}.yaml").read_text(encoding="utf-8")) for one in recipe.shipped()}
+    contents = {one: yaml.safe_load((ROOT / "recipes" / f"{one}.yaml").read_text(encoding="utf-8")) for one in recipe.names()}
     return [one for one, content in contents.items() if content.get("system") == name and "corpus" in content]
 
 

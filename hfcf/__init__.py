@@ -9,11 +9,11 @@ __version__ = "0.1.0"
 
 # Public names and where they live: each is imported when it is first used, so that `hfcf --help` loads no model library.
 _PUBLIC = {
-    "CCG": "hfcf.systems.ccg",
+    "CCG": "hfcf.systems.ccg.system",
     "CrossAug": "hfcf.systems.crossaug",
     "RACE": "hfcf.systems.race",
     "accepted": "hfcf.core.candidates",
-    "build_attack": "hfcf.studies.attack.build",
+    "build_attack": "hfcf.systems.ccg.attack",
     "expand": "hfcf.core.expand",
     "generate_constrained": "hfcf.engines.constrained",
     "load": "hfcf.corpora",
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from hfcf.hub.result import load_result
     from hfcf.metrics.shared.measure import measure
     from hfcf.pipeline.run import run
-    from hfcf.studies.attack.build import build_attack
-    from hfcf.systems.ccg import CCG
+    from hfcf.systems.ccg.attack import build_attack
+    from hfcf.systems.ccg.system import CCG
     from hfcf.systems.crossaug import CrossAug
     from hfcf.systems.race import RACE
 

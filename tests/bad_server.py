@@ -11,10 +11,11 @@ from contextlib import ExitStack, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
 
+import openai._base_client
 import pytest
 
-from hfcf.engines import remote_endpoint
 from hfcf.engines.base import usage
+from hfcf.engines.remote import client
 
 Reply = Callable[["Handler"], None]
 Behave = Callable[[int, dict[str, Any]], Reply]
@@ -166,8 +167,8 @@ def starter(monkeypatch: pytest.MonkeyPatch, **settings: str) -> Iterator[Start]
     for name, value in {"TIMEOUT": "5", "RETRIES": "2", **settings}.items():
         monkeypatch.setenv(f"HFCF_LLM_{name}", value)
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    monkeypatch.setattr(remote_endpoint, "FIRST_DELAY", 0.01)
-    remote_endpoint._manners.cache_clear()
+    monkeypatch.setattr(openai._base_client, "INITIAL_RETRY_DELAY", 0.01)
+    client._profile.cache_clear()
     usage().clear()
     with ExitStack() as stack:
 

@@ -12,12 +12,14 @@ from datasets import load_dataset
 from huggingface_hub import DatasetCard
 from local_hub import USER
 from serve_hub import connected
+from typer.testing import CliRunner
 
 import hfcf
-from hfcf import cli
+from hfcf.cli import app
 from hfcf.core.task import get_task, nearest_task, tasks
 from hfcf.hub.push import push
 from hfcf.pipeline.dry_run import dry_run
+from hfcf.studies.compare.run import compare
 
 NAME = f"{USER}/bridges"
 ENTRY_POINTS = """
@@ -90,9 +92,7 @@ def get_system() -> Any:
 
 
 @pytest.mark.filterwarnings("ignore:Use 'content=:DeprecationWarning")  # how huggingface_hub uploads
-def test_from_its_files_to_the_hub(
-    release: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_from_its_files_to_the_hub(release: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     out = tmp_path / "out"
     recipe = {
         "name": "bridges", "corpus": "bridges", "data_dir": str(release), "split": "train", "system": "othernumber",
@@ -104,9 +104,8 @@ def test_from_its_files_to_the_hub(
     assert set(report["metrics"]) >= {"minimality", "diversity", "duplicates"}
     rows = load_dataset(str(out), split="train")
     assert {"question", "context", "answer", "source_id", "minimality"} <= set(rows.column_names)
-    cli.peek(str(out), 2, "default")
-    shown = capsys.readouterr().out
-    assert "q1:othernumber:context" in shown
+    shown = CliRunner().invoke(app, ["peek", str(out), "--rows", "2"], env={"COLUMNS": "200"}).output
+    assert "q1:othernumber:context  the context changed → " in shown
     page = (out / "report.html").read_text(encoding="utf-8")
     assert "How many bridges has Town B" in page
     card = DatasetCard.load(out / "README.md")
@@ -118,3 +117,36 @@ def test_from_its_files_to_the_hub(
         assert result.dataset["train"]["answer"][:] == rows["answer"][:]
         assert len(result.rejected["train"]) == 3
         assert set(result.augmented["train"].column_names) >= {"question", "context", "answer"}
+
+
+@pytest.mark.parametrize("form", ["sets", "columns"])
+def test_two_methods_are_compared(form: str, release: Path, tmp_path: Path) -> None:
+    weights = tmp_path / "weights"
+    weights.mkdir()
+    rows = {split: {"corpus": "bridges", "data_dir": str(release), "split": split} for split in ("train", "test")}
+    forms: dict[str, dict[str, Any]] = {
+        "sets": {"train": rows["train"], "evaluate": [{"name": "Test", "setting": "in-domain", **rows["test"]}], "take": 20},
+        "columns": {"columns": [{"name": "Test", "train": rows["train"], "dev": rows["test"], "test": rows["test"]}]},
+    }
+    content = {
+        "compare": "models", "name": "toy", "seeds": [1, 2], "methods": {"none": None, "other": {"system": "othernumber"}},
+        "model": {"model": str(weights)}, **forms[form],
+    }  # fmt: skip
+    recipe = tmp_path / "toy.yaml"
+    recipe.write_text(json.dumps(content), encoding="utf-8")
+    out, results = tmp_path / "out", tmp_path / "results"
+    assert compare(recipe, out, results=results)["missing"] == 0
+    lines = [json.loads(line) for line in (results / "toy.jsonl").read_text(encoding="utf-8").splitlines()]
+    cells = [line for line in lines if "cell" in line]
+    assert len(cells) == 4
+    assert all(isinstance(cell["predicted"], list) and cell["em"] == 1.0 for cell in cells)
+    assert {cell["method"]: cell["counterfactuals"] > 10 for cell in cells} == {"none": False, "other": True}
+    table = (out / "table.md").read_text(encoding="utf-8")
+    assert "## Exact match (%)" in table
+    assert "## Exact match: difference from none" in table
+    assert "**100.0 ± 0.0**" in table
+    assert "their question: 0 at most" in table
+    assert (out / "table.csv").read_text(encoding="utf-8").splitlines()[0].count(",em,") == 1
+    assert (out / "figure.svg").stat().st_size
+    assert compare(recipe, out, results=results)["missing"] == 0
+    assert len((results / "toy.jsonl").read_text(encoding="utf-8").splitlines()) == len(lines), "nothing is computed again"

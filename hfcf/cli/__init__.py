@@ -41,7 +41,7 @@ def _main(
 
 def main() -> None:
     """The entry point: user errors become one line, not a traceback."""
-    from hfcf.engines.remote_settings import RemoteError
+    from hfcf.engines.remote.settings import RemoteError
 
     logging.basicConfig(format="%(levelname)s: %(message)s")
     logging.getLogger("hfcf").setLevel(logging.INFO)

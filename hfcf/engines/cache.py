@@ -1,4 +1,4 @@
-"""The request cache: every answer of a model, on disk the moment it is given, so that a rerun repeats no model call."""
+"""The request cache: store every answer of a model on disk when it comes, so that a rerun repeats no model call."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _LOOKUP = 500  # keys to a SELECT: SQLite allows 999 variables in its older buil
 
 
 class RequestCache:
-    """Answers by key in one SQLite file that several processes can share.
+    """Store answers by key in one SQLite file that several processes can share.
 
     Args:
-        path: the file; its folder is made when missing.
+        path: the file; its folder is created when it is missing.
 
     >>> import tempfile
     >>> cache = RequestCache(Path(tempfile.mkdtemp()) / "requests.sqlite")
@@ -41,14 +41,14 @@ class RequestCache:
         self._db.execute("CREATE TABLE IF NOT EXISTS answers (key TEXT PRIMARY KEY, answer TEXT NOT NULL) WITHOUT ROWID")
 
     def get(self, keys: Iterable[str]) -> dict[str, Any]:
-        """The answers that are known, by key."""
-        wanted, found = list(keys), {}
-        for i in range(0, len(wanted), _LOOKUP):
-            part = wanted[i : i + _LOOKUP]
+        """Look answers up; keys without an answer are left out."""
+        requested, answers = list(keys), {}
+        for i in range(0, len(requested), _LOOKUP):
+            part = requested[i : i + _LOOKUP]
             marks = ",".join("?" * len(part))
             query = f"SELECT key, answer FROM answers WHERE key IN ({marks})"
-            found.update({key: json.loads(answer) for key, answer in self._db.execute(query, part)})
-        return found
+            answers.update({key: json.loads(answer) for key, answer in self._db.execute(query, part)})
+        return answers
 
     def put(self, answers: Mapping[str, Any]) -> None:
         """Store answers in one transaction; a key that another process stored first keeps its answer."""
@@ -70,10 +70,10 @@ class RequestCache:
 
 
 def open_cache(paid: bool = False) -> RequestCache | None:
-    """This process's cache in `hfcf.core.paths.cache_dir()`; None when `HFCF_REQUEST_CACHE=off`.
+    """Open this process's cache in `hfcf.core.paths.cache_dir()`; None when `HFCF_REQUEST_CACHE=off`.
 
     Args:
-        paid: whether it is for answers that cost money: `HFCF_REQUEST_CACHE=paid`, of a dry run, leaves the others out.
+        paid: whether the answers cost money: with `HFCF_REQUEST_CACHE=paid`, which a dry run sets, only these are stored.
     """
     setting = os.environ.get("HFCF_REQUEST_CACHE")
     if setting == "off" or (setting == "paid" and not paid):

@@ -1,4 +1,4 @@
-"""Whether a card's front matter says what the Hub understands, without asking it."""
+"""Check that the Hub understands a card's front matter, without a request."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LICENCES = frozenset(
     openrail++ osl-3.0 postgresql ofl-1.1 ncsa unlicense zlib pddl lgpl-lr deepfloyd-if-license llama2 llama3 gemma unknown other
     """.split()  # noqa: SIM905  the list is long
 )
-"""The Hub's names of licences: https://huggingface.co/docs/hub/repositories-licenses"""
+"""The Hub's licence names: https://huggingface.co/docs/hub/repositories-licenses"""
 TASKS = {
     "text-classification": frozenset(
         """acceptability-classification entity-linking-classification fact-checking intent-classification language-identification
@@ -37,22 +37,22 @@ TASKS = {
 """Task ids of each task category that this library's data and models have."""
 SIZES = ("n<1K", "1K<n<10K", "10K<n<100K", "100K<n<1M", "1M<n<10M", "10M<n<100M")
 REPOSITORY = re.compile(r"(?!.*(--|\.\.|\.git$))([A-Za-z0-9_][\w.-]{0,95}(?<![.-])/)?[A-Za-z0-9_][\w.-]{0,95}(?<![.-])", re.ASCII)
-"""A repository's name, with the namespace or without."""
+"""A repository's name, with or without a namespace."""
 
 
 def check_card(front: Mapping[str, Any], kind: str) -> list[str]:
-    """What the Hub would not understand in a card, or nothing.
+    """List what the Hub would not understand in a card.
 
     Args:
         front: its front matter.
         kind: "dataset" or "model".
 
     Returns:
-        One line for each fault, which names the key.
+        One line for each fault, which names the key; empty when the card is valid.
 
     >>> for fault in check_card({"license": "cc-by-sa", "language": ["en"], "pipeline_tag": "text-classification"}, "model"):
     ...     print(fault)
-    license: 'cc-by-sa' is none of the Hub's licences ("other" and "unknown" are)
+    license: 'cc-by-sa' is not a licence of the Hub ("other" and "unknown" are)
     """
     return list({"dataset": _dataset, "model": _model}[kind](front))
 
@@ -60,10 +60,10 @@ def check_card(front: Mapping[str, Any], kind: str) -> list[str]:
 def _common(front: Mapping[str, Any]) -> Iterator[str]:
     for licence in _list(front.get("license")) or [None]:
         if licence not in LICENCES:
-            yield f'license: {licence!r} is none of the Hub\'s licences ("other" and "unknown" are)'
-    for language in _list(front.get("language")):  # of a user's own rows a card tells none
+            yield f'license: {licence!r} is not a licence of the Hub ("other" and "unknown" are)'
+    for language in _list(front.get("language")):  # a card of a user's own rows names none
         if not re.fullmatch("[a-z]{2,3}(-[A-Za-z]+)?|multilingual|code", str(language)):
-            yield f"language: {language!r} is no language code"
+            yield f"language: {language!r} is not a language code"
 
 
 def _dataset(front: Mapping[str, Any]) -> Iterator[str]:
@@ -71,13 +71,13 @@ def _dataset(front: Mapping[str, Any]) -> Iterator[str]:
     categories = _list(front.get("task_categories"))
     for category in categories or [None]:
         if category not in TASKS:
-            yield f"task_categories: {category!r} is none of {', '.join(TASKS)}"
+            yield f"task_categories: {category!r} is not one of {', '.join(TASKS)}"
     for task in _list(front.get("task_ids")):
         if not any(task in TASKS.get(category, ()) for category in categories):
-            yield f"task_ids: {task!r} is no task of {', '.join(map(str, categories))}"
+            yield f"task_ids: {task!r} is not a task of {', '.join(map(str, categories))}"
     for size in _list(front.get("size_categories")):
         if size not in SIZES:
-            yield f"size_categories: {size!r} is none of {', '.join(SIZES)}"
+            yield f"size_categories: {size!r} is not one of {', '.join(SIZES)}"
     for source in _list(front.get("source_datasets")):
         if source != "original" and not REPOSITORY.fullmatch(str(source).removeprefix("extended|")):
             yield f"source_datasets: {source!r} is neither a dataset of the Hub nor original"
@@ -87,9 +87,9 @@ def _dataset(front: Mapping[str, Any]) -> Iterator[str]:
 def _configs(configs: list[Mapping[str, Any]]) -> Iterator[str]:
     names = [config.get("config_name") for config in configs]
     if not configs:
-        yield "configs: there is none"
+        yield "configs: the list is empty"
     if len(set(names)) != len(names):
-        yield f"configs: a name stands twice in {names}"
+        yield f"configs: a name occurs twice in {names}"
     if sum(bool(config.get("default")) for config in configs) > 1:
         yield "configs: there is more than one default"
     for config in configs:
@@ -98,7 +98,7 @@ def _configs(configs: list[Mapping[str, Any]]) -> Iterator[str]:
             yield f"configs: {config.get('config_name')} has no splits, or one twice: {splits}"
         for entry in config.get("data_files") or ():
             if not re.fullmatch(r"\w+(\.\w+)*", entry["split"]):
-                yield f"configs: {entry['split']!r} is no split's name"
+                yield f"configs: {entry['split']!r} is not a split name"
             if entry["path"].startswith("/") or ".." in entry["path"].split("/"):
                 yield f"configs: the path {entry['path']!r} leaves the repository"
 
@@ -106,11 +106,11 @@ def _configs(configs: list[Mapping[str, Any]]) -> Iterator[str]:
 def _model(front: Mapping[str, Any]) -> Iterator[str]:
     yield from _common(front)
     if front.get("pipeline_tag") not in TASKS:
-        yield f"pipeline_tag: {front.get('pipeline_tag')!r} is none of {', '.join(TASKS)}"
+        yield f"pipeline_tag: {front.get('pipeline_tag')!r} is not one of {', '.join(TASKS)}"
     for key in ("base_model", "datasets"):
         for name in _list(front.get(key)):
             if not REPOSITORY.fullmatch(str(name)):
-                yield f"{key}: {name!r} is no repository of the Hub"
+                yield f"{key}: {name!r} is not a repository name"
     try:
         _, results = model_index_to_eval_results(front["model-index"]) if front.get("model-index") else ("", [])
     except (KeyError, TypeError, ValueError) as error:
@@ -118,7 +118,7 @@ def _model(front: Mapping[str, Any]) -> Iterator[str]:
         return
     for result in results:
         if not isinstance(result.metric_value, (int, float)) or not math.isfinite(result.metric_value) or not _named(result):
-            yield f"model-index: {result.metric_name or result.metric_type} of {result.dataset_name} is no result"
+            yield f"model-index: {result.metric_name or result.metric_type} of {result.dataset_name} is not a result"
 
 
 def _named(result: EvalResult) -> bool:

@@ -1,4 +1,4 @@
-"""How this library is cited: what each card it writes says, beside the paper of the system or the model."""
+"""Cite this library in the cards that it writes, beside the paper of the system or the model."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ YEAR = 2026
 
 
 def citation() -> str:
-    """The BibTeX entry of this library at its version. `CITATION.cff` says the same.
+    """Return the BibTeX entry of this library at its version. `CITATION.cff` says the same.
 
     >>> citation().splitlines()[0]
     '@software{hfcf,'

@@ -1,4 +1,4 @@
-"""What a folder holds for the Hub: a counterfactual set or a trained model, which of its files are sent, and what forbids it."""
+"""Read what a folder holds for the Hub: a counterfactual set or a model, the files to send, and what forbids to send them."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ NAMES = {
         r"|(spiece|spm|tokenizer|sentencepiece(\.bpe)?)\.model|chat_template\.(jinja|json)"
     ),
 }
-"""What is sent of each kind of folder beside a set's rows, and removed from the repository when the folder has it no more."""
+"""Files to send of each kind of folder, beside a set's rows; a push removes those that the folder no longer has."""
 _ROWS = re.compile(rf"data/([^/]+/)?{ROWS}")
 PICKLES = (".bin", ".pt", ".pth", ".pkl", ".pickle", ".ckpt", ".joblib")
-"""Files that may run code when they are read: the weights are never in them."""
-_OF_SYSTEMS = {"attack": ("attack.json",)}
-_OF_RUNS = ("run.json", "recipe.yaml", "report.html")
-"""What a finished folder has, by the system that its card's tags name; every other one is of `hfcf run`."""
+"""Files that may run code when they are read: weights are never stored in them."""
+_REQUIRED = {"attack": ("attack.json",)}
+_REQUIRED_OF_RUNS = ("run.json", "recipe.yaml", "report.html")
+"""Files of a finished folder, by the system that its card's tags name; the folder of any other system is one of `hfcf run`."""
 
 
 @dataclass(frozen=True)
 class Contents:
-    """What of a folder belongs in a repository.
+    """The part of a folder that belongs in a repository.
 
     Args:
         root: the folder.
         kind: "dataset" or "model".
-        files: paths inside the folder, which are sent.
-        left_out: those that are not.
+        files: paths to send, relative to the folder.
+        left_out: the other paths.
         front: the card's front matter.
     """
 
@@ -52,16 +52,16 @@ class Contents:
     front: Mapping[str, Any]
 
 
-def contents(folder: str | Path) -> Contents:
-    """What of a folder of `hfcf run` (or of a corpus's build) or `hfcf train` belongs in a repository.
+def read_contents(folder: str | Path) -> Contents:
+    """Read which files of a folder of `hfcf run` (or of a corpus's build) or `hfcf train` belong in a repository.
 
     Args:
-        folder: where it lies.
+        folder: its path.
 
     Raises:
         HubError: the folder is neither, or is not finished; its rows must not be republished; or weights are pickles.
 
-    >>> contents("/nowhere")
+    >>> read_contents("/nowhere")
     Traceback (most recent call last):
     hfcf.hub.errors.HubError: there is no folder /nowhere
     """
@@ -70,45 +70,45 @@ def contents(folder: str | Path) -> Contents:
         raise HubError(f"there is no folder {root}")
     paths = sorted(path.relative_to(root).as_posix() for path in root.rglob("*") if path.is_file() and not path.is_symlink())
     if "README.md" not in paths:
-        raise HubError(f"{root} has no README.md: it is no result of hfcf run or hfcf train, or not a finished one; run that again")
-    front = parsed("README.md", (root / "README.md").read_bytes(), str(root))
+        raise HubError(f"{root} has no README.md: it is not a finished result of hfcf run or hfcf train; run that again")
+    front = parse_file("README.md", (root / "README.md").read_bytes(), str(root))
     kind = _kind(root, paths, front)
     run: dict[str, Any] = {}
     if kind == "dataset":
-        run = parsed("run.json", (root / "run.json").read_bytes(), str(root)) if "run.json" in paths else {}
-        _finished(root, paths, front, run)
-    sent = written(paths, kind, front, run)
+        run = parse_file("run.json", (root / "run.json").read_bytes(), str(root)) if "run.json" in paths else {}
+        _check_finished(root, paths, front, run)
+    sent = select_own(paths, kind, front, run)
     if kind == "model":
-        _no_pickles(root, paths, sent)
+        _refuse_pickles(root, paths, sent)
     return Contents(root, kind, tuple(sent), tuple(path for path in paths if path not in sent), front)
 
 
-def parsed(path: str, content: bytes, where: str) -> dict[str, Any]:
-    """A card's front matter, or what a JSON or YAML file of a result holds.
+def parse_file(path: str, content: bytes, where: str) -> dict[str, Any]:
+    """Parse a file of a result: JSON, YAML, or a card's front matter.
 
     Args:
-        path: of the file, which tells what it is.
+        path: the file's path; its ending names the format.
         content: its bytes.
         where: the folder or repository, in words, for errors.
 
     Raises:
-        HubError: it can't be read.
+        HubError: the file can't be read.
 
-    >>> parsed("run.json", b"", "out")
+    >>> parse_file("run.json", b"", "out")
     Traceback (most recent call last):
     hfcf.hub.errors.HubError: out: run.json can't be read (Expecting value): restore it, or run again
     """
     parsers: dict[str, Callable[[str], Any]] = {".md": front_matter, ".json": json.loads, ".yaml": yaml.safe_load}
     try:
-        found = parsers[Path(path).suffix](content.decode("utf-8"))
+        value = parsers[Path(path).suffix](content.decode("utf-8"))
     except (ValueError, yaml.YAMLError) as error:
         why = getattr(error, "problem", None) or str(error).partition(":")[0]
         raise HubError(f"{where}: {path} can't be read ({why}): restore it, or run again") from error
-    return found if isinstance(found, dict) else {}
+    return value if isinstance(value, dict) else {}
 
 
 def front_matter(card: str) -> dict[str, Any]:
-    """What a card tells the Hub.
+    """Parse a card's front matter.
 
     >>> front_matter("---\\nlicense: mit\\n---\\n\\n# A set")
     {'license': 'mit'}
@@ -119,29 +119,29 @@ def front_matter(card: str) -> dict[str, Any]:
 
 
 def data_files(front: Mapping[str, Any]) -> dict[str, dict[str, str]]:
-    """{configuration: {split: path}} of a card's front matter, as `hfcf.hub.folder.configs` writes it.
+    """Map each configuration of a card's front matter to {split: path}, as `hfcf.hub.folder.configs` writes it.
 
-    Configurations that name their files in other ways (patterns, folders) are left out: they are not of this library.
+    Configurations that name their files in other ways (patterns, folders) are left out: this library did not write them.
 
     >>> data_files({"configs": [{"config_name": "mine", "data_files": "data/*.csv"}, {"data_dir": "data"}]})
     {}
     """
-    found, configs = {}, front.get("configs")
+    files, configs = {}, front.get("configs")
     for config in configs if isinstance(configs, list) else ():
         match config:
             case {"config_name": str(name), "data_files": [*entries]} if all(_names_a_file(entry) for entry in entries):
-                found[name] = {entry["split"]: entry["path"] for entry in entries}
-    return found
+                files[name] = {entry["split"]: entry["path"] for entry in entries}
+    return files
 
 
 def _names_a_file(entry: Any) -> bool:
     return isinstance(entry, dict) and all(isinstance(entry.get(key), str) for key in ("split", "path"))
 
 
-def ours(front: Mapping[str, Any]) -> bool:
-    """Whether a card is one of this library's: its tags say so.
+def is_own_card(front: Mapping[str, Any]) -> bool:
+    """Say whether this library wrote a card, by the card's tags.
 
-    >>> ours({"tags": ["hfcf", "hfcf-race"]}), ours({"tags": "text"}), ours({})
+    >>> is_own_card({"tags": ["hfcf", "hfcf-race"]}), is_own_card({"tags": "text"}), is_own_card({})
     (True, False, False)
     """
     return any(tag.partition("-")[0] == "hfcf" for tag in _tags(front))
@@ -152,17 +152,17 @@ def _tags(front: Mapping[str, Any]) -> list[str]:
     return [str(tag) for tag in (tags if isinstance(tags, list) else [tags])]
 
 
-def written(paths: Iterable[str], kind: str, front: Mapping[str, Any], run: Mapping[str, Any]) -> list[str]:
-    """Of the files of a folder or a repository those that this library wrote.
+def select_own(paths: Iterable[str], kind: str, front: Mapping[str, Any], run: Mapping[str, Any]) -> list[str]:
+    """Select the files of a folder or repository that this library wrote.
 
     Args:
         paths: the files.
         kind: "dataset" or "model".
-        front: its card's front matter, which names the rows.
-        run: its `run.json`, which names them too.
+        front: the card's front matter, which names the files of the rows.
+        run: `run.json`, which names them too.
 
     >>> rows = "data/train-0123456789abcdef.parquet"
-    >>> written([rows, "README.md", "data/mine.parquet"], "dataset", {}, {"files": [rows, "data/mine.parquet"]})
+    >>> select_own([rows, "README.md", "data/mine.parquet"], "dataset", {}, {"files": [rows, "data/mine.parquet"]})
     ['README.md', 'data/train-0123456789abcdef.parquet']
     """
     named = {path for splits in data_files(front).values() for path in splits.values()} | set(_listed(run))
@@ -181,36 +181,38 @@ def _kind(root: Path, paths: Iterable[str], front: Mapping[str, Any]) -> str:
     if front.get("configs"):
         return "dataset"
     if not weights:
-        found = "a set's card names its files and a model's weights are safetensors"
-        raise HubError(f"{root} is neither a folder of hfcf run nor one of hfcf train, or not a finished one: {found}")
+        raise HubError(
+            f"{root} is not a finished folder of hfcf run or hfcf train: "
+            "the card of a set names its files, and the weights of a model are safetensors"
+        )
     if "scores.json" not in paths:
-        raise HubError(f"{root} has no scores.json, which hfcf train writes last: it did not finish; train again")
+        raise HubError(f"{root} has no scores.json, which hfcf train writes last: the training did not finish; train again")
     return "model"
 
 
-def _finished(root: Path, paths: Iterable[str], front: Mapping[str, Any], run: Mapping[str, Any]) -> None:
-    """Raise unless the files that the card names are all there, and those of the run that `run.json` tells of."""
+def _check_finished(root: Path, paths: Iterable[str], front: Mapping[str, Any], run: Mapping[str, Any]) -> None:
+    """Raise unless all files that the card and `run.json` name exist and are those of one run."""
     corpus = run.get("corpus")
-    if forbidden(front, corpus if isinstance(corpus, str) else None):
-        raise HubError(f"{root}: the licence of its corpus forbids to republish these rows, so they are not sent; keep them local")
+    if forbids_republishing(front, corpus if isinstance(corpus, str) else None):
+        raise HubError(f"{root}: the licence of its corpus forbids to republish these rows: keep them local")
     cure = "the run did not finish: run it again, which repeats no model call"
-    found = data_files(front)
-    named = {path for splits in found.values() for path in splits.values()}
-    if not isinstance(front["configs"], list) or len(found) != len(front["configs"]) or not all(map(_ROWS.fullmatch, named)):
-        raise HubError(f"{root}: README.md names the files of its rows otherwise than hfcf does: restore its configs, or run again")
+    configs = data_files(front)
+    named = {path for splits in configs.values() for path in splits.values()}
+    if not isinstance(front["configs"], list) or len(configs) != len(front["configs"]) or not all(map(_ROWS.fullmatch, named)):
+        raise HubError(f"{root}: README.md does not name the files of its rows as hfcf does: restore its configs, or run again")
     systems = [tag.removeprefix("hfcf-") for tag in _tags(front) if tag.startswith("hfcf-")]
-    needed = [path for system in systems for path in _OF_SYSTEMS.get(system, _OF_RUNS)]
-    if absent := [path for path in [*sorted(named), *needed] if path not in paths]:
-        by = "its card names" if absent[0] in named else "belongs to it"
-        raise HubError(f"{root}: {absent[0]}, which {by}, is missing; {cure}")
+    required = [path for system in systems for path in _REQUIRED.get(system, _REQUIRED_OF_RUNS)]
+    if missing := [path for path in [*sorted(named), *required] if path not in paths]:
+        why = "its card names" if missing[0] in named else "every finished run has"
+        raise HubError(f"{root}: {missing[0]}, which {why}, is missing; {cure}")
     if parts := [path for path in paths if path.endswith(".part")]:
         raise HubError(f"{root}: {parts[0]} is half written; {cure}")
     if "files" in run and set(_listed(run)) != named:
         raise HubError(f"{root}: its card and its run.json are of different runs; {cure}")
 
 
-def forbidden(front: Mapping[str, Any], corpus: str | None) -> bool:
-    """Whether the licence of a set's corpus forbids to give its rows away: the card says so, or what the library knows of it."""
+def forbids_republishing(front: Mapping[str, Any], corpus: str | None) -> bool:
+    """Say whether the licence of a set's corpus forbids to republish its rows, by the card or by the corpus's own entry."""
     if front.get("republish", True) is False:
         return True
     from hfcf.corpora import builder_class, names
@@ -218,14 +220,14 @@ def forbidden(front: Mapping[str, Any], corpus: str | None) -> bool:
     return corpus in names() and not builder_class(str(corpus)).INFO.republish
 
 
-def _no_pickles(root: Path, paths: Iterable[str], sent: Iterable[str]) -> None:
-    cure = "store the weights as safetensors (save_pretrained does), and remove it"
+def _refuse_pickles(root: Path, paths: Iterable[str], sent: Iterable[str]) -> None:
+    cure = "store the weights as safetensors (save_pretrained does), and remove this file"
     for path in paths:
         if Path(path).suffix.lower() in PICKLES and "/" not in path:
             raise HubError(f"{root / path} may run code when it is read: {cure}")
     for path in sent:
         if path.endswith(".safetensors") and not _is_safetensors(root / path):
-            raise HubError(f"{root / path} is no safetensors file, whatever its name says: {cure}")
+            raise HubError(f"{root / path} is not a safetensors file, in spite of its name: {cure}")
 
 
 def _is_safetensors(path: Path) -> bool:

@@ -1,4 +1,4 @@
-"""The card of a published counterfactual set, written from the run."""
+"""Write the card of a counterfactual set from its run."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from typing import Any
 from huggingface_hub import DatasetCardData
 
 from hfcf.core.recipe import command as command_line
-from hfcf.core.recipe import shipped_folder
+from hfcf.core.recipe import resolve_folder
+from hfcf.core.schema import TOKENS
 from hfcf.core.task import get_task
 from hfcf.hub.check_card import SIZES
 from hfcf.hub.citation import citation
@@ -19,9 +20,9 @@ from hfcf.hub.render import render
 from hfcf.systems import system_class, systems
 
 OWN = ("jsonl", "csv", "parquet", "relations")
-"""Corpora that are a user's own rows: of these nothing tells the language."""
+"""Corpora of a user's own rows, whose language is unknown."""
 NOT_REPUBLISHED = "These rows, and counterfactuals of them, must not be republished: they are for holders of the corpus's licence"
-"""What each card says of a corpus with such a licence, as its front matter does (`republish_key`)."""
+"""A sentence of the card of every set whose corpus has such a licence; `republish_key` says the same to programs."""
 
 
 def dataset_card(
@@ -35,22 +36,22 @@ def dataset_card(
     examples: Sequence[Mapping[str, Any]],
     files: Any = None,
 ) -> str:
-    """Front matter that the Hub reads, and what a reader must know.
+    """Write the front matter that the Hub reads, and the text for readers.
 
     Args:
-        name: the recipe's.
-        command: that makes the set again.
-        corpus: `title`, `licence`, `hub_id`, `language`, `paper`, `citation` of the source; `republish`, when it is False, is said.
+        name: the recipe's name.
+        command: the command that makes the set again.
+        corpus: `title`, `licence`, `hub_id`, `language`, `paper`, `citation` of the source, and `republish`.
         configs: from `hfcf.hub.folder.configs`.
-        empty: configurations that have no rows, which `load_dataset` can't read.
-        run: what `run.json` holds.
+        empty: configurations without rows, which `load_dataset` can't read.
+        run: the contents of `run.json`.
         examples: rows of the default configuration, with the source's text as `before`.
-        files: what the recipe reads the rows from, its `data_files` or `data_dir`; of a user's own rows the card names them.
+        files: the recipe's `data_files` or `data_dir`; the card of a user's own rows names them.
     """
     own, task = run["corpus"] in OWN, get_task(run["task"])
-    made_by, flips = _system(run["system"])
-    if needs := _needed(files) if own else []:
-        # The user's recipe is not in the repository; the one that is has all that was set.
+    system, flips = _describe_system(run["system"])
+    if inputs := _list_inputs(files) if own else []:
+        # The user's recipe is not in the repository; `recipe.yaml` is, with every setting.
         command = command_line("run", {}, name, limit=run.get("limit"))
     front = DatasetCardData(
         pretty_name=name,
@@ -60,24 +61,24 @@ def dataset_card(
         task_ids=list(task.hub.ids),
         tags=["counterfactual", "data-augmentation", task.hub.tag, "hfcf", f"hfcf-{run['system']}"],
         size_categories=[_size(run["counterfactuals"])],
-        # A corpus that the Hub does not have is named by what it is called here.
+        # A corpus that is not on the Hub has its name of this library.
         source_datasets=[corpus["hub_id"] or f"extended|other-{run['corpus']}"],
         **republish_key(corpus.get("republish", True)),
         configs=list(configs),
     )
     return render(
         "dataset_card.md.jinja", front=front.to_yaml() + "\n", name=name, command=command, corpus=corpus, run=run, empty=empty,
-        examples=examples, columns=list(task.features), not_republished=NOT_REPUBLISHED,
-        own=own, made_by=made_by, flips=flips, needs=needs,
+        examples=examples, columns=list(task.features), tokenised=TOKENS in task.columns.values(), not_republished=NOT_REPUBLISHED,
+        own=own, system=system, flips=flips, inputs=inputs,
         splits=[file["split"] for config in configs if config["config_name"] == "default" for file in config["data_files"]],
         metrics=metrics_table(run.get("metrics") or {}, run.get("models") or {}), citation=citation(),
     )  # fmt: skip
 
 
-def _system(name: str) -> tuple[str, bool]:
-    """What a system's class is called, and whether its counterfactuals should have another label than their source.
+def _describe_system(name: str) -> tuple[str, bool]:
+    """Return the name of a system's class, and whether its counterfactuals should have another label than their source.
 
-    >>> _system("crossaug"), _system("eda"), _system("mine")
+    >>> _describe_system("crossaug"), _describe_system("eda"), _describe_system("mine")
     (('CrossAug', True), ('EDA', False), ('mine', True))
     """
     if name not in systems():
@@ -86,20 +87,20 @@ def _system(name: str) -> tuple[str, bool]:
     return system.__name__, system.flips
 
 
-def _needed(files: Any) -> list[str]:
-    """The names of what a recipe reads, without what ships with this library.
+def _list_inputs(files: Any) -> list[str]:
+    """List the names of the files that a recipe reads, without those that ship with this library.
 
-    >>> _needed({"train": ["mine/a.csv", "mine/b.csv"]}), _needed("recipes:demo"), _needed(None)
+    >>> _list_inputs({"train": ["mine/a.csv", "mine/b.csv"]}), _list_inputs("recipes:demo"), _list_inputs(None)
     (['a.csv', 'b.csv'], [], [])
     """
     if isinstance(files, str | PathLike):
         path = Path(files)
-        return [] if shipped_folder(str(files)) else [path.name or str(path)]
-    return [name for one in (files.values() if isinstance(files, Mapping) else files or ()) for name in _needed(one)]
+        return [] if resolve_folder(str(files)) else [path.name or str(path)]
+    return [name for part in (files.values() if isinstance(files, Mapping) else files or ()) for name in _list_inputs(part)]
 
 
 def republish_key(allowed: bool) -> dict[str, Any]:
-    """The key of ours in a card's front matter by which what publishes a folder can refuse it; none where that is allowed.
+    """Return this library's key of a card's front matter that forbids to republish the rows; empty when that is allowed.
 
     >>> republish_key(False), republish_key(True)
     ({'republish': False}, {})
@@ -108,7 +109,7 @@ def republish_key(allowed: bool) -> dict[str, Any]:
 
 
 def _size(rows: int) -> str:
-    """The Hub's name for a number of rows.
+    """Return the Hub's name for a number of rows.
 
     >>> _size(999), _size(1_000)
     ('n<1K', '1K<n<10K')

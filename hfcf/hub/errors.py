@@ -1,4 +1,4 @@
-"""What goes wrong with the Hub, told in one line with its cure; and what passes by itself, tried again."""
+"""Retry transient Hub errors, and explain lasting ones in one line with the cure."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ log = logging.getLogger(__name__)
 
 ATTEMPTS = 5
 FIRST_DELAY = 1.0  # seconds before the first repetition; each next one waits twice as long
-LONGEST_WAIT = 300.0  # seconds: who is asked to wait longer had better come back
+LONGEST_WAIT = 300.0  # seconds: a longer wait is left to the user
 FAILURES = (OSError, RuntimeError, ValueError, httpx.HTTPError)
-"""What huggingface_hub raises: refusals are OSErrors, those of an upload RuntimeErrors, malformed answers ValueErrors. Large files
-go through hf_xet, whose every failure is a ConnectionError, with the status in its text alone."""
+"""What huggingface_hub raises: OSErrors for refusals, RuntimeErrors for refused uploads, ValueErrors for malformed answers. hf_xet,
+which uploads large files, raises ConnectionErrors alone, with the status in their text."""
 OFFLINE = "offline mode is on: unset HF_HUB_OFFLINE (and TRANSFORMERS_OFFLINE) and run this again"
 BILLING = "https://huggingface.co/settings/billing"
 LOGIN = "run `hf auth login`, or set HF_TOKEN to a token of yours from https://huggingface.co/settings/tokens"
 
-_PASSING = (408, 429, 500, 502, 503, 504)
+_TRANSIENT = (408, 429, 500, 502, 503, 504)
 _CONFLICT = (409, 412)  # another commit came between
 _XET = re.compile(r"HTTP status \w+ error \((\d{3}) ")
 _FULL = re.compile(r"quota|storage (limit|capacity)|out of (storage|space)|payment|billing|insufficient storage", re.IGNORECASE)
@@ -47,120 +47,119 @@ Answer = TypeVar("Answer")
 
 
 class HubError(ValueError):
-    """What the Hub refused, or what must not be sent there; the message has the cure."""
+    """The Hub refused, or something must not be sent to it; the message has the cure."""
 
 
-def patiently(action: Callable[[], Answer], *, conflicts: bool = False) -> Answer:
-    """Do something with the Hub, again after a wait when it fails for a reason that passes by itself.
+def retry(action: Callable[[], Answer], *, conflicts: bool = False) -> Answer:
+    """Run an action, and retry it after a wait when it fails with a transient error.
 
     Args:
-        action: a request, or with `conflicts` one that begins from what the Hub has at that moment.
-        conflicts: repeat it when another commit came between, and not when the Hub or the connection failed.
+        action: a request, or with `conflicts` one that starts from what the Hub has at that moment.
+        conflicts: retry when another commit came in between, instead of after transient errors.
     """
     for attempt in range(1, ATTEMPTS + 1):
         try:
             return action()
         except FAILURES as error:
-            wait = _conflict(error, attempt) if conflicts else _wait(error, attempt)
+            wait = _conflict_wait(error, attempt) if conflicts else _transient_wait(error, attempt)
             if wait is None or wait > LONGEST_WAIT or attempt == ATTEMPTS:
                 raise
-            log.warning("the Hub failed (%s); attempt %d of %d in %.0f s", _brief(error), attempt + 1, ATTEMPTS, wait)
+            log.warning("the Hub failed (%s); attempt %d of %d in %.0f s", _summarise(error), attempt + 1, ATTEMPTS, wait)
             time.sleep(wait)
     raise AssertionError("unreachable")
 
 
-def told(error: BaseException, repo: str, token: str | None) -> HubError:
-    """An error of huggingface_hub in one line, with the cure.
+def explain(error: BaseException, repo: str, token: str | None) -> HubError:
+    """Turn an error of huggingface_hub into one line, with the cure.
 
-    Neither the token nor an address is in it: addresses of uploads are signed.
+    The line holds neither the token nor an address: addresses of uploads are signed.
 
     Args:
-        error: what was raised.
-        repo: what was read or written, in words.
-        token: taken out of what the server says.
+        error: the exception.
+        repo: the repository, in words.
+        token: removed from what the server says.
 
-    >>> str(told(OfflineModeIsEnabled("…"), "the dataset me/x", None))[:32]
+    >>> str(explain(OfflineModeIsEnabled("…"), "the dataset me/x", None))[:32]
     'the dataset me/x: offline mode i'
     """
-    answer = next((one for one in _causes(error) if isinstance(one, HfHubHTTPError)), None)
-    said = _said(error, token)
-    return HubError(f"{repo}: {_cure(error, answer, said, token)}")
+    answer, message = _http_error(error), _message(error, token)
+    return HubError(f"{repo}: {_cure(error, answer, message, token)}")
 
 
-def _cure(error: BaseException, answer: HfHubHTTPError | None, said: str, token: str | None) -> str:
+def _cure(error: BaseException, answer: HfHubHTTPError | None, message: str, token: str | None) -> str:
     status = _status(error)
     if isinstance(error, OfflineModeIsEnabled):
         return OFFLINE
     if isinstance(error, LocalEntryNotFoundError):
         away = "offline mode is on" if constants.HF_HUB_OFFLINE else "the Hub can't be reached"
-        return f"{away} and the cache does not hold it: load it once with the Hub in reach"
+        return f"{away}, and it is not in the cache: load it once while the Hub can be reached"
     if isinstance(answer, GatedRepoError):
         return f"it is gated and you have no access: ask for it on its page, then {LOGIN}"
     if status == 401 and token is not None:
         return f"the Hub does not accept the token, which may be stale or revoked: {LOGIN}; then run this again"
     if isinstance(answer, RevisionNotFoundError):
-        return "there is no such revision; give a branch, a tag or a commit that is there"
+        return "there is no such revision: give a branch, a tag or a commit that exists"
     if isinstance(answer, RemoteEntryNotFoundError):
-        return f"a file is missing there: {said}"
+        return f"a file is missing there: {message}"
     if isinstance(answer, RepositoryNotFoundError) or status == 401:
-        return f"it is not there, or it is private and you have no access: check the name; {LOGIN}"
-    # Before what tells of a full storage: its words speak of a quota, too.
+        return f"it does not exist, or it is private and you have no access: check the name; {LOGIN}"
+    # Before the check for a full storage: this message mentions a quota, too.
     if status == 429:
-        return f"the Hub asks for fewer requests ({said}): run this again later, and what is uploaded already is not sent again"
-    # An upload that is refused for want of space is a 403, a 402 or a 413, or stands in the answer to the list of files.
-    if status in (402, 413, 507) or _FULL.search(said):
-        return f"the storage quota is full ({said}): free space or extend it at {BILLING}, then run this again"
-    if status == 403 and answer is None:  # hf_xet does not tell why
+        return f"the Hub asks for fewer requests ({message}): run this again later; uploaded files are not sent again"
+    # An upload without space is refused with a 403, a 402 or a 413, or in the answer to the list of files.
+    if status in (402, 413, 507) or _FULL.search(message):
+        return f"the storage quota is full ({message}): free space or extend it at {BILLING}, then run this again"
+    if status == 403 and answer is None:  # hf_xet does not say why
         full = f"the storage quota is full, which {BILLING} shows"
         return f"the Hub refused the upload (403): {full}, or the token has no write access to this namespace; then run this again"
     if status == 403:
-        return f"the token has no permission to do that ({said}): use one with write access to this namespace; {LOGIN}"
+        return f"the token has no permission to do that ({message}): use one with write access to this namespace; {LOGIN}"
     if status in _CONFLICT:
-        return "others commit there at the same time: run this again when they are done"
+        return "others commit there at the same time: run this again later"
     if status is not None and status >= 500:
-        return f"the Hub fails ({status}): run this again later, and what is uploaded already is not sent again"
+        return f"the Hub fails ({status}): run this again later; uploaded files are not sent again"
     if any(isinstance(one, (httpx.TransportError, ConnectionError)) for one in _causes(error)):
-        return f"the connection failed ({said}): run this again, and what is uploaded already is not sent again"
-    return said
+        return f"the connection failed ({message}): run this again; uploaded files are not sent again"
+    return message
 
 
 def _status(error: BaseException) -> int | None:
-    """The HTTP status that the Hub refused with."""
+    """Find the HTTP status of the Hub's refusal."""
     for one in _causes(error):
         if isinstance(one, HfHubHTTPError):
             return int(one.response.status_code)
-        if isinstance(one, ConnectionError) and (found := _XET.search(str(one))):
-            return int(found[1])
+        if isinstance(one, ConnectionError) and (match := _XET.search(str(one))):
+            return int(match[1])
     return None
 
 
-def _conflict(error: BaseException, attempt: int) -> float | None:
+def _conflict_wait(error: BaseException, attempt: int) -> float | None:
     statuses = [one.response.status_code for one in _causes(error) if isinstance(one, HfHubHTTPError)]
     return FIRST_DELAY * 2 ** (attempt - 1) if statuses and statuses[0] in _CONFLICT else None
 
 
-def _wait(error: BaseException, attempt: int) -> float | None:
-    """Seconds after which the same may succeed, or None."""
-    if isinstance(error, (RuntimeError, ConnectionError)):  # an upload, which huggingface_hub or hf_xet has tried six times
+def _transient_wait(error: BaseException, attempt: int) -> float | None:
+    """Seconds after which a retry may succeed, or None."""
+    if isinstance(error, (RuntimeError, ConnectionError)):  # an upload, which huggingface_hub or hf_xet has retried already
         return None
     for one in _causes(error):
         if isinstance(one, HfHubHTTPError):
-            if one.response.status_code not in _PASSING:
+            if one.response.status_code not in _TRANSIENT:
                 return None
-            asked = _asked(one)
-            return FIRST_DELAY * 2 ** (attempt - 1) if asked is None else asked
-        if isinstance(one, (httpx.TransportError, json.JSONDecodeError)):  # the latter: an error page in the place of an answer
+            demanded = _retry_after(one)
+            return FIRST_DELAY * 2 ** (attempt - 1) if demanded is None else demanded
+        if isinstance(one, (httpx.TransportError, json.JSONDecodeError)):  # the latter: an error page instead of an answer
             return FIRST_DELAY * 2 ** (attempt - 1)
     return None
 
 
-def _asked(refusal: HfHubHTTPError) -> float | None:
-    """Seconds that the Hub wants one to wait: it tells of its limits in a header of their own, others in the usual one."""
+def _retry_after(refusal: HfHubHTTPError) -> float | None:
+    """Read the seconds that the Hub demands to wait: its limits have a header of their own, others the usual one."""
     limit = parse_ratelimit_headers(refusal.response.headers)
     if limit is not None and limit.remaining == 0:
         return limit.reset_in_seconds + 1.0
-    asked = str(refusal.response.headers.get("retry-after", "")).strip()
-    return float(asked) if asked.isdigit() else None
+    value = str(refusal.response.headers.get("retry-after", "")).strip()
+    return float(value) if value.isdigit() else None
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:
@@ -169,14 +168,18 @@ def _causes(error: BaseException | None) -> Iterator[BaseException]:
         error = error.__cause__
 
 
-def _brief(error: BaseException) -> str:
-    answer = next((one for one in _causes(error) if isinstance(one, HfHubHTTPError)), None)
+def _http_error(error: BaseException) -> HfHubHTTPError | None:
+    return next((one for one in _causes(error) if isinstance(one, HfHubHTTPError)), None)
+
+
+def _summarise(error: BaseException) -> str:
+    answer = _http_error(error)
     return type(error).__name__ if answer is None else str(answer.response.status_code)
 
 
-def _said(error: BaseException, token: str | None) -> str:
-    """What the server said, else the error's own words, in one line, without the token and addresses."""
-    answer = next((one for one in _causes(error) if isinstance(one, HfHubHTTPError)), None)
+def _message(error: BaseException, token: str | None) -> str:
+    """The server's message, else the error's own, in one line, without the token and addresses."""
+    answer = _http_error(error)
     words = (answer.server_message if answer is not None else None) or str(list(_causes(error))[-1] if answer is None else answer)
     words = re.sub(r"https?://\S+", "…", words)
     if token:

@@ -1,62 +1,60 @@
-"""The files of a push: what is sent under which path, whether a repository has the same, and what no file of them may hold."""
+"""The files of a push: the content of each, whether a repository has the same, and what must not be in them."""
 
 from __future__ import annotations
 
-import hashlib
 import re
 from pathlib import Path
 
+from huggingface_hub import CommitOperationAdd
 from huggingface_hub.hf_api import RepoFile
+from huggingface_hub.utils.sha import git_hash
 
 from hfcf.hub.check_card import check_card
 from hfcf.hub.contents import Contents
 from hfcf.hub.errors import HubError
 
 PLACEHOLDER = "PATH_OR_REPOSITORY"
-"""What stands in a card for where its data lies; a pushed card has the repository's name there."""
+"""What a card names as the place of its data; a pushed card has the repository's name there."""
 _TEXT = (".md", ".json", ".yaml", ".html", ".txt", ".jinja", ".codes")
 _TOKEN = re.compile(rb"\bhf_[A-Za-z0-9]{30,}\b")
 
 
-def files_of(found: Contents, repo: str) -> dict[str, bytes | Path]:
-    """What is sent, by its path: files as they are, and the card, which names the repository that it lies in."""
-    card = (found.root / "README.md").read_bytes().replace(PLACEHOLDER.encode(), repo.encode())
-    return {path: card if path == "README.md" else found.root / path for path in found.files}
+def prepare_files(contents: Contents, repo: str) -> dict[str, bytes | Path]:
+    """Map each path in the repository to its content: files as they are, and a card that names the repository."""
+    card = (contents.root / "README.md").read_bytes().replace(PLACEHOLDER.encode(), repo.encode())
+    return {path: card if path == "README.md" else contents.root / path for path in contents.files}
 
 
-def size(file: bytes | Path) -> int:
-    """How many bytes it has."""
+def get_size(file: bytes | Path) -> int:
+    """Return a file's size in bytes."""
     return len(file) if isinstance(file, bytes) else file.stat().st_size
 
 
-def same(file: bytes | Path, remote: RepoFile) -> bool:
-    """Whether the repository has these very bytes: large files are known there by SHA-256, others by what git calls them."""
-    if remote.size != size(file):
+def is_same(addition: CommitOperationAdd, remote: RepoFile) -> bool:
+    """Say whether the repository has the same bytes: the Hub knows large files by SHA-256, others by git's hash."""
+    if remote.size != addition.upload_info.size:
         return False
-    if remote.lfs is None:
-        content = file if isinstance(file, bytes) else file.read_bytes()
-        return hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest() == remote.blob_id
-    if isinstance(file, bytes):
-        return hashlib.sha256(file).hexdigest() == remote.lfs.sha256
-    with file.open("rb") as opened:
-        return hashlib.file_digest(opened, "sha256").hexdigest() == remote.lfs.sha256
+    if remote.lfs is not None:
+        return addition.upload_info.sha256.hex() == remote.lfs.sha256
+    with addition.as_file() as file:
+        return git_hash(file.read()) == remote.blob_id
 
 
-def check_fit(found: Contents, secret: str | None = None) -> None:
-    """Raise when the Hub would not understand the card, or a text that is sent holds a token.
+def check_files(contents: Contents, token: str | None = None) -> None:
+    """Raise when the Hub would not understand the card, or a text has a token in it.
 
     Args:
-        found: what is sent.
-        secret: the token in use, whatever it looks like.
+        contents: what is sent.
+        token: the token in use, whatever it looks like.
 
     Raises:
         HubError: with the file's name, and never the token.
     """
-    if faults := check_card(found.front, found.kind):
+    if faults := check_card(contents.front, contents.kind):
         more = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
-        raise HubError(f"{found.root / 'README.md'}: the Hub would not understand its front matter: {faults[0]}{more}")
-    for path in found.files:
+        raise HubError(f"{contents.root / 'README.md'}: the Hub would not understand its front matter: {faults[0]}{more}")
+    for path in contents.files:
         if path.endswith(_TEXT):
-            text = (found.root / path).read_bytes()
-            if _TOKEN.search(text) or (secret and secret.encode() in text):
-                raise HubError(f"{found.root / path} holds a token of the Hub: take it out, and replace the token at once")
+            text = (contents.root / path).read_bytes()
+            if _TOKEN.search(text) or (token and token.encode() in text):
+                raise HubError(f"{contents.root / path} contains a Hub token: remove it, and replace the token at once")

@@ -1,7 +1,7 @@
-"""A dataset repository as a folder: Parquet by configuration and split, and the card that lists the exact files.
+"""Write a dataset repository as a folder: Parquet by configuration and split, and the card's list of the exact files.
 
-The hash of its contents stands in each file's name: `load_dataset` keys its cache by the card's patterns, so a rewritten file
-of the same name would be read back stale.
+Each file's name holds the hash of its contents: `load_dataset` keys its cache by the card's patterns, so a rewritten file of the
+same name would be read back stale.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from typing import Any
 from datasets import Dataset
 
 ROWS = r"\w+(\.\w+)*-[0-9a-f]{16}\.parquet"
-"""The names that `write_parquet` gives; those of `datasets` have a hyphen in the split's place."""
-_OURS = re.compile(rf"{ROWS}|\.\w+(\.\w+)*\.part")
-"""And those while it writes."""
+"""The file names of `write_parquet`; in those of `datasets` other parts follow the split."""
+_OWN = re.compile(rf"{ROWS}|\.\w+(\.\w+)*\.part")
+"""These names, and those of files that are being written."""
 
 
 def write_parquet(ds: Dataset, folder: Path, split: str) -> Path:
@@ -25,7 +25,7 @@ def write_parquet(ds: Dataset, folder: Path, split: str) -> Path:
 
     Args:
         ds: the rows.
-        folder: made when missing.
+        folder: created when it is missing.
         split: its name.
     """
     folder.mkdir(parents=True, exist_ok=True)
@@ -37,18 +37,18 @@ def write_parquet(ds: Dataset, folder: Path, split: str) -> Path:
 
 
 def remove_others(data: Path, written: Iterable[Path]) -> None:
-    """Remove what an older run wrote, which no card names any more, and what one that was killed had half written.
+    """Remove the files of an older run, which no card names any more, and the partial files of one that was killed.
 
     Files that `write_parquet` did not name are a user's own, and stay.
     """
-    kept = set(written)
+    current = set(written)
     for path in list(data.rglob("*")):
-        if path not in kept and _OURS.fullmatch(path.name) and path.is_file():
+        if path not in current and _OWN.fullmatch(path.name) and path.is_file():
             path.unlink()
 
 
 def configs(root: Path, written: Mapping[str, Mapping[str, Path]], default: str = "default") -> list[dict[str, Any]]:
-    """The card's `configs:`: every configuration with the exact path of every split's file.
+    """Build the card's `configs:`: every configuration with the exact path of every split's file.
 
     Args:
         root: the repository.

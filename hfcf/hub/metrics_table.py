@@ -1,4 +1,4 @@
-"""Nested numbers as rows of a card's table: the metrics of a run, the scores of a model."""
+"""Flatten nested numbers into rows of a card's table: the metrics of a run, the scores of a model."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hfcf.metrics import is_published, names
 
 
 def numbers(scores: Mapping[str, Any], path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], float]]:
-    """Every number in nested mappings, with the keys that lead to it.
+    """Yield every number in nested mappings, with the keys that lead to it.
 
     >>> list(numbers({"dev": {"rows": 3, "accuracy": 0.5, "by": "me"}}))
     [(('dev', 'rows'), 3), (('dev', 'accuracy'), 0.5)]
@@ -22,10 +22,10 @@ def numbers(scores: Mapping[str, Any], path: tuple[str, ...] = ()) -> Iterator[t
 
 
 def metrics_table(metrics: Mapping[str, Any], models: Mapping[str, str] | None = None) -> list[tuple[str, str, str]]:
-    """What `run.json` says of metrics, as (metric, of what was kept, of all candidates).
+    """Turn the metrics in `run.json` into rows (metric, of the counterfactuals, of all candidates).
 
-    Of a distribution it is the mean or the share, with how many rows have a value where some have none. Distributions of what
-    says nothing of a row (`is_published`) are left out: their numbers are those of the whole set.
+    A distribution is shown by its mean or share, with the number of rows that have a value when some have none. Metrics of whole
+    sets (not `is_published`) are left out.
 
     Args:
         metrics: {metric: {"after": numbers, "before": numbers}}, as `hfcf.metrics.shared.summary.summaries` gives them.
@@ -42,17 +42,17 @@ def metrics_table(metrics: Mapping[str, Any], models: Mapping[str, str] | None =
         by = [model for which, model in (models or {}).items() if which.startswith(f"{name}.")]
         named = f"{name} ({', '.join(by)})" if by else name
         for side in ("after", "before"):
-            for path, told in _told(sides.get(side) or {}, (named,)):
-                rows.setdefault(", ".join(path), {})[side] = told
-    return [(what, found.get("after", ""), found.get("before", "")) for what, found in rows.items()]
+            for path, text in _format(sides.get(side) or {}, (named,)):
+                rows.setdefault(", ".join(path), {})[side] = text
+    return [(metric, texts.get("after", ""), texts.get("before", "")) for metric, texts in rows.items()]
 
 
-def _told(summary: Mapping[str, Any], path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str]]:
-    """Of each distribution the one number that tells most; of numbers that are none, every one."""
+def _format(summary: Mapping[str, Any], path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Format the mean or the share of each distribution, and every number outside of distributions."""
     for key, value in summary.items():
         if isinstance(value, Mapping) and key != "histogram":
-            yield from _told(value, (*path, key))
+            yield from _format(value, (*path, key))
     some = f" ({summary['n']:,} of {summary['n'] + summary['null']:,} rows)" if summary.get("null") else ""
-    told = {key: summary[key] for key in ("mean", "share") if key in summary} if "n" in summary else summary
-    for (key,), value in numbers({key: value for key, value in told.items() if not isinstance(value, Mapping)}):
+    shown = {key: summary[key] for key in ("mean", "share") if key in summary} if "n" in summary else summary
+    for (key,), value in numbers({key: value for key, value in shown.items() if not isinstance(value, Mapping)}):
         yield (*path, key), f"{round(value, 4):,}{some}"

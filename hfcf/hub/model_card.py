@@ -1,4 +1,4 @@
-"""The card of a trained model or adapter, written from its training."""
+"""Write the card of a trained model or adapter from its training."""
 
 from __future__ import annotations
 
@@ -11,119 +11,122 @@ from typing import Any
 from huggingface_hub import EvalResult, ModelCardData
 
 from hfcf.core.model import Model, commit, named
-from hfcf.core.recipe import located
+from hfcf.core.recipe import locate
+from hfcf.core.task import get_task
 from hfcf.hub.check_card import REPOSITORY
 from hfcf.hub.citation import citation
 from hfcf.hub.dataset_card import OWN
-from hfcf.hub.found_card import restricted
+from hfcf.hub.existing_card import read_restriction
 from hfcf.hub.metrics_table import numbers
 from hfcf.hub.render import render
 
-_WHOLE = ("explainer", "masked_lm", "relation")
-"""Kinds of training that store all that they need, whatever `tune` says."""
-
-
+_SELF_CONTAINED = ("explainer", "masked_lm")
+"""Kinds of training that store a full model, whatever `tune` says. So does a kind named like its task, a classifier with a head of
+its own."""
 OFFLINE_BASES = {"minilm": "sentence-transformers/all-MiniLM-L6-v2", "smollm2": "HuggingFaceTB/SmolLM2-135M-Instruct"}
-"""The Hub's names of the offline models that are there as well; of the others there is none."""
+"""The Hub's names of the offline models that are on the Hub as well."""
 _PIPELINES = {
-    "verifier": "text-classification", "relation": "text-classification", "generator": "text-generation",
-    "rewriter": "text-generation", "masked_lm": "fill-mask", "explainer": "token-classification",
+    "generator": "text-generation", "rewriter": "text-generation", "masked_lm": "fill-mask", "explainer": "token-classification",
 }  # fmt: skip
+"""The Hub's task of a model by the kind of training; every other kind is a model of its task."""
 _METRICS = {"accuracy": "accuracy", "macro_f1": "f1", "micro_f1": "f1", "bleu": "bleu", "chrf": "chrf"}
-"""The Hub's name of a metric; others keep ours."""
+"""The Hub's names of metrics; others keep their own."""
 _NO_RESULTS = {"majority", "claim only", "copy", "as shipped", "random token", "trained on", "sentences", "cloze"}
-"""Scores of what the model is compared with, and counts: they stand in the card's table, and are no results of the model."""
+"""Scores of baselines, and counts: the card's table has them, `model-index` does not."""
 
 
 def model_card(recipe: Mapping[str, Any], settings: Any, report: Mapping[str, Any], command: str, name: str = "") -> str:
-    """Front matter that the Hub reads, with the scores as its `model-index`; training data, settings and scores.
+    """Write the front matter that the Hub reads, with the scores as `model-index`, and training data, settings and scores.
 
     Args:
         recipe: the training recipe as it ran.
         settings: its `Hyperparameters`.
-        report: what `scores.json` holds; `bias`, where it is there, are the bias probes.
-        command: that trains it again.
-        name: of the model; else the recipe's or its kind.
+        report: the contents of `scores.json`; `bias`, if present, holds the bias probes.
+        command: the command that trains the model again.
+        name: the model's name; otherwise the recipe's name or the kind of training.
     """
     from hfcf.corpora import builder_class
 
     kind = recipe["train"]
     infos = [
-        replace(builder_class(source["corpus"]).INFO, **restricted(located(source, recipe.get("data_dir"))))
+        replace(builder_class(source["corpus"]).INFO, **read_restriction(locate(source, recipe.get("data_dir"))))
         for source in recipe["data"]
     ]
-    start = settings.model
-    base, whole = _base(start.name), kind in _WHOLE or settings.tune == "full"
-    results = _results(recipe, report["scores"], _PIPELINES[kind])
+    start, task = settings.model, get_task(infos[0].task)
+    own_head = kind == task.name
+    self_contained = kind in _SELF_CONTAINED or own_head
+    base, full = _find_base(start.name), self_contained or settings.tune == "full"
+    pipeline = _PIPELINES.get(kind, task.hub.categories[0])
+    results = _list_results(recipe, report["scores"], pipeline)
     front = ModelCardData(
         license=_licence({info.licence for info in infos}, start.name),
         language=sorted({info.language for info, source in zip(infos, recipe["data"], strict=True) if source["corpus"] not in OWN})
         or None,
         base_model=base,
-        base_model_relation=None if base is None else "finetune" if whole else "adapter",
-        pipeline_tag=_PIPELINES[kind],
-        library_name=_loaded_by(kind, whole, settings.tune),
+        base_model_relation=None if base is None else "finetune" if full else "adapter",
+        pipeline_tag=pipeline,
+        library_name=_choose_library(settings.tune, full=full, own=own_head or kind == "explainer"),
         datasets=sorted({info.hub_id for info in infos if info.hub_id and "/" in info.hub_id}) or None,
-        tags=["relation-extraction" if kind == "relation" else "fact-verification", "hfcf", f"hfcf-{kind}"],
+        tags=[task.hub.tag, "hfcf", f"hfcf-{kind}"],
         model_name=(name or recipe.get("name") or f"hfcf-{kind}") if results else None,
         eval_results=results or None,
     )
     return render(
-        "model_card.md.jinja",
+        f"model_{kind}.md.jinja",
         front=front.to_yaml() + "\n",
         kind=kind,
         ways=recipe.get("ways", 3),
         prefixed=recipe.get("prefixed", False),
         pairs=recipe.get("pairs"),
-        judge=_judge(recipe.get("judge")),
+        judge=_name_judge(recipe.get("judge")),
         wordnet=bool(recipe.get("wordnet")),
         command=command,
         data=[{**source, "title": info.title, "licence": info.licence} for source, info in zip(recipe["data"], infos, strict=True)],
         exclude=[source["corpus"] for source in recipe.get("exclude", [])],
-        settings={**_settings(recipe, settings), **(recipe.get("explainer") or {}), **_mask(recipe)},
+        settings={**_list_settings(settings, self_contained), **(recipe.get("explainer") or {}), **_mask(recipe)},
         model=start.name,
         commit=commit(start),
         adapter=named(Model(start.adapter)) if start.adapter else None,
         small=start.name.startswith("offline:"),
-        whole=whole,
+        full=full,
         report=report,
-        scores=list(_flat(report["scores"])),
-        bias=_bias(report["scores"]),
+        scores=list(_flatten(report["scores"])),
+        bias=_list_bias(report["scores"]),
         probes=[(", ".join(path), value) for path, value in numbers(report.get("bias") or {})],
         forbidden=list(dict.fromkeys(info.title for info in infos if not info.republish)),
         citations=[*dict.fromkeys(info.citation.strip() for info in infos if info.citation), citation()],
     )
 
 
-def _base(name: str) -> str | None:
-    """The base model's name on the Hub, where it has one there.
+def _find_base(name: str) -> str | None:
+    """Return the base model's name on the Hub, if it has one.
 
-    >>> _base("offline:minilm"), _base("offline:t5"), _base("FacebookAI/roberta-base"), _base("/models/mine")
-    ('sentence-transformers/all-MiniLM-L6-v2', None, 'FacebookAI/roberta-base', None)
+    >>> [_find_base(name) for name in ("offline:minilm", "offline:t5", "FacebookAI/roberta-base", "/models/mine")]
+    ['sentence-transformers/all-MiniLM-L6-v2', None, 'FacebookAI/roberta-base', None]
     """
     if name.startswith("offline:"):
         return OFFLINE_BASES.get(name.removeprefix("offline:"))
     return name if REPOSITORY.fullmatch(name) and not Path(name).exists() else None
 
 
-def _loaded_by(kind: str, whole: bool, tune: str) -> str:
-    """The library that reads the folder: what is patched or has a head of its own is read by this one alone.
+def _choose_library(tune: str, *, full: bool, own: bool) -> str:
+    """Name the library that reads the folder; this one alone reads patches and models with a head of their own.
 
-    >>> _loaded_by("verifier", True, "full"), _loaded_by("generator", False, "lora"), _loaded_by("verifier", False, "lowrank")
-    ('transformers', 'peft', 'hfcf')
+    >>> _choose_library("full", full=True, own=False), _choose_library("lora", full=False, own=False)
+    ('transformers', 'peft')
     """
-    if not whole:
+    if not full:
         return "peft" if tune == "lora" else "hfcf"
-    return "hfcf" if kind in ("explainer", "relation") else "transformers"
+    return "hfcf" if own else "transformers"
 
 
-def _results(recipe: Mapping[str, Any], scores: Mapping[str, Any], task: str) -> list[EvalResult]:
-    """The model's own scores, as the Hub's `model-index` has them: one data set for each that it was scored on."""
+def _list_results(recipe: Mapping[str, Any], scores: Mapping[str, Any], pipeline: str) -> list[EvalResult]:
+    """List the model's own scores in the form of the Hub's `model-index`, by the set that it was scored on."""
     from hfcf.corpora import builder_class, names
 
-    asked = [*recipe.get("evaluate", ()), *([recipe["dev"]] if recipe.get("dev") else ())]
-    sources = {source.get("name", source["corpus"]): source for source in asked}
-    found = []
+    evaluated = [*recipe.get("evaluate", ()), *([recipe["dev"]] if recipe.get("dev") else ())]
+    sources = {source.get("name", source["corpus"]): source for source in evaluated}
+    results = []
     for (where, *path), value in numbers(scores):
         if isinstance(value, int) or not math.isfinite(value) or _NO_RESULTS & {where, *path}:
             continue
@@ -131,9 +134,9 @@ def _results(recipe: Mapping[str, Any], scores: Mapping[str, Any], task: str) ->
         source = {"corpus": corpus} if held == "held out" and corpus else sources.get(where, {})
         info = builder_class(source["corpus"]).INFO if source.get("corpus") in names() else None
         *within, metric = path or [where]
-        found.append(
+        results.append(
             EvalResult(
-                task_type=task,
+                task_type=pipeline,
                 dataset_type=(info and info.hub_id) or source.get("corpus") or "held-out",
                 dataset_name=f"{info.title}, {where}" if info else where,
                 dataset_config=where,
@@ -143,34 +146,34 @@ def _results(recipe: Mapping[str, Any], scores: Mapping[str, Any], task: str) ->
                 metric_name=", ".join([metric, *(part for part in within if part not in ("model", "trained", recipe["train"]))]),
             )
         )
-    return found
+    return results
 
 
-def _bias(scores: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """What the claims alone give away: the same model trained and tested without the evidence, beside the model and the majority.
+def _list_bias(scores: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """List how much the claims alone reveal: scores of the model, of the same model without the evidence, and of the majority.
 
-    >>> _bias({"dev": {"2-way": {"verifier": {"accuracy": 0.9, "majority": 0.5}, "claim only": {"accuracy": 0.7}}}})
+    >>> _list_bias({"dev": {"2-way": {"verifier": {"accuracy": 0.9, "majority": 0.5}, "claim only": {"accuracy": 0.7}}}})
     [{'where': 'dev, 2-way', 'model': 0.9, 'claim_only': 0.7, 'majority': 0.5}]
     """
-    found = []
+    rows = []
     for where, ways in scores.items():
-        for asked, engines in ways.items():
+        for classes, engines in ways.items():
             if isinstance(engines, Mapping) and "claim only" in engines:
-                model, alone = engines["verifier"], engines["claim only"]["accuracy"]
-                told = {"model": model["accuracy"], "claim_only": alone, "majority": model["majority"]}
-                found.append({"where": f"{where}, {asked}", **told})
-    return found
+                model, claim_only = engines["verifier"], engines["claim only"]["accuracy"]
+                row = {"model": model["accuracy"], "claim_only": claim_only, "majority": model["majority"]}
+                rows.append({"where": f"{where}, {classes}", **row})
+    return rows
 
 
-def _settings(recipe: Mapping[str, Any], settings: Any) -> dict[str, Any]:
-    none_of_its = {"model", *(("tune", "rank") if recipe["train"] in _WHOLE else ())}
-    return {field.name: getattr(settings, field.name) for field in fields(settings) if field.name not in none_of_its}
+def _list_settings(settings: Any, self_contained: bool) -> dict[str, Any]:
+    unused = {"model", *(("tune", "rank") if self_contained else ())}
+    return {field.name: getattr(settings, field.name) for field in fields(settings) if field.name not in unused}
 
 
-def _judge(judge: Mapping[str, Any] | None) -> str | None:
-    """What a rewriter's judge is called.
+def _name_judge(judge: Mapping[str, Any] | None) -> str | None:
+    """Name a rewriter's judge.
 
-    >>> _judge({"model": {"name": "offline:minilm", "adapter": "hfcf:verifier"}})
+    >>> _name_judge({"model": {"name": "offline:minilm", "adapter": "hfcf:verifier"}})
     '`offline:minilm` with the adapter `hfcf:verifier`'
     """
     if not judge:
@@ -185,9 +188,9 @@ def _mask(recipe: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _licence(licences: set[str], base: str) -> str:
-    """What a model trained on corpora of these licences carries: their one licence, else "other".
+    """Return the licence of a model trained on corpora of these licences: their only one, else "other".
 
-    A base that is none of the offline models, whose licences leave that open, has one of its own that nothing here tells.
+    The licences of the offline models allow any. The licence of any other base model is not known here.
 
     >>> _licence({"mit"}, "offline:t5"), _licence({"cc-by-sa-3.0", "mit"}, "offline:t5"), _licence({"mit"}, "meta-llama/Llama-2-7b")
     ('mit', 'other', 'other')
@@ -195,11 +198,11 @@ def _licence(licences: set[str], base: str) -> str:
     return licences.pop() if len(licences) == 1 and base.startswith("offline:") else "other"
 
 
-def _flat(scores: Mapping[str, Any], path: tuple[str, ...] = ()) -> Iterator[tuple[str, str]]:
-    """Nested scores as (where, numbers) rows."""
-    told = {key: value for key, value in scores.items() if not isinstance(value, Mapping)}
-    if told:
-        yield ", ".join(path), "; ".join(f"{key} {value}" for key, value in told.items())
+def _flatten(scores: Mapping[str, Any], path: tuple[str, ...] = ()) -> Iterator[tuple[str, str]]:
+    """Flatten nested scores into rows (where, numbers)."""
+    values = {key: value for key, value in scores.items() if not isinstance(value, Mapping)}
+    if values:
+        yield ", ".join(path), "; ".join(f"{key} {value}" for key, value in values.items())
     for key, value in scores.items():
         if isinstance(value, Mapping):
-            yield from _flat(value, (*path, key))
+            yield from _flatten(value, (*path, key))

@@ -1,4 +1,4 @@
-"""Templates of cards and pages, filled in."""
+"""Fill in the templates of cards and pages."""
 
 from __future__ import annotations
 
@@ -7,17 +7,26 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 
-def render(template: str, **values: Any) -> str:
-    """A template of `hfcf/hub/templates`, filled in; a value that it lacks is an error, and a page's values are escaped."""
-    page = template.endswith(".html.jinja")
+def render(template: str, /, package: str = "hfcf.hub", **values: Any) -> str:
+    """Fill in a template. A value that it lacks is an error, and the values of an HTML page are escaped.
+
+    Args:
+        template: a file of the package's folder `templates`.
+        package: where the template is.
+        values: what the template names.
+    """
     environment = Environment(
-        loader=PackageLoader("hfcf.hub"), undefined=StrictUndefined, autoescape=page, trim_blocks=True, lstrip_blocks=True,
-        keep_trailing_newline=True,
+        loader=PackageLoader(package), undefined=StrictUndefined, autoescape=template.endswith(".html.jinja"), trim_blocks=True,
+        lstrip_blocks=True, keep_trailing_newline=True,
     )  # fmt: skip
     environment.filters["cell"] = cell
     return environment.get_template(template).render(**values)
 
 
 def cell(text: Any) -> str:
-    """A text in one cell of a Markdown table."""
+    """Escape a text for one cell of a Markdown table.
+
+    >>> cell("a | b\\nc")
+    'a \\\\| b c'
+    """
     return " ".join(str(text).replace("|", "\\|").split())

@@ -1,4 +1,4 @@
-"""`hfcf.load_result`: a published run, its rows with how they were made, from the Hub or from a folder."""
+"""`hfcf.load_result`: read a published run, its rows and how they were made, from the Hub or from a folder."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from datasets import DatasetDict, load_dataset
 from huggingface_hub import get_token, hf_hub_download
 from huggingface_hub.errors import RemoteEntryNotFoundError
 
-from hfcf.hub.contents import data_files, parsed
-from hfcf.hub.errors import FAILURES, HubError, told
+from hfcf.hub.contents import data_files, parse_file
+from hfcf.hub.errors import FAILURES, HubError, explain
 from hfcf.hub.push import check_name
 
 Fetch = Callable[[str], Path]
-"""A file of the repository on this machine, by its path there."""
+"""Return the local path of a file, by its path in the repository."""
 
 
 @dataclass(frozen=True)
 class Result:
-    """What `hfcf run` left behind.
+    """The result of `hfcf run`.
 
     Args:
         name: the repository or the folder.
-        commit: of the repository; None of a folder.
+        commit: the repository's commit; None for a folder.
         dataset: the counterfactuals, by official split; empty when the run accepted none.
         recipe: as it ran.
-        run: what `run.json` holds: settings, versions, seeds, the funnel, the numbers of rows.
+        run: the contents of `run.json`: settings, versions, seeds, the funnel, the numbers of rows.
     """
 
     name: str
@@ -46,30 +46,30 @@ class Result:
 
     @cached_property
     def augmented(self) -> DatasetDict:
-        """Originals and counterfactuals in the task's columns, `train` and `validation`; read when it is first asked for."""
+        """Originals and counterfactuals in the task's columns, `train` and `validation`; read at the first use."""
         return self._part("augmented")
 
     @cached_property
     def rejected(self) -> DatasetDict:
-        """Every rejected source and candidate with the reason; read when it is first asked for."""
+        """Every rejected source and candidate with the reason; read at the first use."""
         return self._part("rejected")
 
     @property
     def metrics(self) -> dict[str, Any]:
-        """The metrics of the run; empty where its recipe asked for none."""
+        """The metrics of the run; empty when its recipe requests none."""
         return dict(self.run.get("metrics") or {})
 
 
 def load_result(repo_or_folder: str | Path, revision: str | None = None, token: str | None = None) -> Result:
-    """A published run: its rows, its recipe and its numbers, all of one commit.
+    """Read a published run: its rows, its recipe and its numbers, all of one commit.
 
-    What is in the cache is not downloaded again; in offline mode (`HF_HUB_OFFLINE=1`), or when the Hub can't be reached, the cache
-    answers. What of it is read later (`rejected`) is of the same commit.
+    Files in the cache are not downloaded again; in offline mode (`HF_HUB_OFFLINE=1`), or when the Hub can't be reached, only the
+    cache is read. Parts that are read later (`rejected`) are of the same commit.
 
     Args:
-        repo_or_folder: a dataset repository ("me/hover-race"), or the folder of a run, which comes first where both are there.
-        revision: a branch, a tag or a commit; the main branch when it is not said.
-        token: for a private or gated repository; else the one of HF_TOKEN or of `hf auth login` is used.
+        repo_or_folder: a dataset repository ("me/hover-race"), or the folder of a run, which is preferred when both exist.
+        revision: a branch, a tag or a commit; otherwise the main branch.
+        token: for a private or gated repository; otherwise that of HF_TOKEN or `hf auth login`.
 
     Returns:
         A `Result`: `dataset`, `augmented` and `rejected` are `DatasetDict`s, `recipe`, `run` and `metrics` dictionaries.
@@ -79,26 +79,26 @@ def load_result(repo_or_folder: str | Path, revision: str | None = None, token: 
 
     >>> load_result("nothing/like/this")
     Traceback (most recent call last):
-    hfcf.hub.errors.HubError: there is no folder nothing/like/this, and it is no repository's name
+    hfcf.hub.errors.HubError: there is no folder nothing/like/this, and it is not a repository name
     """
     name = str(repo_or_folder)
     if Path(name).is_dir():
         if revision is not None:
             raise HubError(f"{name} is a folder, which has no revisions: leave revision out, or give the repository's name")
-        return _read(name, None, lambda path: _there(Path(name) / path, name))
+        return _read(name, None, lambda path: _require(Path(name) / path, name))
     try:
         check_name(name)
     except HubError as error:
-        raise HubError(f"there is no folder {name}, and it is no repository's name") from error
+        raise HubError(f"there is no folder {name}, and it is not a repository name") from error
     run = _download(name, "run.json", revision, token)
-    # The cached path names the commit ("…/snapshots/<commit>/run.json"): all else is read from that one.
+    # The cached path names the commit ("…/snapshots/<commit>/run.json"): everything else is read from that commit.
     commit = run.parent.name
     return _read(name, commit, lambda path: _download(name, path, commit, token))
 
 
 def _read(name: str, commit: str | None, fetch: Fetch) -> Result:
-    # run.json first: what has none is no result, whatever its card looks like.
-    run, recipe, front = (parsed(path, fetch(path).read_bytes(), name) for path in ("run.json", "recipe.yaml", "README.md"))
+    # run.json first: without it this is not a result, whatever its card looks like.
+    run, recipe, front = (parse_file(path, fetch(path).read_bytes(), name) for path in ("run.json", "recipe.yaml", "README.md"))
     configs = data_files(front)
 
     def part(config: str) -> DatasetDict:
@@ -108,9 +108,9 @@ def _read(name: str, commit: str | None, fetch: Fetch) -> Result:
     return Result(name, commit, part("default"), recipe, run, part)
 
 
-def _there(path: Path, name: str) -> Path:
+def _require(path: Path, name: str) -> Path:
     if not path.exists():
-        raise HubError(f"{name} has no {path.name}: it is no result of hfcf run, or not a finished one")
+        raise HubError(f"{name} has no {path.name}: it is not a finished result of hfcf run")
     return path
 
 
@@ -118,8 +118,8 @@ def _download(repo: str, path: str, revision: str | None, token: str | None) -> 
     try:
         return Path(hf_hub_download(repo, path, repo_type="dataset", revision=revision, token=token))
     except RemoteEntryNotFoundError:
-        failure = HubError(f"the dataset {repo} has no {path}: it is no result of hfcf run; read it with load_dataset")
+        failure = HubError(f"the dataset {repo} has no {path}: it is not a result of hfcf run; read it with load_dataset")
     except FAILURES as error:
         at = f" at {revision}" if revision else ""
-        failure = told(error, f"the dataset {repo}{at}", token or get_token())
+        failure = explain(error, f"the dataset {repo}{at}", token or get_token())
     raise failure

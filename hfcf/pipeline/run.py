@@ -18,7 +18,7 @@ from hfcf.core.model import Model, named
 from hfcf.core.stage import Stage
 from hfcf.core.system import System, Watch
 from hfcf.core.task import task_of
-from hfcf.hub.found_card import check_ours, restricted
+from hfcf.hub.existing_card import check_overwrite, read_restriction
 from hfcf.metrics.shared.settings import Metrics, as_list, check_metrics, parse_metrics, pop_evaluation_sets, stage_of
 from hfcf.pipeline.profile import Clock
 from hfcf.pipeline.publish import publish
@@ -61,10 +61,10 @@ def run(
         HubError: the recipe says `push`, and there is no token or the Hub refused; the result is in the folder all the same.
     """
     parsed = read_recipe(recipe, changes)
-    check_ours(out)
+    check_overwrite(out)
     content = parsed.model_dump(exclude_unset=True)
     if parsed.push:
-        _check_push(parsed, restricted(content))
+        _check_push(parsed, read_restriction(content))
     ds, system = load_inputs(parsed)
     metrics = select_metrics(parsed.metrics, system)
     limit = parsed.limit if limit is None else limit
@@ -82,7 +82,7 @@ def run(
             "settings": system.settings, "models": {**model_names(system), **metric_models(metrics, system.task)},
             "checked_by": describe_filter(system), "stages": clock.stages,
         },
-        recipe=content, corpus={**_front_matter(parsed.corpus), **restricted(content)},
+        recipe=content, corpus={**_front_matter(parsed.corpus), **read_restriction(content)},
         command=recipes.command("run", recipe, out, changes, limit), stages=system.chain, metrics=metrics,
     )  # fmt: skip
     if not report["counterfactuals"]:
@@ -96,13 +96,13 @@ def run(
 
 def _check_push(recipe: RunRecipe, restrictions: Mapping[str, Any]) -> None:
     """Raise before hours of work what pushing would raise after them."""
-    from hfcf.hub.contents import forbidden
-    from hfcf.hub.push import check_name, ready
+    from hfcf.hub.contents import forbids_republishing
+    from hfcf.hub.push import check_name, require_token
 
     check_name(recipe.push or "")
-    if forbidden(restrictions, recipe.corpus):
+    if forbids_republishing(restrictions, recipe.corpus):
         raise recipes.RecipeError(f"push: the licence of {recipe.corpus} forbids to republish its rows: take the key out")
-    ready()
+    require_token()
 
 
 def read_recipe(recipe: str | Path | Mapping[str, Any], changes: Sequence[str] = ()) -> RunRecipe:
@@ -113,7 +113,7 @@ def read_recipe(recipe: str | Path | Mapping[str, Any], changes: Sequence[str] =
         changes: "key=value" strings.
     """
     if isinstance(recipe, Mapping):
-        return parse_run(recipes.changed(deepcopy(dict(recipe)), changes))
+        return parse_run(recipes.apply_changes(deepcopy(dict(recipe)), changes))
     path = recipes.find(str(recipe))
     return parse_run(recipes.read(path, changes), path.name)
 
@@ -156,12 +156,12 @@ def make_system(
     """Make a system with a preset and settings, whose names and types are checked.
 
     Args:
-        name: of the system.
+        name: one of `hfcf.systems.systems`.
         preset: one of its presets.
-        seed: of the system.
-        settings: that differ from the preset's.
-        task: of the rows: what a system with a setting `task` works on, if the settings do not say.
-        where: the place of the settings, for errors.
+        seed: of the system, unless `settings` name one.
+        settings: over those of the preset.
+        task: of its rows: what a system with a setting `task` works on, unless `settings` say it.
+        where: what to call the settings in errors.
 
     Raises:
         RecipeError: there is no such system, preset or setting, or a value is of another type than its field.
@@ -176,8 +176,8 @@ def make_system(
             "or --set preset=offline"
         )
     try:
-        from_rows = {"task": task} if task and "task" in {field.name for field in fields(cls)} else {}
-        return cls.preset(preset, **{"seed": seed, **from_rows, **settings})
+        of_rows = {"task": task} if task and "task" in {field.name for field in fields(cls)} else {}
+        return cls.preset(preset, **{"seed": seed, **of_rows, **settings})
     except (TypeError, ValueError) as error:
         raise recipes.RecipeError(f"{where}: {error}") from error
 

@@ -11,10 +11,9 @@ from typing import Any
 from datasets import Dataset, concatenate_datasets
 
 from hfcf.core import recipe as recipes
-from hfcf.core.schema import LABELS
 from hfcf.core.splits import group_safe_split, regroup
 from hfcf.engines.classifier import Classifier
-from hfcf.hub.found_card import check_ours
+from hfcf.hub.existing_card import check_overwrite
 from hfcf.hub.model_card import model_card
 from hfcf.pipeline.recipes import (
     ExplainerRecipe,
@@ -27,6 +26,7 @@ from hfcf.pipeline.recipes import (
     VerifierRecipe,
     parse_train,
 )
+from hfcf.tasks.verification import LABELS
 from hfcf.training.data import drop_overlap, drop_related, load_rows
 from hfcf.training.loop import trained_model
 from hfcf.training.verifier import two_way
@@ -53,7 +53,7 @@ def train(
         ValueError: the folder has a README that is not this library's.
     """
     parsed = parse_train(recipe, where)
-    check_ours(out)
+    check_overwrite(out)
     rows = load_rows(_located(parsed.data, parsed.data_dir, split=parsed.split), training=True)
     dropped = 0
     if parsed.exclude:
@@ -195,7 +195,7 @@ def _train_relation(recipe: RelationRecipe, training: Dataset, held_out: Dataset
 def _located(sources: Sequence[Source], data_dir: str | None, *, split: str | None = None) -> list[dict[str, Any]]:
     """Arguments of `load_rows` for sources whose folders lie in `data_dir`."""
     other = {"split": split} if split else {}
-    return [{**recipes.located(source.arguments(), data_dir), **other} for source in sources]
+    return [{**recipes.locate(source.arguments(), data_dir), **other} for source in sources]
 
 
 def _evaluation_sets(

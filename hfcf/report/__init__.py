@@ -58,6 +58,7 @@ def report(folder: str | Path, *, limit: int = LIMIT) -> Path:
     script = "\n".join(map(_template, SCRIPTS))
     page = render(
         "report.html.jinja",
+        package="hfcf.report",
         title=str(run["name"] if run else compared[0]["title"]),
         run=run,
         figures=metric_figures((run or {}).get("metrics") or {}),
@@ -91,7 +92,7 @@ def _embedded(value: Any) -> str:
 
 
 def _template(name: str) -> str:
-    return (resources.files("hfcf.hub") / "templates" / name).read_text(encoding="utf-8")
+    return (resources.files("hfcf.report") / "templates" / name).read_text(encoding="utf-8")
 
 
 def _recipe(folder: Path) -> str:

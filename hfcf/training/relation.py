@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import logging
 import random
+import shutil
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +16,13 @@ from torch import nn
 from torch.utils.data import Sampler
 from transformers import TrainerCallback
 
+from hfcf.core.model import Model
 from hfcf.engines.base import Encoded
 from hfcf.engines.classifier import choose
 from hfcf.engines.rbert import RBert, collate, encode_marked, load_tokenizer, longest, probabilities
 from hfcf.engines.relation import RelationClassifier
 from hfcf.metrics.scores.relation import micro_f1, scores
-from hfcf.tasks.relation import requests
+from hfcf.tasks.relation import OTHER, requests
 from hfcf.training.loop import Hyperparameters, Loss, fit
 
 log = logging.getLogger(__name__)
@@ -174,3 +177,34 @@ def evaluate_relation(rows: Dataset, engine: RelationClassifier) -> dict[str, An
 
 def _encode(tokenizer: Any, rows: Dataset) -> list[Encoded]:
     return [encode_marked(tokenizer, *request) for request in requests(rows.select_columns(["tokens", "head", "tail"]))]
+
+
+@dataclass(frozen=True)
+class RelationTrainer:
+    """Trains and asks relation classifiers for a comparison; see `hfcf.core.trainer.Trainer`."""
+
+    changes: tuple[str, ...] = ()
+    ways: int | None = None
+
+    def train(
+        self, rows: Dataset, hp: Hyperparameters, out: Path, *, labels: Sequence[str], dev: Dataset | None = None,
+        debias: Any = None,
+    ) -> int | None:  # fmt: skip
+        """Train an R-BERT anew; the epoch is the best on the development rows."""
+        if debias is not None:
+            raise ValueError("debias: a relation classifier is trained by plain cross-entropy")
+        shutil.rmtree(out, ignore_errors=True)
+        return train_relation(rows, hp, out, labels=labels, dev=dev)
+
+    def predict(self, rows: Dataset, model: Model, *, max_length: int, labels: Sequence[str]) -> list[str]:
+        """Return the likeliest label of each row; a sentence too long for the classifier has no relation."""
+        engine = RelationClassifier(model=model, max_length=max_length)
+        answers = engine.run(requests(rows.select_columns(["tokens", "head", "tail"])))
+        return [OTHER if answer is None else choose(answer, list(answer)) for answer in answers]
+
+    def evaluate(self, rows: Dataset, model: Model, *, max_length: int, ways: int = 2) -> dict[str, Any]:
+        """Score a classifier on rows; `ways` makes no difference."""
+        return evaluate_relation(rows, RelationClassifier(model=model, max_length=max_length))
+
+
+TRAINER = RelationTrainer()

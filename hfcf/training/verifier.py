@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from datasets import Dataset
 
-from hfcf.core.schema import LABELS, NOT_ENOUGH_INFO
+from hfcf.core.model import Model
 from hfcf.engines.classifier import Classifier, choose
+from hfcf.tasks.verification import LABELS, NOT_ENOUGH_INFO
 from hfcf.training.classifier import predict, train_classifier
 from hfcf.training.debias import Debias, prepare
 from hfcf.training.loop import Hyperparameters
@@ -93,3 +95,30 @@ def evaluate_verifier(rows: Dataset, engine: Classifier, *, ways: int = 2, claim
     predicted = [choose(answer, allowed) for answer in predict(rows, engine, claim_only=claim_only)]
     majority = max(gold.count(label) for label in set(gold)) / len(gold)
     return {"rows": len(rows), **scores(gold, predicted), "majority": round(majority, 4)}
+
+
+@dataclass(frozen=True)
+class VerifierTrainer:
+    """Trains and asks verifiers for a comparison; see `hfcf.core.trainer.Trainer`."""
+
+    changes: tuple[str, ...] = ("claim", "evidence", "both")
+    ways: int | None = 2
+
+    def train(
+        self, rows: Dataset, hp: Hyperparameters, out: Path, *, labels: Sequence[str], dev: Dataset | None = None,
+        debias: Debias | None = None,
+    ) -> int | None:  # fmt: skip
+        """Train a verifier; an interrupted training goes on. No epoch is chosen: it is the last."""
+        train_verifier(rows, hp, out, labels=labels, debias=debias)
+        return None
+
+    def predict(self, rows: Dataset, model: Model, *, max_length: int, labels: Sequence[str]) -> list[str]:
+        """Return the likeliest of some labels for each row."""
+        return [choose(answer, labels) for answer in predict(rows, Classifier(model=model, max_length=max_length))]
+
+    def evaluate(self, rows: Dataset, model: Model, *, max_length: int, ways: int = 2) -> dict[str, Any]:
+        """Score a verifier on rows, beside the majority baseline."""
+        return evaluate_verifier(rows, Classifier(model=model, max_length=max_length), ways=ways)
+
+
+TRAINER = VerifierTrainer()

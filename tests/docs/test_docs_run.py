@@ -82,14 +82,14 @@ def trained(content: dict[str, Any]) -> None:
     parse_train(content)
     for source in [*content["data"], *content["evaluate"], *([content["dev"]] if "dev" in content else [])]:
         given = {key: value for key, value in source.items() if key != "name"}
-        assert len(load_rows([recipe.located(given, None)])) > 1
+        assert len(load_rows([recipe.locate(given, None)])) > 1
 
 
 def compared(content: dict[str, Any]) -> None:
-    from hfcf.studies.compare.relations import open_relations
-    from hfcf.studies.compare.verifiers import open_comparison
+    from hfcf.studies.compare.recipe import parse_comparison
+    from hfcf.studies.compare.runner import open_comparison
 
-    opened: Any = (open_relations if content["compare"] == "relations" else open_comparison)(content, Path("results"), full=False)
-    assert [arm.name for arm in opened.arms] == list(content["methods"])
-    scored = [one.test for one in opened.columns] if content["compare"] == "relations" else [one.rows for one in opened.sets]
-    assert all(len(rows) > 1 for rows in scored)
+    parsed: Any = parse_comparison({"name": "mine", **content})
+    opened = open_comparison(parsed, Path("results"))
+    assert [method.name for method in opened.methods] == list(content["methods"])
+    assert all(len(one.rows) > 1 for one in opened.sets)

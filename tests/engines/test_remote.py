@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 import pickle
+import re
 import sqlite3
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -16,11 +18,11 @@ import bad_server
 import pytest
 from bad_server import Behave, Reply, Start, body, claim, say, starter
 
-from hfcf.engines import remote, remote_endpoint
 from hfcf.engines.base import Usage, usage
-from hfcf.engines.remote import Remote
-from hfcf.engines.remote_limits import Limiter, Stopped
-from hfcf.engines.remote_settings import Endpoint, RemoteError
+from hfcf.engines.remote import Remote, client
+from hfcf.engines.remote import engine as remote
+from hfcf.engines.remote.limits import Limiter, Stopped
+from hfcf.engines.remote.settings import Endpoint, RemoteError
 
 SCHEMA = json.dumps({"type": "object", "properties": {"claim": {"type": "string"}}, "required": ["claim"]})
 KEY = "sk-secret-0123456789"
@@ -84,11 +86,24 @@ def test_what_is_sent(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_without_a_key_none_is_sent_not_even_the_hubs(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HF_TOKEN", "hf_of_the_user")
+    secrets = {
+        "HF_TOKEN": "hf_of_the_user", "OPENAI_API_KEY": "sk-of-the-user", "OPENAI_ADMIN_KEY": "sk-admin",
+        "OPENAI_ORG_ID": "org-user", "OPENAI_PROJECT_ID": "proj-user",
+        "OPENAI_CUSTOM_HEADERS": "Authorization: Bearer hf_of_the_user\nX-Mine: sk-mine",
+    }  # fmt: skip
+    for name, value in secrets.items():
+        monkeypatch.setenv(name, value)
     server = start(echo)
     engine(temperature=None).run(asks("a"))
     assert "Authorization" not in server.headers[0]
     assert "temperature" not in server.asked[0]
+    monkeypatch.setenv("HFCF_LLM_KEY", KEY)
+    engine().run(asks("b"))
+    assert server.headers[1]["Authorization"] == f"Bearer {KEY}"
+    for headers in server.headers:
+        names = {name.lower() for name in headers} - {"authorization"}
+        assert names == {"host", "content-type", "content-length", "accept", "accept-encoding", "connection", "user-agent"}
+        assert not re.search("of.the.user|admin|org-user|proj-user|mine", str(headers))
 
 
 @pytest.mark.parametrize(("given", "path"), [("", "/v1/chat/completions"), ("/openai/", "/openai/chat/completions")])
@@ -223,16 +238,47 @@ def test_retry_after_is_obeyed_by_all_threads(start: Start, monkeypatch: pytest.
 
 
 def test_back_off_grows_and_differs(start: Start, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
-    monkeypatch.setattr(remote_endpoint, "FIRST_DELAY", 0.1)
+    monkeypatch.setattr("openai._base_client.INITIAL_RETRY_DELAY", 0.1)
+    caplog.set_level("INFO", "openai")
     for text in "ab":
         server = start(in_order(body("oops", 500), body("oops", 500), claim("good")))
         engine().run(asks(text))
         waited = [b - a for a, b in zip(server.times, server.times[1:], strict=False)]
-        told = [float(str(record.args[2])) for record in caplog.records[-2:] if isinstance(record.args, tuple)]
-        assert 0.075 <= told[0] <= 0.125 < 0.15 <= told[1] <= 0.25
+        delays = back_offs(caplog)[-2:]
+        assert 0.075 <= delays[0] <= 0.1 < 0.15 <= delays[1] <= 0.2
         # A busy machine waits longer, never less (but for the time that the last answer took).
-        assert all(real > meant - 0.03 for real, meant in zip(waited, told, strict=True)), (waited, told)
-    assert len({record.args[2] for record in caplog.records if isinstance(record.args, tuple)}) == 4
+        assert all(real > meant - 0.03 for real, meant in zip(waited, delays, strict=True)), (waited, delays)
+    assert len(set(back_offs(caplog))) == 4
+
+
+def back_offs(caplog: pytest.LogCaptureFixture) -> list[float]:
+    """The seconds that the openai client says to wait."""
+    return [float(re.findall(r"[\d.]+", record.getMessage())[0]) for record in caplog.records if record.name.startswith("openai")]
+
+
+def test_a_server_that_restarts_has_a_minute(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HFCF_LLM_RETRIES", "6")
+    monkeypatch.setattr(client, "LONGEST_BACK_OFF", 15.7)  # of 16 seconds before the fifth repetition
+    server = start(in_order(*[body("starting", 503)] * 5, claim("up")))
+    assert engine().run(asks("a")) == [{"answer": {"claim": "up"}}]
+    assert server.times[5] - server.times[4] >= 0.3
+
+
+def test_a_longer_pause_than_the_openai_client_allows_is_obeyed(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("openai._base_client.MAX_RETRY_AFTER_DELAY", 0.1)
+    server = start(in_order(body("wait", 429, Retry_After="1"), claim("good")))
+    assert engine().run(asks("a")) == [{"answer": {"claim": "good"}}]
+    assert server.times[1] - server.times[0] >= 0.95
+
+
+def test_a_pause_ends_with_the_run(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HFCF_LLM_CONCURRENCY", "2")
+    replies = {"a": body("wait", 429, Retry_After="60"), "b": bad_server.slow(0.3, body("no", 401))}
+    start(lambda n, asked: replies[asked["messages"][0]["content"]])
+    began = time.monotonic()
+    with pytest.raises(RemoteError, match="401"):
+        engine().run(asks("a", "b"))
+    assert time.monotonic() - began < 20
 
 
 def test_a_quota_that_is_used_up_is_not_waited_for(start: Start) -> None:
@@ -267,7 +313,7 @@ def test_a_server_that_dies_halfway_raises_and_the_next_run_asks_only_for_the_re
 ) -> None:
     texts = [f"r{i}" for i in range(30)]
     dying = start(lambda n, asked: bad_server.slow(0.01, echo(n, asked)), dies_after=12)
-    with pytest.raises(RemoteError, match=r"\(.*3 tries.*run again"):
+    with pytest.raises(RemoteError, match=r"does not answer \(.*after 3 tries.*run again"):
         engine().run(asks(*texts))
     assert len(dying.asked) == 12
     healthy = start(echo)
@@ -353,16 +399,16 @@ def test_a_limit_that_no_request_keeps_is_told(start: Start) -> None:
 @pytest.mark.parametrize(
     ("name", "value", "told"),
     [
-        ("URL", "", r"HFCF_LLM_URL.*set"),
-        ("URL", "localhost:8000?api-key=sk-secret", "http"),
-        ("URL", "me:sk-secret@localhost:8000", r"='…'.*http"),
-        ("URL", "http://me:sk?sk@localhost:8000", "http"),
-        ("URL", "http://localhost:port?api-key=sk-secret", "http"),
-        ("URL", "http://[::1?api-key=sk-secret", "http"),
-        ("URL", "http://me:sk-secret@localhost:8000/v1?api-key=sk-secret", r"password.*@"),
-        ("KEY", "sk\u2026", r"HFCF_LLM_KEY.*character"),
-        ("RPM", "many", r"HFCF_LLM_RPM='many'.*0"),
-        ("CONCURRENCY", "0", r"HFCF_LLM_CONCURRENCY='0'.*1"),
+        ("URL", "", "HFCF_LLM_URL is not set"),
+        ("URL", "localhost:8000?api-key=sk-secret", "HFCF_LLM_URL=.* http or https"),
+        ("URL", "me:sk-secret@localhost:8000", "HFCF_LLM_URL='…' .* http or https"),
+        ("URL", "http://me:sk?sk@localhost:8000", "HFCF_LLM_URL=.* http or https"),
+        ("URL", "http://localhost:port?api-key=sk-secret", "HFCF_LLM_URL=.* http or https"),
+        ("URL", "http://[::1?api-key=sk-secret", "HFCF_LLM_URL=.* http or https"),
+        ("URL", "http://me:sk-secret@localhost:8000/v1?api-key=sk-secret", "HFCF_LLM_URL .* before its @"),
+        ("KEY", "sk\u2026", "HFCF_LLM_KEY .* character"),
+        ("RPM", "many", "HFCF_LLM_RPM='many' .* at least 0"),
+        ("CONCURRENCY", "0", "HFCF_LLM_CONCURRENCY='0' .* at least 1"),
         ("TIMEOUT", "nan", "HFCF_LLM_TIMEOUT"),
     ],
 )
@@ -435,15 +481,35 @@ def test_a_400_that_stays_is_told(start: Start) -> None:
 @pytest.mark.parametrize(
     ("schema", "told"),
     [
-        ('{"type": "object", "properties": {"a": {"pattern": "x"}}}', r"schema.a.*keyword 'pattern'"),
-        ('{"type": ["string", "null"]}', r"type \['string', 'null'\]"),
-        ('{"type": "object", "additionalProperties": {"type": "string"}}', r"additionalProperties.*true.*false"),
-        ('{"type": "array", "items": true}', r"schema\[\].*True"),
+        ('{"type": "object", "properties": {"a": {"patern": "x"}}}', r"schema\.properties\.a: .*'patern'"),
+        ('{"type": "strin"}', r"schema\.type: 'strin'"),
+        ('{"type": "array", "items": 3}', r"schema\.items: 3"),
     ],
 )
-def test_a_schema_that_would_be_checked_by_half_is_refused(schema: str, told: str) -> None:
+def test_a_schema_that_would_not_be_checked_is_refused(schema: str, told: str) -> None:
     with pytest.raises(ValueError, match=told):
         engine(schema=schema)
+
+
+@pytest.mark.parametrize(
+    ("schema", "answer", "told"),
+    [
+        ('{"type": "object", "properties": {"a": {"pattern": "^x"}}}', '{"a": "y"}', "the answer.a: 'y' does not match"),
+        ('{"properties": {"a": {"type": ["string", "null"]}}}', '{"a": 3}', "the answer.a: 3 is not of type 'string', 'null'"),
+        ('{"additionalProperties": {"type": "string"}}', '{"a": 3}', "the answer.a is no string"),
+        ('{"properties": {"a": {"items": {"type": "integer"}}}}', '{"a": [1, 2.0]}', "the answer.a[1] is no integer"),
+        ('{"properties": {"a": {"type": "string"}}, "required": ["b"]}', '{"a": 3}', "the answer lacks 'b'"),
+        (
+            '{"properties": {"a": {"enum": ["x"]}}, "additionalProperties": false}', '{"c": 1, "a": 2}',
+            "the answer has 'c', which was not asked for",
+        ),
+        ('{"properties": {"a": {"minItems": 2}}}', '{"a": [1]}', "the answer.a has fewer than 2 items"),
+    ],
+)  # fmt: skip
+def test_every_keyword_is_checked_and_the_first_fault_named(start: Start, schema: str, answer: str, told: str) -> None:
+    start(in_order(say(answer)))
+    error = engine(schema=schema, attempts=1).run(asks("a"))[0]["error"]
+    assert error.startswith(f"1 attempts and no valid answer: the last one does not fit the schema: {told}")
 
 
 @pytest.mark.parametrize("name", ["attempts", "max_tokens"])
@@ -452,11 +518,20 @@ def test_a_number_that_allows_no_answer_is_refused(name: str) -> None:
         engine(**{name: 0})
 
 
+@pytest.mark.parametrize("package", ["jsonschema", "openai"])
+def test_a_missing_extra_is_named_with_its_cure(start: Start, monkeypatch: pytest.MonkeyPatch, package: str) -> None:
+    start(echo)
+    monkeypatch.setitem(sys.modules, package, None)
+    monkeypatch.delitem(sys.modules, "hfcf.engines.remote.client")
+    with pytest.raises(ImportError, match=r'pip install "hfcf\[llm\]"'):
+        engine(schema=f'{{"title": "{package}"}}').run(asks("a"))
+
+
 # --- limits, counts, secrets
 
 
 def test_the_rate_limit_holds_over_runs(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(remote_endpoint, "WINDOW", 0.5)
+    monkeypatch.setattr(client, "WINDOW", 0.5)
     monkeypatch.setenv("HFCF_LLM_RPM", "5")
     server = start(echo)
     for part in (asks(*"abcd"), asks(*"efgh"), asks(*"ijkl")):
@@ -548,7 +623,7 @@ def test_the_key_stays_out_of_everything(
     assert KEY not in caplog.text
     assert KEY.encode() not in pickle.dumps(asked)
     assert KEY not in asked._head()
-    assert KEY not in repr(Endpoint.of_environment())
+    assert KEY not in repr(Endpoint.from_environment())
     for file in cache.rglob("requests.sqlite*"):
         assert KEY.encode() not in file.read_bytes()
 
@@ -576,7 +651,7 @@ def test_secrets_of_the_address_stay_out_of_everything(
         with pytest.raises(RemoteError) as caught:
             engine().run(asks("b"))
     assert server.paths == [f"/v1/chat/completions?api-key={KEY}&v=1&sig=a%2Bb"] * 3
-    for told in (caplog.text, str(caught.value), repr(Endpoint.of_environment())):
+    for told in (caplog.text, str(caught.value), repr(Endpoint.from_environment())):
         assert KEY not in told
         assert server.url in told
 

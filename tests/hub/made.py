@@ -14,7 +14,8 @@ from local_hub import USER, LocalHub
 
 from hfcf.core import schema
 from hfcf.core.model import Model
-from hfcf.hub.contents import contents
+from hfcf.core.task import get_task
+from hfcf.hub.contents import read_contents
 from hfcf.hub.files import PLACEHOLDER
 from hfcf.hub.model_card import model_card
 from hfcf.pipeline.publish import publish
@@ -24,8 +25,8 @@ from hfcf.training.loop import Hyperparameters
 
 FEATURES = Features(
     {
-        **schema.TASKS["verification"], "status": schema.STATUS,
-        "counterfactuals": [dict(schema.counterfactual("verification"))],
+        **get_task("verification").features, "status": schema.STATUS,
+        "counterfactuals": [dict(get_task("verification").counterfactual)],
     }
 )  # fmt: skip
 NAME = f"{USER}/fever-crossaug"
@@ -118,5 +119,7 @@ def changed(folder: Path) -> Path:
 def on_hub(hub: LocalHub, folder: Path, name: str = NAME, kind: str = "dataset", branch: str = "main") -> bool:
     """Whether the head has exactly what the folder has to send."""
     tree = hub.repository(name, kind).tree(branch)
-    expected = {path: (folder / path).read_bytes().replace(PLACEHOLDER.encode(), name.encode()) for path in contents(folder).files}
+    expected = {
+        path: (folder / path).read_bytes().replace(PLACEHOLDER.encode(), name.encode()) for path in read_contents(folder).files
+    }
     return {path: file.content for path, file in tree.items() if path != ".gitattributes"} == expected

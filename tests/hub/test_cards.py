@@ -21,6 +21,7 @@ from hfcf.core import model as models
 from hfcf.core import schema
 from hfcf.core.model import Model
 from hfcf.core.recipe import RecipeError
+from hfcf.core.task import get_task, task_of
 from hfcf.corpora import builder_class, names
 from hfcf.hub.check_card import check_card
 from hfcf.hub.citation import AUTHORS, TITLE, YEAR, citation
@@ -33,6 +34,7 @@ from hfcf.pipeline import build_corpus as build
 from hfcf.pipeline import publish
 from hfcf.pipeline import train as training
 from hfcf.pipeline.run import _front_matter
+from hfcf.tasks.verification import LABELS
 from hfcf.training.loop import Hyperparameters
 
 RUN: dict[str, Any] = {
@@ -74,8 +76,8 @@ def test_the_card_of_a_run_over_any_corpus_is_valid(hub: LocalHub, name: str) ->
 @pytest.mark.parametrize("name", names())
 def test_the_card_of_a_built_corpus_is_valid(hub: LocalHub, name: str) -> None:
     info = builder_class(name).INFO
-    row = dict.fromkeys(schema.TASKS[info.task])
-    ds = Dataset.from_list([{**row, "id": "1", "label": "SUPPORTS"}], features=schema.TASKS[info.task])
+    row = dict.fromkeys(get_task(info.task).features)
+    ds = Dataset.from_list([{**row, "id": "1", "label": "SUPPORTS"}], features=get_task(info.task).features)
     valid(build.card(info, DatasetDict(train=ds), {"train": "data/train-0.parquet"}), "dataset")
 
 
@@ -93,7 +95,7 @@ def test_the_card_of_a_run_tells_how_it_was_made(hub: LocalHub, run_out: Path) -
     assert len(re.findall(r"^\| claim \|", examples, re.MULTILINE)) == 10
     for part in (
         "hfcf run crossaug_fever --out out", "Seed 13", "generator: `me/negative@0123abc`", "too near (",
-        "Whole groups, chosen with the seed 13, are held out as `validation`: ", f"hfcf {version('hfcf')}",
+        "groups, chosen with the seed 13, are held out as `validation`: ", f"hfcf {version('hfcf')}",
         "@inproceedings{lee-etal-2021-crossaug", "@software{hfcf", "fever",
     ):  # fmt: skip
         assert part in card, part
@@ -107,8 +109,8 @@ def test_an_augmented_set_separates_no_group_and_holds_no_unread_row(run_out: Pa
     assert not groups["train"] & groups["validation"]
     assert 0.02 < len(groups["validation"]) / 30 < 0.25
     together = [row for part in splits.values() for row in part]
-    assert list(splits["train"].features) == list(schema.TASKS["verification"])
-    assert splits["train"].features["label"].names == list(schema.LABELS)
+    assert list(splits["train"].features) == list(get_task("verification").features)
+    assert splits["train"].features["label"].names == list(LABELS)
     made = [row for row in together if ":crossaug:" in row["id"]]
     assert (len(together), len(made)) == (59 + 40, 40)  # one original can't be read
     again = augment.augmented(Dataset.from_list(rows()[:3]).cast_column("label", schema.TEXT))
@@ -122,13 +124,13 @@ def test_rows_that_are_not_for_training_are_not_divided_to_train_on(
 ) -> None:
     card = valid((run_folder(tmp_path, split=split, role=role) / "README.md").read_text(), "dataset")
     assert list(data_files(front_matter(card))["augmented"]) == (["train", "validation"] if role else [split])
-    assert ("should not be trained on" in card) == (role is None)
+    assert ("Do not train on them" in card) == (role is None)
 
 
 def published(ds: Dataset, out: Path, corpus: str, seed: int = 13) -> dict[str, Any]:
     """What `run.json` says of a run that made these rows."""
     run = {
-        **RUN, "task": schema.task_of(ds.features), "corpus": corpus, "seed": seed, "limit": None, "settings": {}, "stages": [],
+        **RUN, "task": task_of(ds.features).name, "corpus": corpus, "seed": seed, "limit": None, "settings": {}, "stages": [],
     }  # fmt: skip
     return publish.publish(
         ds, out, run=run, recipe={"corpus": corpus}, corpus=_front_matter(corpus), command="hfcf run x", stages=["check"]
@@ -137,7 +139,7 @@ def published(ds: Dataset, out: Path, corpus: str, seed: int = 13) -> dict[str, 
 
 def test_every_label_of_a_users_relations_is_a_class(hub: LocalHub, tmp_path: Path) -> None:
     features = Features(
-        {**schema.TASKS["relation"], "status": schema.STATUS, "counterfactuals": [dict(schema.counterfactual("relation"))]}
+        {**get_task("relation").features, "status": schema.STATUS, "counterfactuals": [dict(get_task("relation").counterfactual)]}
     )
     made = []
     for i, label in enumerate(("likes", "hates", "owns")):
@@ -225,7 +227,7 @@ def test_the_smaller_side_is_held_out_and_the_card_says_how_many_rows_that_is(tm
     if held := splits.get("validation"):
         assert f"held out as `validation`: {100 * held / sum(splits.values()):.1f} % of the rows." in card
     else:
-        assert "None are held out" in card
+        assert "No rows are held out" in card
         assert "`validation`" not in card
 
 
@@ -233,7 +235,7 @@ def test_a_card_tells_of_no_validation_that_is_not_there(tmp_path: Path) -> None
     published(linked(200), tmp_path, "jsonl")
     card = (tmp_path / "README.md").read_text()
     assert list(data_files(front_matter(card))["augmented"]) == ["train"]
-    assert "None are held out" in card
+    assert "No rows are held out" in card
     assert "`validation`" not in card
 
 
@@ -248,26 +250,27 @@ def plain(run: dict[str, Any], corpus: str = "fever", **more: Any) -> str:
 def test_a_card_says_why_labels_stay(hub: LocalHub) -> None:
     kept = {"counterfactuals": 12, "changes": {"both": 4, "claim": 4, "evidence": 4}, "labels_kept": 4}
     card = plain({**kept, "system": "crossaug"})
-    assert "made by CrossAug in hfcf 1. In 4 of the 12, claim and evidence were changed alike, so that the label stays" in card
-    assert "not what they say" not in card
+    assert "CrossAug in hfcf 1.\nIn 4 of the 12, claim and evidence were changed in the same way, so the label stays" in card
+    assert "not their meaning" not in card
     assert "12: 4 with claim and evidence changed, 4 with the claim changed, 4 with the evidence changed" in card
     card = plain({"system": "eda", "changes": {"claim": 2}, "labels_kept": 2})
-    assert "made by EDA in hfcf 1. 2 of the 2 keep their source's label: of these the words changed and not what they say." in card
-    assert "in each pair what decides the label was changed" in plain({})
+    assert "EDA in hfcf 1.\n2 of the 2 keep the label of their source" in card
+    assert "not their meaning" in card
+    assert "so the label changes too" in plain({})
     none = plain({"counterfactuals": 0, "changes": {}, "labels": {}})
-    assert "None was accepted" in none
-    assert "in each pair" not in none
+    assert "No candidate was accepted" in none
+    assert "the label changes" not in none
 
 
 def test_a_card_of_own_rows_names_their_files_and_no_language(hub: LocalHub) -> None:
     card = valid(plain({"limit": 4}, "csv", files="mine/claims.csv"), "dataset")
     assert "language" not in front_matter(card)
-    assert "Counterfactuals of a user's own rows, made by RACE" in card
+    assert "Counterfactuals of a user's own rows, generated by RACE" in card
     assert "hfcf run recipe.yaml --out made --limit 4\n" in card
-    assert "It needs `claims.csv`, which is not in this repository" in card
+    assert "needs `claims.csv`, which is not in this repository" in card
     for other in (plain({}, files="fever"), plain({}, "csv", files="recipes:demo")):
         assert "hfcf run x.yaml\n" in other
-        assert "It needs" not in other
+        assert "not in this repository" not in other
 
 
 def test_the_cards_lines_join_a_counterfactual_to_its_original(run_out: Path) -> None:
@@ -283,7 +286,7 @@ def test_of_a_run_without_counterfactuals_the_card_says_what_is_read(tmp_path: P
     run_folder(tmp_path, n=1)
     assert load_dataset(str(tmp_path))["train"].column_names == list(schema.REJECTED)
     card = (tmp_path / "README.md").read_text()
-    assert "it is `rejected`, the only one that is there" in card
+    assert "`load_dataset` reads `rejected`, the only one with rows" in card
     assert "counterfactuals = load_dataset" not in card
     assert "augmented = load_dataset" not in card
     assert 'rejected = load_dataset("PATH_OR_REPOSITORY", "rejected")' in card
@@ -337,7 +340,7 @@ def test_the_scores_of_a_model_are_read_back_as_results(hub: LocalHub, model_out
     assert card.data.datasets == ["fever/fever"]
     for part in (
         "## Intended use", "| held out: fever, 2-way | 0.8665 | 0.6801 | 0.5013 |", "hfcf train mine.yaml", "learning_rate",
-        "900 rows were trained on", citation(), 'Model("PATH_OR_REPOSITORY")',
+        "trained on 900 rows", citation(), 'Model("PATH_OR_REPOSITORY")',
     ):  # fmt: skip
         assert part in card.content, part
 
@@ -377,7 +380,7 @@ def test_the_card_of_any_training_is_valid(hub: LocalHub, kind: str, tune: str, 
     assert kind not in EXPECTED or [(one.metric_type, one.metric_value) for one in card.data.eval_results or []] == EXPECTED[kind]
     adapter = tune != "full" and kind not in ("explainer", "masked_lm", "relation")
     assert ('adapter="PATH_OR_REPOSITORY")' in text) == adapter
-    assert ("are for holders of its licence" in text) == (kind == "relation")
+    assert ("only holders of its licence may have the rows" in text) == (kind == "relation")
 
 
 def test_a_model_of_rows_that_must_not_be_republished_says_so(hub: LocalHub, tmp_path: Path) -> None:
@@ -385,7 +388,7 @@ def test_a_model_of_rows_that_must_not_be_republished_says_so(hub: LocalHub, tmp
     recipe = {**TRAINING, "data_dir": str(tmp_path), "data": [{"corpus": "parquet", "data_dir": one} for one in ("ace", "mine")]}
     report = {"rows": {"train": 9, "held_out": 1, "dropped as repeats": 0}, "scores": SCORES, "seconds": 1}
     card = valid(model_card(recipe, Hyperparameters(model=Model("offline:minilm")), report, "hfcf train x"), "model")
-    assert card.count("Rows from a user's own files: the rows are for holders of its licence.") == 1
+    assert card.count("Rows from a user's own files: only holders of its licence may have the rows.") == 1
     assert [line.split("|")[-2].strip() for line in card.splitlines() if "| `ace`" in line or "| `mine`" in line] == [
         builder_class("ace2005").INFO.licence, "unknown",
     ]  # fmt: skip
@@ -399,7 +402,7 @@ def carded(base: Model, scores: dict[str, Any] = SCORES, **hyper: Any) -> str:
 def test_a_models_licence_and_limits_are_those_of_its_base(hub: LocalHub) -> None:
     small, large = carded(Model("offline:minilm")), valid(carded(Model("meta-llama/Llama-2-7b")), "model")
     assert (front_matter(small)["license"], front_matter(large)["license"]) == ("cc-by-sa-3.0", "other")
-    assert ["A small model, `offline:minilm`, trained on 9 rows" in card for card in (small, large)] == [True, False]
+    assert ["small model, `offline:minilm`, trained on 9 rows" in card for card in (small, large)] == [True, False]
     assert ["The licence of the base model, `meta-llama/Llama-2-7b`, applies too." in card for card in (small, large)] == [
         False,
         True,
@@ -409,8 +412,8 @@ def test_a_models_licence_and_limits_are_those_of_its_base(hub: LocalHub) -> Non
 def test_a_verifiers_card_shows_how_to_ask_it_and_what_it_starts_from(tmp_path: Path, tiny_model: Any, capsys: Any) -> None:
     weights = tiny_model("classifier")
     card = carded(Model("offline:minilm", adapter="hfcf:nli"), tune="full")
-    assert "It starts from `offline:minilm` with the adapter `hfcf:nli`." in card
-    assert "A small model, `offline:minilm` with the adapter `hfcf:nli`, trained on 9 rows" in card
+    assert "It started from `offline:minilm` with the adapter `hfcf:nli`." in card
+    assert "small model, `offline:minilm` with the adapter `hfcf:nli`, trained on 9 rows" in card
     asked: dict[str, Any] = {}
     exec(card.split("```python\n")[1].split("```")[0].replace("PATH_OR_REPOSITORY", str(weights)), asked)
     assert asked["evidence"] == "Rome: Rome is the capital of Italy."
@@ -423,7 +426,7 @@ def test_models_are_named_with_their_commits(hub: LocalHub, monkeypatch: pytest.
     assert models.named(Model("me/base", adapter="me/adapter")) == "me/base@0123abc + me/adapter@0123abc"
     assert models.named(Model("me/base", "v1", adapter="hfcf:verifier")) == "me/base@v1 + hfcf:verifier"
     card = valid(carded(Model("me/base"), tune="lora"), "model")
-    assert "It starts from `me/base` at the commit `0123abc`." in card
+    assert "It started from `me/base` at the commit `0123abc`." in card
     assert 'Model("me/base", revision="0123abc", adapter="PATH_OR_REPOSITORY")' in card
     assert "at the commit" not in carded(Model("offline:minilm"))
 

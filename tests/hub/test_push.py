@@ -16,7 +16,7 @@ from made import NAME, changed, on_hub, run_folder
 from typer.testing import CliRunner
 
 from hfcf.cli import app
-from hfcf.hub.contents import contents
+from hfcf.hub.contents import read_contents
 from hfcf.hub.errors import ATTEMPTS, HubError
 from hfcf.hub.files import PLACEHOLDER
 from hfcf.hub.push import plan, push
@@ -56,11 +56,11 @@ def test_another_run_removes_the_files_of_the_older_one_and_no_others(hub: Local
     repo.add("main", {**repo.tree(), "LICENSE": File(b"theirs", False)})
     heads = len(repo.heads)
     done = push(changed(run_out), NAME)
-    assert set(done.removed) == old - set(contents(run_out).files)
+    assert set(done.removed) == old - set(read_contents(run_out).files)
     assert len(done.removed) >= 3
     assert len(repo.heads) == heads + 1
     assert repo.tree()["LICENSE"].content == b"theirs"
-    assert set(repo.tree()) == {*contents(run_out).files, ".gitattributes", "LICENSE"}
+    assert set(repo.tree()) == {*read_contents(run_out).files, ".gitattributes", "LICENSE"}
 
 
 def test_a_branch_is_made_and_the_main_one_is_left_alone(hub: LocalHub, run_out: Path) -> None:
@@ -134,11 +134,11 @@ def test_a_commit_whose_answer_is_lost_is_not_made_twice(hub: LocalHub, run_out:
     assert on_hub(hub, run_out)
     assert len(hub.repository(NAME).heads) == 2
     assert done.commit == hub.repository(NAME).heads[-1]
-    assert set(done.sent) == set(contents(run_out).files), "it is told as done, not as no change"
+    assert set(done.sent) == set(read_contents(run_out).files), "it is told as done, not as no change"
     hub.after = times(1, is_commit, Answer(cut=True))
-    older = {path for path in contents(run_out).files if path.startswith("data/")}
+    older = {path for path in read_contents(run_out).files if path.startswith("data/")}
     shown = CliRunner().invoke(app, ["push", str(changed(run_out)), NAME])
-    assert f"{len(older - set(contents(run_out).files))} of an older push removed" in shown.output
+    assert f"{len(older - set(read_contents(run_out).files))} of an older push removed" in shown.output
 
 
 def test_a_commit_of_others_in_between_is_kept(hub: LocalHub, run_out: Path, waits: list[float]) -> None:
@@ -239,7 +239,7 @@ def test_a_dry_run_shows_what_would_be_sent_and_makes_no_request(hub: LocalHub, 
     assert shown.exit_code == 0, shown.output
     assert "(private)" in shown.output
     assert "not sent: notes.txt" in shown.output
-    assert all(path in shown.output for path in contents(run_out).files)
+    assert all(path in shown.output for path in read_contents(run_out).files)
     assert hub.requests == []
     assert {path: path.read_bytes() for path in run_out.rglob("*") if path.is_file()} == before
     push(run_out, NAME)

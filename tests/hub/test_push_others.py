@@ -11,9 +11,9 @@ from hub_parts import File, Repository, Tree
 from local_hub import OTHER, OTHER_TOKEN, TOKEN, USER, LocalHub
 from made import NAME, changed, copied, on_hub
 
-from hfcf.hub.contents import contents
+from hfcf.hub.contents import read_contents
 from hfcf.hub.errors import HubError
-from hfcf.hub.push import Pushed, plan, push
+from hfcf.hub.push import PushReport, plan, push
 
 pytestmark = pytest.mark.filterwarnings("ignore:Use 'content=:DeprecationWarning")  # how huggingface_hub uploads
 
@@ -37,7 +37,7 @@ def test_files_of_others_in_a_sets_repository_are_left_as_they_are(hub: LocalHub
     done = push(changed(run_out), NAME)
     tree = hub.repository(NAME).tree()
     assert {path: tree[path] for path in others} == others
-    assert set(tree) == {*contents(run_out).files, ".gitattributes", *others}
+    assert set(tree) == {*read_contents(run_out).files, ".gitattributes", *others}
     assert done.removed
 
 
@@ -87,7 +87,7 @@ def test_a_gitignore_never_makes_a_half_published_head(hub: LocalHub, run_out: P
     assert repo.branches["main"] == before
     add(hub, {".gitignore": File(b"*.tmp\n", False)})
     push(run_out, NAME)
-    assert set(repo.tree()) == {*contents(run_out).files, ".gitattributes", ".gitignore"}
+    assert set(repo.tree()) == {*read_contents(run_out).files, ".gitattributes", ".gitignore"}
 
 
 def test_a_tag_and_a_commit_are_no_branches(hub: LocalHub, run_out: Path) -> None:
@@ -109,7 +109,7 @@ def test_two_people_push_at_once(hub: LocalHub, tmp_path: Path) -> None:
     push(copied(tmp_path / "first", 20), NAME)
     repo = hub.repository(NAME)
     repo.members.add(OTHER)
-    start, done = threading.Barrier(2), dict[str, Pushed | Exception]()
+    start, done = threading.Barrier(2), dict[str, PushReport | Exception]()
 
     def go(token: str) -> None:
         start.wait()
@@ -123,10 +123,10 @@ def test_two_people_push_at_once(hub: LocalHub, tmp_path: Path) -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    assert all(isinstance(one, Pushed) for one in done.values()), done
+    assert all(isinstance(one, PushReport) for one in done.values()), done
     assert len(repo.heads) == 4
     assert sum(on_hub(hub, folder) for folder in folders.values()) == 1
-    assert {one.commit for one in done.values() if isinstance(one, Pushed)} == set(repo.heads[2:])
+    assert {one.commit for one in done.values() if isinstance(one, PushReport)} == set(repo.heads[2:])
 
 
 def test_one_person_makes_the_same_repository_twice_at_once(hub: LocalHub, tmp_path: Path) -> None:

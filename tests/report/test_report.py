@@ -273,5 +273,5 @@ def _contrast(mode: str, ink: str, ground: str) -> float:
 
 def test_the_page_is_rendered_with_all_values_or_not_at_all() -> None:
     with pytest.raises(Exception, match="undefined"):
-        render("report.html.jinja", title="x")
+        render("report.html.jinja", package="hfcf.report", title="x")
     assert run_folder.HEBREW in EVIL

@@ -17,18 +17,19 @@ from typer.testing import CliRunner
 import hfcf
 from hfcf import corpora
 from hfcf.cli import app
-from hfcf.core import edits, schema
+from hfcf.core import schema
 from hfcf.core.model import Model
 from hfcf.core.recipe import RecipeError
 from hfcf.core.stage import Reject
+from hfcf.core.task import apply_edits, get_task, problem, revert_edits
 from hfcf.engines.perplexity import Perplexity
 from hfcf.hub.dataset_card import NOT_REPUBLISHED
-from hfcf.studies.attack import build
-from hfcf.studies.attack.build import CANDIDATES, build_attack, report
-from hfcf.studies.attack.choices import ATTACK, choose_first, export_choices, import_choices
-from hfcf.studies.attack.lenders import lenders, options
+from hfcf.studies.attack.choices import choose_first, export_choices, import_choices
 from hfcf.studies.attack.run import make_attack, make_candidates
-from hfcf.tasks.relation import entities
+from hfcf.systems.ccg import attack as build
+from hfcf.systems.ccg.attack import ATTACK, CANDIDATES, build_attack, report
+from hfcf.systems.ccg.lenders import collect_lenders, list_options
+from hfcf.tasks.relation import entities, token_edits
 
 DESTINATION, ORIGIN, CAUSE = "Entity-Destination(e1,e2)", "Entity-Origin(e1,e2)", "Cause-Effect(e1,e2)"
 
@@ -61,7 +62,7 @@ ROWS[6]["tail"]["type"] = "THING"
 OVERLAPPING = {**row("9", "[a_b] in {c}", ORIGIN, [2]), "tail": {"start": 1, "end": 4, "type": None}}
 BROKEN = {**row("10", "[a] in {c}", ORIGIN, [1]), "tail": {"start": 2, "end": 9, "type": None}}
 FEATURES = {
-    **schema.TASKS["relation"],
+    **get_task("relation").features,
     "causal_terms": schema.List(schema.INT),
     "status": schema.STATUS,
 }
@@ -81,8 +82,8 @@ def sentence(one: dict[str, Any]) -> str:
 
 
 def test_a_flipped_sentence_has_the_term_of_another_relation() -> None:
-    lent = lenders(ROWS)
-    found = {sentence(one): one for one in options(ROWS[0], "flipped", lent)}
+    lent = collect_lenders(ROWS)
+    found = {sentence(one): one for one in list_options(ROWS[0], "flipped", lent)}
     # "died"'s row has no term; the one with the tail first means the opposite; its own relation's is not asked.
     assert {text: one["label"] for text, one in found.items()} == {
         "eggs are came from slowly large buckets .": ORIGIN,
@@ -91,38 +92,38 @@ def test_a_flipped_sentence_has_the_term_of_another_relation() -> None:
     one = found["eggs are from slowly large buckets ."]
     assert one["donor_id"] == "3"
     assert entities({**ROWS[0], **one}) == ("eggs", "large buckets")
-    assert edits.revert(one, one["edits"])["tokens"] == ROWS[0]["tokens"]
+    assert revert_edits(one, one["edits"])["tokens"] == ROWS[0]["tokens"]
 
 
 def test_terms_of_both_orders_are_kept_apart() -> None:
     one = row("b", "the {town} sent [mail] .", ORIGIN, [2])
-    lent = lenders([*ROWS, one])
-    assert [sentence(made) for made in options(one, "flipped", lent)] == ["the town started by mail ."]
-    assert "sent" not in {word for made in options(ROWS[0], "flipped", lent) for word in made["tokens"]}
+    lent = collect_lenders([*ROWS, one])
+    assert [sentence(made) for made in list_options(one, "flipped", lent)] == ["the town started by mail ."]
+    assert "sent" not in {word for made in list_options(ROWS[0], "flipped", lent) for word in made["tokens"]}
 
 
 def test_a_term_stands_for_the_relation_that_has_it_most_often() -> None:
     ties = [row("a", "[x] in {y}", ORIGIN, [1]), row("b", "[x] In {y}", CAUSE, [1])]
     asked = row("q", "[x] of {y}", DESTINATION, [1])
-    assert [made["label"] for made in options(asked, "flipped", lenders(ties))] == [CAUSE]
+    assert [made["label"] for made in list_options(asked, "flipped", collect_lenders(ties))] == [CAUSE]
     more = [*ties, row("c", "[x] in {z}", ORIGIN, [1])]
-    found = options(asked, "flipped", lenders(more))
+    found = list_options(asked, "flipped", collect_lenders(more))
     assert [(made["label"], made["donor_id"]) for made in found] == [(ORIGIN, "a")]
 
 
 def test_an_invariant_sentence_has_both_entities_of_one_row_of_its_label() -> None:
-    lent = lenders(ROWS)
-    (one,) = options(ROWS[0], "invariant", lent)
+    lent = collect_lenders(ROWS)
+    (one,) = list_options(ROWS[0], "invariant", lent)
     assert sentence(one) == "wine are moved slowly into cups ."
     assert (one["head"], one["tail"]) == (
         {"start": 0, "end": 1, "type": None},
         {"start": 5, "end": 6, "type": "THING"},
     )
-    (back,) = options(ROWS[6], "invariant", lent)
+    (back,) = list_options(ROWS[6], "invariant", lent)
     assert sentence(back) == "the eggs went into large buckets ."
     assert (back["head"]["start"], back["head"]["end"], back["tail"]["start"], back["tail"]["end"]) == (1, 2, 4, 6)
     # The tail may come first; spans move along.
-    found = {sentence(made): made for made in options(ROWS[3], "invariant", lent)}
+    found = {sentence(made): made for made in list_options(ROWS[3], "invariant", lent)}
     assert set(found) == {"the died was started by He , they say .", "the flood was started by rain , they say ."}
     made = found["the flood was started by rain , they say ."]
     assert entities({**ROWS[3], **made}) == ("rain", "flood")
@@ -132,7 +133,7 @@ def test_an_invariant_sentence_has_both_entities_of_one_row_of_its_label() -> No
 def test_entities_must_both_be_others() -> None:
     rows = [row("a", "[Mail] of {Rome}", ORIGIN, None), row("b", "[mail] from {Paris}", ORIGIN, None)]
     with pytest.raises(Reject, match="no other row"):
-        options(rows[1], "invariant", lenders(rows))
+        list_options(rows[1], "invariant", collect_lenders(rows))
 
 
 @pytest.mark.parametrize(
@@ -151,8 +152,10 @@ def test_entities_must_both_be_others() -> None:
 )
 def test_why_a_row_has_no_candidates(one: dict[str, Any], kind: str, reason: str) -> None:
     with pytest.raises(Reject, match=reason):
-        options(one, kind, lenders(ROWS))
-    assert not any(one["id"] == donor["id"] for lent in [lenders([one])] if kind == "invariant" for donor in lent.pairs.values())
+        list_options(one, kind, collect_lenders(ROWS))
+    assert not any(
+        one["id"] == donor["id"] for lent in [collect_lenders([one])] if kind == "invariant" for donor in lent.pairs.values()
+    )
 
 
 def test_the_least_perplexing_are_kept_and_nothing_is_lost(model: Model) -> None:
@@ -162,7 +165,7 @@ def test_the_least_perplexing_are_kept_and_nothing_is_lost(model: Model) -> None
     engine = Perplexity(model=model)
     for one in found:
         source = next(its for its in ROWS if its["id"] == one["source_id"])
-        every = options(source, one["kind"], lenders(ROWS))
+        every = list_options(source, one["kind"], collect_lenders(ROWS))
         scores = engine.run([sentence(made) for made in every])
         assert (one["perplexity"], sentence(one)) == min((score, sentence(m)) for score, m in zip(scores, every, strict=True))
         assert one["source_perplexity"] == engine.run([sentence(source)])[0]
@@ -170,7 +173,7 @@ def test_the_least_perplexing_are_kept_and_nothing_is_lost(model: Model) -> None
         assert one["id"] == f"{one['source_id']}:{one['kind']}:01"
         assert one["rank"] == 1
         assert one["chosen"] is None
-        assert schema.problem(one) is None
+        assert problem(one) is None
     told = report(rows, found)
     assert told["rows"] == 10
     assert told["flipped"]["rows"] + sum(told["flipped"]["reasons"].values()) == 10
@@ -240,8 +243,8 @@ def candidates_of(rows: list[dict[str, Any]], scores: list[float] | None = None)
     """Two candidates of each row, the source itself and one with "of" in the term's place."""
     found = []
     for one in rows:
-        for rank, edited in enumerate(([], edits.token_edits(one["tokens"], one["causal_terms"], "of")), 1):
-            made = edits.apply(one, edited)
+        for rank, edited in enumerate(([], token_edits(one["tokens"], one["causal_terms"], "of")), 1):
+            made = apply_edits(one, edited)
             found.append(
                 {
                     **{name: one[name] for name in ("label", "group_id", "corpus", "split")}, **made, "edits": edited,
@@ -280,7 +283,7 @@ def test_choices_survive_a_spreadsheet(separator: str, backwards: bool, tmp_path
     for one, name in zip(found, chosen, strict=True):
         assert all(one[key] == by_id[name][key] for key in ("tokens", "head", "tail", "label", "edits", "perplexity"))
         assert (one["corpus"], one["split"], one["group_id"]) == ("attack:made", "test", f"g{one['source_id']}")
-        assert schema.problem(one) is None
+        assert problem(one) is None
 
 
 def test_no_cell_is_a_formula_and_no_id_a_number(tmp_path: Path) -> None:
@@ -464,5 +467,5 @@ def test_it_attacks_semeval(data: Path, tmp_path: Path) -> None:
     assert all(told[kind]["rows"] + sum(told[kind]["reasons"].values()) == 12 for kind in ("flipped", "invariant"))
     for one in found:
         assert 1 < one["perplexity"] < 1e6
-        assert schema.problem(one) is None
+        assert problem(one) is None
     assert 0 < len(choose_first(found)) < len({(one["source_id"], one["kind"]) for one in found})

@@ -8,7 +8,7 @@ from typing import Any
 from hfcf.core import recipe as recipes
 from hfcf.core.recipe import Files, ModelReference, Recipe, Text
 from hfcf.pipeline.run import make_system
-from hfcf.systems.ccg import CCG
+from hfcf.systems.ccg.system import CCG
 
 
 class Attack(Recipe):

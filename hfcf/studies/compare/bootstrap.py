@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import zlib
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,23 +15,8 @@ from scipy import special
 from hfcf.studies.compare.layout import SETTINGS, Layout, Seed
 
 Array = NDArray[np.float64]
-METRICS = ("accuracy", "macro_f1")
 LEVEL = 0.95
-_LABELS, _NEI = b"SR", b"N"  # the last counts where rows have it
 _CHUNK = 1000  # resamples at a time, so that memory doesn't grow with them
-
-
-class Scorer(NamedTuple):
-    """How answers are scored.
-
-    Args:
-        metrics: names.
-        of: counts of kinds of rows (samples × kinds), their gold letters and those of each model (models × kinds) → scores of each
-            metric × sample × model.
-    """
-
-    metrics: tuple[str, ...]
-    of: Callable[[Array, NDArray[np.uint8], NDArray[np.uint8]], Array]
 
 
 class Difference(NamedTuple):
@@ -60,9 +46,8 @@ def paired_bootstrap(
     seed: int = 0,
     unit: Callable[[Seed], Any] | None = None,
     across: Callable[[Seed], Any] | None = None,
-    scorer: Scorer | None = None,
 ) -> list[Difference]:
-    """One method against the baseline, uncorrected: on each corpus, then averages over the corpora of a setting and over all.
+    """Compare one method with the baseline, uncorrected: on each corpus, then averages over the corpora of a setting and over all.
 
     Only seeds that both have are read (`seeds` says which). A corpus that shares none is left out, and so are its averages; an
     average of a single corpus is left out too, for it says nothing new.
@@ -77,25 +62,22 @@ def paired_bootstrap(
         across: what seeds of different units have in common, as trainings on several samples have the seed of their weights. An
             effect of it is in all units' means alike, where the variance between units does not show it: the p value adds the
             variance between the means of each. None, or only one of it: nothing is added.
-        scorer: of the answers; None: `METRICS` of verdicts.
 
     >>> from hfcf.studies.compare.layout import lay_out
     >>> cell = {"setting": "challenge", "corpus": "FM2", "ids": "a1", "gold": "SR", "seed": 13}
-    >>> cells = [{**cell, "method": "None", "predicted": "RS", "correct": "00"}]
-    >>> cells += [{**cell, "method": "RACE", "predicted": "SR", "correct": "11"}]
+    >>> cells = [{**cell, "method": "None", "predicted": "RS"}, {**cell, "method": "RACE", "predicted": "SR"}]
     >>> [(one.metric, one.value, one.seeds) for one in paired_bootstrap(lay_out(cells, "None"), "RACE")]
     [('accuracy', 1.0, (13,)), ('macro_f1', 1.0, (13,))]
     """
-    scorer = scorer or VERDICTS
     shared = {c: sorted(layout.of(method, c).keys() & layout.of(layout.baseline, c).keys()) for c in layout.corpora}
-    drawn = {c: _draw(layout, method, c, seeds, resamples, seed, scorer) for c, seeds in shared.items() if seeds}
+    drawn = {c: _draw(layout, method, c, seeds, resamples, seed) for c, seeds in shared.items() if seeds}
     groups: list[tuple[str | None, str | None, list[str]]] = [(layout.corpora[c], c, [c]) for c in drawn]
-    averaged = {c: its for c, its in layout.corpora.items() if c not in layout.alone}
+    averaged = {c: setting for c, setting in layout.corpora.items() if c not in layout.alone}
     for setting in (*SETTINGS, None):
-        corpora = [c for c, its in averaged.items() if setting in (its, None)]
+        corpora = [c for c, of in averaged.items() if setting in (of, None)]
         if len(corpora) > 1 and (setting is None or len(corpora) < len(averaged)):
             groups.append((setting, None, corpora))
-    found = []
+    differences = []
     for setting, corpus, corpora in groups:
         seeds = sorted(set.intersection(*(set(shared[c]) for c in corpora)))
         if not seeds:
@@ -107,12 +89,12 @@ def paired_bootstrap(
             mean = _means(mean, [unit(s) for s in seeds])
         n = mean.shape[2]
         weights = np.random.default_rng([seed, n]).multinomial(n, [1 / n] * n, size=resamples)
-        for i, (metric, scores) in enumerate(zip(scorer.metrics, mean, strict=True)):
+        for i, (metric, scores) in enumerate(zip(layout.scorer.compared, mean, strict=True)):
             low, high = np.quantile((scores[1:] * weights).sum(axis=1) / n, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
             rows = min(len(layout.about(c)[0]["gold"]) for c in corpora)
             numbers = (float(scores[0].mean()), float(low), float(high), _p(scores, rows, None if common is None else common[i]))
-            found.append(Difference(method, metric, setting, corpus, tuple(seeds), *numbers))
-    return found
+            differences.append(Difference(method, metric, setting, corpus, tuple(seeds), *numbers))
+    return differences
 
 
 def _means(values: Array, names: list[Any]) -> Array:
@@ -121,8 +103,8 @@ def _means(values: Array, names: list[Any]) -> Array:
     >>> _means(np.array([[1.0, 2.0, 3.0]]), ["b", "a", "b"]).tolist()
     [[2.0, 2.0]]
     """
-    its = np.array(names)
-    return np.stack([values[..., its == one].mean(axis=-1) for one in sorted(set(names))], axis=-1)
+    every = np.array(names)
+    return np.stack([values[..., every == one].mean(axis=-1) for one in sorted(set(names))], axis=-1)
 
 
 def _p(scores: Array, rows: int, common: Array | None = None) -> float:
@@ -139,39 +121,42 @@ def _p(scores: Array, rows: int, common: Array | None = None) -> float:
     variance = sum(term for term, _ in terms)
     if not variance:
         return float(not observed.mean())
-    freedom = variance**2 / sum(term**2 / its for term, its in terms)
+    freedom = variance**2 / sum(term**2 / degrees for term, degrees in terms)
     return float(2 * special.stdtr(freedom, -abs(observed.mean()) / math.sqrt(variance)))
 
 
-def _draw(layout: Layout, method: str, corpus: str, seeds: list[Seed], resamples: int, seed: int, scorer: Scorer) -> Array:
+def _draw(layout: Layout, method: str, corpus: str, seeds: list[Seed], resamples: int, seed: int) -> Array:
     """Differences of each metric × (observed, then resamples of rows) × seed."""
     one, other = layout.of(method, corpus), layout.of(layout.baseline, corpus)
-    texts = [one[seeds[0]]["gold"], *(one[s]["predicted"] for s in seeds), *(other[s]["predicted"] for s in seeds)]
+    answers = [one[seeds[0]]["gold"], *(one[s]["predicted"] for s in seeds), *(other[s]["predicted"] for s in seeds)]
     # Rows that all models answer alike are interchangeable: counts of the few kinds of rows are drawn, not the rows, with the
     # same distribution.
-    kinds, counts = np.unique(np.array([list(text.encode()) for text in texts], dtype=np.uint8), axis=1, return_counts=True)
+    kinds, counts = kinds_of(answers)
     random = np.random.default_rng([seed, zlib.crc32(corpus.encode())])
     parts = [counts[None]]
     for start in range(0, resamples, _CHUNK):
         parts.append(random.multinomial(counts.sum(), counts / counts.sum(), size=min(_CHUNK, resamples - start)))
-    scores = [scorer.of(part.astype(float), kinds[0], kinds[1:]) for part in parts]
+    scores = [layout.scorer.resample(part.astype(float), kinds[0], kinds[1:]) for part in parts]
     both = np.concatenate(scores, axis=1)
     return both[:, :, : len(seeds)] - both[:, :, len(seeds) :]
 
 
-def _scores(counts: Array, gold: NDArray[np.uint8], predicted: NDArray[np.uint8]) -> Array:
-    """Accuracy and macro-F1 (a label that is nowhere counts 0) of samples, given as counts of kinds of rows, × models.
+def kinds_of(answers: Sequence[Sequence[Any]]) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """Return the kinds of rows that some answers tell apart, in order, and how many rows each is.
 
-    >>> gold, predicted = np.frombuffer(b"SSRR", np.uint8), np.frombuffer(b"SSRS", np.uint8)[None]
-    >>> _scores(np.ones((1, 4)), gold, predicted).round(4).tolist()
-    [[[0.75]], [[0.7333]]]
+    Args:
+        answers: letters, or open answers, of each row: the true ones, and those of each model.
+
+    Returns:
+        Answers × kinds, and the counts.
+
+    >>> kinds, counts = kinds_of(["SRRS", "SRRR"])
+    >>> kinds.tolist(), counts.tolist()
+    ([['R', 'S', 'S'], ['R', 'R', 'S']], [2, 1, 1])
     """
-    accuracy = counts @ (predicted == gold).T.astype(float) / counts.sum(axis=1, keepdims=True)
-    f1 = []
-    for label in _LABELS + _NEI * (_NEI[0] in gold):
-        in_gold, said = (gold == label).astype(float), (predicted == label).astype(float)
-        f1.append(2 * (counts @ (said * in_gold).T) / np.maximum((counts @ in_gold)[:, None] + counts @ said.T, 1))
-    return np.stack([accuracy, np.mean(f1, axis=0)])
-
-
-VERDICTS = Scorer(METRICS, _scores)
+    number = Counter(zip(*([tuple(one) if isinstance(one, list) else one for one in each] for each in answers), strict=True))
+    order = sorted(number)
+    kinds = np.empty((len(answers), len(order)), dtype="<U1" if all(isinstance(each, str) for each in answers) else object)
+    for i, j in np.ndindex(*kinds.shape):
+        kinds[i, j] = order[j][i]
+    return kinds, np.array([number[kind] for kind in order])

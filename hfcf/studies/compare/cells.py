@@ -1,17 +1,22 @@
-"""Finished cells as small JSON files: what is there is not computed again, here or elsewhere."""
+"""Finished cells, a line each of one file: what is there is not computed again, here or elsewhere."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-import re
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from filelock import FileLock
+
+SCORED = ("gold", "ids", "letters")
+"""What the cells of an evaluation set have in common: the true answers, a hash of the rows, and the letters of the labels."""
+
 
 def digest(value: Any) -> str:
-    """A short hash of JSON-able values.
+    """Return a short hash of JSON-able values.
 
     >>> digest({"a": 1, "b": 2}) == digest({"b": 2, "a": 1}), len(digest([]))
     (True, 16)
@@ -20,48 +25,78 @@ def digest(value: Any) -> str:
 
 
 class Cells:
-    """The cells of one comparison: a folder of `<words>-<hash>.json`, the hash being that of everything that makes the cell.
+    """The cells of one comparison: a file of JSON lines that several processes may append to.
 
-    A cell whose definition has changed is another file: the old one stays, for whoever goes back.
+    A line `{"set": …}` holds the true answers of an evaluation set, once; a line `{"cell": …}` holds a finished cell with its
+    predicted answers, under the hash of everything that makes it. A cell whose definition has changed is another line: the old
+    one stays, for whoever goes back. What a killed process left of a line is ignored, and removed by the next that writes.
 
     >>> import tempfile
-    >>> cells = Cells(Path(tempfile.mkdtemp()))
-    >>> cells.put(["RACE", 13], {"lr": 1e-5}, {"accuracy": 0.7})
-    >>> cells.get(["RACE", 13], {"lr": 1e-5}), cells.get(["RACE", 13], {"lr": 1e-4})
-    ({'accuracy': 0.7}, None)
+    >>> file = Path(tempfile.mkdtemp()) / "race.jsonl"
+    >>> Cells(file).put("5d1f", {"method": "RACE", "gold": "SR", "ids": "a1", "predicted": "SS", "accuracy": 0.5})
+    >>> cell = Cells(file).get("5d1f")
+    >>> cell["gold"], cell["predicted"], Cells(file).get("77aa")
+    ('SR', 'SS', None)
     """
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, file: Path) -> None:
+        self.file = file
+        self._read_to = 0
+        self._cells: dict[str, dict[str, Any]] = {}
+        self._sets: dict[str, dict[str, Any]] = {}
 
-    def path(self, words: list[Any], definition: Mapping[str, Any]) -> Path:
-        """The file of a cell.
+    def get(self, key: str) -> dict[str, Any] | None:
+        """Return the cell with its set's answers, if it is finished; a "dev" part is filled likewise."""
+        if key not in self._cells:
+            self._read()
+        cell = self._cells.get(key)
+        return None if cell is None else self._joined(cell)
 
-        Args:
-            words: what a reader knows it by.
-            definition: everything that its numbers depend on.
-        """
-        return self.folder / f"{slug(' '.join(map(str, words)))}-{digest(definition)}.json"
+    def put(self, key: str, cell: Mapping[str, Any]) -> None:
+        """Append a finished cell, and the sets that it is the first of."""
+        self.file.parent.mkdir(parents=True, exist_ok=True)
+        with FileLock(f"{self.file}.lock"):
+            self._read()
+            sets: dict[str, dict[str, Any]] = {}
+            line = {"cell": key, **self._split(cell, sets)}
+            lines = [{"set": name, **content} for name, content in sets.items() if name not in self._sets] + [line]
+            text = "".join(json.dumps(one, ensure_ascii=False) + "\n" for one in lines)
+            with self.file.open("ab") as file:
+                file.truncate(self._read_to)  # a line that a killed process did not finish
+                file.write(text.encode())
+                file.flush()
+                os.fsync(file.fileno())
 
-    def get(self, words: list[Any], definition: Mapping[str, Any]) -> dict[str, Any] | None:
-        """The cell, if it is finished."""
-        path = self.path(words, definition)
-        return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
+    def _split(self, cell: Mapping[str, Any], sets: dict[str, dict[str, Any]]) -> dict[str, Any]:
+        """A cell without what its set says, which goes to `sets`."""
+        rest = {name: self._split(value, sets) if name == "dev" else value for name, value in cell.items() if name not in SCORED}
+        if "gold" not in cell:
+            return {**rest, **({"ids": cell["ids"]} if "ids" in cell else {})}
+        content = {name: cell[name] for name in SCORED if name in cell}
+        name = digest([content["ids"], content.get("letters"), content["gold"]])
+        sets[name] = content
+        return {**rest, "of": name}
 
-    def put(self, words: list[Any], definition: Mapping[str, Any], cell: Mapping[str, Any]) -> None:
-        """Store a finished cell, whole or not at all."""
-        path = self.path(words, definition)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        part = path.with_suffix(".part")
-        part.write_text(json.dumps(cell, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
-        part.replace(path)
+    def _joined(self, cell: Mapping[str, Any]) -> dict[str, Any]:
+        content = {name: self._joined(value) if name == "dev" else value for name, value in cell.items() if name != "of"}
+        return {**content, **(self._sets[cell["of"]] if "of" in cell else {})}
 
-
-def slug(text: str) -> str:
-    """A text as a part of a file's name.
-
-    >>> slug("RACE w/ (c, E′, REF) 13")
-    'race-w-c-e-ref-13'
-    """
-    # A minus sign says what an ablation leaves out.
-    return re.sub(r"[^a-z0-9]+", "-", text.lower().replace("−", " no ")).strip("-")
+    def _read(self) -> None:
+        """Read what was appended since the last time, this process or another."""
+        if not self.file.is_file():
+            self._read_to = 0
+            return
+        with self.file.open("rb") as file:
+            if os.fstat(file.fileno()).st_size < self._read_to:  # another file has taken its place
+                self._read_to = 0
+            file.seek(self._read_to)
+            data = file.read()
+        data = data[: data.rfind(b"\n") + 1]
+        for line in data.splitlines():
+            try:
+                content = json.loads(line)
+                target = self._sets if "set" in content else self._cells
+                target[content.pop("set" if "set" in content else "cell")] = content
+            except (ValueError, KeyError) as error:
+                raise ValueError(f"{self.file}: no finished cell: {line[:80]!r}; restore the file, or delete the line") from error
+        self._read_to += len(data)

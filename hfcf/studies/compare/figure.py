@@ -1,44 +1,47 @@
-"""The differences from the baseline as a figure: a dot and a whisker for each method on each corpus."""
+"""Figures of comparisons: differences from the baseline, scores against the size of samples, scores against a setting."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.ticker import NullLocator
 
-from hfcf.studies.compare.layout import Layout
-from hfcf.studies.compare.stats import LEVEL, Difference
+from hfcf.studies.compare.layout import Cell, Layout
+from hfcf.studies.compare.stats import LEVEL, Difference, by_size, mean_std
 
 # Okabe and Ito's colours, without the yellow that white paper swallows; markers tell methods apart without them.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">")
-_LABELS = {"accuracy": "accuracy", "macro_f1": "macro-F1", "micro_f1": "micro-F1"}
 _ROW, _STEP = 0.34, 0.16  # inches: of a place with one method, and of each further one
 _WIDTH, _SIZE = 7.0, 9
+_PANEL = (3.4, 2.6)  # inches: of a panel with curves
 
 
-def figure(layout: Layout, found: Sequence[Difference], metric: str = "accuracy") -> Figure:
-    """A panel for each setting and one for the mean over all, with a line for each corpus and average.
+def figure(layout: Layout, differences: Sequence[Difference], metric: str = "") -> Figure:
+    """Draw a panel for each setting and one for the mean over all, with a line for each corpus and average.
 
     Args:
         layout: the cells.
-        found: `stats.differences(layout)`; what is not in it is left empty.
-        metric: one of those that `found` has.
+        differences: `stats.differences(layout)`; what is not in it is left empty.
+        metric: one of those that `differences` has; the first that the layout's scorer compares unless given.
 
     >>> from hfcf.studies.compare.layout import lay_out
     >>> layout = lay_out([], "None", ["None", "RACE"], [13], {"FM2": "challenge"})
-    >>> found = [Difference("RACE", "accuracy", "challenge", "FM2", (13,), 0.012, -0.004, 0.031, 0.2)]
-    >>> [axes.get_title(loc="left") for axes in figure(layout, found).axes]
+    >>> tested = [Difference("RACE", "accuracy", "challenge", "FM2", (13,), 0.012, -0.004, 0.031, 0.2)]
+    >>> [axes.get_title(loc="left") for axes in figure(layout, tested).axes]
     ['Challenge']
     """
     methods = [method for method in layout.methods if method != layout.baseline]
-    found = [one for one in found if one.metric == metric]
+    metric = metric or layout.scorer.compared[0]
+    shown = [one for one in differences if one.metric == metric]
     panels: dict[str | None, list[str | None]] = {}
-    averages = dict.fromkeys((one.setting, one.corpus) for one in found if one.corpus is None)
+    averages = dict.fromkeys((one.setting, one.corpus) for one in shown if one.corpus is None)
     for setting, corpus in (*((setting, corpus) for corpus, setting in layout.corpora.items()), *averages):
         panels.setdefault(setting, []).append(corpus)
     heights = [len(places) for places in panels.values()]
@@ -50,17 +53,17 @@ def figure(layout: Layout, found: Sequence[Difference], metric: str = "accuracy"
     every = drawn.subplots(max(len(panels), 1), 1, sharex=True, squeeze=False, height_ratios=heights or None)[:, 0]
     for axes, (where, places) in zip(every, panels.items(), strict=False):
         axes.set_title(where.capitalize() if where else "All corpora", loc="left", fontsize=_SIZE, fontweight="bold")
-        _panel(axes, places, methods, [one for one in found if one.setting == where])
+        _panel(axes, places, methods, [one for one in shown if one.setting == where])
     every[-1].tick_params(axis="x", labelbottom=True, labelsize=_SIZE - 1)
-    label = f"{_LABELS[metric]}: difference from {layout.baseline} in points, {LEVEL:.0%} interval (filled: beyond noise)"
+    label = f"{_spoken(metric)}: difference from {layout.baseline} in points, {LEVEL:.0%} interval (filled: beyond noise)"
     every[-1].set_xlabel(label, fontsize=_SIZE)
     if methods:
         handles = [_dot(i, label=method) for i, method in enumerate(methods)]
         drawn.legend(handles=handles, loc="outside lower center", ncols=columns, fontsize=_SIZE - 1, frameon=False)
-    return settled(drawn)
+    return fix_axes(drawn)
 
 
-def save(layout: Layout, found: Sequence[Difference], folder: Path, metric: str = "accuracy") -> list[Path]:
+def save(layout: Layout, differences: Sequence[Difference], folder: Path, metric: str = "") -> list[Path]:
     """Write the figure as `figure.svg` and `figure.png`, the same bytes for the same cells and release of matplotlib.
 
     Returns:
@@ -73,11 +76,11 @@ def save(layout: Layout, found: Sequence[Difference], folder: Path, metric: str 
     ...     [file.name for file in save(layout, [], Path(folder))]
     ['figure.svg', 'figure.png']
     """
-    return store(lambda: figure(layout, found, metric), folder)
+    return store(lambda: figure(layout, differences, metric), folder)
 
 
-def settled(drawn: Figure) -> Figure:
-    """The figure with its axes where the layout's solver put them, to four decimals."""
+def fix_axes(drawn: Figure) -> Figure:
+    """Return the figure with its axes where the layout's solver put them, to four decimals."""
     # The solver differs in the last digits from call to call, which would change ids in the SVG.
     drawn.draw_without_rendering()
     drawn.set_layout_engine("none")
@@ -87,8 +90,128 @@ def settled(drawn: Figure) -> Figure:
     return drawn
 
 
+def figure_of_sizes(layout: Layout, full: Sequence[Cell] = (), metric: str = "") -> Figure:
+    """Draw scores against the number of training rows, as in CrossAug's Figure 3: a panel for each corpus, a line for each method.
+
+    A line is the method's mean over samples and seeds; the scale of rows is a logarithm's.
+
+    Args:
+        layout: its seeds are `hfcf.studies.compare.samples.Training`; what is missing is left out.
+        full: cells on all rows; the baseline's mean is a dashed line.
+        metric: the first that the layout's scorer compares unless given.
+
+    >>> from hfcf.studies.compare.layout import lay_out
+    >>> from hfcf.studies.compare.samples import Training
+    >>> cell = {"setting": "challenge", "corpus": "FM2", "ids": "a1", "gold": "SR", "predicted": "SS"}
+    >>> cells = [{**cell, "method": "none", "seed": Training(n, 1, 13), "accuracy": 0.5} for n in (240, 483)]
+    >>> axes = figure_of_sizes(lay_out(cells, "none")).axes[0]
+    >>> axes.get_title(), axes.lines[0].get_xydata().tolist()
+    ('FM2', [[240.0, 50.0], [483.0, 50.0]])
+    """
+    metric = metric or layout.scorer.compared[0]
+    columns = max(min(len(layout.corpora), 2), 1)
+    rows = max(-(-len(layout.corpora) // columns), 1)
+    drawn, every = _panels(rows, columns, 0.3 + 0.2 * -(-len(layout.methods) // 4))
+    layouts = by_size(layout)
+    for axes, corpus in zip(every, layout.corpora, strict=False):
+        for i, method in enumerate(layout.methods):
+            points = [(n, *one) for n, part in layouts.items() if (one := _summary(part, method, corpus, metric))]
+            if points:
+                axes.plot(*list(zip(*points, strict=True))[:2], **_line(i), label=method)
+        axes.set_xscale("log")
+        axes.set_xticks(list(layouts), [f"{n:,}" for n in layouts])
+        axes.xaxis.set_minor_locator(NullLocator())
+        if reached := [cell[metric] for cell in full if (cell["method"], cell["corpus"]) == (layout.baseline, corpus)]:
+            label = f"{layout.baseline}, all rows"
+            axes.axhline(100 * mean_std(reached)[0], color="0.35", linewidth=1, linestyle="--", label=label)
+        axes.set_title(corpus, fontsize=_SIZE, fontweight="bold")
+        axes.set_xlabel("training rows", fontsize=_SIZE - 1)
+    for axes in every[len(layout.corpora) :]:
+        axes.remove()
+    return _finish(drawn, metric)
+
+
+def figure_of_curves(layout: Layout, curves: Mapping[str, Mapping[Any, str]], metric: str = "") -> Figure:
+    """Draw scores against a setting of a system, as in CCG's Figure 5: a panel for each setting, a line for each column.
+
+    Lines are means over seeds, with a standard deviation to either side; the baseline's is dashed.
+
+    Args:
+        layout: the cells; what is missing is left out.
+        curves: what a setting is called → its values → the methods that have them.
+        metric: the first that the layout's scorer compares unless given.
+
+    >>> from hfcf.studies.compare.layout import lay_out
+    >>> cell = {"setting": "in-domain", "corpus": "10%", "ids": "a1", "gold": "a", "predicted": "a", "seed": 13}
+    >>> cells = [{**cell, "method": name, "accuracy": 0.5} for name in ("none", "K 1", "K 2")]
+    >>> axes = figure_of_curves(lay_out(cells, "none"), {"K": {1: "K 1", 2: "K 2"}}).axes[0]
+    >>> axes.get_xlabel(), axes.lines[1].get_xydata().tolist()
+    ('K', [[1.0, 50.0], [2.0, 50.0]])
+    """
+    metric = metric or layout.scorer.compared[0]
+    drawn, every = _panels(1, len(curves), 0.4)
+    for axes, (name, values) in zip(every, curves.items(), strict=True):
+        for i, corpus in enumerate(layout.corpora):
+            line = _line(i)
+            if base := _summary(layout, layout.baseline, corpus, metric):
+                axes.axhline(base[0], color=line["color"], linewidth=1, linestyle="--", label=f"{corpus}, {layout.baseline}")
+            points = [(float(n), *one) for n, method in values.items() if (one := _summary(layout, method, corpus, metric))]
+            if points:
+                x, y, bars = zip(*points, strict=True)
+                low, high = ([a + sign * b for a, b in zip(y, bars, strict=True)] for sign in (-1, 1))
+                axes.fill_between(x, low, high, color=line["color"], alpha=0.15, linewidth=0)
+                axes.plot(x, y, **line, label=corpus)
+        axes.set_xlabel(name, fontsize=_SIZE)
+        axes.set_xticks([float(value) for value in values], [f"{value}" for value in values])
+    return _finish(drawn, metric, columns=4)
+
+
+def _summary(layout: Layout, method: str, corpus: str, metric: str) -> tuple[float, float] | None:
+    """Mean and deviation in points, 0 of a single seed; None without a cell."""
+    if not (scores := [cell[metric] for cell in layout.of(method, corpus).values()]):
+        return None
+    mean, deviation = mean_std(scores)
+    return 100 * mean, 100 * deviation if len(scores) > 1 else 0.0
+
+
+def _panels(rows: int, columns: int, below: float) -> tuple[Figure, list[Axes]]:
+    drawn = Figure(figsize=(_PANEL[0] * columns, _PANEL[1] * rows + below), layout="constrained")
+    return drawn, list(drawn.subplots(rows, columns, squeeze=False).flat)
+
+
+def _line(i: int) -> dict[str, Any]:
+    """How the i-th line is drawn."""
+    colour, marker = COLOURS[i % len(COLOURS)], MARKERS[i % len(MARKERS)]
+    return {"color": colour, "marker": marker, "markersize": 4.5, "linewidth": 1.4}
+
+
+def _finish(drawn: Figure, metric: str, columns: int | None = None) -> Figure:
+    """Style the panels and put one legend for all below them."""
+    named: dict[str, Any] = {}
+    for axes in drawn.axes:
+        axes.set_ylabel(f"{_spoken(metric)} (%)", fontsize=_SIZE - 1)
+        axes.tick_params(labelsize=_SIZE - 1)
+        axes.grid(color="0.9", linewidth=0.6)
+        axes.set_axisbelow(True)
+        axes.spines[["top", "right"]].set_visible(False)
+        named |= {label: handle for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)}
+    if named:
+        ncols = columns or min(len(named), 4)
+        drawn.legend(named.values(), named, loc="outside lower center", ncols=ncols, fontsize=_SIZE - 1, frameon=False)
+    return fix_axes(drawn)
+
+
+def _spoken(metric: str) -> str:
+    """A metric in words.
+
+    >>> _spoken("micro_f1")
+    'micro-F1'
+    """
+    return metric.replace("_f1", "-F1").replace("_", " ")
+
+
 def store(draw: Callable[[], Figure], folder: Path) -> list[Path]:
-    """Write what `draw` draws as `figure.svg` and `figure.png`, the same bytes each time."""
+    """Write what `draw` returns as `figure.svg` and `figure.png`, the same bytes each time."""
     folder.mkdir(parents=True, exist_ok=True)
     files = [folder / "figure.svg", folder / "figure.png"]
     # Element ids are hashes, salted at random unless told; files would else state the time and the release.
@@ -99,7 +222,7 @@ def store(draw: Callable[[], Figure], folder: Path) -> list[Path]:
     return files
 
 
-def _panel(axes: Axes, places: Sequence[str | None], methods: Sequence[str], found: Sequence[Difference]) -> None:
+def _panel(axes: Axes, places: Sequence[str | None], methods: Sequence[str], differences: Sequence[Difference]) -> None:
     axes.axvline(0, color="black", linewidth=0.8)
     axes.set_ylim(len(places) - 0.5, -0.5)  # the first on top
     axes.set_yticks(range(len(places)), [place or "average" for place in places], fontsize=_SIZE)
@@ -111,7 +234,7 @@ def _panel(axes: Axes, places: Sequence[str | None], methods: Sequence[str], fou
     axes.spines[["top", "right", "left"]].set_visible(False)
     for between in range(1, len(places)):
         axes.axhline(between - 0.5, color="0.8", linewidth=0.5, linestyle=":")
-    for one in found:
+    for one in differences:
         i = methods.index(one.method)
         y = places.index(one.corpus) + 0.7 * ((i + 0.5) / len(methods) - 0.5)
         axes.hlines(y, 100 * one.low, 100 * one.high, color=COLOURS[i % len(COLOURS)], linewidth=1.4)

@@ -6,13 +6,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from hfcf.core.trainer import Scorer
+from hfcf.studies.compare.recipe import SETTINGS
+from hfcf.training.scorers import LabelScorer
+
+__all__ = ["SETTINGS", "Cell", "Layout", "Seed", "lay_out"]
+
+_LABELS = LabelScorer()
 Cell = Mapping[str, Any]
-"""The results of one method × seed × corpus, as `results/` keeps them."""
+"""The results of one method × seed × corpus, as `hfcf.studies.compare.runner.read` gives them."""
 
 Seed = Any
-"""What tells the trainings of a method apart, in order: the seed; or, of low-resource comparisons, a tuple of sample and seed."""
-
-SETTINGS = ("in-domain", "out-of-domain", "challenge")
+"""What tells the trainings of a method apart, in order: the seed, or on small samples a `hfcf.studies.compare.samples.Training`."""
 
 
 @dataclass(frozen=True)
@@ -20,7 +25,7 @@ class Layout:
     """Which methods, seeds and corpora a table has, and the cells that are there.
 
     `corpora` holds the setting of each corpus, settings in the order of `SETTINGS`; `cells` is keyed by method, seed and corpus;
-    `alone` are the corpora that count in no average.
+    `alone` are the corpora that count in no average; `scorer` rates the answers.
     """
 
     methods: tuple[str, ...]
@@ -29,17 +34,18 @@ class Layout:
     baseline: str
     cells: Mapping[tuple[str, Seed, str], Cell]
     alone: frozenset[str] = frozenset()
+    scorer: Scorer = _LABELS
 
     def of(self, method: str, corpus: str) -> dict[Seed, Cell]:
-        """A method's cells on a corpus, by seed."""
+        """Return a method's cells on a corpus, by seed."""
         return {seed: self.cells[method, seed, corpus] for seed in self.seeds if (method, seed, corpus) in self.cells}
 
     def about(self, corpus: str) -> list[Cell]:
-        """All cells of a corpus."""
+        """Return all cells of a corpus."""
         return [cell for (_, _, name), cell in self.cells.items() if name == corpus]
 
     def missing(self) -> list[tuple[str, Seed, str]]:
-        """Method, seed and corpus of each cell that is not there."""
+        """List method, seed and corpus of each cell that is not there."""
         keys = ((method, seed, corpus) for method in self.methods for corpus in self.corpora for seed in self.seeds)
         return [key for key in keys if key not in self.cells]
 
@@ -51,6 +57,7 @@ def lay_out(
     seeds: Sequence[Seed] | None = None,
     corpora: Mapping[str, str] | None = None,
     alone: Iterable[str] = (),
+    scorer: Scorer = _LABELS,
 ) -> Layout:
     """Check cells against each other and order them.
 
@@ -62,12 +69,13 @@ def lay_out(
         seeds: as `methods`; else those of the cells, ascending.
         corpora: as `methods`, with the setting of each.
         alone: those that count in no average.
+        scorer: rates the answers; unless given, as labels.
 
     Raises:
-        ValueError: a cell comes twice, is none of the table's, contradicts itself, or was evaluated on other rows than another
-            cell of its corpus. The message names it.
+        ValueError: a cell comes twice, is none of the table's, has not an answer for each row, or was evaluated on other rows than
+            another cell of its corpus. The message names it.
 
-    >>> cell = {"setting": "challenge", "corpus": "FM2", "ids": "a1", "gold": "SR", "predicted": "SS", "correct": "10"}
+    >>> cell = {"setting": "challenge", "corpus": "FM2", "ids": "a1", "gold": "SR", "predicted": "SS"}
     >>> layout = lay_out([{**cell, "method": "RACE", "seed": 13}, {**cell, "method": "None", "seed": 14}], baseline="None")
     >>> layout.methods, layout.seeds, layout.corpora
     (('None', 'RACE'), (13, 14), {'FM2': 'challenge'})
@@ -101,11 +109,11 @@ def lay_out(
     methods = tuple(dict.fromkeys(methods))
     order = [(method, seed, corpus) for method in methods for seed in seeds for corpus, _ in by_setting]
     cells_ = {key: placed[key] for key in order if key in placed}
-    return Layout(methods, tuple(seeds), dict(by_setting), baseline, cells_, frozenset(alone))
+    return Layout(methods, tuple(seeds), dict(by_setting), baseline, cells_, frozenset(alone), scorer)
 
 
 def name(cell: Cell) -> str:
-    """What messages call a cell.
+    """Name a cell for messages.
 
     >>> name({"method": "RACE", "seed": 13, "corpus": "FM2"})
     'the cell RACE × 13 × FM2'
@@ -117,7 +125,7 @@ def _check(cell: Cell, first: Cell) -> None:
     gold, predicted = cell["gold"], cell["predicted"]
     if not gold:
         raise ValueError(f"{name(cell)} has no rows")
-    if len(gold) != len(predicted) or cell["correct"] != "".join("01"[a == b] for a, b in zip(gold, predicted, strict=True)):
-        raise ValueError(f"{name(cell)} contradicts itself: 'correct' is not where 'predicted' equals 'gold'")
+    if len(gold) != len(predicted):
+        raise ValueError(f"{name(cell)} contradicts itself: it has {len(predicted)} answers to {len(gold)} rows")
     if cell["ids"] != first["ids"] or gold != first["gold"]:
         raise ValueError(f"{name(cell)} has other rows (ids {cell['ids']}) than {name(first)} (ids {first['ids']})")

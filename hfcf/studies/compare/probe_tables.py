@@ -7,13 +7,12 @@ from typing import Any
 
 from hfcf.studies.compare.layout import Layout
 from hfcf.studies.compare.probes import SHORTCUTS, TOP, by_shortcut
-from hfcf.studies.compare.sections import table
-from hfcf.studies.compare.table import majority
-from hfcf.studies.compare.verifiers import Comparison
+from hfcf.studies.compare.runner import Comparison
+from hfcf.studies.compare.tables import majority, table
 
 
 def probes_section(comparison: Comparison, layout: Layout, probed: Sequence[Mapping[str, Any]]) -> str:
-    """The three probes, each as a table.
+    """Return the three probes, each as a table.
 
     Args:
         comparison: whose evaluation rows the shortcut phrases are looked for in.
@@ -28,7 +27,7 @@ def probes_section(comparison: Comparison, layout: Layout, probed: Sequence[Mapp
 
 
 def claims_table(layout: Layout, probed: Sequence[Mapping[str, Any]], corpora: Mapping[str, str]) -> str:
-    """Accuracies of the model of claims, training sets down.
+    """Return accuracies of the model of claims, training sets down.
 
     Args:
         layout: the cells, for the commonest label of each corpus.
@@ -52,8 +51,8 @@ def claims_table(layout: Layout, probed: Sequence[Mapping[str, Any]], corpora: M
     return sentence + "\n\n" + table(["Trained on the rows of", "Rows", "Commonest label", "Cross-validated", *corpora], rows)
 
 
-def shortcuts_table(layout: Layout, found: Sequence[Mapping[str, Any]]) -> str:
-    """Accuracies of the verifiers by shortcut phrase and label, methods across.
+def shortcuts_table(layout: Layout, accuracies: Sequence[Mapping[str, Any]]) -> str:
+    """Return accuracies of the verifiers by shortcut phrase and label, methods across.
 
     >>> from hfcf.studies.compare.layout import lay_out
     >>> one = {"claims": "did not", "label": "REFUTES", "rows": 12, "accuracy": {"none": 0.75}}
@@ -61,7 +60,7 @@ def shortcuts_table(layout: Layout, found: Sequence[Mapping[str, Any]]) -> str:
     | did not | REFUTES | 12 | 75.0 |
     """
     rows = []
-    for one in found:
+    for one in accuracies:
         claims = one["claims"] if one["claims"] in SHORTCUTS else f"*{one['claims']}*"
         rows.append([claims, one["label"], f"{one['rows']:,}", *(_points(one["accuracy"][method]) for method in layout.methods)])
     sentence = (
@@ -72,11 +71,11 @@ def shortcuts_table(layout: Layout, found: Sequence[Mapping[str, Any]]) -> str:
 
 
 def bigrams_table(probed: Sequence[Mapping[str, Any]]) -> str:
-    """The bigrams that go with a label, and the label's share among the rows that have one, training sets across.
+    """Return the bigrams that go with a label, and the label's share among the rows that have one, training sets across.
 
-    >>> told = {"label": "REFUTES", "bigram": "did not", "lmi": 0.0014, "rows": 20, "share": 0.9}
-    >>> after = {**told, "rows": 30, "share": 0.6}
-    >>> print(bigrams_table([{"method": "none", "bigrams": [told]}, {"method": "CrossAug", "bigrams": [after]}]).splitlines()[-1])
+    >>> before = {"label": "REFUTES", "bigram": "did not", "lmi": 0.0014, "rows": 20, "share": 0.9}
+    >>> after = {**before, "rows": 30, "share": 0.6}
+    >>> print(bigrams_table([{"method": "none", "bigrams": [before]}, {"method": "CrossAug", "bigrams": [after]}]).splitlines()[-1])
     | REFUTES | did not | 1,400 | 90.0 (20) | 60.0 (30) |
     """
     rows = []

@@ -18,10 +18,11 @@ from typing import Any
 import numpy as np
 from datasets import Dataset
 
-from hfcf.studies.compare.arms import Arm, training_rows
-from hfcf.studies.compare.evaluation import EvaluationSet
-from hfcf.studies.compare.layout import Layout
-from hfcf.studies.compare.verifiers import Comparison, counterfactuals
+from hfcf.studies.compare.cells import digest
+from hfcf.studies.compare.layout import Cell, Layout
+from hfcf.studies.compare.methods import Method, training_rows
+from hfcf.studies.compare.runner import Comparison, counterfactuals
+from hfcf.studies.compare.sets import EvaluationSet
 from hfcf.training.bias import ngram_bias, ngram_model
 from hfcf.training.reweight import local_mutual_information, ngrams
 
@@ -37,36 +38,34 @@ TOP = 5
 
 
 def probe(comparison: Comparison, work: Path) -> list[dict[str, Any]]:
-    """What the claims of each training set give away: of the rows alone first, then of each method that adds some.
+    """Measure what the claims of each training set give away: of the rows alone first, then of each method that adds some.
 
     Results are cells, beside the others. Methods that differ in how they train, and not in what on, are left out.
 
     Args:
         comparison: from `open_comparison`.
-        work: for locks.
+        work: for counterfactuals.
 
     Returns:
         For each training set its `method`, `rows`, `majority`, `cross_validated`, `evaluated` (by the `ids` of the evaluation
         rows) and `bigrams`; see `claim_only` and `shares`.
     """
-    plain = next((arm for arm in comparison.arms if arm.plain), Arm("no augmentation", None))
-    ids = sorted(one.ids for one in comparison.sets)
-    found = []
-    for arm in (plain, *(arm for arm in comparison.arms if arm.system is not None and arm.debias is None)):
-        key = ["probes", arm.name], {**comparison.definition(arm, 0), "probes": VERSION, "evaluated": ids}
-        cell = comparison.cells.get(*key)
-        if cell is None:
-            made = counterfactuals(comparison, arm, work)
-            rows, _ = training_rows(arm, comparison.originals, made, comparison.evaluated)
-            told = telling(comparison.originals["claim"], comparison.originals["label"])
-            cell = {**claim_only(rows, comparison.labels, comparison.sets), "bigrams": shares(told, rows)}
-            comparison.cells.put(*key, cell)
-        found.append({**cell, "method": arm.name})
-    return found
+    sample = comparison.samples[0]
+    plain = next((method for method in comparison.methods if method.plain), Method("no augmentation", None))
+    ids, results = sorted(one.ids for one in comparison.sets), []
+    for method in (plain, *(one for one in comparison.methods if one.system is not None and one.debias is None)):
+        key = digest(["probes", VERSION, comparison.definition(method, sample, 0), ids])
+        if (cell := comparison.cells.get(key)) is None:
+            rows, _ = training_rows(method, sample.train, counterfactuals(comparison, method, sample, work)[0], sample.scored)
+            bigrams = shares(telling(sample.train["claim"], sample.train["label"]), rows)
+            cell = {**claim_only(rows, sample.labels, comparison.sets), "bigrams": bigrams}
+            comparison.cells.put(key, {"table": "probes", "method": method.name, **cell})
+        results.append({**cell, "method": method.name})
+    return results
 
 
 def claim_only(rows: Dataset, labels: Sequence[str], sets: Sequence[EvaluationSet]) -> dict[str, Any]:
-    """Accuracies of a logistic regression over the words and bigrams of claims.
+    """Score a logistic regression over the words and bigrams of claims.
 
     Args:
         rows: that it is trained on. A row and its counterfactuals share a group: cross-validation keeps them on one side, for else
@@ -94,7 +93,7 @@ def claim_only(rows: Dataset, labels: Sequence[str], sets: Sequence[EvaluationSe
 
 
 def telling(claims: Sequence[str], labels: Sequence[str], top: int = TOP) -> list[dict[str, Any]]:
-    """The bigrams that go with each label most: p(w, l) · log (p(l | w) / p(l)), local mutual information.
+    """Find the bigrams that go with each label most: p(w, l) · log (p(l | w) / p(l)), local mutual information.
 
     Deviation from the paper: a bigram is counted once in a claim.
 
@@ -118,28 +117,28 @@ def telling(claims: Sequence[str], labels: Sequence[str], top: int = TOP) -> lis
     counts = held @ np.eye(len(classes))[own]
     total = max(counts.sum(), 1)
     information = local_mutual_information(counts, counts.sum(0) / total) / total
-    found = []
+    bigrams = []
     for label, column in zip(classes.tolist(), information.T, strict=True):
         for j in np.argsort(-column.round(12), kind="stable")[:top]:  # the names are sorted: ties are by text
             if column[j] > 0:
-                found.append({"label": label, "bigram": names[j], "lmi": float(column[j])})
-    return found
+                bigrams.append({"label": label, "bigram": names[j], "lmi": float(column[j])})
+    return bigrams
 
 
-def shares(told: Sequence[Mapping[str, Any]], rows: Dataset) -> list[dict[str, Any]]:
-    """`telling`'s bigrams with `rows`, how many of these rows hold it, and `share`, the share of its label among them: p(l | w)."""
+def shares(bigrams: Sequence[Mapping[str, Any]], rows: Dataset) -> list[dict[str, Any]]:
+    """Return `telling`'s bigrams with `rows`, of these rows, that hold it, and `share` of its label among them: p(l | w)."""
     names, held = ngrams(list(rows["claim"]), (2,), common=0, at_least=1)
     number, gold = {name: j for j, name in enumerate(names)}, np.array(rows["label"], dtype=str)
-    found = []
-    for one in told:
+    result = []
+    for one in bigrams:
         which = held[[number[one["bigram"]]], :].nonzero()[1] if one["bigram"] in number else np.array([], dtype=int)
         share = float(np.mean(gold[which] == one["label"])) if len(which) else None
-        found.append({**one, "rows": len(which), "share": share})
-    return found
+        result.append({**one, "rows": len(which), "share": share})
+    return result
 
 
 def shortcuts(claim: str) -> set[str]:
-    """The shortcut phrases that a claim holds, as whole words in any case.
+    """Return the shortcut phrases that a claim holds, as whole words in any case.
 
     >>> sorted(shortcuts("It Did  not sing; nothing is lonely.")), shortcuts("A knot.")
     (['did not', 'not'], set())
@@ -148,7 +147,7 @@ def shortcuts(claim: str) -> set[str]:
 
 
 def by_shortcut(layout: Layout, sets: Sequence[EvaluationSet]) -> list[dict[str, Any]]:
-    """Accuracy on all evaluation rows together by shortcut phrase and gold label.
+    """Return accuracy on all evaluation rows together by shortcut phrase and gold label.
 
     Args:
         layout: the cells. A method's seeds that miss a corpus are left out.
@@ -161,23 +160,27 @@ def by_shortcut(layout: Layout, sets: Sequence[EvaluationSet]) -> list[dict[str,
     rows = [(shortcuts(claim), label) for one in sets for claim, label in zip(one.rows["claim"], one.rows["label"], strict=True)]
     answers = {
         method: [
-            "".join(layout.cells[method, seed, one.name]["correct"] for one in sets)
+            [right for one in sets for right in _right(layout.cells[method, seed, one.name])]
             for seed in layout.seeds
             if all((method, seed, one.name) in layout.cells for one in sets)
         ]
         for method in layout.methods
     }
-    found = []
+    table = []
     for phrase in (ANY, NONE, *SHORTCUTS):
         for label in sorted({label for _, label in rows}, reverse=True):
-            which = [i for i, (held, its) in enumerate(rows) if its == label and _in(phrase, held)]
+            which = [i for i, (held, gold) in enumerate(rows) if gold == label and _in(phrase, held)]
             if which:
                 accuracy = {
-                    method: statistics.fmean(each[i] == "1" for each in its for i in which) if its else None
-                    for method, its in answers.items()
+                    method: statistics.fmean(each[i] for each in trained for i in which) if trained else None
+                    for method, trained in answers.items()
                 }
-                found.append({"claims": phrase, "label": label, "rows": len(which), "accuracy": accuracy})
-    return found
+                table.append({"claims": phrase, "label": label, "rows": len(which), "accuracy": accuracy})
+    return table
+
+
+def _right(cell: Cell) -> list[bool]:
+    return [gold == answer for gold, answer in zip(cell["gold"], cell["predicted"], strict=True)]
 
 
 def _in(phrase: str, held: set[str]) -> bool:

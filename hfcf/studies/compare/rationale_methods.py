@@ -21,29 +21,29 @@ Row = Mapping[str, Any]
 TEXT = "evidence"
 
 
-class Found(NamedTuple):
+class Marks(NamedTuple):
     """What a method marks in a row: words as spans of texts, and pieces."""
 
     spans: list[dict[str, Any]]
     pieces: list[int]
 
 
-def cure(rows: Sequence[Row], verifier: Model, explainer: Model, max_length: int) -> list[Found | None]:
-    """What CURE marks; None where it opens the gate of no word of a text."""
+def cure(rows: Sequence[Row], verifier: Model, explainer: Model, max_length: int) -> list[Marks | None]:
+    """Return what CURE marks; None where it opens the gate of no word of a text."""
     stage = Explain(verifier=verifier, method="cure", explainer_model=explainer, max_length=max_length)
-    found: list[Found | None] = []
+    results: list[Marks | None] = []
     for answer in stage.batch([dict(row) for row in rows]):
         spans = [] if isinstance(answer, Reject) else [span for span in answer["rationales"] if span["field"] == TEXT]
         pieces = [] if isinstance(answer, Reject) else [sentence["piece"] for sentence in answer["sentence_rationales"]]
-        found.append(Found(spans, pieces) if spans else None)
-    return found
+        results.append(Marks(spans, pieces) if spans else None)
+    return results
 
 
-def gradient(rows: Sequence[Row], budgets: Sequence[Found], verifier: Model, max_length: int) -> list[Found]:
-    """The words with the highest gradient × input of the row's label, and the pieces with the highest mean over words."""
+def gradient(rows: Sequence[Row], budgets: Sequence[Marks], verifier: Model, max_length: int) -> list[Marks]:
+    """Mark the words with the highest gradient × input of the row's label, and the pieces with the highest mean over words."""
     joined = [join(row["evidence"]) for row in rows]
     requests = [[row["claim"], text, row["label"]] for row, (text, _) in zip(rows, joined, strict=True)]
-    found = []
+    results = []
     for row, (_, parts), scored, budget in zip(
         rows, joined, Attribution(model=verifier, max_length=max_length).run(requests), budgets, strict=True
     ):
@@ -55,35 +55,37 @@ def gradient(rows: Sequence[Row], budgets: Sequence[Found], verifier: Model, max
                 here.append((-score, piece, start, end))
         best = sorted(here)[: _size(row, budget)]
         spans = [{"field": TEXT, "piece": piece, "start": start, "end": end} for _, piece, start, end in best]
-        found.append(Found(spans, _best({piece: sum(its) / len(its) for piece, its in by_piece.items()}, len(budget.pieces))))
-    return found
+        results.append(
+            Marks(spans, _best({piece: sum(scores) / len(scores) for piece, scores in by_piece.items()}, len(budget.pieces)))
+        )
+    return results
 
 
-def lexical(rows: Sequence[Row], budgets: Sequence[Found]) -> list[Found]:
-    """Words that the claim has, and the pieces with the highest share of them; there may be fewer words than the budget allows."""
-    found = []
+def lexical(rows: Sequence[Row], budgets: Sequence[Marks]) -> list[Marks]:
+    """Mark words that the claim has, and the pieces with the highest share of them; there may be fewer words than allowed."""
+    results = []
     for row, budget in zip(rows, budgets, strict=True):
         shared: dict[int, list[bool]] = {}
         for word in words(row["evidence"], lexical_rationales(row, 1.0)):
             if word.field == TEXT:
                 shared.setdefault(word.piece, []).append(word.marked)
-        shares = {piece: sum(its) / len(its) for piece, its in shared.items()}
+        shares = {piece: sum(marks) / len(marks) for piece, marks in shared.items()}
         spans = lexical_rationales(row, marked_share(budget.spans, row["evidence"]))
-        found.append(Found(spans, _best(shares, len(budget.pieces))))
-    return found
+        results.append(Marks(spans, _best(shares, len(budget.pieces))))
+    return results
 
 
-def at_random(rows: Sequence[Row], budgets: Sequence[Found], seed: int) -> list[Found]:
-    """As many words and as many pieces, drawn by the row's id."""
-    found = []
+def at_random(rows: Sequence[Row], budgets: Sequence[Marks], seed: int) -> list[Marks]:
+    """Mark as many words and as many pieces, drawn by the row's id."""
+    results = []
     for row, budget in zip(rows, budgets, strict=True):
         spans = random_rationales(row, marked_share(budget.spans, row["evidence"]), seed)
         drawn = random.Random(f"{seed}:random_pieces:{row['id']}").sample(range(len(row["evidence"])), len(budget.pieces))
-        found.append(Found(spans, sorted(drawn)))
-    return found
+        results.append(Marks(spans, sorted(drawn)))
+    return results
 
 
-def _size(row: Row, budget: Found) -> int:
+def _size(row: Row, budget: Marks) -> int:
     return sum(word.marked for word in words(row["evidence"], budget.spans) if word.field == TEXT)
 
 

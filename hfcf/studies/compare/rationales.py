@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import hashlib
 import json
 import math
@@ -13,21 +12,20 @@ from typing import Any
 import numpy as np
 
 from hfcf.core import recipe as recipes
-from hfcf.core.model import Model
-from hfcf.core.schema import NOT_ENOUGH_INFO
 from hfcf.engines.classifier import Classifier, encode_pairs
 from hfcf.metrics.scores.rationales import SCORES, agreement, faithfulness, words
-from hfcf.studies.compare.rationale_methods import Found, at_random, cure, gradient, lexical
-from hfcf.studies.compare.sections import table
+from hfcf.studies.compare.rationale_methods import Marks, at_random, cure, gradient, lexical
+from hfcf.studies.compare.recipe import RationaleComparison
+from hfcf.studies.compare.tables import csv_text, table
+from hfcf.tasks.verification import NOT_ENOUGH_INFO
 from hfcf.text.evidence import join
 from hfcf.training.data import load_rows
 
-KEYS = {"compare", "preset", "data_dir", "split", "verifier", "explainer", "corpora", "max_length", "rows", "seeds", "seed"}
 COLUMNS = (*SCORES, "sufficiency", "comprehensiveness", "marked")
 BASELINE = "gradient_x_input"
 
 
-def rationale_table(recipe: Mapping[str, Any], out: Path, *, full: bool = False) -> dict[str, Any]:
+def rationale_table(recipe: RationaleComparison, out: Path, *, full: bool = False) -> dict[str, Any]:
     """Score every method on every corpus and write `rationales.md`, `rationales.csv` and `rationales.json` into `out`.
 
     Evidence that the verifier would cut is shortened to the whole pieces before the cut, for all methods alike; the table says how
@@ -35,36 +33,34 @@ def rationale_table(recipe: Mapping[str, Any], out: Path, *, full: bool = False)
     all methods. The baselines mark as many words and pieces of each row as CURE does.
 
     Args:
-        recipe: `verifier`, `explainer`, `corpora` (as `data` of a training recipe, with `name`), `max_length`, `rows` to a corpus,
-            `seeds` of the random baseline (or `seed`, its first), `split` in the place of every corpus's, `data_dir`.
+        recipe: what to compare, on which rows.
         out: a folder.
         full: all rows, not the first by a hash of their ids.
 
     Returns:
         What `rationales.json` holds.
     """
-    recipes.check(recipe, KEYS, "compare: rationales")
-    verifier, explainer = Model.of(recipe["verifier"]), Model.of(recipe["explainer"])
-    engine = Classifier(model=verifier, max_length=recipe["max_length"])
-    seeds = list(range(recipe["seed"], recipe["seed"] + len(recipe["seeds"]))) if "seed" in recipe else list(recipe["seeds"])
-    found = []
-    for source in recipe["corpora"]:
+    verifier, explainer = recipe.verifier, recipe.explainer
+    engine = Classifier(model=verifier, max_length=recipe.max_length)
+    seeds = recipe.seeds if recipe.seed is None else list(range(recipe.seed, recipe.seed + len(recipe.seeds)))
+    corpora = []
+    for source in recipe.corpora:
         options = {key: value for key, value in source.items() if key != "name"}
-        options = recipes.located(options | ({"split": recipe["split"]} if recipe.get("split") else {}), recipe.get("data_dir"))
-        picked = pick(load_rows([options], extra=("rationales",)).to_list(), None if full else recipe.get("rows", 400))
+        options = recipes.locate(options | ({"split": recipe.split} if recipe.split else {}), recipe.data_dir)
+        picked = pick(load_rows([options], extra=("rationales",)).to_list(), None if full else recipe.rows)
         rows, cut = shorten(picked, engine)
         marked = cure(rows, verifier, explainer, engine.max_length)
-        kept = [(row, its) for row, its in zip(rows, marked, strict=True) if its is not None]
-        rows, budgets = [row for row, _ in kept], [its for _, its in kept]
+        pairs = [(row, marks) for row, marks in zip(rows, marked, strict=True) if marks is not None]
+        rows, budgets = [row for row, _ in pairs], [marks for _, marks in pairs]
         methods = {
             "cure": [budgets],
             BASELINE: [gradient(rows, budgets, verifier, engine.max_length)],
             "lexical": [lexical(rows, budgets)],
             "random": [at_random(rows, budgets, seed) for seed in seeds],
         }
-        scores = {method: np.mean([score(rows, its, engine) for its in draws], axis=0) for method, draws in methods.items()}
+        scores = {method: np.mean([score(rows, marks, engine) for marks in draws], axis=0) for method, draws in methods.items()}
         labels = [answer["label"] for answer in faithfulness(rows, [[] for _ in rows], engine)]
-        found.append(
+        corpora.append(
             {
                 "corpus": source.get("name", source["corpus"]), "rows": len(rows), **cut,
                 "CURE marked nothing": len(marked) - len(rows),
@@ -75,17 +71,23 @@ def rationale_table(recipe: Mapping[str, Any], out: Path, *, full: bool = False)
         )  # fmt: skip
     report = {
         "verifier": verifier.name, "adapter": verifier.adapter, "explainer": explainer.name, "max_length": engine.max_length,
-        "seeds": seeds, "full": full, "corpora": found,
+        "seeds": seeds, "full": full, "corpora": corpora,
     }  # fmt: skip
     out.mkdir(parents=True, exist_ok=True)
     (out / "rationales.json").write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
     (out / "rationales.md").write_text(markdown(report), encoding="utf-8")
-    _write_csv(report, out / "rationales.csv")
+    differences = ("token_f1_minus_gradient", "low", "high")
+    lines = [
+        {**part, "method": method, **scores, **dict(zip(differences, scores["token_f1 − gradient"], strict=True))}
+        for part in corpora for method, scores in part["methods"].items()
+    ]  # fmt: skip
+    columns = ("corpus", "rows", "method", *COLUMNS, *differences)
+    (out / "rationales.csv").write_text(csv_text(lines, columns), encoding="utf-8")
     return report
 
 
 def pick(rows: list[dict[str, Any]], number: int | None) -> list[dict[str, Any]]:
-    """The first rows by a hash of their ids.
+    """Return the first rows by a hash of their ids.
 
     >>> [row["id"] for row in pick([{"id": name} for name in "abcd"], 2)]
     ['d', 'c']
@@ -94,15 +96,15 @@ def pick(rows: list[dict[str, Any]], number: int | None) -> list[dict[str, Any]]
 
 
 def shorten(rows: Sequence[dict[str, Any]], engine: Classifier) -> tuple[list[dict[str, Any]], dict[str, int]]:
-    """Rows with the whole pieces that the verifier reads, and what that cost.
+    """Keep the whole pieces of each row's evidence that the verifier reads.
 
     Returns:
-        The rows that have a human rationale among them, NOT ENOUGH INFO ones left out; and counts of rows.
+        The rows that have a human rationale in these, NOT ENOUGH INFO ones left out; and how many lost what.
     """
     from transformers import AutoTokenizer
 
     tokenizer = AutoTokenizer.from_pretrained(engine.model.source(), revision=engine.model.revision)
-    kept, lost, gold_lost, empty = [], 0, 0, 0
+    shortened, lost, gold_lost, empty = [], 0, 0, 0
     for row in rows:
         if row["label"] == NOT_ENOUGH_INFO or not row["rationales"]:
             empty += 1
@@ -120,18 +122,18 @@ def shorten(rows: Sequence[dict[str, Any]], engine: Classifier) -> tuple[list[di
         if not gold:
             empty += 1
             continue
-        kept.append({**row, "evidence": row["evidence"][:number], "rationales": gold})
-    return kept, {"cut": lost, "cut gold": gold_lost, "without gold": empty}
+        shortened.append({**row, "evidence": row["evidence"][:number], "rationales": gold})
+    return shortened, {"cut": lost, "cut gold": gold_lost, "without gold": empty}
 
 
-def score(rows: Sequence[dict[str, Any]], found: Sequence[Found], engine: Classifier) -> np.ndarray:
-    """Rows × `COLUMNS`."""
+def score(rows: Sequence[dict[str, Any]], marked: Sequence[Marks], engine: Classifier) -> np.ndarray:
+    """Score what a method marks: rows × `COLUMNS`."""
     values = []
-    for row, its, faithful in zip(rows, found, faithfulness(rows, [its.spans for its in found], engine), strict=True):
+    for row, marks, faithful in zip(rows, marked, faithfulness(rows, [marks.spans for marks in marked], engine), strict=True):
         evidence, human = row["evidence"], row["rationales"]
-        whole = [{"field": "evidence", "piece": i, "start": 0, "end": len(evidence[i]["text"])} for i in its.pieces]
-        by_word, by_piece = agreement(its.spans, human, evidence), agreement(whole, human, evidence)
-        texts = [word.marked for word in words(evidence, its.spans) if word.field == "evidence"]
+        pieces = [{"field": "evidence", "piece": i, "start": 0, "end": len(evidence[i]["text"])} for i in marks.pieces]
+        by_word, by_piece = agreement(marks.spans, human, evidence), agreement(pieces, human, evidence)
+        texts = [word.marked for word in words(evidence, marks.spans) if word.field == "evidence"]
         agreed = [(by_word if name.startswith("token") else by_piece)[name] for name in SCORES]
         values.append([*agreed, faithful["sufficiency"], faithful["comprehensiveness"], sum(texts) / max(1, len(texts))])
     return np.array(values, dtype=np.float64).reshape(len(rows), len(COLUMNS))
@@ -143,7 +145,7 @@ def _summary(values: np.ndarray, baseline: np.ndarray, resamples: int = 10_000) 
 
 
 def interval(differences: np.ndarray, resamples: int = 10_000, seed: int = 0) -> list[float]:
-    """A mean of paired differences and its 95% bootstrap interval, rows drawn again.
+    """Return a mean of paired differences and its 95% bootstrap interval, rows drawn again.
 
     >>> interval(np.array([0.5, 0.5, 0.5]))
     [0.5, 0.5, 0.5]
@@ -156,15 +158,15 @@ def interval(differences: np.ndarray, resamples: int = 10_000, seed: int = 0) ->
 
 
 def markdown(report: Mapping[str, Any]) -> str:
-    """The table, one part for each corpus."""
+    """Return the table, one part for each corpus."""
     names = ("token P", "token R", "token F1", "sent. P", "sent. R", "sent. F1", "suff.", "compr.", "marked", "token F1 − gradient")
     text = []
     for part in report["corpora"]:
         lines = []
         for method, values in part["methods"].items():
             mean, low, high = values["token_f1 − gradient"]
-            apart = "" if method == BASELINE else f"{mean:+.3f} ({low:+.3f} to {high:+.3f})"
-            lines.append([method, *(f"{values[name]:.3f}" for name in COLUMNS), apart])
+            difference = "" if method == BASELINE else f"{mean:+.3f} ({low:+.3f} to {high:+.3f})"
+            lines.append([method, *(f"{values[name]:.3f}" for name in COLUMNS), difference])
         text += [f"**{part['corpus']}**, {part['rows']} rows", "", table(["method", *names], lines)]
         lost = (
             f"{part['cut']} rows lost pieces past {report['max_length']} tokens, {part['cut gold']} of them a human rationale. "
@@ -180,13 +182,3 @@ def markdown(report: Mapping[str, Any]) -> str:
         f"column is a paired bootstrap over rows, 95%. random: mean of {len(report['seeds'])} seeds."
     )
     return "\n".join(text) + "\n"
-
-
-def _write_csv(report: Mapping[str, Any], path: Path) -> None:
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(["corpus", "rows", "method", *COLUMNS, "token_f1_minus_gradient", "low", "high"])
-        for part in report["corpora"]:
-            for method, values in part["methods"].items():
-                numbers = [values[name] for name in COLUMNS]
-                writer.writerow([part["corpus"], part["rows"], method, *numbers, *values["token_f1 − gradient"]])

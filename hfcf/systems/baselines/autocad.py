@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 
 from datasets import Dataset, IterableDataset, List
 
-from hfcf.core import edits, schema
+from hfcf.core import schema
 from hfcf.core.candidates import Candidate, reject, settle
 from hfcf.core.chain import StageOf
 from hfcf.core.model import Model
@@ -30,11 +30,11 @@ from hfcf.systems.baselines._shared.relations import (
     terms,
     the_editor,
 )  # fmt: skip
-from hfcf.systems.ccg import CLASSIFIER, EDITOR, OFFLINE
 from hfcf.systems.ccg.editor import answer, learned_editor, prompt, readable
 from hfcf.systems.ccg.gradients import WordGradients
+from hfcf.systems.ccg.system import CLASSIFIER, EDITOR, OFFLINE
 from hfcf.systems.ccg.terms import term
-from hfcf.tasks.relation import CANDIDATES, candidate
+from hfcf.tasks.relation import CANDIDATES, TASK, candidate, token_edits
 from hfcf.training.generator import train_texts
 from hfcf.training.loop import Hyperparameters
 from hfcf.training.store import ensure_steps, parse_trainings, train_once
@@ -61,7 +61,7 @@ class FillTerms(Stage):
 
     VERSION: ClassVar[str] = "2"
     inputs: ClassVar = {
-        **{name: schema.TASKS["relation"][name] for name in ("tokens", "head", "tail", "label")},
+        **TASK.columns, "label": schema.TEXT,
         "causal_terms": List(schema.INT), "new_relations": List(schema.TEXT),
     }  # fmt: skip
     outputs: ClassVar = {"candidates": CANDIDATES}
@@ -103,7 +103,7 @@ class FillTerms(Stage):
                 found.append(reject(candidate(row, relation, []), self.name, "the editor wrote no other term"))
                 continue
             text, score = others[0]
-            edited = edits.token_edits(row["tokens"], row["causal_terms"], text)
+            edited = token_edits(row["tokens"], row["causal_terms"], text)
             found.append(candidate(row, relation, edited, [{"name": "editor", "value": score}]))
         return found
 
@@ -133,7 +133,7 @@ class AutoCAD(System):
         classifier: how that one is trained.
         editor: a trained editor; None trains one on the rows.
         editor_training: how that one is trained.
-        least_steps: see `hfcf.systems.ccg.CCG`.
+        least_steps: see `hfcf.systems.ccg.system.CCG`.
         alpha: the weight of unlikelihood.
         negatives: of a row, under how many other relations its term is unlikely.
         words: see `IdentifyCausalTerms`.

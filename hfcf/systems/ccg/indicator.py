@@ -11,11 +11,10 @@ from typing import Any
 from datasets import Dataset, Features, IterableDataset
 
 from hfcf.core.model import Model
-from hfcf.core.schema import TASKS
 from hfcf.core.stage import StageError
 from hfcf.core.store import read_artifact, save_artifact
 from hfcf.core.system import System
-from hfcf.tasks.relation import learnable, spans
+from hfcf.tasks.relation import TASK, learnable, spans
 from hfcf.training.loop import Hyperparameters
 from hfcf.training.store import stored_model, train_once
 
@@ -60,7 +59,7 @@ def train_indicator(rows: Rows, hp: Hyperparameters, labels: Sequence[str]) -> s
     def train(out: Path) -> None:
         from hfcf.training.relation import train_relation
 
-        features = Features({column: TASKS["relation"][column] for column in COLUMNS})
+        features = Features({column: TASK.features[column] for column in COLUMNS})
         train_relation(Dataset.from_list(list(rows), features=features), hp, out, labels=labels)
 
     return train_once("indicator 2", {"rows": read, "labels": list(labels)}, hp, train)

@@ -13,18 +13,22 @@ import numpy as np
 import pytest
 import yaml
 from datasets import Dataset
-from made_up import cell
+from made_up import cell, forget
 
 from hfcf.core import recipe as recipes
 from hfcf.core.expand import balanced_sample
-from hfcf.core.schema import REFUTES, SUPPORTS
 from hfcf.engines.continuation import Continuation
-from hfcf.studies.compare import verifiers
+from hfcf.studies.compare import runner
+from hfcf.studies.compare.figure import figure_of_sizes as figure
 from hfcf.studies.compare.layout import Layout, lay_out
-from hfcf.studies.compare.low_resource import Training, by_size, differences_by_size, open_samples
-from hfcf.studies.compare.low_resource_figure import figure
-from hfcf.studies.compare.low_resource_table import markdown
+from hfcf.studies.compare.recipe import Evaluation, parse_comparison
 from hfcf.studies.compare.run import compare
+from hfcf.studies.compare.runner import open_comparison
+from hfcf.studies.compare.samples import Training
+from hfcf.studies.compare.set_page import markdown_of_samples as markdown
+from hfcf.studies.compare.stats import by_size, differences_by_size
+from hfcf.tasks.verification import REFUTES, SUPPORTS
+from hfcf.training import verifier
 
 DEMO = recipes.folder() / "demo"
 
@@ -50,8 +54,8 @@ def test_a_sample_is_balanced_nested_and_known_by_its_ids() -> None:
 @pytest.mark.parametrize(
     ("n", "message"),
     [
-        (31, r"11.*10 A, 10 B, 10 C"),
-        (0, r"0 rows.*1"),
+        (31, "needs 11 of each label; there are 10 A, 10 B, 10 C"),
+        (0, "a sample of 0 rows: 1 or more"),
     ],
 )
 def test_too_few_rows_of_a_label_are_told(n: int, message: str) -> None:
@@ -200,32 +204,28 @@ def write(content: dict[str, Any], folder: Path) -> Path:
 
 def test_from_the_recipe_to_the_table(content: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     trained, ran = [], []
-    train, make = verifiers.train_verifier, verifiers.made
+    train, make = verifier.train_verifier, runner.make_rows
 
     def counted(rows: Dataset, hp: Any, *args: Any, **kwargs: Any) -> None:
         trained.append((len(rows), hp.seed))
         train(rows, hp, *args, **kwargs)
 
-    def watched(arm: Any, rows: Dataset, take: int | None) -> Dataset:
+    def watched(method: Any, rows: Dataset, take: int | None) -> Dataset:
         ran.append((Counter(rows["label"]), take))
-        return make(arm, rows, take)
+        return make(method, rows, take)
 
-    monkeypatch.setattr(verifiers, "train_verifier", counted)
-    monkeypatch.setattr(verifiers, "made", watched)
+    monkeypatch.setattr(verifier, "train_verifier", counted)
+    monkeypatch.setattr(runner, "make_rows", watched)
     recipe, out, results = write(content, tmp_path), tmp_path / "out", tmp_path / "results"
     assert compare(recipe, out, results=results)["missing"] == 0
     # From each sample, with half of its rows SUPPORTS, CrossAug makes a claim of each of these.
     assert trained == [(n + more, 1) for n in (4, 4, 8, 8) for more in (0, n // 2)]
     assert {(counts[SUPPORTS], counts[REFUTES], take) for counts, take in ran} == {(2, 2, None), (4, 4, None)}
-    files = sorted((results / "tiny").glob("*.json"))
-    assert len(files) == 8
-    assert [file.name.rpartition("-")[0] for file in files][:2] == [
-        "crossaug-4-rows-sample-1-1-other",
-        "crossaug-4-rows-sample-2-1-other",
+    cells = [one for one in map(json.loads, (results / "tiny.jsonl").read_text(encoding="utf-8").splitlines()) if "cell" in one]
+    assert [(one["method"], one["size"], one["sample"]) for one in cells] == [
+        (method, size, sample) for size in (4, 8) for sample in (1, 2) for method in ("none", "CrossAug")
     ]
-    cells = [json.loads(file.read_text()) for file in files]
-    assert {(one["size"], one["sample"]) for one in cells} == {(4, 1), (4, 2), (8, 1), (8, 2)}
-    assert not list((out / "work").glob("*/*")), "no verifier is kept"
+    assert not [path for path in (out / "work").glob("*/*") if path.parent.name != "made"], "no verifier is kept"
     table = (out / "table.md").read_text(encoding="utf-8")
     assert "| CrossAug | 1:0.50 | 1:0.50 |" in table
     assert "Every method starts from the same class-balanced samples of 50 rows of hover; it sees no other row." in table
@@ -233,7 +233,7 @@ def test_from_the_recipe_to_the_table(content: dict[str, Any], tmp_path: Path, m
     lines = list(csv.DictReader((out / "table.csv").read_text(encoding="utf-8").splitlines()))
     assert {(line["size"], line["sample"], line["seed"]) for line in lines} == {(a, b, "1") for a in "48" for b in "12"}
 
-    next((results / "tiny").glob("none-8-rows-sample-2-1-*.json")).unlink()
+    forget(results / "tiny.jsonl", method="none", size=8, sample=2)
     compare(recipe, out, results=results)
     assert trained[8:] == [(8, 1)], "only what is missing is trained"
     assert (out / "table.md").read_text(encoding="utf-8").split("## How")[0] == table.split("## How")[0]
@@ -247,13 +247,15 @@ def test_from_the_recipe_to_the_table(content: dict[str, Any], tmp_path: Path, m
 
 def test_samples_share_evaluation_rows_that_are_apart_from_every_training_row(content: dict[str, Any], tmp_path: Path) -> None:
     same = {"name": "Same", "setting": "in-domain", "corpus": "hover", "data_dir": str(DEMO), "split": "train"}
-    comparison = verifiers.open_comparison({**content, "evaluate": [*content["evaluate"], same]}, tmp_path, full=False)
-    parts = open_samples(comparison, content["low_resource"])
-    assert [part.sample for part in parts] == [(4, 1), (4, 2), (8, 1), (8, 2)]
+    recipe: Any = parse_comparison({**content, "evaluate": [*content["evaluate"], same]})
+    comparison = runner.on_samples(open_comparison(recipe, tmp_path), recipe)
+    parts = comparison.samples
+    assert [part.number for part in parts] == [(4, 1), (4, 2), (8, 1), (8, 2)]
     assert all([one.name for one in part.sets] == ["Other"] for part in parts), "rows outside a sample are not evaluated on either"
-    definitions = [json.dumps(part.definition(arm, 1), default=str) for part in parts for arm in part.arms]
+    methods = comparison.methods
+    definitions = [json.dumps(comparison.definition(one, part, 1), default=str) for part in parts for one in methods]
     assert len(set(definitions)) == 8
-    fitted = {part.definition(part.arms[1], 1)["fitted on"] for part in parts}
+    fitted = {comparison.definition(methods[1], part, 1)["fitted on"] for part in parts}
     assert len(fitted) == 4, "a system knows its sample alone"
 
 
@@ -262,12 +264,12 @@ def test_samples_share_evaluation_rows_that_are_apart_from_every_training_row(co
     [
         (
             {"low_resource": {"sizes": [60], "samples": [1]}},
-            r"low_resource.*60 rows.*30",
+            "low_resource: a class-balanced sample of 60 rows needs 30 of each label",
         ),
-        ({"low_resource": {"sizes": [4, 4], "samples": [1]}}, r"low_resource: sizes.*\[4, 4\].*different"),
-        ({"low_resource": {"sizes": [4]}}, r"low_resource: samples.*None"),
-        ({"low_resource": {"size": [4], "samples": [1]}}, r"key 'size'.*'sizes'"),
-        ({"low_resource": [4]}, r"low_resource.*sizes"),
+        ({"low_resource": {"sizes": [4, 4], "samples": [1]}}, r"low_resource: sizes: \[4, 4\]: give different whole numbers"),
+        ({"low_resource": {"sizes": [4]}}, "low_resource: the key 'samples' is missing"),
+        ({"low_resource": {"size": [4], "samples": [1]}}, "unknown key 'size'; did you mean 'sizes'"),
+        ({"low_resource": [4]}, "low_resource.* mapping"),
         ({"probes": True}, "bias probes are of all rows"),
     ],
 )
@@ -285,13 +287,14 @@ def test_the_papers_sizes() -> None:
 
 
 def test_offline_rows_are_enough_for_the_recipe(data: Path, tmp_path: Path) -> None:
-    from hfcf.studies.compare.evaluation import evaluation_sets
+    from hfcf.studies.compare.sets import load_sets
     from hfcf.training.data import load_rows
 
     content = recipes.read(recipes.find("compare_crossaug_low"), ["preset=offline"])
-    rows = load_rows([recipes.located(content["train"], str(data))], training=True)
+    rows = load_rows([recipes.locate(content["train"], str(data))], training=True)
     for size in content["low_resource"]["sizes"]:
         assert Counter(balanced_sample(rows, size, 1)["label"]) == {SUPPORTS: size // 2, REFUTES: size // 2}
-    sets = evaluation_sets(content["evaluate"], str(data), rows, content["evaluate_take"])
+    sources = [Evaluation(**source) for source in content["evaluate"]]
+    sets = load_sets(sources, str(data), rows, content["evaluate_take"], (SUPPORTS, REFUTES))
     assert [one.name for one in sets] == ["FEVER", "Symmetric v0.1", "Adversarial", "FM2"]
     assert np.mean([len(one.rows) for one in sets]) > 150

@@ -13,14 +13,14 @@ from datasets import Dataset
 from made_up import cell
 
 from hfcf.core import recipe as recipes
-from hfcf.core.schema import LABELS, REFUTES, SUPPORTS
 from hfcf.engines.continuation import Continuation
-from hfcf.studies.compare import verifiers
-from hfcf.studies.compare.evaluation import EvaluationSet
+from hfcf.studies.compare import runner
 from hfcf.studies.compare.layout import lay_out
 from hfcf.studies.compare.probe_tables import shortcuts_table
 from hfcf.studies.compare.probes import ANY, NONE, by_shortcut, claim_only, shares, shortcuts, telling
 from hfcf.studies.compare.run import compare
+from hfcf.studies.compare.sets import EvaluationSet
+from hfcf.tasks.verification import LABELS, REFUTES, SUPPORTS
 
 DEMO = recipes.folder() / "demo"
 TWO = LABELS[:2]
@@ -155,9 +155,9 @@ def test_the_section_of_a_table(tmp_path: Path, tiny_model: Callable[[str], str]
     assert "| none | 12 |" in table
     assert "| did not | SUPPORTS | 3 |" in table
     assert "| Towards | Bigram | LMI | none | CrossAug |" in table
-    assert len(list((tmp_path / "results" / "tiny").glob("probes-*.json"))) == 2
+    assert (tmp_path / "results" / "tiny.jsonl").read_text(encoding="utf-8").count('"table": "probes"') == 2
 
-    monkeypatch.setattr(verifiers, "made", lambda *a: pytest.fail("finished cells are only read"))
+    monkeypatch.setattr(runner, "make_rows", lambda *a: pytest.fail("finished cells are only read"))
     compare(recipe, tmp_path / "out", results=tmp_path / "results")
     assert (tmp_path / "out" / "table.md").read_text(encoding="utf-8") == table
     recipe.write_text(yaml.safe_dump({**content, "probes": False}), encoding="utf-8")

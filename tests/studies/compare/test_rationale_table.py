@@ -12,12 +12,13 @@ from datasets import Dataset
 
 from hfcf.core import recipe as recipes
 from hfcf.core.model import Model
-from hfcf.core.schema import NOT_ENOUGH_INFO
 from hfcf.engines.classifier import Classifier
 from hfcf.metrics.scores.rationales import words
 from hfcf.studies.compare import rationales as module
-from hfcf.studies.compare.rationale_methods import Found, at_random, lexical
+from hfcf.studies.compare.rationale_methods import Marks, at_random, lexical
 from hfcf.studies.compare.rationales import interval, pick, rationale_table, shorten
+from hfcf.studies.compare.recipe import RationaleComparison, parse_comparison
+from hfcf.tasks.verification import NOT_ENOUGH_INFO
 
 
 @pytest.fixture(autouse=True)
@@ -31,11 +32,14 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
     return verifier, planted.explainer(verifier, tmp_path_factory.mktemp("explainer"))
 
 
-def recipe_of(trained: tuple[str, str], **changes: Any) -> dict[str, Any]:
-    return {
+def recipe_of(trained: tuple[str, str], **changes: Any) -> RationaleComparison:
+    content = {
         "compare": "rationales", "verifier": trained[0], "explainer": trained[1], "max_length": 64, "rows": 30, "seeds": [1, 2, 3],
         "corpora": [{"name": "Planted", "corpus": "made", "data_dir": "x"}], **changes,
     }  # fmt: skip
+    recipe = parse_comparison(content)
+    assert isinstance(recipe, RationaleComparison)
+    return recipe
 
 
 @pytest.fixture
@@ -76,9 +80,9 @@ def test_full_takes_every_row(trained: tuple[str, str], tmp_path: Path) -> None:
     assert part["rows"] + part["CURE marked nothing"] == 40
 
 
-def test_an_unknown_key_is_an_error(tmp_path: Path) -> None:
+def test_an_unknown_key_is_an_error() -> None:
     with pytest.raises(recipes.RecipeError, match=r"key 'verifer'.*'verifier'"):
-        rationale_table({"verifer": 1}, tmp_path)
+        parse_comparison({"compare": "rationales", "verifer": 1})
 
 
 def test_rows_are_picked_by_their_ids_alone() -> None:
@@ -114,7 +118,7 @@ def test_rows_without_human_rationales_are_counted(trained: tuple[str, str]) -> 
 def test_baselines_keep_to_the_budget_of_each_row() -> None:
     rows = Dataset.from_list(planted.rows(20, seed=3).to_list()).to_list()
     budgets = [
-        Found([{"field": "evidence", "piece": 0, "start": 0, "end": len(row["evidence"][0]["text"])}], [0, 1][: 1 + i % 2])
+        Marks([{"field": "evidence", "piece": 0, "start": 0, "end": len(row["evidence"][0]["text"])}], [0, 1][: 1 + i % 2])
         for i, row in enumerate(rows)
     ]
     for row, budget, drawn, shared in zip(rows, budgets, at_random(rows, budgets, 1), lexical(rows, budgets), strict=True):
@@ -139,7 +143,7 @@ def test_the_recipe_scores_on_no_group_that_the_explainer_is_trained_on(preset: 
     compared, training = (
         recipes.read(recipes.find(name), [f"preset={preset}"]) for name in ("compare_rationales", "train_explainer")
     )
-    recipes.check(compared, module.KEYS, "compare_rationales")
+    assert parse_comparison(compared)
     assert not any(source.get("half") == 1 for source in training["data"])
     trained_on = {(source["corpus"], source["data_dir"], source["split"], source.get("half")) for source in training["data"]}
     for source in compared["corpora"]:

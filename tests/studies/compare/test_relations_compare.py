@@ -12,6 +12,7 @@ import pytest
 import torch
 import yaml
 from datasets import Dataset, disable_progress_bars
+from made_up import forget
 from swap_system import VERBS
 
 import hfcf.systems as systems
@@ -19,12 +20,12 @@ from hfcf.core import recipe as recipes
 from hfcf.core.model import Model
 from hfcf.engines.rbert import load_rbert
 from hfcf.metrics.scores.relation import micro_f1
-from hfcf.studies.compare import relations
-from hfcf.studies.compare.arms import arms
-from hfcf.studies.compare.relation_columns import scored_answers
-from hfcf.studies.compare.relation_layout import MICRO
-from hfcf.studies.compare.relations import open_relations
+from hfcf.studies.compare.methods import build_methods
+from hfcf.studies.compare.recipe import parse_comparison
 from hfcf.studies.compare.run import compare
+from hfcf.studies.compare.runner import Comparison, open_comparison, read, score, try_lock
+from hfcf.training import relation
+from hfcf.training.scorers import RELATIONS
 
 NOUNS = ("storm", "fire", "apple", "key", "letter", "stone", "river", "song", "coat", "bird", "lamp", "road")
 RECIPES = ("compare_ccg", "compare_ccg_ablation", "compare_ccg_ood", "compare_ccg_attack", "compare_ccg_full", "compare_ccg_sweep")
@@ -98,14 +99,22 @@ def content(corpus: Path, encoder: str) -> dict[str, Any]:
 def trainings(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
     """Rows and seed of each training."""
     done: list[tuple[int, int]] = []
-    real = relations.train_relation
+    real = relation.train_relation
 
     def train(rows: Dataset, hp: Any, *args: Any, **kwargs: Any) -> int | None:
         done.append((len(rows), hp.seed))
         return real(rows, hp, *args, **kwargs)
 
-    monkeypatch.setattr(relations, "train_relation", train)
+    monkeypatch.setattr(relation, "train_relation", train)
     return done
+
+
+def opened(content: dict[str, Any], results: Path) -> Comparison:
+    return open_comparison(parse_comparison(content), results)  # type: ignore[arg-type]
+
+
+def methods_of(content: dict[str, Any]) -> Any:
+    return build_methods(parse_comparison(content))  # type: ignore[arg-type]
 
 
 def write(content: dict[str, Any], folder: Path) -> Path:
@@ -130,7 +139,7 @@ def test_a_comparison_from_the_recipe_to_the_table(content: dict[str, Any], tmp_
     assert found["missing"] == 0
     # Four of six rows, and eight of twelve, are no Other; one counterfactual is a test row.
     assert sorted(trainings) == [(6, 1), (6, 2), (9, 1), (9, 2), (12, 1), (12, 2), (19, 1), (19, 2)]
-    cells = [json.loads(path.read_text()) for path in (tmp_path / "results" / "tiny").glob("*.json")]
+    cells = read(opened(content, tmp_path / "results"))
     assert len(cells) == 12
     for cell in cells:
         assert cell["counterfactuals_dropped"] == (0 if cell["method"] in ("none", "empty") else 1)
@@ -138,8 +147,9 @@ def test_a_comparison_from_the_recipe_to_the_table(content: dict[str, Any], tmp_
             assert (cell["empty"], cell["counterfactuals"]) == (True, 0)
             continue
         assert len(cell["gold"]) == len(cell["predicted"]) == cell["rows"] == 16
-        assert cell["accuracy"] == pytest.approx(cell["correct"].count("1") / 16, abs=1e-4)
-        labels = {letter: label for label, letter in cell["labels"].items()}
+        right = sum(gold == said for gold, said in zip(cell["gold"], cell["predicted"], strict=True))
+        assert cell["accuracy"] == pytest.approx(right / 16, abs=1e-4)
+        labels = {letter: label for label, letter in cell["letters"].items()}
         told = [[labels[letter] for letter in cell[key]] for key in ("gold", "predicted")]
         assert cell["micro_f1"] == pytest.approx(micro_f1(*told), abs=1e-4)
         assert cell["best_epoch"] in (1, 2)
@@ -160,7 +170,7 @@ def test_a_comparison_from_the_recipe_to_the_table(content: dict[str, Any], tmp_
 
     assert run(content, tmp_path) == (found, table)
     assert len(trainings) == 8, "finished cells are read, not trained again"
-    next((tmp_path / "results" / "tiny").glob("swap-4-shot-2-*.json")).unlink()
+    forget(tmp_path / "results" / "tiny.jsonl", method="swap", corpus="4-shot", seed=2)
     run(content, tmp_path)
     assert trainings[8:] == [(19, 2)], "only what is missing is trained"
 
@@ -195,12 +205,13 @@ def test_columns_with_one_training_share_the_classifier(content: dict[str, Any],
 def test_development_rows_can_be_reported_without_the_test_rows(content: dict[str, Any], tmp_path: Path) -> None:
     content["columns"] = content["columns"][:1]
     _, first = run(content, tmp_path)
-    cells = {}
-    for path in (tmp_path / "results" / "tiny").glob("*.json"):
-        cell = json.loads(path.read_text())
-        cells[cell["method"], cell["corpus"], cell["seed"]] = cell
+    cells, file = {}, tmp_path / "results" / "tiny.jsonl"
+    lines = [json.loads(text) for text in file.read_text(encoding="utf-8").splitlines()]
+    for cell in (one for one in lines if "cell" in one):
+        cells[cell["method"], cell["corpus"], cell["seed"]] = dict(cell)
         if not cell.get("empty"):  # numbers that would be seen
-            path.write_text(json.dumps({**cell, "micro_f1": 0.98765, "macro_f1": 0.98765, "accuracy": 0.98765}))
+            cell.update(micro_f1=0.98765, macro_f1=0.98765, accuracy=0.98765)
+    file.write_text("".join(json.dumps(one) + "\n" for one in lines), encoding="utf-8")
     _, table = run(content, tmp_path, changes=["report=dev"])
     assert "development rows" in table.splitlines()[0]
     csv = (tmp_path / "out" / "table.csv").read_text()
@@ -214,8 +225,8 @@ def test_development_rows_can_be_reported_without_the_test_rows(content: dict[st
 
 def test_another_setting_is_another_cell(content: dict[str, Any], tmp_path: Path) -> None:
     def keys(**changes: Any) -> list[str]:
-        one = open_relations({**content, **changes}, tmp_path, full=False)
-        return [str(one.cells.path(*one.key(arm, one.columns[0], 1))) for arm in one.arms]
+        one = opened({**content, **changes}, tmp_path)
+        return [one.key((method.name, 1, one.sets[0].name)) for method in one.methods]
 
     def same(**changes: Any) -> list[bool]:
         return [one == other for one, other in zip(keys(), keys(**changes), strict=True)]
@@ -236,12 +247,9 @@ def test_another_setting_is_another_cell(content: dict[str, Any], tmp_path: Path
 
 
 def test_what_another_process_has_is_left_to_it(content: dict[str, Any], tmp_path: Path) -> None:
-    from hfcf.studies.compare.cells import digest
-    from hfcf.studies.compare.verifiers import alone
-
     content = {**content, "methods": {"none": None}, "columns": content["columns"][:1]}
-    one = open_relations(content, tmp_path / "results", full=False)
-    with alone(tmp_path / "out" / "work" / f"{digest(one.definition(one.arms[0], one.columns[0], 1))}.lock") as free:
+    one = opened(content, tmp_path / "results")
+    with try_lock(one.folder(one.methods[0], one.samples[0], 1, tmp_path / "out" / "work").with_suffix(".lock")) as free:
         assert free
         found, table = run(content, tmp_path)
     assert found["missing"] == 1
@@ -261,7 +269,7 @@ def test_curves_are_drawn(content: dict[str, Any], tmp_path: Path) -> None:
     run(content, tmp_path)
     drawn = (tmp_path / "out" / "figure.svg").read_text(encoding="utf-8")
     assert all(f"<!-- {text} -->" in drawn for text in ("K", "micro-F1 (%)", "4-shot", "4-shot, none"))
-    with pytest.raises(recipes.RecipeError, match=r"curves: K.*'swop'.*'swap'"):
+    with pytest.raises(recipes.RecipeError, match="curves: K: unknown key 'swop'; did you mean 'swap'"):
         run({**content, "curves": {"K": {1: "swop"}}}, tmp_path)
 
 
@@ -269,7 +277,7 @@ def test_the_bootstraps_score_is_that_of_the_metric() -> None:
     random = np.random.default_rng(5)
     gold, one, two = ("".join(random.choice(list("abc-"), 60)) for _ in range(3))
     counts = random.integers(0, 4, (3, 60)).astype(float)
-    found = MICRO.of(counts, np.frombuffer(gold.encode(), np.uint8), np.array([list(text.encode()) for text in (one, two)]))
+    found = RELATIONS.resample(counts, np.array(list(gold)), np.array([list(one), list(two)]))
     assert found.shape == (1, 3, 2)
     names = {"-": "Other"}
     for i, weights in enumerate(counts.astype(int)):
@@ -281,26 +289,26 @@ def test_the_bootstraps_score_is_that_of_the_metric() -> None:
 
 def test_a_sentence_that_was_not_read_has_no_relation() -> None:
     rows = Dataset.from_dict({"label": ["Other", "A", "B"]})
-    found = scored_answers(rows, ["Other", "Other", "B"], {"Other": "-", "A": "a", "B": "b"})
-    assert (found["gold"], found["predicted"], found["correct"]) == ("-ab", "--b", "101")
+    found = score(RELATIONS, rows, ["Other", "Other", "B"], {"Other": "-", "A": "a", "B": "b"})
+    assert (found["gold"], found["predicted"], found["accuracy"]) == ("-ab", "--b", 0.6667)
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
         ({"columns": [{"name": "a", "trian": {}}]}, r"columns: a.*'trian'.*'train'"),
-        ({"columns": [{"name": "a"}, {"name": "a"}]}, r"columns.*'a'.*name"),
+        ({"columns": [{"name": "a"}, {"name": "a"}]}, "columns: 'a': give each a name of its own"),
         ({"columns": [{"name": "a", "setting": "hard"}]}, r"columns: a: setting.*in-domain"),
-        ({"defaults": {}}, r"columns: 2-shot: train.*'corpus'"),
-        ({"methods": {"swap": {"system": "swap", "changes": ["claim"]}}}, r"methods: swap.*'changes'"),
-        ({"methods": {"EDA": {"system": "eda"}}}, r"methods: EDA.*eda.*verification"),
-        ({"run": [{"methods": ["swpa"]}]}, r"run: 1: methods.*'swpa'.*'swap'"),
-        ({"run": [{"seeds": [9]}]}, r"run: 1: seeds.*'9'"),
-        ({"report": "train"}, r"report.*'train'.*test, dev"),
-        ({"classifier": {"epochs": 1}}, r"classifier.*'model'"),
-        ({"baseline": "nothing"}, r"baseline.*nothing.*none, swap, empty"),
-        ({"seads": [1]}, r"key 'seads'.*'seeds'"),
-        ({"paper": {"score": {}}}, r"paper.*'score'.*'scores'"),
+        ({"defaults": {}}, "columns: 2-shot: train: the key 'corpus' is missing"),
+        ({"methods": {"swap": {"system": "swap", "changes": ["claim"]}}}, "methods: swap: unknown key 'changes'"),
+        ({"methods": {"EDA": {"system": "eda"}}}, "methods: EDA: eda works on verification rows, and these are relation rows"),
+        ({"run": [{"methods": ["swpa"]}]}, "run: 1: methods: unknown key 'swpa'; did you mean 'swap'"),
+        ({"run": [{"seeds": [9]}]}, "run: 1: seeds: unknown key '9'"),
+        ({"report": "train"}, "report: must be one of test, dev; this is 'train'"),
+        ({"classifier": {"epochs": 1}}, "classifier: the key 'model' is missing"),
+        ({"baseline": "nothing"}, "baseline: nothing is none of the methods none, swap, empty"),
+        ({"seads": [1]}, "unknown key 'seads'; did you mean 'seeds'"),
+        ({"paper": {"score": {}}}, "paper: unknown key 'score'; did you mean 'scores'"),
     ],
 )
 def test_a_wrong_recipe_is_told(content: dict[str, Any], change: dict[str, Any], message: str, tmp_path: Path) -> None:
@@ -312,7 +320,7 @@ def test_a_wrong_recipe_is_told(content: dict[str, Any], change: dict[str, Any],
 @pytest.mark.parametrize("name", RECIPES)
 def test_the_recipes_that_ship_are_sound(name: str, preset: str) -> None:
     content = recipes.read(recipes.find(name), [f"preset={preset}"])
-    found = [arm.name for arm in arms(content)]
+    found = [method.name for method in methods_of(content)]
     columns = [column["name"] for column in content["columns"]]
     assert content.get("baseline", "none") == "none" == found[0]
     assert {"CCG"} <= set(found)
@@ -335,7 +343,7 @@ def test_recipes_that_share_cells_define_them_alike(name: str, preset: str) -> N
     shared = {column["name"]: _meaning(other, column) for column in other["columns"] if column["name"] in columns}
     assert shared
     assert shared == {column: columns[column] for column in shared}
-    methods = [{arm.name: arm.definition() for arm in arms(content) if arm.system is None} for content in (one, other)]
+    methods = [{each.name: each.definition for each in methods_of(content) if each.system is None} for content in (one, other)]
     assert methods[0] == methods[1] == {"none": {}}
     assert one["methods"]["CCG"] == other["methods"]["CCG"]
 
@@ -348,6 +356,6 @@ def _meaning(content: dict[str, Any], column: dict[str, Any]) -> list[Any]:
 
 def test_every_method_of_the_offline_preset_needs_the_offline_models_alone() -> None:
     content = recipes.read(recipes.find("compare_ccg"), ["preset=offline"])
-    named = {arm.name: json.dumps(arm.definition(), default=str) for arm in arms(content)}
+    named = {method.name: json.dumps(method.definition, default=str) for method in methods_of(content)}
     assert {"MICE", "AutoCAD", "CoCo", "CCG"} <= set(named)
     assert not any("bert-base" in its or "gpt2" in its for its in named.values())

@@ -3,18 +3,29 @@ from __future__ import annotations
 import csv
 import io
 from pathlib import Path
+from typing import Any
 
 from made_up import CORPORA, cell, full
 
-from hfcf.studies.compare.layout import lay_out
+from hfcf.studies.compare.layout import Layout, lay_out
+from hfcf.studies.compare.set_page import csv_columns
+from hfcf.studies.compare.set_page import markdown as page
 from hfcf.studies.compare.stats import differences
-from hfcf.studies.compare.table import COLUMNS, long_csv, markdown
+from hfcf.studies.compare.tables import csv_text
 
 GOLDEN = Path(__file__).parent / "golden.md"
 INTRINSIC = [
     {"Method": "RACE", "Flip": 0.94571, "Sim": 0.577, "Div": 11.19, "M.h.": 0.57634, "n": 1200},
     {"Method": "−FILTER", "Flip": 0.8388, "Sim": None, "Div": float("nan"), "n": 1400},
 ]
+
+
+def markdown(layout: Layout, *args: Any) -> str:
+    return page(layout, *args, repeats=("claim", "evidence"))
+
+
+def long_csv(layout: Layout) -> str:
+    return csv_text(layout.cells.values(), csv_columns(layout))
 
 
 def tiny() -> list[dict[str, object]]:
@@ -49,9 +60,10 @@ def test_the_order_of_cells_does_not_matter_once_methods_and_corpora_are_given()
 
 def test_csv_reads_back() -> None:
     cells = full()
-    rows = list(csv.DictReader(io.StringIO(long_csv(lay_out(cells, "None")))))
+    layout = lay_out(cells, "None")
+    rows = list(csv.DictReader(io.StringIO(long_csv(layout))))
     assert len(rows) == len(cells)
-    assert tuple(rows[0]) == COLUMNS
+    assert list(rows[0]) == csv_columns(layout)
     by_key = {(c["method"], str(c["seed"]), c["corpus"]): c for c in cells}
     for row in rows:
         its = by_key[row["method"], row["seed"], row["corpus"]]

@@ -11,15 +11,20 @@ import parrot
 import pytest
 import yaml
 from datasets import Dataset
+from made_up import forget
 
 from hfcf.core import recipe as recipes
-from hfcf.core.schema import NOT_ENOUGH_INFO, REFUTES, SUPPORTS
 from hfcf.engines.generator import Generator
-from hfcf.studies.compare import verifiers
-from hfcf.studies.compare.arms import Arm, arms, candidates, claims, training_rows
-from hfcf.studies.compare.evaluation import check_apart, evaluation_sets
+from hfcf.studies.compare import runner
+from hfcf.studies.compare.intrinsic import candidates, claims
+from hfcf.studies.compare.methods import Method, build_methods, training_rows
+from hfcf.studies.compare.recipe import Evaluation, parse_comparison
 from hfcf.studies.compare.run import compare
+from hfcf.studies.compare.runner import Comparison, open_comparison
+from hfcf.studies.compare.sets import check_apart, load_sets
 from hfcf.systems.race import RACE
+from hfcf.tasks.verification import LABELS, NOT_ENOUGH_INFO, REFUTES, SUPPORTS
+from hfcf.training import verifier
 
 DEMO = recipes.folder() / "demo"
 
@@ -86,6 +91,10 @@ def content(other: Path, encoder: str, tiny_model: Callable[[str], str], race: R
     }  # fmt: skip
 
 
+def opened(content: dict[str, Any], results: Path, *, full: bool = False) -> Comparison:
+    return open_comparison(parse_comparison(content), results, full=full)  # type: ignore[arg-type]
+
+
 def write(content: dict[str, Any], folder: Path) -> Path:
     path = folder / "recipe.yaml"
     path.write_text(yaml.safe_dump(content, allow_unicode=True, sort_keys=False), encoding="utf-8")
@@ -96,21 +105,22 @@ def test_a_comparison_from_the_recipe_to_the_table(
     content: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     trained = []
-    real = verifiers.train_verifier
+    real = verifier.train_verifier
 
     def train(rows: Dataset, hp: Any, *args: Any, **kwargs: Any) -> None:
         trained.append(hp.seed)
         real(rows, hp, *args, **kwargs)
 
-    monkeypatch.setattr(verifiers, "train_verifier", train)
+    monkeypatch.setattr(verifier, "train_verifier", train)
     found = compare(write(content, tmp_path), tmp_path / "out", results=tmp_path / "results")
     assert found["missing"] == 0
     assert trained == [1, 1, 1, 2, 2, 2]
-    cells = [json.loads(path.read_text()) for path in (tmp_path / "results" / "tiny").glob("*-other-*.json")]
+    cells = runner.read(opened(content, tmp_path / "results"))
     assert len(cells) == 6
     for cell in cells:
         assert cell["rows"] == 8 == len(cell["gold"]) == len(cell["predicted"])
-        assert cell["accuracy"] == pytest.approx(cell["correct"].count("1") / 8, abs=1e-4)
+        right = sum(gold == said for gold, said in zip(cell["gold"], cell["predicted"], strict=True))
+        assert cell["accuracy"] == pytest.approx(right / 8, abs=1e-4)
         assert (cell["available_labels"], cell["removed_as_overlap"]) == ({"SUPPORTS": 6, "REFUTES": 5}, 2)
         assert cell["train_rows"] == 12 + cell["counterfactuals"]
     made = {cell["method"]: cell["counterfactuals"] for cell in cells}
@@ -127,7 +137,7 @@ def test_a_comparison_from_the_recipe_to_the_table(
     assert again == found
     assert len(trained) == 6, "finished cells are read, not trained again"
     assert (tmp_path / "out" / "table.md").read_text(encoding="utf-8") == table
-    next((tmp_path / "results" / "tiny").glob("race-2-other-*.json")).unlink()
+    forget(tmp_path / "results" / "tiny.jsonl", method="RACE", seed=2)
     compare(write(content, tmp_path), tmp_path / "out", results=tmp_path / "results")
     assert trained[6:] == [2], "only what is missing is trained"
     assert (tmp_path / "out" / "table.csv").read_text().count("\n") == 7
@@ -135,8 +145,8 @@ def test_a_comparison_from_the_recipe_to_the_table(
 
 def test_another_setting_is_another_cell(content: dict[str, Any], tmp_path: Path) -> None:
     def keys(**changes: Any) -> set[str]:
-        comparison = verifiers.open_comparison({**content, **changes}, tmp_path, full=False)
-        return {str(comparison.cells.path(*verifiers._key(comparison, arm, 1, comparison.sets[0]))) for arm in comparison.arms}
+        comparison = opened({**content, **changes}, tmp_path)
+        return {comparison.key((method.name, 1, comparison.sets[0].name)) for method in comparison.methods}
 
     base = keys()
     assert base == keys()
@@ -160,8 +170,8 @@ def test_what_a_cell_is_called_may_be_corrected(content: dict[str, Any], tmp_pat
 
 def test_another_evaluation_corpus_may_leave_other_counterfactuals_out(content: dict[str, Any], tmp_path: Path) -> None:
     more = [*content["evaluate"], {**content["evaluate"][0], "name": "More", "split": "train[:4]"}]
-    one, two = (verifiers.open_comparison({**content, "evaluate": sets}, tmp_path, full=False) for sets in (more[:1], more))
-    keys = [[one.definition(arm, 1) == two.definition(arm, 1)] for arm in one.arms]
+    one, two = (opened({**content, "evaluate": sets}, tmp_path) for sets in (more[:1], more))
+    keys = [[one.definition(each, one.samples[0], 1) == two.definition(each, two.samples[0], 1)] for each in one.methods]
     assert keys == [[True], [False], [False]], "the baseline has none"
 
 
@@ -169,7 +179,7 @@ def test_a_corpus_that_is_all_training_rows_is_not_evaluated_on(
     content: dict[str, Any], tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     same = {"name": "Same", "setting": "in-domain", **content["train"]}
-    comparison = verifiers.open_comparison({**content, "evaluate": [*content["evaluate"], same]}, tmp_path, full=True)
+    comparison = opened({**content, "evaluate": [*content["evaluate"], same]}, tmp_path, full=True)
     assert [one.name for one in comparison.sets] == ["Other"]
     assert "Same is not evaluated on: each of its 50 rows overlaps" in caplog.text
 
@@ -177,7 +187,7 @@ def test_a_corpus_that_is_all_training_rows_is_not_evaluated_on(
 def test_intrinsic_scores_are_kept_for_where_no_model_is(content: dict[str, Any], tmp_path: Path, monkeypatch: Any) -> None:
     compare(write(content, tmp_path), tmp_path / "out", results=tmp_path / "results")
     table = (tmp_path / "out" / "table.md").read_text(encoding="utf-8")
-    monkeypatch.setattr(verifiers, "made", lambda *a: pytest.fail("finished cells are only read"))
+    monkeypatch.setattr(runner, "make_rows", lambda *a: pytest.fail("finished cells are only read"))
     compare(write(content, tmp_path), tmp_path / "elsewhere", results=tmp_path / "results")
     assert (tmp_path / "elsewhere" / "table.md").read_text(encoding="utf-8") == table.replace(
         str(tmp_path / "out"), str(tmp_path / "elsewhere")
@@ -190,49 +200,49 @@ def test_what_another_process_has_is_left_to_it(content: dict[str, Any], tmp_pat
     content = {**content, "methods": {"none": None}, "seeds": [1, 2]}
     work = tmp_path / "out" / "work"
     work.mkdir(parents=True)
-    comparison = verifiers.open_comparison(content, tmp_path / "results", full=False)
-    with FileLock(f"{verifiers.folder_of(comparison, comparison.arms[0], 1, work)}.lock"):
+    comparison = opened(content, tmp_path / "results")
+    with FileLock(f"{comparison.folder(comparison.methods[0], comparison.samples[0], 1, work)}.lock"):
         found = compare(write(content, tmp_path), tmp_path / "out", results=tmp_path / "results")
     assert found["missing"] == 1
     assert "**Partial:** 1 of 2" in (tmp_path / "out" / "table.md").read_text(encoding="utf-8")
 
 
 def test_full_takes_all_rows(content: dict[str, Any], tmp_path: Path) -> None:
-    comparison = verifiers.open_comparison(content, tmp_path, full=True)
-    assert (len(comparison.originals), len(comparison.sets[0].rows)) == (50, 9)
+    comparison = opened(content, tmp_path, full=True)
+    assert (len(comparison.samples[0].train), len(comparison.sets[0].rows)) == (50, 9)
 
 
 def test_evaluation_rows_do_not_depend_on_their_order_in_the_file(content: dict[str, Any], other: Path, tmp_path: Path) -> None:
     training = Dataset.from_list([{**row(99, SUPPORTS), "group_id": "99", "corpus": "jsonl", "split": "train"}])
-    first = evaluation_sets(content["evaluate"], None, training, 5)[0]
+    first = load_sets([Evaluation(**content["evaluate"][0])], None, training, 5, LABELS[:2])[0]
     turned = tmp_path / "turned.jsonl"
     turned.write_text("".join(reversed(other.read_text(encoding="utf-8").splitlines(keepends=True))), encoding="utf-8")
-    second = evaluation_sets([{**content["evaluate"][0], "data_files": str(turned)}], None, training, 5)[0]
+    second = load_sets([Evaluation(**{**content["evaluate"][0], "data_files": str(turned)})], None, training, 5, LABELS[:2])[0]
     assert first.ids == second.ids
     assert list(first.rows["id"]) == list(second.rows["id"])
 
 
 def test_overlap_with_training_is_an_error_where_it_should_be_gone(content: dict[str, Any]) -> None:
     training = Dataset.from_list([{**row(99, SUPPORTS), "group_id": "99", "corpus": "jsonl", "split": "train"}])
-    sets = evaluation_sets(content["evaluate"], None, training, None)
+    sets = load_sets([Evaluation(**content["evaluate"][0])], None, training, None, LABELS[:2])
     again = Dataset.from_list([{**row(98, REFUTES, claim="Town 3 is OLD"), "group_id": "x", "corpus": "x"}])
-    with pytest.raises(ValueError, match=r"1 evaluation.*Other"):
+    with pytest.raises(ValueError, match=r"1 evaluation rows of Other overlap"):
         check_apart(sets, again)
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"methods": {"RACE": {"setings": {}}}}, r"key 'setings'.*'settings'"),
-        ({"methods": {"RACE": {"changes": ["claims"]}}}, r"key 'claims'.*'claim'"),
-        ({"methods": {"RACE": {"settings": {"edits": False}}}}, r"key 'edits'.*'edit'"),
-        ({"verifier": {"model": "m", "epoch": 1}}, r"key 'epoch'.*'epochs'"),
-        ({"evaluate": [{"corpus": "jsonl", "setting": "hard"}]}, r"setting.*in-domain"),
-        ({"baseline": "nothing"}, r"baseline.*nothing.*none, RACE, both"),
-        ({"verifier": {"epochs": 1}}, r"verifier.*'model'"),
-        ({"settings": {"generator": "out/not-there", "verifier": "out/not-there"}}, r"RACE.*train"),
+        ({"methods": {"RACE": {"setings": {}}}}, "unknown key 'setings'; did you mean 'settings'"),
+        ({"methods": {"RACE": {"changes": ["claims"]}}}, "unknown key 'claims'; did you mean 'claim'"),
+        ({"methods": {"RACE": {"settings": {"edits": False}}}}, "unknown key 'edits'; did you mean 'edit'"),
+        ({"verifier": {"model": "m", "epoch": 1}}, "unknown key 'epoch'; did you mean 'epochs'"),
+        ({"evaluate": [{"corpus": "jsonl", "setting": "hard"}]}, "setting: must be one of in-domain, out-of-domain, challenge"),
+        ({"baseline": "nothing"}, "baseline: nothing is none of the methods none, RACE, both"),
+        ({"verifier": {"epochs": 1}}, "verifier: the key 'model' is missing"),
+        ({"settings": {"generator": "out/not-there", "verifier": "out/not-there"}}, "RACE: a model cannot be read; train it first"),
         ({"train": {"corpus": "hover", "data_dir": str(DEMO), "split": "train", "evdence": 1}}, "evdence"),
-        ({"compare": "models"}, r"compare.*verifiers, rationales"),
+        ({"compare": "verifier"}, "compare: must be one of verifiers, relations, models, rationales; .* did you mean 'verifiers'"),
         ({"take_all": 1}, "unknown key 'take_all'"),
     ],
 )
@@ -243,9 +253,10 @@ def test_a_wrong_recipe_is_told(content: dict[str, Any], change: dict[str, Any],
 
 @pytest.mark.parametrize("preset", ["paper", "offline"])
 def test_the_methods_of_the_recipe_are_the_papers(preset: str) -> None:
-    found = {arm.name: arm for arm in arms(recipes.read(recipes.find("compare_race"), [f"preset={preset}"]))}
+    content = recipes.read(recipes.find("compare_race"), [f"preset={preset}"])
+    found = {method.name: method for method in build_methods(parse_comparison(content))}  # type: ignore[arg-type]
     assert found["none"].system is None
-    assert [(name, arm.system.edit, arm.system.constrain) for name, arm in found.items() if isinstance(arm.system, RACE)][:3] == [
+    assert [(name, one.system.edit, one.system.constrain) for name, one in found.items() if isinstance(one.system, RACE)][:3] == [
         ("RACE", True, True), ("−CONS", True, False), ("−EDIT", False, True),
     ]  # fmt: skip
     assert found["w/ (c, E′, REF)"].changes == ("claim", "evidence")
@@ -258,7 +269,7 @@ def test_a_counterfactual_that_an_evaluation_row_repeats_is_left_out() -> None:
     made = Dataset.from_list([{"id": "1", "counterfactuals": rows}])
     originals = Dataset.from_list([{key: value for key, value in rows[0].items() if key != "change"}])
     evaluation = Dataset.from_list([{"claim": "rome is NEW", "evidence": [{"title": "", "text": "u"}]}])
-    kept, dropped = training_rows(Arm("RACE", None), originals, made, evaluation)
+    kept, dropped = training_rows(Method("RACE", None), originals, made, [evaluation])
     assert (list(kept["claim"]), dropped) == (["Rome is old.", "Rome is old."], 1)
 
 
@@ -270,8 +281,8 @@ def test_copies_have_the_labels_of_the_counterfactuals_and_no_new_text() -> None
     originals = Dataset.from_list(rows([SUPPORTS, REFUTES, SUPPORTS], "Old"))
     made = [{**one, "change": "claim"} for one in rows([REFUTES, SUPPORTS, REFUTES, SUPPORTS, SUPPORTS], "New")]
     evaluation = Dataset.from_list(rows([SUPPORTS], "Other")).map(lambda one: {"evidence": [{"title": "", "text": "u"}]})
-    arm = Arm("labels alone", None, copies=True)
-    kept, _ = training_rows(arm, originals, Dataset.from_list([{"id": "1", "counterfactuals": made}]), evaluation)
+    method = Method("labels alone", None, copies=True)
+    kept, _ = training_rows(method, originals, Dataset.from_list([{"id": "1", "counterfactuals": made}]), [evaluation])
     assert list(kept["label"])[3:] == [REFUTES, SUPPORTS, REFUTES, SUPPORTS, SUPPORTS]
     assert set(kept["claim"]) == set(originals["claim"])
     counts = [list(kept["claim"]).count(claim) for claim in ("Old 0.", "Old 1.", "Old 2.")]

@@ -16,11 +16,12 @@ import hfcf
 from hfcf import cli, prompts
 from hfcf.cli.tables import print_plan
 from hfcf.core.model import Model
-from hfcf.engines.remote_json import fault
-from hfcf.engines.remote_settings import RemoteError
+from hfcf.engines.remote.answers import find_fault
+from hfcf.engines.remote.settings import RemoteError
 from hfcf.pipeline import run as runner
 from hfcf.pipeline.dry_run import dry_run
 from hfcf.prompts import claims, relations
+from hfcf.prompts.relations import SEMEVAL
 from hfcf.systems.baselines.llm import LLM, RewriteLlm
 
 EVIDENCE = [{"title": "Rome", "text": "Rome was founded in 753 BC."}]
@@ -145,8 +146,9 @@ def test_the_prompt_is_part_of_the_stages_state(monkeypatch: pytest.MonkeyPatch)
 
 def test_settings_are_those_of_the_paper_unless_told() -> None:
     assert LLM.preset("paper").settings == {
-        "seed": 13, "strict": False, "fitted": None, "model": "gpt-3.5-turbo-0301", "temperature": 0.0, "max_tokens": 256,
-        "max_words": 100, "shots": 1, "attempts": 3, "verifier": None, "max_length": 130,
+        "seed": 13, "strict": False, "fitted": None, "model": "gpt-3.5-turbo-0301", "task": "verification",
+        "relations": list(SEMEVAL), "temperature": 0.0, "max_tokens": 256, "max_words": 100,
+        "shots": 1, "attempts": 3, "verifier": None, "max_length": 130,
     }  # fmt: skip
     with pytest.raises(ValueError, match=r"llm.*preset 'offline'"):
         LLM.preset("offline")
@@ -221,7 +223,7 @@ def test_run_json_tells_attempts_tokens_and_cost(start: Start, monkeypatch: pyte
 
 def test_every_worked_example_of_claims_is_a_valid_answer() -> None:
     for example in prompts.examples("claims"):
-        assert fault(example["answer"], json.loads(claims.SCHEMA)) is None
+        assert find_fault(example["answer"], claims.SCHEMA) is None
         assert {example["label"], example["wanted"]} == {"SUPPORTS", "REFUTES"}
 
 
@@ -229,7 +231,7 @@ def test_every_worked_example_of_relations_is_a_valid_answer() -> None:
     candidates = ["entity-destination", "entity-origin", "container-content", "content-container", "message-topic"]
     for example in prompts.examples("relations"):
         row = relation_row(example["sentence"], example["head"], example["tail"], example["relation"])
-        assert fault(example["answer"], json.loads(relations.schema(candidates))) is None
+        assert find_fault(example["answer"], relations.schema(candidates)) is None
         made = relations.read(example["answer"], row)
         assert made["tokens"] == example["answer"]["sentence"].split()
         assert made["tokens"][made["head"]["start"] : made["head"]["end"]] == [example["head"]]
@@ -285,4 +287,4 @@ def test_the_relations_prompt_names_steps_candidates_and_entities() -> None:
     assert "Candidate relations: a-b, b-a\n" in text
     assert "First entity: U.S. plant\nSecond entity: port\nRelation: a-b\nAnswer as JSON" in text
     assert "enum" in relations.schema(["a-b", "b-a"])
-    assert fault({**GOOD, "relation": "c", "sentence": "x"}, json.loads(relations.schema(["a-b", "b-a"])))
+    assert find_fault({**GOOD, "relation": "c", "sentence": "x"}, relations.schema(["a-b", "b-a"]))

@@ -16,11 +16,12 @@ from hfcf.core.stage import Reject, Stage, StageError
 from hfcf.core.store import read_artifact
 from hfcf.core.system import System
 from hfcf.engines.continuation import Continuation
-from hfcf.systems.ccg import CCG, editor
+from hfcf.systems.ccg import editor
 from hfcf.systems.ccg.identify import IdentifyCausalTerms
 from hfcf.systems.ccg.indicator import training_rows
+from hfcf.systems.ccg.system import CCG
 from hfcf.tasks.judge import JudgeCandidates
-from hfcf.tasks.relation import OTHER
+from hfcf.tasks.relation import OTHER, TASK
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,7 +41,7 @@ class ProposeRelations(Stage):
     ['of', 'on']
     """
 
-    inputs: ClassVar = {name: schema.TASKS["relation"][name] for name in ("tokens", "head", "tail", "label")}
+    inputs: ClassVar = {**TASK.columns, "label": schema.TEXT}
     outputs: ClassVar = {"new_relations": List(schema.TEXT)}
 
     fitted: str | None = None

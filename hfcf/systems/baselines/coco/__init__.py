@@ -20,8 +20,8 @@ from hfcf.engines.parser import Parser
 from hfcf.engines.relation import RelationClassifier
 from hfcf.systems.baselines._shared.relations import CONSISTENT, ProposeRelations, base_model, learned, require_fitted, sound
 from hfcf.systems.baselines.coco.paths import STANZA, FindPaths
-from hfcf.systems.ccg import CLASSIFIER, OFFLINE
-from hfcf.tasks.relation import CANDIDATES, candidate
+from hfcf.systems.ccg.system import CLASSIFIER, OFFLINE
+from hfcf.tasks.relation import CANDIDATES, TASK, candidate
 from hfcf.training.loop import Hyperparameters
 from hfcf.training.store import parse_trainings
 
@@ -49,7 +49,7 @@ class SubstituteTerms(Stage):
     """
 
     inputs: ClassVar = {
-        **{name: schema.TASKS["relation"][name] for name in ("tokens", "head", "tail", "label")},
+        **TASK.columns, "label": schema.TEXT,
         "causal_terms": List(schema.INT), "term_places": List(schema.TEXT), "new_relations": List(schema.TEXT),
     }  # fmt: skip
     outputs: ClassVar = {"candidates": CANDIDATES}
@@ -116,7 +116,7 @@ class CoCo(System):
         parser: the dependency parser.
         indicator: the base model, an R-BERT; None trains one on the rows.
         classifier: how that one is trained.
-        least_steps: see `hfcf.systems.ccg.CCG`.
+        least_steps: see `hfcf.systems.ccg.system.CCG`.
         consistency: filter by the base model; False keeps every candidate.
         verifier: another R-BERT that filters in its place.
         max_length: pieces of a sentence that the base model reads.

@@ -15,9 +15,9 @@ from hfcf.engines.continuation import Continuation
 from hfcf.engines.relation import RelationClassifier
 from hfcf.systems.baselines._shared.relations import CONSISTENT, GRADIENT_TERMS, ProposeRelations, base_model, sound
 from hfcf.systems.baselines.mice.edit import EditMinimally
-from hfcf.systems.ccg import CLASSIFIER, EDITOR, OFFLINE
 from hfcf.systems.ccg.editor import learned_editor, train_editor
 from hfcf.systems.ccg.gradients import WordGradients
+from hfcf.systems.ccg.system import CLASSIFIER, EDITOR, OFFLINE
 from hfcf.training.loop import Hyperparameters
 from hfcf.training.store import ensure_steps, parse_trainings
 
@@ -48,7 +48,7 @@ class MICE(System):
         classifier: how that one is trained.
         editor: a trained editor; None trains one on the rows.
         editor_training: how that one is trained.
-        least_steps: see `hfcf.systems.ccg.CCG`.
+        least_steps: see `hfcf.systems.ccg.system.CCG`.
         share: see `EditMinimally`.
         levels: see there.
         words: see there.

@@ -1,0 +1,112 @@
+"""What a comparison asks of a task's models: a `Trainer` that trains and asks them, a `Scorer` that rates their answers.
+
+A `Task` names both as "module:attribute"; `load_trainer` and `load_scorer` import them when they are first used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from pkgutil import resolve_name
+from typing import Any, Protocol
+
+import numpy as np
+from datasets import Dataset
+from numpy.typing import NDArray
+
+from hfcf.core.model import Model
+
+
+class Trainer(Protocol):
+    """Trains a model of a task and asks it."""
+
+    @property
+    def changes(self) -> tuple[str, ...]:
+        """Kinds of change that a method can choose counterfactuals by, the default first; empty: there is no choice."""
+
+    @property
+    def ways(self) -> int | None:
+        """How many of the task's labels a model tells apart unless a recipe says otherwise; None: all."""
+
+    def train(
+        self, rows: Dataset, hp: Any, out: Path, *, labels: Sequence[str], dev: Dataset | None = None, debias: Any = None
+    ) -> int | None:
+        """Train a model and store it in `out`.
+
+        Args:
+            rows: the task's rows.
+            hp: `hfcf.training.loop.Hyperparameters`.
+            out: a folder.
+            labels: the classes; empty where a task has none.
+            dev: rows that choose the epoch, if the trainer chooses one.
+            debias: `hfcf.training.debias.Debias`, if it is asked for.
+
+        Returns:
+            The epoch that was chosen, counted from 1; None where none was.
+        """
+
+    def predict(self, rows: Dataset, model: Model, *, max_length: int, labels: Sequence[str]) -> list[Any]:
+        """Return the model's answer to each row, in the form of `Scorer.gold`."""
+
+    def evaluate(self, rows: Dataset, model: Model, *, max_length: int, ways: int = 2) -> dict[str, Any]:
+        """Score a model on rows, as `hfcf evaluate` prints it.
+
+        Args:
+            rows: the task's rows.
+            model: a trained one.
+            max_length: tokens of an input.
+            ways: how many of the task's labels count, where that is a choice.
+        """
+
+
+class Scorer(Protocol):
+    """Rates answers."""
+
+    @property
+    def metrics(self) -> Mapping[str, str]:
+        """Titles of the scores, by name, in the order of the tables."""
+
+    @property
+    def compared(self) -> tuple[str, ...]:
+        """The metrics whose differences between methods are tested; figures draw the first."""
+
+    @property
+    def note(self) -> str:
+        """What a reader of the scores must know, as a sentence; may be empty."""
+
+    def gold(self, rows: Dataset) -> list[Any]:
+        """Return the true answer of each row."""
+
+    def letters(self, labels: Iterable[str]) -> dict[str, str] | None:
+        """Return a letter for each label, by which answers are stored; None where answers are open and stored as they are."""
+
+    def scores(self, gold: Sequence[Any], predicted: Sequence[Any]) -> dict[str, float]:
+        """Return all `metrics` of answers, 0–1, to four decimals."""
+
+    def resample(self, counts: NDArray[np.float64], gold: NDArray[Any], predicted: NDArray[Any]) -> NDArray[np.float64]:
+        """Return the `compared` scores of many samples of rows at once.
+
+        Args:
+            counts: how often each kind of row is in each sample, samples × kinds.
+            gold: the true answer of each kind, as it is stored: a letter, or an open answer.
+            predicted: those of each model, models × kinds.
+
+        Returns:
+            Metrics × samples × models.
+        """
+
+
+def load_trainer(reference: str) -> Trainer:
+    """Import the trainer that a task names.
+
+    >>> load_trainer("hfcf.training.verifier:TRAINER").changes
+    ('claim', 'evidence', 'both')
+    """
+    trainer: Trainer = resolve_name(reference)
+    return trainer
+
+
+def load_scorer(reference: str) -> Scorer:
+    """Import the scorer that a task names."""
+    scorer: Scorer = resolve_name(reference)
+    return scorer

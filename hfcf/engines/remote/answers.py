@@ -1,0 +1,162 @@
+"""Read the JSON that a language model wrote, and check it against the schema of its prompt.
+
+The reason why an answer is rejected is quoted in the next request for it, so it is part of that request's key in the request cache:
+reword one, and every second attempt that was paid for is paid for again.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import lru_cache
+from typing import Any
+
+EXTRA = 'asking a language model needs an extra: pip install "hfcf[llm]"'
+
+_DRAFT = "https://json-schema.org/draft/2020-12/schema"
+_STRICT = {"$schema": _DRAFT, "$id": "hfcf:strict", "$dynamicAnchor": "meta", "$ref": _DRAFT, "unevaluatedProperties": False}
+"""The schema of JSON schemas, which also refuses keywords that it does not define: JSON Schema itself ignores a misspelt one."""
+
+
+class InvalidAnswer(ValueError):
+    """A model's text is not the answer that was requested; the message says why."""
+
+
+@lru_cache(maxsize=64)
+def schema_validator(schema: str) -> Any:
+    """The `jsonschema` validator of a schema.
+
+    Args:
+        schema: JSON text.
+
+    Raises:
+        ValueError: the schema is invalid, or has a keyword that JSON Schema does not define.
+        ImportError: the extra `llm` is not installed.
+
+    >>> schema_validator('{"type": "object", "requird": ["claim"]}')
+    Traceback (most recent call last):
+    ValueError: schema: Unevaluated properties are not allowed ('requird' was unexpected)
+    """
+    try:
+        from jsonschema import Draft202012Validator
+        from jsonschema.validators import extend
+    except ImportError as error:
+        raise ImportError(EXTRA) from error
+    value = json.loads(schema)
+    for fault in Draft202012Validator(_STRICT).iter_errors(value):
+        raise ValueError(f"schema{_join(fault.absolute_path)}: {fault.message}")
+    # 3.0 is an integer in JSON Schema. Answers that are stored were judged otherwise.
+    types = Draft202012Validator.TYPE_CHECKER.redefine("integer", lambda _, number: type(number) is int)
+    return extend(Draft202012Validator, type_checker=types)(value)
+
+
+def find_fault(value: Any, schema: str) -> str | None:
+    """Say why a value does not fit a schema, or return None when it does.
+
+    >>> find_fault({"claim": 3}, '{"type": "object", "properties": {"claim": {"type": "string"}}, "required": ["claim"]}')
+    'the answer.claim is no string'
+    """
+    errors = list(schema_validator(schema).iter_errors(value))
+    return _describe(min(errors, key=lambda error: _rank(error, value))) if errors else None
+
+
+def _rank(error: Any, value: Any) -> tuple[int, ...]:
+    """Order errors as a reader of the answer meets them: of a value its type before its parts, the parts as they come."""
+    ranks: list[int] = []
+    for step in error.absolute_path:
+        ranks += [3, step if isinstance(value, list) else list(value).index(step)]
+        value = value[step]
+    if error.validator == "additionalProperties":
+        return (*ranks, 3, list(value).index(_unexpected(error)))
+    return (*ranks, {"type": 0, "enum": 1}.get(error.validator, 2))
+
+
+def _describe(error: Any) -> str:
+    where, rule = f"the answer{_join(error.absolute_path)}", error.validator_value
+    match error.validator:
+        case "type" if isinstance(rule, str):
+            return f"{where} is no {rule}"
+        case "enum":
+            return f"{where} is none of {', '.join(map(str, rule))}"
+        case "required":
+            return f"{where} lacks {next(name for name in rule if name not in error.instance)!r}"
+        case "additionalProperties" if rule is False:
+            return f"{where} has {_unexpected(error)!r}, which was not asked for"
+        case "minItems":
+            return f"{where} has fewer than {rule} items"
+    return f"{where}: {error.message}"
+
+
+def _unexpected(error: Any) -> str:
+    properties = error.schema.get("properties", {})
+    return next(name for name in error.instance if name not in properties)
+
+
+def _join(path: Any) -> str:
+    return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
+
+
+def parse_answer(text: str, schema: str) -> Any:
+    """Parse the first JSON object of a text, and check it.
+
+    Models write thoughts before it, fences around it and remarks after it; these don't change the object.
+
+    Raises:
+        InvalidAnswer: there is no object, it breaks off, or it does not fit the schema.
+
+    >>> parse_answer('Sure! ```json {"claim": "Rome is old."}```', '{"type": "object", "required": ["claim"]}')
+    {'claim': 'Rome is old.'}
+    """
+    text = text.rpartition("</think>")[2]  # a server's template may have written "<think>" itself
+    if text.lstrip().startswith("<think>"):
+        raise InvalidAnswer("is a thought without an answer")
+    start = text.find("{")
+    if start < 0:
+        raise InvalidAnswer("is no JSON object" if text.strip() else "is empty")
+    try:
+        value, _ = json.JSONDecoder(parse_constant=_refuse).raw_decode(text, start)
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError as error:
+        raise InvalidAnswer("holds half of a surrogate pair, which is no text") from error
+    except (ValueError, RecursionError) as error:
+        raise InvalidAnswer("holds JSON that is broken or breaks off") from error
+    if fault := find_fault(value, schema):
+        raise InvalidAnswer(f"does not fit the schema: {fault}")
+    return value
+
+
+def _refuse(constant: str) -> Any:
+    raise ValueError(f"{constant} is not JSON")
+
+
+def parse_completion(text: str) -> dict[str, Any]:
+    """Read the parts of a chat completion that the request cache stores.
+
+    The types of the `openai` client are not used here: they accept a body without choices, and servers that are no `openai` send
+    contents in parts.
+
+    Raises:
+        ValueError: the text is no chat completion.
+
+    >>> parse_completion('{"choices": [{"message": {"content": "{}"}, "finish_reason": "stop"}], "model": "m"}')["finish"]
+    'stop'
+    """
+    try:
+        data = json.loads(text)
+        choice = data["choices"][0]
+        content = choice["message"].get("content")
+        usage = data.get("usage") or {}
+        if isinstance(content, list):
+            content = "".join(part.get("text", "") for part in content)
+        return {
+            "text": _escape_surrogates(content or ""),
+            "finish": (finish := choice.get("finish_reason")) and _escape_surrogates(str(finish)),
+            "model": (model := data.get("model")) and _escape_surrogates(str(model)),
+            "usage": {kind: int(usage.get(f"{kind}_tokens") or 0) for kind in ("prompt", "completion")},
+        }
+    except (ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError) as error:
+        raise ValueError("no chat completion") from error
+
+
+def _escape_surrogates(text: str) -> str:
+    # Half a surrogate pair can't be encoded, and SQLite refuses it.
+    return text.encode("utf-8", "backslashreplace").decode()

@@ -1,0 +1,183 @@
+"""Ask a language model behind an OpenAI-compatible endpoint: messages in, JSON that fits a schema out."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
+from typing import Any
+
+from hfcf.engines.base import Engine, Usage, _key, usage
+from hfcf.engines.cache import RequestCache, open_cache
+from hfcf.engines.remote.answers import InvalidAnswer, parse_answer, schema_validator
+from hfcf.engines.remote.errors import Refused
+from hfcf.engines.remote.limits import Stopped
+from hfcf.engines.remote.settings import Endpoint
+
+Message = Mapping[str, str]
+Ask = Callable[[dict[str, Any]], dict[str, Any]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Remote(Engine):
+    """Ask a chat model for JSON. A request is a list of messages, its answer `{"answer": …}` or `{"error": why}`.
+
+    The endpoint and its limits come from the environment, because they change no answer: `HFCF_LLM_URL`, `HFCF_LLM_KEY` (sent to
+    that address, stored nowhere), `HFCF_LLM_CONCURRENCY` (8 requests at a time), `HFCF_LLM_RPM` and `HFCF_LLM_TPM` (requests and
+    tokens a minute; no limit), `HFCF_LLM_TIMEOUT` (120 seconds an exchange), `HFCF_LLM_RETRIES` (6 after a fault),
+    `HFCF_LLM_PRICE_IN` and `HFCF_LLM_PRICE_OUT` (of a million tokens). The limits hold for one process; each worker of `num_proc`
+    has its own. The package `openai` sends the requests: `pip install "hfcf[llm]"`.
+
+    The schema is sent as `response_format` until the server refuses that; the answer is checked here in either case. An answer that
+    is not such JSON, or is cut off, is requested again with the next seed and the reason. Every attempt, valid or not, goes to the
+    request cache (`requests.sqlite`) when it comes, raw: `text`, `finish`, `model` as the server names it, `usage`, `structured`
+    (whether the schema was sent along) and `attempt`. So a rerun repeats no attempt that was answered, however the run ended.
+    A request that was sent and not answered may have been billed all the same: after a timeout, or when a worker of `num_proc`
+    died, as all do when one raises. A dry run stores its paid answers, too.
+
+    Args:
+        model: the name by which the server knows it.
+        schema: the JSON schema of an answer, as JSON text.
+        temperature: of sampling; None leaves it to the server.
+        max_tokens: of an answer.
+        seed: of the first attempt.
+        attempts: the largest number of attempts at a valid answer.
+
+    Raises:
+        ValueError: the schema is invalid, or `max_tokens` or `attempts` is less than 1.
+        ImportError: the extra `llm` is not installed.
+        RemoteError: in `run`: no endpoint is set, it refuses every request, or it stopped answering.
+
+    >>> engine = Remote(model="m", schema='{"type": "object", "required": ["claim"]}')
+    >>> engine.run([])
+    []
+    """
+
+    model: str
+    schema: str
+    temperature: float | None = 0.0
+    max_tokens: int = 512
+    seed: int = 13
+    attempts: int = 3
+
+    def __post_init__(self) -> None:
+        schema_validator(self.schema)
+        for name in ("max_tokens", "attempts"):
+            if (value := getattr(self, name)) < 1:
+                raise ValueError(f"{name}={value}: give at least 1")
+
+    def settings(self) -> dict[str, Any]:
+        """All settings but `attempts`: each attempt has a key of its own, so a larger number repeats none."""
+        return {name: value for name, value in super().settings().items() if name != "attempts"}
+
+    def run(self, requests: Sequence[Sequence[Message]]) -> list[dict[str, Any]]:
+        """Answer every request, in order; equal requests are sent once, and those in the request cache not at all."""
+        keys = [json.dumps(messages) for messages in requests]
+        first = dict(zip(keys, requests, strict=True))
+        stored, record = _Attempts(open_cache(paid=True), self._head()), usage().setdefault(type(self).__name__, Usage())
+        answers, missing = {}, {}
+        for key, messages in first.items():
+            try:
+                answers[key] = self._answer(messages, stored.get)
+            except KeyError:
+                missing[key] = messages
+        record.cached += len(answers)
+        if missing:
+            answers.update(self._ask_all(missing, stored, record))
+        return [answers[key] for key in keys]
+
+    def _ask_all(self, missing: Mapping[str, Sequence[Message]], stored: _Attempts, record: Usage) -> dict[str, dict[str, Any]]:
+        from hfcf.engines.remote.client import Client  # imports openai, which an answer from the cache does not need
+
+        endpoint, answers, start = Endpoint.from_environment(), {}, time.perf_counter()
+        with Client(endpoint, self.model) as client, ThreadPoolExecutor(endpoint.concurrency, "hfcf-llm") as pool:
+
+            def ask(question: dict[str, Any]) -> dict[str, Any]:
+                try:
+                    return stored.get(question)
+                except KeyError:
+                    attempt = question["seed"] - self.seed + 1
+                    return stored.put(question, {**client.ask(question), "attempt": attempt})
+
+            def answer(messages: Sequence[Message]) -> dict[str, Any]:
+                try:
+                    return self._answer(messages, ask)
+                except BaseException:
+                    client.stop.set()  # at once: other threads would go on sending until the main thread sees the error
+                    raise
+
+            futures = {pool.submit(answer, messages): key for key, messages in missing.items()}
+            try:
+                for future in as_completed(futures):
+                    try:
+                        answers[futures[future]] = future.result()
+                    except Stopped:
+                        continue  # the error that ended the run is another future's, and raises
+                    record.calls += 1
+            finally:
+                # After an error nothing more is sent, but requests under way are paid for: wait for their answers and store them.
+                client.stop.set()
+                pool.shutdown(cancel_futures=True)
+                record.attempts += client.sent
+                record.tokens += client.prompt_tokens + client.completion_tokens
+                record.written += client.completion_tokens
+                record.cost += client.cost
+                record.seconds += time.perf_counter() - start
+        return answers
+
+    def _answer(self, messages: Sequence[Message], ask: Ask) -> dict[str, Any]:
+        """The answer of the first valid attempt."""
+        why = ""
+        for attempt in range(self.attempts):
+            try:
+                raw = ask(self._question(messages, attempt, why))
+            except Refused as refusal:
+                return {"error": str(refusal)}
+            try:
+                if raw["finish"] == "length":
+                    raise InvalidAnswer(f"is cut off at {self.max_tokens} tokens")
+                return {"answer": parse_answer(raw["text"], self.schema)}
+            except InvalidAnswer as fault:
+                why = str(fault)
+        return {"error": f"{self.attempts} attempts and no valid answer: the last one {why}"}
+
+    def _question(self, messages: Sequence[Message], attempt: int, why: str) -> dict[str, Any]:
+        turns = [dict(message) for message in messages]
+        if attempt:
+            # A greedy server would answer an equal question equally, whatever the seed.
+            again = f"Attempt {attempt + 1}: your last answer {why}. Answer with one JSON object and nothing else."
+            turns[-1]["content"] += f"\n\n{again}"
+        schema = {"name": "answer", "schema": json.loads(self.schema), "strict": True}
+        question = {
+            "model": self.model, "messages": turns, "max_tokens": self.max_tokens, "seed": self.seed + attempt,
+            "temperature": self.temperature, "response_format": {"type": "json_schema", "json_schema": schema},
+        }  # fmt: skip
+        return {name: value for name, value in question.items() if value is not None}
+
+
+class _Attempts:
+    """The request cache as the threads of one run share it: one thread at a time."""
+
+    def __init__(self, cache: RequestCache | None, head: str) -> None:
+        self._cache, self._head, self._lock = cache, head, threading.Lock()
+
+    def get(self, question: Mapping[str, Any]) -> dict[str, Any]:
+        """The stored raw attempt at a question; raises KeyError when there is none."""
+        if self._cache is None:
+            raise KeyError
+        key = self._key(question)
+        with self._lock:
+            return self._cache.get([key])[key]
+
+    def put(self, question: Mapping[str, Any], raw: dict[str, Any]) -> dict[str, Any]:
+        """Store a raw attempt, and return it."""
+        if self._cache is not None:
+            with self._lock:
+                self._cache.put({self._key(question): raw})
+        return raw
+
+    def _key(self, question: Mapping[str, Any]) -> str:
+        return _key(self._head, [question["messages"], question["seed"]])

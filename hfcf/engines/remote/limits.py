@@ -1,0 +1,80 @@
+"""Limit how fast a process sends requests to an endpoint: requests and tokens a minute, and a pause for all threads."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+
+
+class Stopped(Exception):
+    """Another request ended the run: this one is not sent."""
+
+
+class Limiter:
+    """Limit requests and tokens in a sliding window; the threads of a process share it.
+
+    Args:
+        requests: the largest number in a window; None for no limit.
+        tokens: the largest number in a window, estimated until the answer states it; None for no limit.
+        window: the window's length in seconds.
+
+    >>> limiter = Limiter(requests=1, window=0.2)
+    >>> start = time.monotonic()
+    >>> for _ in range(2):
+    ...     _ = limiter.enter(100, threading.Event())
+    >>> time.monotonic() - start >= 0.2
+    True
+    """
+
+    def __init__(self, requests: float | None = None, tokens: float | None = None, window: float = 60.0) -> None:
+        self._requests, self._tokens, self._window = requests, tokens, window
+        self._sent: deque[list[float]] = deque()  # [when, tokens]
+        self._until = 0.0
+        self._lock = threading.Lock()
+
+    def enter(self, tokens: float, stop: threading.Event) -> list[float]:
+        """Wait for this request's turn.
+
+        Args:
+            tokens: the estimate of what the request takes.
+            stop: ends the wait.
+
+        Returns:
+            The request's entry in the window, for `correct`.
+
+        Raises:
+            Stopped: `stop` is set.
+        """
+        while True:
+            if stop.is_set():
+                raise Stopped
+            with self._lock:
+                wait = self._wait(tokens)
+                if wait <= 0:
+                    entry = [time.monotonic(), tokens]
+                    self._sent.append(entry)
+                    return entry
+            stop.wait(wait)
+
+    def _wait(self, tokens: float) -> float:
+        now = time.monotonic()
+        while self._sent and self._sent[0][0] + self._window <= now:
+            self._sent.popleft()
+        wait = self._until - now
+        if self._requests is not None and len(self._sent) >= self._requests:
+            wait = max(wait, self._sent[0][0] + self._window - now)
+        # A request above the limit is sent when the window is empty: it would wait for ever otherwise.
+        if self._tokens is not None and self._sent and sum(entry[1] for entry in self._sent) + tokens > self._tokens:
+            wait = max(wait, self._sent[0][0] + self._window - now)
+        return wait
+
+    def correct(self, entry: list[float], tokens: float) -> None:
+        """Replace a request's estimate by the tokens that it took."""
+        with self._lock:
+            entry[1] = tokens
+
+    def pause(self, seconds: float) -> None:
+        """Start no request of any thread for this long, as the endpoint demands."""
+        with self._lock:
+            self._until = max(self._until, time.monotonic() + seconds)

@@ -1,0 +1,72 @@
+"""Read the card that a folder has already: whether this library wrote it, and whether it forbids to republish the rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from hfcf.core.recipe import resolve_folder
+from hfcf.hub.contents import front_matter, is_own_card
+
+
+def check_overwrite(out: str | Path) -> None:
+    """Raise, before hours of work, when a result would overwrite a README that this library did not write.
+
+    Raises:
+        ValueError: the folder has a README without the tag `hfcf`.
+
+    >>> import tempfile
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> check_overwrite(folder)
+    >>> (folder / "README.md").write_text("# My project")
+    12
+    >>> check_overwrite(folder)  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    ValueError: ...README.md was not written by hfcf, and would be overwritten: give another --out, or move the file
+    """
+    card = Path(out) / "README.md"
+    if card.exists() and not is_own_card(_front(card)):
+        raise ValueError(f"{card} was not written by hfcf, and would be overwritten: give another --out, or move the file")
+
+
+def read_restriction(source: Mapping[str, Any]) -> dict[str, Any]:
+    """Read whether a card beside the source's files, or in a folder above them, forbids to republish their rows.
+
+    So the restriction is kept when rows of such a corpus, or the results of a run on them, are read again as a user's own files.
+
+    Args:
+        source: arguments of `hfcf.load`, of which `data_dir` and `data_files` are used.
+
+    Returns:
+        `republish` (False) and the card's `licence`; empty when no card forbids it.
+
+    >>> read_restriction({"data_dir": "recipes:demo"})
+    {}
+    """
+    for path in _list_paths(source.get("data_dir") or source.get("data_files")):
+        # The folder of a link, and that of its target.
+        for folder in dict.fromkeys(above for one in (path.absolute(), path.resolve()) for above in (one, *one.parents)):
+            front = _front(folder / "README.md")
+            if front.get("republish") is False:
+                return {"republish": False, "licence": str(front.get("license") or "other")}
+    return {}
+
+
+def _list_paths(files: Any) -> Iterator[Path]:
+    if isinstance(files, str | PathLike):
+        yield resolve_folder(str(files)) or Path(files).expanduser()
+    elif files:
+        for part in files.values() if isinstance(files, Mapping) else files:
+            yield from _list_paths(part)
+
+
+def _front(card: Path) -> dict[str, Any]:
+    """A card's front matter; empty when the file is not a card."""
+    try:
+        return dict(front_matter(card.read_text(encoding="utf-8")))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError):
+        return {}

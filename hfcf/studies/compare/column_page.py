@@ -1,0 +1,250 @@
+"""The page of a comparison by columns: methods down and training samples across, as CCG's Table 1 has them."""
+
+from __future__ import annotations
+
+import json
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from hfcf.studies.compare.layout import Cell, Layout
+from hfcf.studies.compare.recipe import ColumnComparison
+from hfcf.studies.compare.runner import Comparison, Place, arrange
+from hfcf.studies.compare.stats import LEVEL, Difference
+from hfcf.studies.compare.tables import bullets, intervals, marker, noise_legend, partial, scores_by_corpus, table
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a page says of a comparison.
+
+    Args:
+        rows: "test" or "dev".
+        cells: in the order of the table, those of methods that made nothing among them.
+        layout: those with scores.
+        requested: what is to be computed of the columns of the page.
+    """
+
+    rows: str
+    cells: list[dict[str, Any]]
+    layout: Layout
+    requested: tuple[Place, ...]
+
+    @cached_property
+    def empty(self) -> set[tuple[str, str]]:
+        """Method and column where no counterfactual was made."""
+        return {(cell["method"], cell["corpus"]) for cell in self.cells if cell.get("empty")}
+
+    @cached_property
+    def finished(self) -> set[Place]:
+        """Cells that are there."""
+        return {(cell["method"], cell["seed"], cell["corpus"]) for cell in self.cells}
+
+    @property
+    def missing(self) -> list[Place]:
+        """What is requested and not there."""
+        return [one for one in self.requested if one not in self.finished]
+
+    def state(self, method: str, column: str) -> str:
+        """What stands where there is no score: "–" nothing was made, "·" nobody asked for it, "…" it is to come."""
+        if (method, column) in self.empty:
+            return "–"
+        return "…" if any((one[0], one[2]) == (method, column) for one in self.requested) else "·"
+
+    def any(self, method: str, column: str) -> Cell | None:
+        """A cell of a method and a column: what its counterfactuals are is the same for all seeds."""
+        return next((cell for cell in self.cells if (cell["method"], cell["corpus"]) == (method, column)), None)
+
+
+def make_report(comparison: Comparison, cells: Iterable[dict[str, Any]], rows: str = "test") -> Report:
+    """Check the cells against each other and put them in order.
+
+    Args:
+        comparison: whose they are.
+        cells: from `hfcf.studies.compare.runner.read`.
+        rows: "test"; or "dev": nothing then says what the test rows' scores are, so that settings can be chosen without them.
+            Columns that share a model share its development rows: the first of them stands for all.
+    """
+    shown = [sample.sets[0] for sample in comparison.samples] if rows == "dev" else comparison.sets
+    columns = {one.name: one.setting for one in sorted(shown, key=lambda one: one.order)}
+    test = ("gold", "predicted", "letters", "rows", "ids", *comparison.scorer.metrics, "dev", "seen")
+    if rows == "dev":
+        cells = [{key: value for key, value in cell.items() if key not in test} | cell.get("dev", {}) for cell in cells]
+    cells = [cell for cell in cells if cell["corpus"] in columns]
+    layout = arrange(comparison, [cell for cell in cells if not cell.get("empty")], columns)
+    return Report(rows, cells, layout, tuple(one for one in comparison.requested if one[2] in columns))
+
+
+def csv_columns(layout: Layout) -> list[str]:
+    """List the columns of `table.csv`."""
+    return [
+        *(
+            "recipe",
+            "method",
+            "corpus",
+            "setting",
+            "seed",
+            "train_rows",
+            "counterfactuals",
+            "counterfactuals_dropped",
+            "ratio",
+            "rows",
+        ),
+        *(*layout.scorer.metrics, "best_epoch", "ids", "seconds", "cpu_seconds", "making_cpu_seconds"),
+    ]
+
+
+def markdown(
+    comparison: Comparison, report: Report, differences: Sequence[Difference], recipe: ColumnComparison, command: str
+) -> str:
+    """Return all tables and what is to be known about them.
+
+    Args:
+        comparison: whose cells they are.
+        report: from `make_report`.
+        differences: of its layout from the baseline.
+        recipe: its `paper` has the paper's own figures.
+        command: that made it.
+    """
+    layout, paper = report.layout, recipe.paper
+    title = f"# {comparison.name}" + (": development rows" if report.rows == "dev" else "")
+    missing = partial(
+        [(m, name, seed) for m, seed, name in report.missing], len(report.requested), "wanted cells (method × column × seed)"
+    )
+    parts = [title, missing, bullets(_legend(report, differences))]
+    for metric, heading in layout.scorer.metrics.items():
+        parts += [f"## {heading} (%)", _scores(comparison, report, metric, differences)]
+        if metric in layout.scorer.compared:
+            parts += [f"## {heading}: difference from {layout.baseline}", intervals(layout, differences, metric)]
+    parts += ["## Counterfactuals", _amounts(comparison, report)]
+    if paper and paper.augmentation:
+        parts += ["### Beside the paper's Table 8", beside(report, paper.augmentation)]
+    if paper and paper.scores:
+        parts += ["## The paper's figures", bullets([paper.about]), paper_scores(paper.scores)]
+    parts += ["## How it was made", bullets([*_provenance(comparison, report, recipe, command), *recipe.notes])]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _legend(report: Report, differences: Sequence[Difference]) -> list[str]:
+    seeds = report.layout.seeds
+    k = f"(k of {len(seeds)}) where only k are there"
+    dev = "**Scores of the development rows, which chose the epoch too:** to choose settings by, not to report."
+    lines = [
+        dev if report.rows == "dev" else "",
+        f"Mean ± sample standard deviation over {len(seeds)} seeds ({', '.join(map(str, seeds))}); {k}.",
+        "The best method of a column is bold, the second best underlined.",
+        report.layout.scorer.note,
+        "–: the method made no counterfactual, so nothing was trained. ·: not run; `--full` runs it. …: to come.",
+    ]
+    if differences:
+        spoken = (
+            f"Intervals: {LEVEL:.0%}, percentiles over scored rows and seeds drawn again, paired. They speak for these "
+            "counterfactuals and, with few seeds, for these seeds on other rows."
+        )
+        lines += [noise_legend(report.layout, "rows and seeds", f"{len(differences)} differences"), spoken]
+    return lines
+
+
+def _scores(comparison: Comparison, report: Report, metric: str, differences: Sequence[Difference]) -> str:
+    """Mean and deviation of each method and column; see the legend for what stands where there is none."""
+    layout = report.layout
+    samples = {one.name: (sample, one) for sample in comparison.samples for one in sample.sets}
+    sizes = []
+    for column in layout.corpora:
+        sample, one = samples[column]
+        sizes.append(f"{len(sample.train):,} / {len(sample.dev if report.rows == 'dev' and sample.dev else one.rows):,}")
+    rows = [["*rows: trained on / scored*", *sizes]]
+    for method, texts in scores_by_corpus(layout, metric, differences, second=True).iterrows():
+        rows.append([str(method), *(text or report.state(str(method), str(column)) for column, text in texts.items())])
+    return table(["Method", *layout.corpora], rows)
+
+
+def _amounts(comparison: Comparison, report: Report) -> str:
+    """How many counterfactuals each method adds to each sample, and how many that is to a hundred of its rows."""
+    rows = []
+    for method in (method.name for method in comparison.methods if method.system is not None):
+        cells = [report.any(method, column) for column in report.layout.corpora]
+        rows.append([method, *(f"{cell['counterfactuals']:,} ({100 * cell['ratio']:.0f} %)" if cell else "·" for cell in cells)])
+    return table(["Method", *report.layout.corpora], rows)
+
+
+def beside(report: Report, groups: Mapping[str, Mapping[str, Any]]) -> str:
+    """Return means over groups of columns, ours and the paper's: `{group: {columns: […], method: [number, ratio]}}`."""
+    rows = []
+    methods = dict.fromkeys(m for group in groups.values() for m in group if m != "columns")
+    for method in methods:
+        row = [method]
+        for group in groups.values():
+            cells = [cell for column in group["columns"] if (cell := report.any(method, column))]
+            text = "·"
+            if cells:
+                number, ratio = (statistics.mean(cell[key] for cell in cells) for key in ("counterfactuals", "ratio"))
+                text = f"{number:,.0f} ({100 * ratio:.0f} %)"
+                text += f", {len(cells)} of {len(group['columns'])} columns" if len(cells) < len(group["columns"]) else ""
+            figures = group.get(method)
+            row += [text, f"{figures[0]:,} ({figures[1]} %)" if figures else "–"]
+        rows.append(row)
+    return table(["Method", *(title for group in groups for title in (f"{group}: ours", "the paper's"))], rows)
+
+
+def paper_scores(figures: Mapping[str, Mapping[str, str]]) -> str:
+    """Return the paper's figures, marked as ours are.
+
+    >>> print(paper_scores({"none": {"1%": "33.26 ± 1.43"}, "CCG": {"1%": "42.66 ± 2.00", "3%": "66.3"}}))
+    | Method | 1% | 3% |
+    |---|---|---|
+    | none | <u>33.26 ± 1.43</u> | – |
+    | CCG | **42.66 ± 2.00** | **66.3** |
+    """
+    columns = list(dict.fromkeys(column for scores in figures.values() for column in scores))
+    marks = {c: marker([scores[c].split()[0] for scores in figures.values() if c in scores]) for c in columns}
+    rows = [
+        [method, *(marks[c](scores[c].split()[0], scores[c]) if c in scores else "–" for c in columns)]
+        for method, scores in figures.items()
+    ]
+    return table(["Method", *columns], rows)
+
+
+def _provenance(comparison: Comparison, report: Report, recipe: ColumnComparison, command: str) -> list[str]:
+    own = [(column.name, getattr(column, recipe.key)) for column in recipe.columns]
+    training = json.dumps(recipe.training, ensure_ascii=False)
+    lines = [
+        f"Command: `{command}`.",
+        f"{recipe.key.capitalize()}: {training}; the epoch is the best on the development rows.",
+        *(f"On {name}: {json.dumps(settings)}." for name, settings in own if settings),
+        f"Counterfactuals are made once for each sample, with seed {recipe.seed}; the other seeds are the {recipe.key}s'.",
+    ]
+    if trained := [cell for cell in report.cells if not cell.get("empty")]:
+        seconds = [cell["cpu_seconds"] for cell in trained]
+        lines.append(
+            f"A cell is one training and one evaluation: {statistics.median(seconds):.0f} CPU seconds in the median, "
+            f"{max(seconds):.0f} at most. Making the counterfactuals of a sample: "
+            f"{max(cell['making_cpu_seconds'] for cell in trained):.0f} at most."
+        )
+        dropped = max(cell["counterfactuals_dropped"] for cell in report.cells)
+        repeats = " or ".join(comparison.repeats)
+        lines.append(f"Counterfactuals left out because a development or test row has their {repeats}: {dropped} at most.")
+    if seen := {cell["corpus"]: cell["seen"] for cell in trained if cell.get("seen")}:
+        numbers = ", ".join(f"{column}: {n}" for column, n in seen.items())
+        lines.append(f"Scored rows whose sentence is also one of the training rows, left in as in the paper: {numbers}.")
+    layout = report.layout
+    every = [(method, seed, column) for column in layout.corpora for method in layout.methods for seed in layout.seeds]
+    reached = report.finished | set(report.requested)
+    if skipped := [one for one in every if one not in reached]:
+        lines.append(f"Not run: {len(skipped)} of {len(every)} cells. {_by_column(skipped)}.")
+    return lines
+
+
+def _by_column(places: Sequence[Place]) -> str:
+    """Cells by column.
+
+    >>> _by_column([("CCG", 13, "1%"), ("CCG", 14, "1%"), ("EDA", 14, "1%")])
+    '1%: CCG (13, 14), EDA (14)'
+    """
+    columns: dict[str, dict[str, list[str]]] = {}
+    for method, seed, column in places:
+        columns.setdefault(column, {}).setdefault(method, []).append(str(seed))
+    texts = {column: [f"{method} ({', '.join(seeds)})" for method, seeds in methods.items()] for column, methods in columns.items()}
+    return "; ".join(f"{column}: {', '.join(methods)}" for column, methods in texts.items())

@@ -1,0 +1,178 @@
+"""The methods of a comparison, and what each adds to the training rows."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass
+from functools import cached_property
+from typing import Any
+
+from datasets import Dataset, concatenate_datasets
+
+from hfcf.core import recipe as recipes
+from hfcf.core.expand import expand
+from hfcf.core.model import Model
+from hfcf.core.recipe import RecipeError
+from hfcf.core.system import System
+from hfcf.core.task import Task, get_task
+from hfcf.core.trainer import load_trainer
+from hfcf.engines.base import Engine
+from hfcf.engines.classifier import Classifier
+from hfcf.pipeline.run import make_system
+from hfcf.studies.compare.cells import digest
+from hfcf.studies.compare.recipe import ColumnComparison, SetComparison
+from hfcf.training.data import drop_overlap
+from hfcf.training.debias import Debias
+
+_NEUTRAL = ("VERSION", "strict", "fitted")  # what it was fitted on are the rows, which a cell knows
+
+
+@dataclass(frozen=True)
+class Method:
+    """One method.
+
+    Args:
+        name: in the tables.
+        system: what makes the counterfactuals; None: none are added.
+        changes: kinds of change that it trains on; empty: all that its system makes.
+        copies: train on a copy of a training row of the same label in the place of each: a control for what more rows, and their
+            balance of labels, do without the counterfactuals' text.
+        debias: how the model is trained, if not by plain cross-entropy.
+    """
+
+    name: str
+    system: System | None
+    changes: tuple[str, ...] = ()
+    copies: bool = False
+    debias: Debias | None = None
+
+    @property
+    def plain(self) -> bool:
+        """Whether it is training on the rows as they are."""
+        return self.system is None and self.debias is None
+
+    @cached_property
+    def making(self) -> dict[str, Any]:
+        """Everything that its counterfactuals depend on, besides the rows.
+
+        Stages count by their versions and the values of their settings, whatever those are called: a new name is not another cell.
+        """
+        if self.system is None:
+            return {}
+        return {
+            "system": self.system.name, "version": self.system.VERSION,
+            "settings": _plain({field.name: getattr(self.system, field.name) for field in fields(self.system)}),
+            "stages": [[stage.VERSION, _values(stage.__getstate__())] for stage in self.system.stages],
+            "engines": sorted(engine.VERSION for engine in self.system.engines),
+            "dtype": str(Classifier(model=Model("any"), max_length=1).dtype()),  # what "auto" is on this machine
+        }  # fmt: skip
+
+    @cached_property
+    def definition(self) -> dict[str, Any]:
+        """Everything that what it trains on, and how, depends on, besides the rows."""
+        return {
+            **({"debias": self.debias.settings()} if self.debias else {}), **({"copies": True} if self.copies else {}),
+            **({"changes": list(self.changes)} if self.system and self.changes else {}), **self.making,
+        }  # fmt: skip
+
+
+def build_methods(recipe: SetComparison | ColumnComparison, task: Task | None = None) -> list[Method]:
+    """Build the recipe's methods, in order; null adds nothing.
+
+    Args:
+        recipe: what it says of them.
+        task: of the rows, which systems of several tasks follow.
+
+    Raises:
+        RecipeError: an unknown setting or change, a method that names no system, or a baseline that is no method.
+    """
+    methods = [Method(name, None) if part is None else _build(recipe, name, part, task) for name, part in recipe.methods.items()]
+    names = [method.name for method in methods]
+    if not names or (recipe.baseline or names[0]) not in names:
+        raise RecipeError(f"baseline: {recipe.baseline} is none of the methods {', '.join(names)}")
+    return methods
+
+
+def _build(recipe: SetComparison | ColumnComparison, name: str, part: Any, task: Task | None) -> Method:
+    where = f"methods: {name}"
+    debias = getattr(part, "debias", None)
+    debias = Debias.of(debias, f"{where}: debias") if debias else None
+    if (system := part.system or recipe.system) is None:
+        if debias is None or part.model_fields_set > {"debias"}:
+            raise RecipeError(f"{where}: the key 'system' is missing")
+        return Method(name, None, debias=debias)
+    common = recipe.settings if system == recipe.system else None
+    settings = {**(common or {}), **(part.settings or {})}
+    task_name = task.name if task else None
+    built = make_system(system, preset=recipe.preset, seed=recipe.seed, settings=settings, task=task_name)
+    allowed = load_trainer(get_task(built.task).trainer).changes
+    changes = getattr(part, "changes", None)
+    recipes.check(changes or (), allowed, f"{where}: changes")
+    return Method(name, built, tuple(allowed[:1] if changes is None else changes), bool(part.copies), debias)
+
+
+def check_methods(methods: Sequence[Method], task: Task) -> None:
+    """Say now, not after hours, that a method is of another task or that one of its models is not there.
+
+    Raises:
+        RecipeError: it is.
+    """
+    for method in methods:
+        if method.system is not None and method.system.task != task.name:
+            other = f"{method.system.name} works on {method.system.task} rows, and these are {task.name} rows"
+            raise RecipeError(f"methods: {method.name}: {other}")
+        try:
+            _ = method.definition
+        except OSError as error:
+            raise RecipeError(f"{method.name}: a model cannot be read; train it first, or give another: {error}") from error
+
+
+def training_rows(method: Method, originals: Dataset, rows: Dataset | None, scored: Sequence[Dataset]) -> tuple[Dataset, int]:
+    """Return what the method's model is trained on, and how many counterfactuals were left out because a scored row repeats them.
+
+    Args:
+        method: whose.
+        originals: the training rows of every method.
+        rows: what its system additions, with `counterfactuals`; None for a method without a system.
+        scored: rows that choose the epoch or are evaluated on.
+    """
+    if rows is None:
+        return originals, 0
+    additions = expand(rows)
+    if method.changes:
+        additions = additions.select([i for i, change in enumerate(additions["change"]) if change in method.changes])
+    additions = additions.select_columns(originals.column_names).cast(originals.features)
+    columns = [name for name in originals.column_names if name in scored[0].features]
+    rest, dropped = drop_overlap(additions, concatenate_datasets([part.select_columns(columns) for part in scored]))
+    if method.copies:
+        rest = copies(originals, rest["label"])
+    return concatenate_datasets([originals, rest.cast(originals.features)]), dropped
+
+
+def copies(originals: Dataset, labels: Iterable[str]) -> Dataset:
+    """Return for each label a row that has it, each row in turn, in the order of a hash of their ids."""
+    ids, own = originals["id"], originals["label"]
+    order = sorted(range(len(originals)), key=lambda i: digest(ids[i]))
+    in_turn = {label: itertools.cycle([i for i in order if own[i] == label]) for label in set(own)}
+    return originals.select([next(in_turn[label]) for label in labels])
+
+
+def _values(state: Mapping[str, Any]) -> list[str]:
+    """A stage's settings without their names; its state holds what is no field too: the prompt of a language model."""
+    plain = [_plain(value) for name, value in state.items() if name not in _NEUTRAL]
+    return sorted(json.dumps(value, sort_keys=True, ensure_ascii=False, default=str) for value in plain)
+
+
+def _plain(value: Any) -> Any:
+    """A setting with weights in the place of their names, those inside other settings too."""
+    if isinstance(value, Model):
+        return value.key()
+    if isinstance(value, Engine):
+        return value.settings()
+    if is_dataclass(value):
+        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, Mapping):
+        return {name: _plain(part) for name, part in value.items() if name not in _NEUTRAL}
+    return [_plain(part) for part in value] if isinstance(value, list | tuple) else value

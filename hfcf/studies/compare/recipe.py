@@ -1,0 +1,306 @@
+"""The recipes of comparisons as types: what methods, rows and seeds to compare."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, Self, TypeAlias, get_args
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchema, field_validator, model_validator
+
+from hfcf.core import recipe as recipes
+from hfcf.core.recipe import ModelReference, Recipe, RecipeError, Text
+from hfcf.training.loop import Hyperparameters
+
+Setting: TypeAlias = Literal["in-domain", "out-of-domain", "challenge"]
+SETTINGS: tuple[str, ...] = get_args(Setting)
+KINDS = {"verifiers": "verifier", "relations": "classifier", "models": "model"}
+"""The kinds of comparison that train models, and the key that says what and how."""
+Source: TypeAlias = dict[str, Any]
+"""Arguments of `hfcf.load` with `corpus`; each corpus has options of its own."""
+
+
+class TrainingSettings(Recipe):
+    """How the compared models are trained; the seeds are the comparison's."""
+
+    model: ModelReference | None = None
+    """What to start from."""
+    max_length: int = Hyperparameters.max_length
+    """Tokens of an input."""
+    batch_size: int = Hyperparameters.batch_size
+    learning_rate: float = Hyperparameters.learning_rate
+    epochs: float = Hyperparameters.epochs
+    warmup: float = Hyperparameters.warmup
+    """Share of the steps in which the learning rate rises."""
+    weight_decay: float = Hyperparameters.weight_decay
+    tune: Literal["full", "lora", "lowrank"] = "full"
+    rank: int = Hyperparameters.rank
+
+
+def hyperparameters(given: Mapping[str, Any], where: str) -> Hyperparameters:
+    """Return how a recipe trains what it compares.
+
+    >>> hyperparameters({"epochs": 2}, "verifier")
+    Traceback (most recent call last):
+    hfcf.core.recipe.RecipeError: verifier: the key 'model' is missing
+    """
+    parsed = recipes.parse(TrainingSettings, given, where)
+    if parsed.model is None:
+        raise RecipeError(f"{where}: the key 'model' is missing")
+    return Hyperparameters(**{name: getattr(parsed, name) for name in parsed.model_fields_set})
+
+
+def _check_training(given: dict[str, Any]) -> dict[str, Any]:
+    recipes.parse(TrainingSettings, given, "")
+    return given
+
+
+# As it is given: tables print it so.
+TrainingKey = Annotated[dict[str, Any], AfterValidator(_check_training), WithJsonSchema(TrainingSettings.model_json_schema())]
+
+
+class ColumnMethod(Recipe):
+    """A method of a comparison by columns."""
+
+    system: str | None = None
+    """What makes the counterfactuals; the recipe's own unless said."""
+    settings: dict[str, Any] | None = None
+    """Of the system, over those that the recipe gives its own."""
+    copies: bool | None = None
+    """Train on copies of training rows with the counterfactuals' labels in the place of them."""
+
+
+class SetMethod(ColumnMethod):
+    """A method of a comparison on evaluation sets."""
+
+    changes: list[str] | None = None
+    """Kinds of counterfactuals that are trained on, such as claim and evidence."""
+    debias: dict[str, Any] | None = None
+    """How a model is kept from learning the bias of its training rows; see `hfcf.training.debias.Debias`."""
+
+
+class LowResource(Recipe):
+    """Small samples of the training rows: every size × every sample."""
+
+    sizes: list[int]
+    """Rows of a sample."""
+    samples: list[int]
+    """Seeds of the samples."""
+
+    @field_validator("sizes", "samples")
+    @classmethod
+    def _check_numbers(cls, numbers: list[int], info: Any) -> list[int]:
+        least = 1 if info.field_name == "sizes" else 0
+        if not numbers or len(set(numbers)) < len(numbers) or min(numbers) < least:
+            raise ValueError(f"{numbers}: give different whole numbers, {least} or more")
+        return sorted(numbers) if least else numbers
+
+
+class Evaluation(BaseModel):
+    """Rows to evaluate on; besides these keys a corpus takes options of its own."""
+
+    model_config = ConfigDict(frozen=True, extra="allow", strict=True, use_attribute_docstrings=True)
+
+    corpus: str
+    name: str = ""
+    """In the tables; the corpus's unless said."""
+    setting: Setting
+    """How far these rows are from the training rows."""
+    expected: dict[str, int] | None = None
+    """Rows by label that the paper counts."""
+    averaged: bool = True
+    """Whether it counts in averages over sets; one whose rows stand in another should not."""
+
+    @property
+    def source(self) -> Source:
+        """Its arguments of `hfcf.load`."""
+        return {"corpus": self.corpus, **(self.model_extra or {})}
+
+
+class _Shared(Recipe):
+    """What every comparison that trains models says."""
+
+    name: Text = ""
+    """Of the file of cells and the page; the recipe's file's unless said."""
+    preset: str = "paper"
+    data_dir: Text | None = None
+    """The folder in which the sources' folders and files lie."""
+    seed: int = 13
+    """Of the systems."""
+    seeds: list[int]
+    """Of the compared models."""
+    system: str | None = None
+    """The system of the methods that name none."""
+    settings: dict[str, Any] | None = None
+    """Of that system."""
+    baseline: str | None = None
+    """The method that others are compared with; the first unless said."""
+    model: TrainingKey | None = None
+    """With `compare: models`, what is trained and how."""
+    notes: list[str] = Field(default_factory=list)
+    """Sentences for the end of the page."""
+
+    @property
+    def key(self) -> str:
+        """The key that says what is trained."""
+        kind: str = getattr(self, "compare", "models")
+        return KINDS[kind]
+
+    @property
+    def training(self) -> dict[str, Any]:
+        """What is trained and how, as it is given."""
+        return getattr(self, self.key) or {}
+
+    @model_validator(mode="after")
+    def _check_training_key(self) -> Self:
+        if getattr(self, self.key) is None:
+            raise ValueError(f": the key {self.key!r} is missing")
+        return self
+
+
+class SetComparison(_Shared):
+    """A comparison on evaluation sets: each method's model is trained on the same rows and scored on every set."""
+
+    compare: Literal["verifiers", "models"]
+    split: Text | None = None
+    """In the place of the training rows' split."""
+    take: int | None = None
+    """Train on the first rows alone; systems are fitted on all."""
+    train: Source
+    """The training rows."""
+    ways: int | None = None
+    """How many of the task's labels the models tell apart."""
+    methods: dict[Text, SetMethod | None]
+    """By name; null adds nothing."""
+    verifier: TrainingKey | None = None
+    """What is trained and how."""
+    encoder: ModelReference | None = None
+    """Of MoverScore; without it there are no intrinsic scores."""
+    evaluate: list[Evaluation]
+    evaluate_take: int | None = None
+    """Evaluate on as many rows of each set."""
+    low_resource: LowResource | None = None
+    """Train on small samples of the rows."""
+    probes: bool | None = None
+    """Say how much the claims give away."""
+
+
+class Parts(Recipe):
+    """The rows of a column."""
+
+    train: Source = Field(default_factory=dict)
+    dev: Source = Field(default_factory=dict)
+    """Rows that choose the epoch."""
+    test: Source = Field(default_factory=dict)
+
+
+class Column(Parts):
+    """A column of the table; `train`, `dev` and `test` are each over what `defaults` say."""
+
+    name: str
+    setting: Setting | None = None
+    classifier: TrainingKey = Field(default_factory=dict)
+    """Over the recipe's."""
+    model: TrainingKey = Field(default_factory=dict)
+    """Over the recipe's."""
+
+
+class Defaults(Parts):
+    """What columns have in common."""
+
+    setting: Setting = "in-domain"
+
+
+class Run(Recipe):
+    """Cells to compute: those of the methods, columns and seeds that are named, all of what is not."""
+
+    methods: list[Text] | None = None
+    columns: list[Text] | None = None
+    seeds: list[int] | None = None
+
+
+class Paper(Recipe):
+    """The paper's own figures."""
+
+    about: str = ""
+    scores: dict[Text, dict[Text, Text]] | None = None
+    """By method and column."""
+    augmentation: dict[Text, dict[Text, list[Any]]] | None = None
+    """By group of columns: `columns`, and by method a number and how many that is to a hundred rows."""
+
+
+class ColumnComparison(_Shared):
+    """A comparison by columns: a training set, the development rows that choose the epoch, and the rows that are scored."""
+
+    compare: Literal["relations", "models"]
+    methods: dict[Text, ColumnMethod | None]
+    """By name; null adds nothing."""
+    classifier: TrainingKey | None = None
+    """What is trained and how."""
+    defaults: Defaults = Defaults()
+    columns: list[Column]
+    run: list[Run] | None = None
+    """The cells to compute, in order; all without it."""
+    report: Literal["test", "dev"] = "test"
+    """The rows whose scores the page has."""
+    cells: Text | None = None
+    """The recipe whose file of cells is read and written."""
+    paper: Paper | None = None
+    curves: dict[Text, dict[int | float | str, str]] | None = None
+    """What a setting is called → its values → the methods that have them."""
+
+
+class RationaleComparison(Recipe):
+    """A comparison of explainers on rows with human rationales."""
+
+    compare: Literal["rationales"]
+    name: Text = ""
+    preset: str = "paper"
+    data_dir: Text | None = None
+    """The folder in which the sources' folders and files lie."""
+    split: Text | None = None
+    """In the place of every corpus's."""
+    verifier: ModelReference
+    explainer: ModelReference
+    corpora: list[Source]
+    max_length: int
+    """Tokens that the verifier reads."""
+    rows: int | None = 400
+    """Of each corpus."""
+    seeds: list[int]
+    """Of the random baseline."""
+    seed: int | None = None
+    """The first of as many seeds as `seeds` has."""
+
+
+Comparison: TypeAlias = SetComparison | ColumnComparison | RationaleComparison
+
+
+def model_of(content: Mapping[str, Any], where: str) -> type[Comparison]:
+    """Return the type of a comparison recipe: by its kind, and `models` by whether it has `columns`.
+
+    Raises:
+        RecipeError: an unknown kind.
+    """
+    kind = content.get("compare")
+    if kind == "rationales":
+        return RationaleComparison
+    if kind not in KINDS:
+        kinds = (*KINDS, "rationales")
+        near = recipes.did_you_mean(str(kind), kinds)
+        raise RecipeError(f"{where}: compare: must be one of {', '.join(kinds)}; this is {kind!r}{near}")
+    return ColumnComparison if kind == "relations" or (kind == "models" and "columns" in content) else SetComparison
+
+
+def parse_comparison(content: Mapping[str, Any], where: str = "") -> Comparison:
+    """Make a comparison recipe of its content.
+
+    Raises:
+        RecipeError: an unknown or missing key, or a value of another type.
+    """
+    where = where or str(content.get("name", "recipe"))
+    model = model_of(content, where)
+    for key, part in (("columns", Column), ("evaluate", Evaluation)):  # errors that name the part, not its number
+        for one in content.get(key) or () if key in model.model_fields else ():
+            if isinstance(one, Mapping):
+                recipes.parse(part, one, f"{where}: {key}: {one.get('name', one.get('corpus'))}")
+    return recipes.parse(model, content, where)

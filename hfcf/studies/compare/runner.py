@@ -1,0 +1,321 @@
+"""Method × sample × seed × evaluation set: one model for each method, sample of training rows and seed, scored on every set."""
+
+from __future__ import annotations
+
+import json
+import logging
+import shutil
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from datasets import Dataset, load_from_disk
+from filelock import FileLock, Timeout
+
+from hfcf.core import recipe as recipes
+from hfcf.core.recipe import RecipeError
+from hfcf.core.task import Task
+from hfcf.core.trainer import Scorer, Trainer, load_scorer, load_trainer
+from hfcf.studies.compare.cells import Cells, digest
+from hfcf.studies.compare.layout import Layout, lay_out
+from hfcf.studies.compare.methods import Method, build_methods, check_methods, training_rows
+from hfcf.studies.compare.recipe import ColumnComparison, SetComparison
+from hfcf.studies.compare.samples import Sample, draw_samples, load_columns, load_sample
+from hfcf.studies.compare.sets import EvaluationSet, check_apart
+from hfcf.training.loop import trained_model
+
+log = logging.getLogger(__name__)
+
+VERSION = "2"
+"""Raise it when the same recipe gives other numbers: it is part of every cell's key."""
+READY = "scored"
+"""The file beside a model that is whole."""
+
+Place = tuple[str, Any, str]
+"""A cell's method, seed (or `Training` on a sample) and set."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What a recipe says, loaded.
+
+    Args:
+        columns: whether each set is a column of the table with training rows of its own. Else all methods train on the same rows,
+            and no evaluation row may share a text with them.
+        requested: the cells to compute, in that order.
+    """
+
+    name: str
+    task: Task
+    methods: Sequence[Method]
+    baseline: str
+    seeds: Sequence[int]
+    samples: Sequence[Sample]
+    cells: Cells
+    columns: bool
+    requested: Sequence[Place] = ()
+
+    @cached_property
+    def trainer(self) -> Trainer:
+        """Trains and asks the task's models."""
+        return load_trainer(self.task.trainer)
+
+    @cached_property
+    def scorer(self) -> Scorer:
+        """Rates their answers."""
+        return load_scorer(self.task.scorer)
+
+    @cached_property
+    def repeats(self) -> list[str]:
+        """By which texts rows repeat each other, such as a claim and its evidence."""
+        return [kind for kind, _ in self.task.identity(self.samples[0].rows[0])]
+
+    @cached_property
+    def sets(self) -> list[EvaluationSet]:
+        """Every set once, in the order of the recipe."""
+        return sorted({one.name: one for sample in self.samples for one in sample.sets}.values(), key=lambda one: one.order)
+
+    @cached_property
+    def places(self) -> dict[Place, tuple[Method, Sample, int, EvaluationSet]]:
+        """What each cell of the table is of, in the order of the recipe."""
+        every = sorted(((sample, one) for sample in self.samples for one in sample.sets), key=lambda pair: pair[1].order)
+        return {
+            (method.name, sample.seed(seed), one.name): (method, sample, seed, one)
+            for sample, one in every for seed in self.seeds for method in self.methods
+        }  # fmt: skip
+
+    def definition(self, method: Method, sample: Sample, seed: int) -> dict[str, Any]:
+        """Return everything that a trained model depends on."""
+        parts = {"version": VERSION, "task": self.task.name, **sample.definition, "seed": seed}
+        if method.debias:  # which rows belong together; other trainings do not know of groups
+            parts["groups"] = sample.groups
+        if method.system:  # counterfactuals that repeat a scored row are left out
+            parts |= {**sample.making, "apart from": sorted({one.ids for one in sample.sets})}
+        return {**parts, **method.definition}
+
+    def key(self, place: Place) -> str:
+        """Return under what a cell is stored."""
+        method, sample, seed, one = self.places[place]
+        return digest({**self.definition(method, sample, seed), "ids": one.ids})
+
+    def folder(self, method: Method, sample: Sample, seed: int, work: Path) -> Path:
+        """Return where a model is trained: an interrupted training goes on only as what it was."""
+        return work / digest(self.definition(method, sample, seed))
+
+    def letters(self, sample: Sample, *rows: Dataset) -> dict[str, str] | None:
+        """Return the letters of the labels that a sample's models and rows have."""
+        if not sample.labels:
+            return None
+        labels = [*sample.labels, *(label for part in (sample.train, *rows) for label in part["label"])]
+        try:
+            return self.scorer.letters(labels)
+        except ValueError as error:
+            raise RecipeError(f"{self.name}: {error}") from error
+
+
+def open_comparison(recipe: SetComparison | ColumnComparison, results: Path, *, full: bool = False) -> Comparison:
+    """Load the rows, and name the cells, of a comparison recipe.
+
+    Args:
+        recipe: what to compare; of `low_resource` a `Comparison` on all rows, which `on_samples` divides.
+        results: the folder of the files of cells.
+        full: all rows of a comparison on sets, whatever `take` and `evaluate_take` say; all cells of one by columns, whatever `run`
+            says.
+
+    Raises:
+        RecipeError: what can't be: a method of another task, an unknown name in `run` or `curves`, too few rows.
+    """
+    build_methods(recipe)  # which raises what can be known before rows are loaded
+    columns, named = isinstance(recipe, ColumnComparison), None
+    if isinstance(recipe, ColumnComparison):
+        for name, values in (recipe.curves or {}).items():
+            recipes.check(values.values(), recipe.methods, f"curves: {name}")
+        named = check_run(recipe)
+        task, samples = load_columns(recipe)
+    else:
+        task, sample = load_sample(recipe, full=full)
+        samples = [sample]
+    methods = build_methods(recipe, task)
+    check_methods(methods, task)
+    file = results / f"{getattr(recipe, 'cells', None) or recipe.name}.jsonl"
+    baseline = recipe.baseline or methods[0].name
+    opened = Comparison(recipe.name, task, methods, baseline, recipe.seeds, samples, Cells(file), columns)
+    every = list(opened.places)
+    return replace(opened, requested=list(dict.fromkeys([*(every if named is None else named), *(every if full else [])])))
+
+
+def on_samples(comparison: Comparison, recipe: SetComparison) -> Comparison:
+    """Return the comparison on the small samples of its rows that `low_resource` names."""
+    assert recipe.low_resource is not None
+    samples = draw_samples(comparison.samples[0], recipe.low_resource)
+    opened = replace(comparison, samples=samples)
+    return replace(opened, requested=list(opened.places))
+
+
+def check_run(recipe: ColumnComparison) -> list[Place] | None:
+    """List the cells that `run` names, in its order; None without one."""
+    if recipe.run is None:
+        return None
+    choices: dict[str, list[Any]] = {
+        "methods": list(recipe.methods), "columns": [one.name for one in recipe.columns], "seeds": list(recipe.seeds)
+    }  # fmt: skip
+    places: list[Place] = []
+    for i, run in enumerate(recipe.run):
+        named = {key: every if (given := getattr(run, key)) is None else given for key, every in choices.items()}
+        for key, every in choices.items():
+            recipes.check(map(str, named[key]), map(str, every), f"run: {i + 1}: {key}")
+        places += [(m, seed, name) for name in named["columns"] for seed in named["seeds"] for m in named["methods"]]
+    return places
+
+
+def fill(comparison: Comparison, work: Path) -> None:
+    """Compute the requested cells that are missing; several processes may share the work, each training is one's.
+
+    Args:
+        comparison: from `open_comparison`.
+        work: a folder for counterfactuals, and for models that are in training.
+    """
+    for place in comparison.requested:
+        if comparison.cells.get(comparison.key(place)) is not None:
+            continue
+        method, sample, seed, _ = comparison.places[place]
+        folder = comparison.folder(method, sample, seed, work)
+        with try_lock(folder.with_suffix(".lock")) as free:
+            if free and (missing := missing_sets(comparison, place)):
+                _train_and_score(comparison, method, sample, seed, missing, folder)
+
+
+def missing_sets(comparison: Comparison, place: Place) -> list[EvaluationSet]:
+    """List the sets of requested cells that are not there and that one model answers."""
+    method, seed, _ = place
+    places = [(method, seed, one.name) for one in comparison.places[place][1].sets]
+    absent = [one for one in places if one in comparison.requested and comparison.cells.get(comparison.key(one)) is None]
+    return [comparison.places[one][3] for one in absent]
+
+
+def read(comparison: Comparison) -> list[dict[str, Any]]:
+    """Read the finished cells of the table, requested or not.
+
+    What a corpus or a method is called, and what the paper counts, may have been corrected since a cell was stored.
+    """
+    cells = []
+    for place, (method, _, _, one) in comparison.places.items():
+        if (cell := comparison.cells.get(comparison.key(place))) is not None:
+            about = one.about if "gold" in cell else {"corpus": one.name, "setting": one.setting, "ids": one.ids}
+            cells.append({**cell, **about, "method": method.name, "seed": place[1], "recipe": comparison.name})
+    return cells
+
+
+def arrange(comparison: Comparison, cells: Sequence[dict[str, Any]], corpora: dict[str, str] | None = None) -> Layout:
+    """Put cells in the order of the recipe; `corpora` has the settings of the sets of the table, if not of all."""
+    corpora = {one.name: one.setting for one in comparison.sets} if corpora is None else corpora
+    seeds = dict.fromkeys(sample.seed(seed) for sample in comparison.samples for seed in comparison.seeds)
+    # Columns that share their test rows are no independent corpora: there is no average over them.
+    alone = corpora if comparison.columns else [one.name for one in comparison.sets if not one.averaged]
+    methods = [method.name for method in comparison.methods]
+    return lay_out(cells, comparison.baseline, methods, list(seeds), corpora, alone, comparison.scorer)
+
+
+def counterfactuals(comparison: Comparison, method: Method, sample: Sample, work: Path) -> tuple[Dataset | None, float]:
+    """Return what the method's system makes of the training rows, its columns included, and the CPU seconds that it took.
+
+    It is stored in `work` for other seeds and processes. A method without a system has none.
+    """
+    if method.system is None:
+        return None, 0.0
+    folder = work / "made" / digest([VERSION, sample.making, method.making])
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(folder.with_suffix(".lock")):  # two processes would do the same work
+        if not folder.is_dir():
+            start = time.process_time()
+            rows = make_rows(method, sample.rows, sample.take)
+            part = folder.with_suffix(".part")
+            shutil.rmtree(part, ignore_errors=True)
+            rows.save_to_disk(str(part))
+            (part / "seconds.json").write_text(json.dumps(round(time.process_time() - start, 1)), encoding="utf-8")
+            part.rename(folder)
+        rows = load_from_disk(str(folder))
+        return rows, json.loads((folder / "seconds.json").read_text(encoding="utf-8"))
+
+
+def make_rows(method: Method, rows: Dataset, take: int | None) -> Dataset:
+    """Run the method's system, fitted on all rows, on the first `take`. Methods that share stages share their model calls."""
+    if method.system is None:
+        raise ValueError(f"{method.name} makes no counterfactuals")
+    result: Dataset = method.system(rows, limit=take)
+    return result
+
+
+def _train_and_score(
+    comparison: Comparison, method: Method, sample: Sample, seed: int, missing: Sequence[EvaluationSet], folder: Path
+) -> None:
+    log.info("%s, %s, seed %s", method.name, missing[0].name if comparison.columns else f"{len(sample.train)} rows", seed)
+    with_counterfactuals, making = counterfactuals(comparison, method, sample, folder.parent)
+    rows, dropped = training_rows(method, sample.train, with_counterfactuals, sample.scored)
+    added = len(rows) - len(sample.train)
+    about = {
+        "recipe": comparison.name, "method": method.name, "seed": seed,
+        **(dict(zip(("size", "sample"), sample.number, strict=True)) if sample.number else {}),
+        "train_rows": len(rows), "counterfactuals": added, "counterfactuals_dropped": dropped,
+        "ratio": round(added / len(sample.train), 4), "making_cpu_seconds": making,
+    }  # fmt: skip
+
+    def put(one: EvaluationSet, content: dict[str, Any]) -> None:
+        place = (method.name, sample.seed(seed), one.name)
+        comparison.cells.put(comparison.key(place), {**about, "corpus": one.name, "ids": one.ids, **content})
+
+    if comparison.columns and method.system and not added:
+        for one in missing:  # nothing to train on that the baseline is not trained on
+            put(one, {"empty": True})
+        return
+    if not comparison.columns:
+        check_apart(sample.sets, rows)
+    start, cpu = time.perf_counter(), time.process_time()
+    hp = replace(sample.hp, seed=seed)
+    best = comparison.trainer.train(rows, hp, folder, labels=sample.labels, dev=sample.dev, debias=method.debias)
+
+    def answer(part: Dataset) -> list[Any]:
+        return comparison.trainer.predict(part, trained_model(hp, folder), max_length=hp.max_length, labels=sample.labels)
+
+    on_dev = None if sample.dev is None else answer(sample.dev)
+    training = time.perf_counter() - start, time.process_time() - cpu
+    for one in missing:
+        start, cpu = time.perf_counter(), time.process_time()
+        predicted = answer(one.rows)
+        seconds = [time.perf_counter() - start + training[0], time.process_time() - cpu + training[1]]
+        letters = comparison.letters(sample, *([] if sample.dev is None else [sample.dev]), one.rows)
+        scored = {**score(comparison.scorer, one.rows, predicted, letters), "seen": one.seen, "best_epoch": best}
+        content = {name: value for name, value in scored.items() if value is not None}
+        if sample.dev is not None and on_dev is not None:
+            dev = {"rows": len(sample.dev), "ids": sample.definition["dev"]}
+            content["dev"] = {**dev, **score(comparison.scorer, sample.dev, on_dev, letters)}
+        put(one, {**content, "seconds": round(seconds[0], 1), "cpu_seconds": round(seconds[1], 1)})
+    if method.plain and not comparison.columns and not sample.number:
+        (folder / READY).touch()  # it says later which counterfactuals flip
+    else:
+        shutil.rmtree(folder)
+
+
+def score(scorer: Scorer, rows: Dataset, predicted: Sequence[Any], letters: dict[str, str] | None) -> dict[str, Any]:
+    """Return the scores of answers, and the answers: a letter for each row, or as they are."""
+    gold = scorer.gold(rows)
+    scores = scorer.scores(gold, predicted)
+    if letters is None:
+        return {**scores, "gold": gold, "predicted": list(predicted)}
+    texts = {name: "".join(letters[label] for label in said) for name, said in (("gold", gold), ("predicted", predicted))}
+    return {**scores, **texts, "letters": letters}
+
+
+@contextmanager
+def try_lock(lock: Path) -> Iterator[bool]:
+    """Say whether nobody else holds the lock, which is held meanwhile."""
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        with FileLock(lock, timeout=0):
+            yield True
+    except Timeout:
+        yield False

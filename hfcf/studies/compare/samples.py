@@ -1,0 +1,190 @@
+"""What models of a comparison are trained on: all training rows, small samples of them, or the training rows of columns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from datasets import Dataset
+
+from hfcf.core import recipe as recipes
+from hfcf.core.expand import balanced_sample
+from hfcf.core.recipe import RecipeError
+from hfcf.core.task import Task, task_of
+from hfcf.core.trainer import load_trainer
+from hfcf.studies.compare.cells import digest
+from hfcf.studies.compare.recipe import Column, ColumnComparison, LowResource, SetComparison, Source, hyperparameters
+from hfcf.studies.compare.sets import EvaluationSet, load_sets, rows_digest
+from hfcf.training.data import drop_overlap, load_rows
+from hfcf.training.loop import Hyperparameters
+from hfcf.training.verifier import of_labels
+
+PARTS = ("train", "dev", "test")
+
+
+class Training(NamedTuple):
+    """One training of a method on a small sample: of how many rows, which sample of them, with which seed.
+
+    >>> str(Training(240, 1, 13))
+    '240 rows, sample 1, seed 13'
+    """
+
+    size: int
+    sample: int
+    seed: int
+
+    def __str__(self) -> str:
+        return f"{self.size:,} rows, sample {self.sample}, seed {self.seed}"
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Rows that every method trains on, how it trains, and what the models are scored on.
+
+    Args:
+        rows: what systems are fitted on.
+        take: how many of them, the first, are trained on; None: all.
+        labels: that models tell apart.
+        hp: how they are trained; the seed is the comparison's.
+        sets: what they are scored on.
+        dev: rows that choose the epoch, if any do.
+        number: size and seed of the sub-sample that the rows are, if they are one.
+    """
+
+    rows: Dataset
+    take: int | None
+    labels: tuple[str, ...]
+    hp: Hyperparameters
+    sets: tuple[EvaluationSet, ...]
+    dev: Dataset | None = None
+    number: tuple[int, int] | None = None
+
+    @cached_property
+    def train(self) -> Dataset:
+        """What every method is trained on."""
+        return self.rows if self.take is None else self.rows.select(range(min(self.take, len(self.rows))))
+
+    @cached_property
+    def scored(self) -> list[Dataset]:
+        """All rows that models are scored on, to choose the epoch or to evaluate."""
+        return [*([] if self.dev is None else [self.dev]), *(one.rows for one in self.sets)]
+
+    @cached_property
+    def definition(self) -> dict[str, Any]:
+        """What the models of all methods depend on, besides the seed; hashing the rows takes its time."""
+        hp = {name: value for name, value in asdict(self.hp).items() if name not in ("seed", "model")}
+        dev = {} if self.dev is None else {"dev": rows_digest(self.dev)}
+        return {"hp": hp, "model": self.hp.model.key(), "labels": self.labels, "rows": rows_digest(self.train), **dev}
+
+    @cached_property
+    def making(self) -> dict[str, Any]:
+        """What the counterfactuals depend on, besides the method."""
+        return {"fitted on": rows_digest(self.rows), "rows": self.definition["rows"]}
+
+    @cached_property
+    def groups(self) -> str:
+        """A hash of the rows' groups, which debiased trainings keep together."""
+        return digest(list(zip(self.train["corpus"], self.train["group_id"], strict=True)))
+
+    def seed(self, seed: int) -> Any:
+        """What tells a training apart in tables: its seed, or on a sub-sample its `Training`."""
+        return Training(*self.number, seed) if self.number else seed
+
+
+def load_sample(recipe: SetComparison, *, full: bool) -> tuple[Task, Sample]:
+    """Load the training rows and the evaluation sets of a comparison on sets.
+
+    Args:
+        recipe: what to load.
+        full: all rows, whatever `take` and `evaluate_take` say.
+    """
+    hp = hyperparameters(recipe.training, recipe.key)
+    source = {**recipe.train, **({"split": recipe.split} if recipe.split else {})}
+    rows = load_rows([recipes.locate(_with_corpus(source, "train"), recipe.data_dir)], training=True)
+    task = task_of(rows.features)
+    labels = _labels(task, recipe.ways, rows)
+    rows = of_labels(rows, labels) if labels else rows
+    sample = Sample(rows, None if full else recipe.take, labels, hp, ())
+    sets = load_sets(recipe.evaluate, recipe.data_dir, sample.train, None if full else recipe.evaluate_take, labels)
+    return task, replace(sample, sets=tuple(sets))
+
+
+def _labels(task: Task, ways: int | None, rows: Dataset) -> tuple[str, ...]:
+    if task.labels is None:
+        return tuple(sorted(set(rows["label"]))) if "label" in rows.column_names else ()
+    ways = load_trainer(task.trainer).ways if ways is None else ways
+    if ways is not None and not 2 <= ways <= len(task.labels):
+        raise RecipeError(f"ways: {ways}: 2 to {len(task.labels)}, of {', '.join(task.labels)}")
+    return task.labels[:ways]
+
+
+def draw_samples(sample: Sample, low_resource: LowResource) -> list[Sample]:
+    """Draw class-balanced samples of a sample's training rows, small ones first; all are scored on the same sets.
+
+    Within a seed a larger sample holds the smaller one, where CrossAug's paper draws each anew: sizes are then compared on rows
+    that they share, and a system is asked nothing twice. Systems are fitted on the sample and see no other row.
+
+    Raises:
+        RecipeError: there are too few rows of a label.
+    """
+    samples = []
+    for size in low_resource.sizes:
+        for seed in low_resource.samples:
+            try:
+                rows = balanced_sample(sample.train, size, seed)
+            except ValueError as error:
+                raise RecipeError(f"low_resource: {error}") from error
+            samples.append(replace(sample, rows=rows, take=None, number=(size, seed)))
+    return samples
+
+
+def load_columns(recipe: ColumnComparison) -> tuple[Task, list[Sample]]:
+    """Load the recipe's `columns`, each part over what `defaults` say of it, and its hyper-parameters over the recipe's.
+
+    Columns with the same training and development rows and hyper-parameters are one sample: they share their models.
+
+    Raises:
+        RecipeError: a name that comes twice, a missing corpus, rows of another task than the first, or none.
+    """
+    names = [column.name for column in recipe.columns]
+    if twice := [name for name in dict.fromkeys(names) if names.count(name) > 1]:
+        raise RecipeError(f"columns: {twice[0]!r}: give each a name of its own")
+    loaded: dict[str, Dataset] = {}  # many columns share their development and test rows
+    parts = {column.name: [_load_part(recipe, column, part, loaded) for part in PARTS] for column in recipe.columns}
+    task = task_of(parts[names[0]][0].features)
+    samples: dict[str, Sample] = {}
+    for order, column in enumerate(recipe.columns):
+        train, dev, test = parts[column.name]
+        for part, rows in zip(PARTS, parts[column.name], strict=True):
+            if (other := task_of(rows.features).name) != task.name:
+                raise RecipeError(f"columns: {column.name}: {part}: these are {other} rows, and the others are {task.name} rows")
+        hp = hyperparameters({**recipe.training, **getattr(column, recipe.key)}, recipe.key)
+        one = Sample(train, None, _labels(task, None, train), hp, (), dev)
+        key = digest([repr(hp), rows_digest(train), rows_digest(dev)])
+        sample = samples.get(key, one)
+        seen = drop_overlap(test, train)[1]
+        test_set = EvaluationSet(column.name, column.setting or recipe.defaults.setting, test, seen=seen, order=order)
+        samples[key] = replace(sample, sets=(*sample.sets, test_set))
+    return task, list(samples.values())
+
+
+def _load_part(recipe: ColumnComparison, column: Column, part: str, loaded: dict[str, Dataset]) -> Dataset:
+    default, own = getattr(recipe.defaults, part), getattr(column, part)
+    where = {"data_dir", "data_files"}  # files are in the place of a folder, not beside it
+    source = {**{key: value for key, value in default.items() if key not in where or where.isdisjoint(own)}, **own}
+    place = f"columns: {column.name}: {part}"
+    key = digest([part == "train", source])
+    if key not in loaded:
+        located = recipes.locate(_with_corpus(source, place), recipe.data_dir)
+        loaded[key] = load_rows([located], training=part == "train")
+        if not len(loaded[key]):
+            raise RecipeError(f"{place}: there are no rows")
+    return loaded[key]
+
+
+def _with_corpus(source: Source, where: str) -> Mapping[str, Any]:
+    if "corpus" not in source:
+        raise RecipeError(f"{where}: the key 'corpus' is missing")
+    return source

@@ -1,0 +1,128 @@
+"""What a comparison is evaluated on: named rows, the same for every method."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from datasets import Dataset
+
+from hfcf.core import recipe as recipes
+from hfcf.core.recipe import RecipeError
+from hfcf.core.schema import COMMON
+from hfcf.core.task import task_of
+from hfcf.studies.compare.cells import digest
+from hfcf.studies.compare.recipe import Evaluation
+from hfcf.training.data import drop_related, load_rows
+from hfcf.training.verifier import of_labels
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class EvaluationSet:
+    """The rows of one corpus, or of one column.
+
+    Args:
+        name: in the tables.
+        setting: "in-domain", "out-of-domain" or "challenge" (RACE, section 4).
+        rows: what is evaluated.
+        available: rows by label before anything is left out; None where nothing is.
+        removed: how many overlap with training rows and were removed.
+        expected: rows by label that the paper counts, if it counts this corpus.
+        averaged: whether it counts in the averages over sets; one whose rows stand in another should not.
+        seen: how many rows repeat a training row and were not removed.
+        order: its place in the recipe.
+    """
+
+    name: str
+    setting: str
+    rows: Dataset
+    available: Mapping[str, int] | None = None
+    removed: int | None = None
+    expected: Mapping[str, int] | None = None
+    averaged: bool = True
+    seen: int | None = None
+    order: int = 0
+
+    @cached_property
+    def ids(self) -> str:
+        """A hash of which rows these are, and of what is in them."""
+        return rows_digest(self.rows)
+
+    @cached_property
+    def about(self) -> dict[str, Any]:
+        """What a cell says of its set."""
+        about = {"corpus": self.name, "setting": self.setting, "rows": len(self.rows), "ids": self.ids}
+        if self.available is None:
+            return {**about, "seen": self.seen}
+        return {
+            **about, "labels": count_labels(self.rows, list(self.available)), "available": sum(self.available.values()),
+            "available_labels": dict(self.available), "expected": self.expected, "removed_as_overlap": self.removed,
+        }  # fmt: skip
+
+
+def rows_digest(rows: Dataset) -> str:
+    """Return a hash of rows, their order included: of what is their task's own, not of their groups and splits."""
+    return digest(rows.select_columns([name for name in task_of(rows.features).features if name not in COMMON]).to_list())
+
+
+def load_sets(
+    sources: Sequence[Evaluation], data_dir: str | None, training: Dataset, take: int | None, labels: Sequence[str]
+) -> list[EvaluationSet]:
+    """Load a recipe's `evaluate`, without the corpora of which no row is left.
+
+    Rows of `labels` only; those that share a group or a text with a training row are left out; of the rest the first `take` by a
+    hash of name and id.
+
+    Args:
+        sources: what to load.
+        data_dir: what their folders are relative to.
+        training: the training rows before augmentation.
+        take: how many; None: all.
+        labels: that the models tell apart; empty: rows have no labels.
+    """
+    names = [source.name or source.corpus for source in sources]
+    if twice := [name for name in dict.fromkeys(names) if names.count(name) > 1]:
+        raise RecipeError(f"evaluate: {twice[0]} comes twice: give each a name of its own")
+    sets = []
+    for order, (name, source) in enumerate(zip(names, sources, strict=True)):
+        rows = load_rows([recipes.locate(source.source, data_dir)])
+        rows = of_labels(rows, labels) if labels else rows
+        if not len(rows):
+            raise RecipeError(f"evaluate: {name}: no row is {' or '.join(labels)}")
+        separate = drop_related(rows, training)
+        if not len(separate):
+            log.warning("%s is not evaluated on: each of its %d rows overlaps with a training row", name, len(rows))
+            continue
+        rank = [hashlib.sha256(f"{name}:{row_id}".encode()).hexdigest() for row_id in separate["id"]]
+        first = sorted(range(len(separate)), key=rank.__getitem__)[:take]
+        sets.append(
+            EvaluationSet(
+                name, source.setting, separate.select(first), count_labels(rows, labels), len(rows) - len(separate),
+                source.expected, source.averaged, order=order,
+            )
+        )  # fmt: skip
+    return sets
+
+
+def check_apart(sets: Sequence[EvaluationSet], training: Dataset) -> None:
+    """Check that no evaluation row shares a group or a text with the training rows, counterfactuals included.
+
+    Raises:
+        ValueError: one does.
+    """
+    for one in sets:
+        if shared := len(one.rows) - len(drop_related(one.rows, training)):
+            raise ValueError(f"{shared} evaluation rows of {one.name} overlap with the training rows")
+
+
+def count_labels(rows: Dataset, labels: Sequence[str]) -> dict[str, int]:
+    """Count rows by label: the first two labels always, others where rows have them."""
+    counts = Counter(rows["label"]) if labels else Counter()
+    return {label: counts[label] for label in labels if label in labels[:2] or counts[label]}

@@ -1,0 +1,111 @@
+"""How the answers of trained models are rated, one scorer a kind of task; `hfcf.core.trainer.Scorer` says what its parts are."""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from datasets import Dataset
+from numpy.typing import NDArray
+
+from hfcf.metrics.scores import relation
+from hfcf.tasks.relation import OTHER
+from hfcf.tasks.verification import LABELS
+
+Array = NDArray[np.float64]
+NONE = "-"
+"""The letter of no relation, which is also what a sentence too long for the classifier gets."""
+_LETTERS = string.ascii_letters + string.digits
+
+
+@dataclass(frozen=True)
+class LabelScorer:
+    """Rate labels by accuracy and macro-F1.
+
+    Args:
+        labels: those that macro-F1 is the mean over even where no row has them; other labels count where rows have them.
+
+    >>> LabelScorer().scores(["yes", "no"], ["yes", "yes"])
+    {'accuracy': 0.5, 'macro_f1': 0.3333}
+    >>> LabelScorer().letters(["yes", "no"]), LabelScorer().letters(["no", "none"])
+    ({'no': 'n', 'yes': 'y'}, {'no': 'a', 'none': 'b'})
+    >>> VERDICTS.resample(np.ones((1, 4)), np.array(list("SSRR")), np.array([list("SSRS")])).round(4).tolist()
+    [[[0.75]], [[0.7333]]]
+    """
+
+    metrics: ClassVar[Mapping[str, str]] = {"accuracy": "Accuracy", "macro_f1": "Macro-F1"}
+    compared: ClassVar[tuple[str, ...]] = ("accuracy", "macro_f1")
+    note: ClassVar[str] = ""
+
+    labels: tuple[str, ...] = ()
+
+    def gold(self, rows: Dataset) -> list[str]:
+        return list(rows["label"])
+
+    def letters(self, labels: Iterable[str]) -> dict[str, str]:
+        names = sorted(set(labels))
+        initials = {name: name[:1] for name in names}
+        return initials if len(set(initials.values())) == len(names) else in_turn(names)
+
+    def scores(self, gold: Sequence[str], predicted: Sequence[str]) -> dict[str, float]:
+        from hfcf.training.verifier import scores
+
+        return scores(gold, predicted, [*self.labels, *sorted(set(gold) - set(self.labels))])
+
+    def resample(self, counts: Array, gold: NDArray[Any], predicted: NDArray[Any]) -> Array:
+        accuracy = counts @ (predicted == gold).T.astype(float) / counts.sum(axis=1, keepdims=True)
+        always = [label[0] for label in self.labels]
+        f1 = []
+        for letter in (*always, *sorted(set(gold.tolist()) - set(always))):  # a label that is nowhere counts 0
+            in_gold, said = (gold == letter).astype(float), (predicted == letter).astype(float)
+            f1.append(2 * (counts @ (said * in_gold).T) / np.maximum((counts @ in_gold)[:, None] + counts @ said.T, 1))
+        return np.stack([accuracy, np.mean(f1, axis=0)])
+
+
+@dataclass(frozen=True)
+class RelationScorer:
+    """Rate relations by micro-F1, SemEval's official macro-F1 and accuracy.
+
+    >>> RELATIONS.letters(["PHYS", "Other", "ART"])
+    {'Other': '-', 'ART': 'a', 'PHYS': 'b'}
+    >>> RELATIONS.resample(np.ones((1, 4)), np.array(list("aab-")), np.array([list("ac--")])).round(4).tolist()
+    [[[0.4]]]
+    """
+
+    metrics: ClassVar[Mapping[str, str]] = {
+        "micro_f1": "Micro-F1", "macro_f1": "Macro-F1, SemEval's official score", "accuracy": "Accuracy",
+    }  # fmt: skip
+    compared: ClassVar[tuple[str, ...]] = ("micro_f1",)
+    note: ClassVar[str] = "Micro-F1 is over the relations with their directions, without Other."
+
+    def gold(self, rows: Dataset) -> list[str]:
+        return list(rows["label"])
+
+    def letters(self, labels: Iterable[str]) -> dict[str, str]:
+        return {OTHER: NONE, **in_turn(sorted(set(labels) - {OTHER}))}
+
+    def scores(self, gold: Sequence[str], predicted: Sequence[str]) -> dict[str, float]:
+        return relation.scores(gold, predicted)
+
+    def resample(self, counts: Array, gold: NDArray[Any], predicted: NDArray[Any]) -> Array:
+        related, said = (gold != NONE).astype(float), (predicted != NONE).astype(float)
+        right = (predicted == gold) * related
+        return np.stack([2 * (counts @ right.T) / np.maximum((counts @ related)[:, None] + counts @ said.T, 1)])
+
+
+def in_turn(labels: Sequence[str]) -> dict[str, str]:
+    """Return a letter for each label, in order.
+
+    Raises:
+        ValueError: more labels than letters.
+    """
+    if len(labels) > len(_LETTERS):
+        raise ValueError(f"there are {len(labels)} labels; a comparison has letters for {len(_LETTERS)}")
+    return dict(zip(labels, _LETTERS, strict=False))
+
+
+VERDICTS = LabelScorer(labels=LABELS[:2])
+RELATIONS = RelationScorer()

@@ -1,0 +1,80 @@
+"""What a cell's key knows of a method: versions, settings and weights, not what its stages call them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+from swap_system import SwapRelation
+
+from hfcf.core.chain import StageOf
+from hfcf.core.model import Model
+from hfcf.core.stage import Stage
+from hfcf.core.system import System
+from hfcf.studies.compare.methods import Method
+
+
+@dataclass(frozen=True, kw_only=True)
+class Draw(SwapRelation):
+    share: float = 0.5
+    model: Model = Model("m")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pick(SwapRelation):
+    """`Draw` under other names."""
+
+    weights: Model = Model("m")
+    part: float = 0.5
+
+
+def system_of(stage: type[Stage], version: str = "1", **fields: Any) -> System:
+    @dataclass(frozen=True, kw_only=True)
+    class Made(System):
+        VERSION: ClassVar[str] = version
+        task: ClassVar[str] = "relation"
+        chain: ClassVar[tuple[str, ...]] = ("step",)
+
+        step = StageOf(stage, **fields)
+
+    return Made()
+
+
+def making(*args: Any, **fields: Any) -> Any:
+    return Method("any", system_of(*args, **fields)).making
+
+
+@pytest.fixture(autouse=True)
+def weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "m"
+    folder.mkdir()
+    (folder / "config.json").write_text("{}", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    return folder
+
+
+def test_names_of_stages_and_of_their_settings_do_not_count() -> None:
+    assert making(Draw) == making(Pick)
+
+
+def test_settings_versions_and_weights_count(weights: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = making(Draw)
+    assert making(Draw, share=0.25) != before
+    assert making(Draw, version="2") != before
+    (weights / "config.json").write_text('{"layers": 3}', encoding="utf-8")
+    assert making(Draw) != before
+    (weights / "config.json").write_text("{}", encoding="utf-8")
+    assert making(Draw) == before
+    monkeypatch.setattr(Draw, "VERSION", "2")
+    assert making(Draw) != before
+
+
+def test_what_is_trained_on_counts_and_a_name_does_not() -> None:
+    system = system_of(Draw)
+    one = Method("one", system).definition
+    assert Method("another", system).definition == one
+    assert Method("one", system, copies=True).definition != one
+    assert Method("one", system, changes=("claim",)).definition != Method("one", system, changes=("evidence",)).definition
+    assert Method("one", system, changes=("claim",)).making == Method("one", system).making
