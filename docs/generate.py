@@ -106,7 +106,7 @@ def paper(bibtex: str) -> str:
 
 def recipes_of(name: str) -> list[str]:
     """List the shipped recipes that run a system."""
-    contents = {one: yaml.safe_load((ROOT / "recipes" / f"{one}.yaml").read_text(encoding="utf-8")) for one in recipe.shipped()}
+    contents = {one: yaml.safe_load((ROOT / "recipes" / f"{one}.yaml").read_text(encoding="utf-8")) for one in recipe.names()}
     return [one for one, content in contents.items() if content.get("system") == name and "corpus" in content]
 
 

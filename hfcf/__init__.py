@@ -13,7 +13,7 @@ _PUBLIC = {
     "CrossAug": "hfcf.systems.crossaug",
     "RACE": "hfcf.systems.race",
     "accepted": "hfcf.core.candidates",
-    "build_attack": "hfcf.studies.attack.build",
+    "build_attack": "hfcf.systems.ccg.attack",
     "expand": "hfcf.core.expand",
     "generate_constrained": "hfcf.engines.constrained",
     "load": "hfcf.corpora",
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from hfcf.hub.result import load_result
     from hfcf.metrics.shared.measure import measure
     from hfcf.pipeline.run import run
-    from hfcf.studies.attack.build import build_attack
+    from hfcf.systems.ccg.attack import build_attack
     from hfcf.systems.ccg.system import CCG
     from hfcf.systems.crossaug import CrossAug
     from hfcf.systems.race import RACE

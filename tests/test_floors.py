@@ -26,9 +26,6 @@ KNOWN = {
     "hfcf.core.edits -> hfcf.tasks.relation",
     "hfcf.core.schema -> hfcf.core.task",
     "hfcf.core.schema -> hfcf.tasks.verification",
-    "hfcf.training.bias -> hfcf.training.verifier",
-    "hfcf.training.unlikelihood -> hfcf.systems.ccg.editor",
-    "hfcf.training.unlikelihood -> hfcf.systems.ccg.terms",
 }
 """Arrows that run up or close a circle today: to become empty."""
 

@@ -12,9 +12,10 @@ from datasets import load_dataset
 from huggingface_hub import DatasetCard
 from local_hub import USER
 from serve_hub import connected
+from typer.testing import CliRunner
 
 import hfcf
-from hfcf import cli
+from hfcf.cli import app
 from hfcf.core.task import get_task, nearest_task, tasks
 from hfcf.hub.push import push
 from hfcf.pipeline.dry_run import dry_run
@@ -91,9 +92,7 @@ def get_system() -> Any:
 
 
 @pytest.mark.filterwarnings("ignore:Use 'content=:DeprecationWarning")  # how huggingface_hub uploads
-def test_from_its_files_to_the_hub(
-    release: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_from_its_files_to_the_hub(release: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     out = tmp_path / "out"
     recipe = {
         "name": "bridges", "corpus": "bridges", "data_dir": str(release), "split": "train", "system": "othernumber",
@@ -105,9 +104,8 @@ def test_from_its_files_to_the_hub(
     assert set(report["metrics"]) >= {"minimality", "diversity", "duplicates"}
     rows = load_dataset(str(out), split="train")
     assert {"question", "context", "answer", "source_id", "minimality"} <= set(rows.column_names)
-    cli.peek(str(out), 2, "default")
-    shown = capsys.readouterr().out
-    assert "q1:othernumber:context" in shown
+    shown = CliRunner().invoke(app, ["peek", str(out), "--rows", "2"], env={"COLUMNS": "200"}).output
+    assert "q1:othernumber:context  the context changed → " in shown
     page = (out / "report.html").read_text(encoding="utf-8")
     assert "How many bridges has Town B" in page
     card = DatasetCard.load(out / "README.md")

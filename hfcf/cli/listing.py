@@ -65,6 +65,6 @@ def _list_recipes() -> None:
     from hfcf.core import recipe as recipes
 
     table = Table("recipe", "command", title="Recipes")
-    for name in recipes.shipped():
+    for name in recipes.names():
         table.add_row(name, recipes.find(name).read_text(encoding="utf-8").splitlines()[0].removeprefix("# "))
     console.out.print(table)

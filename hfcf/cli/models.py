@@ -38,18 +38,15 @@ def evaluate(
         list[str], typer.Option(help="NAME=FOLDER, or NAME=FOLDER:SPLIT (validation if not said); may be given several times.")
     ],
     adapter: Annotated[str | None, typer.Option(help="An adapter to merge in; hfcf:verifier is ours.")] = None,
-    max_length: Annotated[int, typer.Option(help="Tokens of claim and evidence, or of a relation's sentence.")] = 130,
-    ways: Annotated[int, typer.Option(help="Of a verifier: 2 drops NOT ENOUGH INFO, as RACE's evaluation does; 3 keeps it.")] = 2,
+    max_length: Annotated[int, typer.Option(help="Tokens of an input.")] = 130,
+    ways: Annotated[int, typer.Option(help="For a verifier: 2 drops NOT ENOUGH INFO, as RACE's evaluation does; 3 keeps it.")] = 2,
 ) -> None:
-    """Score a verifier on corpora, beside the majority baseline, or a relation classifier on relation corpora."""
+    """Score a model on corpora of its task: a verifier, beside the majority baseline, or a relation classifier."""
     console.silence_libraries()
     from hfcf import corpora
     from hfcf.core.model import Model
     from hfcf.core.task import task_of
-    from hfcf.engines.classifier import Classifier
-    from hfcf.engines.relation import RelationClassifier
-    from hfcf.training.relation import evaluate_relation
-    from hfcf.training.verifier import evaluate_verifier
+    from hfcf.core.trainer import load_trainer
 
     reference = Model(model, adapter=adapter)
     results: dict[str, dict[str, Any]] = {}
@@ -57,11 +54,10 @@ def evaluate(
         name, _, where = one.partition("=")
         folder, split = where.rsplit(":", 1) if ":" in where else (where, "validation")
         rows = corpora.load(name, data_dir=folder, split=split)
-        if task_of(rows.features).name == "relation":
-            scores = evaluate_relation(rows, RelationClassifier(model=reference, max_length=max_length))
-        else:
-            scores = evaluate_verifier(rows, Classifier(model=reference, max_length=max_length), ways=ways)
-        results[f"{name} ({split})"] = scores
+        task = task_of(rows.features)
+        if not task.trainer:
+            raise ValueError(f"{name}: no model of this library answers {task.name} rows")
+        results[f"{name} ({split})"] = load_trainer(task.trainer).evaluate(rows, reference, max_length=max_length, ways=ways)
     columns = list(dict.fromkeys(key for scores in results.values() for key in scores))
     table = Table("corpus", *(_TITLES.get(key, key) for key in columns))
     for title, scores in results.items():

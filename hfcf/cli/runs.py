@@ -85,7 +85,7 @@ def peek(
         from hfcf.pipeline.run import load_rows
         from hfcf.report.peek import rows_of_corpus
 
-        content = recipes.changed({"corpus": what}, set_ or [])
+        content = recipes.apply_changes({"corpus": what}, set_ or [])
         for line in rows_of_corpus(load_rows(recipes.parse(RowsRecipe, content, "--set")), rows, find):
             console.out.print(line)
         return

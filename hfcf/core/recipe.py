@@ -47,12 +47,15 @@ R = TypeVar("R", bound=BaseModel)
 
 
 def _text(value: Any) -> Any:
-    """Numbers and paths as text, inside lists and mappings too."""
-    if isinstance(value, Mapping):
-        return {_text(key): _text(one) for key, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [_text(one) for one in value]
+    """A number or a path as text."""
     return str(value) if type(value) in (int, float) or isinstance(value, PathLike) else value
+
+
+def _files(value: Any) -> Any:
+    """Paths as text, inside lists and mappings too."""
+    if isinstance(value, Mapping):
+        return {_text(key): _files(paths) for key, paths in value.items()}
+    return [_text(path) for path in value] if isinstance(value, list | tuple) else _text(value)
 
 
 def _model(value: Any) -> Any:
@@ -68,7 +71,7 @@ def _model(value: Any) -> Any:
 
 Text = Annotated[str, BeforeValidator(_text), WithJsonSchema({"type": ["string", "number"]})]
 """A string that YAML may read as a number, or that Python code gives as a path: `split: 2012`."""
-Files = Annotated[str | list[str] | dict[str, str | list[str]], BeforeValidator(_text)]
+Files = Annotated[str | list[str] | dict[str, str | list[str]], BeforeValidator(_files)]
 """A file, several, or a mapping of splits to files."""
 _MODEL_SCHEMA = {
     "anyOf": [
@@ -129,7 +132,7 @@ def _message(model: type[BaseModel], error: ErrorDetails, where: str) -> str:
     if kind == "literal_error" and (names := list(_literals(wanted))):
         choices = ", ".join(map(str, names))
         return f"{_at(where, path)}: must be one of {choices}; this is {value!r}{did_you_mean(value, map(str, names))}"
-    if len(error["loc"]) > len(path) or kind.endswith(("_type", "_of_type", "_float")):
+    if len(error["loc"]) > len(path) or kind.endswith(("_type", "_float", "sequence_str")):
         return f"{_at(where, path)} is of type {type_name(wanted)}, and was {value!r}"
     return f"{_at(where, path)}: {error['msg'].removeprefix('Input ')}, and was {value!r}"
 
@@ -203,15 +206,15 @@ def type_name(annotation: Any) -> str:
     return " | ".join(dict.fromkeys(names))
 
 
-class _Loader(yaml.SafeLoader):
-    """YAML with 5e-5 as the number that everyone means; version 1.1 reads a text, for want of a point."""
+class Loader(yaml.SafeLoader):
+    """Reads YAML with 5e-5 as a number; version 1.1 takes it for a text, because it has no point."""
 
 
-_Loader.add_implicit_resolver("tag:yaml.org,2002:float", re.compile(r"[-+]?[0-9]+(\.[0-9]*)?[eE][-+]?[0-9]+"), list("-+0123456789"))
+Loader.add_implicit_resolver("tag:yaml.org,2002:float", re.compile(r"[-+]?[0-9]+(\.[0-9]*)?[eE][-+]?[0-9]+"), list("-+0123456789"))
 
 
 def find(name: str) -> Path:
-    """The file of a recipe: a path, or the name of one that ships with this library ("race_hover").
+    """Find the file of a recipe: a path, or the name of one that ships with this library ("race_hover").
 
     Raises:
         RecipeError: there is none; the message lists those that ship.
@@ -220,22 +223,22 @@ def find(name: str) -> Path:
         return Path(name)
     path = folder() / f"{name.removesuffix('.yaml')}.yaml"
     if not path.is_file():
-        raise RecipeError(f"no recipe {name!r}: give a file, or one of {', '.join(shipped())}{did_you_mean(name, shipped())}")
+        raise RecipeError(f"no recipe {name!r}: give a file, or one of {', '.join(names())}{did_you_mean(name, names())}")
     return path
 
 
-def shipped() -> list[str]:
-    """The names of the recipes that ship with this library."""
+def names() -> list[str]:
+    """List the names of the recipes that ship with this library."""
     return sorted(path.stem for path in folder().glob("*.yaml"))
 
 
 def folder() -> Path:
-    """Where the recipes lie: inside the package (in a checkout, a link to the folder beside it)."""
+    """Return the folder of the recipes: inside the package (in a checkout, a link to the folder beside it)."""
     return Path(__file__).parents[1] / "recipes"
 
 
 def read(path: Path, changes: Sequence[str] = ()) -> dict[str, Any]:
-    """A recipe with its preset and the command line's changes applied.
+    """Read a recipe's content, with its preset and the command line's changes applied.
 
     Args:
         path: the YAML file. Its `presets` map a preset's name to what it changes.
@@ -249,63 +252,62 @@ def read(path: Path, changes: Sequence[str] = ()) -> dict[str, Any]:
     {'seed': 13, 'preset': 'offline', 'model': {'name': 'tiny', 'dtype': 'float32'}}
     """
     try:
-        recipe = yaml.load(path.read_text(encoding="utf-8"), _Loader)
+        recipe = yaml.load(path.read_text(encoding="utf-8"), Loader)
     except yaml.YAMLError as error:
         raise RecipeError(f"{path} is not YAML: {error}") from error
     if not isinstance(recipe, dict):
         raise RecipeError(f"{path} holds no mapping")
-    return changed(recipe, changes)
+    return apply_changes(recipe, changes)
 
 
-def changed(recipe: dict[str, Any], changes: Sequence[str]) -> dict[str, Any]:
-    """A recipe's content with its preset and the changes applied, in place; see `read`."""
-    given = [_assignment(change) for change in changes]
+def apply_changes(recipe: dict[str, Any], changes: Sequence[str]) -> dict[str, Any]:
+    """Apply a preset and changes to a recipe's content, in place; see `read`."""
+    assignments = [_parse_assignment(change) for change in changes]
     presets = recipe.pop("presets", {})
-    recipe["preset"] = dict(given).get("preset", recipe.get("preset", "paper"))
+    recipe["preset"] = dict(assignments).get("preset", recipe.get("preset", "paper"))
     if recipe["preset"] in presets:
         _merge(recipe, presets[recipe["preset"]])
-    for key, value in given:
-        at = recipe
-        *path_to, last = key.split(".")
-        for part in path_to:
-            at = at.setdefault(part, {}) if isinstance(at, dict) else at
-        if not isinstance(at, dict):
+    for key, value in assignments:
+        target = recipe
+        *parents, last = key.split(".")
+        for parent in parents:
+            target = target.setdefault(parent, {}) if isinstance(target, dict) else target
+        if not isinstance(target, dict):
             raise RecipeError(f"{key}: there is nothing of that name to set")
-        at[last] = value
+        target[last] = value
     return recipe
 
 
-def shipped_folder(given: str) -> Path | None:
-    """The folder beside the recipes that "recipes:NAME" names; None of any other path."""
-    name = str(given)
-    return folder() / name.removeprefix("recipes:") if name.startswith("recipes:") else None
+def resolve_folder(path: str) -> Path | None:
+    """Return the folder beside the recipes that "recipes:NAME" names; None of any other path."""
+    return folder() / path.removeprefix("recipes:") if path.startswith("recipes:") else None
 
 
-def located(source: Mapping[str, Any], data_dir: str | None) -> dict[str, Any]:
-    """A corpus of a recipe, its folder or files inside the recipe's `data_dir`, or beside the recipes: "recipes:NAME".
+def locate(source: Mapping[str, Any], data_dir: str | None) -> dict[str, Any]:
+    """Put the folder or the files of a recipe's corpus inside its `data_dir`; "recipes:NAME" is a folder beside the recipes.
 
-    >>> located({"corpus": "fm2", "data_dir": "fm2"}, "data")["data_dir"]
+    >>> locate({"corpus": "fm2", "data_dir": "fm2"}, "data")["data_dir"]
     'data/fm2'
-    >>> located({"corpus": "relations", "data_dir": "recipes:demo"}, "data")["data_dir"] == str(folder() / "demo")
+    >>> locate({"corpus": "relations", "data_dir": "recipes:demo"}, "data")["data_dir"] == str(folder() / "demo")
     True
-    >>> located({"corpus": "relations", "data_files": {"test": ["a.jsonl", "/b.jsonl"]}}, "data")["data_files"]
+    >>> locate({"corpus": "relations", "data_files": {"test": ["a.jsonl", "/b.jsonl"]}}, "data")["data_files"]
     {'test': ['data/a.jsonl', '/b.jsonl']}
     """
     base = Path(data_dir or ".")
     key = "data_files" if "data_files" in source else "data_dir"
 
-    def inside(given: Any) -> Any:
-        if isinstance(given, dict):
-            return {split: inside(files) for split, files in given.items()}
-        if isinstance(given, list):
-            return [inside(path) for path in given]
-        return str(shipped_folder(given) or base / given)
+    def inside(files: Any) -> Any:
+        if isinstance(files, dict):
+            return {split: inside(paths) for split, paths in files.items()}
+        if isinstance(files, list):
+            return [inside(path) for path in files]
+        return str(resolve_folder(str(files)) or base / files)
 
     return {**source, key: inside(source.get(key, "."))}
 
 
 def command(verb: str, recipe: Any, out: str | Path, changes: Sequence[str] = (), limit: int | None = None) -> str:
-    """The command line that makes a result again, without the folders of this machine: it is published.
+    """Return the command line that makes a result again, without the folders of this machine: it is published.
 
     >>> command("run", "race_hover", "/home/me/out", ["seed=7"], 10)
     'hfcf run race_hover --out out --set seed=7 --limit 10'
@@ -331,7 +333,7 @@ def check(keys: Iterable[str], allowed: Iterable[str], where: str) -> None:
 
 
 def did_you_mean(name: str, names: Iterable[str]) -> str:
-    """A question for the nearest of some names; nothing where none is near.
+    """Ask for the nearest of some names; say nothing where none is near.
 
     >>> did_you_mean("RACE", ["race", "eda"]), did_you_mean("x", ["race"])
     ("; did you mean 'race'?", '')
@@ -348,8 +350,8 @@ def check_types(settings: Mapping[str, Any], types: Mapping[str, str], where: st
 
     Args:
         settings: as given.
-        types: of the fields, as they are annotated; only plain ones are looked at.
-        where: in words.
+        types: annotations of the fields; only plain ones are checked.
+        where: what to call the settings in errors.
 
     >>> check_types({"num_beams": "ten"}, {"num_beams": "int"}, "settings")
     Traceback (most recent call last):
@@ -357,18 +359,18 @@ def check_types(settings: Mapping[str, Any], types: Mapping[str, str], where: st
     """
     for key, value in settings.items():
         kinds = types.get(key, "").split(" | ")
-        known = tuple(one for kind in kinds for one in _TYPES.get(kind, ()))
-        if not known or not all(kind in _TYPES or kind == "None" for kind in kinds) or (value is None and "None" in kinds):
+        plain = tuple(one for kind in kinds for one in _TYPES.get(kind, ()))
+        if not plain or not all(kind in _TYPES or kind == "None" for kind in kinds) or (value is None and "None" in kinds):
             continue
-        if not isinstance(value, known) or (isinstance(value, bool) and bool not in known):
+        if not isinstance(value, plain) or (isinstance(value, bool) and bool not in plain):
             raise RecipeError(f"{where}: {key} is of type {types[key]}, and was {value!r}")
 
 
-def _assignment(change: str) -> tuple[str, Any]:
+def _parse_assignment(change: str) -> tuple[str, Any]:
     key, equals, value = change.partition("=")
     if not equals:
         raise RecipeError(f"--set {change}: write key=value")
-    return key.strip(), yaml.load(value, _Loader)
+    return key.strip(), yaml.load(value, Loader)
 
 
 def _merge(recipe: dict[str, Any], changes: Mapping[str, Any]) -> None:

@@ -48,6 +48,16 @@ class Trainer(Protocol):
     def predict(self, rows: Dataset, model: Model, *, max_length: int, labels: Sequence[str]) -> list[Any]:
         """Return the model's answer to each row, in the form of `Scorer.gold`."""
 
+    def evaluate(self, rows: Dataset, model: Model, *, max_length: int, ways: int = 2) -> dict[str, Any]:
+        """Score a model on rows, as `hfcf evaluate` prints it.
+
+        Args:
+            rows: the task's rows.
+            model: a trained one.
+            max_length: tokens of an input.
+            ways: how many of the task's labels count, where that is a choice.
+        """
+
 
 class Scorer(Protocol):
     """Rates answers."""

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hfcf.core.plugins import discover
-from hfcf.core.recipe import did_you_mean, shipped_folder
+from hfcf.core.recipe import did_you_mean, resolve_folder
 
 if TYPE_CHECKING:
     from datasets import Dataset, DatasetDict
@@ -58,7 +58,7 @@ def load(
         raise ValueError(f"role={role!r}: the only role is 'train' (rows of a dev or test split used for training)")
     cls = builder_class(name)
     if data_dir is not None:
-        data_dir = shipped_folder(str(data_dir)) or data_dir
+        data_dir = resolve_folder(str(data_dir)) or data_dir
     split, options = cls.read_split(split, options)
     requested, instruction = parse_split(split)
     files, resources = cls.locate(name, data_dir=data_dir, data_files=data_files, options=options)

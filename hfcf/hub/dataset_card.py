@@ -10,7 +10,7 @@ from typing import Any
 from huggingface_hub import DatasetCardData
 
 from hfcf.core.recipe import command as command_line
-from hfcf.core.recipe import shipped_folder
+from hfcf.core.recipe import resolve_folder
 from hfcf.core.schema import TOKENS
 from hfcf.core.task import get_task
 from hfcf.hub.check_card import SIZES
@@ -95,7 +95,7 @@ def _list_inputs(files: Any) -> list[str]:
     """
     if isinstance(files, str | PathLike):
         path = Path(files)
-        return [] if shipped_folder(str(files)) else [path.name or str(path)]
+        return [] if resolve_folder(str(files)) else [path.name or str(path)]
     return [name for part in (files.values() if isinstance(files, Mapping) else files or ()) for name in _list_inputs(part)]
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from hfcf.core.recipe import shipped_folder
+from hfcf.core.recipe import resolve_folder
 from hfcf.hub.contents import front_matter, is_own_card
 
 
@@ -58,7 +58,7 @@ def read_restriction(source: Mapping[str, Any]) -> dict[str, Any]:
 
 def _list_paths(files: Any) -> Iterator[Path]:
     if isinstance(files, str | PathLike):
-        yield shipped_folder(str(files)) or Path(files).expanduser()
+        yield resolve_folder(str(files)) or Path(files).expanduser()
     elif files:
         for part in files.values() if isinstance(files, Mapping) else files:
             yield from _list_paths(part)

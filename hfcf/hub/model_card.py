@@ -11,7 +11,7 @@ from typing import Any
 from huggingface_hub import EvalResult, ModelCardData
 
 from hfcf.core.model import Model, commit, named
-from hfcf.core.recipe import located
+from hfcf.core.recipe import locate
 from hfcf.core.task import get_task
 from hfcf.hub.check_card import REPOSITORY
 from hfcf.hub.citation import citation
@@ -49,7 +49,7 @@ def model_card(recipe: Mapping[str, Any], settings: Any, report: Mapping[str, An
 
     kind = recipe["train"]
     infos = [
-        replace(builder_class(source["corpus"]).INFO, **read_restriction(located(source, recipe.get("data_dir"))))
+        replace(builder_class(source["corpus"]).INFO, **read_restriction(locate(source, recipe.get("data_dir"))))
         for source in recipe["data"]
     ]
     start, task = settings.model, get_task(infos[0].task)

@@ -14,7 +14,6 @@ from datasets import Dataset, DatasetDict, DatasetInfo, SplitDict, SplitInfo
 from datasets.info import DatasetInfosDict
 from huggingface_hub import DatasetCardData
 
-from hfcf.core.schema import LABELS, TASKS
 from hfcf.core.task import get_task
 from hfcf.corpora import builder_class, load
 from hfcf.corpora.base import CorpusInfo
@@ -54,13 +53,13 @@ def _base(ds: Dataset, options: Mapping[str, Any]) -> str:
 
 def card(info: CorpusInfo, splits: Mapping[str, Dataset], files: Mapping[str, str]) -> str:
     """Write the dataset card: YAML that lists the exact files, then a description of the rows."""
-    first = next(iter(splits.values()))
+    first, task = next(iter(splits.values())), get_task(info.task)
     data = DatasetCardData(
         pretty_name=info.title,
         license=info.licence,
         language=info.language,
-        task_categories=["text-classification"],
-        task_ids=list(get_task(info.task).hub.ids),
+        task_categories=list(task.hub.categories),
+        task_ids=list(task.hub.ids),
         tags=["hfcf"],
         size_categories=None,
         configs=[
@@ -112,16 +111,16 @@ def _notes(splits: Mapping[str, Dataset]) -> list[str]:
 
 def _columns(info: CorpusInfo, ds: Dataset) -> str:
     names = ", ".join(f"`{column}`" for column in ds.features)
-    canonical = f"The first {len(TASKS[info.task])} are canonical"
+    canonical = f"The first {len(get_task(info.task).features)} are canonical"
     return f"Columns: {names}. {canonical}; rows that share a `group_id` must not be separated by a split."
 
 
 def _table(info: CorpusInfo, splits: Mapping[str, Dataset]) -> str:
     counts = {split: Counter(ds["label"]) for split, ds in splits.items()}
-    # A user's own relations are those of the rows.
-    own = info.labels.values() or sorted({label for count in counts.values() for label in count if label is not None})
-    every = LABELS if info.task == "verification" else list(dict.fromkeys(own))
-    labels = [label for label in every if any(label in count for count in counts.values())]
+    present = {label for count in counts.values() for label in count if label is not None}
+    # A user's own open labels come from the rows.
+    ordered = get_task(info.task).labels or list(dict.fromkeys(info.labels.values())) or sorted(present)
+    labels = [label for label in ordered if label in present]
     rows = [f"| split | rows | groups | {' | '.join(labels)} |", "|---" * (len(labels) + 3) + "|"]
     for split, ds in splits.items():
         cells = " | ".join(f"{counts[split][label]:,}" for label in labels)

@@ -1,4 +1,4 @@
-"""`hfcf run --dry-run`: everything checked, three rows through every stage, and what the whole would cost."""
+"""`hfcf run --dry-run`: everything checked, three rows through every stage, and what a run would cost."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from hfcf.pipeline.profile import Clock
 from hfcf.pipeline.run import load_inputs, read_recipe, select_metrics
 
 ROWS = 3
-FIT_ON = 200  # rows that the fitted table is made of here; the run makes it of all
+FIT_ON = 200  # rows that a system is fitted to; the run fits it to all
 
 
 def dry_run(recipe: str | Path | Mapping[str, Any], *, changes: Sequence[str] = (), limit: int | None = None) -> dict[str, Any]:
     """Run the first three rows that could be read through a recipe without writing anything.
 
-    A system that trains models on its rows trains them here on the first 200, whose counts and minutes are those of here: how long
-    the training on all takes does not follow from them.
+    A system that trains models trains them on the first 200 rows only; the counts and minutes of a training are those of the dry
+    run, and are not scaled up.
 
-    What a remote model answers here was paid, so it goes to the request cache: neither the run nor another dry run pays it again.
+    Answers of a remote model, which cost money, go to the request cache: neither the run nor another dry run pays for them again.
 
     Returns:
         `rows` of the whole run, `stages` with the calls, tokens and minutes expected of each (None where all was in the cache), of
@@ -34,13 +34,13 @@ def dry_run(recipe: str | Path | Mapping[str, Any], *, changes: Sequence[str] = 
     parsed = read_recipe(recipe, changes)
     ds, system = load_inputs(parsed)
     select_metrics(parsed.metrics, system)
-    whole = min(len(ds), limit or parsed.limit or len(ds))
+    total = min(len(ds), limit or parsed.limit or len(ds))
     readable = _readable(ds)
-    good = [i for i in readable if i < whole]
-    shown = (good or range(whole))[:ROWS]
+    good = [i for i in readable if i < total]
+    shown = (good or range(total))[:ROWS]
     fitted = [*shown, *(i for i in readable if i not in shown)][:FIT_ON]
     clock = Clock()
-    # Answers from the cache would cost nothing, and so would the estimate; those that cost money are not bought for it twice.
+    # Answers from the cache cost nothing, so the estimate would be 0; only answers that cost money are taken from it.
     cached = os.environ.get("HFCF_REQUEST_CACHE")
     os.environ["HFCF_REQUEST_CACHE"] = "off" if cached == "off" else "paid"
     try:
@@ -51,7 +51,7 @@ def dry_run(recipe: str | Path | Mapping[str, Any], *, changes: Sequence[str] = 
     stages = []
     for entry in clock.stages:
         if entry["stage"] not in by_name:
-            stages.append({"stage": entry["stage"], "reads": "", "fills": "", **_here(entry)})
+            stages.append({"stage": entry["stage"], "reads": "", "fills": "", **_measured(entry)})
             continue
         stage = by_name[entry["stage"]]
         times = len(readable) / len(fitted) if stage.name in system.fit_after else len(good) / len(rows)
@@ -60,7 +60,7 @@ def dry_run(recipe: str | Path | Mapping[str, Any], *, changes: Sequence[str] = 
                 "stage": stage.name,
                 "reads": ", ".join(stage.inputs),
                 "fills": ", ".join(stage.outputs),
-                **_whole(entry, times),
+                **_estimate(entry, times),
             }
         )
     examples = [
@@ -68,20 +68,20 @@ def dry_run(recipe: str | Path | Mapping[str, Any], *, changes: Sequence[str] = 
         for row in rows
     ]
     return {
-        "corpus": parsed.corpus, "rows": whole, "tried": len(rows), "stages": stages, "examples": examples,
-        "rejected": whole - len(good), "reason": _commonest(ds.select(range(whole))),
+        "corpus": parsed.corpus, "rows": total, "tried": len(rows), "stages": stages, "examples": examples,
+        "rejected": total - len(good), "reason": _commonest(ds.select(range(total))),
     }  # fmt: skip
 
 
 def _readable(ds: Dataset) -> list[int]:
-    """The places of the rows that were not rejected when they were loaded."""
+    """List the places of the rows that were not rejected when they were loaded."""
     if "status" not in ds.features:
         return list(range(len(ds)))
     return [i for i, row in enumerate(ds.select_columns("status")) if not _rejected(row)]
 
 
 def _commonest(ds: Dataset) -> str | None:
-    """Why most of the rejected rows were rejected when they were loaded, as the funnel says it."""
+    """Return the commonest reason why rows were rejected when they were loaded, as the funnel says it."""
     entries = funnel(ds, ()) if "status" in ds.features else []
     return next((reason for entry in entries for reason in entry["reasons"]), None)
 
@@ -90,19 +90,19 @@ def _rejected(row: Mapping[str, Any]) -> bool:
     return bool(row["status"]) and row["status"]["accepted"] is False
 
 
-def _here(entry: Mapping[str, Any]) -> dict[str, Any]:
-    """What a training cost here, all of its seconds.
+def _measured(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a training cost in the dry run.
 
-    >>> _here({"calls": 0, "cached": 0, "tokens": 0, "seconds": 90.0, "model_seconds": 0.0})
+    >>> _measured({"calls": 0, "cached": 0, "tokens": 0, "seconds": 90.0, "model_seconds": 0.0})
     {'calls': 0, 'tokens': 0, 'minutes': 1.5}
     """
     return {"calls": entry["calls"], "tokens": entry["tokens"], "minutes": round(entry["seconds"] / 60, 1)}
 
 
-def _whole(entry: Mapping[str, Any], times: float) -> dict[str, Any]:
-    """What a stage costs in the whole run, of what it cost here.
+def _estimate(entry: Mapping[str, Any], times: float) -> dict[str, Any]:
+    """Estimate what a stage costs in the whole run from what it cost in the dry run.
 
-    >>> _whole({"calls": 1, "cached": 2, "tokens": 100, "model_seconds": 6.0, "attempts": 2, "cost": 0.01}, 10)
+    >>> _estimate({"calls": 1, "cached": 2, "tokens": 100, "model_seconds": 6.0, "attempts": 2, "cost": 0.01}, 10)
     {'calls': 30, 'tokens': 3000, 'minutes': 3.0, 'attempts': 60, 'cost': 0.3}
     """
     answered = entry["calls"] + entry["cached"]
@@ -119,14 +119,14 @@ def _whole(entry: Mapping[str, Any], times: float) -> dict[str, Any]:
 
 
 def _stages(row: Mapping[str, Any], stages: Sequence[Any], *, loaded: bool) -> list[tuple[str, str]]:
-    """What each stage left on a row; of a row that was not loaded only why."""
+    """Say what each stage did to a row; for a row that could not be loaded, only why."""
     if loaded:
-        return [(stage.name, _told(row, stage)) for stage in stages]
+        return [(stage.name, _outcome(row, stage)) for stage in stages]
     return [(row["status"]["stage"], f"rejected: {row['status']['reason']}")]
 
 
-def _told(row: Mapping[str, Any], stage: Any) -> str:
-    """What a stage left on a row, in one line."""
+def _outcome(row: Mapping[str, Any], stage: Any) -> str:
+    """Say in one line what a stage did to a row."""
     if _rejected(row) and row["status"]["stage"] == stage.name:
         return f"rejected: {row['status']['reason']}"
     filled = {column: row[column] for column in stage.outputs if row[column] is not None}

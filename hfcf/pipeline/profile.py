@@ -37,7 +37,7 @@ class Clock:
         return result
 
     def forget_models(self) -> None:
-        """Leave out what engines did: with `num_proc` they work in other processes, which keep their own counts."""
+        """Remove the counts of engines: with `num_proc` they work in other processes, which keep their own counts."""
         for entry in self.stages:
             entry.update(dict.fromkeys(("model_seconds", "calls", "cached", "tokens")))
 

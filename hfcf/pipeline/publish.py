@@ -42,15 +42,15 @@ def publish(
     stages: Sequence[str],
     metrics: Metrics | None = None,
 ) -> dict[str, Any]:
-    """Write everything that a run leaves behind; what an older run left in its place is replaced.
+    """Write the folder of a finished run; files of an older run are replaced.
 
     Args:
         ds: the rows after every stage.
         out: the folder; `load_dataset(out)` reads it afterwards.
-        run: what is known of the run; the counts are added here.
+        run: what `run.json` says besides the counts, which are added here.
         recipe: as it ran.
         corpus: see `dataset_card`.
-        command: that makes the set again.
+        command: the command line that makes the set again.
         stages: their names, in order.
         metrics: what to measure, as `hfcf.measure` takes them; None: nothing.
 
@@ -58,67 +58,68 @@ def publish(
         What `run.json` holds.
     """
     task = task_of(ds.features)
-    task = task_of(ds.features)
-    made = {
+    configurations = {
         "default": augment.expand(ds),
         "augmented": augment.augmented(ds),
         "rejected": augment.rejected(ds, system=run["system"]),
     }
-    measured = measure(made["default"], metrics or {})
-    told = summaries(measured, measure_candidates(measured, made["rejected"], metrics)) if metrics else {}
-    made["default"] = measured.remove_columns([name for name in names() if name in measured.features and not is_published(name)])
-    parts = {name: _by_split(part) for name, part in made.items()}
-    parts["augmented"], divided = _to_train_on(made["augmented"], run)
-    # Of relations a corpus's own labels are the classes, those that no row has included; of a user's own files, those of the rows.
-    # What a row that was rejected when it was loaded has in their place is none.
-    labels = {*corpus["labels"], *(made["augmented"]["label"] if task.labelled else ())}
+    measured = measure(configurations["default"], metrics or {})
+    numbers = summaries(measured, measure_candidates(measured, configurations["rejected"], metrics)) if metrics else {}
+    configurations["default"] = measured.remove_columns(
+        [name for name in names() if name in measured.features and not is_published(name)]
+    )
+    parts = {name: _by_split(part) for name, part in configurations.items()}
+    parts["augmented"], divided = _training_splits(configurations["augmented"], run)
+    # Classes are the corpus's own labels, also those that no row has, and of a user's own files those of the rows;
+    # a label that could not be read is none.
+    labels = {*corpus["labels"], *(configurations["augmented"]["label"] if task.labelled else ())}
     written = {
         name: {split: write_parquet(_classes(rows, labels), out / "data" / name, split) for split, rows in splits.items()}
         for name, splits in parts.items()
     }
     accepted = sum(bool(status and status["accepted"]) for status in ds["status"])
     outcome_of = dict(zip(ds["id"], _outcomes(task, ds), strict=True))
-    outcomes = _outcomes(task, made["default"])
-    found = {
+    outcomes = _outcomes(task, configurations["default"])
+    run_report = {
         **run,
         "rows_in": len(ds),
         "sources_accepted": accepted,
         "sources_rejected": len(ds) - accepted,
-        "counterfactuals": len(made["default"]),
-        "changes": dict(sorted(Counter(made["default"]["change"]).items())),
+        "counterfactuals": len(configurations["default"]),
+        "changes": dict(sorted(Counter(configurations["default"]["change"]).items())),
         "labels": dict(sorted(Counter(outcomes).items())) if task.labelled else {},
-        "labels_kept": sum(map(eq, map(outcome_of.get, made["default"]["source_id"]), outcomes)),
-        "augmented": _told(parts["augmented"], len(made["default"]), len(ds), divided),
-        "empty": [name for name, part in made.items() if not len(part)],
+        "labels_kept": sum(map(eq, map(outcome_of.get, configurations["default"]["source_id"]), outcomes)),
+        "augmented": _describe_augmented(parts["augmented"], len(configurations["default"]), len(ds), divided),
+        "empty": [name for name, part in configurations.items() if not len(part)],
         "files": sorted(str(path.relative_to(out)) for splits in written.values() for path in splits.values()),
         "funnel": funnel(ds, stages),
-        "metrics": told,
+        "metrics": numbers,
         "versions": {library: version(library) for library in LIBRARIES},
     }
-    pairs = [task.pair(row) for row in made["default"].select(range(min(10, len(made["default"]))))]
+    pairs = [task.pair(row) for row in configurations["default"].select(range(min(10, len(configurations["default"]))))]
     card = dataset_card(
         name=str(recipe.get("name") or out.name), command=command, corpus=corpus,
         configs=configs(out, {name: splits for name, splits in written.items() if splits}),
-        empty=found["empty"], run=found, examples=pairs, files=recipe.get("data_files") or recipe.get("data_dir"),
+        empty=run_report["empty"], run=run_report, examples=pairs, files=recipe.get("data_files") or recipe.get("data_dir"),
     )  # fmt: skip
     (out / "report.html").unlink(missing_ok=True)  # of the older run; it is written last, so a folder without it is not finished
     (out / "recipe.yaml").write_text(
         f"# {command}\n" + yaml.safe_dump(dict(recipe), sort_keys=False, allow_unicode=True), encoding="utf-8"
     )
-    (out / "run.json").write_text(json.dumps(found, indent=1, ensure_ascii=False, default=str) + "\n", encoding="utf-8")
+    (out / "run.json").write_text(json.dumps(run_report, indent=1, ensure_ascii=False, default=str) + "\n", encoding="utf-8")
     # The card names the files: until it is replaced the older run can be read, and afterwards this one.
     part = out / ".README.part"
     part.write_text(card, encoding="utf-8")
     part.replace(out / "README.md")
     remove_others(out / "data", (path for splits in written.values() for path in splits.values()))
     report(out)
-    return found
+    return run_report
 
 
-def _to_train_on(rows: Dataset, run: Mapping[str, Any]) -> tuple[dict[str, Dataset], bool]:
-    """The splits of `augmented`, and whether they are ours: no group is on both sides, nor a claim, a whole evidence or a sentence.
+def _training_splits(rows: Dataset, run: Mapping[str, Any]) -> tuple[dict[str, Dataset], bool]:
+    """Split `augmented` to train and to validate, and say whether the splits are ours: then no group and no text is on both sides.
 
-    Rows of another split than "train" stay in it, unless the run was told to train on them.
+    Rows of another split than "train" stay in it, unless the run says `role: train`.
     """
     official = _by_split(rows)
     if not len(rows) or not_for_training(official, run["role"]):
@@ -129,14 +130,14 @@ def _to_train_on(rows: Dataset, run: Mapping[str, Any]) -> tuple[dict[str, Datas
     return {name: part for name, part in (("train", larger), ("validation", smaller)) if len(part)}, True
 
 
-def _told(splits: Mapping[str, Dataset], made: int, rows_in: int, divided: bool) -> dict[str, Any] | None:
+def _describe_augmented(splits: Mapping[str, Dataset], counterfactuals: int, rows_in: int, divided: bool) -> dict[str, Any] | None:
     if not splits:
         return None
     sizes = {split: len(part) for split, part in splits.items()}
-    originals = sum(sizes.values()) - made
+    originals = sum(sizes.values()) - counterfactuals
     return {
-        "originals": originals, "counterfactuals": made, "left_out": rows_in - originals, "splits": sizes, "divided": divided,
-        "held_out": HELD_OUT,
+        "originals": originals, "counterfactuals": counterfactuals, "left_out": rows_in - originals, "splits": sizes,
+        "divided": divided, "held_out": HELD_OUT,
     }  # fmt: skip
 
 
@@ -145,13 +146,13 @@ def _outcomes(task: Task, rows: Dataset) -> list[Any]:
 
 
 def _classes(ds: Dataset, labels: Iterable[str]) -> Dataset:
-    """A published set's labels are classes, as trainers and the Hub expect; inside the library they are strings."""
+    """Make classes of labels, as trainers and the Hub expect; inside the library they are strings."""
     if "label" not in ds.features:
         return ds
     return ds.cast_column("label", ClassLabel(names=task_of(ds.features).class_names(labels)))
 
 
 def _by_split(ds: Dataset) -> dict[str, Dataset]:
-    """The rows of each official split (a rejected row's is its source's)."""
+    """Divide rows by official split (a rejected row's is its source's)."""
     names = ds["split"] if "split" in ds.features else [json.loads(source)["split"] for source in ds["source"]]
     return {split: ds.select([i for i, name in enumerate(names) if name == split]) for split in sorted(set(names))}

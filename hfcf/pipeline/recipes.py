@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema, field_validator, model_validator
 
@@ -288,14 +288,10 @@ class RelationRecipe(TrainRecipe):
     """More rows to score on."""
 
 
-AnyTrainRecipe = Annotated[
-    VerifierRecipe | GeneratorRecipe | RewriterRecipe | ExplainerRecipe | MaskedLMRecipe | RelationRecipe,
-    Field(discriminator="train"),
-]
-TRAININGS: dict[str, type[TrainRecipe]] = {
-    "verifier": VerifierRecipe, "generator": GeneratorRecipe, "rewriter": RewriterRecipe, "explainer": ExplainerRecipe,
-    "masked_lm": MaskedLMRecipe, "relation": RelationRecipe,
-}  # fmt: skip
+_Kinds = VerifierRecipe | GeneratorRecipe | RewriterRecipe | ExplainerRecipe | MaskedLMRecipe | RelationRecipe
+AnyTrainRecipe = Annotated[_Kinds, Field(discriminator="train")]
+TRAININGS: dict[str, type[TrainRecipe]] = {get_args(kind.model_fields["train"].annotation)[0]: kind for kind in get_args(_Kinds)}
+"""The type of each kind of training."""
 
 
 def parse_train(content: Mapping[str, Any], where: str = "the recipe") -> TrainRecipe:

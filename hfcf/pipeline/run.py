@@ -113,7 +113,7 @@ def read_recipe(recipe: str | Path | Mapping[str, Any], changes: Sequence[str] =
         changes: "key=value" strings.
     """
     if isinstance(recipe, Mapping):
-        return parse_run(recipes.changed(deepcopy(dict(recipe)), changes))
+        return parse_run(recipes.apply_changes(deepcopy(dict(recipe)), changes))
     path = recipes.find(str(recipe))
     return parse_run(recipes.read(path, changes), path.name)
 
@@ -156,12 +156,12 @@ def make_system(
     """Make a system with a preset and settings, whose names and types are checked.
 
     Args:
-        name: of the system.
+        name: one of `hfcf.systems.systems`.
         preset: one of its presets.
-        seed: of the system.
-        settings: that differ from the preset's.
-        task: of the rows: what a system with a setting `task` works on, if the settings do not say.
-        where: the place of the settings, for errors.
+        seed: of the system, unless `settings` name one.
+        settings: over those of the preset.
+        task: of its rows: what a system with a setting `task` works on, unless `settings` say it.
+        where: what to call the settings in errors.
 
     Raises:
         RecipeError: there is no such system, preset or setting, or a value is of another type than its field.
@@ -176,8 +176,8 @@ def make_system(
             "or --set preset=offline"
         )
     try:
-        from_rows = {"task": task} if task and "task" in {field.name for field in fields(cls)} else {}
-        return cls.preset(preset, **{"seed": seed, **from_rows, **settings})
+        of_rows = {"task": task} if task and "task" in {field.name for field in fields(cls)} else {}
+        return cls.preset(preset, **{"seed": seed, **of_rows, **settings})
     except (TypeError, ValueError) as error:
         raise recipes.RecipeError(f"{where}: {error}") from error
 

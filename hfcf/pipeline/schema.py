@@ -35,17 +35,16 @@ def json_schema(kind: str) -> dict[str, Any]:
     Args:
         kind: one of `KINDS`.
 
-    >>> sorted(json_schema("run")["required"])
-    ['corpus', 'system']
+    >>> "corpus" in json_schema("run")["properties"]["presets"]["additionalProperties"]["properties"]
+    True
     """
     if kind not in KINDS:
         raise RecipeError(f"no kind of recipe is called {kind!r}; there are {', '.join(KINDS)}{did_you_mean(kind, KINDS)}")
     schema = TypeAdapter(resolve_name(KINDS[kind])).json_schema()
     definitions = schema.get("$defs", {})
     members = list(_members(schema, definitions))
-    for definition in definitions.values():
-        if not any(definition is member for member in members):
-            definition.pop("required", None)  # a preset may name a part of it, and the recipe the rest
+    for part in (*definitions.values(), schema):
+        _require_only_kinds(part)
     for member in members:
         preset = {"type": "object", "properties": deepcopy(member["properties"]), "additionalProperties": False}
         member["properties"]["presets"] = {
@@ -64,6 +63,13 @@ def _without_titles(schema: Any) -> Any:
     if not isinstance(schema, dict):
         return schema
     return {key: _without_titles(part) for key, part in schema.items() if key != "title" or not isinstance(part, str)}
+
+
+def _require_only_kinds(schema: dict[str, Any]) -> None:
+    """Let keys be absent but those that say of which kind a recipe is: a recipe may leave the rest to its presets."""
+    kinds = [key for key in schema.get("required", ()) if {"const", "enum"} & set(schema["properties"][key])]
+    if "required" in schema:
+        schema["required"] = kinds
 
 
 def _members(schema: dict[str, Any], definitions: dict[str, Any]) -> Iterator[dict[str, Any]]:

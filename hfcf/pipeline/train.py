@@ -27,8 +27,8 @@ from hfcf.pipeline.recipes import (
     VerifierRecipe,
     parse_train,
 )
-from hfcf.training.data import apart, load_rows, without_repeats
-from hfcf.training.loop import trained
+from hfcf.training.data import drop_overlap, drop_related, load_rows
+from hfcf.training.loop import trained_model
 from hfcf.training.verifier import two_way
 
 
@@ -57,7 +57,7 @@ def train(
     rows = load_rows(_located(parsed.data, parsed.data_dir, split=parsed.split), training=True)
     dropped = 0
     if parsed.exclude:
-        rows, dropped = without_repeats(rows, load_rows(_located(parsed.exclude, parsed.data_dir)))
+        rows, dropped = drop_overlap(rows, load_rows(_located(parsed.exclude, parsed.data_dir)))
     if parsed.ways == 2:
         rows = two_way(rows)
     split = group_safe_split(rows, parsed.held_out, seed=parsed.seed, groups=regroup(rows))
@@ -100,10 +100,10 @@ def _train_verifier(recipe: VerifierRecipe, training: Dataset, held_out: Dataset
     hp = recipe.hyperparameters()
     training, held_out = (_with_nei(rows, recipe.nei, hp.seed) for rows in (training, held_out))
     train_verifier(training, hp, out, labels=LABELS[: recipe.ways])
-    engines = {"verifier": (Classifier(model=trained(hp, out), max_length=hp.max_length), False)}
+    engines = {"verifier": (Classifier(model=trained_model(hp, out), max_length=hp.max_length), False)}
     if recipe.baselines:
         train_verifier(training, hp, out / "claim-only", labels=LABELS[: recipe.ways], claim_only=True)
-        engines["claim only"] = (Classifier(model=trained(hp, out / "claim-only"), max_length=hp.max_length), True)
+        engines["claim only"] = (Classifier(model=trained_model(hp, out / "claim-only"), max_length=hp.max_length), True)
     sets = {**_by_corpus(held_out), **_evaluation_sets(recipe.evaluate, recipe.data_dir, training)}
     return {
         name: {
@@ -121,7 +121,7 @@ def _train_generator(recipe: GeneratorRecipe, training: Dataset, held_out: Datas
 
     hp = recipe.hyperparameters()
     train_generator(training, hp, out, prefixed=recipe.prefixed)
-    return {"held out": evaluate_generator(held_out, trained(hp, out), max_length=hp.max_length, prefixed=recipe.prefixed)}
+    return {"held out": evaluate_generator(held_out, trained_model(hp, out), max_length=hp.max_length, prefixed=recipe.prefixed)}
 
 
 def _train_rewriter(recipe: RewriterRecipe, training: Dataset, held_out: Dataset, out: Path) -> dict[str, Any]:
@@ -146,7 +146,7 @@ def _train_rewriter(recipe: RewriterRecipe, training: Dataset, held_out: Dataset
     train_texts(pairs, hp, out)
     sets = {**_by_corpus(held_out_pairs), **_evaluation_sets(recipe.evaluate, recipe.data_dir, training, pairs_of)}
     scores = {
-        name: evaluate_rewriter(rows, trained(hp, out), max_length=hp.max_length, judge=engine) for name, rows in sets.items()
+        name: evaluate_rewriter(rows, trained_model(hp, out), max_length=hp.max_length, judge=engine) for name, rows in sets.items()
     }
     return {"trained on": {"pairs": len(pairs)}, **scores}
 
@@ -171,7 +171,7 @@ def _train_masked_lm(recipe: MaskedLMRecipe, training: Dataset, held_out: Datase
     )  # fmt: skip
     train_masked_lm(texts, hp, out, share=recipe.mask)
     scores: dict[str, Any] = {"sentences": {"train": len(texts), "dropped because an excluded set holds them": dropped}}
-    models = {"as shipped": hp.model, "trained": trained(hp, out)}
+    models = {"as shipped": hp.model, "trained": trained_model(hp, out)}
     for name, sentences in sets.items():
         scores[f"held out: {name}"] = {
             label: evaluate_masked_lm(sentences, model, max_length=hp.max_length, seed=hp.seed) for label, model in models.items()
@@ -187,7 +187,7 @@ def _train_relation(recipe: RelationRecipe, training: Dataset, held_out: Dataset
     dev = [recipe.dev.model_copy(update={"name": "dev, which chose the epoch"})] if recipe.dev else []
     chosen_on = _evaluation_sets(dev, recipe.data_dir, training)
     train_relation(training, hp, out, dev=next(iter(chosen_on.values()), None))
-    engine = RelationClassifier(model=trained(hp, out), max_length=hp.max_length)
+    engine = RelationClassifier(model=trained_model(hp, out), max_length=hp.max_length)
     sets = {**chosen_on, **_by_corpus(held_out), **_evaluation_sets(recipe.evaluate, recipe.data_dir, training)}
     return {name: evaluate_relation(rows, engine) for name, rows in sets.items()}
 
@@ -195,14 +195,16 @@ def _train_relation(recipe: RelationRecipe, training: Dataset, held_out: Dataset
 def _located(sources: Sequence[Source], data_dir: str | None, *, split: str | None = None) -> list[dict[str, Any]]:
     """Arguments of `load_rows` for sources whose folders lie in `data_dir`."""
     other = {"split": split} if split else {}
-    return [{**recipes.located(source.arguments(), data_dir), **other} for source in sources]
+    return [{**recipes.locate(source.arguments(), data_dir), **other} for source in sources]
 
 
 def _evaluation_sets(
     sources: Sequence[Source], data_dir: str | None, training: Dataset, convert: Callable[[Dataset], Dataset] = lambda rows: rows
 ) -> dict[str, Dataset]:
     """Load the rows to score on, without what overlaps with the rows that were trained on."""
-    return {source.name or source.corpus: convert(apart(load_rows(_located([source], data_dir)), training)) for source in sources}
+    return {
+        source.name or source.corpus: convert(drop_related(load_rows(_located([source], data_dir)), training)) for source in sources
+    }
 
 
 def _with_nei(rows: Dataset, names: Sequence[str], seed: int) -> Dataset:

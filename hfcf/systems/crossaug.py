@@ -16,7 +16,6 @@ from typing import Any, ClassVar, NamedTuple
 from hfcf.core import edits, schema
 from hfcf.core.chain import StageOf
 from hfcf.core.model import Model
-from hfcf.core.schema import LABELS, REFUTES, SUPPORTS
 from hfcf.core.splits import normalised
 from hfcf.core.stage import Reject, Stage
 from hfcf.core.system import System
@@ -24,8 +23,8 @@ from hfcf.engines.classifier import Classifier, choose
 from hfcf.engines.continuation import Continuation
 from hfcf.engines.generator import plain_prompt
 from hfcf.tasks.judge import JudgeCandidates
-from hfcf.tasks.verification import CANDIDATES, candidate
-from hfcf.text.evidence import join
+from hfcf.tasks.verification import CANDIDATES, LABELS, REFUTES, SUPPORTS, candidate
+from hfcf.text.evidence import join, places
 
 PAIRS = ("claim", "evidence", "both")
 MODIFIED = "modified"
@@ -251,7 +250,7 @@ class ModifyEvidence(Stage):
             return _stays(f"more than {self.max_span} words change")
         found = [
             {"field": field, "piece": piece, "start": start, "end": end, "before": text[start:end], "after": after}
-            for field, piece, text in edits.places(row)
+            for field, piece, text in places(row)
             for start, end in occurrences(text, before)
         ]
         if not found:

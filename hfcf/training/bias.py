@@ -27,7 +27,7 @@ from datasets import Dataset
 from hfcf.core.splits import connected, normalised
 from hfcf.engines.classifier import Classifier
 from hfcf.training.classifier import predict, train_classifier
-from hfcf.training.loop import Hyperparameters, trained
+from hfcf.training.loop import Hyperparameters, trained_model
 
 FLOOR = -10.0
 """Of a log-probability: no expert is so sure that the other can't be heard."""
@@ -43,7 +43,7 @@ def encoder_bias(rows: Dataset, labels: Sequence[str], hp: Hyperparameters, work
         work: a folder for the model, which is removed afterwards.
     """
     train_classifier(rows, hp, work, labels=labels, claim_only=True)
-    answers = predict(rows, Classifier(model=trained(hp, work), max_length=hp.max_length), claim_only=True)
+    answers = predict(rows, Classifier(model=trained_model(hp, work), max_length=hp.max_length), claim_only=True)
     shutil.rmtree(work)
     with np.errstate(divide="ignore"):
         return np.log([[answer[label] for label in labels] for answer in answers]).clip(FLOOR)
@@ -68,7 +68,7 @@ def ngram_bias(rows: Dataset, labels: Sequence[str], folds: int = 5) -> np.ndarr
     from sklearn.model_selection import GroupKFold
 
     claims, gold = np.array(rows["claim"], dtype=object), np.array(rows["label"], dtype=object)
-    groups = related(rows)
+    groups = related_groups(rows)
     folds = min(folds, len(set(groups)))
     if folds < 2:
         raise ValueError("bias: ngrams: these rows are one group, so that no model could be trained without it; use bias: encoder")
@@ -92,7 +92,7 @@ def ngram_model() -> Any:
     return make_pipeline(count, LogisticRegression(max_iter=1000))
 
 
-def related(rows: Dataset) -> list[int]:
+def related_groups(rows: Dataset) -> list[int]:
     """A number for each row: equal for rows that share a group or a claim, directly or through others."""
     columns = zip(rows["corpus"], rows["group_id"], rows["claim"], strict=True)
     return connected([("group", corpus, group), ("claim", normalised(claim))] for corpus, group, claim in columns)

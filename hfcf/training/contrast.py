@@ -15,10 +15,10 @@ import torch
 from torch.utils.data import Sampler
 
 
-def pooled(hidden: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+def pool(hidden: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
     """The mean of a layer over each row's real tokens: every encoder has one, while not each reads its first token.
 
-    >>> pooled(torch.tensor([[[1.0], [3.0], [9.0]]]), torch.tensor([[1, 1, 0]])).tolist()
+    >>> pool(torch.tensor([[[1.0], [3.0], [9.0]]]), torch.tensor([[1, 1, 0]])).tolist()
     [[2.0]]
     """
     weights = mask[..., None].to(hidden.dtype)
@@ -48,7 +48,7 @@ def contrast(vectors: torch.Tensor, labels: torch.Tensor, temperature: float) ->
     return -(means * anchors).sum() / anchors.sum().clamp(min=1)
 
 
-class Together(Sampler[int]):
+class GroupSampler(Sampler[int]):
     """A random order of rows, other in every epoch, in which the rows of a group fall into the same batch.
 
     Batches are filled with whole groups, in random order; room that the next group is too large for goes to the largest later one
@@ -59,7 +59,7 @@ class Together(Sampler[int]):
         batch_size: rows of a batch; the loader must cut the order into such.
         seed: of the order.
 
-    >>> order = list(Together(["a", "b", "a", "b", "c", "c"], 2, seed=1))
+    >>> order = list(GroupSampler(["a", "b", "a", "b", "c", "c"], 2, seed=1))
     >>> sorted(sorted(order[i : i + 2]) for i in (0, 2, 4))
     [[0, 2], [1, 3], [4, 5]]
     """

@@ -1,4 +1,4 @@
-"""Rows for training and evaluation: from several corpora, without what an evaluation set repeats, split by group."""
+"""Load rows for training and evaluation from several corpora, and drop those that overlap with other rows."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from hfcf.training.distractors import from_recipe
 
 
 def load_rows(sources: Sequence[Mapping[str, Any]], *, training: bool = False, extra: Sequence[str] = ()) -> Dataset:
-    """The canonical columns of several corpora, one after the other.
+    """Load several corpora and concatenate their canonical columns.
 
     Args:
-        sources: arguments of `hfcf.load` (`split` is "train" if not said), each with `corpus`, its name; `take: n` keeps its
-            first n rows and `skip: n` leaves them out; `half: 0` or `half: 1` keeps one half of its groups; `distractors` as in
-            the recipe of a run; with `on_error: reject`, rows that can't be read are left out.
-        training: the rows are trained on, so those of a dev or test split need `role: train`.
-        extra: columns that are kept besides the canonical ones; every corpus must have them.
+        sources: arguments of `hfcf.load` (`split` defaults to "train"), each with `corpus`, its name; `take: n` selects its
+            first n rows and `skip: n` drops them; `half: 0` or `half: 1` selects one half of its groups; `distractors` as in
+            the recipe of a run; with `on_error: reject`, unreadable rows are dropped.
+        training: the rows are for training: those of a dev or test split need `role: train`.
+        extra: further columns to load; every corpus must have them.
 
     Raises:
-        RecipeError: `training`, and rows of another split than "train" whose source does not say `role: train`.
+        RecipeError: `training` with rows of another split than "train", and their source does not say `role: train`.
     """
     parts = []
     for source in sources:
@@ -43,7 +43,7 @@ def load_rows(sources: Sequence[Mapping[str, Any]], *, training: bool = False, e
         if training and (others := not_for_training(ds["split"], source.get("role"))):
             raise RecipeError(
                 f"data: {name}: these are rows of the split {others[0]!r}, which are not for training; "
-                "if they shall be trained on, say so in their source: role: train"
+                "to train on them, add to their source: role: train"
             )
         ds = ds.select(range(min(skip or 0, len(ds)), len(ds) if take is None else min(len(ds), take)))
         if half is not None:
@@ -55,7 +55,7 @@ def load_rows(sources: Sequence[Mapping[str, Any]], *, training: bool = False, e
 
 
 def not_for_training(splits: Iterable[str], role: str | None) -> list[str]:
-    """Which of a corpus's own splits nothing may be trained on: all but train, unless `role` says to train on them.
+    """Return the splits that are not for training: all but train, unless `role` is "train".
 
     >>> not_for_training(["train", "paper_dev"], None), not_for_training(["paper_dev"], "train")
     (['paper_dev'], [])
@@ -63,15 +63,15 @@ def not_for_training(splits: Iterable[str], role: str | None) -> list[str]:
     return [] if role == "train" else sorted(set(splits) - {"train"})
 
 
-def without_repeats(ds: Dataset, of: Dataset) -> tuple[Dataset, int]:
-    """`ds` less the rows whose claim, whole evidence or sentence stands in `of`; and how many those were."""
-    taken = {key for keys in text_keys(of) for key in keys}
-    keep = [i for i, keys in enumerate(text_keys(ds)) if taken.isdisjoint(keys)]
+def drop_overlap(ds: Dataset, of: Dataset) -> tuple[Dataset, int]:
+    """Drop the rows of `ds` whose claim, whole evidence or sentence occurs in `of`; return the rest and the number dropped."""
+    texts = {key for keys in text_keys(of) for key in keys}
+    keep = [i for i, keys in enumerate(text_keys(ds)) if texts.isdisjoint(keys)]
     return ds.select(keep), len(ds) - len(keep)
 
 
-def apart(ds: Dataset, training: Dataset) -> Dataset:
-    """`ds` without the rows that share a group, a claim, their evidence or their sentence with rows that were trained on."""
+def drop_related(ds: Dataset, training: Dataset) -> Dataset:
+    """Drop the rows of `ds` that share a group, a claim, their evidence or their sentence with training rows."""
     groups = set(zip(training["corpus"], training["group_id"], strict=True))
     keep = [i for i, key in enumerate(zip(ds["corpus"], ds["group_id"], strict=True)) if key not in groups]
-    return without_repeats(ds.select(keep), training)[0]
+    return drop_overlap(ds.select(keep), training)[0]

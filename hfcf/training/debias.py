@@ -23,7 +23,7 @@ from torch.nn.functional import cross_entropy
 
 from hfcf.core import recipe as recipes
 from hfcf.training.bias import encoder_bias, ngram_bias
-from hfcf.training.contrast import Together, contrast, pooled
+from hfcf.training.contrast import GroupSampler, contrast, pool
 from hfcf.training.loop import Hyperparameters, Loss
 from hfcf.training.reweight import row_weights
 
@@ -144,19 +144,19 @@ def prepare(
         return Loss(_product, ("bias_log_probabilities",)), {"bias_log_probabilities": found.tolist()}
 
     def contrasted(outputs: Any, batch: Mapping[str, Any]) -> torch.Tensor:
-        vectors = pooled(outputs.hidden_states[-1], batch["attention_mask"])
-        apart = contrast(vectors, batch["labels"], debias.temperature)
-        return cross_entropy(outputs.logits.float(), batch["labels"]) + debias.weight * apart
+        vectors = pool(outputs.hidden_states[-1], batch["attention_mask"])
+        distance = contrast(vectors, batch["labels"], debias.temperature)
+        return cross_entropy(outputs.logits.float(), batch["labels"]) + debias.weight * distance
 
     groups = list(zip(rows["corpus"], rows["group_id"], strict=True))
-    return Loss(contrasted, hidden=True, order=Together(groups, hp.batch_size, hp.seed)), {}
+    return Loss(contrasted, hidden=True, order=GroupSampler(groups, hp.batch_size, hp.seed)), {}
 
 
-def weighted(logits: torch.Tensor, labels: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
+def weighted_cross_entropy(logits: torch.Tensor, labels: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
     """Cross-entropy, each row with its weight, over the sum of the weights.
 
     >>> logits, labels = torch.tensor([[1.0, 0.0], [3.0, 0.0]]), torch.tensor([0, 1])
-    >>> weighted(logits, labels, torch.tensor([1.0, 0.0])) == cross_entropy(logits[:1], labels[:1])
+    >>> weighted_cross_entropy(logits, labels, torch.tensor([1.0, 0.0])) == cross_entropy(logits[:1], labels[:1])
     tensor(True)
     """
     return (weights * cross_entropy(logits.float(), labels, reduction="none")).sum() / weights.sum()
@@ -174,7 +174,7 @@ def product_of_experts(logits: torch.Tensor, labels: torch.Tensor, bias: torch.T
 
 
 def _reweighted(outputs: Any, batch: Mapping[str, Any]) -> torch.Tensor:
-    return weighted(outputs.logits, batch["labels"], batch["row_weight"])
+    return weighted_cross_entropy(outputs.logits, batch["labels"], batch["row_weight"])
 
 
 def _product(outputs: Any, batch: Mapping[str, Any]) -> torch.Tensor:

@@ -40,7 +40,7 @@ from hfcf.engines.cure import encode_pieces, pad_pieces
 from hfcf.engines.gates import OUTSIDE, Gates, membership, sample, save_gates, spread
 from hfcf.text.evidence import join
 from hfcf.training.loop import Hyperparameters
-from hfcf.training.rationale_losses import Weights, disagreement, divergence, excess, unpredicted
+from hfcf.training.rationale_losses import Weights, complement_loss, disagreement, divergence, excess
 
 log = logging.getLogger(__name__)
 
@@ -77,7 +77,7 @@ def train_explainer(rows: Dataset, hp: Hyperparameters, out: Path, weights: Weig
     for step, chosen in zip(range(steps), _batches(items, hp.batch_size, hp.seed), strict=False):
         for group in optimiser.param_groups:
             group["lr"] = hp.learning_rate * min((step + 1) / rising, 1, (steps - step) / max(1, steps - rising))
-        if parts := losses(gates, network, *padded(tokenizer, chosen, device), weights):
+        if parts := losses(gates, network, *pad_batch(tokenizer, chosen, device), weights):
             optimiser.zero_grad()
             torch.stack(list(parts.values())).sum().backward()
             torch.nn.utils.clip_grad_norm_(gates.parameters(), 1.0)
@@ -103,7 +103,7 @@ def losses(gates: Gates, network: Any, batch: dict[str, Any], pieces: torch.Tens
     """
     with torch.no_grad():
         full = network(**batch, output_hidden_states=True)
-    kept = decided(network, full.logits)
+    kept = explained_rows(network, full.logits)
     if not kept.any():
         return {}
     states, logits, pieces = [state[kept] for state in full.hidden_states], full.logits[kept], pieces[kept]
@@ -117,13 +117,13 @@ def losses(gates: Gates, network: Any, batch: dict[str, Any], pieces: torch.Tens
     over = excess(tokens, pieces != OUTSIDE, weights.token_budget) + excess(sentences, present, weights.sentence_budget)
     return {
         "fidelity": weights.fidelity * (divergence(logits, answers[0]) + divergence(logits, answers[1])).mean(),
-        "complement": weights.complement * (unpredicted(logits, answers[2]) + unpredicted(logits, answers[3])).mean(),
+        "complement": weights.complement * (complement_loss(logits, answers[2]) + complement_loss(logits, answers[3])).mean(),
         "consistency": weights.consistency * disagreement(tokens, sentences, pieces).mean(),
         "salience": weights.salience * over.mean(),
     }
 
 
-def decided(network: Any, logits: torch.Tensor) -> torch.Tensor:
+def explained_rows(network: Any, logits: torch.Tensor) -> torch.Tensor:
     """Which rows the verifier predicts to be anything but NOT ENOUGH INFO: those that are explained."""
     names = network.config.id2label
     return torch.tensor([names[i] != NOT_ENOUGH_INFO for i in logits.argmax(-1).tolist()], device=logits.device)
@@ -136,7 +136,7 @@ def encode(tokenizer: Any, rows: Dataset, max_length: int) -> list[Encoded]:
     return encode_pieces(tokenizer, requests, max_length) if requests else []
 
 
-def padded(tokenizer: Any, items: Sequence[Encoded], device: torch.device) -> tuple[dict[str, torch.Tensor], torch.Tensor]:
+def pad_batch(tokenizer: Any, items: Sequence[Encoded], device: torch.device) -> tuple[dict[str, torch.Tensor], torch.Tensor]:
     """A batch, and the pieces of its tokens."""
     batch = pad(tokenizer, items, device)
     return batch, pad_pieces(items, batch["input_ids"].shape[1], device)

@@ -11,7 +11,7 @@ from datasets import Dataset
 from hfcf.core.model import Model
 from hfcf.engines.classifier import Classifier, load_classifier
 from hfcf.engines.gates import OUTSIDE, is_open, load_gates, membership, spread
-from hfcf.training.explainer import decided, encode, padded
+from hfcf.training.explainer import encode, explained_rows, pad_batch
 from hfcf.training.loop import Hyperparameters
 
 
@@ -37,9 +37,9 @@ def evaluate_explainer(rows: Dataset, hp: Hyperparameters, out: Path) -> dict[st
     found: dict[str, list[tuple[float, bool, bool]]] = {}
     inside: list[float] = []
     for start in range(0, len(items), hp.batch_size):
-        batch, pieces = padded(tokenizer, items[start : start + hp.batch_size], device)
+        batch, pieces = pad_batch(tokenizer, items[start : start + hp.batch_size], device)
         full = network(**batch, output_hidden_states=True)
-        chosen = decided(network, full.logits)
+        chosen = explained_rows(network, full.logits)
         if not chosen.any():
             continue
         pieces, predicted = pieces[chosen], full.logits[chosen].argmax(-1)

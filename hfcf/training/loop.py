@@ -1,4 +1,4 @@
-"""The training loop that verifiers and generators share: Transformers' Trainer, whole or with a small stored part."""
+"""The training loop that all models share: Transformers' Trainer, storing all weights or a small part of them."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ _WEIGHTS = (
     "model.safetensors", "model-*-of-*.safetensors", "model.safetensors.index.json", "generation_config.json", PATCH,
     "adapter_model.safetensors", "adapter_config.json", "rbert.safetensors",
 )  # fmt: skip
-"""What a training stores that another one into the same folder may not overwrite."""
+"""Files of a training that another one into the same folder may not overwrite."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Hyperparameters:
-    """How to train. The defaults are RACE's (section 4, appendix B); the paper gives no number of epochs.
+    """The settings of a training. The defaults are RACE's (section 4, appendix B); the paper gives no number of epochs.
 
     Args:
-        model: what to start from.
+        model: the model to start from.
         max_length: tokens of an input.
         batch_size: rows to a step.
         learning_rate: AdamW's, falling linearly to zero (the paper names no schedule).
@@ -61,13 +61,13 @@ class Hyperparameters:
 
 @dataclass(frozen=True)
 class Loss:
-    """A loss in the place of the network's own.
+    """A loss that replaces the network's own.
 
     Args:
-        of: the network's output and the batch, `labels` and `columns` in it → a scalar.
-        columns: of the rows, numbers that `of` reads and the network does not.
+        of: computes a scalar from the network's output and the batch, which holds `labels` and `columns`.
+        columns: columns of numbers that `of` reads and the network does not.
         hidden: `of` reads the network's hidden states.
-        order: of the rows, in the place of batches of like lengths; a `torch.utils.data.Sampler`.
+        order: the order of the rows, a `torch.utils.data.Sampler`; by default batches hold rows of similar length.
     """
 
     of: Callable[[Any, Mapping[str, Any]], Any]
@@ -76,27 +76,27 @@ class Loss:
     order: Iterable[int] | None = None
 
 
-def _told() -> Any:
-    """Logs how a training goes, in the place of what the library prints: whoever wants to see it says so of the logger."""
+def _loss_logger() -> Any:
+    """Return a callback that logs the loss, where Transformers would print it."""
     from transformers import TrainerCallback
 
-    class Told(TrainerCallback):
+    class LossLogger(TrainerCallback):
         def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, Any] | None = None, **_: Any) -> None:
             if logs and "loss" in logs:
                 log.info("training: epoch %.1f of %g, loss %.3g", state.epoch, state.num_train_epochs, float(logs["loss"]))
 
-    return Told()
+    return LossLogger()
 
 
-def _trainer(loss: Loss) -> type[Any]:
-    """A Trainer with this loss."""
+def _trainer_with(loss: Loss) -> type[Any]:
+    """Return a Trainer class that uses this loss."""
     from transformers import Trainer
 
     class LossTrainer(Trainer):
         def _set_signature_columns_if_needed(self) -> None:
             super()._set_signature_columns_if_needed()
-            known: Any = self._signature_columns
-            self._signature_columns: Any = list(dict.fromkeys((*known, *loss.columns)))
+            columns: Any = self._signature_columns
+            self._signature_columns: Any = list(dict.fromkeys((*columns, *loss.columns)))
 
         def _get_train_sampler(self, *args: Any, **kwargs: Any) -> Any:
             return super()._get_train_sampler(*args, **kwargs) if loss.order is None else loss.order
@@ -104,16 +104,16 @@ def _trainer(loss: Loss) -> type[Any]:
         def compute_loss(
             self, model: Any, inputs: dict[str, Any], return_outputs: bool = False, num_items_in_batch: Any = None
         ) -> Any:
-            read = {name: value for name, value in inputs.items() if name not in ("labels", *loss.columns)}
-            outputs = model(**read, **({"output_hidden_states": True} if loss.hidden else {}))
+            features = {name: value for name, value in inputs.items() if name not in ("labels", *loss.columns)}
+            outputs = model(**features, **({"output_hidden_states": True} if loss.hidden else {}))
             value = loss.of(outputs, inputs)
             return (value, outputs) if return_outputs else value
 
     return LossTrainer
 
 
-def _whole_checkpoint(work: Path) -> str | None:
-    """The last checkpoint of an interrupted run; one that was cut off while it was written is removed."""
+def _last_complete_checkpoint(work: Path) -> str | None:
+    """Return the last complete checkpoint of an interrupted run; remove those that were cut off while they were written."""
     from transformers.trainer_utils import get_last_checkpoint
 
     while last := get_last_checkpoint(str(work)) if work.is_dir() else None:
@@ -123,18 +123,18 @@ def _whole_checkpoint(work: Path) -> str | None:
     return None
 
 
-def forget_weights(out: Path) -> None:
-    """Remove the weights of an earlier training from its folder: of another kind or `tune`, they would be read before the new.
+def remove_weights(out: Path) -> None:
+    """Remove the weights of an earlier training from its folder: if their kind or `tune` differs, they would be read first.
 
-    Called when the new ones are there to be stored: a training that breaks off takes nothing away, and may start from the old.
+    Call it when the new weights are ready: a training that breaks off removes nothing, and may start from the old weights.
     """
     for pattern in _WEIGHTS:
         for path in out.glob(pattern):
             path.unlink()
 
 
-def trained(hp: Hyperparameters, out: Path) -> Model:
-    """The reference to a model that `fit` stored in `out`."""
+def trained_model(hp: Hyperparameters, out: Path) -> Model:
+    """Return the reference to the model that `fit` stored in `out`."""
     return Model(str(out)) if hp.tune == "full" else Model(hp.model.name, hp.model.revision, adapter=str(out))
 
 
@@ -152,13 +152,13 @@ def fit(
     checkpoints: bool = True,
     callbacks: Sequence[Any] = (),
 ) -> Any:
-    """Train `network` on tokenised rows and store it in `out`; goes on from a checkpoint of an interrupted run.
+    """Train `network` on tokenised rows and store it in `out`; continue from the checkpoint of an interrupted run.
 
     Args:
         rows: columns as the network takes them.
-        head: names of the modules that are new, trained whole whatever `tune` says.
-        loss: in the place of the network's own; `rows` have its columns too.
-        checkpoints: without them an interrupted run starts anew, and a short one writes nothing but its model.
+        head: names of the new modules, which are trained fully whatever `tune` says.
+        loss: replaces the network's own; `rows` have its columns too.
+        checkpoints: without them an interrupted run starts again, and a short one writes nothing but its model.
         callbacks: Transformers' `TrainerCallback`s.
 
     Returns:
@@ -187,15 +187,15 @@ def fit(
         save_strategy="epoch" if checkpoints else "no", save_total_limit=1, logging_steps=50, report_to="none",
         train_sampling_strategy="group_by_length", dataloader_pin_memory=False, disable_tqdm=True,
     )  # fmt: skip
-    made_by = Trainer if loss is None else _trainer(loss)
-    trainer = made_by(
+    trainer_class = Trainer if loss is None else _trainer_with(loss)
+    trainer = trainer_class(
         model=network, args=arguments, train_dataset=rows, data_collator=collator, processing_class=tokenizer,
-        callbacks=[_told(), *callbacks],
+        callbacks=[_loss_logger(), *callbacks],
     )  # fmt: skip
     trainer.remove_callback(PrinterCallback)
-    trainer.train(resume_from_checkpoint=_whole_checkpoint(work) if checkpoints else None)
+    trainer.train(resume_from_checkpoint=_last_complete_checkpoint(work) if checkpoints else None)
     network = network.cpu().float().eval()
-    forget_weights(out)
+    remove_weights(out)
     out.mkdir(parents=True, exist_ok=True)
     if hp.tune == "lora":
         # Not the folder that it was loaded from on this machine.

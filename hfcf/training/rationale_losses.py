@@ -45,7 +45,7 @@ def divergence(full: torch.Tensor, masked: torch.Tensor) -> torch.Tensor:
     return (log_p.exp() * (log_p - log_q)).sum(-1)
 
 
-def unpredicted(full: torch.Tensor, complement: torch.Tensor) -> torch.Tensor:
+def complement_loss(full: torch.Tensor, complement: torch.Tensor) -> torch.Tensor:
     """−log(1 − p) of the full input's predicted class on the complement, from logits: 0 when it lost all its probability."""
     p = complement.softmax(-1).gather(1, full.argmax(-1, keepdim=True)).squeeze(-1)
     return -torch.log1p(-p.clamp(max=1 - 1e-4))

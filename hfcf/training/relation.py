@@ -80,9 +80,10 @@ def train_relation(
         return {**collate(tokenizer, made, cpu), "labels": torch.tensor([item["labels"] for item in items])}
 
     best = None if dev is None else _BestEpoch(tokenizer, dev, most)
+    lengths = [len(row["input_ids"]) for row in kept]
     fit(
         network, tokenizer, Dataset.from_list(kept), hp, collator=batch, task_type="", head=(), out=out,
-        loss=Loss(of=_loss, columns=("labels",), order=Alike([len(row["input_ids"]) for row in kept], hp.batch_size, hp.seed)),
+        loss=Loss(of=_loss, columns=("labels",), order=LengthSampler(lengths, hp.batch_size, hp.seed)),
         checkpoints=False, callbacks=[best] if best else [],
     )  # fmt: skip
     return best.epoch if best else None
@@ -92,7 +93,7 @@ def _loss(output: Any, batch: Mapping[str, torch.Tensor]) -> torch.Tensor:
     return nn.functional.cross_entropy(output.logits.float(), batch["labels"])
 
 
-class Alike(Sampler[int]):
+class LengthSampler(Sampler[int]):
     """A random order of rows, other in every epoch, whose batches are of like lengths.
 
     Transformers' own sorts within pools of four batches or more, and so not at all what makes fewer than eight: it pads 72
@@ -103,7 +104,7 @@ class Alike(Sampler[int]):
         batch_size: rows of a batch; the loader must cut the order into such.
         seed: of the order.
 
-    >>> order = list(Alike([1, 9, 1, 9], 2, seed=1))
+    >>> order = list(LengthSampler([1, 9, 1, 9], 2, seed=1))
     >>> sorted([sorted(order[:2]), sorted(order[2:])])
     [[0, 2], [1, 3]]
     """
@@ -200,6 +201,10 @@ class RelationTrainer:
         engine = RelationClassifier(model=model, max_length=max_length)
         answers = engine.run(requests(rows.select_columns(["tokens", "head", "tail"])))
         return [OTHER if answer is None else choose(answer, list(answer)) for answer in answers]
+
+    def evaluate(self, rows: Dataset, model: Model, *, max_length: int, ways: int = 2) -> dict[str, Any]:
+        """Score a classifier on rows; `ways` makes no difference."""
+        return evaluate_relation(rows, RelationClassifier(model=model, max_length=max_length))
 
 
 TRAINER = RelationTrainer()

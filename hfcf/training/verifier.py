@@ -116,5 +116,9 @@ class VerifierTrainer:
         """Return the likeliest of some labels for each row."""
         return [choose(answer, labels) for answer in predict(rows, Classifier(model=model, max_length=max_length))]
 
+    def evaluate(self, rows: Dataset, model: Model, *, max_length: int, ways: int = 2) -> dict[str, Any]:
+        """Score a verifier on rows, beside the majority baseline."""
+        return evaluate_verifier(rows, Classifier(model=model, max_length=max_length), ways=ways)
+
 
 TRAINER = VerifierTrainer()

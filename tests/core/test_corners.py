@@ -7,7 +7,7 @@ from datasets import Dataset
 from hfcf.core import schema
 from hfcf.systems.race.edit import _last, _moved, edits_of
 from hfcf.text.mentions import mentions
-from hfcf.training.data import apart
+from hfcf.training.data import drop_related
 from hfcf.training.distractors import fill_evidence
 from hfcf.training.nei import add_nei
 
@@ -81,4 +81,4 @@ def test_rows_of_a_trained_group_are_no_evaluation_rows() -> None:
         )
 
     training = rows(("a", "1", "x"), ("b", "2", "y"))
-    assert apart(rows(("a", "9", "z"), ("d", "1", "w"), ("e", "8", "Y."), ("f", "7", "v")), training)["id"] == ["f"]
+    assert drop_related(rows(("a", "9", "z"), ("d", "1", "w"), ("e", "8", "Y."), ("f", "7", "v")), training)["id"] == ["f"]

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import dataclasses
+import json
+import re
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
+import jsonschema
 import pytest
 import yaml
 
 from hfcf import corpora
 from hfcf.core import recipe
+from hfcf.core.model import Model
 from hfcf.core.system import System
 from hfcf.pipeline import run as runner
 from hfcf.pipeline.recipes import TRAININGS, parse_train
+from hfcf.pipeline.schema import KINDS, json_schema, kind_of
 from hfcf.studies.attack.recipe import parse_attack
 from hfcf.studies.compare.methods import build_methods
 from hfcf.studies.compare.recipe import RationaleComparison, hyperparameters, parse_comparison
+from hfcf.training.loop import Hyperparameters
 
 
 def presets(name: str) -> list[str]:
@@ -24,7 +32,7 @@ def presets(name: str) -> list[str]:
     return sorted({content["preset"], *content.get("presets", {})})
 
 
-EACH = [(name, preset) for name in recipe.shipped() for preset in presets(name)]
+EACH = [(name, preset) for name in recipe.names() for preset in presets(name)]
 
 
 def sources(content: dict[str, Any]) -> list[dict[str, Any]]:
@@ -73,7 +81,7 @@ def check_comparison(content: dict[str, Any], name: str) -> None:
 
 def test_each_kind_of_recipe_is_among_them() -> None:
     kinds = [recipe.read(recipe.find(name)) for name, _ in EACH]
-    assert len(EACH) > 1.5 * len(recipe.shipped()), "most have two presets"
+    assert len(EACH) > 1.5 * len(recipe.names()), "most have two presets"
     assert {one.get("compare") for one in kinds} == {"verifiers", "rationales", "relations", None}
     assert {one["train"] for one in kinds if isinstance(one.get("train"), str)} == set(TRAININGS)
     assert {one["system"] for one in kinds if "system" in one} == {"race", "crossaug", "ccg"}
@@ -98,3 +106,136 @@ def test_values_are_read_as_meant_and_checked(tmp_path: Path) -> None:
         runner.load_rows(runner.read_recipe({**content, "options": {"sep": ";"}}))
     with pytest.raises(ValueError, match=r"'hovr'.*'hover'"):
         runner.load_rows(runner.read_recipe({**content, "corpus": "hovr"}))
+
+
+# --- schemas
+
+
+def test_the_schemas_in_the_recipes_folder_are_current() -> None:
+    for kind in KINDS:
+        stored = json.loads((recipe.folder() / "schema" / f"{kind}.json").read_text(encoding="utf-8"))
+        assert stored == json_schema(kind), f"hfcf recipe schema {kind} > recipes/schema/{kind}.json"
+
+
+@pytest.mark.parametrize("name", recipe.names())
+def test_a_shipped_recipe_names_the_schema_that_it_fits(name: str) -> None:
+    path = recipe.find(name)
+    content = yaml.load(path.read_text(encoding="utf-8"), recipe.Loader)
+    kind = kind_of(content)
+    command, schema = path.read_text(encoding="utf-8").splitlines()[:2]
+    assert command.startswith(f"# hfcf {kind} ")
+    assert schema == f"# yaml-language-server: $schema=schema/{kind}.json"
+    errors = jsonschema.Draft202012Validator(json_schema(kind)).iter_errors(content)
+    assert [(list(error.absolute_path), error.message) for error in errors] == []
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        {"corpsu": "hover", "system": "race"},
+        {"corpus": "hover", "system": "race", "seed": "x"},
+        {"train": "verifier", "mask": 0.1},
+        {"train": "parser"},
+        {"train": "verifier", "presets": {"offline": {"epoch": 2}}},
+        {"compare": "verifers"},
+    ],
+)
+def test_a_schema_refuses_what_can_not_be(content: dict[str, Any]) -> None:
+    assert not jsonschema.Draft202012Validator(json_schema(kind_of(content))).is_valid(content)
+
+
+def test_a_kind_of_recipe_that_is_not_there_lists_those_that_are() -> None:
+    with pytest.raises(recipe.RecipeError, match=r"'runn'.*run, train, compare, attack.*'run'"):
+        json_schema("runn")
+
+
+# --- errors of typed recipes
+
+
+class Part(recipe.Recipe):
+    model: recipe.ModelReference
+    max_length: int = 130
+
+
+class Whole(recipe.Recipe):
+    kind: Literal["first", "second"]
+    seed: int = 13
+    share: float = 0.1
+    split: recipe.Text | None = None
+    files: recipe.Files | None = None
+    part: Part | None = None
+    parts: Sequence[Part] = ()
+    sizes: dict[str, list[int]] = {}  # noqa: RUF012
+
+
+def test_a_recipe_takes_what_yaml_and_python_give() -> None:
+    content = {"kind": "first", "share": 1, "split": 2012, "files": {"train": [Path("a"), "b"]}, "part": {"model": {"name": "m"}}}
+    whole = recipe.parse(Whole, content, "r.yaml")
+    assert (whole.share, whole.split, whole.files, whole.seed) == (1.0, "2012", {"train": ["a", "b"]}, 13)
+    assert whole.part == Part(model=Model("m"))
+    assert whole.model_dump(exclude_unset=True)["part"] == {"model": dataclasses.asdict(Model("m"))}
+
+
+@pytest.mark.parametrize(
+    ("changes", "facts"),
+    [
+        (
+            {"sede": 1},
+            "r.yaml: unknown key 'sede'; did you mean 'seed'? (allowed: files, kind, part, parts, seed, share, sizes, split)",
+        ),
+        ({"kind": "frist"}, "r.yaml: kind: must be one of first, second; this is 'frist'; did you mean 'first'?"),
+        ({"seed": "x"}, "r.yaml: seed is of type int, and was 'x'"),
+        ({"seed": True}, "r.yaml: seed is of type int, and was True"),
+        ({"seed": 1.5}, "r.yaml: seed is of type int, and was 1.5"),
+        ({"share": "x"}, "r.yaml: share is of type float, and was 'x'"),
+        ({"split": [1]}, "r.yaml: split is of type str | None, and was [1]"),
+        ({"part": {"max_length": 3}}, "r.yaml: part: the key 'model' is missing"),
+        ({"part": {"model": "m", "max_lenght": 3}}, "r.yaml: part: unknown key 'max_lenght'; did you mean 'max_length'?"),
+        ({"part": {"model": {"nam": "m"}}}, "r.yaml: part: model: unknown key 'nam'; did you mean 'name'?"),
+        ({"part": {"model": 3}}, "r.yaml: part: model: give a name, or a mapping"),
+        ({"part": "m"}, "r.yaml: part is of type mapping | None, and was 'm'"),
+        (
+            {"parts": [{"model": "m"}, {"model": "m", "max_length": None}]},
+            "r.yaml: parts[1]: max_length is of type int, and was None",
+        ),
+        ({"parts": "m"}, "r.yaml: parts is of type list of mapping, and was 'm'"),
+        ({"sizes": {"a": [1, "b"]}}, "r.yaml: sizes: a[1] is of type int, and was 'b'"),
+    ],
+)
+def test_an_error_says_where_what_is_allowed_and_what_was_given(changes: dict[str, Any], facts: str) -> None:
+    with pytest.raises(recipe.RecipeError, match=re.escape(facts)):
+        recipe.parse(Whole, {"kind": "first", **changes}, "r.yaml")
+
+
+def test_what_is_no_mapping_is_no_recipe() -> None:
+    for content, facts in ((3, "this is 3"), ({}, "the key 'kind' is missing")):
+        with pytest.raises(recipe.RecipeError, match=facts):
+            recipe.parse(Whole, content, "r.yaml")
+
+
+@pytest.mark.parametrize(
+    ("content", "facts"),
+    [
+        ({"train": "parser"}, "train: must be one of verifier, generator"),
+        ({"train": "verifer"}, "did you mean 'verifier'"),
+        ({"train": "verifier", "model": "m", "data": [{"corpus": "hovr"}]}, r"data\[0\]: .*'hovr'.*'hover'"),
+        ({"train": "verifier", "model": "m", "data": [{"corpus": "fever", "spilt": "dev"}]}, r"data\[0\]: .*'spilt'.*'split'"),
+        ({"train": "verifier", "model": "m", "data": [{"corpus": "fever"}], "mask": 0.1}, "unknown key 'mask'"),
+        ({"train": "verifier", "model": "m", "data": [{"corpus": "fever"}], "tune": "lroa"}, "tune: .*full, lora, lowrank.*'lora'"),
+        ({"train": "explainer", "data": []}, "verifier: must name a model for train: explainer"),
+        (
+            {"train": "explainer", "verifier": "m", "data": [], "explainer": {"fidelity": "x"}},
+            "explainer: fidelity is of type float",
+        ),
+        ({"train": "explainer", "verifier": "m", "data": [], "explainer": {"token_budget": 2.0}}, "explainer: token_budget=2.0"),
+    ],
+)
+def test_a_training_recipe_that_can_not_be(content: dict[str, Any], facts: str) -> None:
+    with pytest.raises(recipe.RecipeError, match=facts):
+        parse_train(content, "r.yaml")
+
+
+def test_a_training_recipe_has_the_hyperparameters_of_the_loop() -> None:
+    parsed = parse_train({"train": "masked_lm", "model": "m", "data": [{"corpus": "fever"}], "tune": "lora", "rank": 4})
+    assert parsed.hyperparameters() == Hyperparameters(model=Model("m"), tune="lora", rank=4)
+    assert parse_train({"train": "explainer", "verifier": "m", "data": []}).hyperparameters() == Hyperparameters(model=Model("m"))

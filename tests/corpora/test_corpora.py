@@ -21,7 +21,7 @@ from hfcf.corpora import builder_class, names
 from hfcf.corpora.base import CorpusError
 from hfcf.corpora.base.table import docs_table
 from hfcf.pipeline.build_corpus import build, main
-from hfcf.training.data import apart
+from hfcf.training.data import drop_related
 
 ROOT = Path(__file__).parents[2]
 FIXTURES = ROOT / "tests" / "fixtures" / "corpora"
@@ -265,7 +265,7 @@ def test_rows_without_ids_are_no_group_with_those_of_another_file(tmp_path: Path
     assert dev["id"] == [f"row-{i}" for i in range(1, 15)]
     assert len(set(dev["group_id"])) == 14
     assert dev["group_id"][:2] == train["group_id"][8:], "the same row, wherever it stands"
-    assert apart(dev, train)["claim"] == dev["claim"][2:]
+    assert drop_related(dev, train)["claim"] == dev["claim"][2:]
 
 
 def test_csv_and_jsonl_forms_of_evidence(tmp_path: Path) -> None:

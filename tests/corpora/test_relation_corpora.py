@@ -216,7 +216,7 @@ def test_a_sample_in_a_splits_place(spelling: Any) -> None:
 
 @pytest.mark.parametrize("change", ["split=10pct", "split=10%", "split=0.1", "split=2-shot"])
 def test_a_sample_from_the_command_line(change: str) -> None:
-    content = recipe.changed({"corpus": "ccg_semeval", "data_dir": str(FIXTURES / "ccg_semeval")}, [change])
+    content = recipe.apply_changes({"corpus": "ccg_semeval", "data_dir": str(FIXTURES / "ccg_semeval")}, [change])
     assert len(load_recipe(content)) == (3 if "shot" in change else 2)
 
 

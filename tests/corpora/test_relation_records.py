@@ -13,16 +13,16 @@ import pytest
 from datasets import ClassLabel, Dataset
 
 import hfcf
-from hfcf.core.recipe import located
+from hfcf.core.recipe import locate
 from hfcf.core.schema import TASKS
 from hfcf.corpora.base import CorpusError
 from hfcf.hub.folder import write_parquet
 from hfcf.pipeline.build_corpus import build
-from hfcf.studies.attack.build import CANDIDATES
-from hfcf.studies.attack.choices import ATTACK, export_choices
+from hfcf.studies.attack.choices import export_choices
 from hfcf.studies.attack.run import NOTES, SHEET, STORE, make_attack
 from hfcf.studies.compare.recipe import ColumnComparison, parse_comparison
 from hfcf.studies.compare.samples import load_columns
+from hfcf.systems.ccg.attack import ATTACK, CANDIDATES
 from hfcf.training.data import load_rows
 from hfcf.training.scorers import RELATIONS
 
@@ -93,38 +93,38 @@ def test_the_tail_may_come_first_and_types_are_kept(tmp_path: Path) -> None:
 
 
 BAD: list[tuple[dict[str, Any], str]] = [
-    ({"tokens": None}, "there is neither 'tokens' nor 'text': found .*; give tokens, or a text with <e1>"),
-    ({"tokens": "The mail"}, "the field 'tokens' is one text, not a list of words; a sentence in one piece goes into 'text'"),
-    ({"tokens": ["The", 3]}, "token 1 is a number, not text"),
-    ({"head": None}, r'there is no head; give its place in tokens, \{"start": …, "end": …\} or \[start, end\]'),
-    ({"head": "mail"}, "the head is mail; a place is .*, in tokens"),
-    ({"head": [True, 2]}, "the head is .*; a place is"),
-    ({"tail": [4, 4]}, "the tail is at 4–4, no place in the 6 tokens; places start at 0 and their end is exclusive"),
-    ({"tail": [4, 7]}, "the tail is at 4–7, no place in the 6 tokens"),
-    ({"tokens": None, "text": 3}, "the field 'text' is a number, not text"),
+    ({"tokens": None}, r"'tokens'.*'text'.*<e1>"),
+    ({"tokens": "The mail"}, r"'tokens'.*list.*'text'"),
+    ({"tokens": ["The", 3]}, r"token 1.*number.*text"),
+    ({"head": None}, r'head.*\{"start": …, "end": …\} or \[start, end\]'),
+    ({"head": "mail"}, r"head.*mail.*tokens"),
+    ({"head": [True, 2]}, r"head.*place"),
+    ({"tail": [4, 4]}, r"tail.*4–4.*6 tokens.*0.*exclusive"),
+    ({"tail": [4, 7]}, r"tail.*4–7.*6 tokens"),
+    ({"tokens": None, "text": 3}, r"'text'.*number.*text"),
     (
         {"tokens": None, "text": "no <e1>tags", "head": None, "tail": None},
-        "the sentence's tags are <e1>; they must be .* one pair after",
+        r"tags.*<e1>.*one pair",
     ),
     (
         {"tokens": None, "text": "no tags", "head": None, "tail": None},
-        "nothing says where the entities are: give head and tail, or put",
+        r"head and tail",
     ),
     (
         {"tokens": None, "text": "<e1>a</e1> <e2>b</e2>"},
-        "the text has the tag <e1> and the row a head: mark the entities in one way",
+        r"<e1>.*head",
     ),
-    ({"tokens": None, "text": "mail  Rome", "head": [4, 6], "tail": [6, 10]}, "the head is empty: no word stands at 4–6"),
-    ({"label": None}, "the label is null"),
-    ({"label": 3}, r"the label is a number \(3\), not text; write the label's name, or in Parquet make the column a ClassLabel"),
-    ({"label": " "}, 'the label is empty; a row of no relation has the label "Other"'),
+    ({"tokens": None, "text": "mail  Rome", "head": [4, 6], "tail": [6, 10]}, r"head.*empty.*4–6"),
+    ({"label": None}, r"label.*null"),
+    ({"label": 3}, r"label.*number.*3.*text.*ClassLabel"),
+    ({"label": " "}, r'label.*empty.*"Other"'),
 ]
 
 
 @pytest.mark.parametrize(("change", "message"), BAD)
 def test_a_bad_row_is_named_with_its_cure(change: dict[str, Any], message: str, tmp_path: Path) -> None:
     path = write(tmp_path / "mine.jsonl", {**ROW, "id": "0"}, {**ROW, **change})
-    with pytest.raises(CorpusError, match=rf"mine\.jsonl, line 2 \(id '1'\): {message}"):
+    with pytest.raises(CorpusError, match=rf"mine\.jsonl, line 2 \(id '1'\).*{message}"):
         hfcf.load("relations", data_files=path)
 
 
@@ -238,7 +238,7 @@ def test_an_attack_set_is_scored_by_a_comparison(attack: Path) -> None:
     assert own.ids == same.ids
     labels = {label for part in (sample.train, own.rows) for label in part["label"]}
     assert RELATIONS.letters(labels) == {"Other": "-", DESTINATION: "a", ORIGIN: "b"}
-    assert located(files["test"], "x")["data_files"] == {"test": f"x/attack/data/{file.name}"}
+    assert locate(files["test"], "x")["data_files"] == {"test": f"x/attack/data/{file.name}"}
 
 
 def test_own_rows_are_published(attack: Path, tmp_path: Path) -> None:

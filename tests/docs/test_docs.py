@@ -75,7 +75,7 @@ def test_commands_are_understood(page: Path) -> None:
             command = command.commands[rest.pop(0)]
         context = command.make_context(command.name, rest)
         if name := context.params.get("recipe"):
-            assert name in own or (ROOT / name).is_file() or name in recipe.shipped(), words
+            assert name in own or (ROOT / name).is_file() or name in recipe.names(), words
 
 
 @each_page

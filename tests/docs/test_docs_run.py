@@ -82,7 +82,7 @@ def trained(content: dict[str, Any]) -> None:
     parse_train(content)
     for source in [*content["data"], *content["evaluate"], *([content["dev"]] if "dev" in content else [])]:
         given = {key: value for key, value in source.items() if key != "name"}
-        assert len(load_rows([recipe.located(given, None)])) > 1
+        assert len(load_rows([recipe.locate(given, None)])) > 1
 
 
 def compared(content: dict[str, Any]) -> None:

@@ -138,8 +138,8 @@ def test_a_map_survives_a_fork() -> None:
 @real
 def test_nothing_is_read_at_import_and_no_nltk() -> None:
     script = (
-        "import sys; from hfcf import lexicon; assert not lexicon._reader.cache_info().currsize; "
-        "lexicon.wordnet().synonyms('dog'); "
+        "import sys; from hfcf.engines import wordnet; assert not wordnet._reader.cache_info().currsize; "
+        "wordnet.wordnet().synonyms('dog'); "
         "print([name for name in ('nltk', 'torch', 'datasets', 'numpy') if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, env=dict(os.environ))

@@ -344,7 +344,7 @@ def test_a_system_of_another_task_is_refused(
 
 
 @pytest.mark.parametrize("preset", ["paper", "offline"])
-@pytest.mark.parametrize("name", recipe.shipped())
+@pytest.mark.parametrize("name", recipe.names())
 def test_every_recipe_is_valid_under_both_presets(name: str, preset: str) -> None:
     path = recipe.find(name)
     content = recipe.read(path, [f"preset={preset}", "seed=7", "data_dir=x"])
@@ -380,18 +380,18 @@ def test_every_recipe_is_valid_under_both_presets(name: str, preset: str) -> Non
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
-        (["corpsu=hover"], "unknown key 'corpsu'; did you mean 'corpus'?"),
-        (["settings.num_beam=3"], "unknown key 'num_beam'; did you mean 'num_beams'?"),
-        (["preset=ofline"], "no preset 'ofline'"),
-        (["system=rase"], "system 'rase': choose one of ccg, crossaug, race"),
-        (["seed"], "--set seed: write key=value"),
-        (["seed.deep=3"], "seed.deep: there is nothing of that name to set"),
+        (["corpsu=hover"], r"'corpsu'.*'corpus'"),
+        (["settings.num_beam=3"], r"'num_beam'.*'num_beams'"),
+        (["preset=ofline"], "'ofline'"),
+        (["system=rase"], r"'rase'.*ccg, crossaug, race"),
+        (["seed"], r"--set.*seed.*key=value"),
+        (["seed.deep=3"], r"seed\.deep"),
         (["settings.flip=all"], "flip='all'"),
         (["settings.explainer=lime"], "explainer|method"),
     ],
 )
 def test_a_wrong_key_or_value_is_named_before_anything_runs(changes: list[str], told: str, tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=told.replace("?", r"\?")):
+    with pytest.raises(ValueError, match=told):
         hfcf.run("demo", tmp_path / "out", changes=changes)
     assert not (tmp_path / "out").exists()
 
@@ -431,7 +431,7 @@ def wide(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_list_shows_every_stage_corpus_and_recipe(capsys: pytest.CaptureFixture[str]) -> None:
     listing.list_("all")
     shown = capsys.readouterr().out
-    for name in (*RACE.chain, *hfcf.corpora.names(), *recipe.shipped()):
+    for name in (*RACE.chain, *hfcf.corpora.names(), *recipe.names()):
         assert name in shown
     with pytest.raises(ValueError, match="systems"):
         listing.list_("everything")
@@ -441,9 +441,12 @@ def test_run_then_peek(content: dict[str, Any], talkative: None, tmp_path: Path,
     out = tmp_path / "out"
     runs.run(written(content, tmp_path / "mine.yaml"), out, None, 12, False)
     shown = capsys.readouterr().out
-    assert "Funnel" in shown
+    assert [line.split()[1] for line in shown.splitlines() if line.startswith("✓")] == list(RACE.chain)
+    assert shown.index("filter_claim") < shown.index(":race:") < shown.index("Funnel"), "stages, pairs, the funnel"
+    assert shown.count(":race:") == 3
+    assert "minimality" not in shown
     assert "under-edited" in shown
-    assert str(out) in shown
+    assert shown.splitlines()[-1].endswith(f"{out}, report: {out / 'report.html'}")
     runs.peek(str(out), 2, "default")
     shown = capsys.readouterr().out
     assert shown.count(":race:") == 2
@@ -498,6 +501,20 @@ def test_help_answers_at_once_and_loads_no_model_library() -> None:
         assert done.stdout.strip().endswith("set()"), done.stdout[-500:] + done.stderr
         assert "peek" in done.stdout
     assert min(seconds) < 2.0
+
+
+def test_a_run_in_a_log_is_without_bars_and_notes(tmp_path: Path, cache: Path) -> None:
+    changes = [part for change in ("system=eda", "settings={}", "limit=3") for part in ("--set", change)]
+    code = "from hfcf.cli import main; main()"
+    done = in_a_new_process("-c", code, "run", "demo", "--out", tmp_path / "o", *changes, HFCF_CACHE=str(cache))
+    assert (done.returncode, done.stderr) == (0, ""), done.stderr
+    assert done.stdout.startswith("✓ ")
+
+
+def test_a_schema_is_printed() -> None:
+    done = command("recipe", "schema", "train")
+    assert json.loads(done.output)["title"] == "A recipe of hfcf train"
+    assert command("recipe", "schema", "trian").exit_code != 0
 
 
 def test_a_user_error_is_one_line(tmp_path: Path) -> None:

@@ -23,11 +23,11 @@ from hfcf.core.recipe import RecipeError
 from hfcf.core.stage import Reject
 from hfcf.engines.perplexity import Perplexity
 from hfcf.hub.dataset_card import NOT_REPUBLISHED
-from hfcf.studies.attack import build
-from hfcf.studies.attack.build import CANDIDATES, build_attack, report
-from hfcf.studies.attack.choices import ATTACK, choose_first, export_choices, import_choices
-from hfcf.studies.attack.lenders import lenders, options
+from hfcf.studies.attack.choices import choose_first, export_choices, import_choices
 from hfcf.studies.attack.run import make_attack, make_candidates
+from hfcf.systems.ccg import attack as build
+from hfcf.systems.ccg.attack import ATTACK, CANDIDATES, build_attack, report
+from hfcf.systems.ccg.lenders import collect_lenders, list_options
 from hfcf.tasks.relation import entities
 
 DESTINATION, ORIGIN, CAUSE = "Entity-Destination(e1,e2)", "Entity-Origin(e1,e2)", "Cause-Effect(e1,e2)"
@@ -81,8 +81,8 @@ def sentence(one: dict[str, Any]) -> str:
 
 
 def test_a_flipped_sentence_has_the_term_of_another_relation() -> None:
-    lent = lenders(ROWS)
-    found = {sentence(one): one for one in options(ROWS[0], "flipped", lent)}
+    lent = collect_lenders(ROWS)
+    found = {sentence(one): one for one in list_options(ROWS[0], "flipped", lent)}
     # "died"'s row has no term; the one with the tail first means the opposite; its own relation's is not asked.
     assert {text: one["label"] for text, one in found.items()} == {
         "eggs are came from slowly large buckets .": ORIGIN,
@@ -96,33 +96,33 @@ def test_a_flipped_sentence_has_the_term_of_another_relation() -> None:
 
 def test_terms_of_both_orders_are_kept_apart() -> None:
     one = row("b", "the {town} sent [mail] .", ORIGIN, [2])
-    lent = lenders([*ROWS, one])
-    assert [sentence(made) for made in options(one, "flipped", lent)] == ["the town started by mail ."]
-    assert "sent" not in {word for made in options(ROWS[0], "flipped", lent) for word in made["tokens"]}
+    lent = collect_lenders([*ROWS, one])
+    assert [sentence(made) for made in list_options(one, "flipped", lent)] == ["the town started by mail ."]
+    assert "sent" not in {word for made in list_options(ROWS[0], "flipped", lent) for word in made["tokens"]}
 
 
 def test_a_term_stands_for_the_relation_that_has_it_most_often() -> None:
     ties = [row("a", "[x] in {y}", ORIGIN, [1]), row("b", "[x] In {y}", CAUSE, [1])]
     asked = row("q", "[x] of {y}", DESTINATION, [1])
-    assert [made["label"] for made in options(asked, "flipped", lenders(ties))] == [CAUSE]
+    assert [made["label"] for made in list_options(asked, "flipped", collect_lenders(ties))] == [CAUSE]
     more = [*ties, row("c", "[x] in {z}", ORIGIN, [1])]
-    found = options(asked, "flipped", lenders(more))
+    found = list_options(asked, "flipped", collect_lenders(more))
     assert [(made["label"], made["donor_id"]) for made in found] == [(ORIGIN, "a")]
 
 
 def test_an_invariant_sentence_has_both_entities_of_one_row_of_its_label() -> None:
-    lent = lenders(ROWS)
-    (one,) = options(ROWS[0], "invariant", lent)
+    lent = collect_lenders(ROWS)
+    (one,) = list_options(ROWS[0], "invariant", lent)
     assert sentence(one) == "wine are moved slowly into cups ."
     assert (one["head"], one["tail"]) == (
         {"start": 0, "end": 1, "type": None},
         {"start": 5, "end": 6, "type": "THING"},
     )
-    (back,) = options(ROWS[6], "invariant", lent)
+    (back,) = list_options(ROWS[6], "invariant", lent)
     assert sentence(back) == "the eggs went into large buckets ."
     assert (back["head"]["start"], back["head"]["end"], back["tail"]["start"], back["tail"]["end"]) == (1, 2, 4, 6)
     # The tail may come first; spans move along.
-    found = {sentence(made): made for made in options(ROWS[3], "invariant", lent)}
+    found = {sentence(made): made for made in list_options(ROWS[3], "invariant", lent)}
     assert set(found) == {"the died was started by He , they say .", "the flood was started by rain , they say ."}
     made = found["the flood was started by rain , they say ."]
     assert entities({**ROWS[3], **made}) == ("rain", "flood")
@@ -132,7 +132,7 @@ def test_an_invariant_sentence_has_both_entities_of_one_row_of_its_label() -> No
 def test_entities_must_both_be_others() -> None:
     rows = [row("a", "[Mail] of {Rome}", ORIGIN, None), row("b", "[mail] from {Paris}", ORIGIN, None)]
     with pytest.raises(Reject, match="no other row"):
-        options(rows[1], "invariant", lenders(rows))
+        list_options(rows[1], "invariant", collect_lenders(rows))
 
 
 @pytest.mark.parametrize(
@@ -151,8 +151,10 @@ def test_entities_must_both_be_others() -> None:
 )
 def test_why_a_row_has_no_candidates(one: dict[str, Any], kind: str, reason: str) -> None:
     with pytest.raises(Reject, match=reason):
-        options(one, kind, lenders(ROWS))
-    assert not any(one["id"] == donor["id"] for lent in [lenders([one])] if kind == "invariant" for donor in lent.pairs.values())
+        list_options(one, kind, collect_lenders(ROWS))
+    assert not any(
+        one["id"] == donor["id"] for lent in [collect_lenders([one])] if kind == "invariant" for donor in lent.pairs.values()
+    )
 
 
 def test_the_least_perplexing_are_kept_and_nothing_is_lost(model: Model) -> None:
@@ -162,7 +164,7 @@ def test_the_least_perplexing_are_kept_and_nothing_is_lost(model: Model) -> None
     engine = Perplexity(model=model)
     for one in found:
         source = next(its for its in ROWS if its["id"] == one["source_id"])
-        every = options(source, one["kind"], lenders(ROWS))
+        every = list_options(source, one["kind"], collect_lenders(ROWS))
         scores = engine.run([sentence(made) for made in every])
         assert (one["perplexity"], sentence(one)) == min((score, sentence(m)) for score, m in zip(scores, every, strict=True))
         assert one["source_perplexity"] == engine.run([sentence(source)])[0]

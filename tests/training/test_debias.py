@@ -20,10 +20,10 @@ from hfcf.engines.classifier import Classifier, choose, encode_pairs
 from hfcf.text.evidence import join
 from hfcf.training import classifier
 from hfcf.training import debias as debias_module
-from hfcf.training.bias import FLOOR, encoder_bias, ngram_bias, related
-from hfcf.training.contrast import Together, contrast, pooled
-from hfcf.training.debias import SETTINGS, Debias, prepare, product_of_experts, weighted
-from hfcf.training.loop import Hyperparameters, trained
+from hfcf.training.bias import FLOOR, encoder_bias, ngram_bias, related_groups
+from hfcf.training.contrast import GroupSampler, contrast, pool
+from hfcf.training.debias import SETTINGS, Debias, prepare, product_of_experts, weighted_cross_entropy
+from hfcf.training.loop import Hyperparameters, trained_model
 from hfcf.training.reweight import balance, bias, most_biased, ngrams, objective, row_weights
 from hfcf.training.verifier import predict, scores, train_verifier
 
@@ -226,7 +226,7 @@ def test_equal_weights_are_plain_cross_entropy_exactly() -> None:
     logits = torch.randn(7, 3, generator=torch.Generator().manual_seed(0), requires_grad=True)
     labels = torch.tensor([0, 1, 2, 0, 1, 2, 0])
     [plain] = torch.autograd.grad(cross_entropy(logits, labels), logits)
-    [ours] = torch.autograd.grad(weighted(logits, labels, torch.ones(7)), logits)
+    [ours] = torch.autograd.grad(weighted_cross_entropy(logits, labels, torch.ones(7)), logits)
     assert torch.equal(plain, ours)
 
 
@@ -266,7 +266,7 @@ def test_no_row_is_judged_by_a_model_that_saw_its_group_or_its_claim(monkeypatch
     found = ngram_bias(twice, LABELS[:2], folds=4)
     assert found.shape == (41, 2)
     assert np.exp(found).sum(1) == pytest.approx(np.ones(41))
-    groups = dict(zip(twice["claim"], related(twice), strict=True))
+    groups = dict(zip(twice["claim"], related_groups(twice), strict=True))
     assert groups[ds[0]["claim"]] == groups[ds[1]["claim"]] == groups[ds[0]["claim"].upper()]
     assert len(fitted) == 4
     assert set.union(*judged) == set(twice["claim"])
@@ -359,8 +359,8 @@ def test_a_batch_without_two_rows_of_a_label_has_no_contrast_but_a_gradient() ->
 def test_padding_is_not_pooled() -> None:
     hidden = torch.randn(2, 5, 3)
     mask = torch.tensor([[1, 1, 1, 0, 0], [1, 1, 1, 1, 1]])
-    assert torch.allclose(pooled(hidden, mask)[0], hidden[0, :3].mean(0))
-    assert torch.allclose(pooled(hidden, mask)[1], hidden[1].mean(0))
+    assert torch.allclose(pool(hidden, mask)[0], hidden[0, :3].mean(0))
+    assert torch.allclose(pool(hidden, mask)[1], hidden[1].mean(0))
 
 
 def batches(order: list[int], size: int) -> list[list[int]]:
@@ -372,7 +372,7 @@ def test_groups_stay_in_a_batch(sizes: list[int], batch_size: int) -> None:
     groups = [g for g, size in enumerate(sizes) for _ in range(size)]
     random.Random(1).shuffle(groups)
     for epoch in range(5):
-        sampler = Together(groups, batch_size, seed=13)
+        sampler = GroupSampler(groups, batch_size, seed=13)
         sampler.set_epoch(epoch)
         order = list(sampler)
         assert sorted(order) == list(range(len(groups)))
@@ -384,7 +384,7 @@ def test_groups_stay_in_a_batch(sizes: list[int], batch_size: int) -> None:
 
 def test_the_order_is_random_and_follows_seed_and_epoch() -> None:
     def order(seed: int, epoch: int) -> list[int]:
-        sampler = Together([i // 2 for i in range(60)], 6, seed)
+        sampler = GroupSampler([i // 2 for i in range(60)], 6, seed)
         sampler.set_epoch(epoch)
         return list(sampler)
 
@@ -394,7 +394,7 @@ def test_the_order_is_random_and_follows_seed_and_epoch() -> None:
 
 def test_a_group_larger_than_a_batch_is_cut_and_nothing_is_lost() -> None:
     groups = ["big"] * 11 + list("abcdefg")
-    assert sorted(Together(groups, 4, seed=1)) == list(range(18))
+    assert sorted(GroupSampler(groups, 4, seed=1)) == list(range(18))
 
 
 def test_training_sees_an_original_with_its_counterfactual(
@@ -421,7 +421,7 @@ def test_contrast_shapes_a_verifier(tiny_model: Tiny, tmp_path: Path, networks: 
     for network in networks:
         with torch.no_grad():
             hidden = network(**batch, output_hidden_states=True).hidden_states[-1]
-        inside, between = distances(pooled(hidden, batch["attention_mask"]), labels)
+        inside, between = distances(pool(hidden, batch["attention_mask"]), labels)
         ratios.append(inside / between)
     assert ratios[1] < ratios[0] * 0.8
 
@@ -445,7 +445,7 @@ def test_every_kind_trains_every_way(
     folder = tiny_model("classifier") if ways == 3 else encoder_of(tiny_model, tmp_path)
     hp, out, labels = settings(folder, tune=tune), tmp_path / "out", LABELS[:ways]
     train_verifier(pairs(12, labels), hp, out, labels=labels, debias=debias)
-    [answer] = Classifier(model=trained(hp, out), max_length=32).run([["Claim 1.", "Piece 1."]])
+    [answer] = Classifier(model=trained_model(hp, out), max_length=32).run([["Claim 1.", "Piece 1."]])
     assert set(answer) == set(labels)
     assert not (out / "bias").exists()
     assert all(torch.isfinite(weight).all() for weight in networks[-1].state_dict().values())
@@ -547,7 +547,7 @@ def test_a_debiased_verifier_reads_the_evidence(tiny_model: Tiny, tmp_path: Path
     }.items():
         out = tmp_path / name
         train_verifier(training, hp, out, labels=LABELS[:2], debias=debias)
-        answers = predict(test, Classifier(model=trained(hp, out), max_length=32))
+        answers = predict(test, Classifier(model=trained_model(hp, out), max_length=32))
         found[name] = scores(test["label"], [choose(answer, LABELS[:2]) for answer in answers])["accuracy"]
     plain = found.pop("plain")
     assert plain < 0.75, plain

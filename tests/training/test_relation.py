@@ -19,9 +19,9 @@ from hfcf.engines.rbert import HEAD, load_rbert
 from hfcf.engines.relation import RelationClassifier
 from hfcf.pipeline.train import train
 from hfcf.training import relation
-from hfcf.training.data import apart
+from hfcf.training.data import drop_related
 from hfcf.training.loop import Hyperparameters
-from hfcf.training.relation import Alike, evaluate_relation, train_relation
+from hfcf.training.relation import LengthSampler, evaluate_relation, train_relation
 
 Tiny = Callable[[str], str]
 
@@ -172,7 +172,7 @@ def test_no_rows_have_no_scores(tiny_model: Tiny) -> None:
 
 def test_batches_are_of_like_lengths_and_differ_from_epoch_to_epoch() -> None:
     lengths = [10 + 37 * i % 50 for i in range(44)]
-    sampler = Alike(lengths, 8, seed=1)
+    sampler = LengthSampler(lengths, 8, seed=1)
     epochs = [list(sampler) for _ in range(3)]
     assert len(sampler) == 44
     assert all(sorted(epoch) == list(range(44)) for epoch in epochs)
@@ -181,7 +181,7 @@ def test_batches_are_of_like_lengths_and_differ_from_epoch_to_epoch() -> None:
     for batches in cut:
         padded = sum(len(batch) * max(lengths[i] for i in batch) for batch in batches)
         assert padded < 1.35 * sum(lengths)
-    assert list(Alike(lengths, 8, seed=1)) == epochs[0] != list(Alike(lengths, 8, seed=2))
+    assert list(LengthSampler(lengths, 8, seed=1)) == epochs[0] != list(LengthSampler(lengths, 8, seed=2))
 
 
 # --- recipes
@@ -189,7 +189,7 @@ def test_batches_are_of_like_lengths_and_differ_from_epoch_to_epoch() -> None:
 
 def test_a_row_with_the_same_sentence_is_not_apart() -> None:
     other = {**MADE[0], "id": "new", "head": MADE[0]["tail"], "tail": MADE[0]["head"]}
-    assert apart(rows([other, MADE[1]]), rows([MADE[0]]))["id"] == [MADE[1]["id"]]
+    assert drop_related(rows([other, MADE[1]]), rows([MADE[0]]))["id"] == [MADE[1]["id"]]
 
 
 def test_a_recipe_trains_scores_and_writes_a_card_and_evaluate_says_the_same(

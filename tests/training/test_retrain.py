@@ -12,7 +12,7 @@ from datasets import Dataset
 from hfcf.core.model import Model
 from hfcf.core.schema import REFUTES, SUPPORTS, TASKS
 from hfcf.engines.classifier import Classifier
-from hfcf.training.loop import Hyperparameters, trained
+from hfcf.training.loop import Hyperparameters, trained_model
 from hfcf.training.verifier import train_verifier
 
 PAIRS = [["Claim 1.", "Piece 2."], ["Claim 3.", "Piece 4."]]
@@ -40,7 +40,7 @@ def answers(base: str, out: Path, tune: str) -> list[Any]:
     ]  # fmt: skip
     hp = Hyperparameters(model=Model(base), tune=tune, rank=2, epochs=1, learning_rate=1e-2, max_length=48)
     train_verifier(Dataset.from_list(made, features=TASKS["verification"]), hp, out)
-    return Classifier(model=trained(hp, out), max_length=48).run(PAIRS)
+    return Classifier(model=trained_model(hp, out), max_length=48).run(PAIRS)
 
 
 def test_training_again_leaves_nothing_of_the_older_weights(tiny_model: Callable[[str], str], tmp_path: Path) -> None:

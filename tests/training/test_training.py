@@ -19,13 +19,13 @@ from hfcf.core.splits import normalised
 from hfcf.engines.base import Engine
 from hfcf.engines.classifier import Classifier, encode_pairs
 from hfcf.engines.generator import PROMPT, Generator
-from hfcf.pipeline.train import train, trained
+from hfcf.pipeline.train import train
 from hfcf.text.evidence import join
 from hfcf.training import classifier
 from hfcf.training import generator as generator_module
-from hfcf.training.data import load_rows, without_repeats
+from hfcf.training.data import drop_overlap, load_rows
 from hfcf.training.generator import evaluate_generator, train_generator
-from hfcf.training.loop import Hyperparameters
+from hfcf.training.loop import Hyperparameters, trained_model
 from hfcf.training.nei import add_nei
 from hfcf.training.verifier import evaluate_verifier, scores, train_verifier
 
@@ -132,10 +132,10 @@ def jsonl(path: Path, ds: Dataset) -> str:
 def test_what_an_excluded_set_repeats_is_dropped() -> None:
     ds, other = rows(6), rows(6).select([0])
     changed = other.map(lambda row: {"claim": "An unknown claim."})
-    assert without_repeats(ds, other)[0]["id"][:] == [f"row-{i}" for i in range(1, 6)]
-    assert without_repeats(ds, changed)[1] == 1
-    assert without_repeats(ds, other.map(lambda row: {"claim": row["claim"].upper() + " !", "evidence": []}))[1] == 1
-    assert without_repeats(ds, changed.map(lambda row: {"evidence": row["evidence"][:1]}))[1] == 0
+    assert drop_overlap(ds, other)[0]["id"][:] == [f"row-{i}" for i in range(1, 6)]
+    assert drop_overlap(ds, changed)[1] == 1
+    assert drop_overlap(ds, other.map(lambda row: {"claim": row["claim"].upper() + " !", "evidence": []}))[1] == 1
+    assert drop_overlap(ds, changed.map(lambda row: {"evidence": row["evidence"][:1]}))[1] == 0
 
 
 def test_rows_are_taken_and_skipped(tmp_path: Path) -> None:
@@ -208,7 +208,7 @@ def test_a_stored_verifier_answers_as_it_did_after_training(
     hp, ds = settings(folder, tune=tune, rank=15 if tune == "lowrank" else 8), rows(24)
     train_verifier(ds, hp, out)
     pairs = [[row["claim"], join(row["evidence"])[0]] for row in ds]
-    found = Classifier(model=trained(hp, out), max_length=48).run(pairs)
+    found = Classifier(model=trained_model(hp, out), max_length=48).run(pairs)
     values = [[row[label] for label in LABELS] for row in found]
     error = {"full": 1e-4, "lora": 0.01, "lowrank": 0.05}[tune]
     for row, expected in zip(values, answers_of(networks[0], folder, pairs, 48), strict=True):
@@ -249,7 +249,7 @@ def test_a_new_pooler_is_stored(tune: str, tiny_model: Tiny, tmp_path: Path, net
     AutoTokenizer.from_pretrained(tiny_model("classifier")).save_pretrained(encoder)
     hp = settings(str(encoder), tune=tune)
     train_verifier(rows(8), hp, out)
-    network, _ = Classifier(model=trained(hp, out), max_length=48).loaded()
+    network, _ = Classifier(model=trained_model(hp, out), max_length=48).loaded()
     assert torch.allclose(network.bert.pooler.dense.weight, networks[0].bert.pooler.dense.weight, atol=5e-3)
 
 
@@ -261,7 +261,7 @@ def test_a_training_can_start_from_an_adapter_and_goes_on_from_its_answers(
     AutoTokenizer.from_pretrained(tiny_model("classifier")).save_pretrained(encoder)
     hp = settings(str(encoder), tune="lowrank")
     train_verifier(rows(8), hp, first, labels=LABELS[:2])
-    start, pairs = trained(hp, first), [["Claim 1.", "Piece 2."], ["Claim 3.", "Piece 4."]]
+    start, pairs = trained_model(hp, first), [["Claim 1.", "Piece 2."], ["Claim 3.", "Piece 4."]]
     train_verifier(rows(4), settings(str(encoder), model=start, learning_rate=0.0), tmp_path / "second", labels=LABELS[:2])
     before, after = (Classifier(model=model, max_length=48).run(pairs) for model in (start, Model(str(tmp_path / "second"))))
     assert [set(one) for one in after] == [{SUPPORTS, REFUTES}] * 2
@@ -417,7 +417,7 @@ def test_a_stored_generator_writes_what_it_learned(
 ) -> None:
     hp, out = settings(tiny_model(kind), tune=tune, rank=15, epochs=2), tmp_path / "out"
     train_generator(rows(8), hp, out)
-    engine = Generator(model=trained(hp, out), num_beams=2, num_return_sequences=1, max_new_tokens=5)
+    engine = Generator(model=trained_model(hp, out), num_beams=2, num_return_sequences=1, max_new_tokens=5)
     network = engine.loaded()[0]
     state = networks[0].state_dict()
     assert all(torch.allclose(weight, state[name], atol=0.05) for name, weight in network.state_dict().items())
@@ -469,7 +469,7 @@ def test_a_recipe_trains_scores_and_describes_a_verifier(tune: str, tiny_model: 
     assert report["scores"]["held out: jsonl"]["3-way"]["verifier"]["rows"] > counts["held_out"]
     assert "hfcf train mine.yaml" in (out / "README.md").read_text()
     hp = Hyperparameters(model=Model(tiny_model("classifier")), tune=tune)
-    [answer] = Classifier(model=trained(hp, out), max_length=48).run([["A claim.", "Evidence."]])
+    [answer] = Classifier(model=trained_model(hp, out), max_length=48).run([["A claim.", "Evidence."]])
     assert set(answer) == set(LABELS)
 
 

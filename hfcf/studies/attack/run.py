@@ -1,4 +1,4 @@
-"""`hfcf attack`: from a recipe to candidates in a spreadsheet, and from the spreadsheet to a dataset repository."""
+"""Run `hfcf attack`: write candidates to a spreadsheet, and the choices in it to a dataset repository."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from hfcf.hub.dataset_card import NOT_REPUBLISHED, republish_key
 from hfcf.hub.existing_card import check_overwrite, read_restriction
 from hfcf.hub.folder import configs, remove_others, write_parquet
 from hfcf.hub.render import render
-from hfcf.studies.attack.build import CANDIDATES, build_attack, report
 from hfcf.studies.attack.choices import choose_first, export_choices, import_choices, marked_lines
-from hfcf.studies.attack.lenders import KINDS
 from hfcf.studies.attack.recipe import parse_attack
+from hfcf.systems.ccg.attack import CANDIDATES, build_attack, report
+from hfcf.systems.ccg.lenders import KINDS
 from hfcf.systems.ccg.system import CCG
 
 SHEET, STORE, NOTES = "candidates.csv", "candidates.parquet", "attack.json"
@@ -35,7 +35,7 @@ def make_candidates(recipe: str | Path, out: Path, *, changes: Sequence[str] = (
     """Find causal terms and write the candidates: a spreadsheet, the same as Parquet, and notes.
 
     The indicator that finds causal terms is trained on `indicator_split`, unless `settings` name one. All rows of the split lend
-    their entities; their causal terms only those that are altered.
+    their entities; only altered rows lend their causal terms.
 
     Args:
         recipe: a file, or the name of one that ships with the library: `corpus`, `split`, `indicator_split`, `attack` (`model` and
@@ -45,11 +45,11 @@ def make_candidates(recipe: str | Path, out: Path, *, changes: Sequence[str] = (
         limit: alter only the first rows.
 
     Returns:
-        What `attack.json` holds: what became of every row (`report`), seconds, the recipe and the command.
+        The content of `attack.json`: the counts of `report`, seconds, the recipe and the command.
 
     Raises:
         RecipeError: see `parse_attack`.
-        ValueError: the folder holds a spreadsheet in which lines are marked, or a README that is not this library's.
+        ValueError: the folder has a spreadsheet with marked lines, or a README that this library did not write.
     """
     path = recipes.find(str(recipe))
     content = recipes.read(path, changes)
@@ -58,55 +58,55 @@ def make_candidates(recipe: str | Path, out: Path, *, changes: Sequence[str] = (
     if (out / SHEET).exists() and (marks := marked_lines(out / SHEET)):
         raise ValueError(f"{out / SHEET} holds {marks} choices, which would be lost: give another --out, or move the file")
     files = {key: value for key in ("data_dir", "data_files") if (value := getattr(parsed, key)) is not None}
-    every = corpora.load(parsed.corpus, split=parsed.split or "test", **files)
+    corpus = corpora.load(parsed.corpus, split=parsed.split or "test", **files)
     clock = time.perf_counter()
     seconds = {}
     if ccg.indicator is None:
-        # One on all rows, whatever the preset: these are others than those it judges, so there is nothing to cross-fit.
+        # Whatever the preset, one indicator on all rows: it judges rows of another split, so no cross-fitting is needed.
         training = corpora.load(parsed.corpus, split=parsed.indicator_split or "train", **files)
         ccg = replace(ccg, folds=1).fit_models(training)
         seconds["indicator"] = round(time.perf_counter() - clock, 1)
     stage, clock = ccg.identify_causal_terms, time.perf_counter()
-    every = prepare(every, for_=stage)
-    limit = len(every) if limit is None else min(limit, len(every))
-    rows = run_stage(every.select(range(limit)), stage, {})
-    rest = every.select(range(limit, len(every)))
+    corpus = prepare(corpus, for_=stage)
+    limit = len(corpus) if limit is None else min(limit, len(corpus))
+    rows = run_stage(corpus.select(range(limit)), stage, {})
+    rest = corpus.select(range(limit, len(corpus)))
     seconds["causal terms"], clock = round(time.perf_counter() - clock, 1), time.perf_counter()
-    donors = _joined(rows, rest)
-    found = build_attack(rows, donors=donors, seed=ccg.seed, **parsed.attack.arguments())
+    donors = _concatenate(rows, rest)
+    candidates = build_attack(rows, donors=donors, seed=ccg.seed, **parsed.attack.arguments())
     seconds["candidates"] = round(time.perf_counter() - clock, 1)
     notes = {
-        "report": report(rows, found, donors), "seconds": seconds, "recipe": content,
+        "report": report(rows, candidates, donors), "seconds": seconds, "recipe": content,
         "restricted": read_restriction(content),
-        "command": recipes.command("attack candidates", recipe, out, changes, limit if limit < len(every) else None),
+        "command": recipes.command("attack candidates", recipe, out, changes, limit if limit < len(corpus) else None),
     }  # fmt: skip
     out.mkdir(parents=True, exist_ok=True)
-    found.to_parquet(str(out / STORE))
+    candidates.to_parquet(str(out / STORE))
     (out / NOTES).write_text(json.dumps(notes, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    export_choices(found, out / SHEET)
+    export_choices(candidates, out / SHEET)
     return notes
 
 
 def make_attack(out: Path, *, automatic: bool = False, max_perplexity_ratio: float = 1.5) -> dict[str, Any]:
-    """Make the attack set of what was chosen: a dataset repository that `load_dataset(out)` reads.
+    """Write the chosen candidates as a dataset repository that `load_dataset(out)` reads.
 
     Args:
         out: the folder of `make_candidates`.
-        automatic: take `choose_first`'s choices, not those of the spreadsheet.
+        automatic: use `choose_first`'s choices instead of the spreadsheet's.
         max_perplexity_ratio: of `choose_first`.
 
     Returns:
         `rows`, and how many of each kind.
 
     Raises:
-        FileNotFoundError: no candidates lie in the folder.
-        ValueError: nothing is chosen, or the spreadsheet is not sound: see `import_choices`.
+        FileNotFoundError: the folder has no candidates.
+        ValueError: nothing is chosen, or the spreadsheet has errors: see `import_choices`.
     """
     for name in (STORE, NOTES, SHEET):
         if not (out / name).exists():
-            raise FileNotFoundError(f"{out / name} is not there: make candidates first, hfcf attack candidates RECIPE --out {out}")
+            raise FileNotFoundError(f"there is no {out / name}: make candidates first, hfcf attack candidates RECIPE --out {out}")
     check_overwrite(out)
-    # Not through the library's cache, which may know an older file of that name.
+    # The cache of `datasets` may hold an older file of that name.
     candidates = Dataset(pq.read_table(out / STORE)).cast(CANDIDATES)
     notes = json.loads((out / NOTES).read_text(encoding="utf-8"))
     if automatic:
@@ -118,25 +118,26 @@ def make_attack(out: Path, *, automatic: bool = False, max_perplexity_ratio: flo
         raise ValueError(f"no candidate is chosen: {cure}")
     info = corpora.builder_class(notes["recipe"]["corpus"]).INFO
     info = replace(info, **notes.get("restricted", {}))
+    task = get_task(info.task)
     names = sorted({*info.labels.values(), *rows["label"]})
     file = write_parquet(rows.cast_column("label", ClassLabel(names=names)), out / "data", "test")
-    found = {"rows": len(rows), **{kind: list(rows["kind"]).count(kind) for kind in KINDS}}
+    counts = {"rows": len(rows), **{kind: list(rows["kind"]).count(kind) for kind in KINDS}}
     front = {
-        "license": info.licence or "unknown", "language": ["en"], "task_categories": ["text-classification"],
-        "task_ids": list(get_task(info.task).hub.ids),
-        "tags": ["adversarial", "relation-extraction", "hfcf", "hfcf-attack"], "pretty_name": f"{info.title}, attacked",
+        "license": info.licence or "unknown", "language": ["en"], "task_categories": list(task.hub.categories),
+        "task_ids": list(task.hub.ids), "tags": ["adversarial", task.hub.tag, "hfcf", "hfcf-attack"],
+        "pretty_name": f"{info.title}, attacked",
         **republish_key(info.republish),
         "configs": configs(out, {"default": {"test": file}}),
     }  # fmt: skip
     card = render(
         "attack_card.md.jinja", front=yaml.safe_dump(front, sort_keys=False, allow_unicode=True), corpus=info, notes=notes,
-        found=found, ratio=max_perplexity_ratio if automatic else None, citation=CCG.citation,
+        found=counts, ratio=max_perplexity_ratio if automatic else None, citation=CCG.citation,
         not_republished=NOT_REPUBLISHED,
     )  # fmt: skip
     (out / "README.md").write_text(card, encoding="utf-8")
     remove_others(out / "data", [file])
-    return found
+    return counts
 
 
-def _joined(rows: Dataset, rest: Dataset) -> Dataset:
+def _concatenate(rows: Dataset, rest: Dataset) -> Dataset:
     return concatenate_datasets([rows, rest.cast(Features(rows.features))]) if len(rest) else rows

@@ -21,7 +21,7 @@ from hfcf.metrics.shared.info import mean
 from hfcf.metrics.shared.moverscore import MoverScore, fit_idf
 from hfcf.studies.compare.cells import digest
 from hfcf.studies.compare.runner import READY, Comparison, counterfactuals
-from hfcf.training.loop import trained
+from hfcf.training.loop import trained_model
 
 _WRITERS = re.compile("generate_claim$|rewrite_")  # the stages that write claims
 
@@ -77,7 +77,7 @@ def _flip(comparison: Comparison, claims: Sequence[Mapping[str, Any]], verifiers
     rows = Dataset.from_list([{key: row[key] for key in ("claim", "evidence", "label")} for row in claims])
     rates = []
     for folder in verifiers:
-        model = trained(sample.hp, folder)
+        model = trained_model(sample.hp, folder)
         answers = comparison.trainer.predict(rows, model, max_length=sample.hp.max_length, labels=sample.labels)
         rates.append(statistics.fmean(one == label for one, label in zip(answers, rows["label"], strict=True)))
     return statistics.fmean(rates)

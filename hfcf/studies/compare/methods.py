@@ -23,7 +23,7 @@ from hfcf.engines.classifier import Classifier
 from hfcf.pipeline.run import make_system
 from hfcf.studies.compare.cells import digest
 from hfcf.studies.compare.recipe import ColumnComparison, SetComparison
-from hfcf.training.data import without_repeats
+from hfcf.training.data import drop_overlap
 from hfcf.training.debias import Debias
 
 _NEUTRAL = ("VERSION", "strict", "fitted")  # what it was fitted on are the rows, which a cell knows
@@ -82,8 +82,8 @@ def build_methods(recipe: SetComparison | ColumnComparison, task: Task | None = 
     """Build the recipe's methods, in order; null adds nothing.
 
     Args:
-        recipe: what it says of them.
-        task: of the rows, which systems of several tasks follow.
+        recipe: of the comparison.
+        task: of its rows, for systems that work on several tasks.
 
     Raises:
         RecipeError: an unknown setting or change, a method that names no system, or a baseline that is no method.
@@ -105,8 +105,7 @@ def _build(recipe: SetComparison | ColumnComparison, name: str, part: Any, task:
         return Method(name, None, debias=debias)
     common = recipe.settings if system == recipe.system else None
     settings = {**(common or {}), **(part.settings or {})}
-    task_name = task.name if task else None
-    built = make_system(system, preset=recipe.preset, seed=recipe.seed, settings=settings, task=task_name)
+    built = make_system(system, preset=recipe.preset, seed=recipe.seed, settings=settings, task=task.name if task else None)
     allowed = load_trainer(get_task(built.task).trainer).changes
     changes = getattr(part, "changes", None)
     recipes.check(changes or (), allowed, f"{where}: changes")
@@ -145,7 +144,7 @@ def training_rows(method: Method, originals: Dataset, rows: Dataset | None, scor
         additions = additions.select([i for i, change in enumerate(additions["change"]) if change in method.changes])
     additions = additions.select_columns(originals.column_names).cast(originals.features)
     columns = [name for name in originals.column_names if name in scored[0].features]
-    rest, dropped = without_repeats(additions, concatenate_datasets([part.select_columns(columns) for part in scored]))
+    rest, dropped = drop_overlap(additions, concatenate_datasets([part.select_columns(columns) for part in scored]))
     if method.copies:
         rest = copies(originals, rest["label"])
     return concatenate_datasets([originals, rest.cast(originals.features)]), dropped

@@ -46,7 +46,7 @@ def rationale_table(recipe: RationaleComparison, out: Path, *, full: bool = Fals
     corpora = []
     for source in recipe.corpora:
         options = {key: value for key, value in source.items() if key != "name"}
-        options = recipes.located(options | ({"split": recipe.split} if recipe.split else {}), recipe.data_dir)
+        options = recipes.locate(options | ({"split": recipe.split} if recipe.split else {}), recipe.data_dir)
         picked = pick(load_rows([options], extra=("rationales",)).to_list(), None if full else recipe.rows)
         rows, cut = shorten(picked, engine)
         marked = cure(rows, verifier, explainer, engine.max_length)

@@ -26,7 +26,7 @@ from hfcf.studies.compare.methods import Method, build_methods, check_methods, t
 from hfcf.studies.compare.recipe import ColumnComparison, SetComparison
 from hfcf.studies.compare.samples import Sample, draw_samples, load_columns, load_sample
 from hfcf.studies.compare.sets import EvaluationSet, check_apart
-from hfcf.training.loop import trained
+from hfcf.training.loop import trained_model
 
 log = logging.getLogger(__name__)
 
@@ -279,7 +279,7 @@ def _train_and_score(
     best = comparison.trainer.train(rows, hp, folder, labels=sample.labels, dev=sample.dev, debias=method.debias)
 
     def answer(part: Dataset) -> list[Any]:
-        return comparison.trainer.predict(part, trained(hp, folder), max_length=hp.max_length, labels=sample.labels)
+        return comparison.trainer.predict(part, trained_model(hp, folder), max_length=hp.max_length, labels=sample.labels)
 
     on_dev = None if sample.dev is None else answer(sample.dev)
     training = time.perf_counter() - start, time.process_time() - cpu

@@ -17,7 +17,7 @@ from hfcf.core.trainer import load_trainer
 from hfcf.studies.compare.cells import digest
 from hfcf.studies.compare.recipe import Column, ColumnComparison, LowResource, SetComparison, Source, hyperparameters
 from hfcf.studies.compare.sets import EvaluationSet, load_sets, rows_digest
-from hfcf.training.data import load_rows, without_repeats
+from hfcf.training.data import drop_overlap, load_rows
 from hfcf.training.loop import Hyperparameters
 from hfcf.training.verifier import of_labels
 
@@ -102,7 +102,7 @@ def load_sample(recipe: SetComparison, *, full: bool) -> tuple[Task, Sample]:
     """
     hp = hyperparameters(recipe.training, recipe.key)
     source = {**recipe.train, **({"split": recipe.split} if recipe.split else {})}
-    rows = load_rows([recipes.located(_with_corpus(source, "train"), recipe.data_dir)], training=True)
+    rows = load_rows([recipes.locate(_with_corpus(source, "train"), recipe.data_dir)], training=True)
     task = task_of(rows.features)
     labels = _labels(task, recipe.ways, rows)
     rows = of_labels(rows, labels) if labels else rows
@@ -164,7 +164,7 @@ def load_columns(recipe: ColumnComparison) -> tuple[Task, list[Sample]]:
         one = Sample(train, None, _labels(task, None, train), hp, (), dev)
         key = digest([repr(hp), rows_digest(train), rows_digest(dev)])
         sample = samples.get(key, one)
-        seen = without_repeats(test, train)[1]
+        seen = drop_overlap(test, train)[1]
         test_set = EvaluationSet(column.name, column.setting or recipe.defaults.setting, test, seen=seen, order=order)
         samples[key] = replace(sample, sets=(*sample.sets, test_set))
     return task, list(samples.values())
@@ -177,7 +177,7 @@ def _load_part(recipe: ColumnComparison, column: Column, part: str, loaded: dict
     place = f"columns: {column.name}: {part}"
     key = digest([part == "train", source])
     if key not in loaded:
-        located = recipes.located(_with_corpus(source, place), recipe.data_dir)
+        located = recipes.locate(_with_corpus(source, place), recipe.data_dir)
         loaded[key] = load_rows([located], training=part == "train")
         if not len(loaded[key]):
             raise RecipeError(f"{place}: there are no rows")

@@ -18,7 +18,7 @@ from hfcf.core.schema import COMMON
 from hfcf.core.task import task_of
 from hfcf.studies.compare.cells import digest
 from hfcf.studies.compare.recipe import Evaluation
-from hfcf.training.data import apart, load_rows
+from hfcf.training.data import drop_related, load_rows
 from hfcf.training.verifier import of_labels
 
 log = logging.getLogger(__name__)
@@ -92,11 +92,11 @@ def load_sets(
         raise RecipeError(f"evaluate: {twice[0]} comes twice: give each a name of its own")
     sets = []
     for order, (name, source) in enumerate(zip(names, sources, strict=True)):
-        rows = load_rows([recipes.located(source.source, data_dir)])
+        rows = load_rows([recipes.locate(source.source, data_dir)])
         rows = of_labels(rows, labels) if labels else rows
         if not len(rows):
             raise RecipeError(f"evaluate: {name}: no row is {' or '.join(labels)}")
-        separate = apart(rows, training)
+        separate = drop_related(rows, training)
         if not len(separate):
             log.warning("%s is not evaluated on: each of its %d rows overlaps with a training row", name, len(rows))
             continue
@@ -118,7 +118,7 @@ def check_apart(sets: Sequence[EvaluationSet], training: Dataset) -> None:
         ValueError: one does.
     """
     for one in sets:
-        if shared := len(one.rows) - len(apart(one.rows, training)):
+        if shared := len(one.rows) - len(drop_related(one.rows, training)):
             raise ValueError(f"{shared} evaluation rows of {one.name} overlap with the training rows")
 
 

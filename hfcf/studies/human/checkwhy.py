@@ -17,7 +17,7 @@ PROTOCOLS = (
         title="Arguments",
         guide=f"Each line has a claim and an argument for or against it. {_ARGUMENT}",
         paper=_CHECKWHY,
-        unit="structure",
+        unit="argument",
         shows=("claim", "argument"),
         questions=(
             Question(
@@ -36,7 +36,7 @@ PROTOCOLS = (
         guide=f"Each line has a claim and two arguments for or against it, in no particular order. {_ARGUMENT}",
         paper=_CHECKWHY,
         # The paper's raters know which one is the reference; ours do not, so that they cannot favour it.
-        unit="structures",
+        unit="argument_pair",
         shows=("claim", "argument_1", "argument_2"),
         questions=(
             Question(
@@ -51,11 +51,11 @@ PROTOCOLS = (
 )  # fmt: skip
 
 
-def _structure(row: Row, source: Row | None, side: str) -> Display:
+def _one_argument(row: Row, source: Row | None, side: str) -> Display:
     return Display({"claim": row["claim"], "argument": _argument(row)})
 
 
-def _structures(row: Row, source: Row | None, side: str) -> Display:
+def _arguments(row: Row, source: Row | None, side: str) -> Display:
     assert source is not None
     method, reference = _argument(row), _argument(source)
     first, second = (method, reference) if side == "1" else (reference, method)
@@ -74,7 +74,7 @@ def _argument(row: Row) -> str:
 
 _COLUMNS = ("id", "claim", "evidence", "structure")
 UNITS = {
-    "structure": Unit(_COLUMNS, _structure),
-    # With two methods, the argument that two lines share would be the reference.
-    "structures": Unit(_COLUMNS, _structures, sourced=True, single=True),
+    "argument": Unit(_COLUMNS, _one_argument),
+    # With two methods, raters would recognise the reference: it stands on two lines.
+    "argument_pair": Unit(_COLUMNS, _arguments, sourced=True, single=True),
 }

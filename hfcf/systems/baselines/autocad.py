@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
+from random import Random
 from typing import Any, ClassVar, Self
 
 from datasets import Dataset, IterableDataset, List
 
-from hfcf.core import edits, schema
+from hfcf.core import schema
 from hfcf.core.candidates import Candidate, reject, settle
 from hfcf.core.chain import StageOf
 from hfcf.core.model import Model
@@ -16,6 +18,7 @@ from hfcf.core.stage import Reject, Stage
 from hfcf.core.store import save_artifact
 from hfcf.core.system import System
 from hfcf.engines.continuation import Continuation
+from hfcf.engines.generator import load_tokenizer, two_sided
 from hfcf.engines.relation import RelationClassifier
 from hfcf.systems.baselines._shared.relations import (
     CONSISTENT,
@@ -27,14 +30,15 @@ from hfcf.systems.baselines._shared.relations import (
     terms,
     the_editor,
 )  # fmt: skip
-from hfcf.systems.ccg.editor import learned_editor
+from hfcf.systems.ccg.editor import answer, learned_editor, prompt, readable
 from hfcf.systems.ccg.gradients import WordGradients
 from hfcf.systems.ccg.system import CLASSIFIER, EDITOR, OFFLINE
 from hfcf.systems.ccg.terms import term
-from hfcf.tasks.relation import CANDIDATES, candidate
+from hfcf.tasks.relation import CANDIDATES, TASK, candidate, token_edits
+from hfcf.training.generator import train_texts
 from hfcf.training.loop import Hyperparameters
-from hfcf.training.once import enough, take_trainings
-from hfcf.training.unlikelihood import train_contrastive_editor
+from hfcf.training.store import ensure_steps, parse_trainings, train_once
+from hfcf.training.unlikelihood import unlikelihood
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +61,7 @@ class FillTerms(Stage):
 
     VERSION: ClassVar[str] = "2"
     inputs: ClassVar = {
-        **{name: schema.TASKS["relation"][name] for name in ("tokens", "head", "tail", "label")},
+        **TASK.columns, "label": schema.TEXT,
         "causal_terms": List(schema.INT), "new_relations": List(schema.TEXT),
     }  # fmt: skip
     outputs: ClassVar = {"candidates": CANDIDATES}
@@ -99,7 +103,7 @@ class FillTerms(Stage):
                 found.append(reject(candidate(row, relation, []), self.name, "the editor wrote no other term"))
                 continue
             text, score = others[0]
-            edited = edits.token_edits(row["tokens"], row["causal_terms"], text)
+            edited = token_edits(row["tokens"], row["causal_terms"], text)
             found.append(candidate(row, relation, edited, [{"name": "editor", "value": score}]))
         return found
 
@@ -179,7 +183,7 @@ class AutoCAD(System):
 
     def __post_init__(self) -> None:
         self._as_models("indicator", "editor", "verifier")
-        take_trainings(self)
+        parse_trainings(self)
 
     identify_causal_terms = GRADIENT_TERMS
     propose_relations = StageOf(ProposeRelations)
@@ -201,8 +205,45 @@ class AutoCAD(System):
         trained = None
         if known and self.editor is None:
             # Every row stands there once more for each wrong relation.
-            hp = enough(self.editor_training, self.least_steps, len(known) * (1 + self.negatives))
+            hp = ensure_steps(self.editor_training, self.least_steps, len(known) * (1 + self.negatives))
             trained = train_contrastive_editor(
                 known, hp, alpha=self.alpha, negatives=self.negatives, max_target=self.max_new_tokens
             )
         return save_artifact({"relations": sorted({row["label"] for row in rows}), **learned_editor(trained)})
+
+
+def train_contrastive_editor(
+    rows: Sequence[Mapping[str, Any]], hp: Hyperparameters, *, alpha: float = 1.0, negatives: int = 1, max_target: int = 24
+) -> str:
+    """Train AutoCAD's editor, once: its terms are likely under a row's relation, unlikely under another; returns its digest.
+
+    Args:
+        rows: with `id`, `tokens`, `head`, `tail`, `label` and `causal_terms`.
+        hp: how.
+        alpha: see `unlikelihood`.
+        negatives: under how many other relations, drawn for each row.
+        max_target: tokens of an answer.
+
+    Raises:
+        ValueError: no pair is short enough.
+    """
+    relations = sorted({row["label"] for row in rows})
+    asked = [(row, row["label"]) for row in rows]
+    for row in rows:
+        others = [relation for relation in relations if relation != row["label"]]
+        drawn = Random(f"{hp.seed}:wrong relations:{row['id']}").sample(others, min(negatives, len(others)))
+        asked += [(row, relation) for relation in drawn]
+    wrong = [int(relation != row["label"]) for row, relation in asked]
+    pairs: dict[str, list[Any]] = {
+        "source": [prompt(row, relation, hp.model) for row, relation in asked],
+        # The second entity, which follows a term in the paper's template, is right under every relation.
+        "target": [term(row) if false else answer(row, term(row), hp.model) for (row, _), false in zip(asked, wrong, strict=True)],
+        "wrong": wrong,
+    }
+    made = readable(pairs, hp, max_target)
+
+    def train(out: Path) -> None:
+        loss = unlikelihood(alpha, shifted=not two_sided(hp.model), end=load_tokenizer(hp.model).eos_token_id)
+        train_texts(Dataset.from_dict(made), hp, out, max_target=max_target, prompt="{}", checkpoints=False, loss=loss)
+
+    return train_once("contrastive editor 1", {**made, "alpha": alpha, "max_target": max_target}, hp, train)

@@ -15,7 +15,6 @@ from hfcf.core import edits, schema
 from hfcf.core.candidates import Candidate, reject, settle
 from hfcf.core.chain import StageOf
 from hfcf.core.model import Model
-from hfcf.core.schema import NOT_ENOUGH_INFO, opposite
 from hfcf.core.splits import normalised
 from hfcf.core.stage import Reject, Stage
 from hfcf.core.system import System
@@ -23,7 +22,7 @@ from hfcf.engines.classifier import Classifier
 from hfcf.engines.continuation import Continuation
 from hfcf.systems.baselines.paraphrase import too_long
 from hfcf.tasks.judge import JudgeCandidates
-from hfcf.tasks.verification import CANDIDATES, rewritten
+from hfcf.tasks.verification import CANDIDATES, NOT_ENOUGH_INFO, opposite, rewritten
 
 PERTURB, BLANK, SEP, ANSWER, EMPTY = MARKS = ("<|perturb|>", "[BLANK]", "[SEP]", "[ANSWER]", "[EMPTY]")
 """The marks of the model's language, plain text to its tokenizer."""

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from datasets import List
 
-from hfcf.core import edits, schema
+from hfcf.core import schema
 from hfcf.core.candidates import Candidate, reject, settle
 from hfcf.core.model import Model
 from hfcf.core.stage import Reject, Stage, StageError
@@ -18,7 +18,7 @@ from hfcf.engines.continuation import Continuation
 from hfcf.engines.likelihood import Likelihood
 from hfcf.systems.ccg import editor
 from hfcf.systems.ccg.terms import KnownTerms, commonest, normalised, order, term
-from hfcf.tasks.relation import CANDIDATES, candidate
+from hfcf.tasks.relation import CANDIDATES, candidate, token_edits
 
 OTHERS = 4
 """Of how many retrieved relations, the first, a new term must not be known; the released code's number."""
@@ -121,7 +121,7 @@ class EditRelation(Stage):
         if not written.term:
             return reject(candidate(row, relation, []), self.name, written.trouble or "")
         scores = [] if written.score is None else [{"name": "editor", "value": written.score}]
-        made = candidate(row, relation, edits.token_edits(row["tokens"], row["causal_terms"], written.term), scores)
+        made = candidate(row, relation, token_edits(row["tokens"], row["causal_terms"], written.term), scores)
         return reject(made, self.name, written.trouble) if written.trouble else made
 
     def _commonest(self, known: KnownTerms, asked: Sequence[tuple[Mapping[str, Any], str]]) -> list[_Written]:

@@ -17,7 +17,7 @@ from hfcf.systems.ccg.terms import stammers, term, tokenised
 from hfcf.tasks.relation import entities, head_first, roles
 from hfcf.training.generator import train_texts
 from hfcf.training.loop import Hyperparameters
-from hfcf.training.once import kept, train_once
+from hfcf.training.store import stored_model, train_once
 
 log = logging.getLogger(__name__)
 
@@ -112,12 +112,12 @@ def fitted_editor(stage: str, digest: str | None) -> Model:
     """
     if digest is None:
         raise StageError(f"{stage} has no editor: none is given, and none was fitted, as no row had causal terms")
-    return kept(digest)
+    return stored_model(digest)
 
 
 def learned_editor(digest: str | None) -> dict[str, str | None]:
     """What a fitted file says of the editor: where it lies, and of what contents it is, as training anew may give others."""
-    return {"editor": digest, "editor_contents": digest and kept(digest).key()}
+    return {"editor": digest, "editor_contents": digest and stored_model(digest).key()}
 
 
 def readable(pairs: Mapping[str, list[Any]], hp: Hyperparameters, max_target: int) -> dict[str, list[Any]]:
@@ -158,7 +158,7 @@ def readable(pairs: Mapping[str, list[Any]], hp: Hyperparameters, max_target: in
 
 
 def train_editor(rows: Sequence[Mapping[str, Any]], hp: Hyperparameters, *, max_target: int = 24) -> str:
-    """Train the editor, once; returns its digest (`hfcf.training.once.kept` names the model).
+    """Train the editor, once; returns its digest (`hfcf.training.store.stored_model` names the model).
 
     Deviations: the loss is that of the answer alone, where the released code's is of the template too; and an answer ends with an
     end of text, of which the released code has as many as fill the 47 tokens; and pairs that are too long are left out, not cut.

@@ -11,13 +11,12 @@ from typing import Any
 from datasets import Dataset, Features, IterableDataset
 
 from hfcf.core.model import Model
-from hfcf.core.schema import TASKS
 from hfcf.core.stage import StageError
 from hfcf.core.store import read_artifact, save_artifact
 from hfcf.core.system import System
-from hfcf.tasks.relation import learnable, spans
+from hfcf.tasks.relation import TASK, learnable, spans
 from hfcf.training.loop import Hyperparameters
-from hfcf.training.once import kept, train_once
+from hfcf.training.store import stored_model, train_once
 
 COLUMNS = ("id", "tokens", "head", "tail", "label")
 """What a training reads of a row."""
@@ -48,7 +47,7 @@ def training_rows(ds: Dataset | IterableDataset, system: System, **filled: str) 
 
 
 def train_indicator(rows: Rows, hp: Hyperparameters, labels: Sequence[str]) -> str:
-    """Train an indicator, once; returns its digest (`hfcf.training.once.kept` names the model).
+    """Train an indicator, once; returns its digest (`hfcf.training.store.stored_model` names the model).
 
     Args:
         rows: with `COLUMNS`.
@@ -60,7 +59,7 @@ def train_indicator(rows: Rows, hp: Hyperparameters, labels: Sequence[str]) -> s
     def train(out: Path) -> None:
         from hfcf.training.relation import train_relation
 
-        features = Features({column: TASKS["relation"][column] for column in COLUMNS})
+        features = Features({column: TASK.features[column] for column in COLUMNS})
         train_relation(Dataset.from_list(list(rows), features=features), hp, out, labels=labels)
 
     return train_once("indicator 2", {"rows": read, "labels": list(labels)}, hp, train)
@@ -88,5 +87,5 @@ def cross_fit(rows: Rows, hp: Callable[[Rows], Hyperparameters], folds: int) -> 
 def judges(sha: str) -> dict[str, Model]:
     """The indicator of each row of the set that `cross_fit` saw, by the row's id; read once in a process."""
     content = read_artifact(sha, "run ccg = ccg.fit_models(ds) again")
-    models = [kept(digest) for digest in content["indicators"]]
+    models = [stored_model(digest) for digest in content["indicators"]]
     return {row_id: models[number] for row_id, number in content["folds"].items()}

@@ -29,7 +29,7 @@ from hfcf.systems.ccg.relationnet import LCA
 from hfcf.systems.ccg.terms import count
 from hfcf.tasks.judge import JudgeCandidates
 from hfcf.training.loop import Hyperparameters
-from hfcf.training.once import enough, kept, take_trainings
+from hfcf.training.store import ensure_steps, parse_trainings, stored_model
 
 CLASSIFIER = Hyperparameters(
     model=Model("bert-base-uncased"), max_length=128, batch_size=16, learning_rate=2e-5, weight_decay=0.0, epochs=5
@@ -141,7 +141,7 @@ class CCG(System):
         self._as_models("masked", "indicator", "editor", "verifier")
         if self.folds < 1:
             raise ValueError(f"folds is at least 1 and was {self.folds}")
-        take_trainings(self)
+        parse_trainings(self)
         self._as_engine("parser", Constituents)
 
     identify_causal_terms = StageOf(IdentifyCausalTerms)
@@ -162,11 +162,11 @@ class CCG(System):
             raise StageError("ccg has no row to train its indicator on: in all of them tokens, entities or label are broken")
 
         def hp(its: Sequence[Any]) -> Hyperparameters:
-            return enough(self.classifier, self.least_steps, len(its))
+            return ensure_steps(self.classifier, self.least_steps, len(its))
 
         if self.folds > 1 and len(rows) > 1:
             return replace(self, cross_fitted=cross_fit(rows, hp, self.folds))
-        return replace(self, indicator=kept(train_indicator(rows, hp(rows), sorted({row["label"] for row in rows}))))
+        return replace(self, indicator=stored_model(train_indicator(rows, hp(rows), sorted({row["label"] for row in rows}))))
 
     def fit_resources(self, ds: Dataset | IterableDataset) -> str:
         """Write RelationNet, the causal terms of each relation, and the digest of the editor, which is trained here."""
@@ -175,6 +175,6 @@ class CCG(System):
         trained = None
         if self.use_editor and self.editor is None and known:
             trained = train_editor(
-                known, enough(self.editor_training, self.least_steps, len(known)), max_target=self.max_new_tokens
+                known, ensure_steps(self.editor_training, self.least_steps, len(known)), max_target=self.max_new_tokens
             )
         return save_artifact({"relation_net": fit_relation_net(rows).content, "terms": count(known), **learned_editor(trained)})

@@ -9,10 +9,9 @@ from typing import Any, ClassVar
 from hfcf.core import schema
 from hfcf.core.candidates import accept, reject, settle, undecided
 from hfcf.core.model import Model
-from hfcf.core.schema import LABELS, REFUTES, SUPPORTS, opposite
 from hfcf.core.stage import Reject, Stage
 from hfcf.engines.classifier import Classifier, choose
-from hfcf.tasks.verification import CANDIDATES, candidate
+from hfcf.tasks.verification import CANDIDATES, LABELS, REFUTES, SUPPORTS, candidate, opposite
 from hfcf.text.evidence import join
 
 FLIPS = ("any", "opposite")

@@ -11,7 +11,9 @@ from typing import Any, ClassVar
 from hfcf.core import edits, schema
 from hfcf.core.stage import Reject, Stage, StageError
 from hfcf.systems.race.resource import entity_table
+from hfcf.tasks.verification import SUPPORTS, TASK
 from hfcf.text.entities import IN_DATASET, IN_INSTANCE, cased, is_month
+from hfcf.text.evidence import places
 from hfcf.text.mentions import WORD_END, WORD_START, mentions
 
 
@@ -80,7 +82,7 @@ class EditEvidence(Stage):
         causal = [entity for entity in here if any(_overlap(entity, span) for span in row["rationales"])]
         if self.edit and not causal:
             raise Reject("no entity of the types ORG, PERSON, DATE, GPE or NUM stands in the token rationales")
-        if not self.edit or row["label"] != schema.SUPPORTS:
+        if not self.edit or row["label"] != SUPPORTS:
             return {"causal_entities": causal, "edits": [], "edited_evidence": row["evidence"], "edited_entities": causal}
         changes = self._changes(row, here, causal)
         changed = edits_of(row, changes, protected=[entity["text"] for entity in here]) if changes else []
@@ -90,7 +92,7 @@ class EditEvidence(Stage):
                 "organisation in another piece to swap with",
                 causal_entities=causal,
             )
-        edited = edits.apply({"claim": "", "evidence": row["evidence"]}, changed)["evidence"]
+        edited = TASK.apply_edits({"claim": "", "evidence": row["evidence"]}, changed)["evidence"]
         return {
             "causal_entities": causal,
             "edits": changed,
@@ -102,7 +104,7 @@ class EditEvidence(Stage):
         """What becomes of every surface form of the causal entities: {before: after}."""
         rng, table = self.random(row["id"]), entity_table(self.fitted or "")
         changes: dict[str, str] = {}
-        taken = [row["claim"], *(text for _, _, text in edits.places(row))]
+        taken = [row["claim"], *(text for _, _, text in places(row))]
         for type_ in IN_DATASET:
             for value in dict.fromkeys(entity["text"] for entity in causal if entity["type"] == type_):
                 if (new := table.substitute(value, type_, taken, rng)) is not None:
@@ -139,7 +141,7 @@ def edits_of(row: Mapping[str, Any], changes: Mapping[str, str], protected: Iter
     pattern = re.compile(WORD_START + "(?:" + "|".join(map(re.escape, forms)) + ")" + WORD_END)
     return [
         {"field": where, "piece": piece, "start": m.start(), "end": m.end(), "before": m[0], "after": changes[m[0]]}
-        for where, piece, text in edits.places(row)
+        for where, piece, text in places(row)
         for m in pattern.finditer(text)
         if changes.get(m[0], m[0]) != m[0] and (m[0] in tagged or not _in_a_name(text, m.start(), m.end()))
     ]

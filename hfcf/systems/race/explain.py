@@ -14,6 +14,7 @@ from hfcf.core.model import Model
 from hfcf.core.stage import Reject, Stage
 from hfcf.engines.attribution import METHODS, Attribution
 from hfcf.engines.cure import Cure
+from hfcf.tasks.verification import NOT_ENOUGH_INFO
 from hfcf.text.evidence import join, locate
 
 CURE = "cure"
@@ -74,7 +75,7 @@ class Explain(Stage):
 
     def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
         joined = [join(row["evidence"]) for row in rows]
-        two_way = [i for i, row in enumerate(rows) if row["label"] != schema.NOT_ENOUGH_INFO]
+        two_way = [i for i, row in enumerate(rows) if row["label"] != NOT_ENOUGH_INFO]
         ask, mark = (self._gates, self._gated) if self.method == CURE else (self._scores, self._attributed)
         answers = dict(zip(two_way, ask([(rows[i], *joined[i]) for i in two_way]), strict=True))
         return [mark(joined[i][1], answers[i]) if i in answers else Reject(NO_LABEL) for i in range(len(rows))]

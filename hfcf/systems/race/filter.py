@@ -14,7 +14,7 @@ from hfcf.engines.ner import Ner
 from hfcf.metrics.shared.moverscore import MoverScore
 from hfcf.systems.race.resource import idf_of
 from hfcf.tasks.judge import counterfactuals
-from hfcf.tasks.verification import CANDIDATES, COUNTERFACTUALS
+from hfcf.tasks.verification import CANDIDATES, COUNTERFACTUALS, TASK
 from hfcf.text.entities import overlap
 
 SEMANTIC, ENTITY = "semantic fidelity", "entity fidelity"
@@ -43,7 +43,7 @@ class FilterClaim(Stage):
     """
 
     inputs: ClassVar = {
-        **schema.TASKS["verification"],
+        **TASK.features,
         "entities": schema.ENTITIES,
         "edits": schema.EDITS,
         "candidates": CANDIDATES,

@@ -9,12 +9,11 @@ from typing import Any, ClassVar
 from hfcf.core import edits, schema
 from hfcf.core.candidates import reject, settle
 from hfcf.core.model import Model
-from hfcf.core.schema import opposite
 from hfcf.core.splits import normalised
 from hfcf.core.stage import Reject, Stage
 from hfcf.engines.generator import Generator, prefix
 from hfcf.systems.race.explain import SENTENCES
-from hfcf.tasks.verification import CANDIDATES
+from hfcf.tasks.verification import CANDIDATES, opposite
 from hfcf.text.evidence import join
 from hfcf.text.mentions import met
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hfcf.core.rating import Display, Protocol, Question, Row, Unit
-from hfcf.core.schema import REFUTES, SUPPORTS
+from hfcf.tasks.verification import REFUTES, SUPPORTS
 
 _LIKERT = {"1": "not at all", "2": "hardly", "3": "in part", "4": "mostly", "5": "fully"}  # the paper words only its ends
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from hfcf.core import edits, schema
+from hfcf.core import schema
 from hfcf.core.schema import script
 from hfcf.core.stage import Reject, Stage
 from hfcf.engines.ner import Ner
+from hfcf.text.evidence import places as places_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +38,7 @@ class TagEntities(Stage):
     script: str | None = "LATIN"
 
     def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
-        places = [[("claim", -1, row["claim"]), *edits.places(row)] for row in rows]
+        places = [[("claim", -1, row["claim"]), *places_of(row)] for row in rows]
         spans = iter(self.ner.run([text for row in places for _, _, text in row]))
         results: list[dict[str, Any] | Reject] = []
         for row, found in zip(rows, places, strict=True):

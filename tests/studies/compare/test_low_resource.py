@@ -291,7 +291,7 @@ def test_offline_rows_are_enough_for_the_recipe(data: Path, tmp_path: Path) -> N
     from hfcf.training.data import load_rows
 
     content = recipes.read(recipes.find("compare_crossaug_low"), ["preset=offline"])
-    rows = load_rows([recipes.located(content["train"], str(data))], training=True)
+    rows = load_rows([recipes.locate(content["train"], str(data))], training=True)
     for size in content["low_resource"]["sizes"]:
         assert Counter(balanced_sample(rows, size, 1)["label"]) == {SUPPORTS: size // 2, REFUTES: size // 2}
     sources = [Evaluation(**source) for source in content["evaluate"]]

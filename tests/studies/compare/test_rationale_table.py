@@ -19,9 +19,6 @@ from hfcf.studies.compare import rationales as module
 from hfcf.studies.compare.rationale_methods import Marks, at_random, lexical
 from hfcf.studies.compare.rationales import interval, pick, rationale_table, shorten
 from hfcf.studies.compare.recipe import RationaleComparison, parse_comparison
-from hfcf.training.explainer import train_explainer
-from hfcf.training.loop import Hyperparameters
-from hfcf.training.rationale_losses import Weights
 
 
 @pytest.fixture(autouse=True)
@@ -32,10 +29,7 @@ def on_cpu(monkeypatch: pytest.MonkeyPatch, no_request_cache: None) -> None:
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
     verifier = planted.verifier(tmp_path_factory.mktemp("planted"))
-    out = tmp_path_factory.mktemp("explainer")
-    hp = Hyperparameters(model=Model(verifier), max_length=64, batch_size=16, learning_rate=3e-3, epochs=2.0)
-    train_explainer(planted.canonical(planted.rows(800, seed=1)), hp, out, Weights(token_budget=0.15, sentence_budget=0.34))
-    return verifier, str(out)
+    return verifier, planted.explainer(verifier, tmp_path_factory.mktemp("explainer"))
 
 
 def recipe_of(trained: tuple[str, str], **changes: Any) -> RationaleComparison:

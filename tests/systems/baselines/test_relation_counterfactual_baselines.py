@@ -20,6 +20,7 @@ from hfcf.core.store import save_artifact
 from hfcf.engines.continuation import Continuation
 from hfcf.engines.parser import Parser
 from hfcf.engines.relation import RelationClassifier
+from hfcf.systems.baselines import autocad
 from hfcf.systems.baselines._shared.relations import ProposeRelations, base_model, learned, terms
 from hfcf.systems.baselines.autocad import AutoCAD, FillTerms
 from hfcf.systems.baselines.coco import CoCo, SubstituteTerms
@@ -29,10 +30,9 @@ from hfcf.systems.baselines.mice.edit import EditMinimally
 from hfcf.systems.ccg.gradients import WordGradients
 from hfcf.systems.ccg.system import CCG
 from hfcf.tasks.relation import entities
-from hfcf.training import unlikelihood as objective
 from hfcf.training.loop import Hyperparameters
-from hfcf.training.once import kept
-from hfcf.training.unlikelihood import train_contrastive_editor, unlikelihood
+from hfcf.training.store import stored_model
+from hfcf.training.unlikelihood import unlikelihood
 
 pytestmark = pytest.mark.usefixtures("no_request_cache")
 wordnet = pytest.mark.skipif(not installed("wordnet"), reason="the offline WordNet is not installed")
@@ -252,7 +252,7 @@ def test_a_term_is_unlearned_under_another_relation(kind: str, tiny_model: Any, 
     rows = [row(text, label, causal_terms=places) for text, label, places in texts]
     hp = Hyperparameters(model=Model(tiny_model(kind)), max_length=64, batch_size=4, learning_rate=1e-2, epochs=40)
     said: dict[float, list[float]] = {}
-    real = objective.unlikelihood
+    real = autocad.unlikelihood
     for alpha in (0.0, 4.0):
         losses: list[float] = []
 
@@ -266,13 +266,13 @@ def test_a_term_is_unlearned_under_another_relation(kind: str, tiny_model: Any, 
 
             return type(loss)(of=of, columns=loss.columns)
 
-        monkeypatch.setattr(objective, "unlikelihood", watched)
-        digest = train_contrastive_editor(rows, hp, alpha=alpha)
-        assert kept(digest) != Model("")
+        monkeypatch.setattr(autocad, "unlikelihood", watched)
+        digest = autocad.train_contrastive_editor(rows, hp, alpha=alpha)
+        assert stored_model(digest) != Model("")
         said[alpha] = losses
     # The term under the wrong relation: with the objective less likely at the end than without.
     assert sum(said[4.0][-3:]) < sum(said[0.0][-3:])
-    assert train_contrastive_editor(rows, hp, alpha=4.0) == digest
+    assert autocad.train_contrastive_editor(rows, hp, alpha=4.0) == digest
 
 
 def test_wrong_relations_are_drawn_for_each_row(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -282,9 +282,9 @@ def test_wrong_relations_are_drawn_for_each_row(monkeypatch: pytest.MonkeyPatch)
         asked.append(made)
         return "digest"
 
-    monkeypatch.setattr(objective, "train_once", note)
+    monkeypatch.setattr(autocad, "train_once", note)
     rows = [{**row(label=label, causal_terms=[3, 5]), "id": label} for label in ("of", "on", "to")]
-    train_contrastive_editor(rows, Hyperparameters(model=Model("offline:t5")), negatives=2)
+    autocad.train_contrastive_editor(rows, Hyperparameters(model=Model("offline:t5")), negatives=2)
     (made,) = asked
     assert made["wrong"] == [0] * 3 + [1] * 6
     assert set(made["target"]) == {"moved into"}

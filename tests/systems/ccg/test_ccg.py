@@ -26,7 +26,7 @@ from hfcf.systems.ccg.system import CCG
 from hfcf.tasks.relation import entities
 from hfcf.training import relation as trainer
 from hfcf.training.loop import Hyperparameters
-from hfcf.training.once import kept
+from hfcf.training.store import stored_model
 
 pytestmark = [
     pytest.mark.skipif(not installed("wordnet"), reason="the offline WordNet is not installed"),
@@ -104,7 +104,7 @@ def test_everything_is_learned_from_the_given_rows(ccg: CCG, trained_on: dict[st
     content = learned(fitted)
     assert sum(sum(terms["forward"].values()) for terms in content["terms"].values()) == len(known)
     assert content["relation_net"]["relations"] == sorted({CAUSE, ORIGIN, MAKER})
-    assert content["editor_contents"] == kept(content["editor"]).key()
+    assert content["editor_contents"] == stored_model(content["editor"]).key()
     # The same rows from elsewhere, beside other held-out ones: nothing is trained again, and nothing else is learned.
     for held_out in (SENTENCES[4:], [("the [song] of a {river}", MAKER)]):
         again, _ = fit(ccg, Dataset.from_list([*sample, *relations(held_out, 4)], features=sample.features).select(range(4)))
@@ -234,7 +234,7 @@ def test_few_rows_are_trained_on_for_least_steps(ccg: CCG, monkeypatch: pytest.M
 def test_an_editor_that_was_trained_anew_is_another(ccg: CCG) -> None:
     fitted, identified = fit(ccg, relations(SENTENCES))
     assert ccg.fit(identified).fitted == fitted.fitted
-    config = Path(kept(learned(fitted)["editor"]).name) / "config.json"
+    config = Path(stored_model(learned(fitted)["editor"]).name) / "config.json"
     config.write_text(config.read_text() + "\n")
     assert ccg.fit(identified).fitted != fitted.fitted
 

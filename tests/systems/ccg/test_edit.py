@@ -21,7 +21,7 @@ from hfcf.systems.ccg import editor as editors
 from hfcf.systems.ccg.edit import EditRelation
 from hfcf.systems.ccg.terms import term
 from hfcf.tasks.relation import entities
-from hfcf.training import once
+from hfcf.training import store
 from hfcf.training.loop import Hyperparameters
 
 pytestmark = pytest.mark.skipif(not installed("wordnet"), reason="the offline WordNet is not installed")
@@ -251,7 +251,7 @@ def trained(kind: str, rows: list[dict[str, Any]], tiny_model: Callable[[str], s
         tokenizer.save_pretrained(tmp_path / "gpt2")
         source = tmp_path / "gpt2"
     hp = Hyperparameters(model=Model(str(source)), max_length=64, batch_size=3, learning_rate=1e-2, epochs=60)
-    return once.kept(editors.train_editor(rows, hp))
+    return store.stored_model(editors.train_editor(rows, hp))
 
 
 # So small a decoder learns to end a text after the second entity, but not to tell three relations apart.
@@ -320,7 +320,7 @@ def test_a_training_that_fails_leaves_nothing(
         editors.train_editor(ROWS, Hyperparameters(model=Model(tiny_model("t5"))))
     assert list((cache / "fitted").iterdir()) == []
     with pytest.raises(FileNotFoundError, match="fit"):
-        once.kept("0" * 64)
+        store.stored_model("0" * 64)
 
 
 def test_a_closed_editor_ranks_the_known_terms(tiny_model: Callable[[str], str], no_request_cache: None) -> None:

@@ -21,7 +21,7 @@ from hfcf.systems.ccg.identify import IdentifyCausalTerms
 from hfcf.systems.ccg.indicator import training_rows
 from hfcf.systems.ccg.system import CCG
 from hfcf.tasks.judge import JudgeCandidates
-from hfcf.tasks.relation import OTHER
+from hfcf.tasks.relation import OTHER, TASK
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,7 +41,7 @@ class ProposeRelations(Stage):
     ['of', 'on']
     """
 
-    inputs: ClassVar = {name: schema.TASKS["relation"][name] for name in ("tokens", "head", "tail", "label")}
+    inputs: ClassVar = {**TASK.columns, "label": schema.TEXT}
     outputs: ClassVar = {"new_relations": List(schema.TEXT)}
 
     fitted: str | None = None

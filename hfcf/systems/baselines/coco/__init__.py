@@ -21,9 +21,9 @@ from hfcf.engines.relation import RelationClassifier
 from hfcf.systems.baselines._shared.relations import CONSISTENT, ProposeRelations, base_model, learned, require_fitted, sound
 from hfcf.systems.baselines.coco.paths import STANZA, FindPaths
 from hfcf.systems.ccg.system import CLASSIFIER, OFFLINE
-from hfcf.tasks.relation import CANDIDATES, candidate
+from hfcf.tasks.relation import CANDIDATES, TASK, candidate
 from hfcf.training.loop import Hyperparameters
-from hfcf.training.once import take_trainings
+from hfcf.training.store import parse_trainings
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,7 +49,7 @@ class SubstituteTerms(Stage):
     """
 
     inputs: ClassVar = {
-        **{name: schema.TASKS["relation"][name] for name in ("tokens", "head", "tail", "label")},
+        **TASK.columns, "label": schema.TEXT,
         "causal_terms": List(schema.INT), "term_places": List(schema.TEXT), "new_relations": List(schema.TEXT),
     }  # fmt: skip
     outputs: ClassVar = {"candidates": CANDIDATES}
@@ -153,7 +153,7 @@ class CoCo(System):
 
     def __post_init__(self) -> None:
         self._as_models("indicator", "verifier")
-        take_trainings(self)
+        parse_trainings(self)
         self._as_engine("parser", Parser)
 
     find_paths = StageOf(FindPaths)

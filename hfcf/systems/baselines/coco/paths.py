@@ -11,7 +11,7 @@ from datasets import List
 from hfcf.core import schema
 from hfcf.core.stage import Reject, Stage
 from hfcf.engines.parser import Parser
-from hfcf.tasks.relation import OTHER, context, overlap, spans
+from hfcf.tasks.relation import OTHER, TASK, context, overlap, spans
 
 Edges = set[tuple[int, int]]
 Span = tuple[int, int]
@@ -177,7 +177,7 @@ class FindPaths(Stage):
     """
 
     inputs: ClassVar = {
-        **{name: schema.TASKS["relation"][name] for name in ("tokens", "head", "tail", "label")},
+        **TASK.columns, "label": schema.TEXT,
         "syntactic_terms": List(schema.INT), "semantic_terms": List(schema.INT),
     }  # fmt: skip
     outputs: ClassVar = {

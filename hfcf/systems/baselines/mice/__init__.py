@@ -19,7 +19,7 @@ from hfcf.systems.ccg.editor import learned_editor, train_editor
 from hfcf.systems.ccg.gradients import WordGradients
 from hfcf.systems.ccg.system import CLASSIFIER, EDITOR, OFFLINE
 from hfcf.training.loop import Hyperparameters
-from hfcf.training.once import enough, take_trainings
+from hfcf.training.store import ensure_steps, parse_trainings
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,7 +99,7 @@ class MICE(System):
 
     def __post_init__(self) -> None:
         self._as_models("indicator", "editor", "verifier")
-        take_trainings(self)
+        parse_trainings(self)
 
     identify_causal_terms = GRADIENT_TERMS
     propose_relations = StageOf(ProposeRelations)
@@ -120,6 +120,6 @@ class MICE(System):
         known = [row for row in rows if row["causal_terms"]]
         trained = None
         if known and self.editor is None:
-            hp = enough(self.editor_training, self.least_steps, len(known))
+            hp = ensure_steps(self.editor_training, self.least_steps, len(known))
             trained = train_editor(known, hp, max_target=self.max_new_tokens)
         return save_artifact({"relations": sorted({row["label"] for row in rows}), **learned_editor(trained)})

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from datasets import List
 
-from hfcf.core import edits, schema
+from hfcf.core import schema
 from hfcf.core.candidates import Candidate, reject, settle
 from hfcf.core.model import Model
 from hfcf.core.stage import Reject, Stage, StageError
@@ -18,7 +18,7 @@ from hfcf.engines.relation import RelationClassifier
 from hfcf.systems.baselines._shared.relations import require_fitted, terms, the_editor
 from hfcf.systems.ccg.gradients import WordGradients, highest
 from hfcf.systems.ccg.identify import IdentifyCausalTerms
-from hfcf.tasks.relation import CANDIDATES, candidate, requests
+from hfcf.tasks.relation import CANDIDATES, TASK, candidate, requests, token_edits
 
 
 @dataclass
@@ -41,7 +41,7 @@ class _Search:
         tokens, mask = self.row["tokens"], self.masks[level]
         found = []
         for text, score in self.terms:
-            edited = edits.token_edits(tokens, mask, text)
+            edited = token_edits(tokens, mask, text)
             one = candidate(self.row, self.relation, edited, [{"name": "editor", "value": score}])
             found += [one] if one["text"].lower() != " ".join(tokens).lower() else []
         return found
@@ -80,7 +80,7 @@ class EditMinimally(Stage):
 
     VERSION: ClassVar[str] = "2"
     inputs: ClassVar = {
-        **{name: schema.TASKS["relation"][name] for name in ("tokens", "head", "tail", "label")},
+        **TASK.columns, "label": schema.TEXT,
         "new_relations": List(schema.TEXT),
     }  # fmt: skip
     outputs: ClassVar = {"candidates": CANDIDATES}
@@ -145,7 +145,7 @@ class EditMinimally(Stage):
         engine = RelationClassifier(model=self.indicator, max_length=self.max_length)
         for level in range(self.levels):
             tried = [(search, one) for search in searches for one in search.made(level)]
-            edited = [edits.apply(search.row, one["edits"]) for search, one in tried]
+            edited = [TASK.apply_edits(search.row, one["edits"]) for search, one in tried]
             answers = engine.run(requests(edited))
             for (search, one), answer in zip(tried, answers, strict=True):
                 search.judge(one, answer)

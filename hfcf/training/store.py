@@ -1,0 +1,109 @@
+"""Models that a system trains on its rows: stored in the cache folder under a digest of the rows and settings, so trained once."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from hfcf.core.model import Model
+from hfcf.core.paths import cache_dir
+from hfcf.training.loop import Hyperparameters
+
+log = logging.getLogger(__name__)
+
+
+def train_once(kind: str, content: Mapping[str, Any], hp: Hyperparameters, train: Callable[[Path], None]) -> str:
+    """Train a model unless the cache folder holds one of the same kind, rows and settings; return its digest for `stored_model`.
+
+    Args:
+        kind: the kind of model, with a version: "indicator 1".
+        content: everything that the training reads of the rows; JSON-able.
+        hp: the settings; of their model the contents count, not the name.
+        train: trains the model and stores it in the folder that is its argument.
+    """
+    settings = {**asdict(hp), "model": hp.model.key()}
+    data = json.dumps([kind, content, settings], sort_keys=True, ensure_ascii=False).encode()
+    digest = hashlib.sha256(data).hexdigest()
+    target = _folder(digest)
+    if not target.exists():
+        target.parent.mkdir(parents=True, exist_ok=True)
+        log.info("training the %s", kind)
+        # Train beside the target and rename: neither a kill nor a second process leaves half a model behind.
+        work = Path(tempfile.mkdtemp(dir=target.parent))
+        try:
+            train(work / "model")
+            os.rename(work / "model", target)
+        except OSError:
+            if not target.exists():
+                raise
+        finally:
+            shutil.rmtree(work, ignore_errors=True)
+    return digest
+
+
+def check_full_tuning(name: str, hp: Hyperparameters) -> Hyperparameters:
+    """Return the settings of a training if it stores all weights, as `stored_model` expects.
+
+    Args:
+        name: the name of the settings in the system, for the error message.
+        hp: the settings.
+
+    Raises:
+        ValueError: the training would store an adapter.
+
+    >>> check_full_tuning("classifier", Hyperparameters(model=Model("mine"), tune="lora"))
+    Traceback (most recent call last):
+        ...
+    ValueError: classifier: tune='lora' would store an adapter, but systems store all weights of what they train: set tune='full'
+    """
+    if hp.tune != "full":
+        raise ValueError(
+            f"{name}: tune={hp.tune!r} would store an adapter, but systems store all weights of what they train: set tune='full'"
+        )
+    return hp
+
+
+def parse_trainings(system: Any) -> None:
+    """Turn the `trainings` of a new system into `Hyperparameters` where they are mappings, and give all of them the system's seed.
+
+    Args:
+        system: a frozen dataclass, in its `__post_init__`.
+    """
+    for name in type(system).trainings:
+        value = getattr(system, name)
+        if isinstance(value, Mapping):
+            value = Hyperparameters(**value)
+        object.__setattr__(system, name, replace(check_full_tuning(name, value), seed=system.seed))
+
+
+def ensure_steps(hp: Hyperparameters, steps: int, rows: int) -> Hyperparameters:
+    """Return the settings with enough epochs for this number of steps on this number of rows.
+
+    >>> ensure_steps(Hyperparameters(model=Model("mine"), batch_size=8, epochs=2), 50, 40).epochs
+    10.0
+    """
+    return replace(hp, epochs=max(hp.epochs, steps * hp.batch_size / rows))
+
+
+def stored_model(digest: str) -> Model:
+    """Return the model that `train_once` stored.
+
+    Raises:
+        FileNotFoundError: its folder no longer exists.
+    """
+    folder = _folder(digest)
+    if not folder.is_dir():
+        raise FileNotFoundError(f"the trained model {folder} does not exist any more: fit the system again")
+    return Model(str(folder))
+
+
+def _folder(digest: str) -> Path:
+    return cache_dir() / "fitted" / digest
