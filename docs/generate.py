@@ -47,6 +47,8 @@ def rewrite(page: str) -> str:
 
 def with_defaults(line: str) -> str:
     """Return a line of a table with the defaults that the classes of its files have."""
+    if not (settings := re.compile(r"`(\w+)\.(\w+)=([^`]+)`")).search(line):
+        return line
     modules = [import_module(path.removesuffix("/__init__").replace("/", ".")) for path in re.findall(r"`(hfcf/[\w/]+)\.py`", line)]
 
     def setting(stated: re.Match[str]) -> str:
@@ -58,7 +60,7 @@ def with_defaults(line: str) -> str:
                     return stated[0] if ast.literal_eval(stated[3]) == value else f"`{stated[1]}.{stated[2]}={value!r}`"
         return stated[0]
 
-    return re.sub(r"`(\w+)\.(\w+)=([^`]+)`", setting, line)
+    return settings.sub(setting, line)
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

@@ -16,6 +16,10 @@ os.environ.update(
     OMP_NUM_THREADS="1",
 )  # fmt: skip
 
+# pytest-xdist sets the width, and a console that is made at import would keep it.
+os.environ.pop("COLUMNS", None)
+os.environ.pop("LINES", None)
+
 import parrot
 import pytest
 import tiny

@@ -76,14 +76,14 @@ class ACE2005(Corpus):
     @classmethod
     def find(cls, data_dir: Path, name: str) -> Files:
         """DyGIE's files where they are there, else the release's: both files of every document, in order."""
-        found = super().find(data_dir, name)
-        for domain in _DOMAINS if not found else ():
+        files = super().find(data_dir, name)
+        for domain in _DOMAINS if not files else ():
             folders = [data_dir, *sorted(path for path in data_dir.rglob(domain) if path.is_dir())]
             ours = [folder for folder in folders if folder.name == domain and _english(folder, data_dir)]
             paths = [path for folder in ours for path in _released(folder)]
             if paths:
-                found[domain] = paths
-        return found
+                files[domain] = paths
+        return files
 
     @classmethod
     def no_split(cls, name: str, split: str | None, files: Files, folder: Any) -> str:

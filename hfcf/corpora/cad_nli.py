@@ -26,9 +26,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
-from hfcf.core.schema import NOT_ENOUGH_INFO, REFUTES, SUPPORTS, TEXT
+from hfcf.core.schema import TEXT
 from hfcf.corpora.base import Corpus, CorpusError, CorpusInfo, need, text_of
 from hfcf.corpora.formats.read import Record, csv_rows
+from hfcf.tasks.verification import NOT_ENOUGH_INFO, REFUTES, SUPPORTS
 
 INFO = CorpusInfo(
     name="cad_nli",

@@ -35,11 +35,12 @@ from typing import Any, ClassVar
 
 from datasets import List
 
-from hfcf.core.schema import INT, TEXT, kind
+from hfcf.core.schema import INT, TEXT
 from hfcf.corpora import semeval
 from hfcf.corpora.base import BadRow, Corpus, CorpusError, CorpusInfo, Files, as_text, need
 from hfcf.corpora.formats.read import Record, json_list, text_lines
 from hfcf.corpora.formats.tokens import EXTRA, Span, entity, of_tokens
+from hfcf.text.check import kind
 
 INFO = CorpusInfo(
     name="ccg_semeval",
@@ -104,35 +105,35 @@ class CCGSemEval(Corpus):
         """A sample that stands in a split's place is that sample's train split."""
         if split is None:
             return None, dict(options)
-        given, parts = options.get("sample"), []
+        requested, parts = options.get("sample"), []
         for part in str(split).split("+"):
             name, bracket, rest = part.strip().partition("[")
             if sample := sample_of(name.strip()):
-                if given is not None and (sample_of(str(given)) or given) != sample:
-                    raise ValueError(f"split={split!r} asks for the sample {sample!r} beside {given!r}: load one at a time")
-                given, name = sample, "train"
+                if requested is not None and (sample_of(str(requested)) or requested) != sample:
+                    raise ValueError(f"split={split!r} asks for the sample {sample!r} beside {requested!r}: load one at a time")
+                requested, name = sample, "train"
             parts.append(name + bracket + rest)
-        return "+".join(parts), {**options, **({} if given is None else {"sample": given})}
+        return "+".join(parts), {**options, **({} if requested is None else {"sample": requested})}
 
     @classmethod
     def locate(cls, name: str, *, data_dir: Any, data_files: Any, options: dict[str, Any]) -> tuple[Files, dict[str, Path]]:
         """The files of each split: train is the sample's file."""
         files, resources = super().locate(name, data_dir=data_dir, data_files=data_files, options=options)
-        there = [sample for sample in _FOLDERS if sample in files]
+        existing = [sample for sample in _FOLDERS if sample in files]
         # A sample's own file that the user names needs no option.
-        alone = there[0] if data_files is not None and "train" not in files and len(there) == 1 else "original"
-        given = str(options.get("sample") or alone)
-        sample = sample_of(given) or given
+        alone = existing[0] if data_files is not None and "train" not in files and len(existing) == 1 else "original"
+        requested = str(options.get("sample") or alone)
+        sample = sample_of(requested) or requested
         if sample not in SAMPLES:
-            raise CorpusError(f"{name}: there is no sample {given!r}; there are {', '.join(SAMPLES)}")
+            raise CorpusError(f"{name}: there is no sample {requested!r}; there are {', '.join(SAMPLES)}")
         if sample != "original" and data_files is None:
             files.pop("train", None)
         if sample in files:
             files = {"train": files[sample], **{split: files[split] for split in files if split != "train"}}
         elif sample != "original" and "train" not in files:
             looked = ", ".join(file for split, file in cls.FILES if split == sample)
-            found = ", ".join(there) or "none"
-            raise CorpusError(f"{name}: no file of the sample {sample!r} in {data_dir}; looked for {looked}; there are: {found}")
+            names = ", ".join(existing) or "none"
+            raise CorpusError(f"{name}: no file of the sample {sample!r} in {data_dir}; looked for {looked}; there are: {names}")
         return {split: paths for split, paths in files.items() if split not in _FOLDERS}, resources
 
     def start(self, files: Sequence[Path]) -> None:
@@ -211,14 +212,14 @@ def fill_parsed(row: dict[str, Any], record: Mapping[str, Any]) -> None:
         row[column] = None if terms is None else sorted(terms)
 
 
-def content_id(row: Mapping[str, Any], seen: Counter[str]) -> str:
+def content_id(row: Mapping[str, Any], counts: Counter[str]) -> str:
     """An id from what the row holds; `seen` counts those that were given."""
     content = "\t".join(
         [str(row["label"]), *(f"{row[name]['start']}-{row[name]['end']}" for name in ("head", "tail")), row["text"]]
     )
     name = sha256(content.encode()).hexdigest()[:12]
-    seen[name] += 1
-    return name if seen[name] == 1 else f"{name}-{seen[name]}"
+    counts[name] += 1
+    return name if counts[name] == 1 else f"{name}-{counts[name]}"
 
 
 def _inclusive(record: Mapping[str, Any], field: str, size: int) -> Span:

@@ -27,9 +27,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, ClassVar
 
-from hfcf.core.schema import REFUTES, SUPPORTS, TEXT, kind
+from hfcf.core.schema import TEXT
 from hfcf.corpora.base import BadRow, Corpus, CorpusInfo, as_text, need, text_of
 from hfcf.corpora.formats.read import Record, json_lines
+from hfcf.tasks.verification import REFUTES, SUPPORTS
+from hfcf.text.check import kind
 
 INFO = CorpusInfo(
     name="covidfact",

@@ -28,9 +28,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
-from hfcf.core.schema import NOT_ENOUGH_INFO, REFUTES, SUPPORTS, TEXT, kind
+from hfcf.core.schema import TEXT
 from hfcf.corpora.base import BadRow, Corpus, CorpusInfo, as_text, need
 from hfcf.corpora.formats.read import Record, json_lines
+from hfcf.tasks.verification import NOT_ENOUGH_INFO, REFUTES, SUPPORTS
+from hfcf.text.check import kind
 
 INFO = CorpusInfo(
     name="disco",

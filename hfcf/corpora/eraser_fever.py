@@ -21,10 +21,10 @@ REFUTES.
 
 from __future__ import annotations
 
-from hfcf.core.schema import REFUTES, SUPPORTS
 from hfcf.corpora.base import CorpusInfo
 from hfcf.corpora.formats.eraser import CITATION, Eraser
 from hfcf.corpora.formats.wikipedia import page_title
+from hfcf.tasks.verification import REFUTES, SUPPORTS
 
 INFO = CorpusInfo(
     name="eraser_fever",

@@ -18,9 +18,9 @@ desk and pulled the chair in close ."] and the paragraph's other sentences, labe
 
 from __future__ import annotations
 
-from hfcf.core.schema import REFUTES, SUPPORTS
 from hfcf.corpora.base import CorpusInfo
 from hfcf.corpora.formats.eraser import CITATION, Eraser
+from hfcf.tasks.verification import REFUTES, SUPPORTS
 
 INFO = CorpusInfo(
     name="eraser_multirc",

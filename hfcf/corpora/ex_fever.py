@@ -32,10 +32,11 @@ from typing import Any, ClassVar
 
 from datasets import List
 
-from hfcf.core.schema import NOT_ENOUGH_INFO, REFUTES, SUPPORTS, TEXT
+from hfcf.core.schema import TEXT
 from hfcf.corpora.base import BadRow, Corpus, CorpusInfo, as_text, need, text_of
 from hfcf.corpora.formats.read import Record, csv_rows
 from hfcf.corpora.formats.sentences import split_sentences
+from hfcf.tasks.verification import NOT_ENOUGH_INFO, REFUTES, SUPPORTS
 
 INFO = CorpusInfo(
     name="ex_fever",

@@ -35,13 +35,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from hfcf.core.schema import LABELS, NOT_ENOUGH_INFO
 from hfcf.corpora.base import BadRow, Corpus, CorpusConfig, CorpusError, CorpusInfo, need
 from hfcf.corpora.formats.read import Record, json_lines
 from hfcf.corpora.formats.rte import LABELS as RTE_LABELS
 from hfcf.corpora.formats.rte import beside, rte_lines
 from hfcf.corpora.formats.wikipedia import nfc, page_title
-from hfcf.text.brackets import unbracket
+from hfcf.tasks.verification import LABELS, NOT_ENOUGH_INFO
+from hfcf.text.normalise import unbracket
 
 INFO = CorpusInfo(
     name="fever",
@@ -102,12 +102,12 @@ class Fever(Corpus):
         folder = data_dir / "wiki-pages"
         # The archive unpacks to wiki-pages/wiki-pages in some copies.
         folder = folder / "wiki-pages" if (folder / "wiki-pages").is_dir() else folder
-        found = {"wiki-pages": folder} if folder.is_dir() else {}
+        resources = {"wiki-pages": folder} if folder.is_dir() else {}
         for claims in (data_dir / rte / name for rte in _RTE_FOLDERS for _, name in _RTE):
             for other in beside(claims):
                 if other.is_file():
-                    found[other.relative_to(data_dir).as_posix()] = other
-        return found
+                    resources[other.relative_to(data_dir).as_posix()] = other
+        return resources
 
     def groups_by_keys(self) -> bool:
         return True
@@ -119,13 +119,13 @@ class Fever(Corpus):
             return
         if "wiki-pages" not in self.config.resources:
             raise CorpusError(f"{release[0]}: {_NEED_PAGES}")
-        wanted: dict[str, set[int]] = {}
+        numbers: dict[str, set[int]] = {}
         for path in release:
             for record in json_lines(path):
                 with suppress(BadRow):  # `fill` says what is wrong with it.
                     for page, sentence in (fact for facts in _evidence_sets(record.value) for fact in facts):
-                        wanted.setdefault(page, set()).add(sentence)
-        self.sentences = _sentences(Path(self.config.resources["wiki-pages"]), wanted)
+                        numbers.setdefault(page, set()).add(sentence)
+        self.sentences = _sentences(Path(self.config.resources["wiki-pages"]), numbers)
 
     def records(self, path: Path) -> Iterator[Record]:
         if path.suffix == ".jsonl":
@@ -152,11 +152,11 @@ class Fever(Corpus):
                 self.leave_out(row, "NOT ENOUGH INFO rows, which name no evidence, were left out")
             return
         sets = _evidence_sets(record)
-        found = [facts for facts in sets if all(self.sentences.get(fact) for fact in facts)]
-        if not found:
+        complete = [facts for facts in sets if all(self.sentences.get(fact) for fact in facts)]
+        if not complete:
             raise BadRow(f"none of its {len(sets)} evidence sets is whole in wiki-pages; the first is {sets[:1]}")
         row["keys"] += [("fact", fact) for facts in sets for fact in facts]
-        row["evidence"] = [{"title": page_title(page), "text": self.sentences[page, i]} for page, i in found[0]]
+        row["evidence"] = [{"title": page_title(page), "text": self.sentences[page, i]} for page, i in complete[0]]
 
 
 def _sentence_keys(text: str) -> list[tuple[str, str]]:
@@ -181,17 +181,17 @@ def _evidence_sets(record: Mapping[str, Any]) -> list[list[tuple[str, int]]]:
 _ID = re.compile(rb'\{"id": ?("(?:[^"\\]|\\.)*")')
 
 
-def _sentences(folder: Path, wanted: Mapping[str, set[int]]) -> dict[tuple[str, int], str]:
+def _sentences(folder: Path, numbers: Mapping[str, set[int]]) -> dict[tuple[str, int], str]:
     """The wanted sentences of wiki-pages; of five million pages only those with one are parsed."""
     files = sorted(folder.glob("*.jsonl"))
     if not files:
         raise CorpusError(f"{folder} holds no wiki-*.jsonl: {_NEED_PAGES}")
-    found: dict[tuple[str, int], str] = {}
+    sentences: dict[tuple[str, int], str] = {}
     for path in files:
         with path.open("rb") as file:
             for line in file:
                 start = _ID.match(line)
-                if start and nfc(json.loads(start[1])) not in wanted:
+                if start and nfc(json.loads(start[1])) not in numbers:
                     continue
                 if not line.strip():
                     continue
@@ -202,9 +202,9 @@ def _sentences(folder: Path, wanted: Mapping[str, set[int]]) -> dict[tuple[str, 
                 # A line is "number\tsentence\tlinked words\tlinked page …".
                 for entry in page["lines"].split("\n"):
                     number, _, rest = entry.partition("\t")
-                    if number.isdecimal() and int(number) in wanted.get(name, ()):
-                        found[name, int(number)] = unbracket(rest.partition("\t")[0]).strip()
-    return found
+                    if number.isdecimal() and int(number) in numbers.get(name, ()):
+                        sentences[name, int(number)] = unbracket(rest.partition("\t")[0]).strip()
+    return sentences
 
 
 BUILDER = Fever

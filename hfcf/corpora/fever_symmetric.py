@@ -30,10 +30,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from hfcf.core.schema import REFUTES, SUPPORTS
 from hfcf.corpora.base import Corpus, CorpusInfo, Files, as_text, need, text_of
 from hfcf.corpora.formats.read import Record, json_lines
-from hfcf.text.brackets import unbracket
+from hfcf.tasks.verification import REFUTES, SUPPORTS
+from hfcf.text.normalise import unbracket
 
 INFO = CorpusInfo(
     name="fever_symmetric",

@@ -28,10 +28,11 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, ClassVar
 
-from hfcf.core.schema import LABELS, REFUTES, SUPPORTS, TEXT
+from hfcf.core.schema import TEXT
 from hfcf.corpora.base import BadRow, Corpus, CorpusError, CorpusInfo, need
 from hfcf.corpora.formats.feverous_pages import Pages, open_pages, plain
 from hfcf.corpora.formats.read import Record, json_lines, json_list
+from hfcf.tasks.verification import LABELS, REFUTES, SUPPORTS
 
 INFO = CorpusInfo(
     name="feverous",

@@ -22,10 +22,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, ClassVar
 
-from hfcf.core.schema import NOT_ENOUGH_INFO, REFUTES, SUPPORTS, TEXT
+from hfcf.core.schema import TEXT
 from hfcf.corpora.base import Corpus, CorpusInfo, need, text_of
 from hfcf.corpora.formats.read import Record, csv_rows
 from hfcf.corpora.formats.sentences import split_sentences
+from hfcf.tasks.verification import NOT_ENOUGH_INFO, REFUTES, SUPPORTS
 
 INFO = CorpusInfo(
     name="healthver",

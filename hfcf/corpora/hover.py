@@ -42,10 +42,11 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, ClassVar
 
-from hfcf.core.schema import INT, REFUTES, SUPPORTS
+from hfcf.core.schema import INT
 from hfcf.corpora.base import BadRow, Corpus, CorpusError, CorpusInfo, Files, need
 from hfcf.corpora.formats.read import Record, json_list
 from hfcf.corpora.formats.sentences import split_sentences
+from hfcf.tasks.verification import REFUTES, SUPPORTS
 
 INFO = CorpusInfo(
     name="hover",
@@ -113,15 +114,15 @@ class Hover(Corpus):
 
     @classmethod
     def find_resources(cls, data_dir: Path, options: Mapping[str, Any]) -> dict[str, Path]:
-        given = options.get("release_dir")
-        if given is not None and not Path(given).expanduser().is_dir():
-            raise CorpusError(f"hover: there is no folder release_dir={given}")
-        found = {"pages": data_dir / "wiki_wo_links.db"}
-        folders = [Path(given).expanduser()] if given is not None else [data_dir, data_dir.resolve().parent / "hover"]
+        release_dir = options.get("release_dir")
+        if release_dir is not None and not Path(release_dir).expanduser().is_dir():
+            raise CorpusError(f"hover: there is no folder release_dir={release_dir}")
+        paths = {"pages": data_dir / "wiki_wo_links.db"}
+        folders = [Path(release_dir).expanduser()] if release_dir is not None else [data_dir, data_dir.resolve().parent / "hover"]
         for folder in reversed(folders):
-            there = {f"release {split}": folder / name for split, name in _RELEASE if split not in cls.BLIND}
-            found |= {key: path for key, path in there.items() if path.is_file()}
-        return {key: path for key, path in found.items() if path.is_file()}
+            release = {f"release {split}": folder / name for split, name in _RELEASE if split not in cls.BLIND}
+            paths |= {key: path for key, path in release.items() if path.is_file()}
+        return {key: path for key, path in paths.items() if path.is_file()}
 
     def groups_by_keys(self) -> bool:
         return True

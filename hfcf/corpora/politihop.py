@@ -30,10 +30,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from hfcf.core.schema import RATIONALES, REFUTES, SUPPORTS, TEXT, kind
+from hfcf.core.schema import RATIONALES, TEXT
 from hfcf.corpora.base import BadRow, Corpus, CorpusConfig, CorpusInfo, need, text_of
 from hfcf.corpora.formats.read import Record, csv_rows, json_lines
 from hfcf.corpora.formats.spans import says_nothing, whole_pieces
+from hfcf.tasks.verification import REFUTES, SUPPORTS
+from hfcf.text.check import kind
 
 INFO = CorpusInfo(
     name="politihop",

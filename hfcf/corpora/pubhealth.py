@@ -25,10 +25,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from hfcf.core.schema import REFUTES, SUPPORTS
 from hfcf.corpora.base import Corpus, CorpusInfo, need, text_of
 from hfcf.corpora.formats.read import Record, csv_rows
 from hfcf.corpora.formats.sentences import split_sentences
+from hfcf.tasks.verification import REFUTES, SUPPORTS
 
 INFO = CorpusInfo(
     name="pubhealth",

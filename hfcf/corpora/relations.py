@@ -26,11 +26,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
-from hfcf.core.schema import kind
 from hfcf.corpora.base import BadRow, Corpus, CorpusInfo, Files, as_text, need, text_of
 from hfcf.corpora.formats import own_files
 from hfcf.corpora.formats.read import Record, json_lines, parquet_rows
 from hfcf.corpora.formats.tokens import EXTRA, TAG, Span, entity, of_text, of_tokens, untagged
+from hfcf.text.check import kind
 
 INFO = CorpusInfo(
     name="relations",
@@ -75,9 +75,9 @@ class RelationRecords(Corpus):
         elif record.get("text") is not None:
             _fill_text(row, record)
         else:
-            found = ", ".join(map(repr, record)) or "no fields"
+            names = ", ".join(map(repr, record)) or "no fields"
             raise BadRow(
-                f"there is neither 'tokens' nor 'text': found {found}; give tokens, or a text with <e1>…</e1> and <e2>…</e2>"
+                f"there is neither 'tokens' nor 'text': found {names}; give tokens, or a text with <e1>…</e1> and <e2>…</e2>"
             )
         need(record, "label")
         label = row["label"]
@@ -120,16 +120,16 @@ def _fill_text(row: dict[str, Any], record: Mapping[str, Any]) -> None:
 
 def _place(record: Mapping[str, Any], name: str, size: int, unit: str) -> tuple[Span, str]:
     """Where an entity stands, and its type."""
-    given = record.get(name)
-    if given is None:
+    place = record.get(name)
+    if place is None:
         raise BadRow(f"there is no {name}; give its place in {unit}, {_FORMS}")
     start, end, of = None, None, None
-    if isinstance(given, dict):
-        start, end, of = given.get("start"), given.get("end"), given.get("type")
-    elif isinstance(given, list) and len(given) == 2:
-        start, end = given
+    if isinstance(place, dict):
+        start, end, of = place.get("start"), place.get("end"), place.get("type")
+    elif isinstance(place, list) and len(place) == 2:
+        start, end = place
     if type(start) is not int or type(end) is not int:
-        raise BadRow(f"the {name} is {(as_text(given) or '')[:60]}; a place is {_FORMS}, in {unit}")
+        raise BadRow(f"the {name} is {(as_text(place) or '')[:60]}; a place is {_FORMS}, in {unit}")
     if not 0 <= start < end <= size:
         raise BadRow(f"the {name} is at {start}–{end}, no place in the {size} {unit}; places start at 0 and their end is exclusive")
     return (start, end), as_text(of) or ""

@@ -32,12 +32,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from hfcf.core.schema import NOT_ENOUGH_INFO, RATIONALES, REFUTES, SUPPORTS, kind
+from hfcf.core.schema import RATIONALES
 from hfcf.corpora.base import BadRow, Corpus, CorpusConfig, CorpusError, CorpusInfo, need, text_of
 from hfcf.corpora.formats.read import Record, csv_rows, json_lines
 from hfcf.corpora.formats.rte import LABELS as RTE_LABELS
 from hfcf.corpora.formats.rte import beside, rte_lines
 from hfcf.corpora.formats.spans import whole_pieces
+from hfcf.tasks.verification import NOT_ENOUGH_INFO, REFUTES, SUPPORTS
+from hfcf.text.check import kind
 
 INFO = CorpusInfo(
     name="scifact",
@@ -93,10 +95,10 @@ class SciFact(Corpus):
     @classmethod
     def find_resources(cls, data_dir: Path, options: Mapping[str, Any]) -> dict[str, Path]:
         corpora = [data_dir / file for file in ("corpus.jsonl", "data/corpus.jsonl")]
-        found = {"corpus": next(path for path in corpora if path.is_file())} if any(path.is_file() for path in corpora) else {}
+        resources = {"corpus": next(path for path in corpora if path.is_file())} if any(path.is_file() for path in corpora) else {}
         for claims in (data_dir / file for _, file in _LINES):
-            found |= {other.relative_to(data_dir).as_posix(): other for other in beside(claims) if other.is_file()}
-        return found
+            resources |= {other.relative_to(data_dir).as_posix(): other for other in beside(claims) if other.is_file()}
+        return resources
 
     def groups_by_keys(self) -> bool:
         return True
@@ -187,8 +189,8 @@ def _table(path: Path) -> Iterator[Record]:
         if record.unreadable:
             yield record
         elif missing := [name for name in ("index", "sentence1", "sentence2", "entailment") if name not in record.value]:
-            found = ", ".join(map(repr, record.value))
-            yield Record(record.kind, record.number, unreadable=f"the field {missing[0]!r} is missing: found {found}")
+            names = ", ".join(map(repr, record.value))
+            yield Record(record.kind, record.number, unreadable=f"the field {missing[0]!r} is missing: found {names}")
         else:
             index, text, claim, label = (record.value[name] for name in ("index", "sentence1", "sentence2", "entailment"))
             value = {"id": f"{path.stem}-{index}", "claim": claim, "text": text, "label": label}
@@ -197,7 +199,7 @@ def _table(path: Path) -> Iterator[Record]:
 
 def _abstracts(path: Path) -> dict[str, dict[str, Any]]:
     """The documents by id."""
-    found = {}
+    documents = {}
     for record in json_lines(path):
         if record.unreadable:
             raise CorpusError(f"{path}: {record.unreadable}")
@@ -210,8 +212,8 @@ def _abstracts(path: Path) -> dict[str, dict[str, Any]]:
         except BadRow as error:
             raise CorpusError(f"{path}, {record.place}: {error}") from None
         sentences = [sentence.strip() for sentence in sentences]
-        found[str(record.value["doc_id"])] = {"title": record.value["title"].strip(), "abstract": sentences}
-    return found
+        documents[str(record.value["doc_id"])] = {"title": record.value["title"].strip(), "abstract": sentences}
+    return documents
 
 
 BUILDER = SciFact

@@ -24,10 +24,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, ClassVar
 
-from hfcf.core.schema import LABELS, TEXT
+from hfcf.core.schema import TEXT
 from hfcf.corpora.base import Corpus, CorpusInfo, need, text_of
 from hfcf.corpora.formats.read import Record, json_lines
-from hfcf.text.brackets import unbracket
+from hfcf.tasks.verification import LABELS
+from hfcf.text.normalise import unbracket
 
 INFO = CorpusInfo(
     name="vitaminc",

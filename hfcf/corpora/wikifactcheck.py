@@ -26,9 +26,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
-from hfcf.core.schema import REFUTES, SUPPORTS, TEXT
+from hfcf.core.schema import TEXT
 from hfcf.corpora.base import Corpus, CorpusInfo, as_text, need, text_of
 from hfcf.corpora.formats.read import Record, csv_rows
+from hfcf.tasks.verification import REFUTES, SUPPORTS
 
 INFO = CorpusInfo(
     name="wikifactcheck",

@@ -1,7 +1,7 @@
-"""CSV files that people fill in a spreadsheet: written so that none of it is run or reformatted, and read back as people save them.
+"""Write CSV files that people fill in a spreadsheet, and read them back as people save them.
 
-Every cell is quoted. What a spreadsheet would take for a formula gets an apostrophe before it, which is taken off again on the way
-back: at a cell's start, and inside it where one that separates by other characters would begin a new cell.
+Every cell is quoted. A text that a spreadsheet would run as a formula gets an apostrophe before it, which is removed on
+reading: at a cell's start, and inside it where a spreadsheet with another separator would begin a new cell.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from typing import Any
 
 _SIGNS = "=+-@＝＋－＠"
 _FORMULA = tuple(f"{_SIGNS}\t\r\n'")
-# Cells are separated by commas. Where a spreadsheet expects semicolons or tabs, it also misreads the quotation marks.
+# Cells are separated by commas. A spreadsheet that expects semicolons or tabs also misreads the quotation marks.
 _INSIDE = re.compile(rf"""([;\t\r\n][\s"]*+)(?=[{re.escape(_SIGNS)}])""")
 _GUARDED_INSIDE = re.compile(rf"""([;\t\r\n][\s"]*+)'(?=[{re.escape(_SIGNS)}])""")
 
 
 def write_sheet(path: Path, columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> None:
-    """Write rows as CSV: UTF-8 with the mark by which spreadsheets know it, each cell quoted and guarded.
+    """Write rows as CSV: UTF-8 with a byte order mark, each cell quoted and guarded.
 
     Args:
         path: the file.
         columns: in order; the first line has their names.
-        rows: each has all the columns.
+        rows: each with all columns.
 
     >>> import tempfile
     >>> file = Path(tempfile.mkdtemp()) / "sheet.csv"
@@ -42,13 +42,13 @@ def write_sheet(path: Path, columns: Sequence[str], rows: Iterable[Mapping[str, 
 
 
 def read_sheet(path: Path, needed: Sequence[str]) -> list[tuple[int, dict[str, str]]]:
-    """The lines of a CSV file that a spreadsheet saved, with their numbers there; separated by commas, semicolons or tabs.
+    """Read a CSV file that a spreadsheet saved, separated by commas, semicolons or tabs: (line number, cells by column).
 
-    A line whose cells are empty is left out. A cell whose text has several lines counts as one.
+    Lines with empty cells only are left out. A cell with several lines of text counts as one line.
 
     Args:
         path: the file.
-        needed: columns that must be there; others may be.
+        needed: required columns; there may be others.
 
     Raises:
         ValueError: the file is not UTF-8, a quotation mark is missing, or a column is.
@@ -58,7 +58,7 @@ def read_sheet(path: Path, needed: Sequence[str]) -> list[tuple[int, dict[str, s
     except UnicodeDecodeError as error:
         raise ValueError(f"{path} is not UTF-8: save it as 'CSV UTF-8' in the spreadsheet") from error
     first = text.splitlines()[0] if text else ""
-    # Spreadsheets of countries with decimal commas write semicolons.
+    # Spreadsheets in countries with decimal commas write semicolons.
     separator = max(",;\t", key=first.count)
     records: list[list[str]] = []
     try:
@@ -78,7 +78,7 @@ def read_sheet(path: Path, needed: Sequence[str]) -> list[tuple[int, dict[str, s
 
 
 def unguarded(cell: str) -> tuple[str, ...]:
-    """What a cell may have been, the likeliest first: some spreadsheets take the apostrophe off themselves.
+    """List the texts that a cell may have had, the likeliest first: some spreadsheets remove the apostrophe themselves.
 
     >>> unguarded("'=1+1"), unguarded("x;'=1")
     (('=1+1', "'=1+1"), ('x;=1', "x;'=1"))
@@ -88,7 +88,7 @@ def unguarded(cell: str) -> tuple[str, ...]:
 
 
 def unaltered(cell: str, written: str) -> bool:
-    """Whether a cell still holds the text that was written; spreadsheets write their own line ends.
+    """Return whether a cell still has the written text, whatever line ends the spreadsheet writes.
 
     >>> unaltered("'-x\\r\\ny", "-x\\ny"), unaltered("x", "y")
     (True, False)

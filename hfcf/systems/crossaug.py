@@ -16,7 +16,6 @@ from typing import Any, ClassVar, NamedTuple
 from hfcf.core import edits, schema
 from hfcf.core.chain import StageOf
 from hfcf.core.model import Model
-from hfcf.core.splits import normalised
 from hfcf.core.stage import Reject, Stage
 from hfcf.core.system import System
 from hfcf.engines.classifier import Classifier, choose
@@ -24,7 +23,9 @@ from hfcf.engines.continuation import Continuation
 from hfcf.engines.generator import plain_prompt
 from hfcf.tasks.judge import JudgeCandidates
 from hfcf.tasks.verification import CANDIDATES, LABELS, REFUTES, SUPPORTS, candidate
-from hfcf.text.evidence import join, places
+from hfcf.text.check import text_problem
+from hfcf.text.evidence import evidence_texts, join
+from hfcf.text.normalise import normalise
 
 PAIRS = ("claim", "evidence", "both")
 MODIFIED = "modified"
@@ -185,11 +186,11 @@ class GenerateNegativeClaim(Stage):
         whole = [spaced_like(one["text"], claim) for one in found if one["finished"]]
         if not whole:
             return Reject(f"the negative claim is cut off at {self.max_new_tokens} tokens", negative_claim=first)
-        others = [text for text in whole if normalised(text) != normalised(claim)]
+        others = [text for text in whole if normalise(text) != normalise(claim)]
         if not others:
             return Reject("the negative claim is the claim", negative_claim=first)
-        sound = [text for text in others if not schema.text_problem(text, "")]
-        return sound or Reject(schema.text_problem(others[0], "the negative claim") or "", negative_claim=first)
+        sound = [text for text in others if not text_problem(text, "")]
+        return sound or Reject(text_problem(others[0], "the negative claim") or "", negative_claim=first)
 
     def _refuted(self, rows: Sequence[Mapping[str, Any]], found: Sequence[list[str] | Reject]) -> list[bool]:
         """Of each candidate, in order, whether the evidence refutes it."""
@@ -250,7 +251,7 @@ class ModifyEvidence(Stage):
             return _stays(f"more than {self.max_span} words change")
         found = [
             {"field": field, "piece": piece, "start": start, "end": end, "before": text[start:end], "after": after}
-            for field, piece, text in places(row)
+            for field, piece, text in evidence_texts(row)
             for start, end in occurrences(text, before)
         ]
         if not found:

@@ -14,11 +14,11 @@ from difflib import SequenceMatcher
 from itertools import accumulate
 from typing import Any
 
-from hfcf.core import edits, schema
+from hfcf.core import edits
 from hfcf.core.candidates import Candidate, reject
-from hfcf.core.splits import normalised
 from hfcf.tasks.relation import candidate, entities, overlap, spans
-from hfcf.text.brackets import BRACKETS, unbracket
+from hfcf.text.check import text_problem
+from hfcf.text.normalise import BRACKETS, normalise, unbracket
 
 _EDGES = re.compile(r"^(\W*)(.*?)(\W*)$", re.DOTALL)
 _CLITIC = re.compile(r"(?<=\w)(n['’]t|['’](?:s|re|ve|ll|d|m))$", re.IGNORECASE)
@@ -107,7 +107,7 @@ def rewritten(row: Mapping[str, Any], said: str, label: str, stage: str, scores:
     """
     tokens = _spelt(split(said, [*row["tokens"], *plain(row["tokens"])]), row["tokens"])
     try:
-        if found := schema.text_problem(said, "the new sentence"):
+        if found := text_problem(said, "the new sentence"):
             raise ValueError(found)
         made = _between(row, tokens)
     except ValueError as error:
@@ -225,7 +225,7 @@ def _gaps(two: Sequence[tuple[int, int]], tokens: Sequence[str]) -> list[tuple[i
 
 
 def _new(row: Mapping[str, Any], made: Candidate, stage: str) -> Candidate:
-    same = normalised(made["text"]) == normalised(text(row))
+    same = normalise(made["text"]) == normalise(text(row))
     return reject(made, stage, "repeats the source's sentence") if same else made
 
 

@@ -1,4 +1,4 @@
-"""Evidence filled up to a fixed number of pieces with retrieved ones that are not gold (RACE, appendix C: five for HoVer)."""
+"""Fill evidence up to a fixed number of pieces with retrieved distractors (RACE, appendix C: five for HoVer)."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from typing import Any
 from datasets import Dataset, Features, List
 from datasets.fingerprint import Hasher
 
-from hfcf.core.schema import BOOL, problem
-from hfcf.core.splits import normalised
+from hfcf.core.schema import BOOL
+from hfcf.core.task import problem
+from hfcf.text.normalise import normalise
 
 GOLD = List(BOOL)
 
@@ -19,20 +20,20 @@ GOLD = List(BOOL)
 def fill_evidence(ds: Dataset, collection: Sequence[Mapping[str, str]], *, pieces: int = 5) -> Dataset:
     """Add the best pieces of a collection for each claim, by BM25, until a row has `pieces`.
 
-    Deviation: the paper follows Khattab et al. 2021, whose retriever is trained; BM25 needs no training, and what it finds
-    shares words with the claim, which is what makes a distractor hard.
+    Deviation: the paper follows Khattab et al. 2021, whose retriever is trained. BM25 needs no training, and its hits share words
+    with the claim, which makes them hard distractors.
 
     Args:
         ds: verification rows whose evidence is gold.
         collection: pieces as `{title, text}`.
-        pieces: how many a row shall have; a row that has more keeps them.
+        pieces: the number of pieces of a row; a row with more keeps them.
 
     Returns:
         The rows with their evidence, gold first, and a column `gold` that marks it.
 
     >>> ds = Dataset.from_list([{"claim": "Rome is old", "evidence": [{"title": "", "text": "Rome is very old."}]}])
-    >>> found = fill_evidence(ds, [{"title": "", "text": "Old Rome fell."}, {"title": "", "text": "Cats purr."}], pieces=2)
-    >>> found[0]["evidence"][1]["text"], found[0]["gold"]
+    >>> ds = fill_evidence(ds, [{"title": "", "text": "Old Rome fell."}, {"title": "", "text": "Cats purr."}], pieces=2)
+    >>> ds[0]["evidence"][1]["text"], ds[0]["gold"]
     ('Old Rome fell.', [True, False])
     """
     import bm25s
@@ -46,31 +47,31 @@ def fill_evidence(ds: Dataset, collection: Sequence[Mapping[str, str]], *, piece
         gold = [True] * len(evidence)
         if row.get("status") or problem({"claim": row["claim"], "evidence": evidence}):
             return {"evidence": row["evidence"], "gold": gold}  # a bad row stays as it is, for the stages to reject
-        known = {normalised(piece["text"]) for piece in evidence}
+        texts = {normalise(piece["text"]) for piece in evidence}
         # As many as could be gold themselves, and the missing ones.
-        wanted = min(len(collection), 2 * pieces)
+        n = min(len(collection), 2 * pieces)
         query = bm25s.tokenize([row["claim"]], show_progress=False)
-        hits = index.retrieve(query, k=wanted, show_progress=False)
+        hits = index.retrieve(query, k=n, show_progress=False)
         for hit, score in zip(hits.documents[0], hits.scores[0], strict=True):
             if len(evidence) >= pieces or score <= 0:
                 break
             piece = collection[int(hit)]
-            if normalised(piece["text"]) not in known:
-                known.add(normalised(piece["text"]))
+            if normalise(piece["text"]) not in texts:
+                texts.add(normalise(piece["text"]))
                 evidence.append({"title": piece["title"], "text": piece["text"]})
                 gold.append(False)
         return {"evidence": evidence, "gold": gold}
 
-    # The index would be hashed with the function at every call; its contents are known by the collection's.
+    # `map` would hash the index at every call; the collection's hash stands for it.
     key = Hasher.hash((ds._fingerprint, list(collection), pieces))
     return ds.map(fill, features=Features({**ds.features, "gold": GOLD}), desc="distractors", new_fingerprint=key)
 
 
 def from_recipe(ds: Dataset, settings: Mapping[str, Any] | None) -> Dataset:
-    """Fill the evidence up as a recipe's `distractors: {collection: FILE, pieces: 5}` says; without it rows stay gold-only.
+    """Fill the evidence as a recipe's `distractors: {collection: FILE, pieces: 5}` says; without it, return the rows unchanged.
 
     Raises:
-        ValueError: the file, JSON lines of `{title, text}`, is not there.
+        ValueError: there is no such file of JSON lines `{title, text}`.
     """
     if not settings:
         return ds

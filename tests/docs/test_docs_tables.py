@@ -16,30 +16,34 @@ from pages import ROOT, code, first_column, section, tables, text_of
 import hfcf
 from hfcf.core import recipe, schema
 from hfcf.core.model import Model
-from hfcf.core.splits import normalised
 from hfcf.core.stage import Stage
 from hfcf.core.task import get_task, tasks
 from hfcf.systems import system_class, systems
+from hfcf.text.normalise import normalise
 
 COLUMNS, INDEX = ROOT / "docs" / "columns.md", ROOT / "docs" / "paper_index.md"
 
 
-def stages_of(name: str) -> tuple[Stage, ...]:
-    """As `hfcf list systems` has them."""
+def stages_of(name: str) -> dict[str, list[Stage]]:
+    """The stages of a system on each task that it works on, as `hfcf list systems` has them."""
     cls = system_class(name)
-    return cls.preset("offline" if "offline" in cls.presets else "paper").stages
+    preset, works_on = "offline" if "offline" in cls.presets else "paper", cls.works_on()
+    return {task: list(cls.preset(preset, **({"task": task} if len(works_on) > 1 else {})).stages) for task in works_on}
 
 
 def test_the_columns_page_has_what_every_stage_reads_and_fills() -> None:
-    told: dict[str, list[Any]] = {name: [] for name in systems()}
-    names: list[str] = []
+    shown: dict[tuple[str, str], list[Any]] = {}
     for system, stage, reads, fills in tables(COLUMNS, "system", "stage", "reads", "fills"):
-        names = code(system) or names
-        for name in names:
-            row = list(get_task(system_class(name).task).features) if "*row*" in reads else []
-            told[name].append((*code(stage), row + code(reads), code(fills)))
-    for name in systems():
-        assert told[name] == [(stage.name, list(stage.inputs), list(stage.outputs)) for stage in stages_of(name)], name
+        if system:
+            (name,) = code(system)
+            (task,) = re.findall(r" on (\w+) rows$", system) or system_class(name).works_on()
+        row = list(get_task(task).features) if "*row*" in reads else []
+        shown.setdefault((name, task), []).append((*code(stage), row + code(reads), code(fills)))
+    assert shown == {
+        (name, task): [(stage.name, list(stage.inputs), list(stage.outputs)) for stage in stages]
+        for name in systems()
+        for task, stages in stages_of(name).items()
+    }
 
 
 def test_the_columns_page_has_every_column() -> None:
@@ -49,7 +53,7 @@ def test_the_columns_page_has_every_column() -> None:
     assert shown == {name: list(task.features) for name, task in tasks().items()}
     assert first_column(section(COLUMNS, "Provenance")) == set(schema.PROVENANCE)
     assert set(schema.REJECTED) <= set(code(section(COLUMNS, "Status")))
-    filled = {column for name in systems() for stage in stages_of(name) for column in stage.outputs}
+    filled = {column for name in systems() for stages in stages_of(name).values() for stage in stages for column in stage.outputs}
     assert filled <= first_column(text_of(COLUMNS))
 
 
@@ -102,7 +106,7 @@ def default(field: Field[Any]) -> Any:
 def test_the_citation_file_names_the_papers_as_the_systems_cite_them(name: str) -> None:
     entry = dict(re.findall(r"^\s*(\w+) = \{(.*)\},?$", system_class(name).citation, re.MULTILINE))
     cited = yaml.safe_load(text_of(ROOT / "CITATION.cff"))
-    (found,) = [one for one in cited["references"] if normalised(one["title"]) == normalised(entry["title"])]
+    (found,) = [one for one in cited["references"] if normalise(one["title"]) == normalise(entry["title"])]
     authors = [f"{one['family-names']}, {one['given-names']}" for one in found["authors"]]
     assert authors == entry["author"].split(" and ")
     assert found["year"] == int(entry["year"])

@@ -78,7 +78,7 @@ def test_a_run_leaves_a_repository_that_load_dataset_reads(
     out, found = finished_run / "out", first
     made, lost = load_dataset(str(out), split="train"), load_dataset(str(out), "rejected", split="train")
     assert len(made) == found["counterfactuals"] > 5
-    assert made.features["label"] == ClassLabel(names=list(hfcf.core.schema.LABELS))
+    assert made.features["label"] == ClassLabel(names=list(hfcf.core.LABELS))
     augmented = load_dataset(str(out), "augmented")
     assert {split: len(rows) for split, rows in augmented.items()} == found["augmented"]["splits"]
     assert sum(map(len, augmented.values())) == 50 + len(made)
@@ -168,9 +168,9 @@ def test_a_run_that_accepts_nothing_ends_with_a_warning(
     assert "no counterfactual was accepted" in caplog.text
     card = (out / "README.md").read_text()
     assert [one["config_name"] for one in yaml.safe_load(card.split("---")[1])["configs"]] == ["rejected"]
-    assert "**Empty:** the configurations default, augmented of this run have no rows" in card
+    assert "**Empty:** default, augmented." in card
     assert load_dataset(str(out), "rejected", split="train")["reason"] == ["the generator found no claim"]
-    assert "it is `rejected`, the only one that is there" in card
+    assert "`load_dataset` reads `rejected`, the only one with rows" in card
     assert "No pair was accepted" in (out / "report.html").read_text()
 
 

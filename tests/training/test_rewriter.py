@@ -12,10 +12,10 @@ from datasets import Dataset
 
 from hfcf.core.model import Model
 from hfcf.core.recipe import RecipeError
-from hfcf.core.schema import NOT_ENOUGH_INFO, REFUTES, SUPPORTS
 from hfcf.engines.classifier import Classifier
 from hfcf.engines.generator import Generator
 from hfcf.pipeline.train import train
+from hfcf.tasks.verification import NOT_ENOUGH_INFO, REFUTES, SUPPORTS
 from hfcf.training.claim_pairs import claim_pairs
 from hfcf.training.rewriter import evaluate_rewriter
 

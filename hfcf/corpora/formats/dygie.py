@@ -11,10 +11,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from hfcf.core.schema import kind
 from hfcf.corpora.base import BadRow, as_text, need
 from hfcf.corpora.formats.read import Record, json_lines
 from hfcf.corpora.formats.tokens import Span, entity, of_tokens
+from hfcf.text.check import kind
 
 
 def relations(path: Path) -> Iterator[Record]:
@@ -24,11 +24,11 @@ def relations(path: Path) -> Iterator[Record]:
             yield document
             continue
         try:
-            found = list(_relations(document.value))
+            values = list(_relations(document.value))
         except BadRow as error:
             yield Record(document.kind, document.number, {}, f"{document.place}: {error}")
             continue
-        for value in found:
+        for value in values:
             yield Record(document.kind, document.number, value)
 
 
@@ -46,8 +46,8 @@ def _relations(document: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         if len(parallel) != len(sentences):
             raise BadRow(f"{field!r} has {len(parallel)} lists for {len(sentences)} sentences: they must be parallel")
     first = 0
-    for i, (tokens, ner, found) in enumerate(zip(sentences, document["ner"], document["relations"], strict=True)):
-        for j, relation in enumerate(found):
+    for i, (tokens, ner, relations) in enumerate(zip(sentences, document["ner"], document["relations"], strict=True)):
+        for j, relation in enumerate(relations):
             yield {
                 "doc_key": document["doc_key"], "sentence": i, "number": j, "relation": relation,
                 "tokens": tokens, "ner": ner, "first": first,

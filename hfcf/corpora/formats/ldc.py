@@ -145,17 +145,17 @@ def _blocks(raw: str) -> Iterator[Span]:
             inside = not found[0].startswith("</")
 
 
-def _sentences(text: str, blocks: list[Span], whole: list[Span]) -> Iterator[Span]:
+def _sentences(text: str, blocks: list[Span], entities: list[Span]) -> Iterator[Span]:
     """The sentences of each block; none ends inside what must stay whole."""
     for start, end in blocks:
         flat = text[start:end].replace("\n", " ").replace("\t", " ")
-        found: list[Span] = []
+        places: list[Span] = []
         at = 0
         for sentence in split_sentences(flat):
             at = flat.index(sentence, at)
             place = start + at, start + at + len(sentence)
-            if found and any(left < place[0] < right for left, right in whole):
-                place = found.pop()[0], place[1]
-            found.append(place)
+            if places and any(left < place[0] < right for left, right in entities):
+                place = places.pop()[0], place[1]
+            places.append(place)
             at += len(sentence)
-        yield from found
+        yield from places

@@ -35,11 +35,11 @@ def split_of(path: Path, files: Sequence[tuple[str, str]]) -> str:
 def find(data_dir: Path, files: Sequence[tuple[str, str]]) -> Files:
     """Each split's files by the first pattern that has any, in the folder, else its `data/`, else its `data/default/`."""
     for folder in _FOLDERS:
-        found: Files = {}
+        splits: Files = {}
         for split, pattern in files:
             paths = sorted(path for path in (data_dir / folder).glob(pattern) if path.is_file())
             if paths:
-                found.setdefault(split, paths)
-        if found:
-            return found
+                splits.setdefault(split, paths)
+        if splits:
+            return splits
     return {}

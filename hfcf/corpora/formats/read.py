@@ -111,11 +111,11 @@ def parquet_rows(path: Path, columns: Sequence[str]) -> Iterator[Record]:
 
     try:
         with pq.ParquetFile(path) as file:
-            kept = file.schema_arrow.empty_table().select([name for name in columns if name in file.schema_arrow.names]).schema
+            schema = file.schema_arrow.empty_table().select([name for name in columns if name in file.schema_arrow.names]).schema
             # Only `datasets` writes classes; it does not know every type that others write.
-            known = Features.from_arrow_schema(kept) if b"huggingface" in (kept.metadata or {}) else {}
-            classes = {name: feature.names for name, feature in known.items() if isinstance(feature, ClassLabel)}
-            values = (value for batch in file.iter_batches(columns=kept.names) for value in batch.to_pylist())
+            features = Features.from_arrow_schema(schema) if b"huggingface" in (schema.metadata or {}) else {}
+            classes = {name: feature.names for name, feature in features.items() if isinstance(feature, ClassLabel)}
+            values = (value for batch in file.iter_batches(columns=schema.names) for value in batch.to_pylist())
             for i, value in enumerate(values, 1):
                 for name, names in classes.items():
                     if value[name] is not None and 0 <= value[name] < len(names):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from hfcf.core.schema import REFUTES, SUPPORTS
 from hfcf.corpora.formats.read import CorpusError, Record, lines
+from hfcf.tasks.verification import REFUTES, SUPPORTS
 
 LABELS = {"entailment": SUPPORTS, "not_entailment": REFUTES}
 """How its labels read where it holds SUPPORTS and REFUTES rows only."""

@@ -28,14 +28,14 @@ def split_sentences(text: str) -> list[str]:
     >>> split_sentences("She moved to the U.S. The U.S. Navy paid.")
     ['She moved to the U.S.', 'The U.S. Navy paid.']
     """
-    found, start = [], 0
+    sentences, start = [], 0
     for end in _END.finditer(text):
         word = text[start : end.start()].rpartition(" ")[2].lstrip("(\"'[“‘")
         if end[0].startswith(".") and _abbreviated(word, text, end.end()):
             continue
-        found.append(text[start : end.end()].strip())
+        sentences.append(text[start : end.end()].strip())
         start = end.end()
-    return [*found, last] if (last := text[start:].strip()) else found
+    return [*sentences, last] if (last := text[start:].strip()) else sentences
 
 
 def _abbreviated(word: str, text: str, end: int) -> bool:

@@ -54,10 +54,10 @@ def tokenise(text: str, cuts: Iterable[int] = ()) -> list[Span]:
     >>> [text[start:end] for start, end in tokenise("dovesmoles", cuts=[5])] if (text := "dovesmoles") else None
     ['doves', 'moles']
     """
-    found = []
+    places = []
     for start, end in pairwise([0, *sorted(set(cuts)), len(text)]):
-        found += [(start + token.start(), start + token.end()) for token in _TOKEN.finditer(text[start:end])]
-    return found
+        places += [(start + token.start(), start + token.end()) for token in _TOKEN.finditer(text[start:end])]
+    return places
 
 
 def words_in(places: Sequence[Span], start: int, end: int, what: str) -> Span:

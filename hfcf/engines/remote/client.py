@@ -175,8 +175,6 @@ class Client:
             raise
         finally:
             self._profile.limiter.correct(entry, tokens)
-        if response.headers.get("x-should-retry") == "true":
-            self._warn(self._describe(response), tries)
         return response
 
     def _prepare(self, request: Any) -> None:
@@ -224,16 +222,18 @@ class Client:
             response.headers.pop("retry-after", None)
             if pause and tries < self.endpoint.retries:
                 self._profile.limiter.pause(pause)  # the other threads would get the same answer
+            self._warn(self._describe(response), tries, pause)
 
-    def _warn(self, fault: str, tries: int) -> None:
+    def _warn(self, fault: str, tries: int, pause: float = 0.0) -> None:
         if tries < self.endpoint.retries:
-            log.warning("%s %s; retry %d of %d follows", self.endpoint.url, fault, tries + 1, self.endpoint.retries)
+            when = f"in {pause:.0f} seconds" if pause else "soon"
+            log.warning("%s %s; retry %d of %d follows %s", self.endpoint.url, fault, tries + 1, self.endpoint.retries, when)
 
     def _refusal(self, response: Any) -> RemoteError:
         status, text, pause = response.status_code, _text(response), retry_after(response.headers)
         if not is_transient(status, text):
-            told = f"{self.endpoint.url} refuses the request ({status}): {self._quote(text)}"
-            return RemoteError(f"{told}. {cure(status, self.endpoint, self.model)}")
+            refusal = f"{self.endpoint.url} refuses the request ({status}): {self._quote(text)}"
+            return RemoteError(f"{refusal}. {cure(status, self.endpoint, self.model)}")
         if pause is None:
             return self._give_up(self._describe(response))
         return RemoteError(

@@ -82,8 +82,8 @@ def build_methods(recipe: SetComparison | ColumnComparison, task: Task | None = 
     """Build the recipe's methods, in order; null adds nothing.
 
     Args:
-        recipe: of the comparison.
-        task: of its rows, for systems that work on several tasks.
+        recipe: what it says of them.
+        task: of the rows, which systems of several tasks follow.
 
     Raises:
         RecipeError: an unknown setting or change, a method that names no system, or a baseline that is no method.
@@ -105,7 +105,8 @@ def _build(recipe: SetComparison | ColumnComparison, name: str, part: Any, task:
         return Method(name, None, debias=debias)
     common = recipe.settings if system == recipe.system else None
     settings = {**(common or {}), **(part.settings or {})}
-    built = make_system(system, preset=recipe.preset, seed=recipe.seed, settings=settings, task=task.name if task else None)
+    task_name = task.name if task else None
+    built = make_system(system, preset=recipe.preset, seed=recipe.seed, settings=settings, task=task_name)
     allowed = load_trainer(get_task(built.task).trainer).changes
     changes = getattr(part, "changes", None)
     recipes.check(changes or (), allowed, f"{where}: changes")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from hfcf.core import schema
 from hfcf.core.rating import Display, Protocol, Row, Unit
 from hfcf.studies.human.protocols import UNITS
+from hfcf.text.check import text_problem
 
 
 def unit_of(protocol: Protocol) -> Unit:
@@ -41,7 +41,7 @@ def show(protocol: Protocol, row: Row, source: Row | None, side: str) -> Display
         reason = f"there is no {error}" if isinstance(error, KeyError) else str(error)
         raise ValueError(f"it can't be shown: {reason}") from error
     for column in protocol.shows:
-        if problem := schema.text_problem(display.texts[column], f"the {column.replace('_', ' ')}", letters=False):
+        if problem := text_problem(display.texts[column], f"the {column.replace('_', ' ')}", letters=False):
             raise ValueError(problem)
     if protocol.strata and display.label not in protocol.strata:
         raise ValueError(f"its source's label is {display.label}")

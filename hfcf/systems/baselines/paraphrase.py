@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 
 from datasets import List
 
-from hfcf.core import schema
 from hfcf.core.candidates import reject, settle
 from hfcf.core.chain import StageOf
 from hfcf.core.model import Model
@@ -22,6 +21,7 @@ from hfcf.engines.relation import RelationClassifier
 from hfcf.tasks import DEFAULT
 from hfcf.tasks.judge import JudgeCandidates
 from hfcf.tasks.rewriting import Rewriting, model_columns, rewriting_of
+from hfcf.text.check import text_problem
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,7 +110,7 @@ def rewrites(
         new = rewriting.rewritten(row, one["text"], row["label"], stage, scores)
         if not one["finished"]:
             new = reject(new, stage, f"is cut off at {engine.max_new_tokens} tokens")
-        elif problem := schema.text_problem(one["text"], f"the new {rewriting.noun}"):
+        elif problem := text_problem(one["text"], f"the new {rewriting.noun}"):
             new = reject(new, stage, problem)
         candidates.append(new)
     return settle(candidates, "the model wrote nothing")

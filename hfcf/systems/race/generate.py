@@ -6,16 +6,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from hfcf.tasks.verification import generator_prefix
 from hfcf.core import edits, schema
 from hfcf.core.candidates import reject, settle
 from hfcf.core.model import Model
-from hfcf.core.splits import normalised
 from hfcf.core.stage import Reject, Stage
-from hfcf.engines.generator import Generator, prefix
+from hfcf.engines.generator import Generator
 from hfcf.systems.race.explain import SENTENCES
 from hfcf.tasks.verification import CANDIDATES, opposite
 from hfcf.text.evidence import join
 from hfcf.text.mentions import met
+from hfcf.text.normalise import normalise
 
 
 def clauses(row: Mapping[str, Any]) -> list[list[str]]:
@@ -37,7 +38,7 @@ def says_twice(text: str, words: int) -> bool:
     >>> says_twice("She is an American actress who is an American actress.", 4), says_twice("Rome is old, Rome is big.", 4)
     (True, False)
     """
-    found = [normalised(word) for word in text.split()]
+    found = [normalise(word) for word in text.split()]
     runs = [tuple(found[i : i + words]) for i in range(len(found) - words + 1)]
     return len(set(runs)) < len(runs)
 
@@ -47,7 +48,7 @@ class GenerateClaim(Stage):
     """Generate k candidate claims from the sentence rationales of E (REFUTES rows) or E′ (SUPPORTS rows).
 
     Input columns: `claim`, `label`, `edited_evidence`, `edited_entities`, `sentence_rationales`, `candidates`. Output column:
-    `candidates`, the evidence candidate first, then the claims, best first. The search is under the constraints (equation 1,
+    `candidates`, the evidence candidate first, then the claims, best first. The search is under the constraints (equation 1
     `clauses`). A claim that still names no causal entity of some piece is rejected (no claim of `max_new_tokens` tokens can, or
     the generator cannot write it), as is one that repeats the source's claim or that the limit of tokens cut off.
 
@@ -56,7 +57,7 @@ class GenerateClaim(Stage):
         constrain: False is the ablation −CONS (section 5.2): plain beam search, and no claim is rejected for what it names.
         prefixed: False asks for a claim that the evidence supports. True is the generator of the ablation −EDIT, trained on rows
             of both labels (`prefixed: true` in its recipe): it is told to support or to refute, whichever the row's label is not.
-        no_repeat: a claim that holds a run of this many words twice is rejected: small generators ramble. None, as in the paper,
+        no_repeat: a claim that holds a run of this many words twice is rejected: small generators ramble. None, as in the paper
             rejects none.
         num_candidates: k.
         num_beams: beams of the search.
@@ -68,19 +69,19 @@ class GenerateClaim(Stage):
     """
 
     inputs: ClassVar = {
-        "claim": schema.TEXT,
-        "label": schema.TEXT,
-        "edited_evidence": schema.EVIDENCE,
-        "edited_entities": schema.ENTITIES,
-        "sentence_rationales": SENTENCES,
-        "candidates": CANDIDATES,
+        "claim": schema.TEXT
+        "label": schema.TEXT
+        "edited_evidence": schema.EVIDENCE
+        "edited_entities": schema.ENTITIES
+        "sentence_rationales": SENTENCES
+        "candidates": CANDIDATES
     }
     outputs: ClassVar = {"candidates": CANDIDATES}
     produced_by: ClassVar = {
-        "edited_evidence": "race.edit_evidence",
-        "edited_entities": "race.edit_evidence",
-        "sentence_rationales": "race.explain",
-        "candidates": "race.check_edit",
+        "edited_evidence": "race.edit_evidence"
+        "edited_entities": "race.edit_evidence"
+        "sentence_rationales": "race.explain"
+        "candidates": "race.check_edit"
     }
     batch_size: ClassVar[int] = 32
 
@@ -95,16 +96,16 @@ class GenerateClaim(Stage):
 
     def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
         engine = Generator(
-            model=self.generator,
-            num_beams=self.num_beams,
-            num_return_sequences=self.num_candidates,
-            max_new_tokens=self.max_new_tokens,
-            max_length=self.max_length,
+            model=self.generator
+            num_beams=self.num_beams
+            num_return_sequences=self.num_candidates
+            max_new_tokens=self.max_new_tokens
+            max_length=self.max_length
         )
         wanted = [clauses(row) if self.constrain else [] for row in rows]
         texts = [join([row["edited_evidence"][s["piece"]] for s in row["sentence_rationales"]])[0] for row in rows]
         if self.prefixed:
-            texts = [prefix(opposite(row["label"])) + text for row, text in zip(rows, texts, strict=True)]
+            texts = [generator_prefix(opposite(row["label"])) + text for row, text in zip(rows, texts, strict=True)]
         answers = engine.run([[text, constraints] for text, constraints in zip(texts, wanted, strict=True)])
         results: list[dict[str, Any] | Reject] = []
         for row, constraints, found in zip(rows, wanted, answers, strict=True):
@@ -115,19 +116,19 @@ class GenerateClaim(Stage):
 
     def _candidate(self, claim: str, found: Mapping[str, Any], constraints: list[list[str]]) -> dict[str, Any]:
         candidate = {
-            "claim": found["text"],
-            "label": None,
-            "change": "claim",
-            "edits": edits.rewrite("claim", claim, found["text"]),
-            "scores": [{"name": "log-probability", "value": found["score"]}],
-            "status": None,
+            "claim": found["text"]
+            "label": None
+            "change": "claim"
+            "edits": edits.rewrite("claim", claim, found["text"])
+            "scores": [{"name": "log-probability", "value": found["score"]}]
+            "status": None
         }
         if not found["finished"]:
             return reject(candidate, self.name, f"is cut off at {self.max_new_tokens} tokens")
         unmet = [clause for clause, is_met in zip(constraints, met(found["text"], constraints), strict=True) if not is_met]
         if unmet:
             return reject(candidate, self.name, "names no causal entity of every piece of evidence")
-        if normalised(found["text"]) == normalised(claim):
+        if normalise(found["text"]) == normalise(claim):
             return reject(candidate, self.name, "repeats the source's claim")
         if self.no_repeat and says_twice(found["text"], self.no_repeat):
             return reject(candidate, self.name, f"says {self.no_repeat} words or more twice")

@@ -7,12 +7,12 @@ import pytest
 from hfcf.systems.ccg.phrases import corrected, shifted
 
 
-def places(words: str) -> dict[str, int]:
+def evidence_texts(words: str) -> dict[str, int]:
     return {word: i for i, word in enumerate(words.split())}
 
 
 # "The company , which was founded by Ford in Detroit , sells cars"
-WORDS = places("The company , which was founded by Ford in Detroit ; sells cars")
+WORDS = evidence_texts("The company , which was founded by Ford in Detroit ; sells cars")
 CLAUSE: list[Any] = [
     "S",
     [
