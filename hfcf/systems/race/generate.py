@@ -6,14 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from hfcf.tasks.verification import generator_prefix
 from hfcf.core import edits, schema
 from hfcf.core.candidates import reject, settle
 from hfcf.core.model import Model
 from hfcf.core.stage import Reject, Stage
 from hfcf.engines.generator import Generator
 from hfcf.systems.race.explain import SENTENCES
-from hfcf.tasks.verification import CANDIDATES, opposite
+from hfcf.tasks.verification import CANDIDATES, generator_prefix, opposite
 from hfcf.text.evidence import join
 from hfcf.text.mentions import met
 from hfcf.text.normalise import normalise
@@ -48,7 +47,7 @@ class GenerateClaim(Stage):
     """Generate k candidate claims from the sentence rationales of E (REFUTES rows) or E′ (SUPPORTS rows).
 
     Input columns: `claim`, `label`, `edited_evidence`, `edited_entities`, `sentence_rationales`, `candidates`. Output column:
-    `candidates`, the evidence candidate first, then the claims, best first. The search is under the constraints (equation 1
+    `candidates`, the evidence candidate first, then the claims, best first. The search is under the constraints (equation 1,
     `clauses`). A claim that still names no causal entity of some piece is rejected (no claim of `max_new_tokens` tokens can, or
     the generator cannot write it), as is one that repeats the source's claim or that the limit of tokens cut off.
 
@@ -57,7 +56,7 @@ class GenerateClaim(Stage):
         constrain: False is the ablation −CONS (section 5.2): plain beam search, and no claim is rejected for what it names.
         prefixed: False asks for a claim that the evidence supports. True is the generator of the ablation −EDIT, trained on rows
             of both labels (`prefixed: true` in its recipe): it is told to support or to refute, whichever the row's label is not.
-        no_repeat: a claim that holds a run of this many words twice is rejected: small generators ramble. None, as in the paper
+        no_repeat: a claim that holds a run of this many words twice is rejected: small generators ramble. None, as in the paper,
             rejects none.
         num_candidates: k.
         num_beams: beams of the search.
@@ -69,19 +68,19 @@ class GenerateClaim(Stage):
     """
 
     inputs: ClassVar = {
-        "claim": schema.TEXT
-        "label": schema.TEXT
-        "edited_evidence": schema.EVIDENCE
-        "edited_entities": schema.ENTITIES
-        "sentence_rationales": SENTENCES
-        "candidates": CANDIDATES
+        "claim": schema.TEXT,
+        "label": schema.TEXT,
+        "edited_evidence": schema.EVIDENCE,
+        "edited_entities": schema.ENTITIES,
+        "sentence_rationales": SENTENCES,
+        "candidates": CANDIDATES,
     }
     outputs: ClassVar = {"candidates": CANDIDATES}
     produced_by: ClassVar = {
-        "edited_evidence": "race.edit_evidence"
-        "edited_entities": "race.edit_evidence"
-        "sentence_rationales": "race.explain"
-        "candidates": "race.check_edit"
+        "edited_evidence": "race.edit_evidence",
+        "edited_entities": "race.edit_evidence",
+        "sentence_rationales": "race.explain",
+        "candidates": "race.check_edit",
     }
     batch_size: ClassVar[int] = 32
 
@@ -96,11 +95,11 @@ class GenerateClaim(Stage):
 
     def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
         engine = Generator(
-            model=self.generator
-            num_beams=self.num_beams
-            num_return_sequences=self.num_candidates
-            max_new_tokens=self.max_new_tokens
-            max_length=self.max_length
+            model=self.generator,
+            num_beams=self.num_beams,
+            num_return_sequences=self.num_candidates,
+            max_new_tokens=self.max_new_tokens,
+            max_length=self.max_length,
         )
         wanted = [clauses(row) if self.constrain else [] for row in rows]
         texts = [join([row["edited_evidence"][s["piece"]] for s in row["sentence_rationales"]])[0] for row in rows]
@@ -116,12 +115,12 @@ class GenerateClaim(Stage):
 
     def _candidate(self, claim: str, found: Mapping[str, Any], constraints: list[list[str]]) -> dict[str, Any]:
         candidate = {
-            "claim": found["text"]
-            "label": None
-            "change": "claim"
-            "edits": edits.rewrite("claim", claim, found["text"])
-            "scores": [{"name": "log-probability", "value": found["score"]}]
-            "status": None
+            "claim": found["text"],
+            "label": None,
+            "change": "claim",
+            "edits": edits.rewrite("claim", claim, found["text"]),
+            "scores": [{"name": "log-probability", "value": found["score"]}],
+            "status": None,
         }
         if not found["finished"]:
             return reject(candidate, self.name, f"is cut off at {self.max_new_tokens} tokens")
