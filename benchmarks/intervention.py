@@ -37,7 +37,7 @@ from datasets import Dataset
 from hfcf import load
 from hfcf.core.model import Model
 from hfcf.core.paths import cache_dir
-from hfcf.core.schema import TASKS
+from hfcf.core.task import get_task
 from hfcf.engines.base import Encoded
 from hfcf.engines.classifier import choose
 from hfcf.engines.intervention import Intervention
@@ -85,7 +85,7 @@ def rows() -> tuple[list[Row], list[Row], str]:
     """Rows to train on, rows to search, and what they are."""
     if folder := os.environ.get("HFCF_DATA"):
         parts = (load("ccg_semeval", data_dir=Path(folder) / "ccg_semeval", split=split) for split in ("10pct", "test"))
-        train, test = (part.select_columns(list(TASKS["relation"])).to_list() for part in parts)
+        train, test = (part.select_columns(list(get_task("relation").features)).to_list() for part in parts)
         return train[::2], test, "SemEval"
     rng = random.Random(7)
     return invented(200, rng), invented(200, rng), "made-up"

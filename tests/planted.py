@@ -15,7 +15,8 @@ from datasets import Dataset
 from transformers import AutoTokenizer, BertConfig, BertForSequenceClassification
 
 from hfcf.core.model import Model
-from hfcf.core.schema import LABELS, NOT_ENOUGH_INFO, REFUTES, SUPPORTS, TASKS
+from hfcf.core.task import get_task
+from hfcf.tasks.verification import LABELS, NOT_ENOUGH_INFO, REFUTES, SUPPORTS
 from hfcf.text.evidence import join
 from hfcf.training.explainer import train_explainer
 from hfcf.training.loop import Hyperparameters
@@ -47,7 +48,7 @@ def rows(number: int, *, seed: int = 0, labels: tuple[str, ...] = (SUPPORTS, REF
 
 
 def canonical(ds: Dataset) -> Dataset:
-    return ds.select_columns(list(TASKS["verification"]))
+    return ds.select_columns(list(get_task("verification").features))
 
 
 def verifier(folder: Path, hidden_size: int = 32) -> str:

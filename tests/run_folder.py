@@ -11,6 +11,7 @@ from datasets import Dataset, Features, List, Value
 
 from hfcf.core import edits, schema
 from hfcf.core.candidates import accept, reject
+from hfcf.core.task import get_task, task_of
 from hfcf.pipeline.publish import publish
 from hfcf.report import report
 from hfcf.tasks.judge import counterfactuals
@@ -84,15 +85,15 @@ def relation(label: str = "Entity-Origin(e1,e2)") -> Dataset:
 
 
 def _features(task: str) -> Features:
-    lists = {"candidates": List(schema.candidate(task)), "counterfactuals": List(dict(schema.counterfactual(task)))}
-    return Features({**schema.TASKS[task], **lists, "status": schema.STATUS})
+    lists = {"candidates": List(get_task(task).candidate_features), "counterfactuals": List(dict(get_task(task).counterfactual))}
+    return Features({**get_task(task).features, **lists, "status": schema.STATUS})
 
 
 def published(ds: Dataset, out: Path, **run: Any) -> dict[str, Any]:
     """The folder that a run on such rows leaves."""
     out.mkdir(parents=True, exist_ok=True)
     told = {
-        "name": "made", "system": "made", "task": schema.task_of(ds.features), "citation": "", "corpus": "made up",
+        "name": "made", "system": "made", "task": task_of(ds.features).name, "citation": "", "corpus": "made up",
         "split": "train", "role": "train", "preset": "offline", "seed": 13, "limit": None,
         "settings": {"model": {"name": "t5"}, "beams": [1, 2]},
         "models": {"model": "t5"}, "checked_by": None,

@@ -28,8 +28,8 @@ from transformers import (
 )
 
 from hfcf.core import recipe
-from hfcf.core.schema import LABELS
 from hfcf.engines.rbert import MARKERS, RBert
+from hfcf.tasks.verification import LABELS
 
 SPECIALS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]"]
 

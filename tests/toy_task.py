@@ -19,7 +19,7 @@ from datasets import Dataset, List
 from hfcf.core.chain import StageOf
 from hfcf.core.edits import by_place, refuse_rest, replace_text
 from hfcf.core.model import Model
-from hfcf.core.schema import TEXT, text_problem
+from hfcf.core.schema import TEXT
 from hfcf.core.segments import Mark, Segment
 from hfcf.core.stage import Reject, Stage
 from hfcf.core.system import System
@@ -27,6 +27,7 @@ from hfcf.core.task import HubNames, Task
 from hfcf.corpora.base import Corpus, CorpusInfo, need
 from hfcf.corpora.formats.read import Record, json_lines
 from hfcf.tasks.judge import JudgeCandidates
+from hfcf.text.check import text_problem
 
 NUMBER = re.compile(r"\d+")
 FIELDS = ("question", "context", "answer")

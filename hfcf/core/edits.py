@@ -119,15 +119,3 @@ def reverse(edits: Iterable[Mapping[str, Any]], length: Callable[[str, str], int
         shifts[place] = shifts.get(place, 0) + after - before
         back.append({**edit, "start": start, "end": start + after, "before": edit["after"], "after": edit["before"]})
     return back
-
-
-def __getattr__(name: str) -> Any:
-    # Old names, until every room has moved to hfcf.core.task.
-    if name not in ("apply", "revert", "places", "token_edits"):
-        raise AttributeError(name)
-    from hfcf.core import task
-    from hfcf.tasks import relation
-    from hfcf.text import evidence
-
-    moved = {"apply": task.apply_edits, "revert": task.revert_edits, "places": evidence.places, "token_edits": relation.token_edits}
-    return moved[name]

@@ -6,8 +6,6 @@ then crashes the run; so every column that a system's stages fill exists, null a
 
 from __future__ import annotations
 
-import re
-import unicodedata
 from collections.abc import Iterable
 from typing import Any, TypeVar
 
@@ -74,87 +72,3 @@ def prepare(ds: AnyDataset, *, for_: Any) -> AnyDataset:
     for column, feature in missing.items():
         ds = ds.add_column(column, [None] * len(ds), feature=feature)
     return ds
-
-
-MAX_CHARACTERS = 20_000
-"""A claim or a piece of evidence longer than this is no sentence: its row is rejected, not truncated."""
-
-CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
-"""Controls that no text should hold (tab and line ends may stand), and the bidirectional overrides that make what is shown differ
-from what is stored."""
-_SURROGATE = re.compile("[\ud800-\udfff]|\\\\ud[89a-f][0-9a-f]{2}", re.IGNORECASE)
-
-
-def kind(value: Any) -> str:
-    """Say what a value is, in words.
-
-    >>> kind(3), kind(None), kind([])
-    ('a number', 'null', 'a list')
-    """
-    names = {dict: "an object", list: "a list", bool: "true or false", int: "a number", float: "a number", type(None): "null"}
-    return names.get(type(value), type(value).__name__)
-
-
-def text_problem(value: Any, what: str, *, letters: bool = True) -> str | None:
-    """Say why a text can't be worked on, or None when it can.
-
-    Args:
-        value: the text, or what stands in its place.
-        what: what to call it.
-        letters: whether a text without letters is a problem.
-
-    >>> text_problem("  ", "the claim")
-    'the claim is empty'
-    >>> text_problem("a\\x07b", "the claim")
-    'the claim holds the control character U+0007 at position 1'
-    """
-    if value is None:
-        return f"{what} is null"
-    if not isinstance(value, str):
-        return f"{what} is {kind(value)}, not text"
-    if not value.strip():
-        return f"{what} is empty"
-    if len(value) > MAX_CHARACTERS:
-        return f"{what} has {len(value):,} characters; the limit is {MAX_CHARACTERS:,}"
-    if match := _SURROGATE.search(value):
-        return f"{what} holds half of a surrogate pair at position {match.start()}: the file's encoding is broken"
-    if match := CONTROL.search(value):
-        return f"{what} holds the control character U+{ord(match[0]):04X} at position {match.start()}"
-    if letters and not any(character.isalpha() for character in value):
-        return f"{what} has no letters"
-    return None
-
-
-def script(text: str) -> str:
-    """Return the script of most letters of a text, as the first word of their Unicode names.
-
-    >>> script("London"), script("לונדון")
-    ('LATIN', 'HEBREW')
-    """
-    counts: dict[str, int] = {}
-    for character in text:
-        if character.isalpha():
-            name = unicodedata.name(character, "UNKNOWN").split()[0]
-            counts[name] = counts.get(name, 0) + 1
-    return max(counts, key=lambda name: (counts[name], name)) if counts else "NONE"
-
-
-def __getattr__(name: str) -> Any:
-    # Old names, until every room has moved to hfcf.core.task and hfcf.tasks.
-    labels = ("LABELS", "SUPPORTS", "REFUTES", "NOT_ENOUGH_INFO", "opposite")
-    if name not in ("TASKS", "task_of", "problem", "candidate", "counterfactual", *labels):
-        raise AttributeError(name)
-    from hfcf.core import task as tasks
-    from hfcf.tasks import verification
-
-    if name == "TASKS":
-        return {key: task.features for key, task in reversed(tasks.tasks().items())}
-    if name == "task_of":
-        return lambda columns: tasks.task_of(columns).name
-    if name == "problem":
-        return tasks.problem
-    if name == "candidate":
-        return lambda task: tasks.get_task(task).candidate_features
-    if name == "counterfactual":
-        return lambda task: tasks.get_task(task).counterfactual
-    return getattr(verification, name)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 
 from datasets import Dataset, DatasetDict
 
 from hfcf.core.task import task_of
+from hfcf.text.normalise import normalise
 
 
 def connected(keys_of_rows: Iterable[Sequence[Hashable]]) -> list[int]:
@@ -33,24 +34,6 @@ def connected(keys_of_rows: Iterable[Sequence[Hashable]]) -> list[int]:
     return [root(i) for i in range(len(parent))]
 
 
-def normalised(text: str) -> str:
-    """Reduce a text to what counts for equality: letters and digits, case folded.
-
-    >>> normalised("The U.S.  is big .") == normalised("the us is big")
-    True
-    """
-    return "".join(character for character in text.casefold() if character.isalnum())
-
-
-def evidence_key(evidence: Iterable[Mapping[str, str]]) -> str:
-    """Reduce the texts of all pieces to what counts for equality.
-
-    >>> evidence_key([{"text": "It is old."}, {"text": "Rome is."}])
-    'itisoldromeis'
-    """
-    return normalised(" ".join(piece["text"] for piece in evidence))
-
-
 def text_keys(ds: Dataset) -> list[list[tuple[str, str]]]:
     """List for each row the texts by which it repeats another: see `hfcf.core.task.Task.identity`.
 
@@ -59,7 +42,7 @@ def text_keys(ds: Dataset) -> list[list[tuple[str, str]]]:
     """
     task = task_of(ds.column_names)
     rows = ds.select_columns([column for column in task.columns if column in ds.column_names])
-    return [[(kind, normalised(text)) for kind, text in task.identity(row)] for row in rows]
+    return [[(kind, normalise(text)) for kind, text in task.identity(row)] for row in rows]
 
 
 def regroup(ds: Dataset) -> list[str]:

@@ -28,11 +28,12 @@ from typing import Any, ClassVar
 
 from datasets import List
 
-from hfcf.core.schema import INT, TEXT, kind
+from hfcf.core.schema import INT, TEXT
 from hfcf.corpora import semeval
 from hfcf.corpora.base import BadRow, Corpus, CorpusError, CorpusInfo, Files, as_text, is_list_of, need, split_files
 from hfcf.corpora.formats.read import Record, json_list, text_lines
 from hfcf.corpora.formats.tokens import EXTRA, Span, entity, of_tokens
+from hfcf.text.check import kind
 
 _FOLDERS = {f"{n}pct": f"{n / 100:g}" for n in (1, 3, 5, 10)} | {f"{n}shot": f"{n}-shot" for n in (2, 4, 8, 16, 32)}
 SAMPLES = ("original", *_FOLDERS)

@@ -19,9 +19,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, ClassVar
 
-from hfcf.core.schema import TEXT, kind
+from hfcf.core.schema import TEXT
 from hfcf.corpora.base import BadRow, Corpus, CorpusInfo, Record, as_text, json_lines, need, text_of
 from hfcf.tasks.verification import REFUTES, SUPPORTS
+from hfcf.text.check import kind
 
 
 class CovidFact(Corpus):

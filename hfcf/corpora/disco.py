@@ -23,9 +23,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
-from hfcf.core.schema import TEXT, kind
+from hfcf.core.schema import TEXT
 from hfcf.corpora.base import BadRow, Corpus, CorpusInfo, Record, as_text, json_lines, need
 from hfcf.tasks.verification import NOT_ENOUGH_INFO, REFUTES, SUPPORTS
+from hfcf.text.check import kind
 
 _DIRECTIONS = ("e2n", "e2c", "n2e", "n2c", "c2e", "c2n")
 _FIELDS = {"original": ("premise", "label"), "counterfactual": ("new_premise", "new_label")}

@@ -31,7 +31,7 @@ from hfcf.corpora.formats.rte import LABELS as RTE_LABELS
 from hfcf.corpora.formats.rte import rte_lines, rte_resources
 from hfcf.corpora.formats.wikipedia import nfc, page_title
 from hfcf.tasks.verification import LABELS, NOT_ENOUGH_INFO
-from hfcf.text.brackets import unbracket
+from hfcf.text.normalise import unbracket
 
 _NAMES = (("train", "train"), ("validation", "shared_task_dev"), ("paper_dev", "paper_dev"), ("paper_test", "paper_test"))
 _RTE = split_files(

@@ -23,7 +23,7 @@ from hfcf.core.schema import TEXT
 from hfcf.corpora.base import Corpus, CorpusInfo, as_text, need, text_of
 from hfcf.corpora.formats.wikipedia import page_title
 from hfcf.tasks.verification import REFUTES, SUPPORTS
-from hfcf.text.brackets import unbracket
+from hfcf.text.normalise import unbracket
 
 
 class FeverAdversarial(Corpus):

@@ -22,7 +22,7 @@ from typing import Any
 
 from hfcf.corpora.base import Corpus, CorpusInfo, as_text, need, text_of
 from hfcf.tasks.verification import REFUTES, SUPPORTS
-from hfcf.text.brackets import unbracket
+from hfcf.text.normalise import unbracket
 
 _NAMES = (("validation", "2", "dev"), ("test", "2", "test"), ("generated", "1", "generated"), ("full", "1", "full"))
 _GENERATED = re.compile("0{6}[234]$")

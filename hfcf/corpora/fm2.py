@@ -17,9 +17,10 @@ from typing import Any, ClassVar
 
 from datasets import List
 
-from hfcf.core.schema import TEXT, kind
+from hfcf.core.schema import TEXT
 from hfcf.corpora.base import BadRow, Corpus, CorpusInfo, as_text, is_list_of, need, split_files, text_of
 from hfcf.tasks.verification import REFUTES, SUPPORTS
+from hfcf.text.check import kind
 
 
 class FM2(Corpus):

@@ -26,11 +26,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from hfcf.core.schema import RATIONALES, TEXT, kind
+from hfcf.core.schema import RATIONALES, TEXT
 from hfcf.corpora.base import BadRow, Corpus, CorpusConfig, CorpusInfo, choice, is_list_of, need, split_files, text_of
 from hfcf.corpora.formats.read import Record, csv_rows, json_lines
 from hfcf.corpora.formats.spans import says_nothing, whole_pieces
 from hfcf.tasks.verification import REFUTES, SUPPORTS
+from hfcf.text.check import kind
 
 _FOLDERS = ("Transformer-XH/data/", "data/", "")
 _GRAPHS = [f"{folder}politihop_{{}}_{form}.json" for form in ("xh", "xh_all", "xh_adv") for folder in _FOLDERS]

@@ -25,10 +25,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
-from hfcf.core.schema import kind
 from hfcf.corpora.base import BadRow, Corpus, CorpusInfo, Files, Record, as_text, json_lines, need, parquet_rows, text_of
 from hfcf.corpora.formats import own_files
 from hfcf.corpora.formats.tokens import EXTRA, TAG, Span, entity, of_text, of_tokens, untagged
+from hfcf.text.check import kind
 
 _FIELDS = ("id", "group_id", "tokens", "text", "head", "tail", "label")
 _FORMS = '{"start": …, "end": …} or [start, end]'

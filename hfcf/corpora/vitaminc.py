@@ -20,7 +20,7 @@ from typing import Any, ClassVar
 from hfcf.core.schema import TEXT
 from hfcf.corpora.base import Corpus, CorpusInfo, need, split_files, text_of
 from hfcf.tasks.verification import LABELS
-from hfcf.text.brackets import unbracket
+from hfcf.text.normalise import unbracket
 
 
 class VitaminC(Corpus):

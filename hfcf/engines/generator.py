@@ -10,7 +10,6 @@ from typing import Any
 import torch
 
 from hfcf.core.model import Model
-from hfcf.core.schema import REFUTES, SUPPORTS
 from hfcf.engines.adapters import load_network
 from hfcf.engines.base import Encoded, Engine, pad
 from hfcf.engines.constrained import generate_constrained
@@ -19,19 +18,6 @@ from hfcf.engines.constrained.vocabulary import Vocabulary
 
 PROMPT = "{}\nClaim:"
 """What stands between the evidence and the claim for a decoder-only model, in training and in use."""
-
-_PREFIXES = {SUPPORTS: "support: ", REFUTES: "refute: "}
-
-
-def prefix(label: str) -> str:
-    """What stands before the evidence for a generator that is told whether it shall support or refute the claim (RACE, −EDIT).
-
-    The paper sets "the prefix" and does not print it.
-
-    >>> prefix("REFUTES")
-    'refute: '
-    """
-    return _PREFIXES[label]
 
 
 @dataclass(frozen=True, kw_only=True)

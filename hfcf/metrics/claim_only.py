@@ -12,7 +12,7 @@ import evaluate
 from datasets import Dataset
 
 from hfcf.core import schema
-from hfcf.core.splits import connected, normalised
+from hfcf.core.splits import connected
 from hfcf.core.stage import Stage
 from hfcf.core.store import save_artifact
 from hfcf.engines.classifier import ROUND, choose
@@ -20,6 +20,7 @@ from hfcf.metrics.shared.fitting import learned_of, need_fit, to_fit
 from hfcf.metrics.shared.info import TEXT, info
 from hfcf.metrics.shared.rows import ColumnsOf
 from hfcf.tasks import DEFAULT
+from hfcf.text.normalise import normalise
 
 CITATION = "Schuster et al. 2019, Towards Debiasing Fact Verification Models, section 2"
 
@@ -51,7 +52,7 @@ def guess(claims: Sequence[str], labels: Sequence[str], groups: Sequence[str], f
     if folds < 2:
         raise ValueError(f"folds={folds}: 2 or more, or there is nothing to train on")
     # A claim that stands in two groups would be trained on with the very label that is asked.
-    first = connected([("group", group), ("claim", normalised(claim))] for group, claim in zip(groups, claims, strict=True))
+    first = connected([("group", group), ("claim", normalise(claim))] for group, claim in zip(groups, claims, strict=True))
     names: dict[int, str] = {}
     for i, group in zip(first, groups, strict=True):
         names[i] = min(group, names.get(i, group))

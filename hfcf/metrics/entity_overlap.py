@@ -10,13 +10,13 @@ import evaluate
 
 from hfcf.core import schema
 from hfcf.core.model import Model
-from hfcf.core.splits import normalised
 from hfcf.core.stage import Stage
 from hfcf.engines.ner import Ner
 from hfcf.metrics.shared.info import TEXT, info, mean
 from hfcf.metrics.shared.rows import TEXTS_AND_EDITS, of_changes
 from hfcf.tasks import DEFAULT
 from hfcf.text.entities import overlap
+from hfcf.text.normalise import normalise
 
 CITATION = "Zhu et al. 2023, Explain, Edit, Generate: Rationale-Sensitive Counterfactual Data Augmentation (RACE), section 3.4"
 
@@ -60,7 +60,7 @@ class MeasureEntityOverlap(Stage):
         """Score each pair (before, after)."""
         texts = [text for pair in pairs for text in pair]
         tagged = self.ner.run(texts)
-        names = [{normalised(text[start:end]) for start, end, _ in spans} - {""} for text, spans in zip(texts, tagged, strict=True)]
+        names = [{normalise(text[start:end]) for start, end, _ in spans} - {""} for text, spans in zip(texts, tagged, strict=True)]
         return [overlap(old, new) for old, new in zip(names[::2], names[1::2], strict=True)]
 
     def batch(self, rows: list[dict[str, Any]]) -> list[Any]:

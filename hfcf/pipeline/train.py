@@ -11,7 +11,6 @@ from typing import Any
 from datasets import Dataset, concatenate_datasets
 
 from hfcf.core import recipe as recipes
-from hfcf.core.schema import LABELS
 from hfcf.core.splits import group_safe_split, regroup
 from hfcf.engines.classifier import Classifier
 from hfcf.hub.existing_card import check_overwrite
@@ -27,6 +26,7 @@ from hfcf.pipeline.recipes import (
     VerifierRecipe,
     parse_train,
 )
+from hfcf.tasks.verification import LABELS
 from hfcf.training.data import drop_overlap, drop_related, load_rows
 from hfcf.training.loop import trained_model
 from hfcf.training.verifier import two_way

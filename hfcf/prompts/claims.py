@@ -8,8 +8,8 @@ from typing import Any
 
 from hfcf import prompts
 from hfcf.core.candidates import Candidate, reject
-from hfcf.core.schema import text_problem
 from hfcf.tasks.verification import NOT_ENOUGH_INFO, opposite, rewritten
+from hfcf.text.check import text_problem
 
 SCHEMA = json.dumps(
     {"type": "object", "properties": {"claim": {"type": "string"}}, "required": ["claim"], "additionalProperties": False}

@@ -12,12 +12,12 @@ from typing import Any
 
 from rich.text import Text
 
-from hfcf.core import schema
 from hfcf.core.edits import diff
 from hfcf.core.task import problem, task_of
 from hfcf.report.files import files, numbers, read, read_run
 from hfcf.report.measures import low_is_better, measures, ordered
 from hfcf.report.rows import rejected_row, texts
+from hfcf.text.check import CONTROL
 
 STYLE = {"same": "", "out": "red strike", "in": "bold green underline"}
 MARKS = {"same": ("", ""), "out": ("[-", "-]"), "in": ("{+", "+}")}
@@ -101,7 +101,7 @@ def printable(line: Text) -> Text:
     >>> printable(Text("\\x1b[2J\\u202eevil")).plain
     '�[2J�evil'
     """
-    line.plain = schema.CONTROL.sub("�", line.plain)
+    line.plain = CONTROL.sub("�", line.plain)
     return line
 
 

@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from hfcf.core.funnel import short
-from hfcf.core.schema import MAX_CHARACTERS
 from hfcf.core.segments import Mark
 from hfcf.core.task import apply_edits, nearest_task, revert_edits
 from hfcf.report.files import count, numbers, read
 from hfcf.report.measures import low_is_better, measures, ordered
+from hfcf.text.check import MAX_CHARACTERS
 
 LIMIT = 50_000
 """Rows that a page holds: browsers open these in under two seconds."""

@@ -12,9 +12,10 @@ from datasets import List
 from hfcf.core.candidates import Candidate
 from hfcf.core.edits import Edit, by_place, refuse_rest
 from hfcf.core.model import Model
-from hfcf.core.schema import SPAN, TEXT, TOKENS, text_problem
+from hfcf.core.schema import SPAN, TEXT, TOKENS
 from hfcf.core.segments import Mark, Segment, plain
 from hfcf.core.task import HubNames, Task, problem
+from hfcf.text.check import text_problem
 
 OTHER = "Other"
 """SemEval's label of a sentence that has none of its relations: nothing is made from such a row, and nothing is made one."""

@@ -11,11 +11,12 @@ from datasets import List
 from hfcf.core.candidates import Candidate, reject
 from hfcf.core.edits import Edit, by_place, refuse_rest, replace_text, rewrite
 from hfcf.core.model import Model
-from hfcf.core.schema import EVIDENCE, TEXT, text_problem
+from hfcf.core.schema import EVIDENCE, TEXT
 from hfcf.core.segments import Segment
-from hfcf.core.splits import normalised
 from hfcf.core.task import HubNames, Task
+from hfcf.text.check import text_problem
 from hfcf.text.evidence import join
+from hfcf.text.normalise import normalise
 
 SUPPORTS, REFUTES, NOT_ENOUGH_INFO = LABELS = ("SUPPORTS", "REFUTES", "NOT ENOUGH INFO")
 """The three labels, in the order of every three-way verifier's outputs."""
@@ -36,6 +37,17 @@ def opposite(label: str) -> str:
     if label not in (SUPPORTS, REFUTES):
         raise ValueError(f"the label {label!r} has no opposite: only {SUPPORTS} and {REFUTES} have one")
     return SUPPORTS if label == REFUTES else REFUTES
+
+
+def generator_prefix(label: str) -> str:
+    """Return what stands before the evidence for a generator that shall support or refute the claim (RACE, −EDIT).
+
+    The paper sets "the prefix" and does not print it.
+
+    >>> generator_prefix("REFUTES")
+    'refute: '
+    """
+    return {SUPPORTS: "support: ", REFUTES: "refute: "}[label]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -166,4 +178,4 @@ def rewritten(
     "repeats the source's claim"
     """
     one = candidate(claim, label, "claim", rewrite("claim", source, claim) if edited is None else edited, scores)
-    return reject(one, stage, "repeats the source's claim") if normalised(source) == normalised(claim) else one
+    return reject(one, stage, "repeats the source's claim") if normalise(source) == normalise(claim) else one

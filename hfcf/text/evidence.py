@@ -44,7 +44,7 @@ def locate(parts: Sequence[Part], start: int, end: int) -> tuple[str, int, int, 
     return None
 
 
-def places(row: Mapping[str, Any]) -> list[tuple[str, int, str]]:
+def evidence_texts(row: Mapping[str, Any]) -> list[tuple[str, int, str]]:
     """List every text of a row's evidence as (field, piece, text), in reading order."""
     texts = []
     for i, piece in enumerate(row["evidence"]):

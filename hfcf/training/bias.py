@@ -24,8 +24,9 @@ from typing import Any
 import numpy as np
 from datasets import Dataset
 
-from hfcf.core.splits import connected, normalised
+from hfcf.core.splits import connected
 from hfcf.engines.classifier import Classifier
+from hfcf.text.normalise import normalise
 from hfcf.training.classifier import predict, train_classifier
 from hfcf.training.loop import Hyperparameters, trained_model
 
@@ -95,4 +96,4 @@ def ngram_model() -> Any:
 def related_groups(rows: Dataset) -> list[int]:
     """A number for each row: equal for rows that share a group or a claim, directly or through others."""
     columns = zip(rows["corpus"], rows["group_id"], rows["claim"], strict=True)
-    return connected([("group", corpus, group), ("claim", normalised(claim))] for corpus, group, claim in columns)
+    return connected([("group", corpus, group), ("claim", normalise(claim))] for corpus, group, claim in columns)

@@ -7,9 +7,9 @@ from typing import Any
 
 from datasets import Dataset, Features
 
-from hfcf.core.schema import LABELS, REFUTES, SUPPORTS
-from hfcf.core.splits import evidence_key, normalised
 from hfcf.engines.classifier import Classifier, choose
+from hfcf.tasks.verification import LABELS, REFUTES, SUPPORTS
+from hfcf.text.normalise import evidence_key, normalise
 
 KINDS = ("negative", "paraphrase")
 
@@ -60,7 +60,7 @@ def _on_the_same_evidence(rows: Dataset) -> Iterable[list[Mapping[str, Any]]]:
 
 
 def _add(found: dict[tuple[str, str], dict[str, Any]], one: Mapping[str, Any], other: Mapping[str, Any]) -> None:
-    if normalised(one["claim"]) != normalised(other["claim"]):
+    if normalise(one["claim"]) != normalise(other["claim"]):
         pair = {"source": one["claim"], "target": other["claim"]}
         kept = {**pair, "group_id": one["group_id"], "corpus": one["corpus"], "evidence": one["evidence"]}
         found.setdefault((one["claim"], other["claim"]), kept)

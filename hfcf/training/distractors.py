@@ -10,8 +10,9 @@ from typing import Any
 from datasets import Dataset, Features, List
 from datasets.fingerprint import Hasher
 
-from hfcf.core.schema import BOOL, problem
-from hfcf.core.splits import normalised
+from hfcf.core.schema import BOOL
+from hfcf.core.task import problem
+from hfcf.text.normalise import normalise
 
 GOLD = List(BOOL)
 
@@ -46,7 +47,7 @@ def fill_evidence(ds: Dataset, collection: Sequence[Mapping[str, str]], *, piece
         gold = [True] * len(evidence)
         if row.get("status") or problem({"claim": row["claim"], "evidence": evidence}):
             return {"evidence": row["evidence"], "gold": gold}  # a bad row stays as it is, for the stages to reject
-        texts = {normalised(piece["text"]) for piece in evidence}
+        texts = {normalise(piece["text"]) for piece in evidence}
         # As many as could be gold themselves, and the missing ones.
         n = min(len(collection), 2 * pieces)
         query = bm25s.tokenize([row["claim"]], show_progress=False)
@@ -55,8 +56,8 @@ def fill_evidence(ds: Dataset, collection: Sequence[Mapping[str, str]], *, piece
             if len(evidence) >= pieces or score <= 0:
                 break
             piece = collection[int(hit)]
-            if normalised(piece["text"]) not in texts:
-                texts.add(normalised(piece["text"]))
+            if normalise(piece["text"]) not in texts:
+                texts.add(normalise(piece["text"]))
                 evidence.append({"title": piece["title"], "text": piece["text"]})
                 gold.append(False)
         return {"evidence": evidence, "gold": gold}

@@ -33,11 +33,11 @@ from typing import Any
 import torch
 from datasets import Dataset
 
-from hfcf.core.schema import NOT_ENOUGH_INFO
 from hfcf.engines.base import Encoded, pad
 from hfcf.engines.classifier import Classifier, load_classifier
 from hfcf.engines.cure import encode_pieces, pad_pieces
 from hfcf.engines.gates import OUTSIDE, Gates, membership, sample, save_gates, spread
+from hfcf.tasks.verification import NOT_ENOUGH_INFO
 from hfcf.text.evidence import join
 from hfcf.training.loop import Hyperparameters
 from hfcf.training.rationale_losses import Weights, complement_loss, disagreement, divergence, excess

@@ -9,9 +9,9 @@ from typing import Any
 from datasets import Dataset
 
 from hfcf.core.model import Model
-from hfcf.core.schema import REFUTES, SUPPORTS
-from hfcf.engines.generator import PROMPT, Generator, load_tokenizer, prefix, two_sided
+from hfcf.engines.generator import PROMPT, Generator, load_tokenizer, two_sided
 from hfcf.metrics.scores.translation import bleu_chrf
+from hfcf.tasks.verification import REFUTES, SUPPORTS, generator_prefix
 from hfcf.text.evidence import join
 from hfcf.training.loop import Hyperparameters, Loss, fit
 
@@ -87,7 +87,7 @@ def usable(rows: Dataset, prefixed: bool) -> Dataset:
 
 
 def _texts(evidence: Sequence[Any], labels: Sequence[str], prefixed: bool) -> list[str]:
-    return [(prefix(label) if prefixed else "") + join(pieces)[0] for pieces, label in zip(evidence, labels, strict=True)]
+    return [(generator_prefix(label) if prefixed else "") + join(pieces)[0] for pieces, label in zip(evidence, labels, strict=True)]
 
 
 def evaluate_generator(

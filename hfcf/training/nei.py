@@ -15,7 +15,7 @@ from typing import Any
 
 from datasets import Dataset, concatenate_datasets
 
-from hfcf.core.schema import NOT_ENOUGH_INFO, REFUTES, SUPPORTS
+from hfcf.tasks.verification import NOT_ENOUGH_INFO, REFUTES, SUPPORTS
 
 
 def add_nei(ds: Dataset, *, seed: int = 13) -> Dataset:

@@ -9,12 +9,12 @@ from datasets import Dataset
 
 from hfcf.core.edits import diff, words
 from hfcf.core.model import Model
-from hfcf.core.schema import LABELS
-from hfcf.core.splits import normalised
 from hfcf.engines.classifier import Classifier, choose
 from hfcf.engines.generator import Generator
 from hfcf.metrics.scores.translation import bleu_chrf
+from hfcf.tasks.verification import LABELS
 from hfcf.text.evidence import join
+from hfcf.text.normalise import normalise
 
 
 def evaluate_rewriter(
@@ -45,7 +45,7 @@ def evaluate_rewriter(
     changes = [_changes(source, text) for source, text in zip(sources, made, strict=True)]
     found: dict[str, Any] = {
         "pairs": len(pairs),
-        "repeats": _share(normalised(source) == normalised(text) for source, text in zip(sources, made, strict=True)),
+        "repeats": _share(normalise(source) == normalise(text) for source, text in zip(sources, made, strict=True)),
         "one span of 3 words": _share(len(its) == 1 and max(its[0]) <= 3 for its in changes),
         "words changed": statistics.median(sum(max(out, in_) for out, in_ in its) for its in changes),
     }

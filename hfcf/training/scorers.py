@@ -11,9 +11,9 @@ import numpy as np
 from datasets import Dataset
 from numpy.typing import NDArray
 
-from hfcf.core.schema import LABELS
 from hfcf.metrics.scores import relation
 from hfcf.tasks.relation import OTHER
+from hfcf.tasks.verification import LABELS
 
 Array = NDArray[np.float64]
 NONE = "-"

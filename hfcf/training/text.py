@@ -9,8 +9,8 @@ from pathlib import Path
 
 from datasets import Dataset
 
-from hfcf.core.splits import normalised
 from hfcf.corpora.formats.sentences import split_sentences
+from hfcf.text.normalise import normalise
 
 _EXAMPLE = re.compile(r'"([^"]+)"?')
 
@@ -34,12 +34,12 @@ def collect(
     """
     from hfcf.core import offline
 
-    known = {normalised(text) for rows in excluded for text in (*_texts(rows), *sentences(rows))}
+    known = {normalise(text) for rows in excluded for text in (*_texts(rows), *sentences(rows))}
     found = list(glosses(offline.folder("wordnet") / "corpora" / "wordnet")) if wordnet else []
     apart = [is_held_out(text, held_out, seed) for text in found]
     every = unique([*sentences(training), *(text for text, out in zip(found, apart, strict=True) if not out)])
     kept = unique(every, known)
-    known |= {normalised(text) for text in kept}
+    known |= {normalise(text) for text in kept}
     sets = {"corpora": unique(sentences(held), known)}
     if wordnet:
         sets["WordNet"] = unique((text for text, out in zip(found, apart, strict=True) if out), known)
@@ -89,7 +89,7 @@ def unique(texts: Iterable[str], without: Collection[str] = (), words: int = 3) 
     """
     seen, found = set(without), []
     for text in texts:
-        key = normalised(text)
+        key = normalise(text)
         if key not in seen and len(text.split()) >= words:
             seen.add(key)
             found.append(text)

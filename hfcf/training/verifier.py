@@ -10,8 +10,8 @@ from typing import Any
 from datasets import Dataset
 
 from hfcf.core.model import Model
-from hfcf.core.schema import LABELS, NOT_ENOUGH_INFO
 from hfcf.engines.classifier import Classifier, choose
+from hfcf.tasks.verification import LABELS, NOT_ENOUGH_INFO
 from hfcf.training.classifier import predict, train_classifier
 from hfcf.training.debias import Debias, prepare
 from hfcf.training.loop import Hyperparameters

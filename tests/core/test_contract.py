@@ -30,6 +30,7 @@ from hfcf.engines import base
 from hfcf.engines.generator import Generator
 from hfcf.engines.ner import Ner
 from hfcf.systems.race import RACE
+from hfcf.tasks.verification import NOT_ENOUGH_INFO, REFUTES, SUPPORTS
 
 pytestmark = pytest.mark.usefixtures("no_request_cache")
 every_stage = pytest.mark.parametrize("name", RACE.chain)
@@ -60,7 +61,7 @@ def chain(tmp_path_factory: pytest.TempPathFactory, tiny_model: Callable[[str], 
         demo = hfcf.load("hover", data_dir=recipe.folder() / "demo", split="train")
         race = race.fit(run_stage(hfcf.prepare(demo, for_=race), race.tag_entities, {}))
         rows = list(demo.select(ROWS))
-        rows += [{**rows[0], "id": "no claim", "claim": None}, {**rows[0], "id": "no label", "label": schema.NOT_ENOUGH_INFO}]
+        rows += [{**rows[0], "id": "no claim", "claim": None}, {**rows[0], "id": "no label", "label": NOT_ENOUGH_INFO}]
         ds = hfcf.prepare(Dataset.from_list(rows, features=demo.features), for_=race)
         before = {}
         for name in race.chain:
@@ -121,7 +122,7 @@ def some_bad_row(chain: Chain, name: str) -> dict[str, Any]:
 @every_stage
 def test_the_test_rows_give_every_stage_something_to_do(chain: Chain, name: str) -> None:
     open_ = [row for row in chain.before[name] if not row["status"]]
-    assert {row["label"] for row in open_} >= {schema.SUPPORTS, schema.REFUTES}
+    assert {row["label"] for row in open_} >= {SUPPORTS, REFUTES}
     assert any(rejected_at(row) for row in chain.before[name]) or name == "tag_entities"
     if name in ("check_claim", "filter_claim"):
         assert sum(one["status"] is None for row in open_ for one in row["candidates"]) >= 4

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datasets import Dataset
 
-from hfcf.core import schema
+from hfcf.core.task import get_task, problem
 from hfcf.systems.race.edit import _last, _moved, edits_of
 from hfcf.text.mentions import mentions
 from hfcf.training.data import drop_related
@@ -56,7 +56,7 @@ def test_marks_of_gold_pieces_stay_parallel() -> None:
 
 
 def test_a_bad_row_passes_the_distractors_untouched() -> None:
-    features = schema.TASKS["verification"]
+    features = get_task("verification").features
     rows = [
         {"id": "1", "claim": "Rome fell", "evidence": [{"title": "", "text": None}], "label": "SUPPORTS"},
         {"id": "2", "claim": "Rome fell", "evidence": None, "label": "SUPPORTS"},
@@ -67,8 +67,8 @@ def test_a_bad_row_passes_the_distractors_untouched() -> None:
 
 
 def test_null_pieces_are_told_and_a_number_alone_is_evidence() -> None:
-    assert schema.problem({"evidence": [None]}) == "evidence piece 0 is null"
-    assert schema.problem({"evidence": [{"title": "Rome", "text": "1994"}]}) is None
+    assert problem({"evidence": [None]}) == "evidence piece 0 is null"
+    assert problem({"evidence": [{"title": "Rome", "text": "1994"}]}) is None
 
 
 def test_rows_of_a_trained_group_are_no_evaluation_rows() -> None:

@@ -5,7 +5,8 @@ import random
 import pytest
 from datasets import Dataset
 
-from hfcf.core.splits import connected, group_safe_split, normalised, regroup
+from hfcf.core.splits import connected, group_safe_split, regroup
+from hfcf.text.normalise import normalise
 
 
 def test_rows_are_connected_through_others() -> None:
@@ -34,7 +35,7 @@ def test_many_rows_are_connected_in_linear_time() -> None:
     [("The U.S.", "the us", True), ("Straße 5", "STRASSE 5", True), ("in 1994", "in 1995", False), ("東京", "京都", False)],
 )
 def test_texts_are_compared_by_letters_and_digits(one: str, other: str, equal: bool) -> None:
-    assert (normalised(one) == normalised(other)) is equal
+    assert (normalise(one) == normalise(other)) is equal
 
 
 def made(*rows: tuple[str, str, str, str]) -> Dataset:

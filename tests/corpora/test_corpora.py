@@ -16,11 +16,13 @@ import pytest
 from datasets import ClassLabel, Dataset
 
 import hfcf
-from hfcf.core.schema import LABELS, STATUS, TASKS, problem
+from hfcf.core.schema import STATUS
+from hfcf.core.task import get_task, problem, tasks
 from hfcf.corpora import builder_class, names
 from hfcf.corpora.base import CorpusError
 from hfcf.corpora.base.table import docs_table
 from hfcf.pipeline.build_corpus import build, main
+from hfcf.tasks.verification import LABELS
 from hfcf.training.data import drop_related
 
 ROOT = Path(__file__).parents[2]
@@ -106,7 +108,7 @@ ROW = {"id": "1", "claim": "Rome is in Italy.", "evidence": [{"title": "Rome", "
 
 def test_hover_release_joins_sentences_from_the_database(hover: Path) -> None:
     ds = hfcf.load("hover", data_dir=hover, split="dev")
-    assert list(ds.features) == [*TASKS["verification"], "num_hops"]
+    assert list(ds.features) == [*get_task("verification").features, "num_hops"]
     assert ds["label"] == ["SUPPORTS", "REFUTES", "SUPPORTS"]
     assert ds["group_id"] == ["q-1", "q-1", "q-2"]
     assert set(ds["split"]) == {"validation"}
@@ -298,7 +300,7 @@ def test_a_published_folder_is_read_as_parquet(tmp_path: Path) -> None:
     assert {split: part["label"] for split, part in both.items()} == {"train": ["SUPPORTS"], "validation": ["REFUTES"]}
     assert both["train"]["group_id"] == ["g1"]
     assert both["train"]["evidence"] == [ROW["evidence"]]
-    assert both["train"].column_names == list(TASKS["verification"])
+    assert both["train"].column_names == list(get_task("verification").features)
     given = hfcf.load("parquet", data_files=str(tmp_path / "data/default/train-0f3a.parquet"), split="train")
     assert given["claim"] == both["train"]["claim"]
     (tmp_path / "broken.parquet").write_text("no Parquet")
@@ -560,7 +562,7 @@ def test_build_records_role_and_what_was_left_out(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", names())
 def test_front_matter(name: str) -> None:
     info = builder_class(name).INFO
-    assert info.task in TASKS
+    assert info.task in tasks()
     assert info.task == "relation" or set(info.labels.values()) <= set(LABELS)
     if name not in ("jsonl", "csv", "parquet", "relations"):
         assert info.name == name

@@ -17,10 +17,12 @@ from typer.testing import CliRunner
 import hfcf
 from hfcf.cli import app
 from hfcf.core.model import Model
-from hfcf.core.schema import NOT_ENOUGH_INFO, RATIONALES, REFUTES, SUPPORTS, problem
+from hfcf.core.schema import RATIONALES
+from hfcf.core.task import problem
 from hfcf.corpora.base import CorpusError
 from hfcf.pipeline.build_corpus import build
 from hfcf.systems.race.explain import Explain
+from hfcf.tasks.verification import NOT_ENOUGH_INFO, REFUTES, SUPPORTS
 
 FIXTURES = Path(__file__).parent.parent / "fixtures" / "corpora"
 NAMES = ("politihop", "scifact", "healthver", "pubhealth", "eraser_fever", "eraser_multirc")

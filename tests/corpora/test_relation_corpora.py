@@ -18,7 +18,7 @@ from datasets import Dataset
 import hfcf
 from hfcf import corpora
 from hfcf.core import recipe
-from hfcf.core.schema import TASKS, problem
+from hfcf.core.task import get_task, problem
 from hfcf.corpora.base import CorpusError
 from hfcf.corpora.ccg_semeval import SAMPLES, sample_of
 from hfcf.corpora.formats.ldc import _decoded
@@ -55,7 +55,7 @@ def pairs(ds: datasets.Dataset) -> list[tuple[str, str, str]]:
 
 def check(ds: datasets.Dataset) -> None:
     """What every relation row must be."""
-    assert list(ds.features)[: len(TASKS["relation"])] == list(TASKS["relation"])
+    assert list(ds.features)[: len(get_task("relation").features)] == list(get_task("relation").features)
     assert len(set(ds["id"])) == len(ds)
     for row in ds.to_list():
         assert problem(row) is None, (row["id"], problem(row))
@@ -104,7 +104,7 @@ def test_semeval() -> None:
     splits = load("semeval")
     assert {split: part["id"] for split, part in splits.items()} == {"train": ["1", "2", "3"], "test": ["8001", "8002"]}
     ds = splits["train"]
-    assert list(ds.features) == [*TASKS["relation"], "text", "offsets", "comment"]
+    assert list(ds.features) == [*get_task("relation").features, "text", "offsets", "comment"]
     for part in splits.values():
         check(part)
         assert part["group_id"] == part["id"]
@@ -191,7 +191,7 @@ def test_the_two_forms_have_the_same_rows_under_the_same_ids(copied: Callable[[s
     parsed = hfcf.load("ccg_semeval", data_dir=folder, split="10pct")
     (folder / "0.1" / "train-0.1.json").unlink()
     tagged = hfcf.load("ccg_semeval", data_dir=folder, split="10pct")
-    shared = [*TASKS["relation"], "text", "offsets"]
+    shared = [*get_task("relation").features, "text", "offsets"]
     assert tagged.select_columns(shared).to_list() == parsed.select_columns(shared).to_list()
     assert parsed["semantic_terms"] == [[2], None]
     assert tagged["semantic_terms"] == [None, None]
@@ -303,7 +303,7 @@ def test_a_bad_item_of_ccg_semeval(copied: Callable[[str], Path], field: str, va
 def test_re_attack() -> None:
     ds = load("re_attack", "test")
     check(ds)
-    assert list(ds.features) == [*TASKS["relation"], "text", "offsets"]
+    assert list(ds.features) == [*get_task("relation").features, "text", "offsets"]
     assert ds["id"][2] == f"{ds['id'][0]}-2"  # The same row again is a row.
     assert pairs(ds)[1] == ("storm", "Cause-Effect(e1,e2)", "flood")  # e1 is the head wherever it stands.
     assert load("re_attack", "test", folder="re_attack/re-attack").to_list() == ds.to_list()
@@ -383,7 +383,7 @@ def test_ace_release(caplog: pytest.LogCaptureFixture) -> None:
     assert list(splits) == ["bc", "nw"]
     bc = splits["bc"]
     check(bc)
-    assert list(bc.features) == [*TASKS["relation"], "text", "offsets", "subtype"]
+    assert list(bc.features) == [*get_task("relation").features, "text", "offsets", "subtype"]
     assert pairs(bc) == [
         ("Hale", "ORG-AFF", "Yes ! Mary Mills"), ("AT&T", "ART", "office"), ("office", "PART-WHOLE", "Lyon"),
         ("mayor", "GEN-AFF", "Nice"), ("sister", "PHYS", "Paris"), ("Roy", "PER-SOC", "sister"),

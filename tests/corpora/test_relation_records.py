@@ -14,7 +14,7 @@ from datasets import ClassLabel, Dataset
 
 import hfcf
 from hfcf.core.recipe import locate
-from hfcf.core.schema import TASKS
+from hfcf.core.task import get_task
 from hfcf.corpora.base import CorpusError
 from hfcf.hub.folder import write_parquet
 from hfcf.pipeline.build_corpus import build
@@ -58,13 +58,13 @@ def canonical(*rows: dict[str, Any]) -> Dataset:
     }
     own: dict[str, Any] = {"group_id": "g", "corpus": "attack:made", "split": "test"}
     made = [{**row, **own, **{name: places[name][i] for name in places}} for i, row in enumerate(rows)]
-    return Dataset.from_list(made, features=TASKS["relation"])
+    return Dataset.from_list(made, features=get_task("relation").features)
 
 
 @pytest.mark.parametrize("form", FORMS)
 def test_every_form_is_the_same_row(form: str, tmp_path: Path) -> None:
     ds = hfcf.load("relations", data_files=write(tmp_path / "mine.jsonl", {**ROW, **FORMS[form]}), split="train")
-    assert list(ds.features) == [*TASKS["relation"], "text", "offsets"]
+    assert list(ds.features) == [*get_task("relation").features, "text", "offsets"]
     (row,) = ds.to_list()
     text = "The mail came from Rome." if form in ("tags", "characters") else "The mail came from Rome ."
     assert row.pop("text") == text

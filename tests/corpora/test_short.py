@@ -14,9 +14,10 @@ import datasets
 import pytest
 
 import hfcf
-from hfcf.core.schema import LABELS, TASKS, problem
+from hfcf.core.task import get_task, problem
 from hfcf.corpora.base import CorpusError
 from hfcf.pipeline.build_corpus import build
+from hfcf.tasks.verification import LABELS
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "corpora"
 DATA = os.environ.get("HFCF_DATA")
@@ -50,7 +51,7 @@ def test_fm2() -> None:
         "test": ["e1"],
     }
     ds = splits["validation"]
-    assert list(ds.features) == [*TASKS["verification"], "category", "sections"]
+    assert list(ds.features) == [*get_task("verification").features, "category", "sections"]
     assert ds["label"] == [SUPPORTS, REFUTES, REFUTES]
     assert ds["group_id"] == ["Lake Bled", "Lake Bled", "Øresund Bridge"]
     assert ds[0]["claim"] == "Lake Bled can be crossed in a wooden boat."

@@ -16,10 +16,10 @@ from pages import ROOT, code, first_column, section, tables, text_of
 import hfcf
 from hfcf.core import recipe, schema
 from hfcf.core.model import Model
-from hfcf.core.splits import normalised
 from hfcf.core.stage import Stage
 from hfcf.core.task import get_task, tasks
 from hfcf.systems import system_class, systems
+from hfcf.text.normalise import normalise
 
 COLUMNS, INDEX = ROOT / "docs" / "columns.md", ROOT / "docs" / "paper_index.md"
 
@@ -106,7 +106,7 @@ def default(field: Field[Any]) -> Any:
 def test_the_citation_file_names_the_papers_as_the_systems_cite_them(name: str) -> None:
     entry = dict(re.findall(r"^\s*(\w+) = \{(.*)\},?$", system_class(name).citation, re.MULTILINE))
     cited = yaml.safe_load(text_of(ROOT / "CITATION.cff"))
-    (found,) = [one for one in cited["references"] if normalised(one["title"]) == normalised(entry["title"])]
+    (found,) = [one for one in cited["references"] if normalise(one["title"]) == normalise(entry["title"])]
     authors = [f"{one['family-names']}, {one['given-names']}" for one in found["authors"]]
     assert authors == entry["author"].split(" and ")
     assert found["year"] == int(entry["year"])

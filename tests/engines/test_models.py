@@ -18,12 +18,12 @@ from transformers import (
 )
 
 from hfcf.core.model import Model, folder_hash
-from hfcf.core.schema import LABELS
 from hfcf.engines.adapters import PATCH, load_network, save_patch
 from hfcf.engines.attribution import Attribution
 from hfcf.engines.base import Encoded, Engine, pad, usage
 from hfcf.engines.classifier import Classifier, encode_pairs
 from hfcf.engines.generator import PROMPT, Generator, hypotheses
+from hfcf.tasks.verification import LABELS
 from hfcf.text.mentions import mentions, met
 
 Tiny = Callable[[str], str]

@@ -14,6 +14,7 @@ from local_hub import USER, LocalHub
 
 from hfcf.core import schema
 from hfcf.core.model import Model
+from hfcf.core.task import get_task
 from hfcf.hub.contents import read_contents
 from hfcf.hub.files import PLACEHOLDER
 from hfcf.hub.model_card import model_card
@@ -24,8 +25,8 @@ from hfcf.training.loop import Hyperparameters
 
 FEATURES = Features(
     {
-        **schema.TASKS["verification"], "status": schema.STATUS,
-        "counterfactuals": [dict(schema.counterfactual("verification"))],
+        **get_task("verification").features, "status": schema.STATUS,
+        "counterfactuals": [dict(get_task("verification").counterfactual)],
     }
 )  # fmt: skip
 NAME = f"{USER}/fever-crossaug"

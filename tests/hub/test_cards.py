@@ -21,6 +21,7 @@ from hfcf.core import model as models
 from hfcf.core import schema
 from hfcf.core.model import Model
 from hfcf.core.recipe import RecipeError
+from hfcf.core.task import get_task, task_of
 from hfcf.corpora import builder_class, names
 from hfcf.hub.check_card import check_card
 from hfcf.hub.citation import AUTHORS, TITLE, YEAR, citation
@@ -33,6 +34,7 @@ from hfcf.pipeline import build_corpus as build
 from hfcf.pipeline import publish
 from hfcf.pipeline import train as training
 from hfcf.pipeline.run import _front_matter
+from hfcf.tasks.verification import LABELS
 from hfcf.training.loop import Hyperparameters
 
 RUN: dict[str, Any] = {
@@ -74,8 +76,8 @@ def test_the_card_of_a_run_over_any_corpus_is_valid(hub: LocalHub, name: str) ->
 @pytest.mark.parametrize("name", names())
 def test_the_card_of_a_built_corpus_is_valid(hub: LocalHub, name: str) -> None:
     info = builder_class(name).INFO
-    row = dict.fromkeys(schema.TASKS[info.task])
-    ds = Dataset.from_list([{**row, "id": "1", "label": "SUPPORTS"}], features=schema.TASKS[info.task])
+    row = dict.fromkeys(get_task(info.task).features)
+    ds = Dataset.from_list([{**row, "id": "1", "label": "SUPPORTS"}], features=get_task(info.task).features)
     valid(build.card(info, DatasetDict(train=ds), {"train": "data/train-0.parquet"}), "dataset")
 
 
@@ -107,8 +109,8 @@ def test_an_augmented_set_separates_no_group_and_holds_no_unread_row(run_out: Pa
     assert not groups["train"] & groups["validation"]
     assert 0.02 < len(groups["validation"]) / 30 < 0.25
     together = [row for part in splits.values() for row in part]
-    assert list(splits["train"].features) == list(schema.TASKS["verification"])
-    assert splits["train"].features["label"].names == list(schema.LABELS)
+    assert list(splits["train"].features) == list(get_task("verification").features)
+    assert splits["train"].features["label"].names == list(LABELS)
     made = [row for row in together if ":crossaug:" in row["id"]]
     assert (len(together), len(made)) == (59 + 40, 40)  # one original can't be read
     again = augment.augmented(Dataset.from_list(rows()[:3]).cast_column("label", schema.TEXT))
@@ -128,7 +130,7 @@ def test_rows_that_are_not_for_training_are_not_divided_to_train_on(
 def published(ds: Dataset, out: Path, corpus: str, seed: int = 13) -> dict[str, Any]:
     """What `run.json` says of a run that made these rows."""
     run = {
-        **RUN, "task": schema.task_of(ds.features), "corpus": corpus, "seed": seed, "limit": None, "settings": {}, "stages": [],
+        **RUN, "task": task_of(ds.features).name, "corpus": corpus, "seed": seed, "limit": None, "settings": {}, "stages": [],
     }  # fmt: skip
     return publish.publish(
         ds, out, run=run, recipe={"corpus": corpus}, corpus=_front_matter(corpus), command="hfcf run x", stages=["check"]
@@ -137,7 +139,7 @@ def published(ds: Dataset, out: Path, corpus: str, seed: int = 13) -> dict[str, 
 
 def test_every_label_of_a_users_relations_is_a_class(hub: LocalHub, tmp_path: Path) -> None:
     features = Features(
-        {**schema.TASKS["relation"], "status": schema.STATUS, "counterfactuals": [dict(schema.counterfactual("relation"))]}
+        {**get_task("relation").features, "status": schema.STATUS, "counterfactuals": [dict(get_task("relation").counterfactual)]}
     )
     made = []
     for i, label in enumerate(("likes", "hates", "owns")):

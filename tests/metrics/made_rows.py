@@ -6,7 +6,8 @@ from typing import Any
 
 from datasets import Dataset
 
-from hfcf.core import edits, schema
+from hfcf.core import edits
+from hfcf.core.task import apply_edits, get_task
 
 EVIDENCE = [{"title": "Rome", "text": "Rome was built by Romulus."}, {"title": "", "text": "It lies on the Tiber."}]
 
@@ -21,14 +22,14 @@ def claim_row(number: int, before: str, after: str, label: str = "REFUTES", grou
 
 def evidence_row(number: int) -> dict[str, Any]:
     edit = {"field": "evidence", "piece": 0, "start": 18, "end": 25, "before": "Romulus", "after": "Remus the brother"}
-    made = edits.apply({"claim": "Romulus built Rome.", "evidence": EVIDENCE}, [edit])
+    made = apply_edits({"claim": "Romulus built Rome.", "evidence": EVIDENCE}, [edit])
     return {**claim_row(number, "", ""), **made, "id": f"{number}:test:evidence", "change": "evidence", "edits": [edit]}
 
 
 def relation_row(number: int) -> dict[str, Any]:
     source = {"tokens": ["The", "eggs", "were", "moved", "into", "the", "buckets", "."], "head": span(1), "tail": span(6)}
     edit = {"field": "tokens", "piece": -1, "start": 3, "end": 5, "before": "moved into", "after": "taken out of"}
-    made = edits.apply(source, [edit])
+    made = apply_edits(source, [edit])
     return {**claim_row(number, "", ""), **made, "label": "Origin", "change": "relation", "edits": [edit]}
 
 
@@ -37,9 +38,9 @@ def span(i: int) -> dict[str, Any]:
 
 
 def verification(*rows: dict[str, Any]) -> Dataset:
-    return Dataset.from_list(list(rows), features=schema.counterfactual("verification"))
+    return Dataset.from_list(list(rows), features=get_task("verification").counterfactual)
 
 
 def relation(*rows: dict[str, Any]) -> Dataset:
-    features = schema.counterfactual("relation")
+    features = get_task("relation").counterfactual
     return Dataset.from_list([{name: row[name] for name in features} for row in rows], features=features)

@@ -18,6 +18,7 @@ import hfcf
 from hfcf.core import edits, schema
 from hfcf.core.recipe import RecipeError
 from hfcf.core.stage import StageError
+from hfcf.core.task import apply_edits, revert_edits
 from hfcf.metrics import load, names
 from hfcf.metrics.claim_only import guess, predictability
 from hfcf.metrics.diversity import _against_the_others, distinct, diversity, inverse_bleu, self_bleu
@@ -30,6 +31,7 @@ from hfcf.metrics.shared.near import Near, jaccard
 from hfcf.metrics.shared.rows import changed
 from hfcf.metrics.shared.settings import DEFAULT, check_metrics
 from hfcf.metrics.shared.summary import summaries, summary
+from hfcf.tasks.verification import LABELS
 
 
 @pytest.fixture
@@ -211,7 +213,7 @@ def test_every_way_to_map_gives_equal_rows(name: str, made: Dataset) -> None:
 
 
 def test_a_published_set_has_classes_and_is_measured_all_the_same(made: Dataset) -> None:
-    published = made.cast_column("label", ClassLabel(names=list(schema.LABELS)))
+    published = made.cast_column("label", ClassLabel(names=list(LABELS)))
     found = measure(published, {"label_balance": None, "claim_only": None})
     assert found.features["label"] == published.features["label"]
     assert found["label"][:] == published["label"][:]
@@ -324,7 +326,7 @@ def test_a_column_that_only_a_fit_reads_is_named(name: str, column: str, made: D
 
 @pytest.mark.parametrize("name", ["claim_only", "label_balance"])
 def test_a_fit_to_classes_says_what_names_them(name: str, made: Dataset) -> None:
-    published = made.cast_column("label", ClassLabel(names=list(schema.LABELS)))
+    published = made.cast_column("label", ClassLabel(names=list(LABELS)))
     with pytest.raises(StageError, match=r"column 'label'.*numbers.*hfcf\.measure\(ds\)"):
         load(name, stage=True)().fit(published)
 
@@ -450,7 +452,7 @@ def test_a_row_without_a_label_has_no_share(made: Dataset) -> None:
     assert found["label_balance"][:] == [0.5, None, 0.5]
     assert found["claim_only"][1] is None
     assert summaries(found)["label_balance, whole set"]["after"] == {"majority": 0.5, "balance": 1.0, "labels": 2}
-    names = ClassLabel(names=list(schema.LABELS))
+    names = ClassLabel(names=list(LABELS))
     published = Dataset.from_list(
         [{**row, "label": -1 if row["label"] is None else names.str2int(row["label"])} for row in rows],
         features=Features({**made.features, "label": names}),
@@ -462,7 +464,7 @@ def test_a_title_that_changed_along_with_its_text_stands_before_it() -> None:
     source = {"claim": "c is here", "evidence": [{"title": "Rome", "text": "Rome is old."}, {"title": "Rome", "text": "It is."}]}
     titles = [{"field": "evidence.title", "piece": i, "start": 0, "end": 4, "before": "Rome", "after": "Oslo"} for i in (0, 1)]
     change = [{**titles[0], "field": "evidence"}, *titles]
-    row = {**edits.apply(source, change), "edits": change}
+    row = {**apply_edits(source, change), "edits": change}
     assert changed(row) == ("Rome: Rome is old. Rome", "Oslo: Oslo is old. Oslo")
 
 
@@ -525,7 +527,7 @@ def test_before_filtering_there_are_the_rejected_candidates_too(made: Dataset) -
 
 def test_relation_candidates_are_read_back() -> None:
     row = relation_row(4)
-    source = {**edits.revert(row, row["edits"]), "id": "4", "label": "Destination"}
+    source = {**revert_edits(row, row["edits"]), "id": "4", "label": "Destination"}
     one = {"text": "…", "label": "Origin", "change": "relation", "scores": [], "edits": row["edits"]}
     rejected = [{"level": "candidate", "source": json.dumps(source), "candidate": json.dumps(one)}]
     found = candidates(Dataset.from_list(rejected))

@@ -16,15 +16,16 @@ from tiny import rbert
 from hfcf.core import edits, schema
 from hfcf.core.model import Model
 from hfcf.core.recipe import RecipeError
-from hfcf.core.schema import LABELS
 from hfcf.core.stage import StageError
 from hfcf.core.store import save_artifact
+from hfcf.core.task import get_task, revert_edits
 from hfcf.engines.ner import Ner
 from hfcf.metrics import MeasureFlipRate, load
 from hfcf.metrics.shared.measure import measure, measure_candidates
 from hfcf.metrics.shared.moverscore import MoverScore, fit_idf
 from hfcf.metrics.shared.rows import changed
 from hfcf.metrics.shared.summary import summaries
+from hfcf.tasks.verification import LABELS
 
 Tiny = Callable[[str], str]
 
@@ -99,7 +100,7 @@ def test_what_has_no_weight_has_no_score(tiny_model: Tiny) -> None:
 
 def test_candidates_are_measured_by_models_too_and_as_those_kept(made: Dataset, tiny_model: Tiny) -> None:
     one = {"claim": "…", "label": "REFUTES", "change": "claim", "scores": [], "edits": made[0]["edits"]}
-    source = {**edits.revert(made[0], made[0]["edits"]), "id": "0", "label": "SUPPORTS"}
+    source = {**revert_edits(made[0], made[0]["edits"]), "id": "0", "label": "SUPPORTS"}
     rejected = Dataset.from_list([{"level": "candidate", "source": json.dumps(source), "candidate": json.dumps(one)}])
     classifier = tiny_model("classifier")
     metrics = {
@@ -237,4 +238,4 @@ def test_a_row_that_is_no_row_is_not_scored_and_told(made: Dataset, caplog: pyte
     assert found["minimality"][0]["distance"] == 1
     assert found["minimality"][1] is None
     assert "minimality: 1 of 2 rows could not be scored; the first: the claim is empty" in caplog.text
-    assert schema.counterfactual("verification").keys() <= set(found.features)
+    assert get_task("verification").counterfactual.keys() <= set(found.features)

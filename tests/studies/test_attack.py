@@ -17,10 +17,11 @@ from typer.testing import CliRunner
 import hfcf
 from hfcf import corpora
 from hfcf.cli import app
-from hfcf.core import edits, schema
+from hfcf.core import schema
 from hfcf.core.model import Model
 from hfcf.core.recipe import RecipeError
 from hfcf.core.stage import Reject
+from hfcf.core.task import apply_edits, get_task, problem, revert_edits
 from hfcf.engines.perplexity import Perplexity
 from hfcf.hub.dataset_card import NOT_REPUBLISHED
 from hfcf.studies.attack.choices import choose_first, export_choices, import_choices
@@ -28,7 +29,7 @@ from hfcf.studies.attack.run import make_attack, make_candidates
 from hfcf.systems.ccg import attack as build
 from hfcf.systems.ccg.attack import ATTACK, CANDIDATES, build_attack, report
 from hfcf.systems.ccg.lenders import collect_lenders, list_options
-from hfcf.tasks.relation import entities
+from hfcf.tasks.relation import entities, token_edits
 
 DESTINATION, ORIGIN, CAUSE = "Entity-Destination(e1,e2)", "Entity-Origin(e1,e2)", "Cause-Effect(e1,e2)"
 
@@ -61,7 +62,7 @@ ROWS[6]["tail"]["type"] = "THING"
 OVERLAPPING = {**row("9", "[a_b] in {c}", ORIGIN, [2]), "tail": {"start": 1, "end": 4, "type": None}}
 BROKEN = {**row("10", "[a] in {c}", ORIGIN, [1]), "tail": {"start": 2, "end": 9, "type": None}}
 FEATURES = {
-    **schema.TASKS["relation"],
+    **get_task("relation").features,
     "causal_terms": schema.List(schema.INT),
     "status": schema.STATUS,
 }
@@ -91,7 +92,7 @@ def test_a_flipped_sentence_has_the_term_of_another_relation() -> None:
     one = found["eggs are from slowly large buckets ."]
     assert one["donor_id"] == "3"
     assert entities({**ROWS[0], **one}) == ("eggs", "large buckets")
-    assert edits.revert(one, one["edits"])["tokens"] == ROWS[0]["tokens"]
+    assert revert_edits(one, one["edits"])["tokens"] == ROWS[0]["tokens"]
 
 
 def test_terms_of_both_orders_are_kept_apart() -> None:
@@ -172,7 +173,7 @@ def test_the_least_perplexing_are_kept_and_nothing_is_lost(model: Model) -> None
         assert one["id"] == f"{one['source_id']}:{one['kind']}:01"
         assert one["rank"] == 1
         assert one["chosen"] is None
-        assert schema.problem(one) is None
+        assert problem(one) is None
     told = report(rows, found)
     assert told["rows"] == 10
     assert told["flipped"]["rows"] + sum(told["flipped"]["reasons"].values()) == 10
@@ -242,8 +243,8 @@ def candidates_of(rows: list[dict[str, Any]], scores: list[float] | None = None)
     """Two candidates of each row, the source itself and one with "of" in the term's place."""
     found = []
     for one in rows:
-        for rank, edited in enumerate(([], edits.token_edits(one["tokens"], one["causal_terms"], "of")), 1):
-            made = edits.apply(one, edited)
+        for rank, edited in enumerate(([], token_edits(one["tokens"], one["causal_terms"], "of")), 1):
+            made = apply_edits(one, edited)
             found.append(
                 {
                     **{name: one[name] for name in ("label", "group_id", "corpus", "split")}, **made, "edits": edited,
@@ -282,7 +283,7 @@ def test_choices_survive_a_spreadsheet(separator: str, backwards: bool, tmp_path
     for one, name in zip(found, chosen, strict=True):
         assert all(one[key] == by_id[name][key] for key in ("tokens", "head", "tail", "label", "edits", "perplexity"))
         assert (one["corpus"], one["split"], one["group_id"]) == ("attack:made", "test", f"g{one['source_id']}")
-        assert schema.problem(one) is None
+        assert problem(one) is None
 
 
 def test_no_cell_is_a_formula_and_no_id_a_number(tmp_path: Path) -> None:
@@ -466,5 +467,5 @@ def test_it_attacks_semeval(data: Path, tmp_path: Path) -> None:
     assert all(told[kind]["rows"] + sum(told[kind]["reasons"].values()) == 12 for kind in ("flipped", "invariant"))
     for one in found:
         assert 1 < one["perplexity"] < 1e6
-        assert schema.problem(one) is None
+        assert problem(one) is None
     assert 0 < len(choose_first(found)) < len({(one["source_id"], one["kind"]) for one in found})

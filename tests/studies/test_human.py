@@ -20,7 +20,7 @@ from typer.testing import CliRunner
 import hfcf
 from hfcf.cli import app
 from hfcf.core import edits
-from hfcf.core.schema import opposite
+from hfcf.core.task import apply_edits
 from hfcf.hub.folder import write_parquet
 from hfcf.studies.human import draw
 from hfcf.studies.human.agreement import alpha, decide, majority
@@ -32,6 +32,8 @@ from hfcf.studies.human.sets import read_rows
 from hfcf.studies.human.summary import summarise
 from hfcf.studies.sheets import read_sheet, unaltered, write_sheet
 from hfcf.tasks import relation as relations
+from hfcf.tasks.relation import token_edits
+from hfcf.tasks.verification import opposite
 
 Rows = list[dict[str, Any]]
 
@@ -571,8 +573,8 @@ def test_terms_are_what_an_edit_takes_out_where_no_column_has_them(tmp_path: Pat
     rows = [sentence(f"r{i}") for i in range(5)]
     made = []
     for row in rows:
-        candidate = relations.candidate(row, "Entity-Origin(e1,e2)", edits.token_edits(row["tokens"], [3, 5], "came from"))
-        made.append({**edits.apply(row, candidate["edits"]), "id": f"{row['id']}:1", "source_id": row["id"],
+        candidate = relations.candidate(row, "Entity-Origin(e1,e2)", token_edits(row["tokens"], [3, 5], "came from"))
+        made.append({**apply_edits(row, candidate["edits"]), "id": f"{row['id']}:1", "source_id": row["id"],
                      "label": candidate["label"], "edits": candidate["edits"]})  # fmt: skip
     made[4]["edits"] = [{**made[4]["edits"][0], "before": "went"}]
     found = export({"ccg": made}, "ccg_terms", tmp_path, sources=rows)

@@ -11,12 +11,12 @@ import pytest
 from datasets import Dataset
 
 import hfcf
-from hfcf.core import edits
 from hfcf.core.model import Model
-from hfcf.core.schema import NOT_ENOUGH_INFO, REFUTES, SUPPORTS
+from hfcf.core.task import apply_edits, revert_edits
 from hfcf.engines.classifier import Classifier
 from hfcf.engines.continuation import Continuation
 from hfcf.systems.crossaug import CrossAug, GenerateNegativeClaim, ModifyEvidence, changed_span, occurrences
+from hfcf.tasks.verification import NOT_ENOUGH_INFO, REFUTES, SUPPORTS
 
 ADDED, LEFT_OUT, SAME = "words are only added", "words are only left out", "the words are the same"
 LONG, ABSENT, SEVERAL = (
@@ -82,7 +82,7 @@ CASES = {
 def modified(claim: str, negative: str, evidence: list[dict[str, str]], **settings: Any) -> tuple[list[Any], str]:
     row = {"claim": claim, "negative_claim": negative, "evidence": evidence}
     found = ModifyEvidence(**settings).row(row)
-    return edits.apply(row, found["edits"])["evidence"], found["modification"]
+    return apply_edits(row, found["edits"])["evidence"], found["modification"]
 
 
 def test_there_are_thirty_cases() -> None:
@@ -173,7 +173,7 @@ def test_the_pairs_of_a_row(crossaug: CrossAug) -> None:
     ]
     assert {(row["system"], row["group_id"]) for row in made} == {("crossaug", "g0")}
     for row in made:
-        assert edits.revert(row, row["edits"]) == {"claim": "Ann was born in Rome.", "evidence": rows()[0]["evidence"]}
+        assert revert_edits(row, row["edits"]) == {"claim": "Ann was born in Rome.", "evidence": rows()[0]["evidence"]}
 
 
 def test_what_is_kept_and_what_is_not(crossaug: CrossAug) -> None:

@@ -13,12 +13,13 @@ from datasets import Dataset
 from offline_models import installed
 
 import hfcf
-from hfcf.core import edits, recipe, schema
+from hfcf.core import recipe
 from hfcf.core.model import Model
 from hfcf.core.stage import StageError
 from hfcf.core.system import System
-from hfcf.core.task import get_task
+from hfcf.core.task import get_task, revert_edits
 from hfcf.systems import system_class, systems
+from hfcf.tasks.verification import NOT_ENOUGH_INFO
 
 pytestmark = pytest.mark.usefixtures("no_request_cache")
 
@@ -85,13 +86,13 @@ def sentences() -> Dataset:
     ]
     made += [{**made[0], "id": "other", "label": "Other"}, {**made[0], "id": "overlap", "tail": made[0]["head"]}]
     made += [{**made[0], "id": "no tokens", "tokens": []}, {**made[0], "id": "no place", "head": None}]
-    return Dataset.from_list(made, features=schema.TASKS["relation"])
+    return Dataset.from_list(made, features=get_task("relation").features)
 
 
 def claims() -> Dataset:
     demo = hfcf.load("hover", data_dir=recipe.folder() / "demo", split="train")
     made = list(demo.select(range(4)))
-    made += [{**made[0], "id": "nei", "label": schema.NOT_ENOUGH_INFO}, {**made[0], "id": "no claim", "claim": " "}]
+    made += [{**made[0], "id": "nei", "label": NOT_ENOUGH_INFO}, {**made[0], "id": "no claim", "claim": " "}]
     made += [{**made[0], "id": "no letters", "claim": "1994–2006: Αθήνα!"}, {**made[0], "id": "no evidence", "evidence": []}]
     return Dataset.from_list(made, features=demo.features)
 
@@ -140,7 +141,7 @@ def test_counterfactuals_lead_back_to_their_source(name: str, task: str, system:
     for row in made:
         source = sources[row["source_id"]]
         assert (row["system"], row["group_id"]) == (name, source["group_id"])
-        assert edits.revert(row, row["edits"]) == {key: source[key] for key in get_task(task).columns}
+        assert revert_edits(row, row["edits"]) == {key: source[key] for key in get_task(task).columns}
         assert (row["label"] != source["label"]) == (type(system).flips and row["change"] != "both")
     lost = {row["source_id"] for row in hfcf.rejected(ds, system=name) if row["level"] == "row"}
     assert lost | set(made["source_id"]) == set(rows["id"])

@@ -10,9 +10,11 @@ from datasets import Dataset, Features, load_dataset
 import hfcf
 from hfcf.core import edits, schema
 from hfcf.core.candidates import reject
+from hfcf.core.task import apply_edits, get_task, problem, revert_edits
 from hfcf.pipeline import publish
 from hfcf.tasks import relation as relations
 from hfcf.tasks.judge import JudgeCandidates
+from hfcf.tasks.relation import token_edits
 
 
 def words(text: str) -> list[str]:
@@ -59,46 +61,46 @@ def edit(start: int, end: int, after: str, row: Any = ROW) -> edits.Edit:
     ],
 )
 def test_what_is_wrong_with_a_row_is_told(change: dict[str, Any], told: str) -> None:
-    assert schema.problem({**ROW, **change}) == told
-    assert schema.problem(ROW) is None
+    assert problem({**ROW, **change}) == told
+    assert problem(ROW) is None
 
 
 def test_entities_move_along_with_edits_on_both_sides() -> None:
     made = [edit(0, 1, "Very old brown"), edit(3, 6, "from"), edit(9, 10, "")]
-    new = edits.apply(ROW, made)
+    new = apply_edits(ROW, made)
     assert new["tokens"] == words("Very old brown eggs are from the large buckets")
     assert [" ".join(new["tokens"][new[name]["start"] : new[name]["end"]]) for name in ("head", "tail")] == [
         "eggs",
         "large buckets",
     ]
-    assert edits.revert(new, made) == {name: ROW[name] for name in ("tokens", "head", "tail")}
+    assert revert_edits(new, made) == {name: ROW[name] for name in ("tokens", "head", "tail")}
 
 
 def test_insertions_at_an_entitys_edges_stay_outside_it() -> None:
     made = [edit(7, 7, "very"), edit(9, 9, "here")]
-    new = edits.apply(ROW, made)
+    new = apply_edits(ROW, made)
     assert new["tokens"][new["tail"]["start"] : new["tail"]["end"]] == ["large", "buckets"]
-    assert edits.revert(new, made)["tokens"] == ROW["tokens"]
+    assert revert_edits(new, made)["tokens"] == ROW["tokens"]
 
 
 @pytest.mark.parametrize("wrong", [edit(8, 9, "boxes"), edit(6, 8, "a"), edit(8, 8, "and")])
 def test_edits_never_touch_an_entity(wrong: edits.Edit) -> None:
     with pytest.raises(ValueError, match="touches the tail"):
-        edits.apply(ROW, [wrong])
+        apply_edits(ROW, [wrong])
 
 
 def test_edits_that_do_not_fit_are_errors() -> None:
     with pytest.raises(ValueError, match=r"2.*'are'.*'is'"):
-        edits.apply(ROW, [{**edit(2, 3, "was"), "before": "is"}])
+        apply_edits(ROW, [{**edit(2, 3, "was"), "before": "is"}])
     with pytest.raises(ValueError, match="overlaps another"):
-        edits.apply(ROW, [edit(2, 4, "a"), edit(3, 5, "b")])
+        apply_edits(ROW, [edit(2, 4, "a"), edit(3, 5, "b")])
     with pytest.raises(ValueError, match="places"):
-        edits.apply(ROW, [{**edit(2, 3, "was"), "field": "claim"}])
+        apply_edits(ROW, [{**edit(2, 3, "was"), "field": "claim"}])
 
 
 def test_removed_tokens_are_replaced_at_the_first_ones_place() -> None:
-    made = edits.token_edits(ROW["tokens"], [5, 3, 4, 2, 9], "taken from")
-    assert edits.apply(ROW, made)["tokens"] == words("Old eggs taken from the large buckets")
+    made = token_edits(ROW["tokens"], [5, 3, 4, 2, 9], "taken from")
+    assert apply_edits(ROW, made)["tokens"] == words("Old eggs taken from the large buckets")
 
 
 @pytest.mark.parametrize(
@@ -123,7 +125,7 @@ def rows() -> Dataset:
     bad = reject(relations.candidate(ROW, "Content-Container(e1,e2)", [edit(3, 6, "in")]), "edit_relation", "no such term")
     status = {"accepted": False, "stage": "expand_relation", "reason": "WordNet knows no noun 'eggz'"}
     made = [{**ROW, "candidates": [good, bad], "status": None}, {**ROW, "id": "2", "candidates": None, "status": status}]
-    features = Features({**schema.TASKS["relation"], "candidates": relations.CANDIDATES, "status": schema.STATUS})
+    features = Features({**get_task("relation").features, "candidates": relations.CANDIDATES, "status": schema.STATUS})
     return Dataset.from_list(made, features=features)
 
 
@@ -135,7 +137,7 @@ def test_accepted_candidates_become_counterfactuals_and_nothing_is_lost() -> Non
     assert made[0]["tokens"] == words("Old eggs are from the large buckets .")
     assert (made[0]["tail"]["start"], made[0]["tail"]["end"]) == (5, 7)
     assert (made[0]["id"], made[0]["source_id"], made[0]["label"]) == ("1:ccg:relation", "1", "Entity-Origin(e1,e2)")
-    assert edits.revert(made[0], made[0]["edits"]) == {name: ROW[name] for name in ("tokens", "head", "tail")}
+    assert revert_edits(made[0], made[0]["edits"]) == {name: ROW[name] for name in ("tokens", "head", "tail")}
     lost = hfcf.rejected(ds, system="ccg")
     assert [(row["source_id"], row["level"], row["reason"]) for row in lost] == [
         ("1", "candidate", "no such term"),

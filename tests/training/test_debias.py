@@ -15,8 +15,9 @@ from transformers import AutoTokenizer, BertConfig, BertModel, Trainer
 
 from hfcf.core.model import Model
 from hfcf.core.recipe import RecipeError
-from hfcf.core.schema import LABELS, NOT_ENOUGH_INFO, REFUTES, SUPPORTS, TASKS
+from hfcf.core.task import get_task
 from hfcf.engines.classifier import Classifier, choose, encode_pairs
+from hfcf.tasks.verification import LABELS, NOT_ENOUGH_INFO, REFUTES, SUPPORTS
 from hfcf.text.evidence import join
 from hfcf.training import classifier
 from hfcf.training import debias as debias_module
@@ -60,7 +61,7 @@ def row(i: int, claim: str, evidence: str, label: str, group: str | None = None)
 
 
 def dataset(rows: list[dict[str, Any]]) -> Dataset:
-    return Dataset.from_list(rows, features=TASKS["verification"])
+    return Dataset.from_list(rows, features=get_task("verification").features)
 
 
 def pairs(number: int, labels: tuple[str, ...] = (SUPPORTS, REFUTES)) -> Dataset:

@@ -10,10 +10,10 @@ import torch
 
 from hfcf.core.model import Model
 from hfcf.core.recipe import RecipeError
-from hfcf.core.schema import NOT_ENOUGH_INFO
 from hfcf.engines.cure import Cure
 from hfcf.engines.gates import LOW, OUTSIDE, Gates, is_open, load_gates, not_shut, sample
 from hfcf.pipeline.train import train
+from hfcf.tasks.verification import NOT_ENOUGH_INFO
 from hfcf.text.evidence import join
 from hfcf.training.data import load_rows
 from hfcf.training.explainer import train_explainer

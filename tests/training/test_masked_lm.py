@@ -14,9 +14,10 @@ from transformers import AutoModelForMaskedLM, AutoTokenizer
 from hfcf.core import offline
 from hfcf.core import recipe as recipes
 from hfcf.core.model import Model
-from hfcf.core.schema import SUPPORTS, TASKS
-from hfcf.core.splits import normalised
+from hfcf.core.task import get_task
 from hfcf.pipeline.train import train
+from hfcf.tasks.verification import SUPPORTS
+from hfcf.text.normalise import normalise
 from hfcf.training.loop import Hyperparameters
 from hfcf.training.masked_lm import CLOZE, cloze, evaluate_masked_lm, head_at_labels, train_masked_lm, words
 from hfcf.training.text import collect, glosses, is_held_out, unique
@@ -54,7 +55,7 @@ def rows(claims: list[str], evidence: list[str], corpus: str = "made") -> Datase
         }
         for i, (claim, text) in enumerate(zip(claims, evidence, strict=True))
     ]  # fmt: skip
-    return Dataset.from_list(made, features=TASKS["verification"])
+    return Dataset.from_list(made, features=get_task("verification").features)
 
 
 # --- text
@@ -80,8 +81,8 @@ def test_what_is_excluded_or_held_out_is_not_trained_on(wordnet: Path) -> None:
     ]
     assert dropped == 2
     assert sets["corpora"] == ["Paris is in France.", "It has a tower.", "No word of it is new."]
-    every = {normalised(text) for text in texts}
-    assert not every & {normalised(text) for its in sets.values() for text in its}
+    every = {normalise(text) for text in texts}
+    assert not every & {normalise(text) for its in sets.values() for text in its}
     assert set(sets["WordNet"]) == {text for text in glosses(wordnet) if is_held_out(text, 0.3, 13)}
     assert 0 < len(sets["WordNet"]) < 24
     assert collect(training, held, [], wordnet=False, held_out=0.3, seed=13)[1].keys() == {"corpora"}

@@ -14,7 +14,7 @@ from tiny_relation import row
 
 from hfcf.cli import models
 from hfcf.core.model import Model, folder_hash
-from hfcf.core.schema import TASKS
+from hfcf.core.task import get_task
 from hfcf.engines.rbert import HEAD, load_rbert
 from hfcf.engines.relation import RelationClassifier
 from hfcf.pipeline.train import train
@@ -37,7 +37,7 @@ MADE = [
 
 def rows(made: list[dict[str, Any]] = MADE) -> Dataset:
     common = {"corpus": "made", "split": "train"}
-    return Dataset.from_list([{**one, "group_id": one["id"], **common} for one in made], features=TASKS["relation"])
+    return Dataset.from_list([{**one, "group_id": one["id"], **common} for one in made], features=get_task("relation").features)
 
 
 @pytest.fixture(autouse=True)

@@ -10,8 +10,9 @@ import pytest
 from datasets import Dataset
 
 from hfcf.core.model import Model
-from hfcf.core.schema import REFUTES, SUPPORTS, TASKS
+from hfcf.core.task import get_task
 from hfcf.engines.classifier import Classifier
+from hfcf.tasks.verification import REFUTES, SUPPORTS
 from hfcf.training.loop import Hyperparameters, trained_model
 from hfcf.training.verifier import train_verifier
 
@@ -39,7 +40,7 @@ def answers(base: str, out: Path, tune: str) -> list[Any]:
         for i in range(4)
     ]  # fmt: skip
     hp = Hyperparameters(model=Model(base), tune=tune, rank=2, epochs=1, learning_rate=1e-2, max_length=48)
-    train_verifier(Dataset.from_list(made, features=TASKS["verification"]), hp, out)
+    train_verifier(Dataset.from_list(made, features=get_task("verification").features), hp, out)
     return Classifier(model=trained_model(hp, out), max_length=48).run(PAIRS)
 
 

@@ -14,13 +14,14 @@ from transformers import AutoModelForSequenceClassification, AutoTokenizer, Bert
 from hfcf.core import recipe as recipes
 from hfcf.core.model import Model
 from hfcf.core.recipe import RecipeError
-from hfcf.core.schema import LABELS, NOT_ENOUGH_INFO, REFUTES, SUPPORTS, TASKS
-from hfcf.core.splits import normalised
+from hfcf.core.task import get_task
 from hfcf.engines.base import Engine
 from hfcf.engines.classifier import Classifier, encode_pairs
 from hfcf.engines.generator import PROMPT, Generator
 from hfcf.pipeline.train import train
+from hfcf.tasks.verification import LABELS, NOT_ENOUGH_INFO, REFUTES, SUPPORTS
 from hfcf.text.evidence import join
+from hfcf.text.normalise import normalise
 from hfcf.training import classifier
 from hfcf.training import generator as generator_module
 from hfcf.training.data import drop_overlap, load_rows
@@ -53,7 +54,7 @@ def rows(number: int, *, pieces: int = 2, group: int = 1, labels: tuple[str, ...
         }
         for i in range(number)
     ]  # fmt: skip
-    return Dataset.from_list(made, features=TASKS["verification"])
+    return Dataset.from_list(made, features=get_task("verification").features)
 
 
 # --- NOT ENOUGH INFO rows
@@ -375,13 +376,13 @@ def test_a_generator_is_trained_on_supported_claims_alone(
     supported = [row for row in ds if row["label"] == SUPPORTS]
     assert len(kept[0]) == len(supported) == 3
     for made, row in zip(kept[0], supported, strict=True):
-        text = normalised(join(row["evidence"])[0])
-        target = normalised(tokenizer.decode([i for i in made["labels"] if i != -100], skip_special_tokens=True))
-        assert target == normalised(row["claim"])
+        text = normalise(join(row["evidence"])[0])
+        target = normalise(tokenizer.decode([i for i in made["labels"] if i != -100], skip_special_tokens=True))
+        assert target == normalise(row["claim"])
         size = made["labels"].count(-100) if kind == "gpt2" else len(made["input_ids"])
         read = made["input_ids"][:size]
-        prompt = normalised(PROMPT.format("")) if kind == "gpt2" else ""
-        assert normalised(tokenizer.decode(read, skip_special_tokens=True)) == text + prompt
+        prompt = normalise(PROMPT.format("")) if kind == "gpt2" else ""
+        assert normalise(tokenizer.decode(read, skip_special_tokens=True)) == text + prompt
         assert made["labels"][-1] == tokenizer.eos_token_id
         if kind == "gpt2":
             assert made["input_ids"][size:] == made["labels"][size:]
@@ -395,8 +396,8 @@ def test_a_prefixed_generator_is_told_to_support_or_to_refute(
     ds = rows(3, labels=(SUPPORTS, REFUTES, NOT_ENOUGH_INFO))
     train_generator(ds, settings(tiny_model("t5")), tmp_path, prefixed=True)
     tokenizer = AutoTokenizer.from_pretrained(tiny_model("t5"))
-    read = [normalised(tokenizer.decode(ids, skip_special_tokens=True)) for ids in kept[0]["input_ids"]]
-    texts = [normalised(join(evidence)[0]) for evidence in ds["evidence"]]
+    read = [normalise(tokenizer.decode(ids, skip_special_tokens=True)) for ids in kept[0]["input_ids"]]
+    texts = [normalise(join(evidence)[0]) for evidence in ds["evidence"]]
     assert read == [f"support{texts[0]}", f"refute{texts[1]}"]
     asked: list[Any] = []
 

@@ -14,13 +14,14 @@ from typing import Any, ClassVar
 
 import datasets
 
-from hfcf.core.schema import STATUS, kind
+from hfcf.core.schema import STATUS
 from hfcf.core.splits import connected
 from hfcf.core.task import Task, get_task, problem
 from hfcf.corpora.base.info import CorpusConfig, CorpusInfo
 from hfcf.corpora.base.splits import ALIASES
 from hfcf.corpora.base.values import as_text
 from hfcf.corpora.formats.read import BadRow, CorpusError, Record, json_lines
+from hfcf.text.check import kind
 
 log = logging.getLogger(__name__)
 

@@ -6,8 +6,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from hfcf.core.schema import kind
 from hfcf.corpora.formats.read import BadRow
+from hfcf.text.check import kind
 
 
 def need(record: Mapping[str, Any], *fields: str) -> None:

@@ -12,10 +12,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from hfcf.core.schema import kind
 from hfcf.corpora.base import BadRow, as_text, is_list_of, need
 from hfcf.corpora.formats.read import Record, json_lines
 from hfcf.corpora.formats.tokens import entity, of_tokens
+from hfcf.text.check import kind
 
 
 def relations(path: Path) -> Iterator[Record]:

@@ -19,12 +19,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from hfcf.core.schema import RATIONALES, kind
+from hfcf.core.schema import RATIONALES
 from hfcf.corpora.base import BadRow, Corpus, CorpusConfig, CorpusError, is_list_of, need, split_files, text_of
 from hfcf.corpora.formats.read import lines
 from hfcf.corpora.formats.spans import says_nothing, whole_pieces
 from hfcf.corpora.formats.wikipedia import nfc
-from hfcf.text.brackets import unbracket
+from hfcf.text.check import kind
+from hfcf.text.normalise import unbracket
 
 CITATION = """@inproceedings{deyoung-etal-2020-eraser,
   title = {{ERASER}: A Benchmark to Evaluate Rationalized {NLP} Models},

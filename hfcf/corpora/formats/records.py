@@ -31,11 +31,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
-from hfcf.core.schema import kind
 from hfcf.corpora.base import BadRow, Corpus, CorpusConfig, CorpusError, CorpusInfo, Files, as_text, need
 from hfcf.corpora.formats import own_files
 from hfcf.corpora.formats.read import Record, csv_rows, json_lines, parquet_rows
 from hfcf.tasks.verification import LABELS
+from hfcf.text.check import kind
 
 _FIELDS = ("id", "group_id", "claim", "evidence", "title", "label", "gold_label")
 _ENDINGS = {"jsonl": (".jsonl",), "csv": (".csv",), "parquet": own_files.PARQUET}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 
-from hfcf.text.brackets import unbracket
+from hfcf.text.normalise import unbracket
 
 
 def nfc(page: str) -> str:

@@ -13,10 +13,10 @@ from hfcf import corpora
 from hfcf.core import recipe as recipes
 from hfcf.core.model import Model
 from hfcf.core.recipe import RecipeError
-from hfcf.core.schema import kind
 from hfcf.core.stage import Stage
 from hfcf.core.task import task_of
 from hfcf.metrics import load, names
+from hfcf.text.check import kind
 
 DEFAULT: dict[str, Any] = {"minimality": None, "diversity": None, "duplicates": None, "label_balance": None}
 """What a run measures if its recipe does not say: what needs no model."""

@@ -12,7 +12,6 @@ from datasets import Dataset
 
 from hfcf.core.expand import expand
 from hfcf.core.model import Model
-from hfcf.core.schema import opposite
 from hfcf.core.store import save_artifact
 from hfcf.core.task import task_of
 from hfcf.metrics.coherence import coherences
@@ -21,6 +20,7 @@ from hfcf.metrics.shared.info import mean
 from hfcf.metrics.shared.moverscore import MoverScore, fit_idf
 from hfcf.studies.compare.cells import digest
 from hfcf.studies.compare.runner import READY, Comparison, counterfactuals
+from hfcf.tasks.verification import opposite
 from hfcf.training.loop import trained_model
 
 _WRITERS = re.compile("generate_claim$|rewrite_")  # the stages that write claims

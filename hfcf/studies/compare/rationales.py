@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 
 from hfcf.core import recipe as recipes
-from hfcf.core.schema import NOT_ENOUGH_INFO
 from hfcf.engines.classifier import Classifier, encode_pairs
 from hfcf.metrics.scores.rationales import SCORES, agreement, faithfulness, words
 from hfcf.studies.compare.rationale_methods import Marks, at_random, cure, gradient, lexical
 from hfcf.studies.compare.recipe import RationaleComparison
 from hfcf.studies.compare.tables import csv_text, table
+from hfcf.tasks.verification import NOT_ENOUGH_INFO
 from hfcf.text.evidence import join
 from hfcf.training.data import load_rows
 

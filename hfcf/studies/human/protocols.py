@@ -15,8 +15,8 @@ from types import ModuleType
 
 from hfcf import systems
 from hfcf.core.rating import Display, Protocol, Row, Unit
-from hfcf.core.schema import text_problem
 from hfcf.studies.human import checkwhy, rgf
+from hfcf.text.check import text_problem
 
 
 def _modules() -> Iterator[ModuleType]:

@@ -9,13 +9,13 @@ from hfcf.core import schema
 from hfcf.core.candidates import reject, settle
 from hfcf.core.chain import StageOf
 from hfcf.core.model import Model
-from hfcf.core.splits import normalised
 from hfcf.core.stage import Reject, Stage
 from hfcf.core.system import System
 from hfcf.engines.classifier import Classifier
 from hfcf.systems.baselines._shared.words import check, eda
 from hfcf.tasks.judge import JudgeCandidates
 from hfcf.tasks.verification import CANDIDATES, rewritten
+from hfcf.text.normalise import normalise
 
 __all__ = ["EDA", "RewriteEda", "eda"]
 
@@ -48,7 +48,7 @@ class RewriteEda(Stage):
         made = eda(row["claim"], self.random(row["id"]), alpha=self.alpha, num_augmentations=self.num_augmentations)
         candidates, seen = [], set[str]()
         for claim in made:
-            new, said = rewritten(row["claim"], claim, row["label"], self.name), normalised(claim)
+            new, said = rewritten(row["claim"], claim, row["label"], self.name), normalise(claim)
             repeats = new["status"] is None and said in seen
             candidates.append(reject(new, self.name, "repeats an earlier candidate") if repeats else new)
             seen.add(said)

@@ -6,9 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from datasets import List
-
-from hfcf.core import schema
 from hfcf.core.candidates import reject, settle
 from hfcf.core.chain import StageOf
 from hfcf.core.model import Model
@@ -21,7 +18,8 @@ from hfcf.engines.generator import plain_prompt
 from hfcf.engines.relation import RelationClassifier
 from hfcf.tasks import DEFAULT
 from hfcf.tasks.judge import JudgeCandidates
-from hfcf.tasks.rewriting import Rewriting, model_columns, rewriting_of
+from hfcf.tasks.rewriting import Rewriting, candidate_columns, model_columns, rewriting_of
+from hfcf.text.check import text_problem
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +49,7 @@ class RewriteParaphrase(Stage):
     """
 
     inputs: ClassVar[Any] = TaskColumns(model_columns)
-    outputs: ClassVar[Any] = TaskColumns(lambda task: {"candidates": List(task.candidate_features)})
+    outputs: ClassVar[Any] = TaskColumns(candidate_columns)
     batch_size: ClassVar[int] = 64
 
     generator: Model
@@ -110,7 +108,7 @@ def rewrites(
         new = rewriting.rewritten(row, one["text"], row["label"], stage, scores)
         if not one["finished"]:
             new = reject(new, stage, f"is cut off at {engine.max_new_tokens} tokens")
-        elif problem := schema.text_problem(one["text"], f"the new {rewriting.noun}"):
+        elif problem := text_problem(one["text"], f"the new {rewriting.noun}"):
             new = reject(new, stage, problem)
         candidates.append(new)
     return settle(candidates, "the model wrote nothing")

@@ -15,7 +15,6 @@ from hfcf.core import edits, schema
 from hfcf.core.candidates import Candidate, reject, settle
 from hfcf.core.chain import StageOf
 from hfcf.core.model import Model
-from hfcf.core.splits import normalised
 from hfcf.core.stage import Reject, Stage
 from hfcf.core.system import System
 from hfcf.engines.classifier import Classifier
@@ -23,6 +22,8 @@ from hfcf.engines.continuation import Continuation
 from hfcf.systems.baselines.paraphrase import too_long
 from hfcf.tasks.judge import JudgeCandidates
 from hfcf.tasks.verification import CANDIDATES, NOT_ENOUGH_INFO, opposite, rewritten
+from hfcf.text.check import text_problem
+from hfcf.text.normalise import normalise
 
 PERTURB, BLANK, SEP, ANSWER, EMPTY = MARKS = ("<|perturb|>", "[BLANK]", "[SEP]", "[ANSWER]", "[EMPTY]")
 """The marks of the model's language, plain text to its tokenizer."""
@@ -61,7 +62,7 @@ def fill(text: str) -> str:
     filled = " ".join(filled.split())
     if left := [mark for mark in MARKS if mark in filled]:
         raise ValueError(f"has {left[0]} in its sentence")
-    if problem := schema.text_problem(filled, "its sentence"):
+    if problem := text_problem(filled, "its sentence"):
         raise ValueError(f"is no sentence: {problem}")
     return filled
 
@@ -127,10 +128,10 @@ class RewritePolyjuice(Stage):
             max_new_tokens=self.max_new_tokens, max_length=1024,
         )  # fmt: skip
         faults = [self._fault(row) for row in rows]
-        asked = [row for row, fault in zip(rows, faults, strict=True) if fault is None]
-        blanked = [random_blank(row["claim"], self.random(row["id"])) if self.blanks == "random" else "" for row in asked]
+        requests = [row for row, fault in zip(rows, faults, strict=True) if fault is None]
+        blanked = [random_blank(row["claim"], self.random(row["id"])) if self.blanks == "random" else "" for row in requests]
         # As the authors' code does, without [SEP] after the blanked claim: the model writes it, and may go on before.
-        prompts = [f"{row['claim'].strip()} {PERTURB} [{self.code}] {b}".strip() for row, b in zip(asked, blanked, strict=True)]
+        prompts = [f"{row['claim'].strip()} {PERTURB} [{self.code}] {b}".strip() for row, b in zip(requests, blanked, strict=True)]
         answers = iter(zip(blanked, engine.run(prompts), strict=True))
         results: list[dict[str, Any] | Reject] = []
         for row, fault in zip(rows, faults, strict=True):
@@ -163,9 +164,9 @@ class RewritePolyjuice(Stage):
             new = rewritten(row["claim"], text, opposite(row["label"]), self.name, scores=scores)
             if fault is not None:
                 new = reject(new, self.name, fault)
-            elif normalised(text) in seen:
+            elif normalise(text) in seen:
                 new = reject(new, self.name, "repeats a better answer")
-            seen.add(normalised(text))
+            seen.add(normalise(text))
             made.append(new)
         return made
 

@@ -10,10 +10,10 @@ from typing import Any, ClassVar
 
 from hfcf.core import edits, schema
 from hfcf.core.stage import Reject, Stage, StageError
-from hfcf.systems.race.resource import entity_table
+from hfcf.systems.race.artifacts import entity_table
 from hfcf.tasks.verification import SUPPORTS, TASK
 from hfcf.text.entities import IN_DATASET, IN_INSTANCE, cased, is_month
-from hfcf.text.evidence import places
+from hfcf.text.evidence import evidence_texts
 from hfcf.text.mentions import WORD_END, WORD_START, mentions
 
 
@@ -104,7 +104,7 @@ class EditEvidence(Stage):
         """What becomes of every surface form of the causal entities: {before: after}."""
         rng, table = self.random(row["id"]), entity_table(self.fitted or "")
         changes: dict[str, str] = {}
-        taken = [row["claim"], *(text for _, _, text in places(row))]
+        taken = [row["claim"], *(text for _, _, text in evidence_texts(row))]
         for type_ in IN_DATASET:
             for value in dict.fromkeys(entity["text"] for entity in causal if entity["type"] == type_):
                 if (new := table.substitute(value, type_, taken, rng)) is not None:
@@ -141,7 +141,7 @@ def edits_of(row: Mapping[str, Any], changes: Mapping[str, str], protected: Iter
     pattern = re.compile(WORD_START + "(?:" + "|".join(map(re.escape, forms)) + ")" + WORD_END)
     return [
         {"field": where, "piece": piece, "start": m.start(), "end": m.end(), "before": m[0], "after": changes[m[0]]}
-        for where, piece, text in places(row)
+        for where, piece, text in evidence_texts(row)
         for m in pattern.finditer(text)
         if changes.get(m[0], m[0]) != m[0] and (m[0] in tagged or not _in_a_name(text, m.start(), m.end()))
     ]

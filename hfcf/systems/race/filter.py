@@ -8,14 +8,14 @@ from typing import Any, ClassVar
 from hfcf.core import schema
 from hfcf.core.candidates import accept, reject, settle, undecided
 from hfcf.core.model import Model
-from hfcf.core.splits import normalised
 from hfcf.core.stage import Reject, Stage, StageError
 from hfcf.engines.ner import Ner
 from hfcf.metrics.shared.moverscore import MoverScore
-from hfcf.systems.race.resource import idf_of
+from hfcf.systems.race.artifacts import word_frequencies
 from hfcf.tasks.judge import counterfactuals
 from hfcf.tasks.verification import CANDIDATES, COUNTERFACTUALS, TASK
 from hfcf.text.entities import overlap
+from hfcf.text.normalise import normalise
 
 SEMANTIC, ENTITY = "semantic fidelity", "entity fidelity"
 
@@ -67,16 +67,16 @@ class FilterClaim(Stage):
 
     def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
         open_ = [(row, one) for row in rows for one in row["candidates"] if undecided(one)]
-        movers = MoverScore(model=self.encoder, idf=idf_of(self.fitted or ""))
+        movers = MoverScore(model=self.encoder, idf=word_frequencies(self.fitted or ""))
         semantic = iter(movers.run([[row["claim"], one["claim"]] for row, one in open_]))
         tagged = iter(self.ner.run([one["claim"] for _, one in open_]))
         results: list[dict[str, Any] | Reject] = []
         for row in rows:
-            names = {normalised(e["text"]) for e in row["entities"] if e["field"] == "claim"}
+            names = {normalise(e["text"]) for e in row["entities"] if e["field"] == "claim"}
             candidates = []
             for one in row["candidates"]:
                 if undecided(one):
-                    new = {normalised(one["claim"][start:end]) for start, end, _ in next(tagged)}
+                    new = {normalise(one["claim"][start:end]) for start, end, _ in next(tagged)}
                     scores = [{"name": SEMANTIC, "value": next(semantic)}, {"name": ENTITY, "value": overlap(names, new) or 0.0}]
                     one = {**one, "scores": [*one["scores"], *scores]}
                 candidates.append(one)

@@ -9,13 +9,13 @@ from typing import Any, ClassVar
 from hfcf.core import edits, schema
 from hfcf.core.candidates import reject, settle
 from hfcf.core.model import Model
-from hfcf.core.splits import normalised
 from hfcf.core.stage import Reject, Stage
-from hfcf.engines.generator import Generator, prefix
+from hfcf.engines.generator import Generator
 from hfcf.systems.race.explain import SENTENCES
-from hfcf.tasks.verification import CANDIDATES, opposite
+from hfcf.tasks.verification import CANDIDATES, generator_prefix, opposite
 from hfcf.text.evidence import join
 from hfcf.text.mentions import met
+from hfcf.text.normalise import normalise
 
 
 def clauses(row: Mapping[str, Any]) -> list[list[str]]:
@@ -37,7 +37,7 @@ def says_twice(text: str, words: int) -> bool:
     >>> says_twice("She is an American actress who is an American actress.", 4), says_twice("Rome is old, Rome is big.", 4)
     (True, False)
     """
-    found = [normalised(word) for word in text.split()]
+    found = [normalise(word) for word in text.split()]
     runs = [tuple(found[i : i + words]) for i in range(len(found) - words + 1)]
     return len(set(runs)) < len(runs)
 
@@ -101,13 +101,13 @@ class GenerateClaim(Stage):
             max_new_tokens=self.max_new_tokens,
             max_length=self.max_length,
         )
-        wanted = [clauses(row) if self.constrain else [] for row in rows]
+        required = [clauses(row) if self.constrain else [] for row in rows]
         texts = [join([row["edited_evidence"][s["piece"]] for s in row["sentence_rationales"]])[0] for row in rows]
         if self.prefixed:
-            texts = [prefix(opposite(row["label"])) + text for row, text in zip(rows, texts, strict=True)]
-        answers = engine.run([[text, constraints] for text, constraints in zip(texts, wanted, strict=True)])
+            texts = [generator_prefix(opposite(row["label"])) + text for row, text in zip(rows, texts, strict=True)]
+        answers = engine.run([[text, constraints] for text, constraints in zip(texts, required, strict=True)])
         results: list[dict[str, Any] | Reject] = []
-        for row, constraints, found in zip(rows, wanted, answers, strict=True):
+        for row, constraints, found in zip(rows, required, answers, strict=True):
             kept = [one for one in row["candidates"] if one["change"] == "evidence"]
             kept += [self._candidate(row["claim"], one, constraints) for one in found]
             results.append(settle(kept, "the generator found no claim"))
@@ -127,7 +127,7 @@ class GenerateClaim(Stage):
         unmet = [clause for clause, is_met in zip(constraints, met(found["text"], constraints), strict=True) if not is_met]
         if unmet:
             return reject(candidate, self.name, "names no causal entity of every piece of evidence")
-        if normalised(found["text"]) == normalised(claim):
+        if normalise(found["text"]) == normalise(claim):
             return reject(candidate, self.name, "repeats the source's claim")
         if self.no_repeat and says_twice(found["text"], self.no_repeat):
             return reject(candidate, self.name, f"says {self.no_repeat} words or more twice")

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from hfcf.core import schema
-from hfcf.core.schema import script
 from hfcf.core.stage import Reject, Stage
 from hfcf.engines.ner import Ner
-from hfcf.text.evidence import places as places_of
+from hfcf.text.check import script
+from hfcf.text.evidence import evidence_texts as places_of
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from hfcf.core import edits, schema
 from hfcf.core.chain import StageOf
 from hfcf.core.model import Model
 from hfcf.core.stage import Reject, Stage
 from hfcf.core.system import System
+from hfcf.core.task import get_task
 from hfcf.tasks.judge import JudgeCandidates
-from hfcf.tasks.relation import CANDIDATES, OTHER, between, candidate
+from hfcf.tasks.relation import CANDIDATES, OTHER, between, candidate, token_edits
 from hfcf.training.loop import Hyperparameters
 
 TRAINING = Hyperparameters(model=Model("hfcf:mlm"))
@@ -20,7 +20,7 @@ VERBS = {"caused": "Cause-Effect(e1,e2)", "inside": "Content-Container(e1,e2)"}
 
 @dataclass(frozen=True, kw_only=True)
 class SwapRelation(Stage):
-    inputs: ClassVar = schema.TASKS["relation"]
+    inputs: ClassVar = get_task("relation").features
     outputs: ClassVar = {"candidates": CANDIDATES}
 
     word: str | None = None
@@ -31,7 +31,7 @@ class SwapRelation(Stage):
         at = between(row)[0]
         word = self.word or next(verb for verb, label in VERBS.items() if label != row["label"])
         label = VERBS.get(word, row["label"])
-        return {"candidates": [candidate(row, label, edits.token_edits(row["tokens"], [at], word))]}
+        return {"candidates": [candidate(row, label, token_edits(row["tokens"], [at], word))]}
 
 
 @dataclass(frozen=True, kw_only=True)

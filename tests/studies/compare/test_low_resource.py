@@ -17,7 +17,6 @@ from made_up import cell, forget
 
 from hfcf.core import recipe as recipes
 from hfcf.core.expand import balanced_sample
-from hfcf.core.schema import REFUTES, SUPPORTS
 from hfcf.engines.continuation import Continuation
 from hfcf.studies.compare import runner
 from hfcf.studies.compare.figure import figure_of_sizes as figure
@@ -28,6 +27,7 @@ from hfcf.studies.compare.runner import open_comparison
 from hfcf.studies.compare.samples import Training
 from hfcf.studies.compare.set_page import markdown_of_samples as markdown
 from hfcf.studies.compare.stats import by_size, differences_by_size
+from hfcf.tasks.verification import REFUTES, SUPPORTS
 from hfcf.training import verifier
 
 DEMO = recipes.folder() / "demo"

@@ -13,7 +13,6 @@ from datasets import Dataset
 from made_up import cell
 
 from hfcf.core import recipe as recipes
-from hfcf.core.schema import LABELS, REFUTES, SUPPORTS
 from hfcf.engines.continuation import Continuation
 from hfcf.studies.compare import runner
 from hfcf.studies.compare.layout import lay_out
@@ -21,6 +20,7 @@ from hfcf.studies.compare.probe_tables import shortcuts_table
 from hfcf.studies.compare.probes import ANY, NONE, by_shortcut, claim_only, shares, shortcuts, telling
 from hfcf.studies.compare.run import compare
 from hfcf.studies.compare.sets import EvaluationSet
+from hfcf.tasks.verification import LABELS, REFUTES, SUPPORTS
 
 DEMO = recipes.folder() / "demo"
 TWO = LABELS[:2]

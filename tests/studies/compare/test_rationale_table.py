@@ -12,13 +12,13 @@ from datasets import Dataset
 
 from hfcf.core import recipe as recipes
 from hfcf.core.model import Model
-from hfcf.core.schema import NOT_ENOUGH_INFO
 from hfcf.engines.classifier import Classifier
 from hfcf.metrics.scores.rationales import words
 from hfcf.studies.compare import rationales as module
 from hfcf.studies.compare.rationale_methods import Marks, at_random, lexical
 from hfcf.studies.compare.rationales import interval, pick, rationale_table, shorten
 from hfcf.studies.compare.recipe import RationaleComparison, parse_comparison
+from hfcf.tasks.verification import NOT_ENOUGH_INFO
 
 
 @pytest.fixture(autouse=True)

@@ -14,7 +14,6 @@ from datasets import Dataset
 from made_up import forget
 
 from hfcf.core import recipe as recipes
-from hfcf.core.schema import LABELS, NOT_ENOUGH_INFO, REFUTES, SUPPORTS
 from hfcf.engines.generator import Generator
 from hfcf.studies.compare import runner
 from hfcf.studies.compare.intrinsic import candidates, claims
@@ -24,6 +23,7 @@ from hfcf.studies.compare.run import compare
 from hfcf.studies.compare.runner import Comparison, open_comparison
 from hfcf.studies.compare.sets import check_apart, load_sets
 from hfcf.systems.race import RACE
+from hfcf.tasks.verification import LABELS, NOT_ENOUGH_INFO, REFUTES, SUPPORTS
 from hfcf.training import verifier
 
 DEMO = recipes.folder() / "demo"

@@ -12,12 +12,13 @@ from datasets import Dataset, IterableDataset
 from offline_models import installed
 
 import hfcf
-from hfcf.core import offline, schema
+from hfcf.core import offline
 from hfcf.core.stage import StageError
 from hfcf.engines.wordnet import wordnet
 from hfcf.systems.baselines import eda as module
 from hfcf.systems.baselines._shared.words import STOP_WORDS
 from hfcf.systems.baselines.eda import EDA, RewriteEda, eda
+from hfcf.tasks.verification import LABELS, REFUTES
 
 pytestmark = pytest.mark.skipif(not installed("wordnet"), reason=f"WordNet is not installed: {offline.INSTALL}")
 
@@ -188,7 +189,7 @@ def test_settings_that_mean_nothing(settings: dict[str, Any]) -> None:
 def rows(demo: Dataset) -> Dataset:
     found = [dict(row) for row in demo.select(range(12))]
     for i, row in enumerate(found):
-        row["label"] = schema.LABELS[i % 3]
+        row["label"] = LABELS[i % 3]
     found[5]["claim"] = "東京は日本の首都です。"
     return Dataset.from_list(found, features=demo.features)
 
@@ -196,7 +197,7 @@ def rows(demo: Dataset) -> Dataset:
 def test_every_label_is_augmented_and_kept(rows: Dataset) -> None:
     done = EDA(num_augmentations=4)(rows)
     made = hfcf.expand(done)
-    assert set(made["label"]) == set(schema.LABELS)
+    assert set(made["label"]) == set(LABELS)
     labels, evidence = dict(zip(rows["id"], rows["label"], strict=True)), dict(zip(rows["id"], rows["evidence"], strict=True))
     for row in made:
         assert row["label"] == labels[row["source_id"]]
@@ -248,7 +249,7 @@ def test_rows_are_the_same_however_they_are_mapped(rows: Dataset) -> None:
 
 def test_settings_are_all_that_is_pickled() -> None:
     stage = RewriteEda(alpha=0.2)
-    stage.row({"id": "1", "claim": CLAIM, "label": schema.REFUTES})
+    stage.row({"id": "1", "claim": CLAIM, "label": REFUTES})
     assert len(pickle.dumps(stage)) < 300
     assert pickle.loads(pickle.dumps(stage)) == stage
 

@@ -15,9 +15,10 @@ from offline_models import installed
 import hfcf
 from hfcf.core import edits, offline
 from hfcf.core.model import Model
-from hfcf.core.schema import LABELS, TASKS
+from hfcf.core.task import get_task
 from hfcf.systems import system_class
 from hfcf.systems.baselines.masked_lm import MaskedLM, filled_edits, maskable, masked_spans
+from hfcf.tasks.verification import LABELS
 
 pytestmark = pytest.mark.skipif(not installed("wordnet"), reason=f"WordNet is not installed: {offline.INSTALL}")
 
@@ -45,7 +46,7 @@ def rows(claims: list[str], labels: tuple[str, ...] = LABELS) -> Dataset:
         }
         for i, claim in enumerate(claims)
     ]  # fmt: skip
-    return Dataset.from_list(made, features=TASKS["verification"])
+    return Dataset.from_list(made, features=get_task("verification").features)
 
 
 @pytest.fixture

@@ -16,9 +16,10 @@ from datasets import Dataset
 from offline_models import installed
 
 import hfcf
-from hfcf.core import edits, offline, schema
+from hfcf.core import offline
 from hfcf.core.model import Model
 from hfcf.core.system import System
+from hfcf.core.task import apply_edits, get_task, revert_edits
 from hfcf.corpora.semeval import DIRECTED
 from hfcf.engines.continuation import Continuation
 from hfcf.pipeline.run import make_system
@@ -59,7 +60,7 @@ def row(marked: str, label: str, number: int = 0) -> dict[str, Any]:
 
 def rows(*sentences: tuple[str, str]) -> Dataset:
     made = [row(marked, label, i) for i, (marked, label) in enumerate(sentences or SENTENCES)]
-    return Dataset.from_list(made, features=schema.TASKS["relation"])
+    return Dataset.from_list(made, features=get_task("relation").features)
 
 
 def check_kept(source: dict[str, Any], made: dict[str, Any]) -> None:
@@ -67,8 +68,8 @@ def check_kept(source: dict[str, Any], made: dict[str, Any]) -> None:
     assert entities(made) == entities(source)
     assert made["tokens"] != source["tokens"]
     fields = ("tokens", "head", "tail")
-    assert edits.apply(source, made["edits"]) == {name: made[name] for name in fields}
-    assert edits.revert(made, made["edits"]) == {name: source[name] for name in fields}
+    assert apply_edits(source, made["edits"]) == {name: made[name] for name in fields}
+    assert revert_edits(made, made["edits"]) == {name: source[name] for name in fields}
 
 
 # --- a row as a text, and a text as a row
@@ -82,7 +83,7 @@ def test_edits_of_a_text_become_edits_of_its_tokens() -> None:
         for i in range(len(text))
         if text.startswith("dark", i) and i not in sentence.protected(source)
     ]
-    made = edits.apply(source, sentence.token_edits(source["tokens"], found))
+    made = apply_edits(source, sentence.token_edits(source["tokens"], found))
     assert " ".join(made["tokens"]) == "A half-very dim , dark very dim-ish room is very dim"
     assert (made["head"]["start"], made["tail"]["start"]) == (4, 7)
 
@@ -104,7 +105,7 @@ def test_a_sentence_written_anew_keeps_its_entities() -> None:
     assert made["status"] is None
     assert made["text"] == "Surely , the key comes from that big chest 's lid !"
     assert made["label"] == "b"
-    check_kept(source, edits.apply(source, made["edits"]) | {"edits": made["edits"]})
+    check_kept(source, apply_edits(source, made["edits"]) | {"edits": made["edits"]})
 
 
 def test_any_words_around_the_entities_are_reached_by_edits() -> None:
@@ -125,8 +126,8 @@ def test_any_words_around_the_entities_are_reached_by_edits() -> None:
         if new == old:
             assert made["status"]["reason"] == "repeats the source's sentence"
         else:
-            check_kept(source, edits.apply(source, made["edits"]) | {"edits": made["edits"]})
-            assert edits.apply(source, made["edits"])["tokens"] == new
+            check_kept(source, apply_edits(source, made["edits"]) | {"edits": made["edits"]})
+            assert apply_edits(source, made["edits"])["tokens"] == new
 
 
 @pytest.mark.parametrize(
@@ -177,7 +178,7 @@ def test_brackets_and_quotes_come_back_as_the_row_has_them(said: str, made: str)
     assert " ".join(sentence.plain(source["tokens"])) == 'He " moved " the key ( old ) into a chest ( 5 ) .'
     found = sentence.rewritten(source, said, "b", "stage")
     assert (found["status"], found["text"]) == (None, made)
-    check_kept(source, edits.apply(source, found["edits"]) | {"edits": found["edits"]})
+    check_kept(source, apply_edits(source, found["edits"]) | {"edits": found["edits"]})
 
 
 def test_marks_that_the_row_has_as_people_write_them_stay() -> None:
@@ -237,7 +238,7 @@ def test_rows_that_leave_nothing_to_edit_are_rejected(keeping: System) -> None:
 def test_nested_entities_are_no_trouble_for_words_outside(keeping: System) -> None:
     source = row("the old [*tall] trees and [houses] burned quickly", "a")
     source |= {"head": {"start": 1, "end": 6, "type": None}, "tail": {"start": 3, "end": 4, "type": None}}
-    ds = Dataset.from_list([source], features=schema.TASKS["relation"])
+    ds = Dataset.from_list([source], features=get_task("relation").features)
     check_kept(source, hfcf.expand(keeping(ds))[0])
 
 
@@ -273,7 +274,7 @@ def real_rows(folder: Path) -> Dataset:
         }
         for one in found
     ]  # fmt: skip
-    return Dataset.from_list(made, features=schema.TASKS["relation"])
+    return Dataset.from_list(made, features=get_task("relation").features)
 
 
 @wordnet

@@ -13,15 +13,16 @@ from datasets import Dataset, List
 from offline_models import installed
 
 import hfcf
-from hfcf.core import edits, schema
+from hfcf.core import schema
 from hfcf.core.model import Model
 from hfcf.core.stage import StageError
 from hfcf.core.store import save_artifact
+from hfcf.core.task import apply_edits, get_task
 from hfcf.engines.continuation import Continuation
 from hfcf.engines.parser import Parser
 from hfcf.engines.relation import RelationClassifier
 from hfcf.systems.baselines import autocad
-from hfcf.systems.baselines._shared.relations import ProposeRelations, base_model, learned, terms
+from hfcf.systems.baselines._shared.relations import ProposeRelations, base_model, read_fitted, write_terms
 from hfcf.systems.baselines.autocad import AutoCAD, FillTerms
 from hfcf.systems.baselines.coco import CoCo, SubstituteTerms
 from hfcf.systems.baselines.coco.paths import FindPaths, path, semantic, syntactic
@@ -124,10 +125,10 @@ def test_the_base_model_is_ccgs_indicator(system: Any, monkeypatch: pytest.Monke
 def test_nothing_is_learned_from_rows_of_the_relation_other() -> None:
     rows = [{**row(label=label), "causal_terms": [3], "term_places": ["VBN ROOT both"]} for label in ("to", "Other", "of")]
     made = [{key: value for key, value in one.items() if key != "candidates"} for one in rows]
-    features = {**schema.TASKS["relation"], "causal_terms": List(schema.INT), "term_places": List(schema.TEXT)}
+    features = {**get_task("relation").features, "causal_terms": List(schema.INT), "term_places": List(schema.TEXT)}
     ds = Dataset.from_list([{name: one.get(name, "x") for name in features} for one in made], features=schema.Features(features))
     for system in (MICE(editor=Model("mine")), AutoCAD(editor=Model("mine")), CoCo()):
-        assert learned(system.fit_resources(ds))["relations"] == ["of", "to"]
+        assert read_fitted(system.fit_resources(ds))["relations"] == ["of", "to"]
         with pytest.raises(StageError, match=rf"{system.name}\.fit.*column 'causal_terms'.*{system.name}\.\w+"):
             system.fit_resources(ds.remove_columns(["causal_terms"]))
 
@@ -137,7 +138,7 @@ def test_terms_are_read_of_every_hypothesis_once(says: Any) -> None:
     asked = says({"of": ["sunk in", "sunk  in", "", "buckets", "laid, in buckets", "of of", "sunk in buckets"], "on": ["on"]})
     engine = Continuation(model=Model("offline:t5"))
     pairs = [(row(), "of"), (row(), "on"), (row(), "of")]
-    assert terms(engine, pairs)[0] == terms(engine, pairs)[2] == [("sunk in", 0.0), ("laid , in", -4.0)]
+    assert write_terms(engine, pairs)[0] == write_terms(engine, pairs)[2] == [("sunk in", 0.0), ("laid , in", -4.0)]
     assert len(asked) == 4  # two prompts, two calls
 
 
@@ -172,7 +173,7 @@ def test_more_words_go_where_few_do_not_flip_and_the_filter_has_the_last_word(sa
     stage = system.edit_minimally
     of, on = stage(source)["candidates"]
     assert of["text"] == "the eggs were dropped into buckets ."
-    assert edits.apply(source, of["edits"])["tokens"] == of["text"].split()
+    assert apply_edits(source, of["edits"])["tokens"] == of["text"].split()
     assert on["text"] == "the eggs were slowly into buckets ."  # "slowly" for "slowly" is no edit
     columns = {"group_id": "g", "corpus": "c", "split": "train", "counterfactuals": None}
     strange = system.judge_candidates({**source, **columns, "candidates": [{**on, "label": "by"}, of]})
@@ -421,7 +422,7 @@ def test_coco_from_rows_to_counterfactuals(thinks: Any) -> None:
         {**tiny_relation.row(text, label), "group_id": f"{i}", "corpus": "c", "split": "train"}
         for i, (text, label) in enumerate(texts)
     ]
-    ds = Dataset.from_list(made, features=schema.TASKS["relation"])
+    ds = Dataset.from_list(made, features=get_task("relation").features)
     thinks(lambda text: {"of": 0.9, "to": 0.1} if "from" in text else {"of": 0.4, "to": 0.6})
     out = CoCo(parser=SPACY, indicator=Model("mine"))(ds)
     found = hfcf.expand(out)

@@ -14,14 +14,14 @@ from datasets import Dataset, DatasetDict
 from offline_models import installed
 
 import hfcf
-from hfcf.core import edits, schema
 from hfcf.core.model import Model
 from hfcf.core.stage import StageError
 from hfcf.core.store import artifact_path, read_artifact
+from hfcf.core.task import get_task, revert_edits
 from hfcf.engines.parser import Constituents
 from hfcf.pipeline import run as runner
 from hfcf.systems.ccg import editor as editors
-from hfcf.systems.ccg.indicator import judges
+from hfcf.systems.ccg.indicator import indicators_by_row
 from hfcf.systems.ccg.system import CCG
 from hfcf.tasks.relation import entities
 from hfcf.training import relation as trainer
@@ -49,7 +49,7 @@ def relations(sentences: list[tuple[str, str]], first: int = 0) -> Dataset:
         {**tiny_relation.row(text, label), "id": f"{i}", "group_id": f"{i}", "corpus": "made", "split": "train"}
         for i, (text, label) in enumerate(sentences, first)
     ]
-    return Dataset.from_list(made, features=schema.TASKS["relation"])
+    return Dataset.from_list(made, features=get_task("relation").features)
 
 
 @pytest.fixture
@@ -143,7 +143,7 @@ def test_counterfactuals_keep_the_entities(ccg: CCG) -> None:
         source = sources[row["source_id"]]
         assert entities(row) == entities(source)
         assert row["label"] not in (source["label"], "Other")
-        assert edits.revert(row, row["edits"]) == {name: source[name] for name in ("tokens", "head", "tail")}
+        assert revert_edits(row, row["edits"]) == {name: source[name] for name in ("tokens", "head", "tail")}
     told = {row["source_id"]: row["reason"] for row in hfcf.rejected(done, system="ccg") if row["level"] == "row"}
     assert told["5"] == "the relation is Other"
     assert set(told) | set(made["source_id"]) == set(sources)
@@ -167,7 +167,7 @@ def test_bad_rows_come_back_as_they_were(ccg: CCG, tiny_model: Callable[[str], s
     made += [{**odd, "id": "outside", "head": outside}, {**odd, "id": "null", "tail": None}]
     good = [{**row, "id": f"good {i}"} for i, row in enumerate(relations(SENTENCES))]
     common = {"group_id": "g", "corpus": "made", "split": "train"}
-    ds = Dataset.from_list([{**row, **common} for row in [*made, *good]], features=schema.TASKS["relation"])
+    ds = Dataset.from_list([{**row, **common} for row in [*made, *good]], features=get_task("relation").features)
     given = replace(ccg, indicator=Model(tiny_model("rbert")), use_editor=False)
     done = given(ds)
     assert list(done.select_columns(ds.column_names)) == list(ds)
@@ -274,7 +274,7 @@ def test_with_folds_no_row_is_judged_by_an_indicator_that_has_seen_it(ccg: CCG, 
     ds = relations([*SENTENCES, ("the [film] of a {river}", MAKER), ("a [river] left the {city}", ORIGIN)])
     begun = replace(ccg, folds=2).fit_models(ds)
     assert begun.indicator is None
-    judge = judges(begun.cross_fitted or "")
+    judge = indicators_by_row(begun.cross_fitted or "")
     assert set(judge) == set(ds["id"])
     folds = read_artifact(begun.cross_fitted or "", "")["folds"]
     seen = [set(ids) for ids in trained_on["indicator"]]

@@ -11,10 +11,10 @@ from offline_models import installed
 from tiny_relation import row as sentence
 from transformers import AutoTokenizer
 
-from hfcf.core import edits
 from hfcf.core.model import Model
 from hfcf.core.stage import StageError
 from hfcf.core.store import save_artifact
+from hfcf.core.task import apply_edits, revert_edits
 from hfcf.engines.continuation import Continuation
 from hfcf.engines.likelihood import Likelihood
 from hfcf.systems.ccg import editor as editors
@@ -72,9 +72,9 @@ def test_the_first_hypothesis_that_is_a_term_of_the_new_relation_replaces_the_ol
     (one,) = made["candidates"]
     assert one["text"] == "the eggs were was takes from the slowly old buckets ."
     assert (one["label"], one["status"], one["scores"]) == ("from", None, [{"name": "editor", "value": -3.0}])
-    edited = edits.apply(source, one["edits"])
+    edited = apply_edits(source, one["edits"])
     assert entities(edited) == entities(source) == ("eggs", "old buckets")
-    assert edits.revert(edited, one["edits"]) == {name: source[name] for name in ("tokens", "head", "tail")}
+    assert revert_edits(edited, one["edits"]) == {name: source[name] for name in ("tokens", "head", "tail")}
     assert asked == ["eggs (from) <mask> old buckets"]
     assert made["status"] is None
 
@@ -188,7 +188,7 @@ def test_a_head_behind_the_tail_stays_there(says: Any, stage: EditRelation) -> N
     terms = {"from": {"backward": {"take from": 1}}}
     stage = EditRelation(editor=stage.editor, fitted=save_artifact({"terms": terms, "editor": None}))
     made = stage(row("{buckets} into which [eggs] were moved", 1, 2, 5))
-    edited = edits.apply(row("{buckets} into which [eggs] were moved"), made["candidates"][0]["edits"])
+    edited = apply_edits(row("{buckets} into which [eggs] were moved"), made["candidates"][0]["edits"])
     assert edited["tokens"] == ["buckets", "taken", "from", "eggs", "were"]
     assert entities(edited) == ("eggs", "buckets")
 

@@ -10,6 +10,7 @@ from offline_models import installed
 from hfcf.core import offline, schema
 from hfcf.core.stage import StageError
 from hfcf.core.store import save_artifact
+from hfcf.core.task import get_task
 from hfcf.systems.ccg.expand import ExpandRelation, fit_relation_net
 
 pytestmark = pytest.mark.skipif(not installed("wordnet"), reason=f"WordNet is not installed: {offline.INSTALL}")
@@ -101,7 +102,7 @@ def test_a_single_relation_leaves_none_to_draw() -> None:
 @pytest.mark.parametrize("order", ["lca", "pooled", "random"])
 def test_it_maps_alike_however_it_is_mapped(fitted: str, order: str) -> None:
     stage = ExpandRelation(fitted=fitted, order=order)
-    ds = schema.prepare(Dataset.from_list([row(*one) for one in ASKED], features=schema.TASKS["relation"]), for_=stage)
+    ds = schema.prepare(Dataset.from_list([row(*one) for one in ASKED], features=get_task("relation").features), for_=stage)
     features = Features({**ds.features, **stage.columns()})
     whole = ds.map(stage, batched=True, features=features)
     rows = whole.to_list()

@@ -10,9 +10,9 @@ from datasets import Dataset
 from offline_models import installed
 
 import hfcf
-from hfcf.core import schema
 from hfcf.core.model import Model
 from hfcf.core.stage import StageError
+from hfcf.core.task import get_task
 from hfcf.engines.intervention import Intervention
 from hfcf.engines.masked import MaskedLM
 from hfcf.engines.parser import Constituents
@@ -55,7 +55,7 @@ def filled(stage: IdentifyCausalTerms, rows: list[dict[str, Any]]) -> list[dict[
     common = {"group_id": "g", "corpus": "c", "split": "train"}
     span = {"start": 0, "end": 0, "type": None}
     full = [{**row, **common, "id": str(i), **{k: {**span, **row[k]} for k in ("head", "tail")}} for i, row in enumerate(rows)]
-    ds = hfcf.prepare(Dataset.from_list(full, features=schema.TASKS["relation"]), for_=stage)
+    ds = hfcf.prepare(Dataset.from_list(full, features=get_task("relation").features), for_=stage)
     mapped = ds.map(stage, batched=True, batch_size=4)
     assert mapped["id"] == [row["id"] for row in full]
     return list(mapped)

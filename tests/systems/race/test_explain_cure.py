@@ -7,10 +7,10 @@ import pytest
 
 from hfcf.core import offline
 from hfcf.core.model import Model
-from hfcf.core.schema import NOT_ENOUGH_INFO, SUPPORTS
 from hfcf.core.stage import Reject
 from hfcf.engines.cure import Cure
 from hfcf.systems.race import RACE, Explain
+from hfcf.tasks.verification import NOT_ENOUGH_INFO, SUPPORTS
 
 EVIDENCE = [{"title": "Rome", "text": "It is old."}, {"title": "", "text": "Dogs bark."}]  # "Rome: It is old. Dogs bark."
 STAGE = Explain(verifier=Model("me/verifier"), method="cure", explainer_model=Model("me/gates"))

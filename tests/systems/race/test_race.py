@@ -18,6 +18,7 @@ from hfcf.core.model import Model
 from hfcf.core.stage import Reject
 from hfcf.core.store import artifact_path, save_artifact
 from hfcf.core.system import run_stage
+from hfcf.core.task import apply_edits, get_task, revert_edits
 from hfcf.engines.classifier import Classifier, choose
 from hfcf.engines.generator import Generator
 from hfcf.engines.ner import Ner
@@ -25,9 +26,11 @@ from hfcf.metrics.shared.moverscore import MoverScore
 from hfcf.systems.race import RACE, EditEvidence, FilterClaim
 from hfcf.systems.race.edit import edits_of
 from hfcf.systems.race.generate import GenerateClaim, clauses
+from hfcf.tasks.verification import LABELS
 from hfcf.text.entities import ENOUGH, EntityTable, form
+from hfcf.text.evidence import evidence_texts
 
-SUPPORTS, REFUTES, NEI = schema.LABELS
+SUPPORTS, REFUTES, NEI = LABELS
 TABLE = {
     "GPE": {"": ["Oslo", "Rome"]},
     "DATE": {"Year": ["1994", "2006"], "N Month Year": ["3 April 1968", "9 May 1900"], "Month": ["May"]},
@@ -47,7 +50,7 @@ def row(pieces: Sequence[tuple[str, str]], entities: Mapping[str, str], label: s
         "label": label,
         "evidence": [{"title": title, "text": text} for title, text in pieces],
     }
-    places = edits.places(made)
+    places = evidence_texts(made)
     tagged = []
     for field, piece, text in places:
         end = 0
@@ -64,8 +67,8 @@ def edit(given: dict[str, Any], seed: int = 13, table: Mapping[str, Any] = TABLE
     """What the stage makes of a row; its edits, applied to the source, are its edited evidence."""
     found = EditEvidence(fitted=save_artifact({"entities": table}), seed=seed)(given)
     if found["edited_evidence"] is not None:
-        assert edits.apply({"claim": "", **given}, found["edits"])["evidence"] == found["edited_evidence"]
-        places = [(where, piece) for where, piece, _ in edits.places(given)]
+        assert apply_edits({"claim": "", **given}, found["edits"])["evidence"] == found["edited_evidence"]
+        places = [(where, piece) for where, piece, _ in evidence_texts(given)]
         order = [(places.index((e["field"], e["piece"])), e["start"], e["end"]) for e in found["edits"]]
         assert order == sorted(order)
         assert all(a[0] < b[0] or a[2] <= b[1] for a, b in itertools.pairwise(order))
@@ -376,7 +379,7 @@ def says(monkeypatch: pytest.MonkeyPatch) -> Callable[[Mapping[str, str]], list[
 
         def run(self: Classifier, requests: Sequence[list[str]]) -> list[dict[str, float]]:
             asked.extend(requests)
-            return [{label: 0.8 if label == labels[claim] else 0.1 for label in schema.LABELS} for claim, _ in requests]
+            return [{label: 0.8 if label == labels[claim] else 0.1 for label in LABELS} for claim, _ in requests]
 
         monkeypatch.setattr(Classifier, "run", run)
         return asked
@@ -423,11 +426,11 @@ def candidate(claim: str, **changes: Any) -> dict[str, Any]:
     ],
 )
 def test_a_claim_is_kept_when_it_flips_the_label(says: Any, flip: str, label: str, kept: list[str]) -> None:
-    asked = says({one: one for one in schema.LABELS})
+    asked = says({one: one for one in LABELS})
     given = {
         "evidence": [{"title": "", "text": "the original"}],
         "label": label,
-        "candidates": [candidate(one) for one in schema.LABELS],
+        "candidates": [candidate(one) for one in LABELS],
     }
     answer = replace(RULES, flip=flip).check_claim.batch([given])[0]
     made = answer["candidates"]  # type: ignore[index]
@@ -450,7 +453,7 @@ def test_decided_candidates_are_not_asked_about_again(says: Any) -> None:
 
 def test_equal_probabilities_are_no_accident_of_order() -> None:
     one, other = {SUPPORTS: 0.4, REFUTES: 0.4, NEI: 0.2}, {NEI: 0.2, REFUTES: 0.4, SUPPORTS: 0.4}
-    assert choose(one, schema.LABELS) == choose(other, schema.LABELS) == SUPPORTS
+    assert choose(one, LABELS) == choose(other, LABELS) == SUPPORTS
 
 
 def test_an_unknown_flip_is_an_error() -> None:
@@ -514,7 +517,7 @@ def finished(race: RACE, demo: Dataset, tiny_model: Callable[[str], str], monkey
 
 def test_every_source_is_accepted_or_rejected_and_nothing_is_lost(finished: Dataset, demo: Dataset) -> None:
     made, lost = hfcf.expand(finished), hfcf.rejected(finished)
-    assert made.features == schema.counterfactual("verification")
+    assert made.features == get_task("verification").counterfactual
     assert lost.features == schema.REJECTED
     whole = [one["source_id"] for one in lost if one["level"] == "row"]
     assert len(set(made["source_id"])) >= 5
@@ -546,8 +549,8 @@ def test_a_counterfactual_is_its_source_with_its_edits_and_another_label(finishe
     for one in made:
         source = sources[one["source_id"]]
         assert one["label"] != source["label"]
-        assert edits.apply(source, one["edits"]) == {"claim": one["claim"], "evidence": one["evidence"]}
-        assert edits.revert(one, one["edits"]) == {"claim": source["claim"], "evidence": source["evidence"]}
+        assert apply_edits(source, one["edits"]) == {"claim": one["claim"], "evidence": one["evidence"]}
+        assert revert_edits(one, one["edits"]) == {"claim": source["claim"], "evidence": source["evidence"]}
         assert one["edits"]
         assert (one["claim"] == source["claim"]) == (one["change"] == "evidence")
         assert (one["group_id"], one["corpus"], one["split"]) == (source["group_id"], source["corpus"], source["split"])
