@@ -61,18 +61,20 @@ def import_(out: str | Path, *, partial: bool = False) -> dict[str, Any]:
             problems += sheet_problems
         elif not partial:
             problems.append(f"there is no {path}: put the filled sheet there, saved as CSV")
-    missing = _missing(folder, key, protocol, answers)
+    cells = [(f"{question} of {item}", values) for item, own in answers.items() for question, values in own.items()]
+    gaps = [[name for name, values in cells if values[rater] is None] for rater in range(key["raters"])]
+    missing = {sheet(folder, rater): names for rater, names in enumerate(gaps, 1) if names}
     if not partial and not problems:
         problems += [
-            f"{path}: {n} of {len(key['items']) * len(protocol.questions)} answers are missing, the first of them {first}: "
+            f"{path}: {len(names)} of {len(cells)} answers are missing, the first of them {names[0]}: "
             "fill them in, or summarise the existing ones with --partial"
-            for path, (n, first) in missing.items()
+            for path, names in missing.items()
         ]
     if problems:
         more = f"\n… and {len(problems) - _SHOWN} more" if len(problems) > _SHOWN else ""
         raise ValueError("\n".join(problems[:_SHOWN]) + more)
     results = summarise(key, answers)
-    results |= {"missing": {Path(path).name: n for path, (n, _) in missing.items()}, "notes": notes, "answers": answers}
+    results |= {"missing": {path.name: len(names) for path, names in missing.items()}, "notes": notes, "answers": answers}
     (folder / RATINGS).write_text(json.dumps(results, indent=1, ensure_ascii=False, allow_nan=False) + "\n", encoding="utf-8")
     (folder / TABLE).write_text(ratings_table(results), encoding="utf-8")
     return results
@@ -110,16 +112,3 @@ def _read(
         if note := cells.get(NOTE, "").strip():
             notes.append({"rater": rater + 1, "id": item_id, "note": note})
     return notes, problems
-
-
-def _missing(
-    folder: Path, key: Mapping[str, Any], protocol: Protocol, answers: Mapping[str, Mapping[str, list[Any]]]
-) -> dict[str, tuple[int, str]]:
-    """Return how many answers each incomplete sheet lacks, and the first of them."""
-    missing = {}
-    for rater in range(key["raters"]):
-        gaps = [f"{question.name} of {item}" for item in key["items"] for question in protocol.questions
-                if answers[item][question.name][rater] is None]  # fmt: skip
-        if gaps:
-            missing[str(sheet(folder, rater + 1))] = (len(gaps), gaps[0])
-    return missing
