@@ -133,7 +133,7 @@ class MeasureClaimOnly(Stage):
     hfcf.core.stage.StageError: measure_claim_only reads 'claim' and can't measure relation rows: it hides the evidence of a claim
     """
 
-    better: ClassVar = "`above_majority` and `above_chance` near 0"
+    better: ClassVar = "less `guessed`; `above_majority` and `above_chance` near 0"
     of_candidates: ClassVar = False
     inputs: ClassVar[Any] = ColumnsOf("claim", "label", why="it hides the evidence of a claim")
     outputs: ClassVar = {"claim_only": {"guessed": schema.BOOL, "predicted": schema.TEXT}}
@@ -166,8 +166,7 @@ class ClaimOnly(evaluate.Metric):  # type: ignore[misc]
     `predictability` does.
     """
 
-    def _info(self) -> evaluate.MetricInfo:
-        return info(self, CITATION, predictions=TEXT, references=TEXT)
+    _info = info(CITATION, predictions=TEXT, references=TEXT)
 
     def _compute(
         self, predictions: Sequence[str], references: Sequence[str], groups: Sequence[str] | None = None, **settings: Any

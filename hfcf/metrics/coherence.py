@@ -14,12 +14,10 @@ from hfcf.core.model import Model
 from hfcf.core.stage import Stage
 from hfcf.core.store import save_artifact
 from hfcf.metrics.shared.fitting import need_fit, to_fit
-from hfcf.metrics.shared.info import TEXT, TEXTS, info, mean
+from hfcf.metrics.shared.info import RACE, TEXT, TEXTS, info, mean
 from hfcf.metrics.shared.moverscore import MoverScore, fit_idf
 from hfcf.metrics.shared.rows import ColumnsOf
 from hfcf.tasks import DEFAULT
-
-CITATION = "Zhu et al. 2023, Explain, Edit, Generate: Rationale-Sensitive Counterfactual Data Augmentation (RACE), Table 4"
 
 
 def coherences(mover: MoverScore, claims: Sequence[str], evidence: Sequence[Sequence[str]]) -> list[float | None]:
@@ -101,8 +99,7 @@ class Coherence(evaluate.Metric):  # type: ignore[misc]
     `coherence` and the `scores` of all claims.
     """
 
-    def _info(self) -> evaluate.MetricInfo:
-        return info(self, CITATION, predictions=TEXT, references=TEXTS)
+    _info = info(f"{RACE}, Table 4", predictions=TEXT, references=TEXTS)
 
     def _compute(
         self,

@@ -13,11 +13,10 @@ from datasets import Dataset
 
 from hfcf.core import schema
 from hfcf.core.stage import Stage
-from hfcf.metrics.shared.info import TEXT, info
+from hfcf.metrics.shared.info import RACE, TEXT, info
 from hfcf.metrics.shared.rows import TEXTS_AND_EDITS, bare_words, changed, changes
 from hfcf.tasks import DEFAULT
 
-CITATION = "Zhu et al. 2023, Explain, Edit, Generate: Rationale-Sensitive Counterfactual Data Augmentation (RACE), Table 4"
 SAMPLE = 200
 """Texts of a set whose self-BLEU is taken: each against all others is quadratic."""
 
@@ -159,7 +158,7 @@ class MeasureDiversity(Stage):
     0.5946
     """
 
-    better: ClassVar = "more `inverse`"
+    better: ClassVar = "more `inverse`, less `bleu`"
     inputs: ClassVar[Any] = TEXTS_AND_EDITS
     outputs: ClassVar = {"diversity": {"bleu": schema.FLOAT, "inverse": schema.FLOAT}}
 
@@ -176,8 +175,7 @@ class Diversity(evaluate.Metric):  # type: ignore[misc]
     Gives `inverse_bleu` (1 / corpus BLEU, 1 or more), `self_bleu` (0–1, less is more diverse), `distinct_1` and `distinct_2`.
     """
 
-    def _info(self) -> evaluate.MetricInfo:
-        return info(self, CITATION, predictions=TEXT, references=TEXT)
+    _info = info(f"{RACE}, Table 4", predictions=TEXT, references=TEXT)
 
     def _compute(self, predictions: Sequence[str], references: Sequence[str]) -> dict[str, Any]:
         return diversity(predictions, references)

@@ -135,9 +135,7 @@ class MeasureDuplicates(Stage):
     better: ClassVar = "less"
     of_candidates: ClassVar = False
     inputs: ClassVar[Any] = TEXTS_AND_EDITS
-    outputs: ClassVar = {
-        "duplicates": {**dict.fromkeys(_KINDS, schema.BOOL), "of": schema.TEXT},
-    }
+    outputs: ClassVar = {"duplicates": {**dict.fromkeys(_KINDS, schema.BOOL), "of": schema.TEXT}}
 
     task: str = DEFAULT
     threshold: float = 0.8
@@ -173,8 +171,7 @@ class Duplicates(evaluate.Metric):  # type: ignore[misc]
     `threshold` is that of `MeasureDuplicates`.
     """
 
-    def _info(self) -> evaluate.MetricInfo:
-        return info(self, CITATION, predictions=TEXT)
+    _info = info(CITATION, predictions=TEXT)
 
     def _compute(self, predictions: Sequence[str], against: Sequence[str] = (), threshold: float = 0.8) -> dict[str, Any]:
         if not predictions:

@@ -17,10 +17,8 @@ from hfcf.core.stage import Stage, StageError
 from hfcf.core.task import TaskColumns, get_task
 from hfcf.engines.classifier import choose
 from hfcf.metrics.shared.fitting import need_names
-from hfcf.metrics.shared.info import TEXT, info
+from hfcf.metrics.shared.info import RACE, TEXT, info
 from hfcf.tasks import DEFAULT
-
-CITATION = "Zhu et al. 2023, Explain, Edit, Generate: Rationale-Sensitive Counterfactual Data Augmentation (RACE), Table 4"
 
 
 def flip_rate(predicted: Sequence[str | None], meant: Sequence[str]) -> float | None:
@@ -143,8 +141,7 @@ class FlipRate(evaluate.Metric):  # type: ignore[misc]
     A prediction of None, of a row that it could not read, is left out.
     """
 
-    def _info(self) -> evaluate.MetricInfo:
-        return info(self, CITATION, predictions=TEXT, references=TEXT)
+    _info = info(f"{RACE}, Table 4", predictions=TEXT, references=TEXT)
 
     def _compute(self, predictions: Sequence[str | None], references: Sequence[str]) -> dict[str, Any]:
         return {"flip_rate": flip_rate(predictions, references)}

@@ -92,8 +92,7 @@ class MeasureLabelBalance(Stage):
 class LabelBalance(evaluate.Metric):  # type: ignore[misc]
     """How evenly `predictions`, labels, are spread: `majority`, `balance` (0–1) and `labels`, as `label_balance` gives them."""
 
-    def _info(self) -> evaluate.MetricInfo:
-        return info(self, "", predictions=TEXT)
+    _info = info("", predictions=TEXT)
 
     def _compute(self, predictions: Sequence[str]) -> dict[str, Any]:
         return label_balance(predictions)

@@ -89,8 +89,7 @@ class Similarity(evaluate.Metric):  # type: ignore[misc]
     `similarity` and the `scores` of all pairs.
     """
 
-    def _info(self) -> evaluate.MetricInfo:
-        return info(self, CITATION, predictions=TEXT, references=TEXT)
+    _info = info(CITATION, predictions=TEXT, references=TEXT)
 
     def _compute(
         self, predictions: Sequence[str], references: Sequence[str], model: Any = "distilbert-base-uncased", **settings: Any
