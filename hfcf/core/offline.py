@@ -24,9 +24,8 @@ def folder(name: str) -> Path:
     """Return the folder of an offline model, which is converted on first use.
 
     Args:
-        name: "minilm" (BERT-form encoder of 22.7 M weights), "t5" (flan-t5-small's form, fine-tuned as a titler), "smollm2"
-        (causal,
-            135 M), "mlm" (tiny masked LM), "spacy" (small English pipeline) or "wordnet" (an NLTK data folder).
+        name: "minilm" (BERT-form encoder of 22.7 M weights), "t5" (flan-t5-small's form, fine-tuned as a titler),
+            "smollm2" (causal, 135 M), "mlm" (tiny masked LM), "spacy" (small English pipeline) or "wordnet" (an NLTK data folder).
 
     Raises:
         ValueError: no such name.

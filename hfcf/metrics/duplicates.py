@@ -10,6 +10,7 @@ import evaluate
 from datasets import Dataset
 
 from hfcf.core import schema
+from hfcf.core.splits import own_columns
 from hfcf.core.stage import Reject, Stage
 from hfcf.core.store import save_artifact
 from hfcf.core.task import Task, task_of
@@ -40,7 +41,7 @@ def duplicates(ds: Dataset, against: Mapping[str, Dataset] | None = None, thresh
     """
     task = task_of(ds.column_names)
     held = {
-        name: ((row["id"], _keys(task, row), _main(task, row)) for row in rows.select_columns(["id", *_present(task, rows)]))
+        name: ((row["id"], _keys(task, row), _main(task, row)) for row in rows.select_columns(["id", *own_columns(task, rows)]))
         for name, rows in (against or {}).items()
     }
     texts = []
@@ -95,10 +96,6 @@ def _repeats(
         if kinds:
             repeats[one.id] = kinds
     return repeats
-
-
-def _present(task: Task, rows: Dataset) -> list[str]:
-    return [column for column in task.columns if column in rows.column_names]
 
 
 def _main(task: Task, row: Mapping[str, Any]) -> str:

@@ -125,10 +125,6 @@ class MeasureFlipRate(Stage):
 
 
 def _verdict(answer: Mapping[str, float] | None, label: str) -> dict[str, Any] | None:
-    """
-    >>> _verdict({"A": 0.3, "B": 0.7}, "A")
-    {'flipped': False, 'predicted': 'B', 'probability': 0.3}
-    """
     if answer is None:
         return None
     predicted = choose(answer, list(answer))

@@ -78,15 +78,13 @@ class MeasureLabelBalance(Stage):
         labels = to_fit(self, ds)["label"]
         return replace(self, fitted=save_artifact(dict(Counter(label for label in labels if label is not None))))
 
-    def batch(self, rows: list[dict[str, Any]]) -> list[Any]:
-        counts = learned(self.fitted)
-        total = sum(counts.values())
-        if new := {row["label"] for row in rows} - {None, *counts}:
-            raise StageError(f"{self.name} was fitted to rows without the label {min(new)!r}: fit it to the set that it measures")
-        return [{"label_balance": round(counts[row["label"]] / total, 5) if row["label"] is not None else None} for row in rows]
-
     def row(self, row: dict[str, Any]) -> dict[str, Any]:
-        return self.batch([row])[0]
+        counts, label = learned(self.fitted), row["label"]
+        if label is None:
+            return {"label_balance": None}
+        if label not in counts:
+            raise StageError(f"{self.name} was fitted to rows without the label {label!r}: fit it to the set that it measures")
+        return {"label_balance": round(counts[label] / sum(counts.values()), 5)}
 
 
 class LabelBalance(evaluate.Metric):  # type: ignore[misc]

@@ -76,13 +76,9 @@ def read(paths: Sequence[Path], take: int | None = None, columns: Sequence[str] 
                 chosen = [n for n in range(batch.num_rows) if (i + n + 1) * take // total > (i + n) * take // total]
                 i += batch.num_rows
                 for row in (batch.take(chosen) if len(chosen) < batch.num_rows else batch).to_pylist():
-                    yield _named(row, names)
-
-
-def _named(row: dict[str, Any], names: Sequence[str] | None) -> dict[str, Any]:
-    if names and row.get("label") is not None:
-        row["label"] = names[row["label"]] if row["label"] >= 0 else None
-    return row
+                    if names and row.get("label") is not None:
+                        row["label"] = names[row["label"]] if row["label"] >= 0 else None
+                    yield row
 
 
 def numbers(paths: Sequence[Path]) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections import Counter
 from typing import Any
 
 MAX_CHARACTERS = 20_000
@@ -61,9 +62,5 @@ def script(text: str) -> str:
     >>> script("London"), script("לונדון")
     ('LATIN', 'HEBREW')
     """
-    counts: dict[str, int] = {}
-    for character in text:
-        if character.isalpha():
-            name = unicodedata.name(character, "UNKNOWN").split()[0]
-            counts[name] = counts.get(name, 0) + 1
+    counts = Counter(unicodedata.name(character, "UNKNOWN").split()[0] for character in text if character.isalpha())
     return max(counts, key=lambda name: (counts[name], name)) if counts else "NONE"

@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hfcf.text.evidence import join
@@ -107,11 +108,7 @@ def agreement(predicted: Spans, human: Spans, evidence: Evidence) -> dict[str, f
 
 
 def _scores(pairs: Iterable[tuple[bool, bool]]) -> tuple[float, float, float]:
-    """Precision, recall and F1 of (predicted, human) marks.
-
-    >>> _scores([(True, True), (True, False), (False, False)])
-    (0.5, 1.0, 0.6666666666666666)
-    """
+    """Compute precision, recall and F1 of (predicted, human) marks."""
     pairs = list(pairs)
     both = sum(one and other for one, other in pairs)
     predicted, human = (sum(side) for side in zip(*pairs, strict=True)) if pairs else (0, 0)
@@ -191,41 +188,24 @@ def faithfulness(rows: Sequence[Mapping[str, Any]], rationales: Sequence[Spans],
     for i in range(0, len(answers), 3):
         full, alone, without = answers[i : i + 3]
         label = max(sorted(full), key=lambda name: full[name])
-        results.append(
-            {
-                "label": label,
-                "probability": full[label],
-                "sufficiency": round(full[label] - alone[label], 5),
-                "comprehensiveness": round(full[label] - without[label], 5),
-            }
-        )
+        losses = {"sufficiency": full[label] - alone[label], "comprehensiveness": full[label] - without[label]}
+        rounded = {name: round(loss, 5) for name, loss in losses.items()}
+        results.append({"label": label, "probability": full[label], **rounded})
     return results
 
 
 def _text(evidence: Evidence, text_words: Sequence[Word], marked: bool) -> str:
-    """Keep only the words of the verifier's evidence that are marked, or only those that are not.
-
-    >>> evidence = [{"title": "Rome", "text": "It  is old."}, {"title": "", "text": "Dogs  bark."}]
-    >>> spans = [{"field": "evidence", "piece": 0, "start": 4, "end": 6, "score": 1.0}]
-    >>> _text(evidence, words(evidence, spans), True), _text(evidence, words(evidence, spans), False)
-    ('is', 'Rome: It old. Dogs  bark.')
-    """
+    """Keep only the words of the verifier's evidence that are marked, or only those that are not."""
     if all(word.marked == marked for word in text_words):
         return join(evidence)[0]
     pieces = [{column: piece[column] or "" for column in _FIELDS} for piece in evidence]
     for column, field in _FIELDS.items():
-        for i, some in _by_piece(word for word in text_words if word.field == field).items():
-            if not all(word.marked == marked for word in some):
-                left = (word for word in some if word.marked == marked)
-                pieces[i][column] = " ".join(pieces[i][column][word.start : word.end] for word in left)
+        for i, group in groupby((word for word in text_words if word.field == field), key=lambda word: word.piece):
+            of_piece = list(group)
+            remaining = [word for word in of_piece if word.marked == marked]
+            if len(remaining) < len(of_piece):
+                pieces[i][column] = " ".join(pieces[i][column][word.start : word.end] for word in remaining)
     for piece in pieces:
         if not piece["text"].strip():
             piece["title"], piece["text"] = "", piece["title"]  # a title alone announces nothing: no colon
     return join([piece for piece in pieces if piece["text"].strip()])[0]
-
-
-def _by_piece(text_words: Iterable[Word]) -> dict[int, list[Word]]:
-    pieces: dict[int, list[Word]] = {}
-    for word in text_words:
-        pieces.setdefault(word.piece, []).append(word)
-    return pieces

@@ -69,11 +69,6 @@ def scores(gold: Sequence[str], predicted: Sequence[str | None]) -> dict[str, fl
 
 
 def _type(label: str) -> str:
-    """Strip the direction of a relation.
-
-    >>> _type("Cause-Effect(e2,e1)"), _type("PHYS")
-    ('Cause-Effect', 'PHYS')
-    """
     return _DIRECTION.sub("", label)
 
 
