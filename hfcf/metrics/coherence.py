@@ -21,7 +21,7 @@ from hfcf.tasks import DEFAULT
 
 
 def coherences(mover: MoverScore, claims: Sequence[str], evidence: Sequence[Sequence[str]]) -> list[float | None]:
-    """For each claim, the mean MoverScore with each of its pieces of evidence; None without any that has a score.
+    """Average each claim's MoverScore with its pieces of evidence; None without any that has a score.
 
     An empty text has none, nor has one without a word that tells texts apart.
 
@@ -80,11 +80,11 @@ class MeasureCoherence(Stage):
         return self.fit_texts(to_fit(self, ds)["claim"])
 
     def fit_texts(self, claims: Iterable[str]) -> Self:
-        """As `fit`, of the claims themselves."""
+        """Fit to claims; see `fit`."""
         return replace(self, fitted=save_artifact(fit_idf(dict.fromkeys(claims), self.model)))
 
     def scores(self, claims: Sequence[str], evidence: Sequence[Sequence[str]]) -> list[float | None]:
-        """For each claim, the mean over its pieces of evidence; None without any."""
+        """Score each claim; see `coherences`."""
         return coherences(self.mover(), claims, evidence)
 
     def batch(self, rows: list[dict[str, Any]]) -> list[Any]:

@@ -36,7 +36,7 @@ def flip_rate(predicted: Sequence[str | None], meant: Sequence[str]) -> float | 
 
 
 def same_weights(one: Model, other: Model) -> bool:
-    """Whether two models are one under any name or number type: folders by their weights' files, of the Hub name and commit.
+    """Say whether two models are one, under any name or number type: compare the weights of folders, or name and commit.
 
     >>> same_weights(Model("me/a", dtype="float32"), Model("me/a")), same_weights(Model("me/a"), Model("me/a", adapter="me/b"))
     (True, False)
@@ -117,7 +117,7 @@ class MeasureFlipRate(Stage):
         return super().__call__(rows, *args, **kwargs)
 
     def answers(self, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, float] | None]:
-        """Class probabilities of each row."""
+        """Ask the verifier for the class probabilities of each row."""
         return get_task(self.task).judge(rows, self.verifier, self.max_length)
 
     def batch(self, rows: list[dict[str, Any]]) -> list[Any]:

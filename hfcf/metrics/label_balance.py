@@ -29,8 +29,6 @@ def label_balance(labels: Iterable[str | None]) -> dict[str, Any]:
 
     >>> label_balance(["SUPPORTS", "SUPPORTS", "REFUTES", "REFUTES"])
     {'majority': 0.5, 'balance': 1.0, 'labels': 2}
-    >>> label_balance(["SUPPORTS"])
-    {'majority': 1.0, 'balance': 0.0, 'labels': 1}
     """
     counts = Counter(label for label in labels if label is not None)
     if not counts:
@@ -42,7 +40,7 @@ def label_balance(labels: Iterable[str | None]) -> dict[str, Any]:
 
 
 def overall(ds: Dataset) -> dict[str, Any]:
-    """As `label_balance`, of the set's rows."""
+    """Compute `label_balance` of the set's rows."""
     return label_balance(ds["label"])
 
 

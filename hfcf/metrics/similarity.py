@@ -68,7 +68,7 @@ class MeasureSimilarity(Stage):
         return self.fit_texts(before for before, _ in changes(to_fit(self, ds)))
 
     def fit_texts(self, sources: Iterable[str]) -> Self:
-        """As `fit`, of the texts themselves."""
+        """Fit to texts; see `fit`."""
         different = dict.fromkeys(text for text in sources if text)
         return replace(self, fitted=save_artifact(fit_idf(different, self.model)))
 

@@ -50,7 +50,7 @@ def low_is_better(name: str) -> bool:
 
 
 def ordered(names: Iterable[str], first: Iterable[str] = ()) -> list[str]:
-    """Each name once: minimality, by which pairs are ranked if the reader asks for nothing else; `first`; the others as they come.
+    """Order names, each once: minimality, by which pairs are ranked by default; `first`; the others as they come.
 
     Args:
         names: of measures.

@@ -34,8 +34,6 @@ def text_problem(value: Any, what: str, *, letters: bool = True) -> str | None:
         what: what to call it.
         letters: whether a text without letters is a problem.
 
-    >>> text_problem("  ", "the claim")
-    'the claim is empty'
     >>> text_problem("a\\x07b", "the claim")
     'the claim holds the control character U+0007 at position 1'
     """

@@ -29,7 +29,8 @@ _SEASONS = {"spring", "summer", "autumn", "winter"}
 _ONES = "two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen"
 _TENS = "twenty thirty forty fifty sixty seventy eighty ninety"
 _NUMBERS = {*_ONES.split(), *_TENS.split(), *(f"{ten}-{one}" for ten in _TENS.split() for one in ("one", *_ONES.split()[:8]))}
-_ORDINALS = {*["first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth", "eleventh", "twelfth"]}
+_ORDINAL = "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth"
+_ORDINALS = {*_ORDINAL.split()}
 _TOKEN = re.compile(r"\d{4}s|\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:st|nd|rd|th)\b|\d+\.\d+|\d+|\w+(?:-\w+)*|[^\w\s]")
 
 
@@ -59,7 +60,7 @@ def _kind(token: str, type_: str) -> str:
 
 
 def is_month(text: str) -> bool:
-    """Whether a text is the name of a month and nothing else, in any case.
+    """Say whether a text is the name of a month and nothing else, in any case.
 
     >>> is_month("March"), is_month("March 1994")
     (True, False)
@@ -134,7 +135,7 @@ class Collector:
 
 
 def cased(value: str, like: str) -> str:
-    """`value` with a first letter as large as that of `like`: a "Seven" of a title is "seven" in a sentence."""
+    """Give `value` a first letter as large as that of `like`: a "Seven" of a title is "seven" in a sentence."""
     first = value[0].upper() if like[0].isupper() else value[0].lower() if like[0].islower() else value[0]
     return first + value[1:]
 

@@ -53,7 +53,7 @@ def random_rationales(row: Mapping[str, Any], share: float, seed: int, *, titles
 
 
 def lexical_rationales(row: Mapping[str, Any], share: float, *, titles: bool = False) -> list[dict[str, Any]]:
-    """Words of the evidence that stand in the claim, in any case and without the marks at their edges.
+    """Choose words of the evidence that stand in the claim, in any case and without the marks at their edges.
 
     The claim's words that are no stop words (scikit-learn's English list) come first, then its stop words; within each, the first
     in reading order. A word that is not in the claim is never chosen, so there may be fewer words than the budget allows.

@@ -1,4 +1,4 @@
-"""How well predicted rationales agree with human ones, and how much the verifier's prediction rests on them.
+"""Score rationales: their agreement with human ones, and how much the verifier's prediction rests on them.
 
 Rationales are a row's `rationales`: `{field, piece, start, end, score}`, spans of code points into a piece's text ("evidence")
 or title ("evidence.title"). Scores are not read, and spans may overlap. A word is what gradient attribution calls one: characters
@@ -44,7 +44,7 @@ class Word(NamedTuple):
 
 
 def words(evidence: Evidence, rationales: Spans = None) -> list[Word]:
-    """Every word of the evidence in reading order, each piece's title before its text.
+    """List the words of the evidence in reading order, each piece's title before its text.
 
     Args:
         evidence: the pieces.
@@ -73,7 +73,7 @@ def words(evidence: Evidence, rationales: Spans = None) -> list[Word]:
 
 
 def agreement(predicted: Spans, human: Spans, evidence: Evidence) -> dict[str, float]:
-    """How well one row's predicted rationales agree with its human ones, by words and by pieces ("sentences").
+    """Compare one row's predicted rationales with its human ones, by words and by pieces ("sentences").
 
     Words are those of the texts: annotators of the corpora here marked sentences, never a title, so a title's word is neither
     right nor wrong. A piece is marked if any of its words is, its title's included: a span that is empty or over spaces alone
@@ -129,8 +129,8 @@ def mean_agreement(rows: Iterable[tuple[Spans, Spans, Evidence]]) -> dict[str, f
 
     >>> evidence = [{"title": "", "text": "Rome is old."}]
     >>> span = {"field": "evidence", "piece": 0, "start": 0, "end": 12, "score": 1.0}
-    >>> found = mean_agreement([([span], [span], evidence), ([], [span], evidence), ([span], [], evidence)])
-    >>> found["token_f1"], found["rows"], found["left_out"]
+    >>> means = mean_agreement([([span], [span], evidence), ([], [span], evidence), ([span], [], evidence)])
+    >>> means["token_f1"], means["rows"], means["left_out"]
     (0.5, 2, 1)
     """
     agreements: list[dict[str, float]] = []
@@ -145,7 +145,7 @@ def mean_agreement(rows: Iterable[tuple[Spans, Spans, Evidence]]) -> dict[str, f
 
 
 def faithfulness(rows: Sequence[Mapping[str, Any]], rationales: Sequence[Spans], engine: Classifier) -> list[dict[str, Any]]:
-    """How much the verifier's prediction rests on each row's rationales.
+    """Measure how much the verifier's prediction rests on each row's rationales.
 
     `sufficiency` is p(label | all evidence) − p(label | the rationales' words alone): low if the words are enough.
     `comprehensiveness` is p(label | all evidence) − p(label | the other words): high if the words are needed. The label is the

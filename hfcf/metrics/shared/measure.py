@@ -56,7 +56,7 @@ def measure(ds: Sets, metrics: Metrics | None = None, **map_kwargs: Any) -> Sets
 
 
 def _measure(ds: Dataset, metrics: Mapping[str, Mapping[str, Any]], of: Dataset, map_kwargs: Mapping[str, Any]) -> Dataset:
-    """`measure` with metrics that are fitted to the rows `of`."""
+    """Measure metrics that are fitted to the rows `of`."""
     for name in metrics:
         if name in ds.features:
             raise StageError(f"metrics: the column {name!r} is there already: take it out, or measure the others")
