@@ -80,12 +80,12 @@ def read(answer: Mapping[str, Any], row: Mapping[str, Any]) -> dict[str, Any]:
     tokens = split(answer["sentence"], row["tokens"])
     if folded(tokens) == folded(row["tokens"]):
         raise ValueError("repeats the sentence")
-    found, outside = find(row, tokens), set(context(row))
+    results, outside = find(row, tokens), set(context(row))
     words = [token if i in outside else "\0" for i, token in enumerate(row["tokens"])]
     for term in answer["causal_terms"]:
         if not places(words, split(term, row["tokens"])):
             raise ValueError(f"names the causal term {term!r}, which does not stand in the sentence outside the entities")
-    return {"tokens": tokens, **found, "label": answer["relation"], "causal_terms": list(answer["causal_terms"])}
+    return {"tokens": tokens, **results, "label": answer["relation"], "causal_terms": list(answer["causal_terms"])}
 
 
 class RelationPrompt:

@@ -78,7 +78,7 @@ def test_a_run_leaves_a_repository_that_load_dataset_reads(
     out, found = finished_run / "out", first
     made, lost = load_dataset(str(out), split="train"), load_dataset(str(out), "rejected", split="train")
     assert len(made) == found["counterfactuals"] > 5
-    assert made.features["label"] == ClassLabel(names=list(hfcf.core.LABELS))
+    assert made.features["label"] == ClassLabel(names=list(LABELS))
     augmented = load_dataset(str(out), "augmented")
     assert {split: len(rows) for split, rows in augmented.items()} == found["augmented"]["splits"]
     assert sum(map(len, augmented.values())) == 50 + len(made)
@@ -531,6 +531,7 @@ import sys, time
 from pathlib import Path
 import yaml
 from hfcf.engines.generator import Generator
+from hfcf.tasks.verification import LABELS
 from hfcf.pipeline.run import run
 import parrot
 wait = float(sys.argv[3])
