@@ -38,6 +38,7 @@ from hfcf.pipeline.recipes import parse_train
 from hfcf.studies.attack.recipe import parse_attack
 from hfcf.systems import system_class
 from hfcf.systems.race import RACE
+from hfcf.tasks.verification import LABELS
 
 
 @pytest.fixture
@@ -531,7 +532,6 @@ import sys, time
 from pathlib import Path
 import yaml
 from hfcf.engines.generator import Generator
-from hfcf.tasks.verification import LABELS
 from hfcf.pipeline.run import run
 import parrot
 wait = float(sys.argv[3])
