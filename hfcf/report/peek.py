@@ -37,7 +37,7 @@ def peek(
     marks: bool = False,
     scores: bool = True,
 ) -> Iterator[Text]:
-    """Lines about rows of a run, without control characters: the first rows, or the best, the worst or some at random.
+    """Yield lines about rows of a run, without control characters: the first rows, the best, the worst or some at random.
 
     Args:
         folder: of the run.
@@ -63,7 +63,7 @@ def peek(
     _check(rows, best=best, worst=worst, random=random)
     run = read_run(Path(folder)) or {}
     paths = _paths(Path(folder), config, run.get("empty") or ())
-    matching = _found(config, paths, find)
+    matching = _matching(config, paths, find)
     columns = ordered(numbers(paths), run.get("metrics") or ())
     if paths and (best or worst):
         if config != "default":
@@ -86,7 +86,7 @@ def peek(
 
 
 def rows_of_corpus(rows: Iterable[Mapping[str, Any]], n: int, find: str | None) -> Iterator[Text]:
-    """Lines about a corpus's rows."""
+    """Yield lines about a corpus's rows."""
     matching = (row for row in rows if _holds(find, row["id"], texts(row).texts))
     for row in islice(matching, n):
         if why := problem(row):
@@ -123,7 +123,7 @@ def _paths(folder: Path, config: str, empty: Collection[str]) -> Sequence[Path]:
     return configs.get(config, [])
 
 
-def _found(config: str, paths: Sequence[Path], find: str | None) -> Iterator[dict[str, Any]]:
+def _matching(config: str, paths: Sequence[Path], find: str | None) -> Iterator[dict[str, Any]]:
     for row in read(paths):
         if config == "rejected":
             row["source"] = json.loads(row["source"])
@@ -142,11 +142,11 @@ def _holds(find: str | None, row_id: Any, held: Iterable[str]) -> bool:
 def _measure(paths: Sequence[Path], columns: Sequence[str], by: str | None) -> str:
     """Find the measure of a name or of its first part, as "minimality"."""
     names = ordered([*columns, *(name for row in islice(read(paths), 1000) for name in measures(row, columns))])
-    meant = [name for name in names if by is None or name == by or name.startswith(f"{by}.")]
-    if not meant:
+    matches = [name for name in names if by is None or name == by or name.startswith(f"{by}.")]
+    if not matches:
         available = f"there are {', '.join(names)}" if names else "there are none: name metrics in the recipe"
         raise ValueError(f"no row has the metric or score {by!r}: {available}" if by else f"nothing ranks these rows: {available}")
-    return meant[0]
+    return matches[0]
 
 
 def _rejected(row: Mapping[str, Any], marks: bool) -> Iterator[Text]:

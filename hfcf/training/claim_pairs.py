@@ -9,7 +9,7 @@ from datasets import Dataset, Features
 
 from hfcf.engines.classifier import Classifier, choose
 from hfcf.tasks.verification import LABELS, REFUTES, SUPPORTS
-from hfcf.text.normalise import evidence_key, normalise
+from hfcf.text.normalise import normalise
 
 KINDS = ("negative", "paraphrase")
 
@@ -55,7 +55,8 @@ def claim_pairs(rows: Dataset, kind: str, judge: Classifier | None = None) -> Da
 def _on_the_same_evidence(rows: Dataset) -> Iterable[list[Mapping[str, Any]]]:
     by_evidence: dict[tuple[str, str, str], list[Mapping[str, Any]]] = {}
     for row in rows.select_columns(["group_id", "corpus", "claim", "evidence", "label"]):
-        by_evidence.setdefault((row["corpus"], row["group_id"], evidence_key(row["evidence"])), []).append(row)
+        evidence = normalise(" ".join(piece["text"] for piece in row["evidence"]))
+        by_evidence.setdefault((row["corpus"], row["group_id"], evidence), []).append(row)
     return by_evidence.values()
 
 
