@@ -50,8 +50,8 @@ def evaluate(
 
     reference = Model(model, adapter=adapter)
     results: dict[str, dict[str, Any]] = {}
-    for one in corpus:
-        name, _, where = one.partition("=")
+    for argument in corpus:
+        name, _, where = argument.partition("=")
         folder, split = where.rsplit(":", 1) if ":" in where else (where, "validation")
         rows = corpora.load(name, data_dir=folder, split=split)
         task = task_of(rows.features)
@@ -69,9 +69,7 @@ def compare(
     recipe: Annotated[str, typer.Argument(help="A comparison recipe: compare_race, compare_rationales or a YAML file.")],
     out: Annotated[Path, typer.Option(help="Where the tables and the figure go.")],
     set_: Set = None,
-    results: Annotated[Path, typer.Option(help="Where finished cells are stored, so that none is computed twice.")] = Path(
-        "results"
-    ),
+    results: Annotated[Path, typer.Option(help="The folder of finished cells, so that none is computed twice.")] = Path("results"),
     full: Annotated[bool, typer.Option("--full", help="All rows, not the samples that the recipe names.")] = False,
 ) -> None:
     """Compare methods: a model for each method and seed, scored on each corpus, in tables with intervals."""

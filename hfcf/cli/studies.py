@@ -10,7 +10,8 @@ from rich.table import Table
 from rich.text import Text
 
 from hfcf.cli import console
-from hfcf.cli.console import Set, data_text, print_path
+from hfcf.cli.console import Set, print_path
+from hfcf.cli.tables import commonest
 
 attack = typer.Typer(help="Adversarial test sets of relation corpora, as CCG's paper makes them.", no_args_is_help=True)
 rate = typer.Typer(help="Human evaluation: rating sheets with hidden methods, as in the papers.", no_args_is_help=True)
@@ -31,8 +32,7 @@ def attack_candidates(
     table = Table("kind", "rows with candidates", "candidates", "commonest reason for none", title=f"{report['rows']} rows")
     for kind in ("flipped", "invariant"):
         counts = report[kind]
-        reason = next((f"{reason} ({n})" for reason, n in counts["reasons"].items()), "")
-        table.add_row(kind, str(counts["rows"]), str(counts["candidates"]), data_text(reason))
+        table.add_row(kind, str(counts["rows"]), str(counts["candidates"]), commonest(counts["reasons"]))
     console.out.print(table)
     print_path("mark the best in ", out / SHEET, f", then: hfcf attack choose {out}")
 
@@ -60,7 +60,7 @@ def rate_export(
     out: Annotated[Path, typer.Option(help="Where the sheets and the key go.")],
     sources: Annotated[
         str | None,
-        typer.Option(help="The source rows, for sets that are no run's folder; for checkwhy_preference, the references."),
+        typer.Option(help="The source rows, for sets that are no run's folder; of checkwhy_preference, the references."),
     ] = None,
     raters: Annotated[int, typer.Option(help="How many people rate.")] = 3,
     seed: Annotated[int, typer.Option(help="Of the draw and the order.")] = 13,
@@ -71,20 +71,19 @@ def rate_export(
 
     from hfcf.studies.human.export import RATERS, export, protocol_of
 
-    if wrong := next((one for one in sets if "=" not in one), None):
-        raise ValueError(f"{wrong!r}: write METHOD=FOLDER")
-    folders = dict(one.split("=", 1) for one in sets)
+    if invalid := next((argument for argument in sets if "=" not in argument), None):
+        raise ValueError(f"{invalid!r}: write METHOD=FOLDER")
+    folders = dict(argument.split("=", 1) for argument in sets)
     if len(folders) < len(sets):
         raise ValueError("two sets have the name of one method")
-    chosen = protocol_of(protocol)
-    chosen = chosen if rows is None else replace(chosen, rows=rows)
-    report = export(folders, chosen, out, sources=sources, raters=raters, seed=seed)
+    settings = protocol_of(protocol)
+    settings = settings if rows is None else replace(settings, rows=rows)
+    report = export(folders, settings, out, sources=sources, raters=raters, seed=seed)
     title = f"{report['lines']} lines a sheet; {report['shared']} sources that every method has"
     table = Table("method", "rows", "too few", "not rated", title=title)
     for method, entry in report["methods"].items():
         counts = (", ".join(f"{n} {stratum}" for stratum, n in entry[key].items()) for key in ("rows", "short"))
-        reason = next((f"{reason} ({n})" for reason, n in entry["left_out"].items()), "")
-        table.add_row(Text(method), *counts, data_text(reason))
+        table.add_row(Text(method), *counts, commonest(entry["left_out"]))
     console.out.print(table)
     print_path("for the raters: ", out / RATERS, f"; when the sheets are back: hfcf rate import {out}")
 

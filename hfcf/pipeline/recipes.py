@@ -57,7 +57,7 @@ class Source(BaseModel):
         return self
 
     def arguments(self) -> dict[str, Any]:
-        """What was said, as `load_rows` takes it."""
+        """Return the keys of the recipe as `load_rows` takes them."""
         return self.model_dump(exclude_unset=True, exclude={"name"})
 
 
@@ -83,6 +83,15 @@ class RowsRecipe(Recipe):
     """"paper": the paper's models and settings; "offline": small models that need no network."""
 
 
+_METRICS_SCHEMA = {
+    "anyOf": [
+        {"type": "array", "items": {"type": "string"}},
+        {"type": "object", "additionalProperties": {"type": ["object", "null"]}},
+        {"type": "null"},
+    ]
+}
+
+
 class RunRecipe(RowsRecipe):
     """A recipe of `hfcf run`: the rows of a corpus, the system that makes counterfactuals of them, and what is measured."""
 
@@ -97,18 +106,7 @@ class RunRecipe(RowsRecipe):
     """Run only the first rows, after fitting on all."""
     push: str | None = None
     """Push the result to this repository, NAMESPACE/NAME, which is private."""
-    metrics: Annotated[
-        Any,
-        WithJsonSchema(
-            {
-                "anyOf": [
-                    {"type": "array", "items": {"type": "string"}},
-                    {"type": "object", "additionalProperties": {"type": ["object", "null"]}},
-                    {"type": "null"},
-                ]
-            }
-        ),
-    ] = None
+    metrics: Annotated[Any, WithJsonSchema(_METRICS_SCHEMA)] = None
     """What to measure: a list of names, or a mapping of names to settings; `{}` measures nothing."""
 
     @field_validator("push", mode="before")
@@ -124,13 +122,12 @@ class RunRecipe(RowsRecipe):
         return self
 
 
-def parse_run(content: Mapping[str, Any], where: str = "the recipe") -> RunRecipe:
-    """Make a run's recipe of its content; raise `RecipeError` on what it can't say."""
-    return recipes.parse(RunRecipe, content, where)
+StartModel = Annotated[ModelReference, Field(description="What to start from.")]
+EvaluationSources = Annotated[Sequence[Source], Field(description="More rows to score on.")]
 
 
 class TrainRecipe(Recipe):
-    """What the recipes of all trainings have in common."""
+    """The keys that the recipes of all trainings have in common."""
 
     start: ClassVar[str] = "model"
     """The key that names the weights to start from."""
@@ -178,7 +175,7 @@ class TrainRecipe(Recipe):
         return self
 
     def hyperparameters(self) -> Hyperparameters:
-        """The settings of the training loop."""
+        """Return the settings of the training loop."""
         names = [field.name for field in fields(Hyperparameters) if field.name != "model"]
         return Hyperparameters(model=getattr(self, self.start), **{name: getattr(self, name) for name in names})
 
@@ -187,12 +184,10 @@ class VerifierRecipe(TrainRecipe):
     """A verifier of claims."""
 
     train: Literal["verifier"]
-    model: ModelReference
-    """What to start from."""
+    model: StartModel
     nei: Sequence[str] = ()
     """The corpora to add NOT ENOUGH INFO rows for."""
-    evaluate: Sequence[Source] = ()
-    """More rows to score on."""
+    evaluate: EvaluationSources = ()
     baselines: bool = False
     """Also train and score a verifier that sees the claim alone."""
 
@@ -201,8 +196,7 @@ class GeneratorRecipe(TrainRecipe):
     """A generator of claims."""
 
     train: Literal["generator"]
-    model: ModelReference
-    """What to start from."""
+    model: StartModel
     prefixed: bool = False
     """Train the generator of RACE's ablation −EDIT, which is told the label."""
 
@@ -219,14 +213,12 @@ class RewriterRecipe(TrainRecipe):
     """A rewriter of claims: of a claim into its negation or a paraphrase."""
 
     train: Literal["rewriter"]
-    model: ModelReference
-    """What to start from."""
+    model: StartModel
     pairs: Literal["negative", "paraphrase"]
     """Which pairs of claims to train on."""
     judge: Judge | None = None
     """The verifier that tells paraphrases from other claims, and that scores."""
-    evaluate: Sequence[Source] = ()
-    """More rows to score on."""
+    evaluate: EvaluationSources = ()
 
     @model_validator(mode="before")
     @classmethod
@@ -268,8 +260,7 @@ class MaskedLMRecipe(TrainRecipe):
     """A masked language model of the corpora's sentences."""
 
     train: Literal["masked_lm"]
-    model: ModelReference
-    """What to start from."""
+    model: StartModel
     wordnet: bool = False
     """Read WordNet's glosses too."""
     mask: float = 0.15
@@ -280,12 +271,10 @@ class RelationRecipe(TrainRecipe):
     """A relation classifier."""
 
     train: Literal["relation"]
-    model: ModelReference
-    """What to start from."""
+    model: StartModel
     dev: Source | None = None
     """The rows that choose the epoch."""
-    evaluate: Sequence[Source] = ()
-    """More rows to score on."""
+    evaluate: EvaluationSources = ()
 
 
 _Kinds = VerifierRecipe | GeneratorRecipe | RewriterRecipe | ExplainerRecipe | MaskedLMRecipe | RelationRecipe
@@ -298,7 +287,7 @@ def parse_train(content: Mapping[str, Any], where: str = "the recipe") -> TrainR
     """Make a training's recipe of its content.
 
     Raises:
-        RecipeError: an unknown kind or key, one that is missing, or a value that can't be.
+        RecipeError: an unknown kind or key, a missing key, or a value that does not fit.
 
     >>> parse_train({"train": "verifier", "model": "offline:minilm", "data": [{"corpus": "fever"}]}).hyperparameters().epochs
     3.0

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from datasets import Dataset, concatenate_datasets
 
 from hfcf.core import recipe as recipes
-from hfcf.core.splits import group_safe_split, regroup
+from hfcf.core.splits import divide, group_safe_split, regroup
 from hfcf.engines.classifier import Classifier
 from hfcf.hub.existing_card import check_overwrite
 from hfcf.hub.model_card import model_card
@@ -38,15 +39,14 @@ def train(
     """Run a training recipe.
 
     Args:
-        recipe: what `hfcf.pipeline.recipes` lists for its kind, `train`: a verifier, generator, rewriter, explainer, masked_lm or
-            relation.
-        out: where the model goes.
+        recipe: its keys are those that `hfcf.pipeline.recipes` lists for its kind, `train`.
+        out: the folder for the model.
         where: what to call the recipe in errors.
-        limit: train on the first rows alone, to try a recipe out.
-        command: that trains it again, for the card.
+        limit: train on the first rows only, to try a recipe out.
+        command: the command line that trains it again, for the card.
 
     Returns:
-        What `scores.json` in `out` holds: rows, seconds, and scores per corpus.
+        The content of `scores.json` in `out`: rows, seconds, and scores per corpus.
 
     Raises:
         RecipeError: see `parse_train`; or there is nothing to train on.
@@ -54,10 +54,10 @@ def train(
     """
     parsed = parse_train(recipe, where)
     check_overwrite(out)
-    rows = load_rows(_located(parsed.data, parsed.data_dir, split=parsed.split), training=True)
+    rows = load_rows(_arguments(parsed.data, parsed.data_dir, split=parsed.split), training=True)
     dropped = 0
     if parsed.exclude:
-        rows, dropped = drop_overlap(rows, load_rows(_located(parsed.exclude, parsed.data_dir)))
+        rows, dropped = drop_overlap(rows, load_rows(_arguments(parsed.exclude, parsed.data_dir)))
     if parsed.ways == 2:
         rows = two_way(rows)
     split = group_safe_split(rows, parsed.held_out, seed=parsed.seed, groups=regroup(rows))
@@ -68,30 +68,12 @@ def train(
     out.mkdir(parents=True, exist_ok=True)
     (out / "scores.json").unlink(missing_ok=True)  # written last: a folder without it is not finished
     start = time.perf_counter()
-    report["scores"] = _train_kind(parsed, training, held_out, out)
+    report["scores"] = _TRAIN[type(parsed)](parsed, training, held_out, out)
     report["seconds"] = round(time.perf_counter() - start)
     content = parsed.model_dump(exclude_unset=True)
     (out / "README.md").write_text(model_card(content, parsed.hyperparameters(), report, command), encoding="utf-8")
     (out / "scores.json").write_text(json.dumps(report, indent=1, ensure_ascii=False) + "\n")
     return report
-
-
-def _train_kind(recipe: TrainRecipe, training: Dataset, held_out: Dataset, out: Path) -> dict[str, Any]:
-    """Train and score what the recipe's kind says; return the scores."""
-    match recipe:
-        case VerifierRecipe():
-            return _train_verifier(recipe, training, held_out, out)
-        case GeneratorRecipe():
-            return _train_generator(recipe, training, held_out, out)
-        case RewriterRecipe():
-            return _train_rewriter(recipe, training, held_out, out)
-        case ExplainerRecipe():
-            return _train_explainer(recipe, training, held_out, out)
-        case MaskedLMRecipe():
-            return _train_masked_lm(recipe, training, held_out, out)
-        case RelationRecipe():
-            return _train_relation(recipe, training, held_out, out)
-    raise TypeError(f"no training for {type(recipe).__name__}")
 
 
 def _train_verifier(recipe: VerifierRecipe, training: Dataset, held_out: Dataset, out: Path) -> dict[str, Any]:
@@ -133,9 +115,7 @@ def _train_rewriter(recipe: RewriterRecipe, training: Dataset, held_out: Dataset
     engine = Classifier(model=judge.model, max_length=judge.max_length) if judge else None
     selector = engine if recipe.pairs == "paraphrase" else None  # of a negative pair the corpus says that it is one
 
-    def pairs_of(rows: Dataset) -> Dataset:
-        return claim_pairs(rows, recipe.pairs, selector)
-
+    pairs_of = partial(claim_pairs, kind=recipe.pairs, judge=selector)
     pairs, held_out_pairs = pairs_of(training), pairs_of(held_out)
     if not len(pairs):
         labels = {"negative": "one supported and one refuted", "paraphrase": "both supported, that the judge takes for equal"}
@@ -165,7 +145,7 @@ def _train_masked_lm(recipe: MaskedLMRecipe, training: Dataset, held_out: Datase
     from hfcf.training.text import collect
 
     hp = recipe.hyperparameters()
-    excluded = [load_rows(_located([source], recipe.data_dir)) for source in recipe.exclude]
+    excluded = [load_rows(_arguments([source], recipe.data_dir)) for source in recipe.exclude]
     texts, sets, dropped = collect(
         training, held_out, excluded, wordnet=recipe.wordnet, held_out=recipe.held_out, seed=hp.seed
     )  # fmt: skip
@@ -192,8 +172,19 @@ def _train_relation(recipe: RelationRecipe, training: Dataset, held_out: Dataset
     return {name: evaluate_relation(rows, engine) for name, rows in sets.items()}
 
 
-def _located(sources: Sequence[Source], data_dir: str | None, *, split: str | None = None) -> list[dict[str, Any]]:
-    """Arguments of `load_rows` for sources whose folders lie in `data_dir`."""
+_TRAIN: dict[type[TrainRecipe], Callable[[Any, Dataset, Dataset, Path], dict[str, Any]]] = {
+    VerifierRecipe: _train_verifier,
+    GeneratorRecipe: _train_generator,
+    RewriterRecipe: _train_rewriter,
+    ExplainerRecipe: _train_explainer,
+    MaskedLMRecipe: _train_masked_lm,
+    RelationRecipe: _train_relation,
+}
+"""The function that trains and scores a recipe of each kind; it takes the training rows, the held-out rows and the folder."""
+
+
+def _arguments(sources: Sequence[Source], data_dir: str | None, *, split: str | None = None) -> list[dict[str, Any]]:
+    """Return the arguments of `load_rows` for sources whose folders lie in `data_dir`."""
     other = {"split": split} if split else {}
     return [{**recipes.locate(source.arguments(), data_dir), **other} for source in sources]
 
@@ -201,9 +192,10 @@ def _located(sources: Sequence[Source], data_dir: str | None, *, split: str | No
 def _evaluation_sets(
     sources: Sequence[Source], data_dir: str | None, training: Dataset, convert: Callable[[Dataset], Dataset] = lambda rows: rows
 ) -> dict[str, Dataset]:
-    """Load the rows to score on, without what overlaps with the rows that were trained on."""
+    """Load the rows to score on, without those that overlap with the training rows."""
     return {
-        source.name or source.corpus: convert(drop_related(load_rows(_located([source], data_dir)), training)) for source in sources
+        source.name or source.corpus: convert(drop_related(load_rows(_arguments([source], data_dir)), training))
+        for source in sources
     }
 
 
@@ -211,17 +203,10 @@ def _with_nei(rows: Dataset, names: Sequence[str], seed: int) -> Dataset:
     """Add NEI rows for the corpora that have none of their own."""
     from hfcf.training.nei import add_nei
 
-    parts = [_of_corpus(rows, corpus) for corpus in dict.fromkeys(rows["corpus"])]
-    return (
-        concatenate_datasets([add_nei(part, seed=seed) if part[0]["corpus"] in names else part for part in parts])
-        if parts
-        else rows
-    )
+    parts = divide(rows, rows["corpus"]).items()
+    extended = [add_nei(part, seed=seed) if corpus in names else part for corpus, part in parts]
+    return concatenate_datasets(extended) if extended else rows
 
 
 def _by_corpus(held_out: Dataset) -> dict[str, Dataset]:
-    return {f"held out: {corpus}": _of_corpus(held_out, corpus) for corpus in sorted(set(held_out["corpus"]))}
-
-
-def _of_corpus(rows: Dataset, corpus: str) -> Dataset:
-    return rows.select([i for i, name in enumerate(rows["corpus"]) if name == corpus])
+    return {f"held out: {corpus}": part for corpus, part in sorted(divide(held_out, held_out["corpus"]).items())}
