@@ -120,9 +120,9 @@ def _message(model: type[BaseModel], error: ErrorDetails, where: str) -> str:
         return _at(where, path) + (text if text.startswith(":") else f": {text}")
     if not path:
         return f"{where}: a mapping of keys to values is expected; this is {value!r}"
-    if kind == "literal_error" and (names := list(_literals(annotation))):
-        choices = ", ".join(map(str, names))
-        return f"{_at(where, path)}: must be one of {choices}; this is {value!r}{did_you_mean(value, map(str, names))}"
+    choices = [str(name) for option in _options(annotation) if get_origin(option) is Literal for name in get_args(option)]
+    if kind == "literal_error" and choices:
+        return f"{_at(where, path)}: must be one of {', '.join(choices)}; this is {value!r}{did_you_mean(value, choices)}"
     if len(error["loc"]) > len(path) or kind.endswith(("_type", "_float", "sequence_str")):
         return f"{_at(where, path)} is of type {type_name(annotation)}, and was {value!r}"
     return f"{_at(where, path)}: {error['msg'].removeprefix('Input ')}, and was {value!r}"
@@ -162,12 +162,6 @@ def _options(annotation: Any) -> Iterator[Any]:
             yield from _options(option)
     else:
         yield annotation
-
-
-def _literals(annotation: Any) -> Iterator[Any]:
-    for option in _options(annotation):
-        if get_origin(option) is Literal:
-            yield from get_args(option)
 
 
 def type_name(annotation: Any) -> str:
