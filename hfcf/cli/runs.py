@@ -74,7 +74,7 @@ def peek(
     find: Annotated[str | None, typer.Option(help="Only rows with all these words.")] = None,
     set_: Set = None,
 ) -> None:
-    """Print rows of a result, with what changed in colour, or else as [-old-] {+new+}, and its funnel; or rows of a corpus."""
+    """Print rows of a result, changes in colour or as [-old-] {+new+}, and its funnel; or rows of a corpus."""
     console.silence_libraries()
     from hfcf import corpora
     from hfcf.report import peek as reader
@@ -96,24 +96,28 @@ def peek(
 
 
 def report(
-    folder: Annotated[Path, typer.Argument(help="What hfcf run or hfcf compare left.")],
+    folder: Annotated[Path, typer.Argument(help="The folder of hfcf run or hfcf compare.")],
     limit: Annotated[int, typer.Option(help="Rows that the page holds at most.")] = 50_000,
 ) -> None:
-    """Write the page of a run anew: after metrics, ratings or a comparison were added to its folder."""
+    """Write the page of a run again, for example after metrics, ratings or a comparison were added to its folder."""
     from hfcf.report import report as write_report
 
     print_path("the report: ", write_report(folder, limit=limit))
 
 
 def push(
-    folder: Annotated[Path, typer.Argument(help="What hfcf run or hfcf train left: it becomes a dataset or a model repository.")],
+    folder: Annotated[
+        Path, typer.Argument(help="The folder of hfcf run or hfcf train: it becomes a dataset or a model repository.")
+    ],
     repo: Annotated[str, typer.Argument(metavar="REPO_ID", help="The repository's name: NAMESPACE/NAME.")],
-    public: Annotated[bool, typer.Option("--public", help="Let everyone see it; else the repository is private.")] = False,
-    revision: Annotated[str | None, typer.Option(help="A branch, in the place of the main one.")] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be sent, without asking the Hub.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask whether it may be public.")] = False,
+    public: Annotated[bool, typer.Option("--public", help="Let everyone see it; without it, the repository is private.")] = False,
+    revision: Annotated[str | None, typer.Option(help="A branch, instead of the main one.")] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="List the files that would be sent, without a request to the Hub.")
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Skip the question whether it may be public.")] = False,
 ) -> None:
-    """Push a finished folder to the Hub: private unless you say otherwise, in one commit, as often as you like."""
+    """Push a finished folder to the Hub in one commit: private by default, as often as you like."""
     from hfcf.hub.push import plan as plan_push
     from hfcf.hub.push import push as push_folder
 
@@ -122,7 +126,7 @@ def push(
         print_push(plan, public)
         return
     if public and not yes:
-        typer.confirm(f"Everyone will see the {plan.kind} {repo}. Go on?", abort=True)
+        typer.confirm(f"Everyone will see the {plan.kind} {repo}. Continue?", abort=True)
     result = push_folder(folder, repo, public=public, revision=revision)
     changes = "no change"
     if result.sent or result.removed:

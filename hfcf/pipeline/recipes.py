@@ -1,4 +1,4 @@
-"""The recipes of `hfcf run` and `hfcf train` as types: each key, what it may be, and what goes together."""
+"""The recipes of `hfcf run` and `hfcf train` as types: their keys, values and rules."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Distractors(Recipe):
     collection: Text
     """JSON lines of title and text."""
     pieces: int = 5
-    """How many pieces a row shall have."""
+    """The number of pieces of a row."""
 
 
 class Source(BaseModel):
@@ -33,19 +33,19 @@ class Source(BaseModel):
     corpus: str
     """One of `hfcf list corpora`."""
     name: Text | None = None
-    """What to call these rows in the scores."""
+    """The name of these rows in the scores."""
     data_dir: Text | None = None
     """The folder of the release, inside the recipe's `data_dir`."""
     data_files: Files | None = None
-    """The files themselves, in the place of `data_dir`."""
+    """The files, instead of `data_dir`."""
     split: Text = "train"
     role: Literal["train"] | None = None
-    """"train" allows to train on rows of a dev or test split."""
+    """"train" allows training on rows of a dev or test split."""
     on_error: Literal["raise", "reject"] = "raise"
     take: int | None = None
-    """Keep the first rows alone."""
+    """Keep only the first rows."""
     skip: int | None = None
-    """Leave the first rows out."""
+    """Skip the first rows."""
     half: int | None = None
     """0 or 1: keep one half of the groups."""
     distractors: Distractors | None = None
@@ -69,13 +69,13 @@ class RowsRecipe(Recipe):
     data_dir: Text | None = None
     """The folder of the corpus's release; "recipes:NAME" is one that ships with hfcf."""
     data_files: Files | None = None
-    """The files themselves, in the place of `data_dir`."""
+    """The files, instead of `data_dir`."""
     split: Text | None = None
-    """An official split or a slice of one; "train" unless said."""
+    """An official split or a slice of one; by default "train"."""
     role: Literal["train"] | None = None
     """"train": rows of a dev or test split may be trained on; recorded in the card."""
     on_error: Literal["raise", "reject"] | None = None
-    """What happens to rows that can't be read: an error, or a rejected row with the reason."""
+    """For rows that can't be read: raise an error, or make a rejected row with the reason."""
     options: dict[str, Any] | None = None
     """The corpus's own options."""
     distractors: Distractors | None = None
@@ -93,10 +93,10 @@ _METRICS_SCHEMA = {
 
 
 class RunRecipe(RowsRecipe):
-    """A recipe of `hfcf run`: the rows of a corpus, the system that makes counterfactuals of them, and what is measured."""
+    """A recipe of `hfcf run`: the rows of a corpus, the system that makes counterfactuals of them, and the metrics."""
 
     name: Text | None = None
-    """What to call the result; its folder's name unless said."""
+    """The name of the result; by default that of its folder."""
     system: str
     """One of `hfcf list systems`."""
     settings: dict[str, Any] | None = None
@@ -107,7 +107,7 @@ class RunRecipe(RowsRecipe):
     push: str | None = None
     """Push the result to this repository, NAMESPACE/NAME, which is private."""
     metrics: Annotated[Any, WithJsonSchema(_METRICS_SCHEMA)] = None
-    """What to measure: a list of names, or a mapping of names to settings; `{}` measures nothing."""
+    """Metrics: a list of names, or a mapping of names to settings; `{}` measures nothing."""
 
     @field_validator("push", mode="before")
     @classmethod
@@ -122,7 +122,7 @@ class RunRecipe(RowsRecipe):
         return self
 
 
-StartModel = Annotated[ModelReference, Field(description="What to start from.")]
+StartModel = Annotated[ModelReference, Field(description="The weights to start from.")]
 EvaluationSources = Annotated[Sequence[Source], Field(description="More rows to score on.")]
 
 
@@ -133,7 +133,7 @@ class TrainRecipe(Recipe):
     """The key that names the weights to start from."""
 
     name: Text | None = None
-    """What to call the model in its card."""
+    """The name of the model in its card."""
     preset: str = "paper"
     data_dir: Text | None = None
     """The folder in which the sources' folders and files lie."""
@@ -142,7 +142,7 @@ class TrainRecipe(Recipe):
     exclude: Sequence[Source] = ()
     """Rows whose texts may not be trained on."""
     split: Text | None = None
-    """In the place of the split of every source in `data`."""
+    """Replaces the split of every source in `data`."""
     held_out: float = 0.0
     """Share of the groups that is held out, to score on."""
     ways: int = 3
@@ -156,7 +156,7 @@ class TrainRecipe(Recipe):
     """Share of the steps in which the learning rate rises."""
     weight_decay: float = Hyperparameters.weight_decay
     tune: Literal["full", "lora", "lowrank"] = "full"
-    """What is trained and stored: all weights, adapters, or the best low-rank form of what changed."""
+    """Train and store all weights, adapters, or the best low-rank form of the changes."""
     rank: int = Hyperparameters.rank
     """Of the stored matrices, with `tune: lora` or `lowrank`."""
     seed: int = Hyperparameters.seed
@@ -189,7 +189,7 @@ class VerifierRecipe(TrainRecipe):
     """The corpora to add NOT ENOUGH INFO rows for."""
     evaluate: EvaluationSources = ()
     baselines: bool = False
-    """Also train and score a verifier that sees the claim alone."""
+    """Also train and score a verifier that sees only the claim."""
 
 
 class GeneratorRecipe(TrainRecipe):
@@ -215,7 +215,7 @@ class RewriterRecipe(TrainRecipe):
     train: Literal["rewriter"]
     model: StartModel
     pairs: Literal["negative", "paraphrase"]
-    """Which pairs of claims to train on."""
+    """The pairs of claims to train on."""
     judge: Judge | None = None
     """The verifier that tells paraphrases from other claims, and that scores."""
     evaluate: EvaluationSources = ()
