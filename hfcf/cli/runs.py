@@ -106,15 +106,11 @@ def report(
 
 
 def push(
-    folder: Annotated[
-        Path, typer.Argument(help="The folder of hfcf run or hfcf train: it becomes a dataset or a model repository.")
-    ],
+    folder: Annotated[Path, typer.Argument(help="The folder of hfcf run or train: it becomes a dataset or a model repository.")],
     repo: Annotated[str, typer.Argument(metavar="REPO_ID", help="The repository's name: NAMESPACE/NAME.")],
     public: Annotated[bool, typer.Option("--public", help="Let everyone see it; without it, the repository is private.")] = False,
     revision: Annotated[str | None, typer.Option(help="A branch, instead of the main one.")] = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="List the files that would be sent, without a request to the Hub.")
-    ] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="List the files to send, without a request to the Hub.")] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Skip the question whether it may be public.")] = False,
 ) -> None:
     """Push a finished folder to the Hub in one commit: private by default, as often as you like."""

@@ -59,8 +59,7 @@ def rate_export(
     sets: Annotated[list[str], typer.Argument(help="METHOD=FOLDER, one or more: of a run, or of Parquet or JSON lines.")],
     out: Annotated[Path, typer.Option(help="The folder for the sheets and the key.")],
     sources: Annotated[
-        str | None,
-        typer.Option(help="The source rows, for sets that are no run's folder; of checkwhy_preference, the references."),
+        str | None, typer.Option(help="The source rows, for sets that are no run's folder; of checkwhy_preference, the references.")
     ] = None,
     raters: Annotated[int, typer.Option(help="The number of raters.")] = 3,
     seed: Annotated[int, typer.Option(help="The seed of the draw and the order.")] = 13,
