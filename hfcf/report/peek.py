@@ -88,17 +88,17 @@ def peek(
 
 
 def highlights(folder: str | Path, n: int, *, marks: bool = False) -> Iterator[Text]:
-    """Lines about good pairs of a run, without scores, to end it with: at most one of a source.
+    """Yield lines about good pairs of a run, at most one of a source, without scores: the end of `hfcf run`.
 
-    Pairs whose main text changed come first, then those that the models that wrote and judged them think most probable. Of pairs
-    without such scores those come first that the report ranks best.
+    Pairs whose main text changed come first, ranked by the probability that the models that wrote and judged them give. Pairs
+    without such scores are ranked as in the report.
 
     Args:
         folder: of the run.
         n: how many.
         marks: see `peek`.
     """
-    paths = _paths(Path(folder), "default", ())
+    paths = files(Path(folder)).get("default", [])
     columns = ordered(numbers(paths), (read_run(Path(folder)) or {}).get("metrics") or ())
     turn = 1 if columns and low_is_better(columns[0]) else -1
 
