@@ -47,7 +47,7 @@ class Rewriting(Protocol):
     def protected(self, row: Row) -> Container[int]:
         """Return the characters of the text that no edit may touch."""
 
-    def edited(self, row: Row, made: Sequence[edits.Edit], stage: str) -> list[Candidate]:
+    def edited(self, row: Row, edited: Sequence[edits.Edit], stage: str) -> list[Candidate]:
         """Make the candidate of edits of the text, which keeps the row's label; none where there are no edits."""
 
     def rewritten(self, row: Row, text: str, label: str, stage: str, scores: Scores = ()) -> Candidate:
@@ -69,17 +69,16 @@ class ClaimRewriting:
     draws = ""
 
     def text(self, row: Row) -> str:
-        claim: str = row["claim"]
-        return claim
+        return str(row["claim"])
 
     readable = text
 
     def protected(self, row: Row) -> Container[int]:
         return ()
 
-    def edited(self, row: Row, made: Sequence[edits.Edit], stage: str) -> list[Candidate]:
-        new = edits.replace_text(row["claim"], made)
-        return [rewritten(row["claim"], new, row["label"], stage, edited=made)] if made else []
+    def edited(self, row: Row, edited: Sequence[edits.Edit], stage: str) -> list[Candidate]:
+        new = edits.replace_text(row["claim"], edited)
+        return [rewritten(row["claim"], new, row["label"], stage, edited=edited)] if edited else []
 
     def rewritten(self, row: Row, text: str, label: str, stage: str, scores: Scores = ()) -> Candidate:
         return rewritten(row["claim"], text, label, stage, scores=scores)
@@ -99,20 +98,13 @@ class SentenceRewriting:
     prompt = "hfcf.prompts.relations:RelationPrompt"
     draws = "relation_"  # so the baselines of relations were called when the committed comparisons drew their words
 
-    def text(self, row: Row) -> str:
-        return sentence.text(row)
+    text = staticmethod(sentence.text)
+    protected = staticmethod(sentence.protected)
+    edited = staticmethod(sentence.edited)
+    rewritten = staticmethod(sentence.rewritten)
 
     def readable(self, row: Row) -> str:
         return " ".join(sentence.plain(row["tokens"]))
-
-    def protected(self, row: Row) -> Container[int]:
-        return sentence.protected(row)
-
-    def edited(self, row: Row, made: Sequence[edits.Edit], stage: str) -> list[Candidate]:
-        return sentence.reworded(row, made, stage)
-
-    def rewritten(self, row: Row, text: str, label: str, stage: str, scores: Scores = ()) -> Candidate:
-        return sentence.rewritten(row, text, label, stage, scores)
 
 
 def rewriting_of(task: str) -> Rewriting:
