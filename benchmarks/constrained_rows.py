@@ -34,7 +34,7 @@ def requests(rows: int) -> list[list[Any]]:
     import hfcf
     from hfcf.core import recipe
     from hfcf.engines.generator import Generator
-    from hfcf.systems.race import RACE
+    from hfcf.systems.race.system import RACE
 
     data = Path(os.environ.get("HFCF_DATA", ""), "feverous_programfc")
     real = "HFCF_DATA" in os.environ and data.is_dir()
@@ -128,7 +128,7 @@ def peer(folder: Path) -> None:
 def main() -> None:
     """Search every request with both, and print the shares and the means."""
     from hfcf.engines.generator import Generator
-    from hfcf.systems.race import RACE
+    from hfcf.systems.race.system import RACE
     from hfcf.text.mentions import met
 
     given = options(__doc__ or "")

@@ -24,7 +24,7 @@ from hfcf.core.system import run_stage
 from hfcf.engines import classifier, generator
 from hfcf.engines.generator import Generator
 from hfcf.engines.ner import Ner
-from hfcf.systems.race import RACE
+from hfcf.systems.race.system import RACE
 
 
 def reopened(row: dict[str, Any]) -> dict[str, Any]:

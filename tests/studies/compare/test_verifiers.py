@@ -22,7 +22,7 @@ from hfcf.studies.compare.recipe import Evaluation, parse_comparison
 from hfcf.studies.compare.run import compare
 from hfcf.studies.compare.runner import Comparison, open_comparison
 from hfcf.studies.compare.sets import check_apart, load_sets
-from hfcf.systems.race import RACE
+from hfcf.systems.race.system import RACE
 from hfcf.tasks.verification import LABELS, NOT_ENOUGH_INFO, REFUTES, SUPPORTS
 from hfcf.training import verifier
 
