@@ -17,9 +17,7 @@ COLUMNS = {column for task in tasks().values() for column in task.columns}
 KNOWN = Counter(
     {
         "cli/models.py: 'relation'": 1,
-        "hub/model_card.py: 'relation'": 4,
         "pipeline/recipes.py: 'relation'": 2,
-        "prompts/relations.py: 'relation'": 4,
     }
 )
 """How often a literal stands in a file today: to become empty."""

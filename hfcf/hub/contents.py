@@ -35,21 +35,16 @@ _REQUIRED_OF_RUNS = ("run.json", "recipe.yaml", "report.html")
 
 @dataclass(frozen=True)
 class Contents:
-    """The part of a folder that belongs in a repository.
-
-    Args:
-        root: the folder.
-        kind: "dataset" or "model".
-        files: paths to send, relative to the folder.
-        left_out: the other paths.
-        front: the card's front matter.
-    """
+    """The part of a folder that belongs in a repository; paths are relative to the folder."""
 
     root: Path
     kind: str
+    """"dataset" or "model"."""
     files: tuple[str, ...]
+    """Paths to send."""
     left_out: tuple[str, ...]
     front: Mapping[str, Any]
+    """The card's front matter."""
 
 
 def read_contents(folder: str | Path) -> Contents:

@@ -52,31 +52,17 @@ def train_once(kind: str, content: Mapping[str, Any], hp: Hyperparameters, train
 def check_full_tuning(name: str, hp: Hyperparameters) -> Hyperparameters:
     """Return the settings of a training if it stores all weights, as `stored_model` expects.
 
-    Args:
-        name: the name of the settings in the system, for the error message.
-        hp: the settings.
-
     Raises:
-        ValueError: the training would store an adapter.
-
-    >>> check_full_tuning("classifier", Hyperparameters(model=Model("mine"), tune="lora"))
-    Traceback (most recent call last):
-        ...
-    ValueError: classifier: tune='lora' would store an adapter, but systems store all weights of what they train: set tune='full'
+        ValueError: the training would store an adapter; the message says the settings' `name` in the system.
     """
     if hp.tune != "full":
-        raise ValueError(
-            f"{name}: tune={hp.tune!r} would store an adapter, but systems store all weights of what they train: set tune='full'"
-        )
+        cure = "systems store all weights of what they train: set tune='full'"
+        raise ValueError(f"{name}: tune={hp.tune!r} would store an adapter, but {cure}")
     return hp
 
 
 def parse_trainings(system: Any) -> None:
-    """Turn the `trainings` of a new system into `Hyperparameters` where they are mappings, and give all of them the system's seed.
-
-    Args:
-        system: a frozen dataclass, in its `__post_init__`.
-    """
+    """Turn the `trainings` of a new system, a frozen dataclass, into `Hyperparameters` with the system's seed."""
     for name in type(system).trainings:
         value = getattr(system, name)
         if isinstance(value, Mapping):
@@ -94,11 +80,7 @@ def ensure_steps(hp: Hyperparameters, steps: int, rows: int) -> Hyperparameters:
 
 
 def stored_model(digest: str) -> Model:
-    """Return the model that `train_once` stored.
-
-    Raises:
-        FileNotFoundError: its folder no longer exists.
-    """
+    """Return the model that `train_once` stored; raise `FileNotFoundError` when its folder no longer exists."""
     folder = _folder(digest)
     if not folder.is_dir():
         raise FileNotFoundError(f"the trained model {folder} does not exist any more: fit the system again")
