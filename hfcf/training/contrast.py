@@ -26,10 +26,10 @@ def pool(hidden: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
 
 
 def contrast(vectors: torch.Tensor, labels: torch.Tensor, temperature: float) -> torch.Tensor:
-    """Average over rows −log of the share that rows of the same label have in their similarities to the batch.
+    """Average over rows −log of the share of rows of the same label in the similarities to the batch.
 
-    Similarities are cosines of `vectors` (rows × features) over `temperature`. A row that is alone with its label is no anchor, only
-    a negative; a batch without anchors has loss 0.
+    Similarities are cosines of `vectors` (rows × features) over `temperature`. A row that is alone with its label is no anchor,
+    only a negative; a batch without anchors has loss 0.
 
     >>> vectors, labels = torch.tensor([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]]), torch.tensor([0, 0, 1])
     >>> round(contrast(vectors, labels, 0.5).item(), 3)

@@ -48,11 +48,9 @@ def train_texts(
 
     if hp.model.adapter:
         raise ValueError(f"{hp.model.adapter}: a generator's training starts from a whole model, not from an adapter")
-    source, revision = hp.model.source(), hp.model.revision
-    encodes = two_sided(hp.model)
+    encodes, tokenizer = two_sided(hp.model), load_tokenizer(hp.model)
     auto = AutoModelForSeq2SeqLM if encodes else AutoModelForCausalLM
-    tokenizer = load_tokenizer(hp.model)
-    network = auto.from_pretrained(source, revision=revision)
+    network = auto.from_pretrained(hp.model.source(), revision=hp.model.revision)
 
     def encode(batch: Mapping[str, list[Any]]) -> dict[str, Any]:
         ids = tokenizer(batch["source"], truncation=True, max_length=hp.max_length)["input_ids"]
