@@ -79,10 +79,10 @@ def read_contents(folder: str | Path) -> Contents:
 
 
 def parse_file(path: str, content: bytes, where: str) -> dict[str, Any]:
-    """Parse a file of a result: JSON, YAML, or a card's front matter.
+    """Parse a file of a result, by its ending: JSON, YAML, or a card's front matter.
 
     Args:
-        path: the file's path; its ending names the format.
+        path: the file's path.
         content: its bytes.
         where: the folder or repository, in words, for errors.
 
@@ -148,13 +148,7 @@ def _tags(front: Mapping[str, Any]) -> list[str]:
 
 
 def select_own(paths: Iterable[str], kind: str, front: Mapping[str, Any], run: Mapping[str, Any]) -> list[str]:
-    """Select the files of a folder or repository that this library wrote.
-
-    Args:
-        paths: the files.
-        kind: "dataset" or "model".
-        front: the card's front matter, which names the files of the rows.
-        run: `run.json`, which names them too.
+    """Select the paths of a folder or repository that this library wrote: the rows' files are named in the card or in `run.json`.
 
     >>> rows = "data/train-0123456789abcdef.parquet"
     >>> select_own([rows, "README.md", "data/mine.parquet"], "dataset", {}, {"files": [rows, "data/mine.parquet"]})

@@ -61,14 +61,9 @@ def retry(action: Callable[[], Answer], *, conflicts: bool = False) -> Answer:
 
 
 def explain(error: BaseException, repo: str, token: str | None) -> HubError:
-    """Turn an error of huggingface_hub into one line, with the cure.
+    """Turn an error of huggingface_hub into one line about `repo`, the repository in words, with the cure.
 
     The line holds neither the token nor an address: addresses of uploads are signed.
-
-    Args:
-        error: the exception.
-        repo: the repository, in words.
-        token: removed from what the server says.
 
     >>> str(explain(errors.OfflineModeIsEnabled("…"), "the dataset me/x", None))[:32]
     'the dataset me/x: offline mode i'
