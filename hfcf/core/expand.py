@@ -12,7 +12,7 @@ import pyarrow as pa
 from datasets import Dataset, Features, concatenate_datasets
 
 from hfcf.core import schema
-from hfcf.core.task import nearest_task, problem, task_of
+from hfcf.core.task import nearest_task, problem, task_of, tasks
 
 
 def expand(ds: Dataset) -> Dataset:
@@ -97,7 +97,10 @@ def rejected(ds: Dataset, *, system: str = "race") -> Dataset:
     if not len(ds):
         return _none(features)
     task = nearest_task(frozenset(ds.features))
-    canonical = [column for column in (task.features if task else ("id", *schema.COMMON)) if column in ds.features]
+    own = task.features if task else ("id", *schema.COMMON)
+    # A source's keys are in one order for all tasks, so that its JSON stays what it was before a task came.
+    order = dict.fromkeys(column for _, one in sorted(tasks().items(), reverse=True) for column in one.features)
+    canonical = [column for column in order if column in own and column in ds.features]
     columns = [*canonical, *(column for column in ("candidates", "status") if column in ds.features)]
     return ds.select_columns(columns).map(
         _rejections, batched=True, remove_columns=columns, features=features, desc="rejected",

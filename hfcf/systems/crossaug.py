@@ -56,7 +56,7 @@ def split(text: str) -> list[Word]:
     >>> [word.key for word in split("Tom Brown's 3.5% wasn't the U.S. record.")]
     ['Tom', 'Brown', "'s", '3.5', '%', 'was', "n't", 'the', 'U.S.', 'record', '.']
     """
-    return [Word(_QUOTES.get(found[0], found[0].replace("’", "'")), *found.span()) for found in _WORD.finditer(text)]
+    return [Word(_QUOTES.get(results[0], results[0].replace("’", "'")), *results.span()) for results in _WORD.finditer(text)]
 
 
 def changed_span(one: str, other: str) -> tuple[str, str, int, int]:
@@ -98,12 +98,12 @@ def occurrences(text: str, words: str) -> list[tuple[int, int]]:
     >>> occurrences("Over 30 of 130 men, over 30 days.", "over 30")
     [(20, 27)]
     """
-    wanted, found = [word.key for word in split(words)], split(text)
+    required, results = [word.key for word in split(words)], split(text)
     places, i = [], 0
-    while wanted and i + len(wanted) <= len(found):
-        if [word.key for word in found[i : i + len(wanted)]] == wanted:
-            places.append((found[i].start, found[i + len(wanted) - 1].end))
-            i += len(wanted)
+    while required and i + len(required) <= len(results):
+        if [word.key for word in results[i : i + len(required)]] == required:
+            places.append((results[i].start, results[i + len(required) - 1].end))
+            i += len(required)
         else:
             i += 1
     return places
@@ -168,22 +168,22 @@ class GenerateNegativeClaim(Stage):
             model=self.generator, num_beams=self.num_beams, num_return_sequences=self.num_candidates,
             max_new_tokens=self.max_new_tokens,
         )  # fmt: skip
-        asked = [row for row in rows if row["label"] == SUPPORTS]
-        prompt = plain_prompt(self.generator) if asked else ""
-        answers = engine.run([prompt.replace("{}", row["claim"]) for row in asked])
-        found = [self._candidates(row["claim"], answer) for row, answer in zip(asked, answers, strict=True)]
-        verdicts = iter(self._refuted(asked, found))
-        chosen = iter([self._choose(texts, verdicts) if isinstance(texts, list) else texts for texts in found])
+        requests = [row for row in rows if row["label"] == SUPPORTS]
+        prompt = plain_prompt(self.generator) if requests else ""
+        answers = engine.run([prompt.replace("{}", row["claim"]) for row in requests])
+        results = [self._candidates(row["claim"], answer) for row, answer in zip(requests, answers, strict=True)]
+        verdicts = iter(self._refuted(requests, results))
+        chosen = iter([self._choose(texts, verdicts) if isinstance(texts, list) else texts for texts in results])
         return [next(chosen) if row["label"] == SUPPORTS else Reject("only SUPPORTS rows are augmented") for row in rows]
 
-    def _candidates(self, claim: str, found: Sequence[Mapping[str, Any]] | None) -> list[str] | Reject:
+    def _candidates(self, claim: str, results: Sequence[Mapping[str, Any]] | None) -> list[str] | Reject:
         """The hypotheses that may be c′, best first."""
-        if found is None:
+        if results is None:
             return Reject("the claim is longer than the generator reads")
-        if not found:
+        if not results:
             return Reject("the generator wrote nothing")
-        first = spaced_like(found[0]["text"], claim)
-        whole = [spaced_like(one["text"], claim) for one in found if one["finished"]]
+        first = spaced_like(results[0]["text"], claim)
+        whole = [spaced_like(one["text"], claim) for one in results if one["finished"]]
         if not whole:
             return Reject(f"the negative claim is cut off at {self.max_new_tokens} tokens", negative_claim=first)
         others = [text for text in whole if normalise(text) != normalise(claim)]
@@ -192,11 +192,11 @@ class GenerateNegativeClaim(Stage):
         sound = [text for text in others if not text_problem(text, "")]
         return sound or Reject(text_problem(others[0], "the negative claim") or "", negative_claim=first)
 
-    def _refuted(self, rows: Sequence[Mapping[str, Any]], found: Sequence[list[str] | Reject]) -> list[bool]:
+    def _refuted(self, rows: Sequence[Mapping[str, Any]], results: Sequence[list[str] | Reject]) -> list[bool]:
         """Of each candidate, in order, whether the evidence refutes it."""
         pairs = [
             [text, join(row["evidence"])[0]]
-            for row, texts in zip(rows, found, strict=True)
+            for row, texts in zip(rows, results, strict=True)
             if isinstance(texts, list)
             for text in texts
         ]
@@ -249,16 +249,16 @@ class ModifyEvidence(Stage):
             return _stays("words are only added" if in_ else "words are only left out" if out else "the words are the same")
         if max(out, in_) > self.max_span:
             return _stays(f"more than {self.max_span} words change")
-        found = [
+        results = [
             {"field": field, "piece": piece, "start": start, "end": end, "before": text[start:end], "after": after}
             for field, piece, text in evidence_texts(row)
             for start, end in occurrences(text, before)
         ]
-        if not found:
+        if not results:
             return _stays("the words are not in the evidence")
-        if len(found) > 1 and not self.replace_all:
+        if len(results) > 1 and not self.replace_all:
             return _stays("the words are in the evidence several times")
-        return {"edits": sorted(found, key=_place), "modification": MODIFIED}
+        return {"edits": sorted(results, key=_place), "modification": MODIFIED}
 
 
 def _stays(reason: str) -> dict[str, Any]:

@@ -11,6 +11,8 @@ from pkgutil import resolve_name
 from random import Random
 from typing import Any, Protocol
 
+from datasets import List
+
 from hfcf.core import edits, schema
 from hfcf.core.candidates import Candidate
 from hfcf.core.stage import Stage
@@ -131,6 +133,11 @@ def rewriting_of(task: str) -> Rewriting:
 def edit_columns(task: Task) -> dict[str, Any]:
     """Return the columns that a baseline reads to edit words of a text."""
     return {name: task.features[name] for name in rewriting_of(task.name).columns}
+
+
+def candidate_columns(task: Task) -> dict[str, Any]:
+    """Return the column that a baseline fills."""
+    return {"candidates": List(task.candidate_features)}
 
 
 def model_columns(task: Task) -> dict[str, Any]:

@@ -71,7 +71,7 @@ def token_edits(tokens: Sequence[str], made: Sequence[edits.Edit]) -> list[edits
     for edit in made:
         i = bisect_right(starts, edit["start"]) - 1
         inside.setdefault(i, []).append({**edit, "start": edit["start"] - starts[i], "end": edit["end"] - starts[i]})
-    return [_edit(tokens, i, i + 1, edits.replace_text(tokens[i], its)) for i, its in sorted(inside.items())]
+    return [_edit(tokens, i, i + 1, edits.replace_text(tokens[i], group)) for i, group in sorted(inside.items())]
 
 
 def reworded(row: Mapping[str, Any], made: Sequence[edits.Edit], stage: str) -> list[Candidate]:
@@ -107,8 +107,8 @@ def rewritten(row: Mapping[str, Any], said: str, label: str, stage: str, scores:
     """
     tokens = _spelt(split(said, [*row["tokens"], *plain(row["tokens"])]), row["tokens"])
     try:
-        if found := text_problem(said, "the new sentence"):
-            raise ValueError(found)
+        if why := text_problem(said, "the new sentence"):
+            raise ValueError(why)
         made = _between(row, tokens)
     except ValueError as error:
         return reject({**candidate(row, label, [], scores), "text": " ".join(tokens)}, stage, str(error))
@@ -125,16 +125,16 @@ def split(said: str, known: Sequence[str]) -> list[str]:
     >>> split("The U.S. plant's port, isn't it?", ["U.S."])
     ['The', 'U.S.', 'plant', "'s", 'port', ',', 'is', "n't", 'it', '?']
     """
-    found, kept = list[str](), set(known)
+    results, kept = list[str](), set(known)
     for chunk in said.split():
         edges = _EDGES.match(chunk)
         if chunk in kept or edges is None or not edges[2]:
-            found.append(chunk)
+            results.append(chunk)
             continue
         clitic = None if edges[2] in kept else _CLITIC.search(edges[2])
         word = [edges[2]] if clitic is None else [edges[2][: clitic.start()], clitic[0]]
-        found += [*edges[1], *word, *edges[3]]
-    return found
+        results += [*edges[1], *word, *edges[3]]
+    return results
 
 
 def _spelt(tokens: Sequence[str], known: Sequence[str]) -> list[str]:
@@ -173,17 +173,17 @@ def find(row: Mapping[str, Any], tokens: Sequence[str]) -> dict[str, dict[str, i
     >>> find(row, "Pots hold eggs".split())
     {'head': {'start': 2, 'end': 3}, 'tail': {'start': 0, 'end': 1}}
     """
-    found = {}
+    results = {}
     for name, entity in zip(("head", "tail"), entities(row), strict=True):
         part = entity.split()
         at = places(tokens, part)
         if len(at) != 1:
             raise ValueError(f"has the {name} {entity!r} {len(at)} times in its sentence, not once")
-        found[name] = {"start": at[0], "end": at[0] + len(part)}
-    first, second = sorted(found.values(), key=lambda span: span["start"])
+        results[name] = {"start": at[0], "end": at[0] + len(part)}
+    first, second = sorted(results.values(), key=lambda span: span["start"])
     if second["start"] < first["end"]:
         raise ValueError("lets the two entities overlap")
-    return found
+    return results
 
 
 def places(tokens: Sequence[str], part: Sequence[str]) -> list[int]:
@@ -192,8 +192,8 @@ def places(tokens: Sequence[str], part: Sequence[str]) -> list[int]:
     >>> places("In pots in Pots".split(), ["in", "pots"])
     [0, 2]
     """
-    whole, its, n = folded(tokens), folded(part), len(part)
-    return [i for i in range(len(whole) - n + 1) if whole[i : i + n] == its] if n else []
+    whole, group, n = folded(tokens), folded(part), len(part)
+    return [i for i in range(len(whole) - n + 1) if whole[i : i + n] == group] if n else []
 
 
 def folded(tokens: Sequence[str]) -> list[str]:
@@ -205,8 +205,8 @@ def _between(row: Mapping[str, Any], tokens: Sequence[str]) -> list[edits.Edit]:
     """Edits that make these of a row's tokens: of what stands before, between and after the entities."""
     if why := overlap(row):
         raise ValueError(why)
-    found = find(row, tokens)
-    new = [(span["start"], span["end"]) for span in (found["head"], found["tail"])]
+    results = find(row, tokens)
+    new = [(span["start"], span["end"]) for span in (results["head"], results["tail"])]
     if (new[0] < new[1]) != (spans(row)[0] < spans(row)[1]):
         raise ValueError("has the two entities in the other order")
     made: list[edits.Edit] = []

@@ -25,10 +25,10 @@ from hfcf.systems.baselines._shared.relations import (
     GRADIENT_TERMS,
     ProposeRelations,
     base_model,
+    choose_editor,
     require_fitted,
-    sound,
-    terms,
-    the_editor,
+    trainable_rows,
+    write_terms,
 )  # fmt: skip
 from hfcf.systems.ccg.editor import answer, learned_editor, prompt, readable
 from hfcf.systems.ccg.gradients import WordGradients
@@ -82,30 +82,30 @@ class FillTerms(Stage):
             require_fitted(self, self.fitted)
 
     def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
-        asked = [(row, relation) for row in rows if row["causal_terms"] for relation in row["new_relations"]]
-        made = iter(self._candidates(asked))
+        requests = [(row, relation) for row in rows if row["causal_terms"] for relation in row["new_relations"]]
+        made = iter(self._candidates(requests))
         return [
             settle([next(made) for _ in row["new_relations"] if row["causal_terms"]], "there is no causal term or no new relation")
             for row in rows
         ]
 
-    def _candidates(self, asked: Sequence[tuple[Mapping[str, Any], str]]) -> list[Candidate]:
-        if not asked:
+    def _candidates(self, requests: Sequence[tuple[Mapping[str, Any], str]]) -> list[Candidate]:
+        if not requests:
             return []
-        model = the_editor(self, self.editor, self.fitted)
+        model = choose_editor(self, self.editor, self.fitted)
         engine = Continuation(
             model=model, num_beams=self.num_beams, num_return_sequences=self.num_candidates, max_new_tokens=self.max_new_tokens
         )
-        found = []
-        for (row, relation), written in zip(asked, terms(engine, asked), strict=True):
+        results = []
+        for (row, relation), written in zip(requests, write_terms(engine, requests), strict=True):
             others = [(text, score) for text, score in written if text.lower() != term(row).lower()]
             if not others:
-                found.append(reject(candidate(row, relation, []), self.name, "the editor wrote no other term"))
+                results.append(reject(candidate(row, relation, []), self.name, "the editor wrote no other term"))
                 continue
             text, score = others[0]
             edited = token_edits(row["tokens"], row["causal_terms"], text)
-            found.append(candidate(row, relation, edited, [{"name": "editor", "value": score}]))
-        return found
+            results.append(candidate(row, relation, edited, [{"name": "editor", "value": score}]))
+        return results
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -200,7 +200,7 @@ class AutoCAD(System):
 
     def fit_resources(self, ds: Dataset | IterableDataset) -> str:
         """Write the relations of the rows, and the digest of the editor, which is trained here."""
-        rows = sound(ds, self, causal_terms="identify_causal_terms")
+        rows = trainable_rows(ds, self, causal_terms="identify_causal_terms")
         known = [row for row in rows if row["causal_terms"]]
         trained = None
         if known and self.editor is None:
@@ -228,16 +228,18 @@ def train_contrastive_editor(
         ValueError: no pair is short enough.
     """
     relations = sorted({row["label"] for row in rows})
-    asked = [(row, row["label"]) for row in rows]
+    requests = [(row, row["label"]) for row in rows]
     for row in rows:
         others = [relation for relation in relations if relation != row["label"]]
         drawn = Random(f"{hp.seed}:wrong relations:{row['id']}").sample(others, min(negatives, len(others)))
-        asked += [(row, relation) for relation in drawn]
-    wrong = [int(relation != row["label"]) for row, relation in asked]
+        requests += [(row, relation) for relation in drawn]
+    wrong = [int(relation != row["label"]) for row, relation in requests]
     pairs: dict[str, list[Any]] = {
-        "source": [prompt(row, relation, hp.model) for row, relation in asked],
+        "source": [prompt(row, relation, hp.model) for row, relation in requests],
         # The second entity, which follows a term in the paper's template, is right under every relation.
-        "target": [term(row) if false else answer(row, term(row), hp.model) for (row, _), false in zip(asked, wrong, strict=True)],
+        "target": [
+            term(row) if false else answer(row, term(row), hp.model) for (row, _), false in zip(requests, wrong, strict=True)
+        ],
         "wrong": wrong,
     }
     made = readable(pairs, hp, max_target)

@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from datasets import List
-
 from hfcf.core.candidates import settle
 from hfcf.core.chain import StageOf
 from hfcf.core.model import Model
@@ -20,7 +18,7 @@ from hfcf.engines.relation import RelationClassifier
 from hfcf.systems.baselines.paraphrase import check_prompt, rewrites, too_long
 from hfcf.tasks import DEFAULT
 from hfcf.tasks.judge import JudgeCandidates
-from hfcf.tasks.rewriting import Rewriting, model_columns, rewriting_of
+from hfcf.tasks.rewriting import Rewriting, candidate_columns, model_columns, rewriting_of
 
 TO_GERMAN, TO_ENGLISH = Model("Helsinki-NLP/opus-mt-en-de"), Model("Helsinki-NLP/opus-mt-de-en")
 """Translators of one direction each, of 74 M weights."""
@@ -62,7 +60,7 @@ class RewriteBackTranslation(Stage):
     """
 
     inputs: ClassVar[Any] = TaskColumns(model_columns)
-    outputs: ClassVar[Any] = TaskColumns(lambda task: {"candidates": List(task.candidate_features)})
+    outputs: ClassVar[Any] = TaskColumns(candidate_columns)
     batch_size: ClassVar[int] = 64
 
     forward: Model = TO_GERMAN

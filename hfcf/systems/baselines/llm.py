@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from pkgutil import resolve_name
 from typing import Any, ClassVar
 
-from datasets import List
-
 from hfcf import prompts
 from hfcf.core.candidates import settle
 from hfcf.core.chain import StageOf
@@ -21,7 +19,7 @@ from hfcf.engines.remote.engine import Remote
 from hfcf.prompts.relations import SEMEVAL
 from hfcf.tasks import DEFAULT
 from hfcf.tasks.judge import JudgeCandidates
-from hfcf.tasks.rewriting import model_columns, rewriting_of
+from hfcf.tasks.rewriting import candidate_columns, model_columns, rewriting_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,7 +51,7 @@ class RewriteLlm(Stage):
     """
 
     inputs: ClassVar[Any] = TaskColumns(model_columns)
-    outputs: ClassVar[Any] = TaskColumns(lambda task: {"candidates": List(task.candidate_features)})
+    outputs: ClassVar[Any] = TaskColumns(candidate_columns)
 
     model: str
     task: str = DEFAULT

@@ -7,8 +7,6 @@ from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from datasets import List
-
 from hfcf.core import edits
 from hfcf.core.candidates import settle
 from hfcf.core.chain import StageOf
@@ -20,10 +18,10 @@ from hfcf.engines import masked
 from hfcf.engines.classifier import Classifier
 from hfcf.engines.relation import RelationClassifier
 from hfcf.engines.wordnet import WordNet, wordnet
-from hfcf.systems.baselines._shared.words import KEPT, article, goes_with, replaceable, wanted
+from hfcf.systems.baselines._shared.words import UNCHANGED, article, goes_with, replaceable, words_to_edit
 from hfcf.tasks import DEFAULT
 from hfcf.tasks.judge import JudgeCandidates
-from hfcf.tasks.rewriting import draws, edit_columns, rewriting_of
+from hfcf.tasks.rewriting import candidate_columns, draws, edit_columns, rewriting_of
 
 BERT = Model("bert-base-uncased")
 
@@ -55,7 +53,7 @@ def masked_spans(claim: str, rng: random.Random, *, share: float = 0.3, protecte
     [(8, 11)]
     """
     places = [span for span in maskable(claim) if span[0] not in protected]
-    return sorted(rng.sample(places, min(wanted(claim, share), len(places))))
+    return sorted(rng.sample(places, min(words_to_edit(claim, share), len(places))))
 
 
 def filled_edits(
@@ -91,7 +89,7 @@ def filled_edits(
 
 
 def _may_be_drawn(net: WordNet, fill: str) -> bool:
-    return fill.islower() and fill not in KEPT and net.is_common(fill)
+    return fill.islower() and fill not in UNCHANGED and net.is_common(fill)
 
 
 def check(share: float, top: int) -> None:
@@ -124,7 +122,7 @@ class RewriteMaskedLm(Stage):
 
     VERSION: ClassVar[str] = "2"
     inputs: ClassVar[Any] = TaskColumns(edit_columns)
-    outputs: ClassVar[Any] = TaskColumns(lambda task: {"candidates": List(task.candidate_features)})
+    outputs: ClassVar[Any] = TaskColumns(candidate_columns)
 
     model: Model = BERT
     task: str = DEFAULT

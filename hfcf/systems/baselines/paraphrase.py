@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from datasets import List
-
 from hfcf.core.candidates import reject, settle
 from hfcf.core.chain import StageOf
 from hfcf.core.model import Model
@@ -20,7 +18,7 @@ from hfcf.engines.generator import plain_prompt
 from hfcf.engines.relation import RelationClassifier
 from hfcf.tasks import DEFAULT
 from hfcf.tasks.judge import JudgeCandidates
-from hfcf.tasks.rewriting import Rewriting, model_columns, rewriting_of
+from hfcf.tasks.rewriting import Rewriting, candidate_columns, model_columns, rewriting_of
 from hfcf.text.check import text_problem
 
 
@@ -51,7 +49,7 @@ class RewriteParaphrase(Stage):
     """
 
     inputs: ClassVar[Any] = TaskColumns(model_columns)
-    outputs: ClassVar[Any] = TaskColumns(lambda task: {"candidates": List(task.candidate_features)})
+    outputs: ClassVar[Any] = TaskColumns(candidate_columns)
     batch_size: ClassVar[int] = 64
 
     generator: Model

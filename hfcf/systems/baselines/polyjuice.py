@@ -128,10 +128,10 @@ class RewritePolyjuice(Stage):
             max_new_tokens=self.max_new_tokens, max_length=1024,
         )  # fmt: skip
         faults = [self._fault(row) for row in rows]
-        asked = [row for row, fault in zip(rows, faults, strict=True) if fault is None]
-        blanked = [random_blank(row["claim"], self.random(row["id"])) if self.blanks == "random" else "" for row in asked]
+        requests = [row for row, fault in zip(rows, faults, strict=True) if fault is None]
+        blanked = [random_blank(row["claim"], self.random(row["id"])) if self.blanks == "random" else "" for row in requests]
         # As the authors' code does, without [SEP] after the blanked claim: the model writes it, and may go on before.
-        prompts = [f"{row['claim'].strip()} {PERTURB} [{self.code}] {b}".strip() for row, b in zip(asked, blanked, strict=True)]
+        prompts = [f"{row['claim'].strip()} {PERTURB} [{self.code}] {b}".strip() for row, b in zip(requests, blanked, strict=True)]
         answers = iter(zip(blanked, engine.run(prompts), strict=True))
         results: list[dict[str, Any] | Reject] = []
         for row, fault in zip(rows, faults, strict=True):

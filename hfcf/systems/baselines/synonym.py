@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, ClassVar
 
-from datasets import List
-
 from hfcf.core import edits
 from hfcf.core.candidates import settle
 from hfcf.core.chain import StageOf
@@ -21,10 +19,10 @@ from hfcf.core.task import TaskColumns
 from hfcf.engines.classifier import Classifier
 from hfcf.engines.relation import RelationClassifier
 from hfcf.engines.wordnet import PARTS, WordNet, wordnet
-from hfcf.systems.baselines._shared.words import article, goes_with, replaceable, wanted
+from hfcf.systems.baselines._shared.words import article, goes_with, replaceable, words_to_edit
 from hfcf.tasks import DEFAULT
 from hfcf.tasks.judge import JudgeCandidates
-from hfcf.tasks.rewriting import draws, edit_columns, rewriting_of
+from hfcf.tasks.rewriting import candidate_columns, draws, edit_columns, rewriting_of
 
 # What may stand before a claim's first word, and after one that goes on as a name.
 _OPENING = re.compile(r"[\s\"'“‘(]*")
@@ -54,7 +52,7 @@ def synonym_edits(text: str, rng: random.Random, *, share: float = 0.3, protecte
     'The quick franks barked.'
     """
     net = wordnet()
-    number, places = wanted(text, share), [match for match in _places(net, text) if match.start() not in protected]
+    number, places = words_to_edit(text, share), [match for match in _places(net, text) if match.start() not in protected]
     rng.shuffle(places)
     made: list[edits.Edit] = []
     for match in places:
@@ -72,8 +70,8 @@ def synonym_edits(text: str, rng: random.Random, *, share: float = 0.3, protecte
 
 def _places(net: WordNet, text: str) -> Iterator[re.Match[str]]:
     """The words that may be replaced."""
-    found = _OPENING.match(text)
-    first = found.end() if found else 0
+    results = _OPENING.match(text)
+    first = results.end() if results else 0
     for match in replaceable(text):
         if match[0].islower() or (match.start() == first and not _may_be_a_name(net, match[0], text, match.end())):
             yield match
@@ -87,7 +85,7 @@ def _may_be_a_name(net: WordNet, word: str, text: str, end: int) -> bool:
 @lru_cache(maxsize=1 << 16)
 def _inflected(net: WordNet, word: str) -> tuple[str, ...]:
     """A lower-case word's synonyms in the word's own inflection, in the order of WordNet's files."""
-    found: dict[str | None, None] = {}
+    results: dict[str | None, None] = {}
     for part in PARTS:
         for lemma in _read_as(net, word, part):
             for synset in net.senses(lemma, part):
@@ -96,8 +94,8 @@ def _inflected(net: WordNet, word: str) -> tuple[str, ...]:
                     continue
                 for name in names:
                     if name.islower() and not re.search(r"[\d.]", name) and name != lemma:
-                        found[net.inflected_like(name, word, lemma, part)] = None
-    return tuple(form.replace("_", " ") for form in found if form and form != word)
+                        results[net.inflected_like(name, word, lemma, part)] = None
+    return tuple(form.replace("_", " ") for form in results if form and form != word)
 
 
 def _read_as(net: WordNet, word: str, part: str) -> tuple[str, ...]:
@@ -137,7 +135,7 @@ class RewriteSynonym(Stage):
 
     VERSION: ClassVar[str] = "2"
     inputs: ClassVar[Any] = TaskColumns(edit_columns)
-    outputs: ClassVar[Any] = TaskColumns(lambda task: {"candidates": List(task.candidate_features)})
+    outputs: ClassVar[Any] = TaskColumns(candidate_columns)
 
     task: str = DEFAULT
     share: float = 0.3

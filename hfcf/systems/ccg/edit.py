@@ -17,7 +17,7 @@ from hfcf.core.store import read_artifact
 from hfcf.engines.continuation import Continuation
 from hfcf.engines.likelihood import Likelihood
 from hfcf.systems.ccg import editor
-from hfcf.systems.ccg.terms import KnownTerms, commonest, normalised, order, term
+from hfcf.systems.ccg.terms import KnownTerms, most_frequent, normalised, order, term
 from hfcf.tasks.relation import CANDIDATES, candidate, token_edits
 
 OTHERS = 4
@@ -106,8 +106,8 @@ class EditRelation(Stage):
 
     def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
         known, fitted_editor = _fitted(self.fitted or "")
-        asked = [(row, relation) for row in rows if row["causal_terms"] for relation in row["new_relations"][: self.top_k]]
-        found = iter(self._edited(known, fitted_editor, asked) if self.use_editor else self._commonest(known, asked))
+        requests = [(row, relation) for row in rows if row["causal_terms"] for relation in row["new_relations"][: self.top_k]]
+        found = iter(self._edited(known, fitted_editor, requests) if self.use_editor else self._most_frequent(known, requests))
         results: list[dict[str, Any] | Reject] = []
         for row in rows:
             if not row["causal_terms"]:
@@ -124,47 +124,47 @@ class EditRelation(Stage):
         made = candidate(row, relation, token_edits(row["tokens"], row["causal_terms"], written.term), scores)
         return reject(made, self.name, written.trouble) if written.trouble else made
 
-    def _commonest(self, known: KnownTerms, asked: Sequence[tuple[Mapping[str, Any], str]]) -> list[_Written]:
+    def _most_frequent(self, known: KnownTerms, requests: Sequence[tuple[Mapping[str, Any], str]]) -> list[_Written]:
         found = []
-        for row, relation in asked:
-            text = commonest(known.counts, relation, order(row))
+        for row, relation in requests:
+            text = most_frequent(known.counts, relation, order(row))
             same = "the term stays the same" if text == term(row) else None
             found.append(_Written(text, trouble=same) if text else _Written("", trouble="the new relation has no causal term"))
         return found
 
     def _edited(
-        self, known: KnownTerms, fitted_editor: str | None, asked: Sequence[tuple[Mapping[str, Any], str]]
+        self, known: KnownTerms, fitted_editor: str | None, requests: Sequence[tuple[Mapping[str, Any], str]]
     ) -> list[_Written]:
-        if not asked:
+        if not requests:
             return []
         model = self.editor or editor.fitted_editor(self.name, fitted_editor)
         if self.closed:
-            return self._likeliest(known, model, asked)
+            return self._likeliest(known, model, requests)
         engine = Continuation(
             model=model, num_beams=self.num_beams, num_return_sequences=self.num_candidates, max_new_tokens=self.max_new_tokens
         )
-        answers = engine.run([editor.prompt(row, relation, model) for row, relation in asked])
-        return [_choose(known, row, relation, answer) for (row, relation), answer in zip(asked, answers, strict=True)]
+        answers = engine.run([editor.prompt(row, relation, model) for row, relation in requests])
+        return [_choose(known, row, relation, answer) for (row, relation), answer in zip(requests, answers, strict=True)]
 
-    def _likeliest(self, known: KnownTerms, model: Model, asked: Sequence[tuple[Mapping[str, Any], str]]) -> list[_Written]:
+    def _likeliest(self, known: KnownTerms, model: Model, requests: Sequence[tuple[Mapping[str, Any], str]]) -> list[_Written]:
         """Of each the admissible known term that the editor finds likeliest."""
-        texts = [_admissible(known, row, relation) for row, relation in asked]
+        texts = [_admissible(known, row, relation) for row, relation in requests]
         engine = Likelihood(model=model)
         scores = iter(
             engine.run(
                 [
                     [editor.prompt(row, relation, model), editor.answer(row, text, model)]
-                    for (row, relation), its in zip(asked, texts, strict=True)
-                    for text in its
+                    for (row, relation), group in zip(requests, texts, strict=True)
+                    for text in group
                 ]
             )
         )
         found = []
-        for (row, relation), its in zip(asked, texts, strict=True):
-            ranked = sorted((-score, text) for text in its if (score := next(scores)) is not None)
+        for (row, relation), group in zip(requests, texts, strict=True):
+            ranked = sorted((-score, text) for text in group if (score := next(scores)) is not None)
             if ranked:
                 found.append(_Written(ranked[0][1], -ranked[0][0]))
-            elif its:
+            elif group:
                 found.append(_Written("", trouble="the entities are longer than the editor reads"))
             else:
                 none = not known.of(relation, order(row))

@@ -13,7 +13,7 @@ from datasets import Dataset
 from hfcf.core.model import Model
 from hfcf.core.stage import StageError
 from hfcf.engines.generator import load_tokenizer, two_sided
-from hfcf.systems.ccg.terms import stammers, term, tokenised
+from hfcf.systems.ccg.terms import repeats_a_word, term, tokenised
 from hfcf.tasks.relation import entities, head_first, roles
 from hfcf.training.generator import train_texts
 from hfcf.training.loop import Hyperparameters
@@ -91,16 +91,16 @@ def cut(text: str, row: Mapping[str, Any]) -> str:
 def hypotheses(answer: Sequence[Mapping[str, Any]], row: Mapping[str, Any]) -> list[tuple[str, float]]:
     """The different terms in what the editor wrote, best first, each with the score of its best hypothesis.
 
-    Left out are those without words, and those with a word twice in a row (`hfcf.systems.ccg.terms.stammers`).
+    Left out are those without words, and those with a word twice in a row (`hfcf.systems.ccg.terms.repeats_a_word`).
 
     >>> row = {"tokens": "eggs in buckets".split(), "head": {"start": 0, "end": 1}, "tail": {"start": 2, "end": 3}}
     >>> hypotheses([{"text": text, "score": score} for text, score in (("by", -1.0), ("of of", -2.0), ("by buckets", -3.0))], row)
     [('by', -1.0)]
     """
-    found: dict[str, float] = {}
+    results: dict[str, float] = {}
     for one in answer:
-        found.setdefault(cut(one["text"], row), one["score"])
-    return [(text, score) for text, score in found.items() if text and not stammers(text)]
+        results.setdefault(cut(one["text"], row), one["score"])
+    return [(text, score) for text, score in results.items() if text and not repeats_a_word(text)]
 
 
 def fitted_editor(stage: str, digest: str | None) -> Model:

@@ -84,28 +84,28 @@ class ExpandRelation(Stage):
             raise StageError("expand_relation asks the training set's RelationNet and is not fitted: run ccg = ccg.fit(ds)")
 
     def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
-        net, asked = relation_net(self.fitted or ""), [triple(row) for row in rows]
+        net, requests = relation_net(self.fitted or ""), [triple(row) for row in rows]
         if self.order == RANDOM:
-            found = [self._shuffled(net, row) for row in rows]
+            relations_of_rows = [self._shuffled(net, row) for row in rows]
         else:
-            found = net.expand_all(asked, self.ratio, self.order)
+            relations_of_rows = net.expand_all(requests, self.ratio, self.order)
         results: list[dict[str, Any] | Reject] = []
-        for row, words, relations in zip(rows, asked, found, strict=True):
+        for row, words, relations in zip(rows, requests, relations_of_rows, strict=True):
             reason = self._trouble(row, words, relations)
             results.append(Reject(reason) if reason else {"new_relations": relations})
         return results
 
-    def _trouble(self, row: Mapping[str, Any], asked: Triple, found: list[str]) -> str | None:
+    def _trouble(self, row: Mapping[str, Any], words: Triple, relations: list[str]) -> str | None:
         if row["label"] == OTHER:
             return f"the relation is {OTHER}"
-        if found:
+        if relations:
             return None
         if self.order == RANDOM:
             return "the training set has no other relation"
-        for name, word in (("head", asked.head), ("tail", asked.tail)):
+        for name, word in (("head", words.head), ("tail", words.tail)):
             if wordnet().noun(word) is None:
                 return f"WordNet knows no noun {word or row['tokens'][row[name]['end'] - 1]!r}, the {name} entity's head word"
-        return f"no other relation of {asked.head!r} and {asked.tail!r} is known within the threshold {self.ratio}"
+        return f"no other relation of {words.head!r} and {words.tail!r} is known within the threshold {self.ratio}"
 
     def _shuffled(self, net: RelationNet, row: Mapping[str, Any]) -> list[str]:
         others = [relation for relation in net.relations if relation != row["label"]]

@@ -46,7 +46,7 @@ class WordGradients(Engine):
     def encode(self, loaded: Any, requests: Sequence[Any]) -> list[Encoded]:
         network, tokenizer, most = loaded
         marks = word_pieces(tokenizer, MARKERS)
-        found = []
+        results = []
         for tokens, head, tail, label in requests:
             if label is not None and label not in network.labels:
                 raise ValueError(f"{self.indicator.name} does not know the label {label!r}: it knows {', '.join(network.labels)}")
@@ -58,8 +58,8 @@ class WordGradients(Engine):
             whole = mark(words)
             target = None if label is None else network.labels.index(label)
             ids = whole.features if len(whole) <= most else {"input_ids": []}
-            found.append(Encoded(ids, (whole.extra, word_places(mark, words), target)))
-        return found
+            results.append(Encoded(ids, (whole.extra, word_places(mark, words), target)))
+        return results
 
     def forward(self, loaded: Any, encoded: Sequence[Encoded]) -> list[Any]:
         network, tokenizer, _ = loaded
@@ -79,7 +79,7 @@ class WordGradients(Engine):
 
 def _words(sizes: Sequence[float], places: Sequence[Sequence[int]]) -> list[float]:
     highest = max(sizes) or 1.0
-    return [round(max(sizes[place] for place in its) / highest, ROUND) for its in places]
+    return [round(max(sizes[place] for place in group) / highest, ROUND) for group in places]
 
 
 def highest(weights: Sequence[float], allowed: Collection[int], *, share: float = 0.3, floor: float = 0.3) -> list[int]:

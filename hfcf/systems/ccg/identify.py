@@ -16,8 +16,8 @@ from hfcf.engines.intervention import Intervention
 from hfcf.engines.masked import MaskedLM
 from hfcf.engines.parser import Constituents
 from hfcf.systems.ccg.gradients import WordGradients, highest
-from hfcf.systems.ccg.indicator import judges
-from hfcf.systems.ccg.phrases import corrected, shifted
+from hfcf.systems.ccg.indicator import indicators_by_row
+from hfcf.systems.ccg.phrases import correct_terms, shift_tree
 from hfcf.tasks.relation import OTHER, between, context, overlap, requests, spans, trouble
 
 STANZA = Constituents()
@@ -123,11 +123,11 @@ class IdentifyCausalTerms(Stage):
         return trouble(row) if self.words == "between" else overlap(row)
 
     def _preliminary(self, rows: Sequence[dict[str, Any]]) -> list[list[int] | Reject]:
-        known = judges(self.cross_fitted) if self.cross_fitted else {}
+        known = indicators_by_row(self.cross_fitted) if self.cross_fitted else {}
         indicators = [known.get(row["id"], self.indicator) for row in rows]
         results: list[list[int] | Reject] = [_UNJUDGED for _ in rows]
         for indicator in dict.fromkeys(indicator for indicator in indicators if indicator):
-            places = [i for i, its in enumerate(indicators) if its == indicator]
+            places = [i for i, group in enumerate(indicators) if group == indicator]
             for i, terms in zip(places, self._flipping([rows[i] for i in places], indicator), strict=True):
                 results[i] = self._too_long if terms is None else terms or _NOTHING
         return results
@@ -142,7 +142,7 @@ class IdentifyCausalTerms(Stage):
         if self.method == "gradient":
             gradients = WordGradients(indicator=indicator, max_length=self.max_length)
             weights = gradients.run([[*request, None] for request in asked])
-            return [its and highest(its, self.maskable(row)) for its, row in zip(weights, rows, strict=True)]
+            return [group and highest(group, self.maskable(row)) for group, row in zip(weights, rows, strict=True)]
         engine = Intervention(indicator=indicator, max_length=self.max_length, patience=self.patience)
         return engine.run([[*request, fills] for request, fills in zip(asked, self._fills(rows), strict=True)])
 
@@ -160,7 +160,7 @@ class IdentifyCausalTerms(Stage):
         parts = [_part(row) if self.words == "between" else (0, len(row["tokens"])) for row, _ in found]
         trees = self.parser.run([row["tokens"][start:end] for (row, _), (start, end) in zip(found, parts, strict=True)])
         return [
-            corrected(shifted(tree, start), terms, self.maskable(row))
+            correct_terms(shift_tree(tree, start), terms, self.maskable(row))
             for tree, (start, _), (row, terms) in zip(trees, parts, found, strict=True)
         ]
 

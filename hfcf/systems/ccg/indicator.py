@@ -1,4 +1,4 @@
-"""CCG's indicator, an R-BERT trained on the rows at hand; or several, one for each fold, so that none judges a row it has seen."""
+"""CCG's indicator, an R-BERT trained on the given rows; or one for each fold, so that none judges a row it was trained on."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def train_indicator(rows: Rows, hp: Hyperparameters, labels: Sequence[str]) -> s
 
 
 def cross_fit(rows: Rows, hp: Callable[[Rows], Hyperparameters], folds: int) -> str:
-    """Train an indicator for each fold of the rows, on the rows outside it; returns the sha256 of the file that `judges` reads.
+    """Train an indicator for each fold of the rows, on the rows outside it; return the sha256 of what `indicators_by_row` reads.
 
     The rows of each label are dealt out to the folds in turn, in the order of a hash of their ids, so that each indicator has seen
     every label that has several rows.
@@ -84,7 +84,7 @@ def cross_fit(rows: Rows, hp: Callable[[Rows], Hyperparameters], folds: int) -> 
 
 
 @lru_cache(maxsize=4)
-def judges(sha: str) -> dict[str, Model]:
+def indicators_by_row(sha: str) -> dict[str, Model]:
     """The indicator of each row of the set that `cross_fit` saw, by the row's id; read once in a process."""
     content = read_artifact(sha, "run ccg = ccg.fit_models(ds) again")
     models = [stored_model(digest) for digest in content["indicators"]]

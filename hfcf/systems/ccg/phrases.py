@@ -8,7 +8,7 @@ from typing import Any
 Tree = Sequence[Any]
 
 
-def corrected(tree: Tree, terms: Collection[int], allowed: Collection[int]) -> list[int]:
+def correct_terms(tree: Tree, terms: Collection[int], allowed: Collection[int]) -> list[int]:
     """The terms and what the phrases around them add, sorted.
 
     From each term it goes up to the nearest verb phrase. If there is one, the verbs (VB*) and prepositions (IN) below it are
@@ -24,13 +24,13 @@ def corrected(tree: Tree, terms: Collection[int], allowed: Collection[int]) -> l
         allowed: places that may be added: an entity's never.
 
     >>> tree = ["S", ["NP", ["NN", 0]], ["VP", ["VBN", 1], ["PP", ["IN", 2], ["NP", ["NN", 3]]]]]  # "shoes made from leather"
-    >>> corrected(tree, [2], {1, 2})
+    >>> correct_terms(tree, [2], {1, 2})
     [1, 2]
-    >>> corrected(["NP", ["NN", 0], ["PP", ["IN", 1], ["NP", ["JJ", 2], ["NN", 3]]]], [2], {1, 2})  # "eggs in small buckets"
+    >>> correct_terms(["NP", ["NN", 0], ["PP", ["IN", 1], ["NP", ["JJ", 2], ["NN", 3]]]], [2], {1, 2})  # "eggs in small buckets"
     [1, 2]
     """
     above = {leaf[1]: path for leaf, path in _leaves(tree, ())}
-    found = set(terms)
+    results = set(terms)
     for term in terms:
         path = above.get(term, ())
         phrase = next((node for node in reversed(path) if _is(node, "VP")), None)
@@ -38,19 +38,19 @@ def corrected(tree: Tree, terms: Collection[int], allowed: Collection[int]) -> l
         if phrase is None:
             phrase, tags = next((node for node in reversed(path) if _is(node, "PP")), None), ("IN",)
         if phrase is not None:
-            found |= {place for (tag, place), _ in _leaves(phrase, ()) if tag.startswith(tags) and place in allowed}
-    return sorted(found)
+            results |= {place for (tag, place), _ in _leaves(phrase, ()) if tag.startswith(tags) and place in allowed}
+    return sorted(results)
 
 
-def shifted(tree: Tree, by: int) -> list[Any]:
+def shift_tree(tree: Tree, by: int) -> list[Any]:
     """The tree of a part of a sentence, with places in the whole.
 
-    >>> shifted(["NP", ["DT", 0], ["NN", 1]], 4)
+    >>> shift_tree(["NP", ["DT", 0], ["NN", 1]], 4)
     ['NP', ['DT', 4], ['NN', 5]]
     """
     if _is_leaf(tree):
         return [tree[0], tree[1] + by]
-    return [tree[0], *(shifted(child, by) for child in tree[1:])]
+    return [tree[0], *(shift_tree(child, by) for child in tree[1:])]
 
 
 def _leaves(tree: Tree, path: tuple[Tree, ...]) -> Iterator[tuple[Tree, tuple[Tree, ...]]]:

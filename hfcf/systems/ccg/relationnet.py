@@ -64,10 +64,10 @@ class RelationNet:
         head, tail, relation, rows = np.array(self._seen, dtype=np.int64).reshape(-1, 4).T
         pairs, numbers, counts = [], [], []
         for at, heads, tails in _by_shape(list(zip(head.tolist(), tail.tolist(), strict=True))):
-            found = _pairs(heads, tails)
-            pairs.append(found.ravel())
-            numbers.append(np.repeat(relation[at], found.shape[1]))
-            counts.append(np.repeat(rows[at], found.shape[1]))
+            results = _pairs(heads, tails)
+            pairs.append(results.ravel())
+            numbers.append(np.repeat(relation[at], results.shape[1]))
+            counts.append(np.repeat(rows[at], results.shape[1]))
         # The last pair is none: it stands for all that are not in the net.
         nothing = np.array([np.iinfo(np.int64).max])
         self._pairs, places = np.unique(np.concatenate([*pairs, nothing]), return_inverse=True)
@@ -116,7 +116,7 @@ class RelationNet:
         """
         return self.expand_all([Triple(head, tail, relation)], ratio, order)[0]
 
-    def expand_all(self, asked: Iterable[Triple], ratio: float = 0.8, order: str = LCA) -> list[list[str]]:
+    def expand_all(self, requests: Iterable[Triple], ratio: float = 0.8, order: str = LCA) -> list[list[str]]:
         """`expand` for many rows at once.
 
         A pair of hypernyms that lie i and j steps above the words is i + j hops away. Hops are gone through from 0 up to the
@@ -134,9 +134,9 @@ class RelationNet:
             order: "lca", as above; "pooled": all hops up to the threshold are one, so that the lowest hypernyms do not come
                 first.
         """
-        noun, rows = wordnet().noun, list(asked)
-        found = [(noun(row.head), noun(row.tail)) for row in rows]
-        known = [None if head is None or tail is None else (head.offset, tail.offset) for head, tail in found]
+        noun, rows = wordnet().noun, list(requests)
+        results = [(noun(row.head), noun(row.tail)) for row in rows]
+        known = [None if head is None or tail is None else (head.offset, tail.offset) for head, tail in results]
         words = list(dict.fromkeys(pair for pair in known if pair is not None))
         ranked: dict[tuple[int, int], list[int]] = {}
         for at, heads, tails in _by_shape(words):
@@ -181,8 +181,8 @@ def _by_shape(words: Sequence[tuple[int, int]]) -> Iterator[tuple[list[int], Int
 
 def _pairs(heads: Ints, tails: Ints) -> Ints:
     """Every pair of a head's hypernym with a tail's, as numbers: a line for each pair of paths."""
-    found: Ints = (heads[:, :, None] << BITS | tails[:, None, :]).reshape(len(heads), -1)
-    return found
+    results: Ints = (heads[:, :, None] << BITS | tails[:, None, :]).reshape(len(heads), -1)
+    return results
 
 
 @lru_cache(maxsize=4)

@@ -161,8 +161,8 @@ class CCG(System):
         if not rows:
             raise StageError("ccg has no row to train its indicator on: in all of them tokens, entities or label are broken")
 
-        def hp(its: Sequence[Any]) -> Hyperparameters:
-            return ensure_steps(self.classifier, self.least_steps, len(its))
+        def hp(group: Sequence[Any]) -> Hyperparameters:
+            return ensure_steps(self.classifier, self.least_steps, len(group))
 
         if self.folds > 1 and len(rows) > 1:
             return replace(self, cross_fitted=cross_fit(rows, hp, self.folds))

@@ -51,16 +51,16 @@ def tokenised(text: str) -> str:
     >>> tokenised("caused, by"), tokenised("for 10,000 in the U.S. -LRB-")
     ('caused , by', 'for 10,000 in the U.S. -LRB-')
     """
-    found: list[str] = []
+    results: list[str] = []
     for chunk in text.split():
-        found += [chunk] if _SIGN.fullmatch(chunk) else [chunk[start:end] for start, end in tokenise(chunk)]
-    return " ".join(found)
+        results += [chunk] if _SIGN.fullmatch(chunk) else [chunk[start:end] for start, end in tokenise(chunk)]
+    return " ".join(results)
 
 
-def stammers(text: str) -> bool:
+def repeats_a_word(text: str) -> bool:
     """Whether a word stands twice in a row: such a term is not whole, or its words were apart in their sentence ("of … of").
 
-    >>> stammers("made of of"), stammers("of the of")
+    >>> repeats_a_word("made of of"), repeats_a_word("of the of")
     (True, False)
     """
     return any(one == other for one, other in pairwise(text.lower().split()))
@@ -96,23 +96,24 @@ def count(rows: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, dict[str, in
     >>> count([row, row])
     {'Entity-Destination(e1,e2)': {'forward': {'moved into': 2}}}
     """
-    found: dict[str, dict[str, Counter[str]]] = {}
+    results: dict[str, dict[str, Counter[str]]] = {}
     for row in rows:
-        if not stammers(text := term(row)):
-            found.setdefault(row["label"], {}).setdefault(order(row), Counter())[text] += 1
+        if not repeats_a_word(text := term(row)):
+            results.setdefault(row["label"], {}).setdefault(order(row), Counter())[text] += 1
     return {
-        relation: {way: dict(sorted(found[relation][way].items())) for way in sorted(found[relation])} for relation in sorted(found)
+        relation: {way: dict(sorted(results[relation][way].items())) for way in sorted(results[relation])}
+        for relation in sorted(results)
     }
 
 
-def commonest(counts: Counts, relation: str, way: str) -> str | None:
+def most_frequent(counts: Counts, relation: str, way: str) -> str | None:
     """A relation's most frequent causal term in an order, of equal ones the first by name; None if it has none.
 
-    >>> commonest({"in": {"forward": {"into": 1, "in": 2}}}, "in", "forward")
+    >>> most_frequent({"in": {"forward": {"into": 1, "in": 2}}}, "in", "forward")
     'in'
     """
-    found = counts.get(relation, {}).get(way, {})
-    return min(found, key=lambda text: (-found[text], text)) if found else None
+    results = counts.get(relation, {}).get(way, {})
+    return min(results, key=lambda text: (-results[text], text)) if results else None
 
 
 class KnownTerms:
@@ -126,8 +127,8 @@ class KnownTerms:
         self.counts = counts
         self._known = {
             (relation, way): {normalised(text) for text in terms} - {""}
-            for relation, its in counts.items()
-            for way, terms in its.items()
+            for relation, group in counts.items()
+            for way, terms in group.items()
         }
 
     def of(self, relation: str, way: str) -> set[str]:
@@ -144,12 +145,12 @@ class KnownTerms:
         >>> KnownTerms({"in": {"forward": {"moved into": 1, "is moved into": 2}}}).texts("in", "forward")
         {'move into': 'is moved into'}
         """
-        found: dict[str, str] = {}
+        results: dict[str, str] = {}
         counts = self.counts.get(relation, {}).get(way, {})
         for text in sorted(counts, key=lambda text: (-counts[text], text)):
             if equal := normalised(text):
-                found.setdefault(equal, text)
-        return found
+                results.setdefault(equal, text)
+        return results
 
     def any_of(self, relations: Sequence[str], way: str) -> set[str]:
         """The terms that some of the relations have in an order."""

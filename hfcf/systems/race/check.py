@@ -97,8 +97,10 @@ class CheckClaim(Stage):
     def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
         engine = Classifier(model=self.verifier, max_length=self.max_length)
         texts = [join(row["evidence"])[0] for row in rows]
-        asked = [[one["claim"], text] for row, text in zip(rows, texts, strict=True) for one in row["candidates"] if undecided(one)]
-        answers = iter(engine.run(asked))
+        requests = [
+            [one["claim"], text] for row, text in zip(rows, texts, strict=True) for one in row["candidates"] if undecided(one)
+        ]
+        answers = iter(engine.run(requests))
         results: list[dict[str, Any] | Reject] = []
         for row in rows:
             judged = [self._judge(one, row["label"], next(answers)) if undecided(one) else one for one in row["candidates"]]
@@ -109,7 +111,7 @@ class CheckClaim(Stage):
         found = choose(probabilities, LABELS)
         score = {"name": f"verifier: {found}", "value": probabilities[found]}
         claim = {**claim, "label": opposite(label), "scores": [*claim["scores"], score]}
-        wanted = (SUPPORTS,) if label == REFUTES else tuple(LABELS[1:] if self.flip == "any" else LABELS[1:2])
-        if found in wanted:
+        required = (SUPPORTS,) if label == REFUTES else tuple(LABELS[1:] if self.flip == "any" else LABELS[1:2])
+        if found in required:
             return claim
         return reject(claim, self.name, f"the label does not flip: the original evidence makes it {found}")

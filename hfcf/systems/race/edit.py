@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from hfcf.core import edits, schema
 from hfcf.core.stage import Reject, Stage, StageError
-from hfcf.systems.race.resource import entity_table
+from hfcf.systems.race.artifacts import entity_table
 from hfcf.tasks.verification import SUPPORTS, TASK
 from hfcf.text.entities import IN_DATASET, IN_INSTANCE, cased, is_month
 from hfcf.text.evidence import evidence_texts

@@ -141,7 +141,7 @@ def _spans(
     return spans
 
 
-def _fewest(shares: Sequence[float], wanted: float) -> set[int]:
+def _fewest(shares: Sequence[float], required: float) -> set[int]:
     """The fewest items, largest first, whose shares add up to `wanted`; ties go to the earlier item.
 
     >>> sorted(_fewest([0.1, 0.5, 0.4], 0.8))
@@ -150,7 +150,7 @@ def _fewest(shares: Sequence[float], wanted: float) -> set[int]:
     chosen: set[int] = set()
     held = 0.0
     for i in sorted(range(len(shares)), key=lambda i: (-round(shares[i], 5), i)):
-        if held >= wanted - 1e-9:
+        if held >= required - 1e-9:
             break
         chosen.add(i)
         held += shares[i]

@@ -11,7 +11,7 @@ from hfcf.core.model import Model
 from hfcf.core.stage import Reject, Stage, StageError
 from hfcf.engines.ner import Ner
 from hfcf.metrics.shared.moverscore import MoverScore
-from hfcf.systems.race.resource import idf_of
+from hfcf.systems.race.artifacts import word_frequencies
 from hfcf.tasks.judge import counterfactuals
 from hfcf.tasks.verification import CANDIDATES, COUNTERFACTUALS, TASK
 from hfcf.text.entities import overlap
@@ -67,7 +67,7 @@ class FilterClaim(Stage):
 
     def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
         open_ = [(row, one) for row in rows for one in row["candidates"] if undecided(one)]
-        movers = MoverScore(model=self.encoder, idf=idf_of(self.fitted or ""))
+        movers = MoverScore(model=self.encoder, idf=word_frequencies(self.fitted or ""))
         semantic = iter(movers.run([[row["claim"], one["claim"]] for row, one in open_]))
         tagged = iter(self.ner.run([one["claim"] for _, one in open_]))
         results: list[dict[str, Any] | Reject] = []

@@ -101,13 +101,13 @@ class GenerateClaim(Stage):
             max_new_tokens=self.max_new_tokens,
             max_length=self.max_length,
         )
-        wanted = [clauses(row) if self.constrain else [] for row in rows]
+        required = [clauses(row) if self.constrain else [] for row in rows]
         texts = [join([row["edited_evidence"][s["piece"]] for s in row["sentence_rationales"]])[0] for row in rows]
         if self.prefixed:
             texts = [generator_prefix(opposite(row["label"])) + text for row, text in zip(rows, texts, strict=True)]
-        answers = engine.run([[text, constraints] for text, constraints in zip(texts, wanted, strict=True)])
+        answers = engine.run([[text, constraints] for text, constraints in zip(texts, required, strict=True)])
         results: list[dict[str, Any] | Reject] = []
-        for row, constraints, found in zip(rows, wanted, answers, strict=True):
+        for row, constraints, found in zip(rows, required, answers, strict=True):
             kept = [one for one in row["candidates"] if one["change"] == "evidence"]
             kept += [self._candidate(row["claim"], one, constraints) for one in found]
             results.append(settle(kept, "the generator found no claim"))

@@ -22,7 +22,7 @@ from hfcf.engines.continuation import Continuation
 from hfcf.engines.parser import Parser
 from hfcf.engines.relation import RelationClassifier
 from hfcf.systems.baselines import autocad
-from hfcf.systems.baselines._shared.relations import ProposeRelations, base_model, learned, terms
+from hfcf.systems.baselines._shared.relations import ProposeRelations, base_model, read_fitted, write_terms
 from hfcf.systems.baselines.autocad import AutoCAD, FillTerms
 from hfcf.systems.baselines.coco import CoCo, SubstituteTerms
 from hfcf.systems.baselines.coco.paths import FindPaths, path, semantic, syntactic
@@ -128,7 +128,7 @@ def test_nothing_is_learned_from_rows_of_the_relation_other() -> None:
     features = {**get_task("relation").features, "causal_terms": List(schema.INT), "term_places": List(schema.TEXT)}
     ds = Dataset.from_list([{name: one.get(name, "x") for name in features} for one in made], features=schema.Features(features))
     for system in (MICE(editor=Model("mine")), AutoCAD(editor=Model("mine")), CoCo()):
-        assert learned(system.fit_resources(ds))["relations"] == ["of", "to"]
+        assert read_fitted(system.fit_resources(ds))["relations"] == ["of", "to"]
         with pytest.raises(StageError, match=rf"{system.name}\.fit.*column 'causal_terms'.*{system.name}\.\w+"):
             system.fit_resources(ds.remove_columns(["causal_terms"]))
 
@@ -138,7 +138,7 @@ def test_terms_are_read_of_every_hypothesis_once(says: Any) -> None:
     asked = says({"of": ["sunk in", "sunk  in", "", "buckets", "laid, in buckets", "of of", "sunk in buckets"], "on": ["on"]})
     engine = Continuation(model=Model("offline:t5"))
     pairs = [(row(), "of"), (row(), "on"), (row(), "of")]
-    assert terms(engine, pairs)[0] == terms(engine, pairs)[2] == [("sunk in", 0.0), ("laid , in", -4.0)]
+    assert write_terms(engine, pairs)[0] == write_terms(engine, pairs)[2] == [("sunk in", 0.0), ("laid , in", -4.0)]
     assert len(asked) == 4  # two prompts, two calls
 
 

@@ -14,7 +14,7 @@ from offline_models import installed
 import hfcf
 from hfcf.core import edits, offline
 from hfcf.core.task import apply_edits, revert_edits
-from hfcf.systems.baselines._shared.words import KEPT, article, wanted
+from hfcf.systems.baselines._shared.words import UNCHANGED, article, words_to_edit
 from hfcf.systems.baselines.synonym import RewriteSynonym, Synonym, synonym_edits
 from hfcf.tasks.verification import LABELS
 
@@ -108,7 +108,7 @@ def test_long_claims_take_no_longer_in_proportion() -> None:
 
 def test_accents_of_decomposed_text_belong_to_their_letters() -> None:
     assert replaced("The cafe\u0301 film", seeds=50).keys() == {"film"}
-    assert wanted("cafe\u0301s cafe\u0301s", 1.0) == 2
+    assert words_to_edit("cafe\u0301s cafe\u0301s", 1.0) == 2
     assert article("cafe\u0301a film", 7) is None
     assert article("x" + " " * 30 + "film", 31) is None
 
@@ -138,7 +138,7 @@ def test_the_system(rows: Dataset) -> None:
         assert (row["label"], row["evidence"], row["system"]) == (source["label"], source["evidence"], "synonym")
         assert apply_edits(source, row["edits"])["claim"] == row["claim"] != source["claim"]
         assert revert_edits(row, row["edits"])["claim"] == source["claim"]
-        assert all(edit["before"].lower() not in KEPT for edit in row["edits"])
+        assert all(edit["before"].lower() not in UNCHANGED for edit in row["edits"])
     assert done[5]["status"] == {
         "accepted": False, "stage": "rewrite_synonym", "reason": "no word of the claim has a synonym that may take its place",
     }  # fmt: skip

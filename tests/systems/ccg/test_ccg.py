@@ -21,7 +21,7 @@ from hfcf.core.task import get_task, revert_edits
 from hfcf.engines.parser import Constituents
 from hfcf.pipeline import run as runner
 from hfcf.systems.ccg import editor as editors
-from hfcf.systems.ccg.indicator import judges
+from hfcf.systems.ccg.indicator import indicators_by_row
 from hfcf.systems.ccg.system import CCG
 from hfcf.tasks.relation import entities
 from hfcf.training import relation as trainer
@@ -274,7 +274,7 @@ def test_with_folds_no_row_is_judged_by_an_indicator_that_has_seen_it(ccg: CCG, 
     ds = relations([*SENTENCES, ("the [film] of a {river}", MAKER), ("a [river] left the {city}", ORIGIN)])
     begun = replace(ccg, folds=2).fit_models(ds)
     assert begun.indicator is None
-    judge = judges(begun.cross_fitted or "")
+    judge = indicators_by_row(begun.cross_fitted or "")
     assert set(judge) == set(ds["id"])
     folds = read_artifact(begun.cross_fitted or "", "")["folds"]
     seen = [set(ids) for ids in trained_on["indicator"]]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from offline_models import installed
 
-from hfcf.systems.ccg.terms import KnownTerms, commonest, count, lemma, normalised, stammers, tokenised
+from hfcf.systems.ccg.terms import KnownTerms, count, lemma, most_frequent, normalised, repeats_a_word, tokenised
 
 pytestmark = pytest.mark.skipif(not installed("wordnet"), reason="the offline WordNet is not installed")
 
@@ -82,20 +82,20 @@ def test_terms_of_the_other_order_are_apart() -> None:
     known = KnownTerms(found)
     assert (known.of("PART", "forward"), known.of("PART", "backward")) == ({"of"}, {normalised("has")})
     assert known.any_of(["PART"], "backward") == {normalised("has")}
-    assert (commonest(found, "PART", "forward"), commonest(found, "PART", "backward")) == ("of", "has")
+    assert (most_frequent(found, "PART", "forward"), most_frequent(found, "PART", "backward")) == ("of", "has")
 
 
 def test_words_that_were_apart_make_no_term() -> None:
-    assert [stammers(text) for text in ("of of", "part Of of", "of the of", "")] == [True, True, False, False]
+    assert [repeats_a_word(text) for text in ("of of", "part Of of", "of the of", "")] == [True, True, False, False]
     assert count([row("a of part of b", "to", 1, 3), row("a of b", "to", 1)]) == {"to": {"forward": {"of": 1}}}
     assert count([row("a of part of b", "to", 1, 3)]) == {}
 
 
 def test_of_equally_frequent_terms_the_first_by_name_is_the_commonest() -> None:
     counts = {"to": {"forward": {"into": 2, "at": 1, "in": 2}}}
-    assert commonest(counts, "to", "forward") == "in"
-    assert commonest(counts, "to", "backward") is None
-    assert commonest(counts, "of", "forward") is None
+    assert most_frequent(counts, "to", "forward") == "in"
+    assert most_frequent(counts, "to", "backward") is None
+    assert most_frequent(counts, "of", "forward") is None
 
 
 def test_known_terms_leave_out_what_says_nothing() -> None:

@@ -52,10 +52,10 @@ class ProposeRelations(Stage):
     def row(self, row: dict[str, Any]) -> dict[str, Any]:
         if row["label"] == OTHER:
             raise Reject("the relation is Other")
-        found = [relation for relation in learned(self.fitted or "")["relations"] if relation != row["label"]]
-        if not found:
+        results = [relation for relation in read_fitted(self.fitted or "")["relations"] if relation != row["label"]]
+        if not results:
             raise Reject("the training rows have no other relation")
-        return {"new_relations": found}
+        return {"new_relations": results}
 
 
 def require_fitted(stage: Stage, fitted: str | None) -> None:
@@ -65,7 +65,7 @@ def require_fitted(stage: Stage, fitted: str | None) -> None:
 
 
 @lru_cache(maxsize=4)
-def learned(sha: str) -> Mapping[str, Any]:
+def read_fitted(sha: str) -> Mapping[str, Any]:
     """What `save_artifact` wrote, read once in a process.
 
     Raises:
@@ -82,9 +82,9 @@ def base_model(system: Any, ds: Dataset | IterableDataset) -> Model:
         ds: the rows before any stage.
     """
     ccg = CCG(seed=system.seed, indicator=system.indicator, classifier=system.classifier, least_steps=system.least_steps)
-    found = ccg.fit_models(ds).indicator
-    assert found is not None
-    return found
+    results = ccg.fit_models(ds).indicator
+    assert results is not None
+    return results
 
 
 GRADIENT_TERMS = StageOf(IdentifyCausalTerms, masked=None, method="gradient", parser=None)
@@ -94,17 +94,17 @@ CONSISTENT = StageOf(JudgeCandidates, verifier=lambda system: system.verifier or
 """Keep what a system's verifier, else with `consistency` its base model, gives the new relation."""
 
 
-def sound(ds: Dataset | IterableDataset, system: System, **filled: str) -> list[dict[str, Any]]:
+def trainable_rows(ds: Dataset | IterableDataset, system: System, **filled: str) -> list[dict[str, Any]]:
     """The rows that something can be learned from (see `training_rows`), none of the relation "Other"."""
     return [row for row in training_rows(ds, system, **filled) if row["label"] != OTHER]
 
 
-def the_editor(stage: Stage, given: Model | None, fitted: str | None) -> Model:
+def choose_editor(stage: Stage, given: Model | None, fitted: str | None) -> Model:
     """The editor that a stage was given, else the one that was fitted."""
-    return given or editor.fitted_editor(stage.name, learned(fitted or "")["editor"])
+    return given or editor.fitted_editor(stage.name, read_fitted(fitted or "")["editor"])
 
 
-def terms(engine: Continuation, asked: Sequence[tuple[Mapping[str, Any], str]]) -> list[list[tuple[str, float]]]:
+def write_terms(engine: Continuation, requests: Sequence[tuple[Mapping[str, Any], str]]) -> list[list[tuple[str, float]]]:
     """The terms that the editor writes for rows and relations, best first, with scores; none if the entities are too long for it.
 
     Nothing is asked of a term but what `hfcf.systems.ccg.editor.hypotheses` asks: MICE and AutoCAD leave the rest to the base
@@ -112,10 +112,10 @@ def terms(engine: Continuation, asked: Sequence[tuple[Mapping[str, Any], str]]) 
 
     Args:
         engine: the editor.
-        asked: rows, and the relation that the entities of each shall have.
+        requests: rows, and the relation that the entities of each shall have.
     """
     # Rows share entities and relations, so that many a prompt stands here twice.
-    prompts = [editor.prompt(row, relation, engine.model) for row, relation in asked]
+    prompts = [editor.prompt(row, relation, engine.model) for row, relation in requests]
     different = list(dict.fromkeys(prompts))
     answers = dict(zip(different, engine.run(different), strict=True))
-    return [editor.hypotheses(answers[prompt] or [], row) for (row, _), prompt in zip(asked, prompts, strict=True)]
+    return [editor.hypotheses(answers[prompt] or [], row) for (row, _), prompt in zip(requests, prompts, strict=True)]

@@ -38,7 +38,7 @@ thousandth millionth billionth trillionth
 firsts seconds thirds fourths fifths sixths sevenths eighths ninths tenths elevenths twelfths twentieths hundredths thousandths
 millionths billionths half halves quarter quarters once twice thrice
 """
-KEPT = STOP_WORDS | frozenset(f"{_MODALS} {_NEGATIONS} {_NUMBERS}".split())
+UNCHANGED = STOP_WORDS | frozenset(f"{_MODALS} {_NEGATIONS} {_NUMBERS}".split())
 """What edits in place neither replace nor, where a model fills in, write: a label hangs on negations, modal verbs and numbers."""
 
 # "dog" of "dog's" is a word; no part of "well-known", "B2" or "won't" is.
@@ -48,20 +48,20 @@ _ARTICLE = re.compile(r"(?<![\w'’-])(an?)\s+$", re.IGNORECASE)
 
 
 def replaceable(text: str) -> Iterator[re.Match[str]]:
-    """The whole words of two letters and more that edits in place may replace: those that are not in `KEPT`.
+    """The whole words of two letters and more that edits in place may replace: those that are not in `UNCHANGED`.
 
     >>> [match[0] for match in replaceable("The dog's well-known owner might not own two cats.")]
     ['dog', 'owner', 'cats']
     """
     for match in _WORD.finditer(text):
-        if match[0].lower() not in KEPT and not (_is_mark(text, match.start() - 1) or _is_mark(text, match.end())):
+        if match[0].lower() not in UNCHANGED and not (_is_mark(text, match.start() - 1) or _is_mark(text, match.end())):
             yield match
 
 
-def wanted(text: str, share: float) -> int:
+def words_to_edit(text: str, share: float) -> int:
     """How many words a share of a text's is, at least one; "3.5" and "well-known" are one word each.
 
-    >>> wanted("It earned $3.5 million.", 0.5)
+    >>> words_to_edit("It earned $3.5 million.", 0.5)
     2
     """
     words = sum(not _is_mark(text, match.start() - 1) for match in _COUNTED.finditer(text))
@@ -75,8 +75,8 @@ def article(text: str, start: int) -> str | None:
     ('an', None)
     """
     # From a little before: a search from the beginning would make many edits of a long text quadratic.
-    found = _ARTICLE.search(text, max(0, start - 24), start)
-    return None if found is None or _is_mark(text, found.start() - 1) else found[1].lower()
+    results = _ARTICLE.search(text, max(0, start - 24), start)
+    return None if results is None or _is_mark(text, results.start() - 1) else results[1].lower()
 
 
 def goes_with(word: str, article: str | None) -> bool:

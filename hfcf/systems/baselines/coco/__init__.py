@@ -18,7 +18,14 @@ from hfcf.core.store import save_artifact
 from hfcf.core.system import System
 from hfcf.engines.parser import Parser
 from hfcf.engines.relation import RelationClassifier
-from hfcf.systems.baselines._shared.relations import CONSISTENT, ProposeRelations, base_model, learned, require_fitted, sound
+from hfcf.systems.baselines._shared.relations import (
+    CONSISTENT,
+    ProposeRelations,
+    base_model,
+    read_fitted,
+    require_fitted,
+    trainable_rows,
+)
 from hfcf.systems.baselines.coco.paths import STANZA, FindPaths
 from hfcf.systems.ccg.system import CLASSIFIER, OFFLINE
 from hfcf.tasks.relation import CANDIDATES, TASK, candidate
@@ -65,7 +72,7 @@ class SubstituteTerms(Stage):
         require_fitted(self, self.fitted)
 
     def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
-        instances = learned(self.fitted or "")["instances"]
+        instances = read_fitted(self.fitted or "")["instances"]
         return [
             settle(
                 [self._candidate(row, relation, instances.get(relation, [])) for relation in row["new_relations"]], "no relation"
@@ -171,7 +178,7 @@ class CoCo(System):
 
     def fit_resources(self, ds: Dataset | IterableDataset) -> str:
         """Write the relations of the rows, and of each its instances: words on the paths, their places, and how often."""
-        rows = sound(ds, self, causal_terms="find_paths", term_places="find_paths")
+        rows = trainable_rows(ds, self, causal_terms="find_paths", term_places="find_paths")
         known = Counter(
             (row["label"], tuple(row["tokens"][i] for i in row["causal_terms"]), tuple(row["term_places"]))
             for row in rows

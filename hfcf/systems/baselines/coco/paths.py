@@ -98,8 +98,8 @@ def _share_subjects(heads: Sequence[int], deps: Sequence[str], tags: Sequence[st
     for i, dep in enumerate(deps):
         if i in subjects or not tags[i].startswith("VB") or dep not in ("xcomp", "conj"):
             continue
-        found = objects.get(heads[i]) if dep == "xcomp" else None
-        if (subject := subjects.get(heads[i]) if found is None else found) is not None:
+        results = objects.get(heads[i]) if dep == "xcomp" else None
+        if (subject := subjects.get(heads[i]) if results is None else results) is not None:
             subjects[i] = subject
 
 
@@ -136,8 +136,8 @@ def path(edges: Iterable[tuple[int, int]], head: Span, tail: Span) -> list[int] 
                 if other not in before:
                     before[other] = place
                     following.append(other)
-        if found := sorted(goal & set(following)):
-            words, place = [], before[found[0]]
+        if results := sorted(goal & set(following)):
+            words, place = [], before[results[0]]
             while place >= 0:
                 words.append(place)
                 place = before[place]
@@ -199,8 +199,8 @@ def _found(row: Mapping[str, Any], parse: Mapping[str, Any]) -> dict[str, Any] |
     paths = {}
     for name, edges in graphs.items():
         given = row[f"{name}_terms"]
-        its = path(edges, *spans(row)) if given is None else given
-        paths[name] = sorted(words & set(its or []))
+        group = path(edges, *spans(row)) if given is None else given
+        paths[name] = sorted(words & set(group or []))
     terms = sorted({*paths["syntactic"], *paths["semantic"]})
     columns = {"syntactic_terms": paths["syntactic"], "semantic_terms": paths["semantic"]}
     if not terms:

@@ -13,7 +13,7 @@ from hfcf.core.store import save_artifact
 from hfcf.core.system import System
 from hfcf.engines.continuation import Continuation
 from hfcf.engines.relation import RelationClassifier
-from hfcf.systems.baselines._shared.relations import CONSISTENT, GRADIENT_TERMS, ProposeRelations, base_model, sound
+from hfcf.systems.baselines._shared.relations import CONSISTENT, GRADIENT_TERMS, ProposeRelations, base_model, trainable_rows
 from hfcf.systems.baselines.mice.edit import EditMinimally
 from hfcf.systems.ccg.editor import learned_editor, train_editor
 from hfcf.systems.ccg.gradients import WordGradients
@@ -116,7 +116,7 @@ class MICE(System):
 
     def fit_resources(self, ds: Dataset | IterableDataset) -> str:
         """Write the relations of the rows, and the digest of the editor, which is trained here."""
-        rows = sound(ds, self, causal_terms="identify_causal_terms")
+        rows = trainable_rows(ds, self, causal_terms="identify_causal_terms")
         known = [row for row in rows if row["causal_terms"]]
         trained = None
         if known and self.editor is None:

@@ -15,7 +15,7 @@ from hfcf.core.stage import Reject, Stage, StageError
 from hfcf.engines.classifier import choose
 from hfcf.engines.continuation import Continuation
 from hfcf.engines.relation import RelationClassifier
-from hfcf.systems.baselines._shared.relations import require_fitted, terms, the_editor
+from hfcf.systems.baselines._shared.relations import choose_editor, require_fitted, write_terms
 from hfcf.systems.ccg.gradients import WordGradients, highest
 from hfcf.systems.ccg.identify import IdentifyCausalTerms
 from hfcf.tasks.relation import CANDIDATES, TASK, candidate, requests, token_edits
@@ -34,17 +34,17 @@ class _Search:
     probability: float = -1.0
     flipped: bool = False
 
-    def made(self, level: int) -> list[Candidate]:
+    def candidates_at(self, level: int) -> list[Candidate]:
         """The candidates with a level's words taken out."""
         if self.flipped or level >= len(self.masks):
             return []
         tokens, mask = self.row["tokens"], self.masks[level]
-        found = []
+        results = []
         for text, score in self.terms:
             edited = token_edits(tokens, mask, text)
             one = candidate(self.row, self.relation, edited, [{"name": "editor", "value": score}])
-            found += [one] if one["text"].lower() != " ".join(tokens).lower() else []
-        return found
+            results += [one] if one["text"].lower() != " ".join(tokens).lower() else []
+        return results
 
     def judge(self, one: Candidate, answer: Mapping[str, float] | None) -> None:
         """Keep the likeliest that flips of the first level that has one, else the likeliest of all."""
@@ -112,8 +112,8 @@ class EditMinimally(Stage):
     def masks(self, weights: Sequence[float], allowed: Sequence[int]) -> list[list[int]]:
         """The sets of words that are taken out, growing."""
         shares = [self.share * level / self.levels for level in range(1, self.levels + 1)]
-        found = [tuple(highest(weights, allowed, share=share, floor=0.0)) for share in shares]
-        return [list(mask) for mask in dict.fromkeys(found)]
+        results = [tuple(highest(weights, allowed, share=share, floor=0.0)) for share in shares]
+        return [list(mask) for mask in dict.fromkeys(results)]
 
     def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
         assert self.indicator is not None
@@ -126,25 +126,25 @@ class EditMinimally(Stage):
         searches: dict[int, list[_Search]] = {i: [] for i in range(len(rows))}
         for i, relation in asked:
             searches[i].append(_Search(rows[i], relation, masks[i], next(written)))
-        self._search([search for its in searches.values() for search in its])
+        self._search([search for group in searches.values() for search in group])
         return [
             settle([self._candidate(search) for search in searches[i]], "there is no new relation that could be tried")
             for i in range(len(rows))
         ]
 
     def _written(self, asked: Sequence[tuple[Mapping[str, Any], str]]) -> list[list[tuple[str, float]]]:
-        model = the_editor(self, self.editor, self.fitted)
+        model = choose_editor(self, self.editor, self.fitted)
         engine = Continuation(
             model=model, num_beams=self.num_beams, num_return_sequences=self.num_candidates, max_new_tokens=self.max_new_tokens
         )
-        return terms(engine, asked)
+        return write_terms(engine, asked)
 
     def _search(self, searches: Sequence[_Search]) -> None:
         """Level after level, all rows' together, of those alone that have no edit that flips."""
         assert self.indicator is not None
         engine = RelationClassifier(model=self.indicator, max_length=self.max_length)
         for level in range(self.levels):
-            tried = [(search, one) for search in searches for one in search.made(level)]
+            tried = [(search, one) for search in searches for one in search.candidates_at(level)]
             edited = [TASK.apply_edits(search.row, one["edits"]) for search, one in tried]
             answers = engine.run(requests(edited))
             for (search, one), answer in zip(tried, answers, strict=True):

@@ -20,7 +20,7 @@ def entity_table(sha: str) -> EntityTable:
     return EntityTable(_read(sha)["entities"])
 
 
-def idf_of(sha: str) -> str:
+def word_frequencies(sha: str) -> str:
     """The sha256 of the fitted file with the claims' word frequencies."""
-    found: str = _read(sha)["idf"]
-    return found
+    results: str = _read(sha)["idf"]
+    return results
