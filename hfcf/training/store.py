@@ -5,16 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-import os
-import shutil
-import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 from hfcf.core.model import Model
-from hfcf.core.paths import cache_dir
+from hfcf.core.paths import cache_dir, fill_once
 from hfcf.training.loop import Hyperparameters
 
 log = logging.getLogger(__name__)
@@ -32,20 +29,12 @@ def train_once(kind: str, content: Mapping[str, Any], hp: Hyperparameters, train
     settings = {**asdict(hp), "model": hp.model.key()}
     data = json.dumps([kind, content, settings], sort_keys=True, ensure_ascii=False).encode()
     digest = hashlib.sha256(data).hexdigest()
-    target = _folder(digest)
-    if not target.exists():
-        target.parent.mkdir(parents=True, exist_ok=True)
+
+    def fill(folder: Path) -> None:
         log.info("training the %s", kind)
-        # Train beside the target and rename: neither a kill nor a second process leaves half a model behind.
-        work = Path(tempfile.mkdtemp(dir=target.parent))
-        try:
-            train(work / "model")
-            os.rename(work / "model", target)
-        except OSError:
-            if not target.exists():
-                raise
-        finally:
-            shutil.rmtree(work, ignore_errors=True)
+        train(folder)
+
+    fill_once(_folder(digest), fill)
     return digest
 
 
