@@ -57,9 +57,8 @@ def glosses(folder: Path) -> Iterator[str]:
     """Yield every definition and example of WordNet, from the folder of its `data.noun`, `data.verb`, `data.adj` and `data.adv`."""
     for part in ("noun", "verb", "adj", "adv"):
         for line in (folder / f"data.{part}").read_text(encoding="utf-8").splitlines():
-            if line.startswith("  "):  # the licence
-                continue
-            yield from gloss_parts(line.partition(" | ")[2])
+            if not line.startswith("  "):  # the licence
+                yield from gloss_parts(line.partition(" | ")[2])
 
 
 def gloss_parts(gloss: str) -> list[str]:
