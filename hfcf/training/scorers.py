@@ -97,11 +97,7 @@ class RelationScorer:
 
 
 def in_turn(labels: Sequence[str]) -> dict[str, str]:
-    """Return a letter for each label, in order.
-
-    Raises:
-        ValueError: more labels than letters.
-    """
+    """Return a letter for each label, in order; raise `ValueError` for more labels than letters."""
     if len(labels) > len(_LETTERS):
         raise ValueError(f"there are {len(labels)} labels; a comparison has letters for {len(_LETTERS)}")
     return dict(zip(labels, _LETTERS, strict=False))

@@ -127,8 +127,8 @@ def make_attack(out: Path, *, automatic: bool = False, max_perplexity_ratio: flo
         "configs": configs(out, {"default": {"test": file}}),
     }  # fmt: skip
     card = render(
-        "attack_card.md.jinja", front=yaml.safe_dump(front, sort_keys=False, allow_unicode=True), corpus=info, notes=notes,
-        found=counts, ratio=ratio, citation=CCG.citation,
+        "attack_card.md.jinja", package="hfcf.studies", front=yaml.safe_dump(front, sort_keys=False, allow_unicode=True),
+        corpus=info, notes=notes, counts=counts, ratio=ratio, citation=CCG.citation,
         not_republished=NOT_REPUBLISHED,
     )  # fmt: skip
     (out / "README.md").write_text(card, encoding="utf-8")
