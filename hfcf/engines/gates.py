@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import logging
 import math
-import os
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -146,15 +145,14 @@ def _read(explainer: Model, contents: str) -> tuple[dict[str, Any], dict[str, to
     from safetensors.torch import load_file
     from transformers.utils import cached_file
 
-    source = explainer.source()
-    if os.path.isdir(source):
-        paths = [Path(source) / name for name in (SETTINGS, WEIGHTS)]
-    else:
-        paths = [Path(str(cached_file(source, name, revision=explainer.revision))) for name in (SETTINGS, WEIGHTS)]
-    if missing := [path.name for path in paths if not path.is_file()]:
-        raise ValueError(f"{explainer.name} is no explainer: there is no {missing[0]}; `train: explainer` makes one")
-    settings = json.loads(paths[0].read_text(encoding="utf-8"))
-    return settings, {name: tensor.float() for name, tensor in load_file(os.fspath(paths[1])).items()}
+    paths = {}
+    for name in (SETTINGS, WEIGHTS):
+        path = cached_file(explainer.source(), name, revision=explainer.revision, _raise_exceptions_for_missing_entries=False)
+        if path is None:
+            raise ValueError(f"{explainer.name} is no explainer: there is no {name}; `train: explainer` makes one")
+        paths[name] = path
+    settings = json.loads(Path(paths[SETTINGS]).read_text(encoding="utf-8"))
+    return settings, {name: tensor.float() for name, tensor in load_file(paths[WEIGHTS]).items()}
 
 
 def _weights(key: str) -> str:
