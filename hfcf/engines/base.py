@@ -148,7 +148,7 @@ class Engine:
         return load(self, self.device(), os.getpid(), self._head())
 
     def _head(self) -> str:
-        """Return what the cache keys of all requests to this engine have in common."""
+        """Return the common part of the cache keys of all requests to this engine."""
         return json.dumps([type(self).__name__, self.VERSION, self.settings(), str(self.dtype())], sort_keys=True, default=str)
 
     def batches(self, lengths: Sequence[int]) -> list[list[int]]:

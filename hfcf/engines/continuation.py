@@ -79,7 +79,7 @@ class Continuation(Engine):
         return [next(answers) if item.extra else None for item in encoded]
 
     def _reads(self, config: Any) -> int:
-        """Return how many tokens of a prompt are read: a decoder-only model's positions hold what it writes as well."""
+        """Return how many tokens of a prompt are read: a decoder-only model's positions hold its output as well."""
         positions = getattr(config, "max_position_embeddings", None)  # none where positions are relative, as in T5
         if positions is None:
             return self.max_length

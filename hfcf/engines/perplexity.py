@@ -24,7 +24,7 @@ class Perplexity(Engine):
     """Perplexities of texts: the exponential of the mean negative log-likelihood of a text's tokens, the first one included.
 
     A request is a text, an answer a number of five significant digits: equal however texts are batched. It is None for a text
-    without tokens, and for one of more tokens than are read, since that of a part would say nothing of the whole.
+    without tokens, and for one of more tokens than are read, since a part says nothing about the complete text.
 
     The token before the first one is the mark between documents, "<|endoftext|>", where the vocabulary has it (GPT-2, Pythia, Qwen,
     SmolLM); else the tokenizer's beginning of text; else its end of text. Chat models name the beginning of a turn as the
@@ -83,7 +83,7 @@ def _first(tokenizer: Any) -> int | None:
 
 
 def _perplexities(network: Any, tokenizer: Any, encoded: Sequence[Encoded]) -> list[float]:
-    # Padded on the right: a causal model's tokens see nothing of it.
+    # Padded on the right: a causal model's tokens do not see it.
     batch = pad(tokenizer, encoded, network.device)
     with torch.inference_mode():
         logits = network(**batch, use_cache=False).logits

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
+from torch.nn.utils.rnn import pad_sequence
 
 from hfcf.engines.constrained import plan
 from hfcf.engines.constrained.automaton import Automaton
@@ -81,7 +82,7 @@ class Tracker:
         self._tables = self._offsets([len(need) for need in needs])
         # In their narrow number types: with twelve clauses a row has millions of entries.
         self._need, self._bank = (torch.as_tensor(np.concatenate(parts), device=device) for parts in (needs, banks))
-        self.tokens = self._alphabet()
+        self.tokens = pad_sequence([self._put(automaton.tokens) for automaton in automata], batch_first=True, padding_value=-1)
         if not self._all_small:
             self._large(targets)
 
@@ -91,22 +92,11 @@ class Tracker:
     def _offsets(self, sizes: Sequence[int]) -> torch.Tensor:
         return self._put(np.concatenate([[0], np.cumsum(sizes)[:-1]]))
 
-    def _alphabet(self) -> torch.Tensor:
-        widest = max(len(automaton.tokens) for automaton in self.automata)
-        tokens = np.full((len(self.automata), widest), -1, np.int64)
-        for row, automaton in enumerate(self.automata):
-            tokens[row, : len(automaton.tokens)] = automaton.tokens
-        return self._put(tokens)
-
     def _large(self, targets: Sequence[int]) -> None:
-        most = max(automaton.clauses for automaton in self.automata)
-        states = sum(len(automaton.goto) for automaton in self.automata)
-        lengths, left, at = np.zeros((len(self.automata), most), np.int64), np.full((states, most), -1, np.int64), 0
-        for row, automaton in enumerate(self.automata):
-            lengths[row, : automaton.clauses] = plan.shortest(automaton)
-            left[at : at + len(automaton.goto), : automaton.clauses] = automaton.near
-            at += len(automaton.goto)
-        self._lengths, self._left = self._put(lengths), self._put(left)
+        self._lengths = pad_sequence([self._put(plan.shortest(automaton)) for automaton in self.automata], batch_first=True)
+        absent = [((0, 0), (0, self._lengths.shape[1] - automaton.clauses)) for automaton in self.automata]
+        near = [np.pad(one.near, width, constant_values=-1) for one, width in zip(self.automata, absent, strict=True)]
+        self._left = self._put(np.concatenate(near))
         self._target = self._put(targets)
         self._span = self._put([plan.reach(automaton) for automaton in self.automata])
 
