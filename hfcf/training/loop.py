@@ -194,7 +194,7 @@ def fit(
             network = network.float().merge_and_unload()
         network.config.save_pretrained(out)
     elif hp.tune == "lowrank":
-        save_patch(network, before, out, hp.rank, whole=head)
+        save_patch(network, before, out, hp.rank, head=head)
     else:
         network.save_pretrained(out)
         tokenizer.save_pretrained(out)
