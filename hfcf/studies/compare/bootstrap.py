@@ -1,4 +1,4 @@
-"""Differences between two methods, with rows and seeds drawn again; `hfcf.studies.compare.stats` says what that means."""
+"""Differences between two methods, with rows and seeds drawn again; docs/compare.md says what that means."""
 
 from __future__ import annotations
 
@@ -40,13 +40,9 @@ class Difference(NamedTuple):
 
 
 def paired_bootstrap(
-    layout: Layout,
-    method: str,
-    resamples: int = 10_000,
-    seed: int = 0,
-    unit: Callable[[Seed], Any] | None = None,
+    layout: Layout, method: str, resamples: int = 10_000, seed: int = 0, unit: Callable[[Seed], Any] | None = None,
     across: Callable[[Seed], Any] | None = None,
-) -> list[Difference]:
+) -> list[Difference]:  # fmt: skip
     """Compare one method with the baseline, uncorrected: on each corpus, then averages over the corpora of a setting and over all.
 
     Only seeds that both have are read (`seeds` says which). A corpus that shares none is left out, and so are its averages; an
@@ -98,19 +94,18 @@ def paired_bootstrap(
 
 
 def _means(values: Array, names: list[Any]) -> Array:
-    """Means along the last axis, one for each name, in the order of the names.
-
-    >>> _means(np.array([[1.0, 2.0, 3.0]]), ["b", "a", "b"]).tolist()
-    [[2.0, 2.0]]
-    """
+    """Average along the last axis, once for each name, in the order of the names."""
     every = np.array(names)
     return np.stack([values[..., every == one].mean(axis=-1) for one in sorted(set(names))], axis=-1)
 
 
 def _p(scores: Array, rows: int, common: Array | None = None) -> float:
-    """The t test that `hfcf.studies.compare.stats` describes, from observed (the first row) and resampled differences of each seed.
+    """Return the p value of the t test that docs/compare.md describes.
 
-    `common`: the means of what is common to several units, whose variance counts too.
+    Args:
+        scores: observed (the first row) and resampled differences of each seed.
+        rows: how many were scored.
+        common: the means of what is common to several units, whose variance counts too.
     """
     observed, n = scores[0], scores.shape[1]
     if n == 1:
@@ -126,16 +121,15 @@ def _p(scores: Array, rows: int, common: Array | None = None) -> float:
 
 
 def _draw(layout: Layout, method: str, corpus: str, seeds: list[Seed], resamples: int, seed: int) -> Array:
-    """Differences of each metric × (observed, then resamples of rows) × seed."""
+    """Return the differences of each metric × (observed, then resamples of rows) × seed."""
     one, other = layout.of(method, corpus), layout.of(layout.baseline, corpus)
     answers = [one[seeds[0]]["gold"], *(one[s]["predicted"] for s in seeds), *(other[s]["predicted"] for s in seeds)]
     # Rows that all models answer alike are interchangeable: counts of the few kinds of rows are drawn, not the rows, with the
     # same distribution.
     kinds, counts = kinds_of(answers)
     random = np.random.default_rng([seed, zlib.crc32(corpus.encode())])
-    parts = [counts[None]]
-    for start in range(0, resamples, _CHUNK):
-        parts.append(random.multinomial(counts.sum(), counts / counts.sum(), size=min(_CHUNK, resamples - start)))
+    sizes = (min(_CHUNK, resamples - start) for start in range(0, resamples, _CHUNK))
+    parts = [counts[None], *(random.multinomial(counts.sum(), counts / counts.sum(), size=size) for size in sizes)]
     scores = [layout.scorer.resample(part.astype(float), kinds[0], kinds[1:]) for part in parts]
     both = np.concatenate(scores, axis=1)
     return both[:, :, : len(seeds)] - both[:, :, len(seeds) :]

@@ -29,9 +29,9 @@ from hfcf.training.reweight import local_mutual_information, ngrams
 VERSION = "1"
 """Raise it when the same rows give other numbers."""
 SHORTCUTS = (
-    *("did not", "failed to", "never", "was not", "is not", "only", "incapable of", "unable to", "refused to", "yet to", "not"),
-)
-"""What Schuster et al. (2019, Table 1) and Thorne et al. (2018) name. A claim counts under each that it holds."""
+    "did not", "failed to", "never", "was not", "is not", "only", "incapable of", "unable to", "refused to", "yet to", "not"
+)  # fmt: skip
+"""The phrases that Schuster et al. (2019, Table 1) and Thorne et al. (2018) name. A claim counts under each that it holds."""
 _PATTERNS = {phrase: re.compile(r"\b" + r"\s+".join(phrase.split()) + r"\b", re.IGNORECASE) for phrase in SHORTCUTS}
 ANY, NONE = "any of these", "none of these"
 TOP = 5
@@ -119,9 +119,8 @@ def telling(claims: Sequence[str], labels: Sequence[str], top: int = TOP) -> lis
     information = local_mutual_information(counts, counts.sum(0) / total) / total
     bigrams = []
     for label, column in zip(classes.tolist(), information.T, strict=True):
-        for j in np.argsort(-column.round(12), kind="stable")[:top]:  # the names are sorted: ties are by text
-            if column[j] > 0:
-                bigrams.append({"label": label, "bigram": names[j], "lmi": float(column[j])})
+        best = np.argsort(-column.round(12), kind="stable")[:top]  # the names are sorted: ties are by text
+        bigrams += [{"label": label, "bigram": names[j], "lmi": float(column[j])} for j in best if column[j] > 0]
     return bigrams
 
 
@@ -157,31 +156,27 @@ def by_shortcut(layout: Layout, sets: Sequence[EvaluationSet]) -> list[dict[str,
         `claims` (with which phrase), `label`, `rows` and `accuracy`: by method, the mean over its seeds, None without any. What no
         row has is left out.
     """
-    rows = [(shortcuts(claim), label) for one in sets for claim, label in zip(one.rows["claim"], one.rows["label"], strict=True)]
-    answers = {
+    phrases = [shortcuts(claim) for one in sets for claim in one.rows["claim"]]
+    labels = np.array([label for one in sets for label in one.rows["label"]], dtype=str)
+    right = {
         method: [
-            [right for one in sets for right in _right(layout.cells[method, seed, one.name])]
-            for seed in layout.seeds
-            if all((method, seed, one.name) in layout.cells for one in sets)
+            [gold == answer for cell in cells for gold, answer in zip(cell["gold"], cell["predicted"], strict=True)]
+            for cells in _whole_seeds(layout, method, sets)
         ]
         for method in layout.methods
     }
+    groups = {ANY: [bool(of_claim) for of_claim in phrases], NONE: [not of_claim for of_claim in phrases]}
+    groups |= {phrase: [phrase in of_claim for of_claim in phrases] for phrase in SHORTCUTS}
     table = []
-    for phrase in (ANY, NONE, *SHORTCUTS):
-        for label in sorted({label for _, label in rows}, reverse=True):
-            which = [i for i, (held, gold) in enumerate(rows) if gold == label and _in(phrase, held)]
-            if which:
-                accuracy = {
-                    method: statistics.fmean(each[i] for each in trained for i in which) if trained else None
-                    for method, trained in answers.items()
-                }
-                table.append({"claims": phrase, "label": label, "rows": len(which), "accuracy": accuracy})
+    for name, members in groups.items():
+        for label in sorted(set(labels.tolist()), reverse=True):
+            which = np.array(members, dtype=bool) & (labels == label)
+            if which.any():
+                accuracy = {method: float(np.array(each)[:, which].mean()) if each else None for method, each in right.items()}
+                table.append({"claims": name, "label": label, "rows": int(which.sum()), "accuracy": accuracy})
     return table
 
 
-def _right(cell: Cell) -> list[bool]:
-    return [gold == answer for gold, answer in zip(cell["gold"], cell["predicted"], strict=True)]
-
-
-def _in(phrase: str, held: set[str]) -> bool:
-    return bool(held) if phrase == ANY else not held if phrase == NONE else phrase in held
+def _whole_seeds(layout: Layout, method: str, sets: Sequence[EvaluationSet]) -> list[list[Cell]]:
+    places = [[(method, seed, one.name) for one in sets] for seed in layout.seeds]
+    return [[layout.cells[one] for one in of_seed] for of_seed in places if all(one in layout.cells for one in of_seed)]

@@ -69,18 +69,17 @@ def rationale_table(recipe: RationaleComparison, out: Path, *, full: bool = Fals
                 "methods": {method: _summary(values, scores[BASELINE]) for method, values in scores.items()},
             }
         )  # fmt: skip
-    report = {
-        "verifier": verifier.name, "adapter": verifier.adapter, "explainer": explainer.name, "max_length": engine.max_length,
-        "seeds": seeds, "full": full, "corpora": corpora,
-    }  # fmt: skip
+    models = {"verifier": verifier.name, "adapter": verifier.adapter, "explainer": explainer.name}
+    report = {**models, "max_length": engine.max_length, "seeds": seeds, "full": full, "corpora": corpora}
     out.mkdir(parents=True, exist_ok=True)
     (out / "rationales.json").write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
     (out / "rationales.md").write_text(markdown(report), encoding="utf-8")
     differences = ("token_f1_minus_gradient", "low", "high")
     lines = [
-        {**part, "method": method, **scores, **dict(zip(differences, scores["token_f1 − gradient"], strict=True))}
-        for part in corpora for method, scores in part["methods"].items()
-    ]  # fmt: skip
+        {**part, "method": method, **values, **dict(zip(differences, values["token_f1 − gradient"], strict=True))}
+        for part in corpora
+        for method, values in part["methods"].items()
+    ]
     columns = ("corpus", "rows", "method", *COLUMNS, *differences)
     (out / "rationales.csv").write_text(csv_text(lines, columns), encoding="utf-8")
     return report
