@@ -1,4 +1,4 @@
-"""How the answers of trained models are rated, one scorer a kind of task; `hfcf.core.trainer.Scorer` says what its parts are."""
+"""Scorers rate the answers of trained models, one a kind of task; see `hfcf.core.trainer.Scorer`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class LabelScorer:
     """Rate labels by accuracy and macro-F1.
 
     Args:
-        labels: those that macro-F1 is the mean over even where no row has them; other labels count where rows have them.
+        labels: macro-F1 is the mean over these even where no row has them, and over others that rows have.
 
     >>> LabelScorer().scores(["yes", "no"], ["yes", "yes"])
     {'accuracy': 0.5, 'macro_f1': 0.3333}
@@ -76,7 +76,7 @@ class RelationScorer:
     """
 
     metrics: ClassVar[Mapping[str, str]] = {
-        "micro_f1": "Micro-F1", "macro_f1": "Macro-F1, SemEval's official score", "accuracy": "Accuracy",
+        "micro_f1": "Micro-F1", "macro_f1": "Macro-F1, SemEval's official score", "accuracy": "Accuracy"
     }  # fmt: skip
     compared: ClassVar[tuple[str, ...]] = ("micro_f1",)
     note: ClassVar[str] = "Micro-F1 is over the relations with their directions, without Other."

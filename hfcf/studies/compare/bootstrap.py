@@ -75,8 +75,7 @@ def paired_bootstrap(
             groups.append((setting, None, corpora))
     differences = []
     for setting, corpus, corpora in groups:
-        seeds = sorted(set.intersection(*(set(shared[c]) for c in corpora)))
-        if not seeds:
+        if not (seeds := sorted(set.intersection(*(set(shared[c]) for c in corpora)))):
             continue
         # Rows of metrics × (observed, then resamples) × seeds. The same seeds are drawn on all corpora.
         mean = np.mean([drawn[c][:, :, [shared[c].index(s) for s in seeds]] for c in corpora], axis=0)
@@ -88,7 +87,8 @@ def paired_bootstrap(
         for i, (metric, scores) in enumerate(zip(layout.scorer.compared, mean, strict=True)):
             low, high = np.quantile((scores[1:] * weights).sum(axis=1) / n, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
             rows = min(len(layout.about(c)[0]["gold"]) for c in corpora)
-            numbers = (float(scores[0].mean()), float(low), float(high), _p(scores, rows, None if common is None else common[i]))
+            p = _p(scores, rows, None if common is None else common[i])
+            numbers = (float(scores[0].mean()), float(low), float(high), p)
             differences.append(Difference(method, metric, setting, corpus, tuple(seeds), *numbers))
     return differences
 
@@ -141,11 +141,8 @@ def kinds_of(answers: Sequence[Sequence[Any]]) -> tuple[NDArray[Any], NDArray[np
     Args:
         answers: letters, or open answers, of each row: the true ones, and those of each model.
 
-    Returns:
-        Answers × kinds, and the counts.
-
     >>> kinds, counts = kinds_of(["SRRS", "SRRR"])
-    >>> kinds.tolist(), counts.tolist()
+    >>> kinds.tolist(), counts.tolist()  # answers × kinds
     ([['R', 'S', 'S'], ['R', 'R', 'S']], [2, 1, 1])
     """
     number = Counter(zip(*([tuple(one) if isinstance(one, list) else one for one in each] for each in answers), strict=True))

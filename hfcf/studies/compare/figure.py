@@ -30,12 +30,6 @@ def figure(layout: Layout, differences: Sequence[Difference], metric: str = "") 
         layout: the cells.
         differences: `stats.differences(layout)`; what is not in it is left empty.
         metric: one of those that `differences` has; the first that the layout's scorer compares unless given.
-
-    >>> from hfcf.studies.compare.layout import lay_out
-    >>> layout = lay_out([], "None", ["None", "RACE"], [13], {"FM2": "challenge"})
-    >>> tested = [Difference("RACE", "accuracy", "challenge", "FM2", (13,), 0.012, -0.004, 0.031, 0.2)]
-    >>> [axes.get_title(loc="left") for axes in figure(layout, tested).axes]
-    ['Challenge']
     """
     methods = layout.compared
     metric = metric or layout.scorer.compared[0]
@@ -74,14 +68,6 @@ def figure_of_sizes(layout: Layout, full: Sequence[Cell] = (), metric: str = "")
         layout: its seeds are `hfcf.studies.compare.samples.Training`; what is missing is left out.
         full: cells on all rows; the baseline's mean is a dashed line.
         metric: the first that the layout's scorer compares unless given.
-
-    >>> from hfcf.studies.compare.layout import lay_out
-    >>> from hfcf.studies.compare.samples import Training
-    >>> cell = {"setting": "challenge", "corpus": "FM2", "ids": "a1", "gold": "SR", "predicted": "SS"}
-    >>> cells = [{**cell, "method": "none", "seed": Training(n, 1, 13), "accuracy": 0.5} for n in (240, 483)]
-    >>> axes = figure_of_sizes(lay_out(cells, "none")).axes[0]
-    >>> axes.get_title(), axes.lines[0].get_xydata().tolist()
-    ('FM2', [[240.0, 50.0], [483.0, 50.0]])
     """
     metric = metric or layout.scorer.compared[0]
     drawn, every = _panels(max(len(layout.corpora), 1), 2, 0.3 + 0.2 * -(-len(layout.methods) // 4))
@@ -90,7 +76,7 @@ def figure_of_sizes(layout: Layout, full: Sequence[Cell] = (), metric: str = "")
         for i, method in enumerate(layout.methods):
             points = [(n, *one) for n, part in layouts.items() if (one := _summary(part, method, corpus, metric))]
             if points:
-                axes.plot(*list(zip(*points, strict=True))[:2], **_line(i), label=method)
+                axes.plot(*list(zip(*points, strict=True))[:2], **_style(i, markersize=4.5, linewidth=1.4), label=method)
         axes.set_xscale("log")
         axes.set_xticks(list(layouts), [f"{n:,}" for n in layouts])
         axes.xaxis.set_minor_locator(NullLocator())
@@ -123,7 +109,7 @@ def figure_of_curves(layout: Layout, curves: Mapping[str, Mapping[Any, str]], me
     drawn, every = _panels(len(curves), len(curves), 0.4)
     for axes, (name, values) in zip(every, curves.items(), strict=True):
         for i, corpus in enumerate(layout.corpora):
-            line = _line(i)
+            line = _style(i, markersize=4.5, linewidth=1.4)
             if base := _summary(layout, layout.baseline, corpus, metric):
                 axes.axhline(base[0], color=line["color"], linewidth=1, linestyle="--", label=f"{corpus}, {layout.baseline}")
             points = [(float(n), *one) for n, method in values.items() if (one := _summary(layout, method, corpus, metric))]
@@ -155,17 +141,13 @@ def _panels(number: int, columns: int, below: float) -> tuple[Figure, list[Axes]
     return drawn, every[:number]
 
 
-def _style(i: int) -> dict[str, Any]:
-    return {"color": COLOURS[i % len(COLOURS)], "marker": MARKERS[i % len(MARKERS)]}
-
-
-def _line(i: int) -> dict[str, Any]:
-    return {**_style(i), "markersize": 4.5, "linewidth": 1.4}
+def _style(i: int, **options: Any) -> dict[str, Any]:
+    return {"color": COLOURS[i % len(COLOURS)], "marker": MARKERS[i % len(MARKERS)], **options}
 
 
 def _dot(i: int, x: float = 0, y: float = 0, filled: bool = True) -> Line2D:
-    style = _style(i)
-    return Line2D([x], [y], **style, markerfacecolor=style["color"] if filled else "white", markersize=5, linestyle="none")
+    style = _style(i, markersize=5, linestyle="none")
+    return Line2D([x], [y], **style, markerfacecolor=style["color"] if filled else "white")
 
 
 def _finish_curves(drawn: Figure, metric: str, columns: int | None = None) -> Figure:

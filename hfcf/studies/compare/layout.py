@@ -97,9 +97,9 @@ def lay_out(
     for cell in cells:
         key = (cell["method"], cell["seed"], cell["corpus"])
         if key in placed:
-            raise ValueError(f"{name(cell)} comes twice")
+            raise ValueError(f"{_name(cell)} comes twice")
         if cell["method"] not in methods or cell["seed"] not in seeds or corpora.get(cell["corpus"]) != cell["setting"]:
-            raise ValueError(f"{name(cell)} ({cell['setting']}) is none of the table's")
+            raise ValueError(f"{_name(cell)} ({cell['setting']}) is none of the table's")
         _check(cell, first[cell["corpus"]])
         placed[key] = cell
     methods = tuple(dict.fromkeys(methods))
@@ -109,20 +109,15 @@ def lay_out(
     return Layout(methods, tuple(seeds), by_setting, baseline, in_order, frozenset(alone), scorer)
 
 
-def name(cell: Cell) -> str:
-    """Name a cell for messages.
-
-    >>> name({"method": "RACE", "seed": 13, "corpus": "FM2"})
-    'the cell RACE × 13 × FM2'
-    """
+def _name(cell: Cell) -> str:
     return f"the cell {cell['method']} × {cell['seed']} × {cell['corpus']}"
 
 
 def _check(cell: Cell, first: Cell) -> None:
     gold, predicted = cell["gold"], cell["predicted"]
     if not gold:
-        raise ValueError(f"{name(cell)} has no rows")
+        raise ValueError(f"{_name(cell)} has no rows")
     if len(gold) != len(predicted):
-        raise ValueError(f"{name(cell)} contradicts itself: it has {len(predicted)} answers to {len(gold)} rows")
+        raise ValueError(f"{_name(cell)} contradicts itself: it has {len(predicted)} answers to {len(gold)} rows")
     if cell["ids"] != first["ids"] or gold != first["gold"]:
-        raise ValueError(f"{name(cell)} has other rows (ids {cell['ids']}) than {name(first)} (ids {first['ids']})")
+        raise ValueError(f"{_name(cell)} has other rows (ids {cell['ids']}) than {_name(first)} (ids {first['ids']})")

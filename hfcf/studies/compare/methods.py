@@ -78,11 +78,7 @@ class Method:
 
 
 def build_methods(recipe: SetComparison | ColumnComparison, task: Task | None = None) -> list[Method]:
-    """Build the recipe's methods, in order; null adds nothing.
-
-    Args:
-        recipe: what it says of them.
-        task: of the rows, which systems of several tasks follow.
+    """Build the recipe's methods, in order; null adds nothing. Systems of several tasks follow the task of the rows.
 
     Raises:
         RecipeError: an unknown setting or change, a method that names no system, or a baseline that is no method.

@@ -54,13 +54,7 @@ def shortcuts_table(layout: Layout, accuracies: Sequence[Mapping[str, Any]]) -> 
 
 
 def bigrams_table(probed: Sequence[Mapping[str, Any]]) -> str:
-    """Return the bigrams that go with a label, and the label's share among the rows that have one, training sets across.
-
-    >>> before = {"label": "REFUTES", "bigram": "did not", "lmi": 0.0014, "rows": 20, "share": 0.9}
-    >>> after = {**before, "rows": 30, "share": 0.6}
-    >>> print(bigrams_table([{"method": "none", "bigrams": [before]}, {"method": "CrossAug", "bigrams": [after]}]).splitlines()[-1])
-    | REFUTES | did not | 1,400 | 90.0 (20) | 60.0 (30) |
-    """
+    """Return the bigrams that go with a label, and the label's share among the rows that have one, training sets across."""
     rows = []
     for first, *others in zip(*(one["bigrams"] for one in probed), strict=True):
         shares = [f"{points(one['share'])} ({one['rows']:,})" for one in (first, *others)]

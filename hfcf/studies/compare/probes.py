@@ -106,11 +106,6 @@ def telling(claims: Sequence[str], labels: Sequence[str], top: int = TOP) -> lis
         `label`, `bigram` and `lmi`, above 0 only; labels in alphabetical order, the highest first.
 
     Source: Schuster et al. 2019, "Towards Debiasing Fact Verification Models", EMNLP, section 2.
-
-    >>> for one in telling(["it did not sing", "he did not act", "she can act"], ["REFUTES", "REFUTES", "SUPPORTS"], top=1):
-    ...     print(one["label"], one["bigram"], round(one["lmi"], 4))
-    REFUTES did not 0.0719
-    SUPPORTS can act 0.1733
     """
     classes, own = np.unique(np.array(labels, dtype=str), return_inverse=True)
     names, held = ngrams(list(claims), (2,), common=0, at_least=1)
@@ -137,11 +132,7 @@ def shares(bigrams: Sequence[Mapping[str, Any]], rows: Dataset) -> list[dict[str
 
 
 def shortcuts(claim: str) -> set[str]:
-    """Return the shortcut phrases that a claim holds, as whole words in any case.
-
-    >>> sorted(shortcuts("It Did  not sing; nothing is lonely.")), shortcuts("A knot.")
-    (['did not', 'not'], set())
-    """
+    """Return the shortcut phrases that a claim holds, as whole words in any case."""
     return {phrase for phrase, pattern in _PATTERNS.items() if pattern.search(claim)}
 
 

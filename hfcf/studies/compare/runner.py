@@ -124,10 +124,9 @@ def open_comparison(recipe: SetComparison | ColumnComparison, results: Path, *, 
     """Load the rows, and name the cells, of a comparison recipe.
 
     Args:
-        recipe: what to compare; of `low_resource` a `Comparison` on all rows, which `on_samples` divides.
+        recipe: what to compare; with `low_resource` on all rows, which `on_samples` divides.
         results: the folder of the files of cells.
-        full: all rows of a comparison on sets, whatever `take` and `evaluate_take` say; all cells of one by columns, whatever `run`
-            says.
+        full: see `hfcf.studies.compare.run.compare`.
 
     Raises:
         RecipeError: what can't be: a method of another task, an unknown name in `run` or `curves`, too few rows.
@@ -206,7 +205,7 @@ def read(comparison: Comparison) -> list[dict[str, Any]]:
 
 
 def arrange(comparison: Comparison, cells: Sequence[dict[str, Any]], corpora: dict[str, str] | None = None) -> Layout:
-    """Put cells in the order of the recipe; `corpora` has the settings of the sets of the table, if not of all."""
+    """Put cells in the order of the recipe; `corpora` has the settings of the sets of the table, if not all are in it."""
     corpora = {one.name: one.setting for one in comparison.sets} if corpora is None else corpora
     seeds = dict.fromkeys(sample.seed(seed) for sample in comparison.samples for seed in comparison.seeds)
     # Columns that share their test rows are no independent corpora: no average is taken over them.
@@ -252,10 +251,9 @@ def _train_and_score(
     rows, dropped = training_rows(method, sample.train, with_counterfactuals, sample.scored)
     added = len(rows) - len(sample.train)
     about = {
-        "recipe": comparison.name, "method": method.name, "seed": seed,
-        **(dict(zip(("size", "sample"), sample.number, strict=True)) if sample.number else {}),
-        "train_rows": len(rows), "counterfactuals": added, "counterfactuals_dropped": dropped,
-        "ratio": round(added / len(sample.train), 4), "making_cpu_seconds": making,
+        "recipe": comparison.name, "method": method.name, "seed": seed, **sample.about, "train_rows": len(rows),
+        "counterfactuals": added, "counterfactuals_dropped": dropped, "ratio": round(added / len(sample.train), 4),
+        "making_cpu_seconds": making,
     }  # fmt: skip
 
     def put(one: EvaluationSet, content: dict[str, Any]) -> None:
@@ -275,18 +273,18 @@ def _train_and_score(
     def answer(part: Dataset) -> list[Any]:
         return comparison.trainer.predict(part, trained_model(hp, folder), max_length=hp.max_length, labels=sample.labels)
 
-    on_dev = None if sample.dev is None else answer(sample.dev)
+    dev = None if sample.dev is None else (sample.dev, answer(sample.dev))
     training = time.perf_counter() - start, time.process_time() - cpu
     for one in missing:
         start, cpu = time.perf_counter(), time.process_time()
         predicted = answer(one.rows)
         seconds = [time.perf_counter() - start + training[0], time.process_time() - cpu + training[1]]
-        letters = comparison.letters(sample, *([] if sample.dev is None else [sample.dev]), one.rows)
-        scored = {**score(comparison.scorer, one.rows, predicted, letters), "seen": one.seen, "best_epoch": best}
+        letters = comparison.letters(sample, *(dev[:1] if dev else ()), one.rows)
+        scored = {**score(comparison.scorer, one.rows, predicted, letters), "seen": one.repeated, "best_epoch": best}
         content = {name: value for name, value in scored.items() if value is not None}
-        if sample.dev is not None and on_dev is not None:
-            dev = {"rows": len(sample.dev), "ids": sample.definition["dev"]}
-            content["dev"] = {**dev, **score(comparison.scorer, sample.dev, on_dev, letters)}
+        if dev:
+            about_dev = {"rows": len(dev[0]), "ids": sample.definition["dev"]}
+            content["dev"] = {**about_dev, **score(comparison.scorer, *dev, letters)}
         put(one, {**content, "seconds": round(seconds[0], 1), "cpu_seconds": round(seconds[1], 1)})
     if method.plain and not comparison.columns and not sample.number:
         (folder / READY).touch()  # intrinsic scores ask it which counterfactuals flip

@@ -25,11 +25,7 @@ PARTS = ("train", "dev", "test")
 
 
 class Training(NamedTuple):
-    """One training of a method on a small sample: of how many rows, which sample of them, with which seed.
-
-    >>> str(Training(240, 1, 13))
-    '240 rows, sample 1, seed 13'
-    """
+    """One training of a method on a small sample: of how many rows, which sample of them, with which seed."""
 
     size: int
     sample: int
@@ -88,18 +84,18 @@ class Sample:
         """A hash of the rows' groups, which debiased trainings keep together."""
         return digest(list(zip(self.train["corpus"], self.train["group_id"], strict=True)))
 
+    @property
+    def about(self) -> dict[str, int]:
+        """What a cell says of its sub-sample."""
+        return dict(zip(("size", "sample"), self.number, strict=True)) if self.number else {}
+
     def seed(self, seed: int) -> Any:
         """Return what names a training in tables: its seed, or on a sub-sample its `Training`."""
         return Training(*self.number, seed) if self.number else seed
 
 
 def load_sample(recipe: SetComparison, *, full: bool) -> tuple[Task, Sample]:
-    """Load the training rows and the evaluation sets of a comparison on sets.
-
-    Args:
-        recipe: what to load.
-        full: all rows, whatever `take` and `evaluate_take` say.
-    """
+    """Load the training rows and the evaluation sets of a comparison on sets; with `full` all rows, whatever the recipe takes."""
     hp = hyperparameters(recipe.training, recipe.key)
     source = {**recipe.train, **({"split": recipe.split} if recipe.split else {})}
     rows = _load(source, recipe.data_dir, "train", training=True)
@@ -161,7 +157,7 @@ def load_columns(recipe: ColumnComparison) -> tuple[Task, list[Sample]]:
         key = digest([repr(hp), rows_digest(train), rows_digest(dev)])
         sample = samples.get(key, one)
         setting = column.setting or recipe.defaults.setting
-        test_set = EvaluationSet(column.name, setting, test, seen=drop_overlap(test, train)[1], order=order)
+        test_set = EvaluationSet(column.name, setting, test, repeated=drop_overlap(test, train)[1], order=order)
         samples[key] = replace(sample, sets=(*sample.sets, test_set))
     return task, list(samples.values())
 

@@ -37,19 +37,6 @@ def markdown(
         intrinsic: rows of the intrinsic scores, each with a "Method".
         title: of the page.
         repeats: by which texts a row repeats another.
-
-    >>> from hfcf.studies.compare.layout import lay_out
-    >>> print(markdown(lay_out([], "None", ["None", "RACE"], [13], {"FM2": "challenge"}), []).split("##")[1])
-     Accuracy (%)
-    <BLANKLINE>
-    | Method | \\|D_train\\| (counterfactuals) | Challenge |
-    |---|---|---|
-    |  |  | **FM2** |
-    | *majority label* | – | – |
-    | None | – | – |
-    | RACE | – | – |
-    <BLANKLINE>
-    <BLANKLINE>
     """
     n, seeds = len(layout.seeds), ", ".join(map(str, layout.seeds))
     several = f"Mean ± sample standard deviation over {n} seeds ({seeds}); (k of {n}) where only k are there."
@@ -64,7 +51,7 @@ def markdown(
         legend += [tables.noise_legend(layout, "rows and seeds", f"{count} differences of its metric"), spoken]
     scores = {metric: [_scores(layout, differences, metric)] for metric in layout.scorer.metrics}
     tested = {metric: [tables.intervals(layout, differences, metric)] for metric in layout.scorer.compared}
-    more = ["## Intrinsic scores", intrinsic_table(intrinsic)] if intrinsic else []
+    more = ["## Intrinsic scores", _intrinsic_table(intrinsic)] if intrinsic else []
     return _page(layout, title, legend, scores, [], tested, repeats, more)
 
 
@@ -78,8 +65,8 @@ def markdown_of_samples(
         layout: its seeds are `hfcf.studies.compare.samples.Training`.
         differences: `stats.differences_by_size(layout)`.
         full: cells of the same recipe on all rows, if there are any: a column of their own.
-        title: of the page.
-        repeats: by which texts a row repeats another.
+        title: as of `markdown`.
+        repeats: as of `markdown`.
 
     >>> from hfcf.studies.compare.layout import lay_out
     >>> from hfcf.studies.compare.samples import Training
@@ -126,7 +113,7 @@ def _page(
     sections += middle
     for metric, texts in tested.items():
         sections += [f"## {titles[metric]}: difference from {layout.baseline}", *texts]
-    sections += ["## Sizes", sizes(layout), "## Leakage", leakage(layout, repeats), *more]
+    sections += ["## Sizes", _sizes(layout), "## Leakage", _leakage(layout, repeats), *more]
     return tables.page(title, missing, [*legend, layout.scorer.note], sections)
 
 
@@ -178,13 +165,8 @@ def _ratios(layout: Layout) -> dict[str, str]:
     return {method: f"1:{mean_std(list(of_samples.values()))[0]:.2f}" for method, of_samples in shares.items()}
 
 
-def sizes(layout: Layout) -> str:
-    """Return rows of each corpus and, if that is known of any, whether they are those that the paper counts.
-
-    >>> from hfcf.studies.compare.layout import lay_out
-    >>> print(sizes(lay_out([], "None", ["None"], [13], {"FM2": "challenge"})).splitlines()[-1])
-    | FM2 | challenge | – | – | – |
-    """
+def _sizes(layout: Layout) -> str:
+    """Return rows of each corpus and, if that is known of any, whether they are those that the paper counts."""
     header = ["Corpus", "Setting", "There", "Evaluated", "Of these"]
     if counted := any(cell["expected"] for cell in layout.cells.values()):
         header += ["RACE's Table 8", "Is it that set?"]
@@ -193,28 +175,23 @@ def sizes(layout: Layout) -> str:
         texts = ["–"] * (len(header) - 2)
         if cells := layout.about(corpus):
             first = cells[0]
-            texts = [counts(first["available_labels"]), tables.spread(cells, "rows"), counts(first["labels"])]
-            texts += [counts(first["expected"]), against_paper(first)] if counted else []
+            texts = [_counts(first["available_labels"]), tables.spread(cells, "rows"), _counts(first["labels"])]
+            texts += [_counts(first["expected"]), _against_paper(first)] if counted else []
         rows.append([corpus, setting, *texts])
     return tables.table(header, rows)
 
 
-def counts(labels: Mapping[str, int] | None) -> str:
-    """Return rows by label, in one line.
-
-    >>> counts({"SUPPORTS": 3908, "REFUTES": 3481}), counts(None)
-    ('3,908 SUPPORTS, 3,481 REFUTES', '–')
-    """
+def _counts(labels: Mapping[str, int] | None) -> str:
     return ", ".join(f"{n:,} {label}" for label, n in labels.items()) if labels else "–"
 
 
-def against_paper(cell: Cell) -> str:
+def _against_paper(cell: Cell) -> str:
     """Say whether the corpus that is there, before rows are left out, is the set that the paper counted.
 
     >>> cell = {"expected": {"SUPPORTS": 3, "REFUTES": 2}, "available_labels": {"SUPPORTS": 3, "REFUTES": 1}}
-    >>> against_paper(cell), against_paper({**cell, "available_labels": cell["expected"]})
+    >>> _against_paper(cell), _against_paper({**cell, "available_labels": cell["expected"]})
     ('a part of it, or another split', 'matches')
-    >>> against_paper({**cell, "available_labels": {"SUPPORTS": 2, "REFUTES": 3}})
+    >>> _against_paper({**cell, "available_labels": {"SUPPORTS": 2, "REFUTES": 3}})
     'differs: 2 SUPPORTS instead of 3, 3 REFUTES instead of 2'
     """
     if not (expected := cell["expected"]):
@@ -228,7 +205,7 @@ def against_paper(cell: Cell) -> str:
     return "a part of it, or another split" if smaller else f"differs: {', '.join(wrong)}"
 
 
-def leakage(layout: Layout, repeats: Sequence[str] = ("text",)) -> str:
+def _leakage(layout: Layout, repeats: Sequence[str]) -> str:
     """Say how many rows were not evaluated because training knew them. Cells state the number only if they looked."""
     rows = [[corpus, tables.spread(layout.about(corpus), "removed_as_overlap")] for corpus in layout.corpora]
     texts = f"a group, a {' or its '.join(repeats)}"
@@ -238,18 +215,8 @@ def leakage(layout: Layout, repeats: Sequence[str] = ("text",)) -> str:
     return f"{sentence}\n\n{tables.table(['Corpus', 'Removed as overlapping'], rows)}"
 
 
-def intrinsic_table(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Return a table like the paper's Table 4, rows and columns in the order in which they come.
-
-    Args:
-        rows: each with a "Method"; what it lacks, and None and nan, print "–".
-
-    >>> print(intrinsic_table([{"Method": "RACE", "Flip": 0.94571, "Div": 11.19, "n": 1200}, {"Method": "−FILTER", "n": 1400}]))
-    | Method | Flip ↑ | Div ↑ | n |
-    |---|---|---|---|
-    | RACE | 0.9457 | 11.19 | 1,200 |
-    | −FILTER | – | – | 1,400 |
-    """
+def _intrinsic_table(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return a table like the paper's Table 4, rows and columns in the order in which they come."""
     columns = list(dict.fromkeys(["Method", *(column for row in rows for column in row)]))
     lines = [[_number(column, row.get(column)) for column in columns] for row in rows]
     return tables.table([f"{column} {_ARROWS[column]}" if column in _ARROWS else column for column in columns], lines)

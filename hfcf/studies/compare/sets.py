@@ -36,7 +36,7 @@ class EvaluationSet:
         removed: how many overlap with training rows and were removed.
         expected: rows by label that the paper counts, if it counts this corpus.
         averaged: whether it counts in the averages over sets; one whose rows stand in another should not.
-        seen: how many rows repeat a training row and were not removed.
+        repeated: how many rows repeat a training row and were not removed.
         order: its position in the recipe.
     """
 
@@ -47,7 +47,7 @@ class EvaluationSet:
     removed: int | None = None
     expected: Mapping[str, int] | None = None
     averaged: bool = True
-    seen: int | None = None
+    repeated: int | None = None
     order: int = 0
 
     @cached_property
@@ -60,11 +60,10 @@ class EvaluationSet:
         """What a cell says of its set."""
         about = {"corpus": self.name, "setting": self.setting, "rows": len(self.rows), "ids": self.ids}
         if self.available is None:
-            return {**about, "seen": self.seen}
-        return {
-            **about, "labels": count_labels(self.rows, list(self.available)), "available": sum(self.available.values()),
-            "available_labels": dict(self.available), "expected": self.expected, "removed_as_overlap": self.removed,
-        }  # fmt: skip
+            return {**about, "seen": self.repeated}
+        labels, available = count_labels(self.rows, list(self.available)), sum(self.available.values())
+        counted = {"labels": labels, "available": available, "available_labels": dict(self.available)}
+        return {**about, **counted, "expected": self.expected, "removed_as_overlap": self.removed}
 
 
 def rows_digest(rows: Dataset) -> str:

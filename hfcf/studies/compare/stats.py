@@ -42,12 +42,6 @@ def differences(layout: Layout, resamples: int = 10_000, seed: int = 0) -> list[
         layout: the cells.
         resamples: of each difference.
         seed: of the resampling. A corpus's interval does not depend on which other corpora and methods are there.
-
-    >>> from hfcf.studies.compare.layout import lay_out
-    >>> cell = {"setting": "challenge", "corpus": "FM2", "ids": "a1", "gold": "SSRR", "predicted": "SSRS"}
-    >>> cells = [{**cell, "method": method, "seed": s} for method in ("None", "RACE") for s in (1, 2)]
-    >>> [(d.corpus, d.setting, d.value, d.low, d.high, d.p) for d in differences(lay_out(cells, "None")) if d.metric == "accuracy"]
-    [('FM2', 'challenge', 0.0, 0.0, 0.0, 1.0)]
     """
     return correct([one for method in layout.compared for one in paired_bootstrap(layout, method, resamples, seed)])
 

@@ -85,13 +85,13 @@ def points(share: float | None) -> str:
 def score_column(
     values: Mapping[str, Sequence[float]], expected: int, starred: Iterable[str] = (), *, best: bool = True, second: bool = False
 ) -> dict[str, str]:
-    """Return the text of each method's scores in one column: mean ± deviation in points, the best mean bold.
+    """Return the text of each method's scores in one column: mean ± deviation in points.
 
     Args:
         values: 0–1, of each method that has any.
         expected: how many there should be; the text says so where there are fewer.
         starred: methods that get a star: their difference from the baseline is beyond noise.
-        best: mark the best.
+        best: make the best mean bold.
         second: underline the second best.
 
     >>> score_column({"none": [0.5, 0.6], "EDA": [0.5], "RACE": [0.7, 0.7]}, 2, ["RACE"], second=True)
@@ -136,13 +136,7 @@ def score_columns(
 
 
 def noise_legend(layout: Layout, of: str, over: str) -> str:
-    """Say what a star means.
-
-    Args:
-        layout: whose baseline is compared with.
-        of: what the test draws again.
-        over: how many differences Holm's correction is over.
-    """
+    """Say what a star means, in a test that draws `of` again, with Holm's correction over `over`."""
     return (
         f"\\* the difference from {layout.baseline} is beyond noise: p < {1 - LEVEL:.2f} in a test of {of}, after Holm's "
         f"correction over the {over}, and its interval is off 0."
