@@ -17,7 +17,7 @@ from hfcf.tasks.verification import LABELS
 
 Array = NDArray[np.float64]
 NONE = "-"
-"""The letter of no relation, which is also what a sentence too long for the classifier gets."""
+"""The letter of no relation, and of a sentence that is too long for the classifier."""
 _LETTERS = string.ascii_letters + string.digits
 
 
@@ -28,8 +28,6 @@ class LabelScorer:
     Args:
         labels: macro-F1 is the mean over these even where no row has them, and over others that rows have.
 
-    >>> LabelScorer().scores(["yes", "no"], ["yes", "yes"])
-    {'accuracy': 0.5, 'macro_f1': 0.3333}
     >>> LabelScorer().letters(["yes", "no"]), LabelScorer().letters(["no", "none"])
     ({'no': 'n', 'yes': 'y'}, {'no': 'a', 'none': 'b'})
     >>> VERDICTS.resample(np.ones((1, 4)), np.array(list("SSRR")), np.array([list("SSRS")])).round(4).tolist()
@@ -48,7 +46,7 @@ class LabelScorer:
     def letters(self, labels: Iterable[str]) -> dict[str, str]:
         names = sorted(set(labels))
         initials = {name: name[:1] for name in names}
-        return initials if len(set(initials.values())) == len(names) else in_turn(names)
+        return initials if len(set(initials.values())) == len(names) else _assign_letters(names)
 
     def scores(self, gold: Sequence[str], predicted: Sequence[str]) -> dict[str, float]:
         from hfcf.training.verifier import scores
@@ -85,7 +83,7 @@ class RelationScorer:
         return list(rows["label"])
 
     def letters(self, labels: Iterable[str]) -> dict[str, str]:
-        return {OTHER: NONE, **in_turn(sorted(set(labels) - {OTHER}))}
+        return {OTHER: NONE, **_assign_letters(sorted(set(labels) - {OTHER}))}
 
     def scores(self, gold: Sequence[str], predicted: Sequence[str]) -> dict[str, float]:
         return relation.scores(gold, predicted)
@@ -96,12 +94,7 @@ class RelationScorer:
         return np.stack([2 * (counts @ right.T) / np.maximum((counts @ related)[:, None] + counts @ said.T, 1)])
 
 
-def in_turn(labels: Sequence[str]) -> dict[str, str]:
-    """Return a letter for each label, in order.
-
-    Raises:
-        ValueError: more labels than letters.
-    """
+def _assign_letters(labels: Sequence[str]) -> dict[str, str]:
     if len(labels) > len(_LETTERS):
         raise ValueError(f"there are {len(labels)} labels; a comparison has letters for {len(_LETTERS)}")
     return dict(zip(labels, _LETTERS, strict=False))

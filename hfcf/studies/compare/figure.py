@@ -60,9 +60,7 @@ def save(layout: Layout, differences: Sequence[Difference], folder: Path, metric
 
 
 def figure_of_sizes(layout: Layout, full: Sequence[Cell] = (), metric: str = "") -> Figure:
-    """Draw scores against the number of training rows, as in CrossAug's Figure 3: a panel for each corpus, a line for each method.
-
-    A line is the method's mean over samples and seeds; the scale of rows is a logarithm's.
+    """Draw mean scores against the number of training rows (CrossAug, Figure 3): a panel for each corpus, a line for each method.
 
     Args:
         layout: its seeds are `hfcf.studies.compare.samples.Training`; what is missing is left out.

@@ -40,11 +40,7 @@ TOP = 5
 def probe(comparison: Comparison, work: Path) -> list[dict[str, Any]]:
     """Measure what the claims of each training set give away: of the rows alone first, then of each method that adds some.
 
-    Results are cells, beside the others. Methods that differ in how they train, and not in what on, are left out.
-
-    Args:
-        comparison: from `open_comparison`.
-        work: for counterfactuals.
+    Results are stored as cells. Methods that differ only in how they train are left out. Counterfactuals are kept in `work`.
 
     Returns:
         For each training set its `method`, `rows`, `majority`, `cross_validated`, `evaluated` (by the `ids` of the evaluation
@@ -139,13 +135,10 @@ def shortcuts(claim: str) -> set[str]:
 def by_shortcut(layout: Layout, sets: Sequence[EvaluationSet]) -> list[dict[str, Any]]:
     """Return accuracy on all evaluation rows together by shortcut phrase and gold label.
 
-    Args:
-        layout: the cells. A method's seeds that miss a corpus are left out.
-        sets: the rows that the cells were evaluated on.
+    Seeds of a method that miss a corpus are left out, and so are phrases that no row has.
 
     Returns:
-        `claims` (with which phrase), `label`, `rows` and `accuracy`: by method, the mean over its seeds, None without any. What no
-        row has is left out.
+        `claims` (with which phrase), `label`, `rows` and `accuracy`: by method, the mean over its seeds, None without any.
     """
     phrases = [shortcuts(claim) for one in sets for claim in one.rows["claim"]]
     labels = np.array([label for one in sets for label in one.rows["label"]], dtype=str)

@@ -172,7 +172,7 @@ def places_to_run(recipe: ColumnComparison, runs: Sequence[Run]) -> list[Place]:
 
 
 def fill(comparison: Comparison, work: Path) -> None:
-    """Compute the requested cells that are missing; several processes may share the work, each training is one's.
+    """Compute the requested cells that are missing; several processes may share the work, one for each training.
 
     Args:
         comparison: from `open_comparison`.

@@ -67,19 +67,6 @@ def markdown_of_samples(
         full: cells of the same recipe on all rows, if there are any: a column of their own.
         title: as of `markdown`.
         repeats: as of `markdown`.
-
-    >>> from hfcf.studies.compare.layout import lay_out
-    >>> from hfcf.studies.compare.samples import Training
-    >>> layout = lay_out([], "none", ["none", "EDA"], [Training(240, 1, 13)], {"FM2": "challenge"})
-    >>> print(markdown_of_samples(layout, {}).split("## ")[2])
-    FM2 (challenge)
-    <BLANKLINE>
-    | Method | 240 rows |
-    |---|---|
-    | none | – |
-    | EDA | – |
-    <BLANKLINE>
-    <BLANKLINE>
     """
     layouts, scores, tested = by_size(layout), {}, {}
     for metric in layout.scorer.metrics:
@@ -88,11 +75,9 @@ def markdown_of_samples(
         for corpus, setting in layout.corpora.items():
             columns = {f"{size:,} rows": columns[corpus] for size, columns in texts.items()}
             if full:
-                on_all: dict[str, list[float]] = {}
-                for cell in full:
-                    if cell["corpus"] == corpus:
-                        on_all.setdefault(cell["method"], []).append(cell[metric])
-                columns["all rows"] = tables.score_column(on_all, 0, best=False)
+                of_corpus = [cell for cell in full if cell["corpus"] == corpus]
+                values = {method: [cell[metric] for cell in of_corpus if cell["method"] == method] for method in layout.methods}
+                columns["all rows"] = tables.score_column(values, 0, best=False)
             share = f"; majority label {tables.majority(layout, corpus, metric)}" if layout.about(corpus) else ""
             scores[metric] += [f"### {corpus} ({setting}{share})", tables.grid(layout.methods, columns)]
     for metric in layout.scorer.compared:
@@ -186,13 +171,11 @@ def _counts(labels: Mapping[str, int] | None) -> str:
 
 
 def _against_paper(cell: Cell) -> str:
-    """Say whether the corpus that is there, before rows are left out, is the set that the paper counted.
+    """Say whether the corpus, before rows are left out, is the set that the paper counted.
 
     >>> cell = {"expected": {"SUPPORTS": 3, "REFUTES": 2}, "available_labels": {"SUPPORTS": 3, "REFUTES": 1}}
     >>> _against_paper(cell), _against_paper({**cell, "available_labels": cell["expected"]})
     ('a part of it, or another split', 'matches')
-    >>> _against_paper({**cell, "available_labels": {"SUPPORTS": 2, "REFUTES": 3}})
-    'differs: 2 SUPPORTS instead of 3, 3 REFUTES instead of 2'
     """
     if not (expected := cell["expected"]):
         return "–"
