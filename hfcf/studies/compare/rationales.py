@@ -40,7 +40,7 @@ def rationale_table(recipe: RationaleComparison, out: Path, *, full: bool = Fals
     verifier, explainer = recipe.verifier, recipe.explainer
     engine = Classifier(model=verifier, max_length=recipe.max_length)
     seeds = recipe.seeds if recipe.seed is None else list(range(recipe.seed, recipe.seed + len(recipe.seeds)))
-    corpora = []
+    corpora: list[dict[str, Any]] = []
     for source in recipe.corpora:
         options = {key: value for key, value in source.items() if key != "name"}
         options = recipes.locate(options | ({"split": recipe.split} if recipe.split else {}), recipe.data_dir)
@@ -57,7 +57,7 @@ def rationale_table(recipe: RationaleComparison, out: Path, *, full: bool = Fals
         }
         scores = {method: np.mean([score(rows, marks, engine) for marks in draws], axis=0) for method, draws in methods.items()}
         labels = [answer["label"] for answer in faithfulness(rows, [[] for _ in rows], engine)]
-        part = {"corpus": source.get("name", source["corpus"]), "rows": len(rows), **cut}
+        part: dict[str, Any] = {"corpus": source.get("name", source["corpus"]), "rows": len(rows), **cut}
         part["CURE marked nothing"] = len(marked) - len(rows)
         part["verifier right"] = sum(label == row["label"] for label, row in zip(labels, rows, strict=True))
         part["verifier says NOT ENOUGH INFO"] = labels.count(NOT_ENOUGH_INFO)

@@ -68,7 +68,9 @@ def markdown_of_samples(
         title: as of `markdown`.
         repeats: as of `markdown`.
     """
-    layouts, scores, tested = by_size(layout), {}, {}
+    layouts = by_size(layout)
+    scores: dict[str, list[Any]] = {}
+    tested: dict[str, Any] = {}
     for metric in layout.scorer.metrics:
         texts = {size: tables.score_columns(part, metric, differences.get(size, ())) for size, part in layouts.items()}
         scores[metric] = []
