@@ -115,7 +115,7 @@ def _fill_text(row: dict[str, Any], record: Mapping[str, Any]) -> None:
 
 
 def _place(record: Mapping[str, Any], name: str, size: int, unit: str) -> tuple[Span, str]:
-    """Where an entity stands, and its type."""
+    """Return an entity's place and type."""
     place = record.get(name)
     if place is None:
         raise BadRow(f"there is no {name}; give its place in {unit}, {_FORMS}")

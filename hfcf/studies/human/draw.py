@@ -22,7 +22,7 @@ class Line(NamedTuple):
 
     @property
     def stratum(self) -> str:
-        """The source's label, or "" if the protocol has no strata."""
+        """Return the source's label, or "" if the protocol has no strata."""
         return self.display.label or ""
 
 
