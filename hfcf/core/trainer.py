@@ -102,11 +102,9 @@ def load_trainer(reference: str) -> Trainer:
     >>> load_trainer("hfcf.training.verifier:TRAINER").changes
     ('claim', 'evidence', 'both')
     """
-    trainer: Trainer = resolve_name(reference)
-    return trainer
+    return resolve_name(reference)
 
 
 def load_scorer(reference: str) -> Scorer:
     """Import the scorer that a task names."""
-    scorer: Scorer = resolve_name(reference)
-    return scorer
+    return resolve_name(reference)
