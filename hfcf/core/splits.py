@@ -59,6 +59,18 @@ def regroup(ds: Dataset) -> list[str]:
     return [groups[first] for first in connected(keys)]
 
 
+def divide(ds: Dataset, names: Iterable[str]) -> dict[str, Dataset]:
+    """Divide rows by name.
+
+    >>> {name: part["x"][:] for name, part in divide(Dataset.from_dict({"x": [1, 2, 3]}), ["a", "b", "a"]).items()}
+    {'a': [1, 3], 'b': [2]}
+    """
+    places: dict[str, list[int]] = {}
+    for place, name in enumerate(names):
+        places.setdefault(name, []).append(place)
+    return {name: ds.select(part) for name, part in places.items()}
+
+
 def group_safe_split(
     ds: Dataset, held_out: float, *, seed: int = 13, groups: Sequence[str] | None = None, name: str = "validation"
 ) -> DatasetDict:

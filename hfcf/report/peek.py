@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import heapq
 import json
+import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import islice
+from itertools import groupby, islice
+from operator import itemgetter
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -83,6 +85,33 @@ def peek(
         yield from map(printable, lines)
     if not shown:
         yield Text(f"no row of {config} is like this" if find else f"{config} has no rows", style="dim")
+
+
+def highlights(folder: str | Path, n: int, *, marks: bool = False) -> Iterator[Text]:
+    """Yield lines about good pairs of a run, at most one of a source, without scores: the end of `hfcf run`.
+
+    Pairs whose main text changed come first, ranked by the probability that the models that wrote and judged them give. Pairs
+    without such scores are ranked as in the report.
+
+    Args:
+        folder: of the run.
+        n: how many.
+        marks: see `peek`.
+    """
+    paths = files(Path(folder)).get("default", [])
+    columns = ordered(numbers(paths), (read_run(Path(folder)) or {}).get("metrics") or ())
+    turn = 1 if columns and low_is_better(columns[0]) else -1
+
+    def rank(row: Mapping[str, Any]) -> tuple[bool, float, float]:
+        values = measures(row, columns)
+        probability = math.exp(values.get("log-probability", 0.0)) * values.get("verifier", 1.0)
+        main = task_of(row).segments(row)[0].field
+        value = min((turn * values[name] for name in columns[:1] if name in values), default=math.inf)
+        return all(edit["field"] != main for edit in row["edits"]), -probability, value
+
+    best = (min(pairs, key=rank) for _, pairs in groupby(_matching("default", paths, None), key=itemgetter("source_id")))
+    for row in heapq.nsmallest(n, best, key=rank):
+        yield from map(printable, _lines(row, {}, marks))
 
 
 def rows_of_corpus(rows: Iterable[Mapping[str, Any]], n: int, find: str | None) -> Iterator[Text]:

@@ -41,13 +41,16 @@ def system_class(name: str) -> type[System]:
     'tag_entities'
     """
     if (places := systems()).get(name) is None:
-        raise RecipeError(f"system {name!r}: choose one of {', '.join(places)}{did_you_mean(name, places)}")
+        new = name.removeprefix("relation_")
+        renamed = new != name and new in places
+        cure = f"; it is {new!r} now, for rows of either task" if renamed else did_you_mean(name, places)
+        raise RecipeError(f"system {name!r}: choose one of {', '.join(places)}{cure}")
     module, _, attribute = places[name].partition(":")
     return getattr(import_module(module), attribute) if attribute else _defined_in(import_module(module))
 
 
 def _defined_in(module: ModuleType) -> type[System]:
-    """The one subclass of `System` that a module defines, or else that the `system` module of its folder defines."""
+    """Return the one subclass of `System` that a module defines, or else that the `system` module of its folder defines."""
     from hfcf.core.system import System
 
     classes = [value for value in vars(module).values() if isinstance(value, type) and issubclass(value, System)]

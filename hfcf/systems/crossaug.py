@@ -2,8 +2,6 @@
 
 For (c, e, SUPPORTS) a generator writes a negative claim c′. Where c and c′ differ in a few words that stand in the evidence, the
 same words are replaced there, which gives e′. Paired crosswise: (c′, e, REFUTES), (c, e′, REFUTES) and (c′, e′, SUPPORTS).
-
-Nothing is checked, as in the paper, unless a verifier is given, as in the offline preset.
 """
 
 from __future__ import annotations
@@ -11,6 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
+from operator import itemgetter
 from typing import Any, ClassVar, NamedTuple
 
 from hfcf.core import edits, schema
@@ -22,7 +22,7 @@ from hfcf.engines.classifier import Classifier, choose
 from hfcf.engines.continuation import Continuation
 from hfcf.engines.generator import plain_prompt
 from hfcf.tasks.judge import JudgeCandidates
-from hfcf.tasks.verification import CANDIDATES, LABELS, REFUTES, SUPPORTS, candidate
+from hfcf.tasks.verification import CANDIDATES, LABELS, REFUTES, SUPPORTS, TASK, candidate
 from hfcf.text.check import text_problem
 from hfcf.text.evidence import evidence_texts, join
 from hfcf.text.normalise import normalise
@@ -51,69 +51,71 @@ class Word(NamedTuple):
 
 
 def split(text: str) -> list[Word]:
-    """The words and punctuation marks of a text.
+    """Split a text into words and punctuation marks.
 
     >>> [word.key for word in split("Tom Brown's 3.5% wasn't the U.S. record.")]
     ['Tom', 'Brown', "'s", '3.5', '%', 'was', "n't", 'the', 'U.S.', 'record', '.']
     """
-    return [Word(_QUOTES.get(results[0], results[0].replace("’", "'")), *results.span()) for results in _WORD.finditer(text)]
+    return [Word(_QUOTES.get(match[0], match[0].replace("’", "'")), *match.span()) for match in _WORD.finditer(text)]
 
 
 def changed_span(one: str, other: str) -> tuple[str, str, int, int]:
-    """What stands between the beginning and the ending that two claims share: both texts, and how many words each has.
+    """Find the texts between the beginning and the ending that two claims share, and the number of words in each.
 
-    A span that touches its neighbour in one claim and not in the other takes that word along: put in the place of one another
-    they would leave a space too many or too few, which would tell the label.
+    A span that touches its neighbour in one claim and not in the other takes that word along: in the place of one another they
+    would leave a space too many or too few, which would tell the label.
 
-    >>> changed_span("It was filmed over 30 days.", "It was filmed less than 10 days.")
-    ('over 30', 'less than 10', 2, 3)
     >>> changed_span("He isn't tall.", "He is not tall.")
     ("isn't", 'is not', 2, 2)
     """
     first, second = split(one), split(other)
-    shortest, head = min(len(first), len(second)), 0
-    while head < shortest and first[head].key == second[head].key:
-        head += 1
-    tail = 0
-    while tail < shortest - head and first[-1 - tail].key == second[-1 - tail].key:
-        tail += 1
+    head = _equal_words(first, second)
+    tail = min(_equal_words(first[::-1], second[::-1]), min(len(first), len(second)) - head)
     if len(first) > head + tail < len(second):
         while head and _gap(first, head) != _gap(second, head):
             head -= 1
         while tail and _gap(first, len(first) - tail) != _gap(second, len(second) - tail):
             tail -= 1
-    spans = first[head : len(first) - tail], second[head : len(second) - tail]
-    texts = (text[span[0].start : span[-1].end] if span else "" for text, span in zip((one, other), spans, strict=True))
-    return (*texts, len(spans[0]), len(spans[1]))  # type: ignore[return-value]
+    before, after = first[head : len(first) - tail], second[head : len(second) - tail]
+    return _covered(one, before), _covered(other, after), len(before), len(after)
+
+
+def _equal_words(one: Sequence[Word], other: Sequence[Word]) -> int:
+    """Count the equal words at the beginning."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0].key == pair[1].key, zip(one, other, strict=False)))
+
+
+def _covered(text: str, words: Sequence[Word]) -> str:
+    return text[words[0].start : words[-1].end] if words else ""
 
 
 def _gap(words: Sequence[Word], i: int) -> bool:
-    """Whether a space stands before word i."""
+    """Say whether a space stands before word i."""
     return words[i - 1].end < words[i].start
 
 
 def occurrences(text: str, words: str) -> list[tuple[int, int]]:
-    """Where `words` stand in `text` as whole words, case and all; none overlaps another.
+    """Find `words` in `text` as whole words of the same case; no place overlaps another.
 
     >>> occurrences("Over 30 of 130 men, over 30 days.", "over 30")
     [(20, 27)]
     """
-    required, results = [word.key for word in split(words)], split(text)
-    places, i = [], 0
-    while required and i + len(required) <= len(results):
-        if [word.key for word in results[i : i + len(required)]] == required:
-            places.append((results[i].start, results[i + len(required) - 1].end))
-            i += len(required)
+    pattern, tokens = [word.key for word in split(words)], split(text)
+    places, i, n = [], 0, len(pattern)
+    while pattern and i + n <= len(tokens):
+        if [word.key for word in tokens[i : i + n]] == pattern:
+            places.append((tokens[i].start, tokens[i + n - 1].end))
+            i += n
         else:
             i += 1
     return places
 
 
 def spaced_like(text: str, source: str) -> str:
-    """`text` without the spaces of tokenised text, which generators learn from it, unless `source` has them too.
+    """Remove the spaces of tokenised text, which generators learn from it, unless `source` has them too.
 
-    >>> spaced_like("Tom 's film ( 1994 ) is bad .", "Tom's film is good."), spaced_like("It is bad .", "It is good .")
-    ("Tom's film (1994) is bad.", 'It is bad .')
+    >>> spaced_like("Tom 's film ( 1994 ) is bad .", "Tom's film is good.")
+    "Tom's film (1994) is bad."
     """
     for wide, narrow in _TOKENISED:
         if not wide.search(source):
@@ -153,7 +155,7 @@ class GenerateNegativeClaim(Stage):
     """
 
     VERSION: ClassVar[str] = "2"
-    inputs: ClassVar = {"claim": schema.TEXT, "evidence": schema.EVIDENCE, "label": schema.TEXT}
+    inputs: ClassVar = {**TASK.columns, "label": schema.TEXT}
     outputs: ClassVar = {"negative_claim": schema.TEXT}
 
     generator: Model
@@ -177,23 +179,23 @@ class GenerateNegativeClaim(Stage):
         return [next(chosen) if row["label"] == SUPPORTS else Reject("only SUPPORTS rows are augmented") for row in rows]
 
     def _candidates(self, claim: str, results: Sequence[Mapping[str, Any]] | None) -> list[str] | Reject:
-        """The hypotheses that may be c′, best first."""
+        """List the hypotheses that may be c′, best first."""
         if results is None:
             return Reject("the claim is longer than the generator reads")
         if not results:
             return Reject("the generator wrote nothing")
         first = spaced_like(results[0]["text"], claim)
-        whole = [spaced_like(one["text"], claim) for one in results if one["finished"]]
-        if not whole:
+        finished = [spaced_like(one["text"], claim) for one in results if one["finished"]]
+        if not finished:
             return Reject(f"the negative claim is cut off at {self.max_new_tokens} tokens", negative_claim=first)
-        others = [text for text in whole if normalise(text) != normalise(claim)]
+        others = [text for text in finished if normalise(text) != normalise(claim)]
         if not others:
             return Reject("the negative claim is the claim", negative_claim=first)
         sound = [text for text in others if not text_problem(text, "")]
         return sound or Reject(text_problem(others[0], "the negative claim") or "", negative_claim=first)
 
     def _refuted(self, rows: Sequence[Mapping[str, Any]], results: Sequence[list[str] | Reject]) -> list[bool]:
-        """Of each candidate, in order, whether the evidence refutes it."""
+        """Say for each candidate, in order, whether the evidence refutes it."""
         pairs = [
             [text, join(row["evidence"])[0]]
             for row, texts in zip(rows, results, strict=True)
@@ -207,9 +209,9 @@ class GenerateNegativeClaim(Stage):
 
     def _choose(self, texts: Sequence[str], verdicts: Iterator[bool]) -> dict[str, Any] | Reject:
         refuted = [text for text, is_refuted in zip(texts, [next(verdicts) for _ in texts], strict=True) if is_refuted]
-        return {"negative_claim": refuted[0]} if refuted else Reject(
-            "the evidence refutes no claim of the generator", negative_claim=texts[0]
-        )  # fmt: skip
+        if refuted:
+            return {"negative_claim": refuted[0]}
+        return Reject("the evidence refutes no claim of the generator", negative_claim=texts[0])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -258,15 +260,11 @@ class ModifyEvidence(Stage):
             return _stays("the words are not in the evidence")
         if len(results) > 1 and not self.replace_all:
             return _stays("the words are in the evidence several times")
-        return {"edits": sorted(results, key=_place), "modification": MODIFIED}
+        return {"edits": sorted(results, key=itemgetter("field", "piece", "start")), "modification": MODIFIED}
 
 
 def _stays(reason: str) -> dict[str, Any]:
     return {"edits": [], "modification": reason}
-
-
-def _place(edit: edits.Edit) -> tuple[str, int, int]:
-    return edit["field"], edit["piece"], edit["start"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -292,14 +290,14 @@ class CrossPairs(Stage):
 
     def row(self, row: dict[str, Any]) -> dict[str, Any]:
         negative = edits.rewrite("claim", row["claim"], row["negative_claim"])
-        made = [candidate(row["negative_claim"], REFUTES, "claim", negative)]
+        candidates = [candidate(row["negative_claim"], REFUTES, "claim", negative)]
         if row["edits"]:
-            made.append(candidate(row["claim"], REFUTES, "evidence", row["edits"]))
-            made.append(candidate(row["negative_claim"], SUPPORTS, "both", [*negative, *row["edits"]]))
-        kept = [one for one in made if one["change"] in self.pairs]
-        if not kept:
+            candidates.append(candidate(row["claim"], REFUTES, "evidence", row["edits"]))
+            candidates.append(candidate(row["negative_claim"], SUPPORTS, "both", [*negative, *row["edits"]]))
+        candidates = [one for one in candidates if one["change"] in self.pairs]
+        if not candidates:
             raise Reject("the evidence was not modified", candidates=[])
-        return {"candidates": kept}
+        return {"candidates": candidates}
 
 
 OFFLINE: dict[str, Any] = {
@@ -317,19 +315,15 @@ OFFLINE: dict[str, Any] = {
 class CrossAug(System):
     """The whole chain, `ds = CrossAug.preset("offline")(ds)`, and each of its stages as an attribute.
 
-    Stages, in order: `generate_negative_claim`, `modify_evidence`, `cross_pairs`, `judge_candidates`.
+    Nothing is checked, as in the paper, unless a verifier is given, as in the offline preset.
 
     Args:
         generator: claim → negative claim; the paper's is BART-base, trained on WikiFactCheck-English (released).
-        num_beams: see `GenerateNegativeClaim`.
-        num_candidates: see there.
-        max_new_tokens: see `GenerateNegativeClaim`.
-        max_span: τ, see `ModifyEvidence`.
-        replace_all: see `ModifyEvidence`.
-        pairs: see `CrossPairs`.
-        verifier: a three-way verifier, if c′ shall be one that the evidence refutes, and pairs shall be kept only where it agrees;
-            the paper has none.
+        verifier: a three-way verifier: c′ is then a claim that the evidence refutes, and only pairs stay on which it agrees; the
+            paper has none.
         max_length: tokens that it reads.
+
+    Its other settings are those of the stages of the same name.
 
     >>> [stage.name for stage in CrossAug.preset("offline").stages]
     ['generate_negative_claim', 'modify_evidence', 'cross_pairs', 'judge_candidates']

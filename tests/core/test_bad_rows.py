@@ -22,7 +22,7 @@ from hfcf.core.stage import StageError
 from hfcf.core.system import run_stage
 from hfcf.corpora.base import CorpusError
 from hfcf.engines.generator import Generator
-from hfcf.systems.race import RACE
+from hfcf.systems.race.system import RACE
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 GOOD = (FIXTURES / "good_rows.jsonl").read_bytes().splitlines()

@@ -29,7 +29,7 @@ from hfcf.core.system import run_stage
 from hfcf.engines import base
 from hfcf.engines.generator import Generator
 from hfcf.engines.ner import Ner
-from hfcf.systems.race import RACE
+from hfcf.systems.race.system import RACE
 from hfcf.tasks.verification import NOT_ENOUGH_INFO, REFUTES, SUPPORTS
 
 pytestmark = pytest.mark.usefixtures("no_request_cache")

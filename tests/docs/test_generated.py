@@ -47,7 +47,5 @@ def test_a_stale_page_is_named(generate: ModuleType, tmp_path: Path, monkeypatch
 
 
 def test_a_setting_gets_its_default(generate: ModuleType) -> None:
-    line = (
-        "| 4 | the search | `hfcf/systems/race/__init__.py` | `RACE.num_beams=7`, `RACE.max_new_tokens=96`, `RACE.chain` | none |"
-    )
+    line = "| 4 | the search | `hfcf/systems/race/system.py` | `RACE.num_beams=7`, `RACE.max_new_tokens=96`, `RACE.chain` | none |"
     assert generate.rewrite(line) == line.replace("7", "30")

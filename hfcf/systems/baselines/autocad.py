@@ -15,22 +15,12 @@ from hfcf.core.candidates import Candidate, reject, settle
 from hfcf.core.chain import StageOf
 from hfcf.core.model import Model
 from hfcf.core.stage import Reject, Stage
-from hfcf.core.store import save_artifact
 from hfcf.core.system import System
 from hfcf.engines.continuation import Continuation
 from hfcf.engines.generator import load_tokenizer, two_sided
 from hfcf.engines.relation import RelationClassifier
-from hfcf.systems.baselines._shared.relations import (
-    CONSISTENT,
-    GRADIENT_TERMS,
-    ProposeRelations,
-    base_model,
-    choose_editor,
-    require_fitted,
-    trainable_rows,
-    write_terms,
-)  # fmt: skip
-from hfcf.systems.ccg.editor import answer, learned_editor, prompt, readable
+from hfcf.systems.baselines._shared import relations
+from hfcf.systems.ccg.editor import answer, check_search, prompt, readable
 from hfcf.systems.ccg.gradients import WordGradients
 from hfcf.systems.ccg.system import CLASSIFIER, EDITOR, OFFLINE
 from hfcf.systems.ccg.terms import term
@@ -43,7 +33,7 @@ from hfcf.training.unlikelihood import unlikelihood
 
 @dataclass(frozen=True, kw_only=True)
 class FillTerms(Stage):
-    """For each new relation, the editor's first term in the place of a row's causal terms.
+    """Replace a row's causal terms by the editor's first term for each new relation.
 
     Input columns: `tokens`, `head`, `tail`, `label`, `causal_terms`, `new_relations`. Output column: `candidates`, one for each
     new relation; one for which the editor wrote no other term is rejected.
@@ -60,10 +50,7 @@ class FillTerms(Stage):
     """
 
     VERSION: ClassVar[str] = "2"
-    inputs: ClassVar = {
-        **TASK.columns, "label": schema.TEXT,
-        "causal_terms": List(schema.INT), "new_relations": List(schema.TEXT),
-    }  # fmt: skip
+    inputs: ClassVar = {**TASK.columns, "label": schema.TEXT, "causal_terms": List(schema.INT), "new_relations": List(schema.TEXT)}
     outputs: ClassVar = {"candidates": CANDIDATES}
     produced_by: ClassVar = {"causal_terms": "autocad.identify_causal_terms", "new_relations": "autocad.propose_relations"}
 
@@ -74,30 +61,24 @@ class FillTerms(Stage):
     fitted: str | None = None
 
     def __post_init__(self) -> None:
-        if not 1 <= self.num_candidates <= self.num_beams:
-            raise ValueError(f"num_candidates={self.num_candidates}: it is at least 1, and num_beams={self.num_beams} at most")
+        check_search(self.num_candidates, self.num_beams)
 
     def check_fitted(self) -> None:
         if self.editor is None:
-            require_fitted(self, self.fitted)
+            relations.require_fitted(self, self.fitted)
 
     def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
         requests = [(row, relation) for row in rows if row["causal_terms"] for relation in row["new_relations"]]
-        made = iter(self._candidates(requests))
-        return [
-            settle([next(made) for _ in row["new_relations"] if row["causal_terms"]], "there is no causal term or no new relation")
-            for row in rows
-        ]
+        candidates = iter(self._candidates(requests))
+        of_rows = [[next(candidates) for _ in row["new_relations"] if row["causal_terms"]] for row in rows]
+        return [settle(group, "there is no causal term or no new relation") for group in of_rows]
 
     def _candidates(self, requests: Sequence[tuple[Mapping[str, Any], str]]) -> list[Candidate]:
         if not requests:
             return []
-        model = choose_editor(self, self.editor, self.fitted)
-        engine = Continuation(
-            model=model, num_beams=self.num_beams, num_return_sequences=self.num_candidates, max_new_tokens=self.max_new_tokens
-        )
         results = []
-        for (row, relation), written in zip(requests, write_terms(engine, requests), strict=True):
+        written_terms = relations.write_terms(relations.editor_engine(self), requests)
+        for (row, relation), written in zip(requests, written_terms, strict=True):
             others = [(text, score) for text, score in written if text.lower() != term(row).lower()]
             if not others:
                 results.append(reject(candidate(row, relation, []), self.name, "the editor wrote no other term"))
@@ -112,13 +93,12 @@ class FillTerms(Stage):
 class AutoCAD(System):
     """Replace the words of the highest gradient by the terms of an editor that has learned what does not go with a relation.
 
-    Stages, in order: `identify_causal_terms`, `propose_relations`, `fill_terms`, `judge_candidates`. It is "AutoCAD: Automatically
-    Generating Counterfactuals for Mitigating Shortcut Learning" (Findings of EMNLP 2022) as CCG compares with it (sections 1, 4.4,
-    A.2): every other relation is tried, all editors are the same model, and what is kept is what the base model gives the new
-    relation. From the released code are the rationale (`hfcf.systems.ccg.gradients.highest`: 30 % of the words, none below 0.3 of
-    the highest) and the objective (`hfcf.training.unlikelihood.unlikelihood`).
+    It is "AutoCAD: Automatically Generating Counterfactuals for Mitigating Shortcut Learning" (Findings of EMNLP 2022) as CCG
+    compares with it (sections 1, 4.4, A.2): every other relation is tried, all editors are the same model, and candidates stay to
+    which the base model gives the new relation. From the released code are the rationale (`hfcf.systems.ccg.gradients.highest`:
+    30 % of the words, none below 0.3 of the highest) and the objective (`hfcf.training.unlikelihood.unlikelihood`).
 
-    The base model is the R-BERT that CCG trains as its indicator on the same rows; editor and relations are learned of these, too.
+    The base model is the R-BERT that CCG trains as its indicator on the same rows; the editor is trained on them, too.
 
     Readings and deviations:
 
@@ -136,13 +116,11 @@ class AutoCAD(System):
         least_steps: see `hfcf.systems.ccg.system.CCG`.
         alpha: the weight of unlikelihood.
         negatives: of a row, under how many other relations its term is unlikely.
-        words: see `IdentifyCausalTerms`.
-        num_beams: see `FillTerms`.
-        num_candidates: see there.
-        max_new_tokens: see there.
         consistency: filter by the base model; False keeps every candidate.
         verifier: another R-BERT that filters in its place.
         max_length: pieces of a sentence that the models read.
+
+    Its other settings are those of the stages of the same name.
 
     >>> [stage.name for stage in AutoCAD.preset("offline").stages]
     ['identify_causal_terms', 'propose_relations', 'fill_terms', 'judge_candidates']
@@ -152,10 +130,7 @@ class AutoCAD(System):
     chain: ClassVar[tuple[str, ...]] = ("identify_causal_terms", "propose_relations", "fill_terms", "judge_candidates")
     presets: ClassVar = {
         "paper": {},
-        "offline": {
-            **{name: OFFLINE[name] for name in ("classifier", "editor_training", "least_steps")},
-            "num_beams": 4,
-        },
+        "offline": {**{name: OFFLINE[name] for name in ("classifier", "editor_training", "least_steps")}, "num_beams": 4},
     }
     trainings: ClassVar = ("classifier", "editor_training")
     engines: ClassVar = (WordGradients, Continuation, RelationClassifier)
@@ -185,37 +160,32 @@ class AutoCAD(System):
         self._as_models("indicator", "editor", "verifier")
         parse_trainings(self)
 
-    identify_causal_terms = GRADIENT_TERMS
-    propose_relations = StageOf(ProposeRelations)
+    identify_causal_terms = relations.GRADIENT_TERMS
+    propose_relations = StageOf(relations.ProposeRelations)
     fill_terms = StageOf(FillTerms)
-    judge_candidates = CONSISTENT
+    judge_candidates = relations.CONSISTENT
 
     @property
     def fit_after(self) -> tuple[str, ...]:
         return ("identify_causal_terms",)
 
     def fit_models(self, ds: Dataset | IterableDataset) -> Self:
-        """AutoCAD with a base model: the one that it was given, else one that is trained on `ds`."""
-        return replace(self, indicator=base_model(self, ds))
+        """Return AutoCAD with a base model: its own, else one that is trained on `ds`."""
+        return replace(self, indicator=relations.base_model(self, ds))
 
     def fit_resources(self, ds: Dataset | IterableDataset) -> str:
-        """Write the relations of the rows, and the digest of the editor, which is trained here."""
-        rows = trainable_rows(ds, self, causal_terms="identify_causal_terms")
-        known = [row for row in rows if row["causal_terms"]]
-        trained = None
-        if known and self.editor is None:
-            # Every row stands there once more for each wrong relation.
-            hp = ensure_steps(self.editor_training, self.least_steps, len(known) * (1 + self.negatives))
-            trained = train_contrastive_editor(
-                known, hp, alpha=self.alpha, negatives=self.negatives, max_target=self.max_new_tokens
-            )
-        return save_artifact({"relations": sorted({row["label"] for row in rows}), **learned_editor(trained)})
+        def train(rows: list[dict[str, Any]]) -> str:
+            # Every row is repeated for each wrong relation.
+            hp = ensure_steps(self.editor_training, self.least_steps, len(rows) * (1 + self.negatives))
+            return train_contrastive_editor(rows, hp, alpha=self.alpha, negatives=self.negatives, max_target=self.max_new_tokens)
+
+        return relations.fit_editor(self, ds, train)
 
 
 def train_contrastive_editor(
     rows: Sequence[Mapping[str, Any]], hp: Hyperparameters, *, alpha: float = 1.0, negatives: int = 1, max_target: int = 24
 ) -> str:
-    """Train AutoCAD's editor, once: its terms are likely under a row's relation, unlikely under another; returns its digest.
+    """Train AutoCAD's editor, once: its terms are likely under a row's relation, unlikely under another; return its digest.
 
     Args:
         rows: with `id`, `tokens`, `head`, `tail`, `label` and `causal_terms`.
@@ -227,25 +197,23 @@ def train_contrastive_editor(
     Raises:
         ValueError: no pair is short enough.
     """
-    relations = sorted({row["label"] for row in rows})
+    labels = sorted({row["label"] for row in rows})
     requests = [(row, row["label"]) for row in rows]
     for row in rows:
-        others = [relation for relation in relations if relation != row["label"]]
+        others = [label for label in labels if label != row["label"]]
         drawn = Random(f"{hp.seed}:wrong relations:{row['id']}").sample(others, min(negatives, len(others)))
         requests += [(row, relation) for relation in drawn]
     wrong = [int(relation != row["label"]) for row, relation in requests]
     pairs: dict[str, list[Any]] = {
         "source": [prompt(row, relation, hp.model) for row, relation in requests],
         # The second entity, which follows a term in the paper's template, is right under every relation.
-        "target": [
-            term(row) if false else answer(row, term(row), hp.model) for (row, _), false in zip(requests, wrong, strict=True)
-        ],
+        "target": [term(row) if no else answer(row, term(row), hp.model) for (row, _), no in zip(requests, wrong, strict=True)],
         "wrong": wrong,
     }
-    made = readable(pairs, hp, max_target)
+    texts = readable(pairs, hp, max_target)
 
     def train(out: Path) -> None:
         loss = unlikelihood(alpha, shifted=not two_sided(hp.model), end=load_tokenizer(hp.model).eos_token_id)
-        train_texts(Dataset.from_dict(made), hp, out, max_target=max_target, prompt="{}", checkpoints=False, loss=loss)
+        train_texts(Dataset.from_dict(texts), hp, out, max_target=max_target, prompt="{}", checkpoints=False, loss=loss)
 
-    return train_once("contrastive editor 1", {**made, "alpha": alpha, "max_target": max_target}, hp, train)
+    return train_once("contrastive editor 1", {**texts, "alpha": alpha, "max_target": max_target}, hp, train)

@@ -25,6 +25,8 @@ TO_GERMAN, TO_ENGLISH = Model("Helsinki-NLP/opus-mt-en-de"), Model("Helsinki-NLP
 TO_CHINESE, FROM_CHINESE = Model("Helsinki-NLP/opus-mt-en-zh"), Model("Helsinki-NLP/opus-mt-zh-en")
 """Translators of CCG's pair of languages; the first writes several kinds of Chinese, and its prompt says which."""
 
+_TRANSLATION = "the translation into the other language"
+
 
 @dataclass(frozen=True, kw_only=True)
 class RewriteBackTranslation(Stage):
@@ -82,9 +84,9 @@ class RewriteBackTranslation(Stage):
 
     def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
         rewriting = rewriting_of(self.task)
-        there, back = self._engine(self.forward, self.source, self.pivot), self._engine(self.backward, self.pivot, self.source)
-        translations = there.run([self.forward_prompt.replace("{}", rewriting.readable(row)) for row in rows])
-        problems = [_problem(answer, there, rewriting) for answer in translations]
+        out, back = self._engine(self.forward, self.source, self.pivot), self._engine(self.backward, self.pivot, self.source)
+        translations = out.run([self.forward_prompt.replace("{}", rewriting.readable(row)) for row in rows])
+        problems = [_problem(answer, out, rewriting) for answer in translations]
         foreign = [answer[0]["text"] for answer, problem in zip(translations, problems, strict=True) if problem is None]
         answers = iter(back.run([self.backward_prompt.replace("{}", text) for text in foreign]))
         results: list[dict[str, Any] | Reject] = []
@@ -92,9 +94,7 @@ class RewriteBackTranslation(Stage):
             if problem is None and (answer := next(answers)) is not None:
                 results.append(rewrites(row, answer, back, rewriting, self.name))
             else:
-                results.append(
-                    settle([], problem or "the translation into the other language is longer than the second model reads")
-                )
+                results.append(settle([], problem or f"{_TRANSLATION} is longer than the second model reads"))
         return results
 
     def _engine(self, model: Model, source: str | None, target: str | None) -> Continuation:
@@ -109,17 +109,15 @@ def _problem(answer: Sequence[Mapping[str, Any]] | None, engine: Continuation, r
     if answer is None:
         return too_long(engine, rewriting.noun)
     if not answer:
-        return "the translation into the other language is empty"
-    if not answer[0]["finished"]:
-        return f"the translation into the other language is cut off at {engine.max_new_tokens} tokens"
-    return None
+        return f"{_TRANSLATION} is empty"
+    return None if answer[0]["finished"] else f"{_TRANSLATION} is cut off at {engine.max_new_tokens} tokens"
 
 
 @dataclass(frozen=True, kw_only=True)
 class BackTranslation(System):
     """Back translation as augmentation: each row once more, its claim or sentence translated there and back, its label kept.
 
-    Stages: `rewrite_back_translation`, `judge_candidates`. Sennrich, Haddow and Birch (2016, "Improving Neural Machine
+    Sennrich, Haddow and Birch (2016, "Improving Neural Machine
     Translation Models with Monolingual Data", ACL) translate back to train translators; Yu et al. (2018, "QANet", ICLR)
     translate there and back to rewrite training texts. CrossAug (Lee et al. 2021, section 3.6) calls its paraphrasing by this
     name; see `Paraphrase`. None of them used the models that are the defaults here, and Yu et al. draw from several hypotheses
@@ -130,18 +128,11 @@ class BackTranslation(System):
     With the package sacremoses installed, Marian's tokenizer also normalises punctuation: keep to one of the two.
 
     Args:
-        forward: see `RewriteBackTranslation`; English to German by default.
-        backward: see there; German to English by default.
         task: of the rows; called with rows, the system takes it from them.
-        forward_prompt: see `RewriteBackTranslation`.
-        backward_prompt: see there.
-        source: see there.
-        pivot: see there.
-        num_beams: see there.
-        max_new_tokens: see there.
-        max_length: see there.
         verifier: see `JudgeCandidates`; None checks nothing.
         verifier_length: tokens that it reads.
+
+    Its other settings are those of `RewriteBackTranslation`.
 
     No translator installs from the package registry, so there is no preset "offline".
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from hfcf.core import schema
-from hfcf.core.candidates import reject, settle
+from hfcf.core.candidates import reject, settle, undecided
 from hfcf.core.chain import StageOf
 from hfcf.core.model import Model
 from hfcf.core.stage import Reject, Stage
@@ -45,13 +45,12 @@ class RewriteEda(Stage):
         check(self.alpha, self.num_augmentations)
 
     def row(self, row: dict[str, Any]) -> dict[str, Any]:
-        made = eda(row["claim"], self.random(row["id"]), alpha=self.alpha, num_augmentations=self.num_augmentations)
-        candidates, seen = [], set[str]()
-        for claim in made:
-            new, said = rewritten(row["claim"], claim, row["label"], self.name), normalise(claim)
-            repeats = new["status"] is None and said in seen
-            candidates.append(reject(new, self.name, "repeats an earlier candidate") if repeats else new)
-            seen.add(said)
+        claims = eda(row["claim"], self.random(row["id"]), alpha=self.alpha, num_augmentations=self.num_augmentations)
+        texts = [normalise(claim) for claim in claims]
+        candidates = [rewritten(row["claim"], claim, row["label"], self.name) for claim in claims]
+        for i, new in enumerate(candidates):
+            if undecided(new) and texts[i] in texts[:i]:
+                candidates[i] = reject(new, self.name, "repeats an earlier candidate")
         answer = settle(candidates, "the claim has none of the letters a–z, and EDA reads no others")
         if isinstance(answer, Reject):
             raise answer
@@ -62,14 +61,14 @@ class RewriteEda(Stage):
 class EDA(System):
     """EDA on claims (Wei and Zou 2019, "EDA: Easy Data Augmentation Techniques …", EMNLP), a baseline that keeps labels.
 
-    Stages, in order: `rewrite_eda`, `judge_candidates`. The paper changes single sentences for text classification; here the
-    claim is changed and the evidence stays. Deviations from the authors' code are told at `eda`.
+    The paper changes single sentences for text classification; here the claim is changed and the evidence stays. `eda` names the
+    deviations from the authors' code.
 
     Args:
-        alpha: see `RewriteEda`.
         num_augmentations: the papers that compare with EDA make one new claim a row; EDA's own makes up to sixteen.
         verifier: see `JudgeCandidates`; EDA itself checks nothing.
-        max_length: see `JudgeCandidates`.
+
+    Its other settings are those of the stages of the same name.
 
     >>> [stage.name for stage in EDA(alpha=0.2).stages]
     ['rewrite_eda', 'judge_candidates']
@@ -86,8 +85,8 @@ class EDA(System):
     max_length: int = 130
 
     def __post_init__(self) -> None:
-        check(self.alpha, self.num_augmentations)
         self._as_models("verifier")
+        _ = self.rewrite_eda  # checks the other settings
 
     rewrite_eda = StageOf(RewriteEda)
     judge_candidates = StageOf(JudgeCandidates)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pkgutil import resolve_name
 from typing import Any, ClassVar
@@ -15,7 +16,7 @@ from hfcf.core.system import System
 from hfcf.core.task import TaskColumns
 from hfcf.engines.classifier import Classifier
 from hfcf.engines.relation import RelationClassifier
-from hfcf.engines.remote import Remote
+from hfcf.engines.remote.engine import Remote
 from hfcf.prompts.relations import SEMEVAL
 from hfcf.tasks import DEFAULT
 from hfcf.tasks.judge import JudgeCandidates
@@ -89,10 +90,9 @@ class RewriteLlm(Stage):
         answers = iter(self._engine.run([prompt.messages(row, self.shots) for row in readable]))
         results: list[dict[str, Any] | Reject] = []
         for row, problem in zip(rows, problems, strict=True):
-            if problem is not None:
-                results.append(Reject(problem, candidates=[]))
-            elif "error" in (answer := next(answers)):
-                results.append(Reject(f"the language model: {answer['error']}", candidates=[]))
+            answer: Mapping[str, Any] = next(answers) if problem is None else {"error": problem}
+            if "error" in answer:
+                results.append(settle([], problem or f"the language model: {answer['error']}"))
             else:
                 results.append(settle([prompt.candidate(row, answer["answer"], self.name)], "there is no candidate"))
         return results
@@ -102,27 +102,23 @@ class RewriteLlm(Stage):
 class LLM(System):
     """One counterfactual to a row, by a prompt, over any OpenAI-compatible endpoint.
 
-    Stages, in order: `rewrite_llm`, `judge_candidates`. Of a claim it makes one of the opposite label, as RACE has it of GPT-3
-    and ChatGPT (appendix D); of a sentence one of another relation between its entities, in the three steps of CCG's prompt
-    (Table 9). `HFCF_LLM_URL` and `HFCF_LLM_KEY` name the endpoint; `Remote` documents the other variables (concurrency, rate
-    limits, patience, prices). The endpoint is in no key of a cache, so two servers that serve different models under one name
-    share their answers: tell them apart by name.
+    A claim gets one of the opposite label, as in RACE's comparison with GPT-3 and ChatGPT (appendix D); a sentence one of another
+    relation between its entities, in the three steps of CCG's prompt (Table 9). `HFCF_LLM_URL` and `HFCF_LLM_KEY` name the
+    endpoint; `Remote` documents the other variables (concurrency, rate limits, patience, prices). The endpoint is in no key of a
+    cache, so two servers that serve different models under one name share their answers: give the models different names.
 
     Deviations from the papers: their models are gone, so name one that the endpoint serves; the task is explained in our words,
-    and the answer is asked for as JSON; they name no decoding settings, here the model answers greedily. CCG says nothing of
-    answers that do not have the entities once each and in their order, which are rejected here.
+    and the answer is JSON; they name no decoding settings, here the model answers greedily. CCG says nothing of answers that do
+    not have the entities once each and in their order, which are rejected here.
 
     Args:
         model: the name that the server knows it by; the default, and that of each task's preset, is the paper's ChatGPT.
         task: of the rows; called with rows, the system takes it from them.
         relations: see `RewriteLlm`; SemEval's by default, which are those of CCG's prompt.
-        temperature: of sampling; None leaves it to the server.
-        max_tokens: of an answer.
-        max_words: of a claim.
-        shots: worked examples in the prompt; the papers show one, and the first here is that one.
-        attempts: how often a row is asked until the answer is valid.
         verifier: a model that must give each candidate its new label; None, as in the papers, checks nothing.
         max_length: tokens that the verifier reads.
+
+    Its other settings are those of `RewriteLlm`.
 
     >>> [stage.name for stage in LLM(model="gpt-4o-mini").stages]
     ['rewrite_llm', 'judge_candidates']

@@ -18,7 +18,7 @@ from hfcf.engines import masked
 from hfcf.engines.classifier import Classifier
 from hfcf.engines.relation import RelationClassifier
 from hfcf.engines.wordnet import WordNet, wordnet
-from hfcf.systems.baselines._shared.words import UNCHANGED, article, goes_with, replaceable, words_to_edit
+from hfcf.systems.baselines._shared.words import UNCHANGED, article, check_share, goes_with, replaceable, words_to_edit
 from hfcf.tasks import DEFAULT
 from hfcf.tasks.judge import JudgeCandidates
 from hfcf.tasks.rewriting import candidate_columns, draws, edit_columns, rewriting_of
@@ -27,7 +27,7 @@ BERT = Model("bert-base-uncased")
 
 
 def maskable(claim: str) -> list[tuple[int, int]]:
-    """The words of a claim that may be masked.
+    """List the words of a claim that may be masked.
 
     Numbers, negations, modal verbs and function words stay, and so does every word with a capital. Inside the claim that is a
     name, and another name makes another claim; its first word always has one, and in the corpora of fact verification that is
@@ -41,7 +41,7 @@ def maskable(claim: str) -> list[tuple[int, int]]:
 
 
 def masked_spans(claim: str, rng: random.Random, *, share: float = 0.3, protected: Container[int] = ()) -> list[tuple[int, int]]:
-    """The words to mask, sorted.
+    """Draw the words to mask, sorted.
 
     Args:
         claim: the claim.
@@ -59,7 +59,7 @@ def masked_spans(claim: str, rng: random.Random, *, share: float = 0.3, protecte
 def filled_edits(
     claim: str, spans: Sequence[tuple[int, int]], fills: Sequence[Sequence[Sequence[Any]]], rng: random.Random, *, top: int = 10
 ) -> list[edits.Edit]:
-    """Edits of a claim that put a drawn fill in the place of each span; a span stays where none is left to draw.
+    """Replace each span of a claim by a drawn fill; a span stays where none is left to draw.
 
     Never drawn are the word itself, function words, modal verbs, negations, numbers in words, after "a" or "an" what does not go
     with it, and names: what the model writes with a capital, and, since an uncased one writes none, what WordNet writes with one
@@ -72,37 +72,28 @@ def filled_edits(
         rng: where the draws come from.
         top: draw from the first so many, in proportion to their probability.
 
-    >>> made = filled_edits("Rome is old.", [(8, 11)], [[["old", 0.5], ["big", 0.3], ["new", 0.0]]], random.Random(1))
-    >>> edits.replace_text("Rome is old.", made)
-    'Rome is big.'
+    >>> filled_edits("Rome is old.", [(8, 11)], [[["old", 0.5], ["big", 0.3], ["new", 0.0]]], random.Random(1))[0]["after"]
+    'big'
     """
-    net, made = wordnet(), []
-    for (start, end), found in zip(spans, fills, strict=True):
+    net, results = wordnet(), []
+    for (start, end), ranked in zip(spans, fills, strict=True):
         word = claim[start:end]
         before = article(claim, start)
-        fitting = [(fill, p) for fill, p in found if fill != word and goes_with(fill, before) and _may_be_drawn(net, fill)][:top]
+        fitting = [(fill, p) for fill, p in ranked if fill != word and goes_with(fill, before) and _may_be_drawn(net, fill)][:top]
         if not sum(p for _, p in fitting):
             continue
         new = rng.choices([fill for fill, _ in fitting], [p for _, p in fitting])[0]
-        made.append({"field": "claim", "piece": -1, "start": start, "end": end, "before": word, "after": new})
-    return made
+        results.append({"field": "claim", "piece": -1, "start": start, "end": end, "before": word, "after": new})
+    return results
 
 
 def _may_be_drawn(net: WordNet, fill: str) -> bool:
     return fill.islower() and fill not in UNCHANGED and net.is_common(fill)
 
 
-def check(share: float, top: int) -> None:
-    """Raise `ValueError` on settings that mean nothing."""
-    if not 0 <= share <= 1:
-        raise ValueError(f"share is a share of words, from 0 to 1, and was {share}")
-    if top < 1:
-        raise ValueError(f"top is at least 1 and was {top}")
-
-
 @dataclass(frozen=True, kw_only=True)
 class RewriteMaskedLm(Stage):
-    """A candidate with a masked language model's words in the place of some of its own, for every label, which it keeps.
+    """Replace some words of a claim or a sentence by a masked language model's, for every label, which stays.
 
     Input columns: the task's text and `label`. Output column: `candidates`, one. The model reads the whole text, a sentence's
     entities among its words. All chosen words (`masked_spans`) are masked at once, and each place gets a draw of its own
@@ -131,7 +122,9 @@ class RewriteMaskedLm(Stage):
     max_length: int = 128
 
     def __post_init__(self) -> None:
-        check(self.share, self.top)
+        check_share(self.share)
+        if self.top < 1:
+            raise ValueError(f"top is at least 1 and was {self.top}")
 
     def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
         rewriting = rewriting_of(self.task)
@@ -149,8 +142,8 @@ class RewriteMaskedLm(Stage):
             if not spans:
                 results.append(settle([], f"no word {rewriting.editable} may be masked"))
                 continue
-            made = filled_edits(text, spans, next(answers), rng, top=self.top)
-            results.append(settle(rewriting.edited(row, made, self.name), "the model knows no other word for what was masked"))
+            edited = rewriting.edited(row, filled_edits(text, spans, next(answers), rng, top=self.top), self.name)
+            results.append(settle(edited, "the model knows no other word for what was masked"))
         return results
 
 
@@ -158,23 +151,21 @@ class RewriteMaskedLm(Stage):
 class MaskedLM(System):
     """Replace words of a claim, or words around a sentence's entities, by a masked language model's: a baseline that keeps labels.
 
-    Stages, in order: `rewrite_masked_lm`, `judge_candidates`. It is "BERT-MLM" among CCG's baselines (appendix A.2: 30 % of a
-    sentence's words, chosen at random, BERT-base, one new text for each), after the augmentation of Jiao et al. (2020, "TinyBERT:
-    Distilling BERT for Natural Language Understanding", Findings of EMNLP). CCG says no more of it. Our choice: function words,
-    words that a label hangs on, and entities stay (`maskable`), and fills are drawn from the first ten in proportion to their
-    probability. Where Jiao et al. mask one word after another and look words of several pieces up in GloVe, all masks are
-    filled at once, each with one word.
+    It is "BERT-MLM" among CCG's baselines (appendix A.2: 30 % of a sentence's words, chosen at random, BERT-base, one new text for
+    each), after the augmentation of Jiao et al. (2020, "TinyBERT: Distilling BERT for Natural Language Understanding", Findings of
+    EMNLP). CCG says no more of it. Our choice: function words, words that a label depends on, and entities stay (`maskable`), and
+    fills are drawn from the first ten in proportion to their probability. Where Jiao et al. mask one word after another and look
+    words of several pieces up in GloVe, all masks are filled at once, each with one word.
 
-    A masked model fills in what is likely, not what means the same, so the label that is kept is often wrong, most often with the
-    tiny model of the offline preset. With a verifier, candidates that it judges otherwise are rejected.
+    A masked model fills in likely words, not words of the same meaning, so the label is often wrong, most often with the tiny
+    model of the offline preset. With a verifier, candidates that it judges otherwise are rejected.
 
     Args:
-        model: see `RewriteMaskedLm`.
         task: of the rows; called with rows, the system takes it from them.
-        share: see `RewriteMaskedLm`.
-        top: see `RewriteMaskedLm`.
         verifier: see `JudgeCandidates`; the baseline itself checks nothing.
         max_length: see `JudgeCandidates`.
+
+    Its other settings are those of `RewriteMaskedLm`.
 
     >>> MaskedLM.preset("offline").model.name
     'hfcf:mlm'
@@ -194,8 +185,8 @@ class MaskedLM(System):
     max_length: int = 130
 
     def __post_init__(self) -> None:
-        check(self.share, self.top)
         self._as_models("model", "verifier")
+        _ = self.rewrite_masked_lm  # checks the other settings
 
     @property
     def name(self) -> str:

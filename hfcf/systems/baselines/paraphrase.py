@@ -66,12 +66,9 @@ class RewriteParaphrase(Stage):
 
     def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
         engine = Continuation(
-            model=self.generator,
-            num_beams=self.num_beams,
-            num_return_sequences=self.num_return_sequences,
-            max_new_tokens=self.max_new_tokens,
-            max_length=self.max_length,
-        )
+            model=self.generator, num_beams=self.num_beams, num_return_sequences=self.num_return_sequences,
+            max_new_tokens=self.max_new_tokens, max_length=self.max_length,
+        )  # fmt: skip
         prompt, rewriting = self.prompt or plain_prompt(self.generator), rewriting_of(self.task)
         answers = engine.run([prompt.replace("{}", rewriting.readable(row)) for row in rows])
         return [rewrites(row, answer, engine, rewriting, self.name) for row, answer in zip(rows, answers, strict=True)]
@@ -95,8 +92,8 @@ def rewrites(
 
     Args:
         row: the source.
-        answer: what the engine wrote, best first; None: it could not read the row.
-        engine: the engine that wrote it.
+        answer: the engine's texts, best first; None: it could not read the row.
+        engine: the engine that wrote them.
         rewriting: of the row's task.
         stage: the name of the stage.
     """
@@ -127,7 +124,7 @@ def too_long(engine: Continuation, noun: str) -> str:
 class Paraphrase(System):
     """Neural paraphrasing as augmentation: each row once more, its claim or sentence in other words, its label kept.
 
-    Stages: `rewrite_paraphrase`, `judge_candidates`. The paper that compares with it (Lee et al. 2021, section 3.2) names "a
+    The paper that compares with it (Lee et al. 2021, section 3.2) names "a
     GPT-2 model fine-tuned on back-translated data": by its words that of Krishna, Wieting and Iyyer (2020, "Reformulating
     Unsupervised Style Transfer as Paraphrase Generation", EMNLP). It names no checkpoint, and neither search nor lengths, so
     `generator` has no default. The GPT-2 of Krishna et al. is public, but reads marks and segments of its own, which a prompt
@@ -136,13 +133,11 @@ class Paraphrase(System):
     Args:
         generator: see `RewriteParaphrase`; the preset "offline" has one trained on claims of equal meaning.
         task: of the rows; called with rows, the system takes it from them.
-        prompt: see `RewriteParaphrase`.
-        num_beams: see there.
-        num_return_sequences: see there; the paper makes one pair of each.
-        max_new_tokens: see there.
-        max_length: see there.
+        num_return_sequences: paraphrases to a row; the paper makes one pair of each.
         verifier: see `JudgeCandidates`; the paper checks nothing.
         verifier_length: tokens that it reads.
+
+    Its other settings are those of `RewriteParaphrase`.
 
     >>> Paraphrase.preset("offline").settings["generator"]["adapter"]
     'hfcf:paraphraser'
@@ -166,8 +161,7 @@ class Paraphrase(System):
 
     def __post_init__(self) -> None:
         self._as_models("generator", "verifier")
-        if self.prompt is not None:
-            check_prompt(self.prompt, "prompt")
+        _ = self.rewrite_paraphrase  # checks the other settings
 
     rewrite_paraphrase = StageOf(RewriteParaphrase)
     judge_candidates = StageOf(JudgeCandidates, max_length=lambda system: system.verifier_length)

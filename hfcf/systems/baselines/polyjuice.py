@@ -1,6 +1,6 @@
-"""Polyjuice (Wu et al. 2021, ACL): counterfactual sentences from a GPT-2 that is told what kind of change to make.
+"""Polyjuice (Wu et al. 2021, ACL): counterfactual sentences from a GPT-2 with control codes for kinds of change.
 
-It goes on with `<claim> <|perturb|> [<code>]`: first the claim with blanks, then what fills them. So
+The model goes on with `<claim> <|perturb|> [<code>]`: first the claim with blanks, then what fills them. So
 `It is great. <|perturb|> [negation] It is [BLANK] great. [SEP] not [ANSWER]` says "It is not great."
 """
 
@@ -33,9 +33,9 @@ BLANKS = ("random", "model")
 
 
 def fill(text: str) -> str:
-    """The sentence that a text with blanks, `[SEP]` and their answers stands for.
+    """Put the answers in a text with blanks, `[SEP]` and answers in the places of the blanks.
 
-    Answers beyond the blanks, and what follows the last `[ANSWER]`, say nothing.
+    Answers beyond the blanks, and the text after the last `[ANSWER]`, are ignored.
 
     Raises:
         ValueError: the text is malformed; the message says how, as a predicate.
@@ -48,16 +48,16 @@ def fill(text: str) -> str:
     """
     if text.count(SEP) != 1:
         raise ValueError(f"has {text.count(SEP)} times {SEP} where it should stand once")
-    blanked, _, given = text.partition(SEP)
+    blanked, _, filling = text.partition(SEP)
     first, *others = blanked.split(BLANK)
-    answers = [answer.strip() for answer in given.split(ANSWER)[:-1]]
+    answers = [answer.strip() for answer in filling.split(ANSWER)[:-1]]
     if not others:
         raise ValueError("has no blank")
     if len(answers) < len(others):
         raise ValueError(f"has {len(answers)} answers for {len(others)} blanks")
     filled = first
     for answer, after in zip(answers, others, strict=False):
-        # Nothing in a blank takes the space before it along.
+        # An empty answer also removes the space before its blank.
         filled = (filled.rstrip() if answer in ("", EMPTY) else filled + answer) + after
     filled = " ".join(filled.split())
     if left := [mark for mark in MARKS if mark in filled]:
@@ -68,7 +68,7 @@ def fill(text: str) -> str:
 
 
 def random_blank(claim: str, draw: random.Random) -> str:
-    """The claim with one blank: in the place of a word (7 times in 10), or before one.
+    """Put one blank in a claim: in the place of a word (7 times in 10), or before one.
 
     >>> random_blank("It is great.", random.Random(6)), random_blank("It is great.", random.Random(9))
     ('It is [BLANK] great.', 'It [BLANK] great.')
@@ -118,9 +118,9 @@ class RewritePolyjuice(Stage):
     max_new_tokens: int = 200
 
     def __post_init__(self) -> None:
-        for name, known in (("code", CODES), ("blanks", BLANKS)):
-            if (value := getattr(self, name)) not in known:
-                raise ValueError(f"{name}={value!r}: choose one of {', '.join(known)}")
+        for name, choices in (("code", CODES), ("blanks", BLANKS)):
+            if (value := getattr(self, name)) not in choices:
+                raise ValueError(f"{name}={value!r}: choose one of {', '.join(choices)}")
 
     def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
         engine = Continuation(
@@ -138,24 +138,24 @@ class RewritePolyjuice(Stage):
             if fault is not None:
                 results.append(settle([], fault))
                 continue
-            begun, found = next(answers)
-            if found is None:
+            beginning, hypotheses = next(answers)
+            if hypotheses is None:
                 results.append(settle([], too_long(engine, "claim")))
-                continue
-            results.append(settle(self._candidates(row, begun, found), "the model wrote nothing"))
+            else:
+                results.append(settle(self._candidates(row, beginning, hypotheses), "the model wrote nothing"))
         return results
 
     def _fault(self, row: Mapping[str, Any]) -> str | None:
         if row["label"] == NOT_ENOUGH_INFO:
             return "a NOT ENOUGH INFO row has no opposite label"
-        held = [mark for mark in MARKS if mark in row["claim"]]
-        return f"the claim holds {held[0]}, which is a mark of the model's" if held else None
+        marks = [mark for mark in MARKS if mark in row["claim"]]
+        return f"the claim holds {marks[0]}, which is a mark of the model's" if marks else None
 
-    def _candidates(self, row: Mapping[str, Any], begun: str, found: list[Mapping[str, Any]]) -> list[Candidate]:
-        made: list[Candidate] = []
-        seen: set[str] = set()
-        for one in found:
-            text, fault = f"{begun} {one['text']}".strip(), None
+    def _candidates(self, row: Mapping[str, Any], beginning: str, hypotheses: list[Mapping[str, Any]]) -> list[Candidate]:
+        candidates: list[Candidate] = []
+        texts: set[str] = set()
+        for one in hypotheses:
+            text, fault = f"{beginning} {one['text']}".strip(), None
             try:
                 text = fill(text)
             except ValueError as error:
@@ -164,19 +164,19 @@ class RewritePolyjuice(Stage):
             new = rewritten(row["claim"], text, opposite(row["label"]), self.name, scores=scores)
             if fault is not None:
                 new = reject(new, self.name, fault)
-            elif normalise(text) in seen:
+            elif normalise(text) in texts:
                 new = reject(new, self.name, "repeats a better answer")
-            seen.add(normalise(text))
-            made.append(new)
-        return made
+            texts.add(normalise(text))
+            candidates.append(new)
+        return candidates
 
 
 @dataclass(frozen=True, kw_only=True)
 class Polyjuice(System):
     """Polyjuice as RACE compares with it (Zhu et al. 2023, appendix D): from the claim alone, one negation of each.
 
-    Stages: `rewrite_polyjuice`, `judge_candidates`. The settings are those of RACE: the released model, control code "negation", 10
-    beams, one counterfactual a claim, its label taken to be the opposite and not checked.
+    The settings are those of RACE: the released model, control code "negation", 10 beams, one counterfactual a claim, its label
+    taken to be the opposite and not checked.
 
     Deviations from the authors' code: it places blanks by a parse of the sentence, on words, subtrees and between words, and asks
     about up to three blanked sentences; here is one, with its blank on or before a word, in the proportion of its mode without
@@ -189,15 +189,10 @@ class Polyjuice(System):
     Args:
         generator: see `RewritePolyjuice`. The published checkpoint is a pickle, which is never read: Transformers asks the Hub for
             its conversion to safetensors; if there is none, convert it yourself and name the folder.
-        code: see `RewritePolyjuice`.
-        blanks: see there.
-        num_beams: see there.
-        num_return_sequences: see there.
-        max_new_tokens: see there.
         verifier: see `JudgeCandidates`; None, as in RACE, checks nothing.
         max_length: tokens of claim and evidence that it reads.
 
-    No Polyjuice installs from the package registry, so there is no preset "offline".
+    Its other settings are those of `RewritePolyjuice`. There is no preset "offline", as no Polyjuice installs from the registry.
 
     >>> Polyjuice.preset("paper", seed=7).rewrite_polyjuice.code
     'negation'

@@ -1,4 +1,4 @@
-"""Synonym replacement: a share of a text's words by WordNet synonyms, in place, and the label stays."""
+"""Synonym replacement: WordNet synonyms for a share of a text's words, in place; the label stays."""
 
 from __future__ import annotations
 
@@ -19,42 +19,41 @@ from hfcf.core.task import TaskColumns
 from hfcf.engines.classifier import Classifier
 from hfcf.engines.relation import RelationClassifier
 from hfcf.engines.wordnet import PARTS, WordNet, wordnet
-from hfcf.systems.baselines._shared.words import article, goes_with, replaceable, words_to_edit
+from hfcf.systems.baselines._shared.words import article, check_share, goes_with, replaceable, words_to_edit
 from hfcf.tasks import DEFAULT
 from hfcf.tasks.judge import JudgeCandidates
 from hfcf.tasks.rewriting import candidate_columns, draws, edit_columns, rewriting_of
 
-# What may stand before a claim's first word, and after one that goes on as a name.
+# The characters before a claim's first word, and after one that goes on as a name.
 _OPENING = re.compile(r"[\s\"'“‘(]*")
 _CAPITAL = re.compile(r"\s+[A-Z]")
 
 
 def synonym_edits(text: str, rng: random.Random, *, share: float = 0.3, protected: Container[int] = ()) -> list[edits.Edit]:
-    """Edits of a claim that put synonyms in the place of some of its words; spacing and punctuation stay.
+    """Replace some words of a claim by synonyms; spacing and punctuation stay.
 
-    A synonym is any other lemma of any of the word's synsets: no sense and no part of speech is chosen, as in the baselines this
-    stands for. It takes the word's inflection, the capital of the claim's first word, and is left out where it does not go with
+    A synonym is any other lemma of any of the word's synsets: no sense and no part of speech is chosen, as in the baselines of the
+    papers. It takes the word's inflection, the capital of the claim's first word, and is left out where it does not go with
     "a" or "an" before it. Function words, modal verbs and negations stay. So do numbers and capitalised words (but for the
     claim's first, where it can be no name), and capitalised senses and synonyms are not used: the "synonym" of a name is another
     name, that of a number another way to write it, and a claim is about exactly these.
 
     Args:
         text: the claim.
-        rng: where the draws come from.
+        rng: the random generator.
         share: of all its words, how many to replace; at least one.
         protected: characters of words that stay.
 
     Returns:
         Edits of the field "claim", sorted; fewer than the share where fewer words have synonyms.
 
-    >>> found = synonym_edits("The quick dogs barked.", random.Random(1))
-    >>> edits.replace_text("The quick dogs barked.", found)
-    'The quick franks barked.'
+    >>> synonym_edits("The quick dogs barked.", random.Random(1))[0]["after"]
+    'franks'
     """
     net = wordnet()
     number, places = words_to_edit(text, share), [match for match in _places(net, text) if match.start() not in protected]
     rng.shuffle(places)
-    made: list[edits.Edit] = []
+    results: list[edits.Edit] = []
     for match in places:
         word, before = match[0], article(text, match.start())
         synonyms = [one for one in _inflected(net, word.lower()) if goes_with(one, before)]
@@ -62,29 +61,29 @@ def synonym_edits(text: str, rng: random.Random, *, share: float = 0.3, protecte
             continue
         new = synonyms[int(rng.random() * len(synonyms))]
         new = new[0].upper() + new[1:] if word[0].isupper() else new
-        made.append({"field": "claim", "piece": -1, "start": match.start(), "end": match.end(), "before": word, "after": new})
-        if len(made) == number:
+        results.append({"field": "claim", "piece": -1, "start": match.start(), "end": match.end(), "before": word, "after": new})
+        if len(results) == number:
             break
-    return sorted(made, key=lambda edit: edit["start"])
+    return sorted(results, key=lambda edit: edit["start"])
 
 
 def _places(net: WordNet, text: str) -> Iterator[re.Match[str]]:
-    """The words that may be replaced."""
-    results = _OPENING.match(text)
-    first = results.end() if results else 0
+    """Find the words that may be replaced."""
+    opening = _OPENING.match(text)
+    first = opening.end() if opening else 0
     for match in replaceable(text):
         if match[0].islower() or (match.start() == first and not _may_be_a_name(net, match[0], text, match.end())):
             yield match
 
 
 def _may_be_a_name(net: WordNet, word: str, text: str, end: int) -> bool:
-    """Whether a claim's first word, whose capital says nothing, goes on as a name ("Michael Jordan") or has a sense as one."""
+    """Say whether a claim's first word, whose capital says nothing, goes on as a name ("Michael Jordan") or has a sense as one."""
     return not word[1:].islower() or bool(_CAPITAL.match(text, end)) or any(word in net.names(one) for one in net.synsets(word))
 
 
 @lru_cache(maxsize=1 << 16)
 def _inflected(net: WordNet, word: str) -> tuple[str, ...]:
-    """A lower-case word's synonyms in the word's own inflection, in the order of WordNet's files."""
+    """List a lower-case word's synonyms in the word's own inflection, in the order of WordNet's files."""
     results: dict[str | None, None] = {}
     for part in PARTS:
         for lemma in _read_as(net, word, part):
@@ -99,34 +98,24 @@ def _inflected(net: WordNet, word: str) -> tuple[str, ...]:
 
 
 def _read_as(net: WordNet, word: str, part: str) -> tuple[str, ...]:
-    """What the word is most likely a form of: "left" of leave, not of itself, but "species" of itself, not of "specie"."""
+    """List a word's likeliest lemmas: "leave" of "left", not "left" itself, but "species" of "species", not "specie"."""
     lemmas = net.lemmas(word, part)
     if word not in lemmas or len(lemmas) == 1:
         return lemmas
     return (word,) if part == "n" else tuple(lemma for lemma in lemmas if lemma != word)
 
 
-def check(share: float) -> None:
-    """Raise `ValueError` on a share that means nothing."""
-    if not 0 <= share <= 1:
-        raise ValueError(f"share is a share of words, from 0 to 1, and was {share}")
-
-
 @dataclass(frozen=True, kw_only=True)
 class RewriteSynonym(Stage):
-    """A candidate with synonyms in the place of some words of a claim or a sentence, for every label, which it keeps.
+    """Replace some words of a claim or a sentence by synonyms (`synonym_edits`), for every label, which stays.
 
     Input columns: the task's text and `label`. Output column: `candidates`, one. A row in which no word can be replaced is
-    rejected. Which words can, and by what, `synonym_edits` says; a synonym may have several words. Of a sentence the entities
-    stay.
+    rejected. A synonym may have several words. The entities of a sentence stay.
 
     Args:
         task: of the rows.
         share: the share of all the text's words to replace; one word where it rounds to none.
 
-    >>> made = RewriteSynonym().row({"id": "1", "claim": "The film is older than the book.", "label": "SUPPORTS"})
-    >>> made["candidates"][0]["claim"]
-    'The pic is older than the book of account.'
     >>> row = {"id": "37", "tokens": "The eggs were moved into old buckets .".split(), "head": {"start": 1, "end": 2},
     ...        "tail": {"start": 6, "end": 7}, "label": "Entity-Destination(e1,e2)"}
     >>> RewriteSynonym(task="relation").row(row)["candidates"][0]["text"]
@@ -141,14 +130,14 @@ class RewriteSynonym(Stage):
     share: float = 0.3
 
     def __post_init__(self) -> None:
-        check(self.share)
+        check_share(self.share)
 
     def row(self, row: dict[str, Any]) -> dict[str, Any]:
         rewriting = rewriting_of(self.task)
         text, rng = rewriting.text(row), draws(self, rewriting, row["id"])
-        made = synonym_edits(text, rng, share=self.share, protected=rewriting.protected(row))
+        replaced = synonym_edits(text, rng, share=self.share, protected=rewriting.protected(row))
         reason = f"no word {rewriting.editable} has a synonym that may take its place"
-        answer = settle(rewriting.edited(row, made, self.name), reason)
+        answer = settle(rewriting.edited(row, replaced, self.name), reason)
         if isinstance(answer, Reject):
             raise answer
         return answer
@@ -158,13 +147,12 @@ class RewriteSynonym(Stage):
 class Synonym(System):
     """Replace words of a claim, or words around a sentence's entities, by WordNet synonyms: a baseline that keeps labels.
 
-    Stages, in order: `rewrite_synonym`, `judge_candidates`. It is a baseline of CCG (appendix A.2; after Zhang, Zhao and LeCun
-    2015), which takes a random 30 % of a sentence's words, synonyms from WordNet, and makes one new sentence of each. It says
-    no more.
+    It is a baseline of CCG (appendix A.2; after Zhang, Zhao and LeCun 2015), which takes a random 30 % of a sentence's words,
+    synonyms from WordNet, and makes one new sentence of each. It says no more.
 
     Deviations: 30 % of all words is how many are replaced, but function words, modal verbs, negations, numbers and names are not
     among them, nor are entities, so a short text may have fewer; a synonym takes its word's inflection and must go with the article
-    before it. The reasons are given at `synonym_edits`.
+    before it. `synonym_edits` gives the reasons.
 
     Args:
         task: of the rows; called with rows, the system takes it from them.
@@ -187,8 +175,8 @@ class Synonym(System):
     max_length: int = 130
 
     def __post_init__(self) -> None:
-        check(self.share)
         self._as_models("verifier")
+        _ = self.rewrite_synonym  # checks the other settings
 
     rewrite_synonym = StageOf(RewriteSynonym)
     judge_candidates = StageOf(JudgeCandidates)

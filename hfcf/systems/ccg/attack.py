@@ -1,4 +1,4 @@
-"""Build candidates for an adversarial test set (`hfcf.build_attack`): the least perplexing ones of each row."""
+"""Build candidates for an adversarial test set: the least perplexing ones of each row."""
 
 from __future__ import annotations
 
@@ -123,11 +123,12 @@ def report(rows: Dataset, candidates: Dataset, donors: Dataset | None = None) ->
     """
     lenders = collect_lenders(rows if donors is None else donors)
     counts = Counter(zip(candidates["source_id"], candidates["kind"], strict=True))
-    without = []
-    for row in rows:
-        for kind in KINDS:
-            if (row["id"], kind) not in counts:
-                without.append({"source_id": row["id"], "kind": kind, "reason": _reason(row, kind, lenders)})
+    without = [
+        {"source_id": row["id"], "kind": kind, "reason": _reason(row, kind, lenders)}
+        for row in rows
+        for kind in KINDS
+        if (row["id"], kind) not in counts
+    ]
     summary: dict[str, Any] = {"rows": len(rows)}
     for kind in KINDS:
         of_kind = [n for (_, other), n in counts.items() if other == kind]

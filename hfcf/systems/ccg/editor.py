@@ -1,4 +1,4 @@
-"""The editor: it writes causal terms for two entities and a relation, trained on rows whose terms are known (CCG, section 3.4)."""
+"""Train the editor and ask it: a model that writes causal terms for two entities and a relation (CCG, section 3.4)."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from datasets import Dataset
 
 from hfcf.core.model import Model
 from hfcf.core.stage import StageError
+from hfcf.engines.continuation import Continuation
 from hfcf.engines.generator import load_tokenizer, two_sided
 from hfcf.systems.ccg.terms import repeats_a_word, term, tokenised
 from hfcf.tasks.relation import entities, head_first, roles
@@ -26,8 +27,21 @@ _TEMPLATE = "sentence1: {one} ({role}) {mask} {other} sentence2: {one} ({role})"
 _SHORT = "{one} ({role}) {mask} {other}"
 
 
+def check_search(num_candidates: int, num_beams: int) -> None:
+    """Raise `ValueError` where a search can't return so many hypotheses."""
+    if not 1 <= num_candidates <= num_beams:
+        raise ValueError(f"num_candidates={num_candidates}: it is at least 1, and num_beams={num_beams} at most")
+
+
+def engine_of(stage: Any, model: Model) -> Continuation:
+    """Make the engine of an editor with a stage's settings of the search."""
+    return Continuation(
+        model=model, num_beams=stage.num_beams, num_return_sequences=stage.num_candidates, max_new_tokens=stage.max_new_tokens
+    )
+
+
 def prompt(row: Mapping[str, Any], relation: str, model: Model) -> str:
-    """What the editor is asked: the entities in the order of the sentence, and their roles in the same order.
+    """Write the editor's prompt: the entities in the order of the sentence, and their roles in the same order.
 
     Args:
         row: with `tokens`, `head` and `tail`.
@@ -40,9 +54,6 @@ def prompt(row: Mapping[str, Any], relation: str, model: Model) -> str:
     'sentence1: eggs (entity-origin) <mask> buckets sentence2: eggs (entity-origin)'
     >>> prompt(row, "Entity-Origin(e1,e2)", Model("offline:t5"))
     'eggs (entity-origin) <extra_id_0> buckets'
-    >>> turned = {**row, "head": row["tail"], "tail": row["head"]}
-    >>> prompt(turned, "Entity-Origin(e1,e2)", Model("offline:t5"))
-    'eggs (origin-entity) <extra_id_0> buckets'
     """
     one, other = _in_order(row)
     template, mask = _form(model)
@@ -50,14 +61,13 @@ def prompt(row: Mapping[str, Any], relation: str, model: Model) -> str:
 
 
 def _in_order(row: Mapping[str, Any]) -> tuple[str, str]:
-    """The words of the two entities, of the one that comes first in the sentence first."""
     head, tail = entities(row)
     return (head, tail) if head_first(row) else (tail, head)
 
 
 @lru_cache(maxsize=16)
 def _form(model: Model) -> tuple[str, str]:
-    """A model's template, and its sign for a blank."""
+    """Return a model's template, and its sign for a blank."""
     if not two_sided(model):
         return _TEMPLATE, MASK
     tokenizer = load_tokenizer(model)
@@ -66,7 +76,7 @@ def _form(model: Model) -> tuple[str, str]:
 
 
 def answer(row: Mapping[str, Any], text: str, model: Model) -> str:
-    """What the editor should write for a row to say a term: the term, and after the paper's template the second entity too.
+    """Return what the editor should write for a term: the term, and after the paper's template the second entity too.
 
     >>> row = {"tokens": "eggs in buckets".split(), "head": {"start": 0, "end": 1}, "tail": {"start": 2, "end": 3}}
     >>> answer(row, "taken from", Model("offline:smollm2"))
@@ -76,7 +86,7 @@ def answer(row: Mapping[str, Any], text: str, model: Model) -> str:
 
 
 def cut(text: str, row: Mapping[str, Any]) -> str:
-    """The term in what the editor wrote: its tokens up to the second entity.
+    """Return the term in what the editor wrote: its tokens up to the second entity.
 
     Deviation: the released code deletes the entities' text wherever it stands, inside other words too, and keeps what follows.
 
@@ -89,7 +99,7 @@ def cut(text: str, row: Mapping[str, Any]) -> str:
 
 
 def hypotheses(answer: Sequence[Mapping[str, Any]], row: Mapping[str, Any]) -> list[tuple[str, float]]:
-    """The different terms in what the editor wrote, best first, each with the score of its best hypothesis.
+    """List the different terms in what the editor wrote, best first, each with the score of its best hypothesis.
 
     Left out are those without words, and those with a word twice in a row (`hfcf.systems.ccg.terms.repeats_a_word`).
 
@@ -104,24 +114,19 @@ def hypotheses(answer: Sequence[Mapping[str, Any]], row: Mapping[str, Any]) -> l
 
 
 def fitted_editor(stage: str, digest: str | None) -> Model:
-    """The editor that was fitted for a stage.
-
-    Raises:
-        StageError: there is none.
-        FileNotFoundError: it is not there any more.
-    """
+    """Return the editor that was fitted for a stage; raise `StageError` if none was."""
     if digest is None:
         raise StageError(f"{stage} has no editor: none is given, and none was fitted, as no row had causal terms")
     return stored_model(digest)
 
 
 def learned_editor(digest: str | None) -> dict[str, str | None]:
-    """What a fitted file says of the editor: where it lies, and of what contents it is, as training anew may give others."""
+    """Describe the editor for a fitted file: its digest and its contents, as another training may give other contents."""
     return {"editor": digest, "editor_contents": digest and stored_model(digest).key()}
 
 
 def readable(pairs: Mapping[str, list[Any]], hp: Hyperparameters, max_target: int) -> dict[str, list[Any]]:
-    """The pairs that the editor reads whole; the others, which training would cut, are left out and counted in the log.
+    """Keep the pairs that fit the editor; log how many others, which training would cut, are left out.
 
     Args:
         pairs: columns, `source` and `target` among them.
@@ -133,17 +138,13 @@ def readable(pairs: Mapping[str, list[Any]], hp: Hyperparameters, max_target: in
     """
     tokenizer = load_tokenizer(hp.model)
     sources = tokenizer(pairs["source"])["input_ids"]
-    # As `train_texts` makes them of these.
-    targets = (
-        tokenizer(text_target=pairs["target"])["input_ids"]
-        if two_sided(hp.model)
-        else tokenizer([f" {target}" for target in pairs["target"]], add_special_tokens=False)["input_ids"]
-    )
-    fit = [
-        i
-        for i, (source, target) in enumerate(zip(sources, targets, strict=True))
-        if len(source) <= hp.max_length and len(target) <= max_target
-    ]
+    # Tokenised as in `train_texts`.
+    if two_sided(hp.model):
+        targets = tokenizer(text_target=pairs["target"])["input_ids"]
+    else:
+        targets = tokenizer([f" {target}" for target in pairs["target"]], add_special_tokens=False)["input_ids"]
+    lengths = [(len(source), len(target)) for source, target in zip(sources, targets, strict=True)]
+    fit = [i for i, (source, target) in enumerate(lengths) if source <= hp.max_length and target <= max_target]
     if not fit:
         raise ValueError(
             f"the editor can't be trained: each of its {len(sources)} pairs has a prompt of more than {hp.max_length} tokens or an "
@@ -160,8 +161,8 @@ def readable(pairs: Mapping[str, list[Any]], hp: Hyperparameters, max_target: in
 def train_editor(rows: Sequence[Mapping[str, Any]], hp: Hyperparameters, *, max_target: int = 24) -> str:
     """Train the editor, once; returns its digest (`hfcf.training.store.stored_model` names the model).
 
-    Deviations: the loss is that of the answer alone, where the released code's is of the template too; and an answer ends with an
-    end of text, of which the released code has as many as fill the 47 tokens; and pairs that are too long are left out, not cut.
+    Deviations: the loss is that of the answer alone, where the released code's is of the template too; an answer ends with one
+    end of text, where the released code fills the 47 tokens with them; pairs that are too long are left out, not cut.
 
     Args:
         rows: with `tokens`, `head`, `tail`, `label` and `causal_terms`.
@@ -175,9 +176,9 @@ def train_editor(rows: Sequence[Mapping[str, Any]], hp: Hyperparameters, *, max_
         "source": [prompt(row, row["label"], hp.model) for row in rows],
         "target": [answer(row, term(row), hp.model) for row in rows],
     }
-    made = readable(pairs, hp, max_target)
+    texts = readable(pairs, hp, max_target)
 
     def train(out: Path) -> None:
-        train_texts(Dataset.from_dict(made), hp, out, max_target=max_target, prompt="{}", checkpoints=False)
+        train_texts(Dataset.from_dict(texts), hp, out, max_target=max_target, prompt="{}", checkpoints=False)
 
-    return train_once("editor 1", {**made, "max_target": max_target}, hp, train)
+    return train_once("editor 1", {**texts, "max_target": max_target}, hp, train)

@@ -1,4 +1,4 @@
-"""Which other relations the two entities of a row may have (CCG, section 3.3)."""
+"""Find other relations that the two entities of a row may have (CCG, section 3.3)."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from hfcf.core import schema
 from hfcf.core.stage import Reject, Stage, StageError
 from hfcf.engines.wordnet import wordnet
 from hfcf.systems.ccg.relationnet import LCA, ORDERS, RelationNet, Triple, head_word, relation_net
-from hfcf.tasks.relation import OTHER
+from hfcf.tasks.relation import OTHER, TASK
 
 RANDOM = "random"
 
 
 def triple(row: Mapping[str, Any]) -> Triple:
-    """A relation row's head words and its label.
+    """Return a relation row's head words and its label.
 
     >>> triple({"tokens": "red eggs in a bucket".split(), "head": {"end": 2}, "tail": {"end": 5}, "label": "in"})
     Triple(head='eggs', tail='bucket', relation='in')
@@ -27,7 +27,7 @@ def triple(row: Mapping[str, Any]) -> Triple:
 
 
 def fit_relation_net(rows: Iterable[Mapping[str, Any]]) -> RelationNet:
-    """The RelationNet of training rows; those of the label "Other" do not count.
+    """Collect the RelationNet of training rows; those of the label "Other" do not count.
 
     Args:
         rows: with `tokens`, `head`, `tail` and `label`.
@@ -41,7 +41,7 @@ def fit_relation_net(rows: Iterable[Mapping[str, Any]]) -> RelationNet:
 
 @dataclass(frozen=True, kw_only=True)
 class ExpandRelation(Stage):
-    """Relations other than its own that a row's entities may have, by what WordNet says of them (section 3.3, Algorithm 1).
+    """Find relations other than its own that a row's entities may have, by their hypernyms in WordNet (section 3.3, Algorithm 1).
 
     Input columns: `tokens`, `head`, `tail`, `label`. Output column: `new_relations`, ranked, all that are found: how many are
     written (the paper's K) is for the stage that edits.
@@ -66,7 +66,7 @@ class ExpandRelation(Stage):
     ['made of']
     """
 
-    inputs: ClassVar = {"tokens": schema.TOKENS, "head": schema.SPAN, "tail": schema.SPAN, "label": schema.TEXT}
+    inputs: ClassVar = {**TASK.columns, "label": schema.TEXT}
     outputs: ClassVar = {"new_relations": List(schema.TEXT)}
 
     ratio: float = 0.8

@@ -1,4 +1,4 @@
-"""Words by the gradient of a relation classifier's loss: MICE's and AutoCAD's causal terms, and CCG's without interventions."""
+"""Weigh words by the gradient of a relation classifier's loss, for MICE, AutoCAD, and CCG without interventions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from hfcf.engines.relation import RelationClassifier
 
 @dataclass(frozen=True, kw_only=True)
 class WordGradients(Engine):
-    """How much each word weighs in a relation classifier's loss: requests `[tokens, [head start, head end], [tail …], label]`.
+    """Weigh each word in a relation classifier's loss: requests `[tokens, [head start, head end], [tail …], label]`.
 
     The answer has a number for each token: the root mean square, over the dimensions, of the loss's gradient by the input
     embedding, of the word's pieces the highest (the released code of Wen et al. 2022, "AutoCAD: Automatically Generating
@@ -55,10 +55,10 @@ class WordGradients(Engine):
                 return mark_pieces(tokenizer, words, marks, head, tail)
 
             words = word_pieces(tokenizer, tokens)
-            whole = mark(words)
+            sentence = mark(words)
             target = None if label is None else network.labels.index(label)
-            ids = whole.features if len(whole) <= most else {"input_ids": []}
-            results.append(Encoded(ids, (whole.extra, word_places(mark, words), target)))
+            ids = sentence.features if len(sentence) <= most else {"input_ids": []}
+            results.append(Encoded(ids, (sentence.extra, word_places(mark, words), target)))
         return results
 
     def forward(self, loaded: Any, encoded: Sequence[Encoded]) -> list[Any]:
@@ -83,7 +83,7 @@ def _words(sizes: Sequence[float], places: Sequence[Sequence[int]]) -> list[floa
 
 
 def highest(weights: Sequence[float], allowed: Collection[int], *, share: float = 0.3, floor: float = 0.3) -> list[int]:
-    """The words with the highest weights, sorted; at least one, if any may be chosen.
+    """Choose the words with the highest weights, sorted; at least one, if any may be chosen.
 
     AutoCAD's released settings are 30 % of the words, without those below 0.3 of the highest weight. It has no entities that must
     stay; here the share and the highest weight are those of the words that may be chosen, since the entities' weights are the

@@ -1,4 +1,4 @@
-"""Which words of a sentence its relation hangs on (CCG, section 3.2)."""
+"""Find the words of a sentence that its relation depends on (CCG, section 3.2)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from hfcf.engines.parser import Constituents
 from hfcf.systems.ccg.gradients import WordGradients, highest
 from hfcf.systems.ccg.indicator import indicators_by_row
 from hfcf.systems.ccg.phrases import correct_terms, shift_tree
-from hfcf.tasks.relation import OTHER, between, context, overlap, requests, spans, trouble
+from hfcf.tasks.relation import OTHER, TASK, between, context, overlap, requests, spans, trouble
 
 STANZA = Constituents()
 METHODS = ("intervention", "gradient")
@@ -30,7 +30,7 @@ _UNJUDGED = Reject("no indicator was trained for this row: ccg.fit_models(ds) tr
 
 @dataclass(frozen=True, kw_only=True)
 class IdentifyCausalTerms(Stage):
-    """The words whose replacement changes what a relation classifier, the indicator, says, and those that belong to their phrases.
+    """Find the words whose replacement changes what a relation classifier, the indicator, says, and those of their phrases.
 
     Input columns: `tokens`, `head`, `tail`, `label`. Output columns: `preliminary_terms`, the words that flip it, and
     `causal_terms`, with what the parser adds (`hfcf.systems.ccg.phrases.corrected`): sorted places in `tokens`, never an entity's.
@@ -41,20 +41,20 @@ class IdentifyCausalTerms(Stage):
 
     Where paper and released code differ, or leave it open:
 
-    - The prediction of the filled sentence is compared with that of the unchanged one, as formula (1) has it. The code compares it
-      with the gold label, so that in a sentence which the indicator gets wrong nearly every word is causal.
-    - The paper's text masks "each contextual word", its code those between the entities: so do we, as its numbers come from there
-      (`words="context"` masks them all). The code parses the part from the first entity to the last, as we do; for "context" we
-      parse the sentence. The parser adds only words of those that could be masked.
-    - Fills are whole words, where the code takes the first 100 pieces of any kind, endings and punctuation too: "to ensure the
-      rationality of each intervention" was what N is for. For the same reason a token without a letter or digit is not masked.
+    - The filled sentence's prediction is compared with the unchanged one's, as in formula (1). The code compares it with the gold
+      label, so that nearly every word is causal in a sentence that the indicator gets wrong.
+    - The paper's text masks "each contextual word", its code, from which its numbers come, those between the entities, as we do
+      (`words="context"` masks all). Like the code we parse from the first entity to the last, for "context" the sentence. The
+      parser adds only words that could be masked.
+    - Fills are whole words, where the code takes the first 100 pieces of any kind: the paper has N "to ensure the rationality of
+      each intervention". For the same reason a token without a letter or digit is not masked.
 
     Args:
         masked: the masked language model; by gradients none is asked.
-        indicator: an R-BERT trained on the rows at hand; `ccg(ds)` trains one if it is given none.
+        indicator: an R-BERT trained on the rows; `ccg(ds)` trains one if it is given none.
         top: N, how many fills of each word are tried (section 4.5).
         words: "between" or "context".
-        parser: who corrects; None is the ablation w/o Parser. The paper's is CoreNLP.
+        parser: corrects the terms; None is the ablation w/o Parser. The paper's is CoreNLP.
         method: "intervention", or "gradient" for the ablation w/o MII: the words of the highest gradient, as many as AutoCAD takes
             (`hfcf.systems.ccg.gradients.highest`), with the indicator's own prediction for the label.
         max_length: pieces that masked language model and indicator read.
@@ -66,7 +66,7 @@ class IdentifyCausalTerms(Stage):
     'identify_causal_terms'
     """
 
-    inputs: ClassVar = {"tokens": schema.TOKENS, "head": schema.SPAN, "tail": schema.SPAN, "label": schema.TEXT}
+    inputs: ClassVar = {**TASK.columns, "label": schema.TEXT}
     outputs: ClassVar = {"causal_terms": List(schema.INT), "preliminary_terms": List(schema.INT)}
 
     masked: Model | None = Model("bert-base-uncased")
@@ -80,9 +80,9 @@ class IdentifyCausalTerms(Stage):
     cross_fitted: str | None = None
 
     def __post_init__(self) -> None:
-        for name, value, known in (("words", self.words, (*WORDS,)), ("method", self.method, METHODS)):
-            if value not in known:
-                raise ValueError(f"{name}={value!r}: choose {' or '.join(known)}")
+        for name, value, choices in (("words", self.words, (*WORDS,)), ("method", self.method, METHODS)):
+            if value not in choices:
+                raise ValueError(f"{name}={value!r}: choose {' or '.join(choices)}")
         if self.masked is None and self.method == "intervention":
             raise ValueError("masked: interventions need a masked language model")
         for name, number in (("top", self.top), ("patience", self.patience)):
@@ -97,71 +97,68 @@ class IdentifyCausalTerms(Stage):
             )
 
     def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
+        reasons = [self._trouble(row) for row in rows]
+        sound = [row for row, reason in zip(rows, reasons, strict=True) if not reason]
+        preliminary = self._preliminary(sound)
+        flipping = [(row, terms) for row, terms in zip(sound, preliminary, strict=True) if not isinstance(terms, Reject)]
+        answers, corrected = iter(preliminary), iter(self._correct(flipping))
         results: list[dict[str, Any] | Reject] = []
-        for row in rows:
-            reason = "the relation is Other" if row["label"] == OTHER else self._trouble(row)
-            allowed = self.maskable(row)
-            none = "there is no word that could be masked"
-            results.append(Reject(reason or none) if reason or not allowed else {})
-        sound = [i for i, result in enumerate(results) if not isinstance(result, Reject)]
-        kept = []
-        for i, found in zip(sound, self._preliminary([rows[i] for i in sound]), strict=True):
-            if isinstance(found, Reject):
-                results[i] = found
+        for reason in reasons:
+            terms = Reject(reason) if reason else next(answers)
+            if isinstance(terms, Reject):
+                results.append(terms)
             else:
-                kept.append((i, found))
-        for (i, found), terms in zip(kept, self._correct([(rows[i], found) for i, found in kept]), strict=True):
-            results[i] = {"causal_terms": terms, "preliminary_terms": found}
+                results.append({"causal_terms": next(corrected), "preliminary_terms": terms})
         return results
 
     def maskable(self, row: dict[str, Any]) -> list[int]:
-        """The places of the words that may be masked."""
+        """List the places of the words that may be masked."""
         return [i for i in WORDS[self.words](row) if _is_word(row["tokens"][i])]
 
     def _trouble(self, row: dict[str, Any]) -> str | None:
-        """Why its entities leave nothing to mask."""
-        return trouble(row) if self.words == "between" else overlap(row)
+        """Say why there is nothing to mask."""
+        if row["label"] == OTHER:
+            return "the relation is Other"
+        problem = trouble(row) if self.words == "between" else overlap(row)
+        return problem or (None if self.maskable(row) else "there is no word that could be masked")
 
     def _preliminary(self, rows: Sequence[dict[str, Any]]) -> list[list[int] | Reject]:
-        known = indicators_by_row(self.cross_fitted) if self.cross_fitted else {}
-        indicators = [known.get(row["id"], self.indicator) for row in rows]
+        cross_fitted = indicators_by_row(self.cross_fitted) if self.cross_fitted else {}
+        indicators = [cross_fitted.get(row["id"], self.indicator) for row in rows]
+        too_long = Reject(f"the sentence is longer than the {self.max_length} pieces that the indicator reads")
         results: list[list[int] | Reject] = [_UNJUDGED for _ in rows]
         for indicator in dict.fromkeys(indicator for indicator in indicators if indicator):
             places = [i for i, group in enumerate(indicators) if group == indicator]
             for i, terms in zip(places, self._flipping([rows[i] for i in places], indicator), strict=True):
-                results[i] = self._too_long if terms is None else terms or _NOTHING
+                results[i] = too_long if terms is None else terms or _NOTHING
         return results
 
-    @property
-    def _too_long(self) -> Reject:
-        return Reject(f"the sentence is longer than the {self.max_length} pieces that the indicator reads")
-
     def _flipping(self, rows: Sequence[dict[str, Any]], indicator: Model) -> list[list[int] | None]:
-        """Of each row the words that its indicator's prediction hangs on; None where it can't read the sentence."""
-        asked = requests(rows)
+        """List for each row the words that its indicator's prediction depends on; None where it can't read the sentence."""
+        sentences = requests(rows)
         if self.method == "gradient":
             gradients = WordGradients(indicator=indicator, max_length=self.max_length)
-            weights = gradients.run([[*request, None] for request in asked])
+            weights = gradients.run([[*sentence, None] for sentence in sentences])
             return [group and highest(group, self.maskable(row)) for group, row in zip(weights, rows, strict=True)]
         engine = Intervention(indicator=indicator, max_length=self.max_length, patience=self.patience)
-        return engine.run([[*request, fills] for request, fills in zip(asked, self._fills(rows), strict=True)])
+        return engine.run([[*sentence, fills] for sentence, fills in zip(sentences, self._fills(rows), strict=True)])
 
     def _fills(self, rows: Sequence[dict[str, Any]]) -> list[list[list[Any]]]:
-        """Of each row, its words that may be masked with their fills: one request each, since each is masked alone."""
+        """List for each row its words that may be masked with their fills: one request each, since each is masked alone."""
         assert self.masked is not None
         places = [(row["tokens"], word) for row in rows for word in self.maskable(row)]
         engine = MaskedLM(model=self.masked, top=self.top, max_length=self.max_length)
         answers = iter(engine.run([[" ".join(tokens), [_span(tokens, word)]] for tokens, word in places]))
         return [[[word, [fill for fill, _ in next(answers)[0]]] for word in self.maskable(row)] for row in rows]
 
-    def _correct(self, found: Sequence[tuple[dict[str, Any], list[int]]]) -> list[list[int]]:
+    def _correct(self, flipping: Sequence[tuple[dict[str, Any], list[int]]]) -> list[list[int]]:
         if self.parser is None:
-            return [terms for _, terms in found]
-        parts = [_part(row) if self.words == "between" else (0, len(row["tokens"])) for row, _ in found]
-        trees = self.parser.run([row["tokens"][start:end] for (row, _), (start, end) in zip(found, parts, strict=True)])
+            return [terms for _, terms in flipping]
+        parts = [_part(row) if self.words == "between" else (0, len(row["tokens"])) for row, _ in flipping]
+        trees = self.parser.run([row["tokens"][start:end] for (row, _), (start, end) in zip(flipping, parts, strict=True)])
         return [
             correct_terms(shift_tree(tree, start), terms, self.maskable(row))
-            for tree, (start, _), (row, terms) in zip(trees, parts, found, strict=True)
+            for tree, (start, _), (row, terms) in zip(trees, parts, flipping, strict=True)
         ]
 
 
@@ -170,12 +167,12 @@ def _is_word(token: str) -> bool:
 
 
 def _span(tokens: Sequence[str], word: int) -> list[int]:
-    """Where a token stands among all, joined by spaces."""
+    """Return a token's characters among all, joined by spaces."""
     start = sum(len(token) + 1 for token in tokens[:word])
     return [start, start + len(tokens[word])]
 
 
 def _part(row: dict[str, Any]) -> tuple[int, int]:
-    """From the first entity's start to the last one's end."""
+    """Return the first entity's start and the last one's end."""
     places = [place for span in spans(row) for place in span]
     return min(places), max(places)

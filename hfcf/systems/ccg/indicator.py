@@ -1,4 +1,4 @@
-"""CCG's indicator, an R-BERT trained on the given rows; or one for each fold, so that none judges a row it was trained on."""
+"""Train CCG's indicator, an R-BERT, on the given rows; or one for each fold, so that none judges a row it was trained on."""
 
 from __future__ import annotations
 
@@ -25,8 +25,7 @@ Rows = Sequence[Mapping[str, Any]]
 
 
 def training_rows(ds: Dataset | IterableDataset, system: System, **filled: str) -> list[dict[str, Any]]:
-    """What a system of relations may learn from (see `hfcf.tasks.relation.learnable`): `COLUMNS`, filled ones, `status` if it is
-    there.
+    """Read what a system of relations may learn from (`hfcf.tasks.relation.learnable`): `COLUMNS`, filled ones and any `status`.
 
     Args:
         ds: the system's rows.
@@ -36,13 +35,13 @@ def training_rows(ds: Dataset | IterableDataset, system: System, **filled: str) 
     Raises:
         StageError: a column is missing.
     """
-    given = list(ds.column_names or [])
+    columns = list(ds.column_names or [])
     for column in (*COLUMNS, *filled):
-        if column not in given:
+        if column not in columns:
             stage = filled.get(column)
             cure = f"map {system.name}.{stage} over the prepared rows first" if stage else "hfcf.load(…) makes rows that have it"
             raise StageError(f"{system.name}.fit reads the column {column!r}: {cure}")
-    read = ds.select_columns([*COLUMNS, *filled, *(["status"] if "status" in given else [])])
+    read = ds.select_columns([*COLUMNS, *filled, *(["status"] if "status" in columns else [])])
     return [dict(row) for row in learnable(read, system.chain)]
 
 
@@ -85,7 +84,7 @@ def cross_fit(rows: Rows, hp: Callable[[Rows], Hyperparameters], folds: int) -> 
 
 @lru_cache(maxsize=4)
 def indicators_by_row(sha: str) -> dict[str, Model]:
-    """The indicator of each row of the set that `cross_fit` saw, by the row's id; read once in a process."""
+    """Read the indicator of each row of the set that `cross_fit` saw, by the row's id."""
     content = read_artifact(sha, "run ccg = ccg.fit_models(ds) again")
     models = [stored_model(digest) for digest in content["indicators"]]
     return {row_id: models[number] for row_id, number in content["folds"].items()}

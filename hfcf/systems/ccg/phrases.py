@@ -1,4 +1,4 @@
-"""CCG's correction of causal terms by a constituency tree (section 3.2): words of one phrase belong together."""
+"""Correct causal terms by a constituency tree (CCG, section 3.2): words of one phrase belong together."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ Tree = Sequence[Any]
 
 
 def correct_terms(tree: Tree, terms: Collection[int], allowed: Collection[int]) -> list[int]:
-    """The terms and what the phrases around them add, sorted.
+    """Return the terms and what the phrases around them add, sorted.
 
-    From each term it goes up to the nearest verb phrase. If there is one, the verbs (VB*) and prepositions (IN) below it are
-    causal too. Only if there is none it goes up to the nearest prepositional phrase, whose prepositions are. What was added is not
-    itself gone up from. The tag TO is no preposition here, as the paper has only IN.
+    The verbs (VB*) and prepositions (IN) in the nearest verb phrase above a term are causal too; where there is none, the
+    prepositions in the nearest prepositional phrase. Words that were added add no others. The tag TO is no preposition here, as
+    the paper has only IN.
 
-    The authors' code finds a phrase's words again by their text, so that of a word that occurs twice the wrong one, or both,
-    can be added; here words are their places.
+    Deviation: the authors' code finds a phrase's words again by their text, so that of a word that occurs twice the wrong one,
+    or both, can be added; here words are their places.
 
     Args:
         tree: `[label, child, …]`, leaves `[tag, place]` (`hfcf.engines.parser.Constituents`).
@@ -25,8 +25,6 @@ def correct_terms(tree: Tree, terms: Collection[int], allowed: Collection[int]) 
 
     >>> tree = ["S", ["NP", ["NN", 0]], ["VP", ["VBN", 1], ["PP", ["IN", 2], ["NP", ["NN", 3]]]]]  # "shoes made from leather"
     >>> correct_terms(tree, [2], {1, 2})
-    [1, 2]
-    >>> correct_terms(["NP", ["NN", 0], ["PP", ["IN", 1], ["NP", ["JJ", 2], ["NN", 3]]]], [2], {1, 2})  # "eggs in small buckets"
     [1, 2]
     """
     above = {leaf[1]: path for leaf, path in _leaves(tree, ())}
@@ -43,7 +41,7 @@ def correct_terms(tree: Tree, terms: Collection[int], allowed: Collection[int]) 
 
 
 def shift_tree(tree: Tree, by: int) -> list[Any]:
-    """The tree of a part of a sentence, with places in the whole.
+    """Turn the places in the tree of a part of a sentence into places in the sentence.
 
     >>> shift_tree(["NP", ["DT", 0], ["NN", 1]], 4)
     ['NP', ['DT', 4], ['NN', 5]]
@@ -54,7 +52,7 @@ def shift_tree(tree: Tree, by: int) -> list[Any]:
 
 
 def _leaves(tree: Tree, path: tuple[Tree, ...]) -> Iterator[tuple[Tree, tuple[Tree, ...]]]:
-    """Every leaf with the constituents above it, from the top."""
+    """Yield every leaf with the constituents above it, from the top."""
     if _is_leaf(tree):
         yield tree, path
         return
@@ -67,5 +65,5 @@ def _is_leaf(tree: Tree) -> bool:
 
 
 def _is(tree: Tree, label: str) -> bool:
-    """Whether a constituent has this label, with or without a function ("VP-TPC")."""
+    """Say whether a constituent has this label, with or without a function ("VP-TPC")."""
     return str(tree[0]).split("-")[0] == label

@@ -78,7 +78,4 @@ def _texts(row: Row) -> dict[str, str]:
 
 
 _COLUMNS = ("id", "tokens", "head", "tail", "label")
-UNITS = {
-    "terms": Unit(_COLUMNS, _terms, sourced=True, instead="causal_terms", shared=True),
-    "sentence": Unit(_COLUMNS, _sentence),
-}
+UNITS = {"terms": Unit(_COLUMNS, _terms, sourced=True, instead="causal_terms", shared=True), "sentence": Unit(_COLUMNS, _sentence)}

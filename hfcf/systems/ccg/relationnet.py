@@ -1,7 +1,4 @@
-"""RelationNet: which relations a training set has between kinds of things, and which others two things may have (CCG, section 3.3).
-
-It counts relations for every pair of hypernyms of a row's two head words. Of two new words, those relations come first that words
-close to them have: the net is asked with the words themselves, then further and further up.
+"""RelationNet: the relations of a training set between kinds of things, and others that two things may have (CCG, section 3.3).
 
 Nothing heavy is imported here: NumPy, and `hfcf.engines.wordnet` for WordNet.
 """
@@ -38,7 +35,7 @@ class Triple(NamedTuple):
 
 
 def head_word(tokens: Sequence[str], entity: Mapping[str, Any]) -> str:
-    """What an entity is looked up by: its last token, of that the part after the last hyphen, in lower case.
+    """Return the word by which an entity is looked up: its last token's part after the last hyphen, in lower case.
 
     >>> head_word(["the", "Texas-born", "Singer-Songwriter"], {"start": 1, "end": 3})
     'songwriter'
@@ -47,11 +44,12 @@ def head_word(tokens: Sequence[str], entity: Mapping[str, Any]) -> str:
 
 
 class RelationNet:
-    """Counts of relations for pairs of hypernyms, as arrays.
+    """Counts of relations for every pair of hypernyms of a row's two head words, as arrays.
 
-    Where the paper leaves something open, the released code decides: a word's sense is the commonest noun sense of its first
-    lemma, in any part of speech. Of several hypernyms the first in WordNet's file counts, at every level; the released code takes
-    whichever its reader, NLTK, gives first, which is not the same in all versions.
+    For two new words the net is asked with the words themselves, then further and further up, so that relations of close words
+    come first. Where the paper leaves something open, the released code decides: a word's sense is the commonest noun sense of
+    its first lemma, in any part of speech. Of several hypernyms the first in WordNet's file counts, at every level; the released
+    code takes whichever its reader, NLTK, gives first, which is not the same in all versions.
 
     Args:
         relations: the training set's, sorted.
@@ -59,9 +57,8 @@ class RelationNet:
     """
 
     def __init__(self, relations: Sequence[str], seen: Sequence[int]) -> None:
-        self.relations, self._seen = list(relations), list(seen)
-        self._numbers = {relation: number for number, relation in enumerate(self.relations)}
-        head, tail, relation, rows = np.array(self._seen, dtype=np.int64).reshape(-1, 4).T
+        self.relations, self._rows = list(relations), list(seen)
+        head, tail, relation, rows = np.array(self._rows, dtype=np.int64).reshape(-1, 4).T
         pairs, numbers, counts = [], [], []
         for at, heads, tails in _by_shape(list(zip(head.tolist(), tail.tolist(), strict=True))):
             results = _pairs(heads, tails)
@@ -77,7 +74,7 @@ class RelationNet:
 
     @classmethod
     def collect(cls, triples: Iterable[Triple]) -> Self:
-        """The net of training rows. A row with a word that WordNet doesn't know adds its relation's name alone.
+        """Collect the net of training rows. A row with a word that WordNet doesn't know adds its relation's name alone.
 
         >>> net = RelationNet.collect([Triple("egg", "bucket", "in"), Triple("honey", "jar", "of"), Triple("xyzzyx", "jar", "by")])
         >>> net.relations, net.expand("honey", "bucket", "by")
@@ -96,12 +93,11 @@ class RelationNet:
 
     @property
     def content(self) -> dict[str, Any]:
-        """What `RelationNet(**content)` is made of, as plain data: far smaller than the table of pairs, which takes no longer to
-        make again than to read."""
-        return {"relations": self.relations, "seen": self._seen}
+        """The arguments of `RelationNet` as plain data: far smaller than the table of pairs, which is built as fast as read."""
+        return {"relations": self.relations, "seen": self._rows}
 
     def table(self) -> dict[tuple[int, int], dict[str, int]]:
-        """The whole net: {(offset in WordNet's file, offset): {relation: count}}."""
+        """Return the net as {(offset in WordNet's file, offset): {relation: count}}."""
         low = (1 << BITS) - 1
         return {
             (pair >> BITS, pair & low): {self.relations[i]: int(counts[i]) for i in np.flatnonzero(counts)}
@@ -129,15 +125,15 @@ class RelationNet:
         the released code: hops up to ⌈(m − 1 + n − 1)·H⌉, itself included, so that H = 1 is all the way up and 0 the words alone.
 
         Args:
-            asked: both head words and the row's own relation, which is left out.
+            requests: both head words and the row's own relation, which is left out.
             ratio: H, from 0 to 1.
             order: "lca", as above; "pooled": all hops up to the threshold are one, so that the lowest hypernyms do not come
                 first.
         """
         noun, rows = wordnet().noun, list(requests)
-        results = [(noun(row.head), noun(row.tail)) for row in rows]
-        known = [None if head is None or tail is None else (head.offset, tail.offset) for head, tail in results]
-        words = list(dict.fromkeys(pair for pair in known if pair is not None))
+        nouns = [(noun(row.head), noun(row.tail)) for row in rows]
+        offsets = [None if head is None or tail is None else (head.offset, tail.offset) for head, tail in nouns]
+        words = list(dict.fromkeys(pair for pair in offsets if pair is not None))
         ranked: dict[tuple[int, int], list[int]] = {}
         for at, heads, tails in _by_shape(words):
             for start in range(0, len(at), CHUNK):
@@ -146,11 +142,11 @@ class RelationNet:
                 ranked.update(zip([words[i] for i in at[part]], best, strict=True))
         return [
             [] if pair is None else [name for i in ranked[pair] if (name := self.relations[i]) != row.relation]
-            for row, pair in zip(rows, known, strict=True)
+            for row, pair in zip(rows, offsets, strict=True)
         ]
 
     def _ranked(self, heads: Ints, tails: Ints, ratio: float, pooled: bool) -> list[list[int]]:
-        """Of pairs of paths, all of one shape, each pair's relations, best first."""
+        """Rank the relations of each pair of paths, all of one shape, best first."""
         m, n = heads.shape[1], tails.shape[1]
         hops = np.add.outer(np.arange(m), np.arange(n)).ravel()
         last = ceil(round((m - 1 + n - 1) * ratio, 9))  # rounded, because 20 * 0.55 is a little more than 11
@@ -167,7 +163,7 @@ class RelationNet:
 
 
 def _by_shape(words: Sequence[tuple[int, int]]) -> Iterator[tuple[list[int], Ints, Ints]]:
-    """Pairs of synsets with hypernym paths of the same two lengths: their places, the heads' paths and the tails', as matrices."""
+    """Group pairs of synsets whose hypernym paths have the same two lengths: their places, heads' and tails' paths as matrices."""
     net, paths = wordnet(), dict[int, tuple[int, ...]]()
     for offset in dict.fromkeys(offset for pair in words for offset in pair):
         paths[offset] = tuple(above.offset for above in net.hypernym_path(Synset("n", offset)))
@@ -180,12 +176,12 @@ def _by_shape(words: Sequence[tuple[int, int]]) -> Iterator[tuple[list[int], Int
 
 
 def _pairs(heads: Ints, tails: Ints) -> Ints:
-    """Every pair of a head's hypernym with a tail's, as numbers: a line for each pair of paths."""
+    """Return the number of every pair of a head's hypernym with a tail's: a line for each pair of paths."""
     results: Ints = (heads[:, :, None] << BITS | tails[:, None, :]).reshape(len(heads), -1)
     return results
 
 
 @lru_cache(maxsize=4)
 def relation_net(sha: str) -> RelationNet:
-    """The net in a fitted file, made once in a process."""
+    """Read the net in a fitted file."""
     return RelationNet(**read_artifact(sha, "run ccg.fit(ds) again")["relation_net"])

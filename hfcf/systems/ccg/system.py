@@ -58,12 +58,10 @@ OFFLINE: dict[str, Any] = {
 class CCG(System):
     """The whole chain, `ds = CCG.preset("offline")(ds)`, and each of its stages as an attribute.
 
-    Stages, in order: `identify_causal_terms`, `expand_relation`, `edit_relation`, `judge_candidates`.
-
-    Everything that it asks it makes of the rows of `ds` alone: it trains the indicator (`fit_models`) before the first stage, and
-    after it, of the causal terms that were found, RelationNet, the causal terms of each relation and the editor (`fit`). What was
-    trained is kept in the cache folder under a digest of the rows and settings. Stage by stage: `ccg = ccg.fit_models(ds)`, map
-    `ccg.identify_causal_terms`, `ccg = ccg.fit(ds)`, map the others.
+    It learns from the rows of `ds` alone: before the first stage the indicator (`fit_models`), and after it, from the causal
+    terms, RelationNet, the terms of each relation and the editor (`fit`). The cache folder keeps trained models under a digest of
+    rows and settings. Stage by stage: `ccg = ccg.fit_models(ds)`, map `ccg.identify_causal_terms`, `ccg = ccg.fit(ds)`, map the
+    others.
 
     Deviation: the indicator is trained for all its epochs. The paper chooses the base model's epoch on the development set, and
     does not say so of the indicator; its samples have no such rows of their own.
@@ -76,25 +74,18 @@ class CCG(System):
             the paper's: one indicator on all rows. One that has learned a few rows by heart knows them by their entities, and no
             word in between changes what it says: of 34 rows of SemEval's 2-shot sample none flipped, with two folds 22 did.
         cross_fitted: the sha256 of the file that says which indicator a row has; `fit_models` sets it.
-        top: N, see `IdentifyCausalTerms`.
-        words: see there.
-        parser: see there; None is the ablation w/o Parser.
-        method: see there; "gradient" is the ablation w/o MII.
-        patience: see there.
-        ratio: H, see `ExpandRelation`.
-        order: see there; "pooled" is the ablation w/o LCA, "random" w/o WBR.
-        top_k: K, see `EditRelation`.
+        parser: None is the ablation w/o Parser.
+        method: "gradient" is the ablation w/o MII.
+        order: "pooled" is the ablation w/o LCA, "random" w/o WBR.
         editor: a trained editor; None trains one on the rows, as the paper does.
         editor_training: how that one is trained; the paper's is GPT-2 base.
-        num_beams: see `EditRelation`.
-        num_candidates: see there.
-        max_new_tokens: see there.
-        closed: see there.
-        use_editor: see there; False is the ablation w/o Editor.
+        use_editor: False is the ablation w/o Editor.
         least_steps: of each training here: on few rows it goes on beyond its epochs until it has made so many. The paper says
             nothing of it; an indicator that has learned nothing gives every sentence one relation, and no word flips it.
         verifier: an R-BERT, if candidates shall be kept only where it agrees; that CCG does without is its point.
         max_length: pieces of a sentence that the models read.
+
+    Its other settings are those of the stages of the same name.
 
     >>> ccg = CCG.preset("offline", seed=7)
     >>> [stage.name for stage in ccg.stages]
@@ -154,7 +145,7 @@ class CCG(System):
         return ("identify_causal_terms",)
 
     def fit_models(self, ds: Dataset | IterableDataset) -> Self:
-        """CCG with an indicator: the one that it was given, else one that is trained on `ds`, or one for each of its folds."""
+        """Return CCG with an indicator: its own, else one that is trained on `ds`, or one for each of its folds."""
         if self.indicator is not None or self.cross_fitted is not None:
             return self
         rows = [{column: row[column] for column in COLUMNS} for row in training_rows(ds, self)]
@@ -169,12 +160,11 @@ class CCG(System):
         return replace(self, indicator=stored_model(train_indicator(rows, hp(rows), sorted({row["label"] for row in rows}))))
 
     def fit_resources(self, ds: Dataset | IterableDataset) -> str:
-        """Write RelationNet, the causal terms of each relation, and the digest of the editor, which is trained here."""
+        """Train the editor; write RelationNet, the causal terms of each relation and the editor's digest."""
         rows = training_rows(ds, self, causal_terms="identify_causal_terms")
-        known = [row for row in rows if row["causal_terms"] and (row.get("status") or {}).get("accepted") is not False]
+        examples = [row for row in rows if row["causal_terms"] and (row.get("status") or {}).get("accepted") is not False]
         trained = None
-        if self.use_editor and self.editor is None and known:
-            trained = train_editor(
-                known, ensure_steps(self.editor_training, self.least_steps, len(known)), max_target=self.max_new_tokens
-            )
-        return save_artifact({"relation_net": fit_relation_net(rows).content, "terms": count(known), **learned_editor(trained)})
+        if self.use_editor and self.editor is None and examples:
+            hp = ensure_steps(self.editor_training, self.least_steps, len(examples))
+            trained = train_editor(examples, hp, max_target=self.max_new_tokens)
+        return save_artifact({"relation_net": fit_relation_net(rows).content, "terms": count(examples), **learned_editor(trained)})

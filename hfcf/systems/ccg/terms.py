@@ -1,11 +1,11 @@
-"""Causal terms as texts: which of them are the same, and of which relations a training set has them (CCG, section 3.4)."""
+"""Causal terms as texts: when two are equal, and which relations have them in a training set (CCG, section 3.4)."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Iterable, Mapping
+from itertools import chain, pairwise
 from typing import Any
 
 from hfcf.corpora.formats.tokens import tokenise
@@ -28,7 +28,7 @@ Counts = Mapping[str, Mapping[str, Mapping[str, int]]]
 
 
 def order(row: Mapping[str, Any]) -> str:
-    """Whether a row's head comes first: "of" between whole and part does not say what it says between part and whole.
+    """Say whether a row's head comes first: "of" between whole and part does not say what it says between part and whole.
 
     >>> order({"head": {"start": 4, "end": 5}, "tail": {"start": 0, "end": 2}})
     'backward'
@@ -37,7 +37,7 @@ def order(row: Mapping[str, Any]) -> str:
 
 
 def term(row: Mapping[str, Any]) -> str:
-    """A row's causal terms as one text.
+    """Join a row's causal terms to one text.
 
     >>> term({"tokens": "eggs are moved into buckets".split(), "causal_terms": [2, 3]})
     'moved into'
@@ -46,19 +46,17 @@ def term(row: Mapping[str, Any]) -> str:
 
 
 def tokenised(text: str) -> str:
-    """A generated text with spaces between its tokens, as those of relation corpora are told apart.
+    """Put spaces between the tokens of a generated text, as relation corpora divide tokens.
 
-    >>> tokenised("caused, by"), tokenised("for 10,000 in the U.S. -LRB-")
-    ('caused , by', 'for 10,000 in the U.S. -LRB-')
+    >>> tokenised("for 10,000 in the U.S., -LRB-")
+    'for 10,000 in the U.S. , -LRB-'
     """
-    results: list[str] = []
-    for chunk in text.split():
-        results += [chunk] if _SIGN.fullmatch(chunk) else [chunk[start:end] for start, end in tokenise(chunk)]
-    return " ".join(results)
+    chunks = ([chunk] if _SIGN.fullmatch(chunk) else [chunk[start:end] for start, end in tokenise(chunk)] for chunk in text.split())
+    return " ".join(chain.from_iterable(chunks))
 
 
 def repeats_a_word(text: str) -> bool:
-    """Whether a word stands twice in a row: such a term is not whole, or its words were apart in their sentence ("of … of").
+    """Say whether a word stands twice in a row: a broken term, or words that were apart in their sentence ("of … of").
 
     >>> repeats_a_word("made of of"), repeats_a_word("of the of")
     (True, False)
@@ -67,7 +65,7 @@ def repeats_a_word(text: str) -> bool:
 
 
 def lemma(word: str) -> str:
-    """The first lemma that WordNet has of a word, in any part of speech, nouns first; the word itself if there is none.
+    """Return WordNet's first lemma of a word, in any part of speech, nouns first; the word itself if there is none.
 
     >>> lemma("made"), lemma("of")
     ('make', 'of')
@@ -76,7 +74,7 @@ def lemma(word: str) -> str:
 
 
 def normalised(text: str) -> str:
-    """What a term is compared by: its tokens' lemmas in lower case, without forms of "be" and determiners, and without tense.
+    """Return the form in which terms are compared: lemmas in lower case, without forms of "be", determiners and tense.
 
     >>> normalised("was caused by the"), normalised("is the")
     ('cause by', '')
@@ -86,7 +84,7 @@ def normalised(text: str) -> str:
 
 
 def count(rows: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, dict[str, int]]]:
-    """The causal terms of each relation in each order, as they stand in the rows; those that stammer are left out.
+    """Count the causal terms of each relation in each order; those that repeat a word are left out.
 
     Args:
         rows: with `tokens`, `head`, `tail`, `label` and `causal_terms`.
@@ -101,13 +99,13 @@ def count(rows: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, dict[str, in
         if not repeats_a_word(text := term(row)):
             results.setdefault(row["label"], {}).setdefault(order(row), Counter())[text] += 1
     return {
-        relation: {way: dict(sorted(results[relation][way].items())) for way in sorted(results[relation])}
-        for relation in sorted(results)
+        relation: {way: dict(sorted(counts.items())) for way, counts in sorted(ways.items())}
+        for relation, ways in sorted(results.items())
     }
 
 
 def most_frequent(counts: Counts, relation: str, way: str) -> str | None:
-    """A relation's most frequent causal term in an order, of equal ones the first by name; None if it has none.
+    """Return a relation's most frequent causal term in an order, of equal ones the first by name; None if it has none.
 
     >>> most_frequent({"in": {"forward": {"into": 1, "in": 2}}}, "in", "forward")
     'in'
@@ -120,27 +118,27 @@ class KnownTerms:
     """The normalised causal terms of each relation in each order.
 
     Args:
-        counts: what `count` gives.
+        counts: as `count` returns them.
     """
 
     def __init__(self, counts: Counts) -> None:
         self.counts = counts
-        self._known = {
+        self._terms = {
             (relation, way): {normalised(text) for text in terms} - {""}
             for relation, group in counts.items()
             for way, terms in group.items()
         }
 
     def of(self, relation: str, way: str) -> set[str]:
-        """A relation's terms in an order; none if the training rows had none of it.
+        """Return a relation's terms in an order; none if the training rows had none.
 
         >>> KnownTerms({"in": {"forward": {"moved into": 1}}}).of("in", "forward")
         {'move into'}
         """
-        return self._known.get((relation, way), set())
+        return self._terms.get((relation, way), set())
 
     def texts(self, relation: str, way: str) -> dict[str, str]:
-        """A relation's terms in an order as they stand in the rows: of those that are equal the most frequent, by what is equal.
+        """Map a relation's terms in an order to their most frequent spelling in the rows.
 
         >>> KnownTerms({"in": {"forward": {"moved into": 1, "is moved into": 2}}}).texts("in", "forward")
         {'move into': 'is moved into'}
@@ -152,6 +150,6 @@ class KnownTerms:
                 results.setdefault(equal, text)
         return results
 
-    def any_of(self, relations: Sequence[str], way: str) -> set[str]:
-        """The terms that some of the relations have in an order."""
+    def any_of(self, relations: Iterable[str], way: str) -> set[str]:
+        """Return the terms that any of the relations has in an order."""
         return set().union(*(self.of(relation, way) for relation in relations))

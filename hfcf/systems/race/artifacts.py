@@ -1,4 +1,4 @@
-"""What RACE learns from the whole set: substitutes by type and form, and how common each word piece is in claims."""
+"""Read what RACE fits to the whole set: substitutes by type and form, and how common each word piece is in claims."""
 
 from __future__ import annotations
 
@@ -16,11 +16,10 @@ def _read(sha: str) -> dict[str, Any]:
 
 @lru_cache(maxsize=4)
 def entity_table(sha: str) -> EntityTable:
-    """The fitted entity table."""
+    """Read the fitted entity table."""
     return EntityTable(_read(sha)["entities"])
 
 
 def word_frequencies(sha: str) -> str:
-    """The sha256 of the fitted file with the claims' word frequencies."""
-    results: str = _read(sha)["idf"]
-    return results
+    """Return the sha256 of the fitted file with the claims' word frequencies."""
+    return str(_read(sha)["idf"])

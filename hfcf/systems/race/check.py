@@ -33,12 +33,7 @@ class CheckEdit(Stage):
     ['claim', 'label', 'edits', 'edited_evidence']
     """
 
-    inputs: ClassVar = {
-        "claim": schema.TEXT,
-        "label": schema.TEXT,
-        "edits": schema.EDITS,
-        "edited_evidence": schema.EVIDENCE,
-    }
+    inputs: ClassVar = {"claim": schema.TEXT, "label": schema.TEXT, "edits": schema.EDITS, "edited_evidence": schema.EVIDENCE}
     outputs: ClassVar = {"candidates": CANDIDATES}
     produced_by: ClassVar = {"edits": "race.edit_evidence", "edited_evidence": "race.edit_evidence"}
 
@@ -51,14 +46,13 @@ class CheckEdit(Stage):
         return [self._judge(row, next(answers)) if row["edits"] else {"candidates": []} for row in rows]
 
     def _judge(self, row: dict[str, Any], probabilities: Mapping[str, float]) -> dict[str, Any] | Reject:
-        found = choose(probabilities, LABELS)
-        scores = [{"name": f"verifier: {found}", "value": probabilities[found]}]
+        verdict = choose(probabilities, LABELS)
+        scores = [{"name": f"verifier: {verdict}", "value": probabilities[verdict]}]
         edited = candidate(row["claim"], REFUTES, "evidence", row["edits"], scores)
-        if found == REFUTES:
+        if verdict == REFUTES:
             return {"candidates": [accept(edited, self.name)]}
-        reason = "under-edited: the edited evidence still supports the claim" if found == SUPPORTS else (
-            "over-edited: the edited evidence no longer decides the claim"
-        )  # fmt: skip
+        under, over = "under-edited: the edited evidence still supports", "over-edited: the edited evidence no longer decides"
+        reason = f"{under if verdict == SUPPORTS else over} the claim"
         return Reject(reason, candidates=[reject(edited, self.name, reason)])
 
 
@@ -108,10 +102,10 @@ class CheckClaim(Stage):
         return results
 
     def _judge(self, claim: dict[str, Any], label: str, probabilities: Mapping[str, float]) -> dict[str, Any]:
-        found = choose(probabilities, LABELS)
-        score = {"name": f"verifier: {found}", "value": probabilities[found]}
+        verdict = choose(probabilities, LABELS)
+        score = {"name": f"verifier: {verdict}", "value": probabilities[verdict]}
         claim = {**claim, "label": opposite(label), "scores": [*claim["scores"], score]}
         required = (SUPPORTS,) if label == REFUTES else tuple(LABELS[1:] if self.flip == "any" else LABELS[1:2])
-        if found in required:
+        if verdict in required:
             return claim
-        return reject(claim, self.name, f"the label does not flip: the original evidence makes it {found}")
+        return reject(claim, self.name, f"the label does not flip: the original evidence makes it {verdict}")

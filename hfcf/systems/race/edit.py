@@ -19,25 +19,23 @@ from hfcf.text.mentions import WORD_END, WORD_START, mentions
 
 @dataclass(frozen=True, kw_only=True)
 class EditEvidence(Stage):
-    """One counterfactual version E′ of a SUPPORTS row's evidence; REFUTES rows keep theirs.
+    """Write one counterfactual version E′ of a SUPPORTS row's evidence; REFUTES rows keep theirs.
 
-    Input columns: `evidence`, `label`, `entities`, `rationales`. Output columns: `causal_entities` (T: the entities that overlap a
-    token rationale), `edits` (of texts and titles), `edited_evidence` (E′; the evidence itself for REFUTES) and
+    Input columns: `claim`, `evidence`, `label`, `entities`, `rationales`. Output columns: `causal_entities` (T: the entities that
+    overlap a token rationale), `edits` (of texts and titles), `edited_evidence` (E′; the evidence itself for REFUTES) and
     `edited_entities` (T′, with offsets into E′; T for REFUTES).
 
     Rules, all of them for causal entities only:
 
     - *in-dataset*: a GPE, DATE or NUM is replaced by a random other value of its type and form in the dataset's table
       (`hfcf.text.entities.form`) that the row does not hold yet; different values get different substitutes.
-    - *in-instance*: PERSONs change places with PERSONs, ORGs with ORGs, in one random cycle, when there are two or more and they
-      stand in different pieces. Both of the paper's types are "PERSON/ORG"; we keep them apart, since a person in a company's
-      place reads as an error, not as a counterfactual.
-      Not swapped is a name in the title that all pieces share: the paper's rows (HoVer's) are of several pages, where a swap says
-      something else of each; on one page it only makes the page's subject another's name, which decides no claim.
-    - *consistent*: what is chosen is changed at every mention in every piece and title, also outside the rationales: whole words (a
-      part of a hyphenated word is none), the longest mention first, so that "Washington" stays as it is inside "Washington Post". A
-      possessive ending stays. A PERSON's shorter names (first or last name, or without the middle name) follow the full one: a last
-      name becomes the other's last name.
+    - *in-instance*: PERSONs change places with PERSONs, ORGs with ORGs, in one random cycle, when there are two or more in
+      different pieces. The paper swaps "PERSON/ORG"; here they stay separate, since a person in a company's place reads as an
+      error. A name in the title that all pieces share is not swapped: the paper's rows (HoVer's) are of several pages, where a
+      swap changes a statement about each; on one page it only renames the page's subject, which decides no claim.
+    - *consistent*: a change is made at every mention in every piece and title, also outside the rationales: whole words (a part of
+      a hyphenated word is none), the longest mention first, so that "Washington" stays inside "Washington Post". A possessive
+      ending stays. A PERSON's shorter names (first or last name, or without the middle name) follow the full one.
 
     Rows without a causal entity are rejected, and SUPPORTS rows none of whose causal entities has a substitute.
 
@@ -52,19 +50,11 @@ class EditEvidence(Stage):
 
     VERSION = "3"
 
-    inputs: ClassVar = {
-        "claim": schema.TEXT,
-        "evidence": schema.EVIDENCE,
-        "label": schema.TEXT,
-        "entities": schema.ENTITIES,
-        "rationales": schema.RATIONALES,
-    }
+    inputs: ClassVar = {**TASK.columns, "label": schema.TEXT, "entities": schema.ENTITIES, "rationales": schema.RATIONALES}
     outputs: ClassVar = {
-        "causal_entities": schema.ENTITIES,
-        "edits": schema.EDITS,
-        "edited_evidence": schema.EVIDENCE,
-        "edited_entities": schema.ENTITIES,
-    }
+        "causal_entities": schema.ENTITIES, "edits": schema.EDITS,
+        "edited_evidence": schema.EVIDENCE, "edited_entities": schema.ENTITIES,
+    }  # fmt: skip
     produced_by: ClassVar = {"entities": "race.tag_entities", "rationales": "race.explain"}
 
     edit: bool = True
@@ -87,29 +77,25 @@ class EditEvidence(Stage):
         changes = self._changes(row, here, causal)
         changed = edits_of(row, changes, protected=[entity["text"] for entity in here]) if changes else []
         if not changed:
-            raise Reject(
+            reason = (
                 "no causal entity can be edited: there is no other value of its form in the dataset, and no second person or "
-                "organisation in another piece to swap with",
-                causal_entities=causal,
+                "organisation in another piece to swap with"
             )
+            raise Reject(reason, causal_entities=causal)
         edited = TASK.apply_edits({"claim": "", "evidence": row["evidence"]}, changed)["evidence"]
-        return {
-            "causal_entities": causal,
-            "edits": changed,
-            "edited_evidence": edited,
-            "edited_entities": [_moved(entity, changed, edited) for entity in causal],
-        }
+        entities = [_moved(entity, changed, edited) for entity in causal]
+        return {"causal_entities": causal, "edits": changed, "edited_evidence": edited, "edited_entities": entities}
 
     def _changes(self, row: Mapping[str, Any], here: Sequence[Any], causal: Sequence[Any]) -> dict[str, str]:
-        """What becomes of every surface form of the causal entities: {before: after}."""
+        """Choose a substitute for every surface form of the causal entities: {before: after}."""
         rng, table = self.random(row["id"]), entity_table(self.fitted or "")
         changes: dict[str, str] = {}
-        taken = [row["claim"], *(text for _, _, text in evidence_texts(row))]
+        texts = [row["claim"], *(text for _, _, text in evidence_texts(row))]
         for type_ in IN_DATASET:
             for value in dict.fromkeys(entity["text"] for entity in causal if entity["type"] == type_):
-                if (new := table.substitute(value, type_, taken, rng)) is not None:
+                if (new := table.substitute(value, type_, texts, rng)) is not None:
                     changes[value] = new
-                    taken.append(new)
+                    texts.append(new)
                     # "two parts" and "Two men" are the same number; "May" and "may" are not the same month.
                     if type_ != "GPE" and not is_month(value):
                         other = value[0].swapcase() + value[1:]
@@ -153,11 +139,7 @@ def _in_a_name(text: str, start: int, end: int) -> bool:
 
 
 def _subject(row: Mapping[str, Any]) -> str:
-    """The title that all pieces of evidence share, if they do.
-
-    >>> _subject({"evidence": [{"title": "Rome"}, {"title": "Rome"}]})
-    'Rome'
-    """
+    """Return the title that all pieces of evidence share, or ""."""
     titles = {piece["title"] or "" for piece in row["evidence"]}
     return titles.pop() if len(titles) == 1 else ""
 
@@ -168,7 +150,7 @@ def _overlap(entity: Mapping[str, Any], span: Mapping[str, Any]) -> bool:
 
 
 def _groups(mentions: Sequence[str], people: bool) -> dict[str, list[str]]:
-    """Different names, each with its shorter forms: {fullest name: [every form]}; a form of two names goes to the first.
+    """Group names with their shorter forms: {fullest name: [every form]}; a form of two names goes to the first.
 
     >>> _groups(["Ada Lovelace", "Lovelace", "Ada King Lovelace"], True)
     {'Ada King Lovelace': ['Ada King Lovelace', 'Ada Lovelace', 'Lovelace']}
@@ -187,16 +169,16 @@ def _in_order(words: Sequence[str], longer: Sequence[str]) -> bool:
 
 
 def _cycle(names: Sequence[str], pieces: Mapping[str, set[int]], rng: Random) -> list[tuple[str, str]]:
-    """A random cycle through all names; none when they stand in one piece only, or when there is one name."""
+    """Draw a cycle through all names; there is none when they stand in one piece only, or when there is one name."""
     order = sorted(names)
     if len(order) < 2 or len(set().union(*(pieces[name] for name in order))) < 2:
         return []
     rng.shuffle(order)
-    return [(name, order[(i + 1) % len(order)]) for i, name in enumerate(order)]
+    return list(zip(order, [*order[1:], order[0]], strict=True))
 
 
 def _shorter(new: str, form: str, full: str) -> str:
-    """The form of the name `new` that stands where `form` of the name `full` stood.
+    """Shorten the name `new` as `form` shortens the name `full`.
 
     >>> _shorter("Reg Presley", "Coleman", "Charlotte Coleman"), _shorter("Reg Presley", "Charlotte", "Charlotte Coleman")
     ('Presley', 'Reg')
@@ -210,7 +192,7 @@ _SUFFIX = re.compile(r"(?:[IVX]+|[JS]r\.?)$")
 
 
 def _last(name: str) -> str | None:
-    """The family name of a full name: its last word that is no numeral and no "Jr.".
+    """Return the family name of a full name: its last word that is no numeral and no "Jr.".
 
     >>> _last("Martin Luther King Jr."), _last("Elizabeth II")
     ('King', None)
@@ -222,7 +204,7 @@ def _last(name: str) -> str | None:
 
 
 def _moved(entity: Mapping[str, Any], changed: Sequence[edits.Edit], evidence: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Where an entity of the evidence stands in the edited evidence, and what it is there."""
+    """Move an entity of the evidence to its place in the edited evidence, with its text there."""
     start, end = entity["start"], entity["end"]
     for edit in changed:
         if (edit["field"], edit["piece"]) != (entity["field"], entity["piece"]):

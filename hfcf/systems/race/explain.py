@@ -14,7 +14,7 @@ from hfcf.core.model import Model
 from hfcf.core.stage import Reject, Stage
 from hfcf.engines.attribution import METHODS, Attribution
 from hfcf.engines.cure import Cure
-from hfcf.tasks.verification import NOT_ENOUGH_INFO
+from hfcf.tasks.verification import NOT_ENOUGH_INFO, TASK
 from hfcf.text.evidence import join, locate
 
 CURE = "cure"
@@ -24,23 +24,20 @@ SENTENCES = List({"piece": schema.INT, "score": schema.FLOAT})
 
 @dataclass(frozen=True, kw_only=True)
 class Explain(Stage):
-    """Token and sentence rationales by gradient attribution over the verifier, or by a trained CURE explainer.
+    """Find token and sentence rationales by gradient attribution over the verifier, or by a trained CURE explainer.
 
     Input columns: `claim`, `evidence`, `label`. Output columns: `rationales`, the words of titles and texts that carry the label
     (adjacent ones joined), and `sentence_rationales`, the pieces that do, in reading order. Scores are shares of the row's
     attribution; with "cure", probabilities that the gate is open (of joined words, the highest).
 
-    Where to cut, for attribution: token rationales are the fewest words that together hold `token_share` of the row's attribution;
-    sentence rationales are the fewest pieces that hold `sentence_share` of it, a piece counting with its mean over words, lest long
-    pieces win by length.
+    With attribution, token rationales are the fewest words that together have `token_share` of the row's attribution, and sentence
+    rationales the fewest pieces that have `sentence_share` of it; a piece counts with its mean over words, so that long pieces have
+    no advantage. With "cure", rationales are the words and the pieces whose gate is open with a probability above ½; if no piece's
+    is, the likeliest one. It explains the verifier's prediction, whatever the row's label is.
 
-    With "cure", token rationales are the words whose gate is open with a probability above ½, and sentence rationales the pieces;
-    if no piece's is, the likeliest is taken. Explained is the verifier's prediction, whatever the row's label says.
-
-    Deviation: the paper trains CURE (Si et al. 2023) as its explainer, with a loss for compactness. The default, gradient
-    attribution over a trained verifier, needs no training of its own, and the cut takes the place of that loss; the logit explained
-    is that of the row's own label. What "cure" does is in `hfcf.training.explainer`. Evidence past `max_length` has no score, so it
-    is never a rationale.
+    Deviation: the paper trains CURE (Si et al. 2023) as its explainer, with a loss for compactness; see `hfcf.training.explainer`.
+    The default, gradient attribution over a trained verifier, needs no training of its own, and the shares replace that loss; it
+    explains the logit of the row's label. Evidence past `max_length` has no score, so it is never a rationale.
 
     Args:
         verifier: a sequence classifier over (claim, evidence).
@@ -54,7 +51,7 @@ class Explain(Stage):
     ['rationales', 'sentence_rationales']
     """
 
-    inputs: ClassVar = {"claim": schema.TEXT, "evidence": schema.EVIDENCE, "label": schema.TEXT}
+    inputs: ClassVar = {**TASK.columns, "label": schema.TEXT}
     outputs: ClassVar = {"rationales": schema.RATIONALES, "sentence_rationales": SENTENCES}
 
     verifier: Model
@@ -91,17 +88,18 @@ class Explain(Stage):
         if not spans:
             return Reject("the explainer opens the gate of no word of the evidence")
         likeliest = max(pieces, key=lambda piece: (piece[1], -piece[0]))
-        kept = [piece for piece in pieces if piece[1] > 0.5] or [likeliest]
-        return {"rationales": spans, "sentence_rationales": [{"piece": n, "score": score} for n, score in kept]}
+        opened = [piece for piece in pieces if piece[1] > 0.5] or [likeliest]
+        return {"rationales": spans, "sentence_rationales": [{"piece": n, "score": score} for n, score in opened]}
 
     def _scores(self, rows: Sequence[tuple[dict[str, Any], str, Any]]) -> list[Any]:
         engine = Attribution(model=self.verifier, max_length=self.max_length, method=self.method)
         return engine.run([[row["claim"], text, row["label"]] for row, text, _ in rows])
 
     def _attributed(self, parts: Any, words: Sequence[Sequence[Any]]) -> dict[str, Any] | Reject:
+        nothing = Reject("the verifier's label rests on no word of the evidence")
         total = sum(score for _, _, score in words)
         if not total:
-            return Reject("the verifier's label rests on no word of the evidence")
+            return nothing
         shares = [(start, end, score / total) for start, end, score in words]
         chosen = _fewest([share for _, _, share in shares], self.token_share)
         by_piece: dict[int, list[float]] = {}
@@ -110,14 +108,15 @@ class Explain(Stage):
         pieces = sorted(by_piece)
         means = [sum(by_piece[piece]) / len(by_piece[piece]) for piece in pieces]
         if not sum(means):
-            return Reject("the verifier's label rests on no word of the evidence")
-        kept = _fewest([mean / sum(means) for mean in means], self.sentence_share)
-        sentences = [{"piece": pieces[i], "score": round(means[i] / sum(means), 5)} for i in sorted(kept)]
+            return nothing
+        mean_shares = [mean / sum(means) for mean in means]
+        fewest = sorted(_fewest(mean_shares, self.sentence_share))
+        sentences = [{"piece": pieces[i], "score": round(mean_shares[i], 5)} for i in fewest]
         return {"rationales": _spans(parts, shares, chosen, add), "sentence_rationales": sentences}
 
 
 def placed(parts: Any, words: Sequence[Sequence[Any]]) -> Iterator[tuple[int, Any, float]]:
-    """The number, the place in the evidence and the score of every word that lies in a piece."""
+    """Yield the number, the place in the evidence and the score of every word that lies in a piece."""
     for i, (start, end, score) in enumerate(words):
         while (place := locate(parts, start, end)) is None and end > start + 1:
             end -= 1  # the colon after a title is no part of it
@@ -125,10 +124,8 @@ def placed(parts: Any, words: Sequence[Sequence[Any]]) -> Iterator[tuple[int, An
             yield i, place, score
 
 
-def _spans(
-    parts: Any, words: Sequence[Sequence[Any]], chosen: set[int], joined: Callable[[float, float], float]
-) -> list[dict[str, Any]]:
-    """The chosen words as rationales, adjacent ones of a field joined, with their scores."""
+def _spans(parts: Any, words: Sequence[Sequence[Any]], chosen: set[int], joined: Callable[..., float]) -> list[dict[str, Any]]:
+    """Make rationales of the chosen words, adjacent ones of a field joined, with their scores."""
     spans: list[dict[str, Any]] = []
     for i, (where, piece, first, last), score in placed(parts, words):
         if i not in chosen:
@@ -142,11 +139,7 @@ def _spans(
 
 
 def _fewest(shares: Sequence[float], required: float) -> set[int]:
-    """The fewest items, largest first, whose shares add up to `wanted`; ties go to the earlier item.
-
-    >>> sorted(_fewest([0.1, 0.5, 0.4], 0.8))
-    [1, 2]
-    """
+    """Choose the fewest items, largest first, whose shares add up to `required`; ties go to the earlier item."""
     chosen: set[int] = set()
     held = 0.0
     for i in sorted(range(len(shares)), key=lambda i: (-round(shares[i], 5), i)):

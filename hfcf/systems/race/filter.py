@@ -42,18 +42,9 @@ class FilterClaim(Stage):
     ['candidates', 'counterfactuals']
     """
 
-    inputs: ClassVar = {
-        **TASK.features,
-        "entities": schema.ENTITIES,
-        "edits": schema.EDITS,
-        "candidates": CANDIDATES,
-    }
+    inputs: ClassVar = {**TASK.features, "entities": schema.ENTITIES, "edits": schema.EDITS, "candidates": CANDIDATES}
     outputs: ClassVar = {"candidates": CANDIDATES, "counterfactuals": COUNTERFACTUALS}
-    produced_by: ClassVar = {
-        "entities": "race.tag_entities",
-        "edits": "race.edit_evidence",
-        "candidates": "race.check_claim",
-    }
+    produced_by: ClassVar = {"entities": "race.tag_entities", "edits": "race.edit_evidence", "candidates": "race.check_claim"}
 
     encoder: Model
     ner: Ner = field(default_factory=Ner)
@@ -93,8 +84,8 @@ class FilterClaim(Stage):
             for i, one in enumerate(candidates)
         ]  # fmt: skip
         accepted = [one for one in judged if one["status"]["accepted"]]
-        made = counterfactuals(row, sorted(accepted, key=lambda one: one["change"]), "race")
-        answer = settle(judged, "there is no candidate to choose from", counterfactuals=made)
+        results = counterfactuals(row, sorted(accepted, key=lambda one: one["change"]), "race")
+        answer = settle(judged, "there is no candidate to choose from", counterfactuals=results)
         if isinstance(answer, Reject):
             return answer
         return {**answer, "status": {"accepted": True, "stage": self.name, "reason": None}}

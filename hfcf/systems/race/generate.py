@@ -19,7 +19,7 @@ from hfcf.text.normalise import normalise
 
 
 def clauses(row: Mapping[str, Any]) -> list[list[str]]:
-    """The row's constraints, equation 1: for each piece of the sentence rationales, the causal entities that stand in it.
+    """List a row's constraints (equation 1): for each piece of the sentence rationales, the causal entities that stand in it.
 
     A piece without a causal entity adds no clause, and two pieces with the same entities add one.
 
@@ -27,18 +27,18 @@ def clauses(row: Mapping[str, Any]) -> list[list[str]]:
     [['B']]
     """
     pieces = [sentence["piece"] for sentence in row["sentence_rationales"]]
-    found = [list(dict.fromkeys(e["text"] for e in row["edited_entities"] if e["piece"] == piece)) for piece in pieces]
-    return [list(clause) for clause in dict.fromkeys(tuple(clause) for clause in found if clause)]
+    entities = (tuple(dict.fromkeys(e["text"] for e in row["edited_entities"] if e["piece"] == piece)) for piece in pieces)
+    return [list(clause) for clause in dict.fromkeys(entities) if clause]
 
 
 def says_twice(text: str, words: int) -> bool:
-    """Whether a run of `words` words stands in a text twice.
+    """Say whether a run of `words` words stands in a text twice.
 
     >>> says_twice("She is an American actress who is an American actress.", 4), says_twice("Rome is old, Rome is big.", 4)
     (True, False)
     """
-    found = [normalise(word) for word in text.split()]
-    runs = [tuple(found[i : i + words]) for i in range(len(found) - words + 1)]
+    normal = [normalise(word) for word in text.split()]
+    runs = [tuple(normal[i : i + words]) for i in range(len(normal) - words + 1)]
     return len(set(runs)) < len(runs)
 
 
@@ -68,20 +68,14 @@ class GenerateClaim(Stage):
     """
 
     inputs: ClassVar = {
-        "claim": schema.TEXT,
-        "label": schema.TEXT,
-        "edited_evidence": schema.EVIDENCE,
-        "edited_entities": schema.ENTITIES,
-        "sentence_rationales": SENTENCES,
-        "candidates": CANDIDATES,
-    }
+        "claim": schema.TEXT, "label": schema.TEXT, "edited_evidence": schema.EVIDENCE,
+        "edited_entities": schema.ENTITIES, "sentence_rationales": SENTENCES, "candidates": CANDIDATES,
+    }  # fmt: skip
     outputs: ClassVar = {"candidates": CANDIDATES}
     produced_by: ClassVar = {
-        "edited_evidence": "race.edit_evidence",
-        "edited_entities": "race.edit_evidence",
-        "sentence_rationales": "race.explain",
-        "candidates": "race.check_edit",
-    }
+        "edited_evidence": "race.edit_evidence", "edited_entities": "race.edit_evidence",
+        "sentence_rationales": "race.explain", "candidates": "race.check_edit",
+    }  # fmt: skip
     batch_size: ClassVar[int] = 32
 
     generator: Model
@@ -95,40 +89,33 @@ class GenerateClaim(Stage):
 
     def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
         engine = Generator(
-            model=self.generator,
-            num_beams=self.num_beams,
-            num_return_sequences=self.num_candidates,
-            max_new_tokens=self.max_new_tokens,
-            max_length=self.max_length,
-        )
+            model=self.generator, num_beams=self.num_beams, num_return_sequences=self.num_candidates,
+            max_new_tokens=self.max_new_tokens, max_length=self.max_length,
+        )  # fmt: skip
         required = [clauses(row) if self.constrain else [] for row in rows]
         texts = [join([row["edited_evidence"][s["piece"]] for s in row["sentence_rationales"]])[0] for row in rows]
         if self.prefixed:
             texts = [generator_prefix(opposite(row["label"])) + text for row, text in zip(rows, texts, strict=True)]
         answers = engine.run([[text, constraints] for text, constraints in zip(texts, required, strict=True)])
         results: list[dict[str, Any] | Reject] = []
-        for row, constraints, found in zip(rows, required, answers, strict=True):
-            kept = [one for one in row["candidates"] if one["change"] == "evidence"]
-            kept += [self._candidate(row["claim"], one, constraints) for one in found]
-            results.append(settle(kept, "the generator found no claim"))
+        for row, constraints, answer in zip(rows, required, answers, strict=True):
+            candidates = [one for one in row["candidates"] if one["change"] == "evidence"]
+            candidates += [self._candidate(row["claim"], one, constraints) for one in answer]
+            results.append(settle(candidates, "the generator found no claim"))
         return results
 
-    def _candidate(self, claim: str, found: Mapping[str, Any], constraints: list[list[str]]) -> dict[str, Any]:
+    def _candidate(self, claim: str, hypothesis: Mapping[str, Any], constraints: list[list[str]]) -> dict[str, Any]:
+        text = hypothesis["text"]
         candidate = {
-            "claim": found["text"],
-            "label": None,
-            "change": "claim",
-            "edits": edits.rewrite("claim", claim, found["text"]),
-            "scores": [{"name": "log-probability", "value": found["score"]}],
-            "status": None,
-        }
-        if not found["finished"]:
+            "claim": text, "label": None, "change": "claim", "edits": edits.rewrite("claim", claim, text),
+            "scores": [{"name": "log-probability", "value": hypothesis["score"]}], "status": None,
+        }  # fmt: skip
+        if not hypothesis["finished"]:
             return reject(candidate, self.name, f"is cut off at {self.max_new_tokens} tokens")
-        unmet = [clause for clause, is_met in zip(constraints, met(found["text"], constraints), strict=True) if not is_met]
-        if unmet:
+        if not all(met(text, constraints)):
             return reject(candidate, self.name, "names no causal entity of every piece of evidence")
-        if normalise(found["text"]) == normalise(claim):
+        if normalise(text) == normalise(claim):
             return reject(candidate, self.name, "repeats the source's claim")
-        if self.no_repeat and says_twice(found["text"], self.no_repeat):
+        if self.no_repeat and says_twice(text, self.no_repeat):
             return reject(candidate, self.name, f"says {self.no_repeat} words or more twice")
         return candidate

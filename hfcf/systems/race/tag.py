@@ -9,7 +9,7 @@ from hfcf.core import schema
 from hfcf.core.stage import Reject, Stage
 from hfcf.engines.ner import Ner
 from hfcf.text.check import script
-from hfcf.text.evidence import evidence_texts as places_of
+from hfcf.text.evidence import evidence_texts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,13 +38,13 @@ class TagEntities(Stage):
     script: str | None = "LATIN"
 
     def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
-        places = [[("claim", -1, row["claim"]), *places_of(row)] for row in rows]
+        places = [[("claim", -1, row["claim"]), *evidence_texts(row)] for row in rows]
         spans = iter(self.ner.run([text for row in places for _, _, text in row]))
         results: list[dict[str, Any] | Reject] = []
-        for row, found in zip(rows, places, strict=True):
+        for row, texts in zip(rows, places, strict=True):
             entities = [
                 {"field": where, "piece": piece, "start": start, "end": end, "text": text[start:end], "type": type_}
-                for where, piece, text in found
+                for where, piece, text in texts
                 for start, end, type_ in next(spans)
             ]
             other = script(row["claim"])

@@ -7,7 +7,7 @@ from datasets import Dataset
 from offline_models import installed
 
 from hfcf.engines.generator import Generator
-from hfcf.systems.race import RACE
+from hfcf.systems.race.system import RACE
 from hfcf.text.evidence import join
 from hfcf.text.mentions import met
 

@@ -26,8 +26,7 @@ from hfcf.systems.baselines._shared.relations import ProposeRelations, base_mode
 from hfcf.systems.baselines.autocad import AutoCAD, FillTerms
 from hfcf.systems.baselines.coco import CoCo, SubstituteTerms
 from hfcf.systems.baselines.coco.paths import FindPaths, path, semantic, syntactic
-from hfcf.systems.baselines.mice import MICE
-from hfcf.systems.baselines.mice.edit import EditMinimally
+from hfcf.systems.baselines.mice import MICE, EditMinimally
 from hfcf.systems.ccg.gradients import WordGradients
 from hfcf.systems.ccg.system import CCG
 from hfcf.tasks.relation import entities

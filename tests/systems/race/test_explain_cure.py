@@ -9,7 +9,8 @@ from hfcf.core import offline
 from hfcf.core.model import Model
 from hfcf.core.stage import Reject
 from hfcf.engines.cure import Cure
-from hfcf.systems.race import RACE, Explain
+from hfcf.systems.race.explain import Explain
+from hfcf.systems.race.system import RACE
 from hfcf.tasks.verification import NOT_ENOUGH_INFO, SUPPORTS
 
 EVIDENCE = [{"title": "Rome", "text": "It is old."}, {"title": "", "text": "Dogs bark."}]  # "Rome: It is old. Dogs bark."

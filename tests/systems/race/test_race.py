@@ -23,9 +23,10 @@ from hfcf.engines.classifier import Classifier, choose
 from hfcf.engines.generator import Generator
 from hfcf.engines.ner import Ner
 from hfcf.metrics.shared.moverscore import MoverScore
-from hfcf.systems.race import RACE, EditEvidence, FilterClaim
-from hfcf.systems.race.edit import edits_of
+from hfcf.systems.race.edit import EditEvidence, edits_of
+from hfcf.systems.race.filter import FilterClaim
 from hfcf.systems.race.generate import GenerateClaim, clauses
+from hfcf.systems.race.system import RACE
 from hfcf.tasks.verification import LABELS
 from hfcf.text.entities import ENOUGH, Collector, form
 from hfcf.text.evidence import evidence_texts

@@ -1,4 +1,4 @@
-"""EDA's four operations on a sentence's words (Wei and Zou 2019), and what the baselines that edit in place take for a word.
+"""EDA's four operations on a sentence's words (Wei and Zou 2019), and the words that baselines may edit in place.
 
 Light to import, unlike the stages over it: a first sentence takes milliseconds.
 """
@@ -48,7 +48,7 @@ _ARTICLE = re.compile(r"(?<![\w'’-])(an?)\s+$", re.IGNORECASE)
 
 
 def replaceable(text: str) -> Iterator[re.Match[str]]:
-    """The whole words of two letters and more that edits in place may replace: those that are not in `UNCHANGED`.
+    """Find the whole words of two letters and more that edits in place may replace: those that are not in `UNCHANGED`.
 
     >>> [match[0] for match in replaceable("The dog's well-known owner might not own two cats.")]
     ['dog', 'owner', 'cats']
@@ -58,8 +58,14 @@ def replaceable(text: str) -> Iterator[re.Match[str]]:
             yield match
 
 
+def check_share(share: float) -> None:
+    """Raise `ValueError` on a share of words that is not from 0 to 1."""
+    if not 0 <= share <= 1:
+        raise ValueError(f"share is a share of words, from 0 to 1, and was {share}")
+
+
 def words_to_edit(text: str, share: float) -> int:
-    """How many words a share of a text's is, at least one; "3.5" and "well-known" are one word each.
+    """Count the words that a share of a text's is, at least one; "3.5" and "well-known" are one word each.
 
     >>> words_to_edit("It earned $3.5 million.", 0.5)
     2
@@ -69,7 +75,7 @@ def words_to_edit(text: str, share: float) -> int:
 
 
 def article(text: str, start: int) -> str | None:
-    """The indefinite article before what begins at `start`, in lower case.
+    """Return the indefinite article before the word at `start`, in lower case.
 
     >>> article("An old film", 3), article("the old film", 4)
     ('an', None)
@@ -80,17 +86,17 @@ def article(text: str, start: int) -> str | None:
 
 
 def goes_with(word: str, article: str | None) -> bool:
-    """Whether a word may follow an indefinite article, by its first letter; any may where there is none."""
+    """Say whether a word may follow an indefinite article, by its first letter; any may where there is none."""
     return article is None or (word[0].lower() in "aeiou") == (article == "an")
 
 
 def _is_mark(text: str, i: int) -> bool:
-    """Whether the character there belongs to the letter before it, as an accent of decomposed text does."""
+    """Say whether a character belongs to the letter before it, as an accent of decomposed text does."""
     return 0 <= i < len(text) and unicodedata.category(text[i])[0] == "M"
 
 
 def eda(text: str, rng: random.Random, *, alpha: float = 0.1, num_augmentations: int = 9) -> list[str]:
-    """New sentences from one, each by one of four operations: synonyms, insertion, swaps or deletion (Wei and Zou 2019, EDA).
+    """Write new sentences from one, each by one of four operations: synonyms, insertion, swaps or deletion (Wei and Zou 2019, EDA).
 
     The draws are distributed as in the authors' code: n = max(1, int(alpha · words)) words are replaced, inserted or swapped, and
     each word is deleted with probability alpha; `num_augmentations // 4 + 1` sentences of each operation, shuffled, and the first
@@ -107,7 +113,7 @@ def eda(text: str, rng: random.Random, *, alpha: float = 0.1, num_augmentations:
         num_augmentations: how many sentences to make.
 
     Returns:
-        Them, in order; some may say what the source says, when nothing could be changed. Empty if `text` has no letters a–z.
+        The sentences; one is equal to the source where nothing could be changed. Empty if `text` has no letters a–z.
 
     >>> eda("The quick fox won the race.", random.Random(3), num_augmentations=3)
     ['the quick fox confuse won the race', 'race quick fox won the the', 'the quick flim flam won the race']
@@ -123,7 +129,7 @@ def eda(text: str, rng: random.Random, *, alpha: float = 0.1, num_augmentations:
 
 
 def check(alpha: float, num_augmentations: int) -> None:
-    """Raise `ValueError` on settings that mean nothing."""
+    """Raise `ValueError` on settings that are out of range."""
     if not 0 < alpha <= 1:
         raise ValueError(f"alpha is a share of words, above 0 and up to 1, and was {alpha}")
     if num_augmentations < 1:
@@ -132,14 +138,14 @@ def check(alpha: float, num_augmentations: int) -> None:
 
 def _edit(kind: str, words: list[str], n: int, alpha: float, net: WordNet, rng: random.Random) -> list[str]:
     if kind == "s":
-        return _replaced(words, n, net, rng)
+        return _replace(words, n, net, rng)
     if kind == "i":
-        return _inserted(words, n, net, rng)
-    return _swapped(words, n, rng) if kind == "r" else _deleted(words, alpha, rng)
+        return _insert(words, n, net, rng)
+    return _swap(words, n, rng) if kind == "r" else _delete(words, alpha, rng)
 
 
-def _replaced(words: list[str], n: int, net: WordNet, rng: random.Random) -> list[str]:
-    """Every occurrence of up to n different words by a synonym."""
+def _replace(words: list[str], n: int, net: WordNet, rng: random.Random) -> list[str]:
+    """Replace every occurrence of up to n different words by a synonym."""
     candidates = [word for word in dict.fromkeys(words) if word not in STOP_WORDS]
     while n and candidates:
         i = int(rng.random() * len(candidates))
@@ -152,8 +158,8 @@ def _replaced(words: list[str], n: int, net: WordNet, rng: random.Random) -> lis
     return words
 
 
-def _inserted(words: list[str], n: int, net: WordNet, rng: random.Random) -> list[str]:
-    """A synonym of some word before some word, n times. A stop word may lend one, too: so in the code, not in the paper."""
+def _insert(words: list[str], n: int, net: WordNet, rng: random.Random) -> list[str]:
+    """Insert a synonym of some word before some word, n times; of a stop word too, as in the code, not as in the paper."""
     words = list(words)
     for _ in range(n):
         for _ in range(9):  # the authors draw ten times and throw the tenth answer away
@@ -163,8 +169,8 @@ def _inserted(words: list[str], n: int, net: WordNet, rng: random.Random) -> lis
     return words
 
 
-def _swapped(words: list[str], n: int, rng: random.Random) -> list[str]:
-    """Two words in each other's place, n times; a swap whose second place is the first three times running is given up."""
+def _swap(words: list[str], n: int, rng: random.Random) -> list[str]:
+    """Swap two words, n times; a swap whose second place is the first three times running is given up."""
     words = list(words)
     for _ in range(n):
         i = int(rng.random() * len(words))
@@ -176,8 +182,8 @@ def _swapped(words: list[str], n: int, rng: random.Random) -> list[str]:
     return words
 
 
-def _deleted(words: list[str], share: float, rng: random.Random) -> list[str]:
-    """Without each word with probability `share`; of a text that would lose all, one word stays."""
+def _delete(words: list[str], share: float, rng: random.Random) -> list[str]:
+    """Delete each word with probability `share`; of a text that would lose all, one word stays."""
     if len(words) == 1:
         return words
     return [word for word in words if rng.random() > share] or [words[int(rng.random() * len(words))]]
@@ -185,6 +191,6 @@ def _deleted(words: list[str], share: float, rng: random.Random) -> list[str]:
 
 @lru_cache(maxsize=1 << 16)
 def _synonyms(net: WordNet, word: str) -> tuple[str, ...]:
-    """A word's synonyms in EDA's form: lower case, letters and blanks."""
+    """List a word's synonyms in EDA's form: lower case, letters and blanks."""
     names = (" ".join(re.sub("[^a-z ]", "", name.replace("-", " ").lower()).split()) for name in net.synonyms(word))
     return tuple(dict.fromkeys(name for name in names if name and name != word))

@@ -18,14 +18,7 @@ from hfcf.core.store import save_artifact
 from hfcf.core.system import System
 from hfcf.engines.parser import Parser
 from hfcf.engines.relation import RelationClassifier
-from hfcf.systems.baselines._shared.relations import (
-    CONSISTENT,
-    ProposeRelations,
-    base_model,
-    read_fitted,
-    require_fitted,
-    trainable_rows,
-)
+from hfcf.systems.baselines._shared import relations
 from hfcf.systems.baselines.coco.paths import STANZA, FindPaths
 from hfcf.systems.ccg.system import CLASSIFIER, OFFLINE
 from hfcf.tasks.relation import CANDIDATES, TASK, candidate
@@ -35,23 +28,22 @@ from hfcf.training.store import parse_trainings
 
 @dataclass(frozen=True, kw_only=True)
 class SubstituteTerms(Stage):
-    """For each new relation, the words of an instance that has it, in the places of those to which they correspond in the graphs.
+    """Replace a row's causal terms, for each new relation, by the corresponding words of an instance that has it.
 
     Input columns: `tokens`, `head`, `tail`, `label`, `causal_terms`, `term_places`, `new_relations`. Output column: `candidates`,
     one for each new relation. An instance corresponds that has as many words on its paths, and in the order of the sentence each of
-    the same tag, with the same dependency and in the same graphs; of several that one is taken whose words are the most frequent,
-    then the first by its words. A word is replaced by the one that corresponds to it. Where no instance corresponds, or they all
-    have the row's own words, the candidate is rejected.
+    the same tag, with the same dependency and in the same graphs; of several the one with the most frequent words, then the first
+    by its words. Where none corresponds, or all have the row's own words, the candidate is rejected.
 
     Args:
         fitted: the sha256 of the fitted file with the instances of each relation; `fit(ds)` sets it.
 
     >>> from hfcf.core.store import save_artifact
-    >>> known = {"of": [{"words": ["sunk", "by"], "places": ["VBN acl both", "IN prep both"], "count": 1}]}
+    >>> instances = {"of": [{"words": ["sunk", "by"], "places": ["VBN acl both", "IN prep both"], "count": 1}]}
     >>> row = {"id": "1", "tokens": "shoes made from leather".split(), "label": "x", "status": None, "candidates": None}
     >>> row |= {"head": {"start": 0, "end": 1, "type": None}, "tail": {"start": 3, "end": 4, "type": None}}
     >>> row |= {"causal_terms": [1, 2], "term_places": ["VBN acl both", "IN prep both"], "new_relations": ["of"]}
-    >>> SubstituteTerms(fitted=save_artifact({"instances": known}))(row)["candidates"][0]["text"]
+    >>> SubstituteTerms(fitted=save_artifact({"instances": instances}))(row)["candidates"][0]["text"]
     'shoes sunk by leather'
     """
 
@@ -61,28 +53,26 @@ class SubstituteTerms(Stage):
     }  # fmt: skip
     outputs: ClassVar = {"candidates": CANDIDATES}
     produced_by: ClassVar = {
-        "causal_terms": "coco.find_paths",
-        "term_places": "coco.find_paths",
-        "new_relations": "coco.propose_relations",
-    }
+        "causal_terms": "coco.find_paths", "term_places": "coco.find_paths", "new_relations": "coco.propose_relations",
+    }  # fmt: skip
 
     fitted: str | None = None
 
     def check_fitted(self) -> None:
-        require_fitted(self, self.fitted)
+        relations.require_fitted(self, self.fitted)
 
     def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
-        instances = read_fitted(self.fitted or "")["instances"]
-        return [
-            settle(
-                [self._candidate(row, relation, instances.get(relation, [])) for relation in row["new_relations"]], "no relation"
-            )
-            for row in rows
-        ]
+        instances = relations.read_fitted(self.fitted or "")["instances"]
+        results: list[dict[str, Any] | Reject] = []
+        for row in rows:
+            candidates = [self._candidate(row, relation, instances.get(relation, [])) for relation in row["new_relations"]]
+            results.append(settle(candidates, "no relation"))
+        return results
 
     def _candidate(self, row: Mapping[str, Any], relation: str, instances: Sequence[Mapping[str, Any]]) -> Candidate:
         own = [row["tokens"][i] for i in row["causal_terms"]]
-        fitting = [one for one in instances if one["places"] == row["term_places"] and _differ(one["words"], own)]
+        corresponding = [one for one in instances if one["places"] == row["term_places"]]
+        fitting = [one for one in corresponding if " ".join(one["words"]).lower() != " ".join(own).lower()]
         if not fitting:
             reason = "no instance of the new relation has other words in the same places of its graphs"
             return reject(candidate(row, relation, []), self.name, reason)
@@ -95,18 +85,13 @@ class SubstituteTerms(Stage):
         return candidate(row, relation, edited)
 
 
-def _differ(words: Sequence[str], others: Sequence[str]) -> bool:
-    return [word.lower() for word in words] != [word.lower() for word in others]
-
-
 @dataclass(frozen=True, kw_only=True)
 class CoCo(System):
     """Replace the words between two entities in dependency graphs by the corresponding ones of an instance of another relation.
 
-    Stages, in order: `find_paths`, `propose_relations`, `substitute_terms`, `judge_candidates`. It is "Towards Model Robustness:
-    Generating Contextual Counterfactuals for Entities in Relation Extraction" (WWW 2023) as CCG compares with it (sections 1, 4.4,
-    A.2): words on the shortest dependency path are causal, every other relation is tried, and what is kept is what the base model,
-    the R-BERT that CCG trains as its indicator on the same rows, gives the new relation. No text is generated.
+    It is "Towards Model Robustness: Generating Contextual Counterfactuals for Entities in Relation Extraction" (WWW 2023) as CCG
+    compares with it (sections 1, 4.4, A.2): words on the shortest dependency path are causal, every other relation is tried, and
+    candidates stay to which the base model, CCG's indicator for the same rows, gives the new relation. No text is generated.
 
     Readings, as no code of CoCo's was at hand:
 
@@ -164,27 +149,27 @@ class CoCo(System):
         self._as_engine("parser", Parser)
 
     find_paths = StageOf(FindPaths)
-    propose_relations = StageOf(ProposeRelations)
+    propose_relations = StageOf(relations.ProposeRelations)
     substitute_terms = StageOf(SubstituteTerms)
-    judge_candidates = CONSISTENT
+    judge_candidates = relations.CONSISTENT
 
     @property
     def fit_after(self) -> tuple[str, ...]:
         return ("find_paths",)
 
     def fit_models(self, ds: Dataset | IterableDataset) -> Self:
-        """CoCo with a base model, where it filters by one: that which it was given, else one that is trained on `ds`."""
-        return replace(self, indicator=base_model(self, ds)) if self.consistency and self.verifier is None else self
+        """Return CoCo with a base model, if it filters by one: its own, else one that is trained on `ds`."""
+        return replace(self, indicator=relations.base_model(self, ds)) if self.consistency and self.verifier is None else self
 
     def fit_resources(self, ds: Dataset | IterableDataset) -> str:
-        """Write the relations of the rows, and of each its instances: words on the paths, their places, and how often."""
-        rows = trainable_rows(ds, self, causal_terms="find_paths", term_places="find_paths")
-        known = Counter(
+        """Write the relations of the rows and the instances of each: words on the paths, their places and count."""
+        rows = relations.trainable_rows(ds, self, causal_terms="find_paths", term_places="find_paths")
+        counts = Counter(
             (row["label"], tuple(row["tokens"][i] for i in row["causal_terms"]), tuple(row["term_places"]))
             for row in rows
             if row["causal_terms"]
         )
         instances: dict[str, list[dict[str, Any]]] = {}
-        for (relation, words, places), count in sorted(known.items()):
+        for (relation, words, places), count in sorted(counts.items()):
             instances.setdefault(relation, []).append({"words": list(words), "places": list(places), "count": count})
         return save_artifact({"relations": sorted({row["label"] for row in rows}), "instances": instances})

@@ -1,4 +1,4 @@
-"""The words between two entities in a sentence's graphs: its dependency tree, and the predicates and arguments in it."""
+"""Find the words between two entities in a sentence's graphs: its dependency tree, and its predicates and arguments."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ _BY = "by"
 
 
 def syntactic(parse: Mapping[str, Any]) -> Edges:
-    """The edges of a dependency tree.
+    """List the edges of a dependency tree.
 
     Args:
-        parse: what `hfcf.engines.parser.Parser` answers.
+        parse: an answer of `hfcf.engines.parser.Parser`.
 
     >>> sorted(syntactic({"heads": [1, -1, 1]}))
     [(0, 1), (1, 2)]
@@ -36,7 +36,7 @@ def syntactic(parse: Mapping[str, Any]) -> Edges:
 
 
 def semantic(parse: Mapping[str, Any], tokens: Sequence[str]) -> Edges:
-    """The edges of a predicate–argument graph that is derived from a dependency parse: our stand-in for a semantic parser's.
+    """Derive the edges of a predicate–argument graph from a dependency parse: our stand-in for a semantic parser's.
 
     As in the graphs that semantic dependency parsers draw (DM), determiners, auxiliaries, conjunctions and relative pronouns have
     no edges; a form of "be" has none unless it joins two nouns, and its subject is joined with what is said of it; a preposition is
@@ -47,7 +47,7 @@ def semantic(parse: Mapping[str, Any], tokens: Sequence[str]) -> Edges:
     parser's; of its words 97 % are found, and 86 % of those that are found are its.
 
     Args:
-        parse: what `hfcf.engines.parser.Parser` answers.
+        parse: an answer of `hfcf.engines.parser.Parser`.
         tokens: the sentence.
 
     >>> parse = {"heads": [1, -1, 1, 2], "deps": ["nsubj", "ROOT", "prep", "pobj"], "tags": ["NNS", "VBP", "IN", "NN"]}
@@ -98,19 +98,19 @@ def _share_subjects(heads: Sequence[int], deps: Sequence[str], tags: Sequence[st
     for i, dep in enumerate(deps):
         if i in subjects or not tags[i].startswith("VB") or dep not in ("xcomp", "conj"):
             continue
-        results = objects.get(heads[i]) if dep == "xcomp" else None
-        if (subject := subjects.get(heads[i]) if results is None else results) is not None:
-            subjects[i] = subject
+        candidates = {**subjects, **objects} if dep == "xcomp" else subjects
+        if heads[i] in candidates:
+            subjects[i] = candidates[heads[i]]
 
 
 def _passive(i: int, heads: Sequence[int], deps: Sequence[str], tags: Sequence[str]) -> bool:
-    """Whether a "by" hangs on a past participle, itself or through its noun."""
+    """Say whether a "by" depends on a past participle, itself or through its noun."""
     above = heads[i] if deps[i] == "prep" else heads[heads[i]] if heads[i] >= 0 else -1
     return above >= 0 and tags[above] == "VBN"
 
 
 def path(edges: Iterable[tuple[int, int]], head: Span, tail: Span) -> list[int] | None:
-    """The words on a shortest path from one entity to the other, sorted, without the entities'; None if there is no path.
+    """Find the words on a shortest path from one entity to the other, sorted, without the entities'; None if there is no path.
 
     A path starts and ends at any word of an entity; of equally short ones it is the first in the order of the sentence.
 
@@ -155,7 +155,7 @@ STANZA = Parser()
 
 @dataclass(frozen=True, kw_only=True)
 class FindPaths(Stage):
-    """The words on the shortest paths between a row's entities in its syntactic and its semantic graph, and their places there.
+    """Find the words on the shortest paths between a row's entities in its syntactic and its semantic graph, and their places.
 
     Input columns: `tokens`, `head`, `tail`, `label`; `syntactic_terms` and `semantic_terms`, which a corpus may have. Output
     columns: these two, filled where they were null; `causal_terms`, both together, sorted; `term_places`, of each of them the
@@ -198,8 +198,8 @@ def _found(row: Mapping[str, Any], parse: Mapping[str, Any]) -> dict[str, Any] |
     graphs = {"syntactic": syntactic(parse), "semantic": semantic(parse, row["tokens"])}
     paths = {}
     for name, edges in graphs.items():
-        given = row[f"{name}_terms"]
-        group = path(edges, *spans(row)) if given is None else given
+        terms_of_corpus = row[f"{name}_terms"]
+        group = path(edges, *spans(row)) if terms_of_corpus is None else terms_of_corpus
         paths[name] = sorted(words & set(group or []))
     terms = sorted({*paths["syntactic"], *paths["semantic"]})
     columns = {"syntactic_terms": paths["syntactic"], "semantic_terms": paths["semantic"]}

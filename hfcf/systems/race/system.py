@@ -1,0 +1,152 @@
+"""RACE as one system; not to be confused with the reading-comprehension set of that name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Self
+
+from datasets import Dataset, IterableDataset
+
+from hfcf.core.chain import StageOf
+from hfcf.core.model import Model
+from hfcf.core.store import save_artifact
+from hfcf.core.system import System
+from hfcf.engines.attribution import Attribution
+from hfcf.engines.classifier import Classifier
+from hfcf.engines.cure import Cure
+from hfcf.engines.generator import Generator
+from hfcf.engines.ner import Ner
+from hfcf.metrics.shared.moverscore import MoverScore, fit_idf
+from hfcf.systems.race.check import CheckClaim, CheckEdit
+from hfcf.systems.race.edit import EditEvidence
+from hfcf.systems.race.explain import CURE, Explain
+from hfcf.systems.race.filter import FilterClaim
+from hfcf.systems.race.generate import GenerateClaim
+from hfcf.systems.race.tag import TagEntities
+from hfcf.text.entities import Collector
+
+OFFLINE: dict[str, Any] = {
+    "verifier": Model("offline:minilm", adapter="hfcf:verifier"),
+    "generator": Model("offline:t5", adapter="hfcf:generator"),
+    "encoder": Model("offline:minilm"),
+    "explainer_model": Model("hfcf:explainer"),  # read by explainer="cure" alone
+    "ner": Ner(backend="spacy", model=Model("offline:spacy")),
+    "max_length": 160,
+    # The paper's search of 30 beams and 96 tokens takes 5 to 7 CPU seconds a row.
+    "num_beams": 10,
+    "max_new_tokens": 64,
+    "no_repeat": 4,
+    # A small verifier often answers NOT ENOUGH INFO where it is merely lost, which is no sign of a flipped label.
+    "flip": "opposite",
+}
+"""Settings of the offline preset: small models that install from the package registry, with this project's adapters."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RACE(System):
+    """The whole chain, `ds = RACE(verifier=…, generator=…)(ds)`, and each of its stages as an attribute.
+
+    For a SUPPORTS row the evidence is edited so that the verifier says that it refutes the claim: (c, E′, REFUTES); a claim
+    generated from E′ that the original evidence does not support gives (c′, E, REFUTES). For a REFUTES row a claim is generated
+    from its own evidence and must be supported by it: (c′, E, SUPPORTS). After the first stage the entity table and the claims'
+    word frequencies are fitted on the whole set.
+
+    Args:
+        verifier: the three-way verifier that explains and checks; the paper's is RoBERTa-base, trained on HoVer with NEI rows
+            (`recipes/train_verifier.yaml`).
+        generator: evidence → claim; the paper's are T5, BART and GPT-2, trained on FEVEROUS (`recipes/train_generator.yaml`).
+        encoder: MoverScore's model.
+        ner: the tagger; the paper's is Stanza.
+        max_length: tokens of claim and evidence that the verifier reads (section 4).
+        explainer: attribution method or "cure", see `Explain`.
+        explainer_model: what "cure" reads: gates trained for this verifier (`recipes/train_explainer.yaml`).
+        edit: False is the ablation −EDIT (section 5.2): no evidence is edited, and claims come from the evidence of all rows by a
+            generator that is told to support or to refute (`prefixed: true` in its recipe).
+        constrain: False is the ablation −CONS (section 5.2), plain beam search; both False, −EDIT&CONS.
+        num_candidates: k, claims to a row (section 3.3).
+
+    Its other settings are those of the stages of the same name.
+
+    >>> race = RACE.preset("offline", seed=7)
+    >>> [stage.name for stage in race.stages][:3]
+    ['tag_entities', 'explain', 'edit_evidence']
+    """
+
+    task: ClassVar[str] = "verification"
+    chain: ClassVar[tuple[str, ...]] = (
+        "tag_entities", "explain", "edit_evidence", "check_edit", "generate_claim", "check_claim", "filter_claim",
+    )  # fmt: skip
+    presets: ClassVar = {"paper": {}, "offline": OFFLINE}
+    engines: ClassVar = (Attribution, Classifier, Cure, Generator, MoverScore, Ner)
+    citation: ClassVar[str] = """@inproceedings{zhu-etal-2023-explain,
+  title = {{EXPLAIN, EDIT, GENERATE}: Rationale-Sensitive Counterfactual Data Augmentation for Multi-hop Fact Verification},
+  author = {Zhu, Yingjie and Si, Jiasheng and Zhao, Yibo and Zhu, Haiyang and Zhou, Deyu and He, Yulan},
+  booktitle = {Proceedings of EMNLP},
+  year = {2023}
+}"""
+
+    verifier: Model
+    generator: Model
+    encoder: Model = Model("distilbert-base-uncased")
+    ner: Ner = field(default_factory=Ner)
+    max_length: int = 130
+    explainer: str = "gradient_x_input"
+    explainer_model: Model | None = None
+    token_share: float = 0.6
+    sentence_share: float = 0.8
+    edit: bool = True
+    constrain: bool = True
+    num_candidates: int = 10
+    num_beams: int = 30
+    max_new_tokens: int = 96
+    no_repeat: int | None = None
+    flip: str = "any"
+
+    def __post_init__(self) -> None:
+        self._as_models("verifier", "generator", "encoder", "explainer_model")
+        self._as_engine("ner", Ner)
+        if not 1 <= self.num_candidates <= self.num_beams:
+            raise ValueError(
+                f"num_candidates ({self.num_candidates}) is from 1 to num_beams ({self.num_beams}): change one of them"
+            )
+
+    @classmethod
+    def preset(cls, name: str, **changes: Any) -> Self:
+        """Make RACE with a named set of settings: "paper" (give `verifier` and `generator`) or "offline"."""
+        if name == "offline" and not changes.get("edit", True):
+            changes = {"generator": Model("offline:t5", adapter="hfcf:generator_prefixed"), **changes}
+        return super().preset(name, **changes)
+
+    tag_entities = StageOf(TagEntities)
+    explain = StageOf(
+        Explain,
+        method=lambda race: race.explainer,
+        explainer_model=lambda race: race.explainer_model if race.explainer == CURE else None,
+    )
+    edit_evidence = StageOf(EditEvidence)
+    check_edit = StageOf(CheckEdit)
+    # The generator reads more than the verifier.
+    generate_claim = StageOf(GenerateClaim, prefixed=lambda race: not race.edit, max_length=512)
+    check_claim = StageOf(CheckClaim)
+    filter_claim = StageOf(FilterClaim)
+
+    @property
+    def fit_after(self) -> tuple[str, ...]:
+        return ("tag_entities",)
+
+    def fit_resources(self, ds: Dataset | IterableDataset) -> str:
+        missing = [column for column in ("claim", "entities") if column not in (ds.column_names or [])]
+        if missing:
+            raise ValueError(f"race.fit reads the column {missing[0]!r}: map race.tag_entities over the prepared rows first")
+        collector = Collector()
+
+        def claims() -> Iterator[str]:
+            # One pass for both, so that a stream is read once. Rows without entities were rejected: they teach nothing.
+            for row in ds.select_columns(["claim", "entities"]):
+                if row["entities"] is not None:
+                    collector.add(entity for entity in row["entities"] if entity["field"] != "claim")
+                    yield row["claim"]
+
+        idf = save_artifact(fit_idf(claims(), self.encoder))
+        return save_artifact({"entities": collector.table().values, "idf": idf})
