@@ -41,8 +41,7 @@ def read_artifact(sha: str, cure: str) -> dict[str, Any]:
     path = artifact_path(sha)
     if not path.is_file():
         raise FileNotFoundError(f"the fitted file {path} does not exist any more: {cure}")
-    content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    return content
+    return json.loads(path.read_text(encoding="utf-8"))
 
 
 def artifact_path(sha: str) -> Path:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from pkgutil import resolve_name
-from typing import Any, Protocol, cast
+from typing import Any, Protocol
 
 import numpy as np
 from datasets import Dataset
@@ -89,9 +89,9 @@ def load_trainer(reference: str) -> Trainer:
     >>> load_trainer("hfcf.training.verifier:TRAINER").changes
     ('claim', 'evidence', 'both')
     """
-    return cast(Trainer, resolve_name(reference))
+    return resolve_name(reference)
 
 
 def load_scorer(reference: str) -> Scorer:
     """Import the scorer that a task names."""
-    return cast(Scorer, resolve_name(reference))
+    return resolve_name(reference)

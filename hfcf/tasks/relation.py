@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
@@ -15,7 +15,7 @@ from hfcf.core.edits import Edit, by_place, refuse_rest
 from hfcf.core.model import Model
 from hfcf.core.schema import SPAN, TEXT, TOKENS
 from hfcf.core.segments import Mark, Segment, plain
-from hfcf.core.task import HubNames, Task, problem
+from hfcf.core.task import HubNames, Row, Task, problem
 from hfcf.text.check import text_problem
 
 OTHER = "Other"
@@ -37,7 +37,7 @@ class Relation(Task):
     {'tokens': ['eggs', 'from', 'buckets'], 'head': {'start': 0, 'end': 1}, 'tail': {'start': 2, 'end': 3}}
     """
 
-    def validate(self, row: Mapping[str, Any]) -> str | None:
+    def validate(self, row: Row) -> str | None:
         if "tokens" not in row:
             return None
         tokens = row["tokens"]
@@ -64,7 +64,7 @@ class Relation(Task):
             return "there is no label"
         return None
 
-    def segments(self, row: Mapping[str, Any]) -> list[Segment]:
+    def segments(self, row: Row) -> list[Segment]:
         tokens = [str(token) for token in row.get("tokens") or []]
         starts = token_starts(tokens)
         marks = []
@@ -74,22 +74,22 @@ class Relation(Task):
                 marks.append(Mark(starts[start], starts[end] - 1, name, sign))
         return [Segment("tokens", -1, " ".join(tokens), "sentence", tuple(marks))]
 
-    def named_texts(self, row: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    def named_texts(self, row: Row) -> list[tuple[str, Any]]:
         return [(f"token {i}", token) for i, token in enumerate(row["tokens"])]
 
     def length(self, field: str, text: str) -> int:
         return len(text.split())
 
-    def apply_edits(self, row: Mapping[str, Any], edits: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    def apply_edits(self, row: Row, edits: Iterable[Row]) -> dict[str, Any]:
         places = by_place(edits)
         columns = _edited(row, places.pop(("tokens", -1), []))
         refuse_rest(places)
         return columns
 
-    def identity(self, row: Mapping[str, Any]) -> list[tuple[str, str]]:
+    def identity(self, row: Row) -> list[tuple[str, str]]:
         return [("sentence", " ".join(row["tokens"] or []))]
 
-    def judge(self, rows: Sequence[Mapping[str, Any]], model: Model, max_length: int) -> list[dict[str, float] | None]:
+    def judge(self, rows: Sequence[Row], model: Model, max_length: int) -> list[dict[str, float] | None]:
         from hfcf.engines.relation import RelationClassifier
 
         return list(RelationClassifier(model=model, max_length=max_length).run(requests(rows)))
@@ -110,7 +110,7 @@ CANDIDATES = List(TASK.candidate_features)
 COUNTERFACTUALS = List(dict(TASK.counterfactual))
 
 
-def _edited(row: Mapping[str, Any], edits: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _edited(row: Row, edits: Sequence[Row]) -> dict[str, Any]:
     """Apply edits to the tokens, and move the entities along."""
     tokens, last = list(row["tokens"]), len(row["tokens"])
     spans = {name: dict(row[name]) for name in ("head", "tail")}
@@ -159,7 +159,7 @@ def token_starts(tokens: Iterable[str]) -> list[int]:
     return list(accumulate((len(token) + 1 for token in tokens), initial=0))
 
 
-def marked(row: Mapping[str, Any]) -> str:
+def marked(row: Row) -> str:
     """Write a row's sentence with its entities in brackets.
 
     >>> marked({"tokens": "eggs in buckets".split(), "head": {"start": 2, "end": 3}, "tail": {"start": 0, "end": 1}})
@@ -181,7 +181,7 @@ def roles(label: str, forward: bool = True) -> str:
     return (f"{one}-{other}" if (first == "e1") == forward else f"{other}-{one}").lower()
 
 
-def spans(row: Mapping[str, Any]) -> tuple[Span, Span]:
+def spans(row: Row) -> tuple[Span, Span]:
     """Return where head and tail stand, end-exclusive.
 
     >>> spans({"head": {"start": 4, "end": 5}, "tail": {"start": 0, "end": 2}})
@@ -191,7 +191,7 @@ def spans(row: Mapping[str, Any]) -> tuple[Span, Span]:
     return head, tail
 
 
-def entities(row: Mapping[str, Any]) -> tuple[str, str]:
+def entities(row: Row) -> tuple[str, str]:
     """Return the words of head and tail.
 
     >>> entities({"tokens": "red eggs in buckets".split(), "head": {"start": 0, "end": 2}, "tail": {"start": 3, "end": 4}})
@@ -201,7 +201,7 @@ def entities(row: Mapping[str, Any]) -> tuple[str, str]:
     return head, tail
 
 
-def head_first(row: Mapping[str, Any]) -> bool:
+def head_first(row: Row) -> bool:
     """Say whether the head stands before the tail, as in all of SemEval.
 
     >>> head_first({"head": {"start": 4, "end": 5}, "tail": {"start": 0, "end": 2}})
@@ -211,7 +211,7 @@ def head_first(row: Mapping[str, Any]) -> bool:
     return head <= tail
 
 
-def learnable(ds: Iterable[Mapping[str, Any]], chain: Iterable[str]) -> list[Mapping[str, Any]]:
+def learnable(ds: Iterable[Row], chain: Iterable[str]) -> list[Row]:
     """Select the rows to learn from: neither broken, nor rejected before the stages of `chain`, as when loaded.
 
     >>> row = {"tokens": ["eggs", "hatch"], "head": {"start": 0, "end": 1}, "tail": {"start": 1, "end": 2}, "label": "a"}
@@ -223,11 +223,11 @@ def learnable(ds: Iterable[Mapping[str, Any]], chain: Iterable[str]) -> list[Map
     return [row for row in ds if not problem(row) and not _rejected_before(row.get("status"), stages)]
 
 
-def _rejected_before(status: Mapping[str, Any] | None, stages: Collection[str]) -> bool:
+def _rejected_before(status: Row | None, stages: Collection[str]) -> bool:
     return status is not None and status["accepted"] is False and status["stage"] not in stages
 
 
-def requests(rows: Iterable[Mapping[str, Any]]) -> list[list[Any]]:
+def requests(rows: Iterable[Row]) -> list[list[Any]]:
     """Turn rows into requests to a relation classifier: tokens, and where head and tail stand.
 
     >>> requests([{"tokens": "eggs in buckets".split(), "head": {"start": 0, "end": 1}, "tail": {"start": 2, "end": 3}}])
@@ -236,7 +236,7 @@ def requests(rows: Iterable[Mapping[str, Any]]) -> list[list[Any]]:
     return [[row["tokens"], *map(list, spans(row))] for row in rows]
 
 
-def between(row: Mapping[str, Any]) -> range:
+def between(row: Row) -> range:
     """Return the places between the two entities, whichever comes first.
 
     >>> between({"head": {"start": 4, "end": 5}, "tail": {"start": 0, "end": 2}})
@@ -246,7 +246,7 @@ def between(row: Mapping[str, Any]) -> range:
     return range(start, max(start, end))
 
 
-def context(row: Mapping[str, Any]) -> list[int]:
+def context(row: Row) -> list[int]:
     """Return all places outside the two entities.
 
     >>> context({"tokens": list("abcde"), "head": {"start": 4, "end": 5}, "tail": {"start": 0, "end": 2}})
@@ -256,7 +256,7 @@ def context(row: Mapping[str, Any]) -> list[int]:
     return [i for i in range(len(row["tokens"])) if i not in inside]
 
 
-def overlap(row: Mapping[str, Any]) -> str | None:
+def overlap(row: Row) -> str | None:
     """Say what is wrong with a row's entities that share a word, or None.
 
     >>> overlap({"head": {"start": 0, "end": 3}, "tail": {"start": 2, "end": 4}})
@@ -268,7 +268,7 @@ def overlap(row: Mapping[str, Any]) -> str | None:
     return "the entities overlap" if other[0] < one[1] else None
 
 
-def trouble(row: Mapping[str, Any]) -> str | None:
+def trouble(row: Row) -> str | None:
     """Say why a row's entities leave nothing to edit, or None.
 
     >>> trouble({"head": {"start": 0, "end": 3}, "tail": {"start": 3, "end": 4}})
@@ -277,7 +277,7 @@ def trouble(row: Mapping[str, Any]) -> str | None:
     return overlap(row) or (None if between(row) else "there is no word between the entities")
 
 
-def candidate(row: Mapping[str, Any], label: str, edited: Sequence[Edit], scores: Sequence[Mapping[str, Any]] = ()) -> Candidate:
+def candidate(row: Row, label: str, edited: Sequence[Edit], scores: Sequence[Row] = ()) -> Candidate:
     """Make a candidate for a row's counterfactual, without a verdict.
 
     Args:

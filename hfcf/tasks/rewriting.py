@@ -68,8 +68,7 @@ class ClaimRewriting:
     draws = ""
 
     def text(self, row: Row) -> str:
-        claim: str = row["claim"]
-        return claim
+        return row["claim"]
 
     readable = text
 
@@ -95,8 +94,7 @@ def rewriting_of(task: str) -> Rewriting:
     """
     if not (reference := get_task(task).rewriting):
         raise ValueError(f"the task {task!r} does not say what may be rewritten in its rows: give it a `rewriting`")
-    rewriting: Rewriting = resolve_name(reference)()
-    return rewriting
+    return resolve_name(reference)()
 
 
 def edit_columns(task: Task) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +13,7 @@ from hfcf.core.edits import Edit, by_place, refuse_rest, replace_text, rewrite
 from hfcf.core.model import Model
 from hfcf.core.schema import EVIDENCE, TEXT
 from hfcf.core.segments import Segment
-from hfcf.core.task import HubNames, Task
+from hfcf.core.task import HubNames, Row, Task
 from hfcf.text.check import text_problem
 from hfcf.text.evidence import join
 from hfcf.text.normalise import normalise
@@ -58,7 +58,7 @@ class Verification(Task):
     [{'title': 'Rome', 'text': 'Paris is old.'}]
     """
 
-    def validate(self, row: Mapping[str, Any]) -> str | None:
+    def validate(self, row: Row) -> str | None:
         if "claim" in row and (why := text_problem(row["claim"], "the claim")):
             return why
         if "evidence" in row:
@@ -78,7 +78,7 @@ class Verification(Task):
             return f"the label {row['label']!r} is none of {', '.join(LABELS)}"
         return None
 
-    def segments(self, row: Mapping[str, Any]) -> list[Segment]:
+    def segments(self, row: Row) -> list[Segment]:
         segments = [Segment("claim", -1, _text(row.get("claim")), "claim")]
         for i, piece in enumerate(row.get("evidence") or []):
             title, text = (_text((piece or {}).get(part)) for part in ("title", "text"))
@@ -86,13 +86,13 @@ class Verification(Task):
             segments.append(Segment("evidence", i, text, f"evidence {i}"))
         return segments
 
-    def named_texts(self, row: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    def named_texts(self, row: Row) -> list[tuple[str, Any]]:
         texts = [("the claim", row["claim"])]
         for i, piece in enumerate(row["evidence"]):
             texts += [(f"evidence piece {i}", piece["text"]), (f"the title of evidence piece {i}", piece["title"])]
         return texts
 
-    def apply_edits(self, row: Mapping[str, Any], edits: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    def apply_edits(self, row: Row, edits: Iterable[Row]) -> dict[str, Any]:
         places = by_place(edits)
         claim = replace_text(row["claim"], places.pop(("claim", -1), []))
         evidence = [
@@ -105,11 +105,11 @@ class Verification(Task):
         refuse_rest(places)
         return {"claim": claim, "evidence": evidence}
 
-    def identity(self, row: Mapping[str, Any]) -> list[tuple[str, str]]:
+    def identity(self, row: Row) -> list[tuple[str, str]]:
         pieces = (piece["text"] or "" for piece in row.get("evidence") or [] if piece)
         return [("claim", row.get("claim") or ""), ("evidence", " ".join(pieces))]
 
-    def judge(self, rows: Sequence[Mapping[str, Any]], model: Model, max_length: int) -> list[dict[str, float] | None]:
+    def judge(self, rows: Sequence[Row], model: Model, max_length: int) -> list[dict[str, float] | None]:
         from hfcf.engines.classifier import Classifier
 
         pairs = [[row["claim"], join(row["evidence"])[0]] for row in rows]
@@ -136,7 +136,7 @@ CANDIDATES = List(TASK.candidate_features)
 COUNTERFACTUALS = List(dict(TASK.counterfactual))
 
 
-def candidate(claim: str, label: str, change: str, edited: Sequence[Edit], scores: Sequence[Mapping[str, Any]] = ()) -> Candidate:
+def candidate(claim: str, label: str, change: str, edited: Sequence[Edit], scores: Sequence[Row] = ()) -> Candidate:
     """Make a candidate without a verdict.
 
     Args:
@@ -154,13 +154,7 @@ def candidate(claim: str, label: str, change: str, edited: Sequence[Edit], score
 
 
 def rewritten(
-    source: str,
-    claim: str,
-    label: str,
-    stage: str,
-    *,
-    edited: Sequence[Edit] | None = None,
-    scores: Sequence[Mapping[str, Any]] = (),
+    source: str, claim: str, label: str, stage: str, *, edited: Sequence[Edit] | None = None, scores: Sequence[Row] = ()
 ) -> Candidate:
     """Make a candidate whose claim was rewritten and whose evidence stays; one that says what the source says is rejected.
 
