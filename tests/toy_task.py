@@ -73,6 +73,7 @@ TASK = NumberQuestions(
     signature=("question",),
     empty_row=dict.fromkeys(FIELDS),
     labelled=False,
+    outcome_name="answer",
     candidate={"answer": TEXT},
     trainer="toy_task:TRAINER",
     scorer="toy_task:SCORER",

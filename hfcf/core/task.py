@@ -44,6 +44,7 @@ class Task:
         empty_row: a row before a corpus fills it, own columns and `label`.
         labels: the labels of all its rows, in the order of a classifier's outputs; None where each corpus has its own.
         labelled: whether its rows have a `label`; a counterfactual of a task without one has another `outcome`.
+        outcome_name: what cards call the `outcome`.
         candidate: what a candidate of it holds besides edits, scores and verdict.
         trainer: "module:attribute" of how its models are trained and asked, resolved when it is first used.
         scorer: "module:attribute" of how its models are scored, resolved when it is first used.
@@ -57,6 +58,7 @@ class Task:
     empty_row: Mapping[str, Any]
     labels: tuple[str, ...] | None = None
     labelled: bool = True
+    outcome_name: str = "label"
     candidate: Mapping[str, Any]
     trainer: str = ""
     scorer: str = ""

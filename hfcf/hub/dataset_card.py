@@ -57,7 +57,8 @@ def dataset_card(
     )  # fmt: skip
     return render(
         "dataset_card.md.jinja", front=front.to_yaml() + "\n", name=name, command=command, corpus=corpus, run=run, empty=empty,
-        examples=examples, columns=list(task.features), tokenised=TOKENS in task.columns.values(), not_republished=NOT_REPUBLISHED,
+        examples=examples, columns=list(task.features), outcome=task.outcome_name,
+        tokenised=TOKENS in task.columns.values(), not_republished=NOT_REPUBLISHED,
         own=own, system=system, flips=flips, inputs=inputs,
         splits=[file["split"] for config in configs if config["config_name"] == "default" for file in config["data_files"]],
         metrics=metrics_table(run.get("metrics") or {}, run.get("models") or {}), citation=citation(),

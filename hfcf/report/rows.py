@@ -83,18 +83,19 @@ def contents(files: Mapping[str, Sequence[Path]], *, limit: int = LIMIT, first: 
         changed = {i: new for i, (old, new) in enumerate(zip(before.texts, after.texts, strict=False)) if old != new}
         marks = after.marks if after.marks != before.marks else 0
         source_entries[number][-1].append([len(rows), row.get("id") or source_id, changed, marks])
-        row_label = label if row.get("label") is None else row["label"]
+        row_label = row.get("label") or _outcome(row) or label
         change = changes[row["change"]] if row.get("change") else -1
         rows.append([number, -1 if row_label is None else labels[row_label], change, reason, measures(row, columns)])
 
     limits = shares(accepted, rejected, limit)
     for row in read(default, limits[0]):
-        add(source_of(row), row, row["source_id"], originals.get(row["source_id"]), -1)
+        source = source_of(row)
+        add(source, row, row["source_id"], originals.get(row["source_id"]) or _outcome(source), -1)
     for row in read(lost, limits[1]):
         source = json.loads(row["source"])
         why = reasons[row["stage"], row["level"], row["reason"] or "", short(row["reason"] or "")]
         rebuilt = rejected_row(source, row["candidate"])
-        add(source, rebuilt, row["source_id"], source.get("label"), why)
+        add(source, rebuilt, row["source_id"], source.get("label") or _outcome(source), why)
     names = ordered([*columns, *(name for row in rows for name in row[-1])])
     for one in rows:
         one[-1] = [_rounded(one[-1].get(name)) for name in names] if one[-1] else 0
@@ -110,6 +111,12 @@ def contents(files: Mapping[str, Sequence[Path]], *, limit: int = LIMIT, first: 
         "block": BLOCK,
         "blocks": packed([source_entries[i : i + BLOCK] for i in range(0, len(source_entries), BLOCK)]),
     }
+
+
+def _outcome(row: Mapping[str, Any]) -> str | None:
+    """Return what a row of a task without labels has instead of one."""
+    task = nearest_task(frozenset(row))
+    return None if task is None or task.labelled else task.outcome(row)
 
 
 def packed(blocks: Sequence[Any]) -> list[Any]:
