@@ -89,9 +89,10 @@ class RewriteLlm(Stage):
         answers = iter(self._engine.run([prompt.messages(row, self.shots) for row in readable]))
         results: list[dict[str, Any] | Reject] = []
         for row, problem in zip(rows, problems, strict=True):
-            answer = next(answers) if problem is None else {"error": problem}
-            if "error" in answer:
-                results.append(settle([], problem or f"the language model: {answer['error']}"))
+            if problem is not None:
+                results.append(settle([], problem))
+            elif "error" in (answer := next(answers)):
+                results.append(settle([], f"the language model: {answer['error']}"))
             else:
                 results.append(settle([prompt.candidate(row, answer["answer"], self.name)], "there is no candidate"))
         return results
