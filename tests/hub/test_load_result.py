@@ -19,6 +19,7 @@ from made import NAME, copied, model_folder, run_folder
 import hfcf
 from hfcf.hub.errors import HubError
 from hfcf.hub.push import push
+from hfcf.tasks.verification import LABELS
 
 pytestmark = pytest.mark.filterwarnings("ignore:Use 'content=:DeprecationWarning")  # how huggingface_hub uploads
 
@@ -40,7 +41,7 @@ def test_a_result_is_the_same_from_the_hub_and_from_the_folder(hub: LocalHub, ru
         assert one["train"].features == other["train"].features
     assert there.rejected is there.rejected
     assert any("rejected" in request.path for request in hub.requests)
-    assert there.dataset["train"].features["label"].names == list(hfcf.core.LABELS)
+    assert there.dataset["train"].features["label"].names == list(LABELS)
     assert len(there.dataset["train"]) == there.run["counterfactuals"] == 40
     assert TOKEN not in repr(there)
 
@@ -211,7 +212,7 @@ def test_other_processes_read_back_what_was_pushed(
     told = json.loads(done.stdout.splitlines()[-1])
     assert (told["default"], told["rejected"], told["result"]) == (40, 20, 40)
     assert sum(told["augmented"].values()) == 99
-    assert told["names"] == list(hfcf.core.LABELS)
+    assert told["names"] == list(LABELS)
     pair = [("Rome is old.", "Rome was founded long ago.")]
     ours = [Classifier(model=one, max_length=64).run(pair) for one in (Model(str(whole)), Model(base, adapter=str(adapter)))]
     assert told["answers"] == [[pytest.approx(one) for one in answers] for answers in ours]

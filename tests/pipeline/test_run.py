@@ -38,6 +38,7 @@ from hfcf.pipeline.recipes import parse_train
 from hfcf.studies.attack.recipe import parse_attack
 from hfcf.systems import system_class
 from hfcf.systems.race.system import RACE
+from hfcf.tasks.verification import LABELS
 
 
 @pytest.fixture
@@ -78,7 +79,7 @@ def test_a_run_leaves_a_repository_that_load_dataset_reads(
     out, found = finished_run / "out", first
     made, lost = load_dataset(str(out), split="train"), load_dataset(str(out), "rejected", split="train")
     assert len(made) == found["counterfactuals"] > 5
-    assert made.features["label"] == ClassLabel(names=list(hfcf.core.LABELS))
+    assert made.features["label"] == ClassLabel(names=list(LABELS))
     augmented = load_dataset(str(out), "augmented")
     assert {split: len(rows) for split, rows in augmented.items()} == found["augmented"]["splits"]
     assert sum(map(len, augmented.values())) == 50 + len(made)

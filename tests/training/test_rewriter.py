@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -104,8 +105,8 @@ def test_a_recipe_trains_scores_and_writes_a_card(
     assert sum(held[f"judged {label}"] for label in (SUPPORTS, REFUTES, NOT_ENOUGH_INFO)) == pytest.approx(1, abs=1e-3)
     card = (tmp_path / "out" / "README.md").read_text()
     assert "Generator of negative claims" in card
-    assert "CrossAug reads it" in card
-    assert f'"judged": what a verifier, `{recipe["judge"]["model"]}`, says' in card
+    assert "CrossAug" in card
+    assert re.search(rf'"judged":.*verifier, `{recipe["judge"]["model"]}`', card)
 
 
 def test_what_a_recipe_must_say(recipe: dict[str, Any], tmp_path: Path) -> None:
