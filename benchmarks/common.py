@@ -1,4 +1,4 @@
-"""What the benchmarks share: their options, a clock for functions, and the table that each prints."""
+"""The benchmarks' options, a clock for functions, and the table that each prints."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 
-def options(description: str) -> argparse.Namespace:
-    """`--quick` and `--json FILE`."""
+def read_options(description: str) -> argparse.Namespace:
+    """Read `--quick` and `--json FILE`."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--quick", action="store_true", help="under a minute")
     parser.add_argument("--json", type=Path, help="write the figures there, too")
@@ -23,7 +23,7 @@ def options(description: str) -> argparse.Namespace:
 
 
 class Clock:
-    """Seconds spent inside functions, each call counted once however they nest; `now` tells the time."""
+    """Measure the seconds inside functions, counting nested calls once; `now` returns the time."""
 
     def __init__(self, now: Callable[[], float] = time.perf_counter) -> None:
         self.seconds, self._now = 0.0, now
@@ -48,19 +48,19 @@ CURE = "pip install --target FOLDER --no-deps transformers==4.56.2 tokenizers==0
 
 
 def peer_folder() -> str | None:
-    """Where transformers 4.56.2 lies, the last version with a constrained search; `PEER` names what `CURE` makes."""
+    """Return the folder of transformers 4.56.2, the last version with a constrained search, which `CURE` installs."""
     return os.environ.get(PEER)
 
 
 def ask_peer(script: str, place: str, folder: str) -> Any:
-    """What a script says with `--peer PLACE` under that version, in a process of its own: JSON on its last line."""
+    """Run a script with `--peer PLACE` under that version, and return the JSON on its last line."""
     command, env = [sys.executable, script, "--peer", place], {**os.environ, "PYTHONPATH": folder}
     done = subprocess.run(command, env=env, stdout=subprocess.PIPE, text=True, check=True)
     return json.loads(done.stdout.splitlines()[-1])
 
 
 def run(main: Callable[[], None], peer: Callable[[Path], None]) -> None:
-    """Start a script that also has to run under the other version."""
+    """Run a script's main function or, with `--peer PLACE`, its part for the other version."""
     if sys.argv[1:2] == ["--peer"]:
         peer(Path(sys.argv[2]))
     else:
@@ -69,7 +69,7 @@ def run(main: Callable[[], None], peer: Callable[[Path], None]) -> None:
 
 @contextmanager
 def patched(*places: tuple[Any, str, Callable[..., Any]]) -> Iterator[None]:
-    """Put functions in the place of attributes for a while."""
+    """Replace attributes by functions within the context."""
     olds = [(owner, name, getattr(owner, name)) for owner, name, _ in places]
     for owner, name, new in places:
         setattr(owner, name, new)
@@ -81,7 +81,7 @@ def patched(*places: tuple[Any, str, Callable[..., Any]]) -> Iterator[None]:
 
 
 def show(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], to: Path | None, figures: dict[str, Any]) -> None:
-    """Print the table; write the figures where `--json` says."""
+    """Print the table, and write the figures to the file of `--json`."""
     cells = [[f"{cell:.3g}" if isinstance(cell, float) else str(cell) for cell in row] for row in rows]
     widths = [max(len(row[i]) for row in [list(columns), *cells]) for i in range(len(columns))]
     print(title)

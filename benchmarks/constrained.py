@@ -1,5 +1,5 @@
-"""What do constraints cost? Seconds of `generate_constrained`, with other constraints in every row ÷ seconds of the library's free
-beam search (`model.generate`), and what the library's own constrained search of 4.56.2, which version 5 no longer has, takes.
+"""What do constraints cost? Seconds of `generate_constrained`, with other constraints in every row ÷ seconds of Transformers' free
+beam search (`model.generate`), and those of Transformers 4.56.2's own constrained search, which version 5 no longer has.
 
 Seconds are CPU seconds of the process (`time.process_time`) on one thread, so that a busy machine does not move them. In every
 round the searches run one after the other in turn, on inputs and constraints of their own; ratios are medians of the rounds'.
@@ -33,7 +33,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import torch
-from common import CURE, PEER, Clock, ask_peer, options, patched, peer_folder, run, show
+from common import CURE, PEER, Clock, ask_peer, patched, peer_folder, read_options, run, show
 
 Clauses = list[list[list[int]]]
 
@@ -42,7 +42,7 @@ PROMPT, WORDS = 128, 32128
 
 @dataclass(frozen=True)
 class Setting:
-    """What one line of the table is measured at."""
+    """The settings of one line of the table."""
 
     model: str
     beams: int
@@ -72,7 +72,7 @@ SMALL: dict[str, Any] = {"num_beams": 6, "max_new_tokens": 24}
 
 
 def encoder_decoder(words: int = WORDS, size: int = 512, layers: int = 6, heads: int = 8) -> Any:
-    """A T5 with random weights, as large as t5-small if nothing else is said."""
+    """Make a T5 with random weights, by default of the size of t5-small."""
     from transformers import T5Config, T5ForConditionalGeneration
 
     shape: dict[str, Any] = {"d_model": size, "d_kv": size // heads, "d_ff": 4 * size, "num_layers": layers, "num_heads": heads}
@@ -81,7 +81,7 @@ def encoder_decoder(words: int = WORDS, size: int = 512, layers: int = 6, heads:
 
 
 def decoder_only() -> Any:
-    """A GPT-2 of about that size."""
+    """Make a GPT-2 of about that size."""
     from transformers import GPT2Config, GPT2LMHeadModel
 
     shape: dict[str, Any] = {"n_embd": 512, "n_layer": 6, "n_head": 8, "n_positions": 512}
@@ -89,7 +89,7 @@ def decoder_only() -> Any:
 
 
 def endless(kind: Any, config: Any) -> Any:
-    """A model without an end token."""
+    """Make a model without an end token."""
     torch.manual_seed(0)
     model = kind(config).eval()
     model.generation_config.eos_token_id = None
@@ -97,13 +97,13 @@ def endless(kind: Any, config: Any) -> Any:
 
 
 def plain(rng: Random, ids: range) -> Clauses:
-    """3 clauses of 4 phrases, no token in two of them."""
+    """Draw 3 clauses of 4 phrases, no token in two of them."""
     some = rng.sample(ids, 24)
     return [[[some.pop() for _ in range(length)] for length in (1, 2, 3, 2)] for _ in range(3)]
 
 
 def alike(rng: Random, ids: range) -> Clauses:
-    """Phrases that begin alike, and some that are a prefix of another."""
+    """Draw phrases that begin alike, and some that are a prefix of another."""
     clauses = []
     for _ in range(3):
         a, b, c, d, e = rng.sample(ids, 5)
@@ -112,13 +112,13 @@ def alike(rng: Random, ids: range) -> Clauses:
 
 
 def shared(rng: Random, ids: range) -> Clauses:
-    """One phrase that stands in two clauses."""
+    """Draw two clauses with a common phrase, and a third."""
     a, b, c, d, e, f = rng.sample(ids, 6)
     return [[[a, b], [c, d, e]], [[a, b], [d, c, e]], [[f]]]
 
 
 def hard(rng: Random, ids: range) -> Clauses:
-    """All of that at once: a clause of phrases that begin alike, and two that have a phrase in common."""
+    """Combine both: a clause of phrases that begin alike, and two that have a phrase in common."""
     first = alike(rng, ids)[0]
     second, third, _ = shared(rng, ids)
     a, b, c = rng.sample(ids, 3)
@@ -127,7 +127,7 @@ def hard(rng: Random, ids: range) -> Clauses:
 
 
 def met(tokens: Sequence[int], clauses: Clauses) -> bool:
-    """Whether the tokens hold a phrase of every clause."""
+    """Return whether the tokens hold a phrase of every clause."""
 
     def holds(phrase: list[int]) -> bool:
         return any(list(tokens[i : i + len(phrase)]) == phrase for i in range(len(tokens) - len(phrase) + 1))
@@ -136,27 +136,27 @@ def met(tokens: Sequence[int], clauses: Clauses) -> bool:
 
 
 def inputs(ids: torch.Tensor) -> dict[str, torch.Tensor]:
-    """A model's inputs, nothing in them padded."""
+    """Return a model's inputs without padding."""
     return {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
 
 
 def case(setting: Setting, number: int) -> tuple[torch.Tensor, list[Clauses]]:
-    """A round's inputs and each row's constraints, the same in every process."""
+    """Return a round's inputs and each row's constraints, the same in every process."""
     ids = torch.randint(2, WORDS, (setting.batch, PROMPT), generator=torch.Generator().manual_seed(number))
     rng, words = Random(number), range(1000, 30_000)
     return ids, [(hard if (row + number) % 2 else plain)(rng, words) for row in range(setting.batch)]
 
 
-def timed(search: Callable[[], Any]) -> tuple[float, Any]:
-    """CPU seconds, and what the search returns."""
+def time_search(search: Callable[[], Any]) -> tuple[float, Any]:
+    """Return the CPU seconds of a search, and its result."""
     start = time.process_time()
     with torch.inference_mode():
-        found = search()
-    return time.process_time() - start, found
+        output = search()
+    return time.process_time() - start, output
 
 
 def written(model: Any, sequences: torch.Tensor, tokens: int) -> list[list[int]]:
-    """The generated part; every step must have been taken."""
+    """Return the generated part, or raise if the search stopped early."""
     prompt = 1 if model.config.is_encoder_decoder else PROMPT
     if sequences.shape[1] != prompt + tokens:
         raise RuntimeError(f"{sequences.shape[1] - prompt} tokens were generated, not {tokens}: the seconds do not compare")
@@ -164,13 +164,13 @@ def written(model: Any, sequences: torch.Tensor, tokens: int) -> list[list[int]]
 
 
 def bookkeeping(clock: Clock) -> list[tuple[Any, str, Callable[..., Any]]]:
-    """The functions that know about constraints, on a clock, for `patched`."""
+    """Put the functions that handle constraints on a clock, for `patched`."""
     from hfcf.engines.constrained import candidates, search, tracker, vocabulary
 
     places: list[tuple[Any, Iterable[str]]] = [
         (vocabulary, ["compile_row"]),
         (search.Compiled, ["columns"]),
-        (tracker.Tracker, ["__init__", "start", "move", "measured", "ended", "lower", "keep"]),
+        (tracker.Tracker, ["__init__", "start", "move", "remeasure", "ended", "lower", "keep"]),
         (tracker.Progress, ["take", "keep"]),
         (candidates, ["_leading", "_without"]),
         (search, ["share_out"]),
@@ -179,35 +179,35 @@ def bookkeeping(clock: Clock) -> list[tuple[Any, str, Callable[..., Any]]]:
 
 
 def race(model: Any, setting: Setting, number: int, *, free: bool) -> dict[str, float]:
-    """One round: seconds of each search, the share of bookkeeping, and the shares of rows and of texts that meet all clauses."""
+    """Run one round: seconds of each search, the share of bookkeeping, the shares of rows and of texts that meet all clauses."""
     from hfcf.engines.constrained import generate_constrained
 
     ids, constraints = case(setting, number)
-    given = inputs(ids)
+    arguments = inputs(ids)
     common: dict[str, Any] = {"num_beams": setting.beams, "num_return_sequences": setting.beams, "max_new_tokens": setting.tokens}
     searches: dict[str, Callable[[], Any]] = {
-        "native": lambda: model.generate(**given, **common, do_sample=False, return_dict_in_generate=True),
-        "constrained": lambda: generate_constrained(model, given, constraints, **common),
-        "free": lambda: generate_constrained(model, given, [[] for _ in constraints], **common),
+        "native": lambda: model.generate(**arguments, **common, do_sample=False, return_dict_in_generate=True),
+        "constrained": lambda: generate_constrained(model, arguments, constraints, **common),
+        "free": lambda: generate_constrained(model, arguments, [[] for _ in constraints], **common),
     }
     names, one = [name for name in searches if free or name != "free"], {}
     turn = number % len(names)
     for name in names[turn:] + names[:turn]:
         clock = Clock(time.process_time)
         with patched(*(bookkeeping(clock) if name == "constrained" else [])):
-            one[name], found = timed(searches[name])
-        texts = written(model, found.sequences, setting.tokens)
+            one[name], output = time_search(searches[name])
+        texts = written(model, output.sequences, setting.tokens)
         if name == "constrained":
             checked = [met(text, constraints[i // setting.beams]) for i, text in enumerate(texts)]
-            if found.satisfied.tolist() != checked:
-                raise RuntimeError("the search says otherwise of its texts than their tokens do")
+            if output.satisfied.tolist() != checked:
+                raise RuntimeError("`satisfied` contradicts the tokens of the texts")
             one["bookkeeping"] = clock.seconds / one[name]
             one["satisfied"], one["texts_satisfied"] = mean(checked[:: setting.beams]), mean(checked)
     return one
 
 
-def measured(model: Any, setting: Setting, *, free: bool) -> dict[str, Any]:
-    """A setting's rounds, summed up; seconds are those of an instance."""
+def measure(model: Any, setting: Setting, *, free: bool) -> dict[str, Any]:
+    """Summarise a setting's rounds; seconds are those of an instance."""
     race(model, replace(setting, beams=2, tokens=12, batch=1), 0, free=free)  # warm
     rounds = [race(model, setting, number, free=free) for number in range(setting.rounds)]
     row: dict[str, Any] = {**asdict(setting), "free_seconds": None, "free_over_native": None}
@@ -220,35 +220,35 @@ def measured(model: Any, setting: Setting, *, free: bool) -> dict[str, Any]:
 
 
 def tiny() -> Any:
-    """A model small enough for many searches."""
+    """Make a model small enough for many searches."""
     return encoder_decoder(400, 32, 2, 4)
 
 
 def tries(kind: str) -> list[tuple[torch.Tensor, Clauses]]:
-    """Inputs and constraints for the tiny model, the same in every process."""
+    """Return inputs and constraints for the tiny model, the same in every process."""
     rng, make = Random(1), {"shared": shared, "prefix": alike}[kind]
     ids = [torch.randint(2, 400, (1, 12), generator=torch.Generator().manual_seed(number)) for number in range(TRIES)]
     return [(one, make(rng, range(10, 400))) for one in ids]
 
 
 def ours_satisfied(model: Any, kind: str) -> float:
-    """The share of the tries that this library's search meets."""
+    """Return the share of the tries that this library's search meets."""
     from hfcf.engines.constrained import generate_constrained
 
     with torch.inference_mode():
-        found: list[Any] = [generate_constrained(model, inputs(ids), [clauses], **SMALL) for ids, clauses in tries(kind)]
-    return mean(met(one.sequences[0].tolist()[1:], clauses) for one, (_, clauses) in zip(found, tries(kind), strict=True))
+        outputs: list[Any] = [generate_constrained(model, inputs(ids), [clauses], **SMALL) for ids, clauses in tries(kind)]
+    return mean(met(one.sequences[0].tolist()[1:], clauses) for one, (_, clauses) in zip(outputs, tries(kind), strict=True))
 
 
 def peer_case(number: int) -> tuple[torch.Tensor, Clauses]:
-    """A plain row of the largest setting's rounds: the other search refuses the hard ones."""
+    """Return a plain row of the largest setting's rounds: the other search refuses the hard ones."""
     ids, constraints = case(LARGEST, number)
     row = number % 2
     return ids[row : row + 1], constraints[row]
 
 
 def peer(folder: Path) -> None:
-    """In the other version: time its constrained search and count what it meets; the figures go to the standard output."""
+    """Under the other version, time its constrained search and count what it meets; the figures go to the standard output."""
     import transformers
 
     model, seconds, satisfied = loaded(encoder_decoder(), folder / "large.pt"), [], []
@@ -256,37 +256,37 @@ def peer(folder: Path) -> None:
     model.generate(**inputs(peer_case(0)[0]), force_words_ids=[[[5]]], num_beams=2, max_new_tokens=12)  # warm
     for number in range(TIMED):
         ids, clauses = peer_case(number)
-        given: dict[str, Any] = {"num_beams": beams, "max_new_tokens": tokens, "do_sample": False, "force_words_ids": clauses}
-        spent, found = timed(partial(model.generate, **inputs(ids), **given))
+        settings: dict[str, Any] = {"num_beams": beams, "max_new_tokens": tokens, "do_sample": False, "force_words_ids": clauses}
+        spent, output = time_search(partial(model.generate, **inputs(ids), **settings))
         seconds.append(spent)
-        satisfied.append(met(written(model, found, tokens)[0], clauses))
+        satisfied.append(met(written(model, output, tokens)[0], clauses))
     small = loaded(tiny(), folder / "tiny.pt")
     figures = {"version": transformers.__version__, "seconds": median(seconds), "plain": mean(satisfied)}
     print(json.dumps({**figures, **{kind: peer_satisfied(small, kind) for kind in KINDS}}))
 
 
 def peer_satisfied(model: Any, kind: str) -> dict[str, Any]:
-    """The share of the tries that the other search meets, and how many it refuses, which count as not met."""
-    found, errors = [], 0
+    """Return the shares of the tries that the other search meets, and refuses (which count as not met)."""
+    satisfied, errors = [], 0
     for ids, clauses in tries(kind):
         try:
             sequences = model.generate(**inputs(ids), **SMALL, do_sample=False, force_words_ids=clauses)
         except ValueError:
             errors += 1
-            found.append(False)
+            satisfied.append(False)
         else:
-            found.append(met(sequences[0].tolist()[1:], clauses))
-    return {"satisfied": mean(found), "refused": errors / len(found)}
+            satisfied.append(met(sequences[0].tolist()[1:], clauses))
+    return {"satisfied": mean(satisfied), "refused": errors / len(satisfied)}
 
 
 def loaded(model: Any, weights: Path) -> Any:
-    """The model with these weights: one seed need not give the same in two versions."""
+    """Load these weights: one seed need not give equal weights in two versions."""
     model.load_state_dict(torch.load(weights))
     return model
 
 
-def asked(large: Any, small: Any, folder: str) -> dict[str, Any]:
-    """The other version's figures, from a process of its own."""
+def measure_peer(large: Any, small: Any, folder: str) -> dict[str, Any]:
+    """Return the other version's figures, from a process of its own."""
     with TemporaryDirectory() as place:
         torch.save(large.state_dict(), Path(place, "large.pt"))
         torch.save(small.state_dict(), Path(place, "tiny.pt"))
@@ -295,7 +295,7 @@ def asked(large: Any, small: Any, folder: str) -> dict[str, Any]:
 
 
 def table(rows: list[dict[str, Any]]) -> list[list[Any]]:
-    """The figures of every setting, for `show`."""
+    """Return the figures of every setting, for `show`."""
     names = ["model", "beams", "tokens", "batch", "rounds", "native_seconds", "constrained_seconds", "free_seconds"]
     names += ["constrained_over_native", "free_over_native", "bookkeeping", "satisfied"]
     return [["–" if row[name] is None else row[name] for name in names] for row in rows]
@@ -303,12 +303,13 @@ def table(rows: list[dict[str, Any]]) -> list[list[Any]]:
 
 def main() -> None:
     """Measure every setting, and the other version if it is there; print the table."""
-    given = options(__doc__ or "")
-    settings, folder = (QUICK, None) if given.quick else (FULL, peer_folder())
+    options = read_options(__doc__ or "")
+    settings, folder = (QUICK, None) if options.quick else (FULL, peer_folder())
     models = {"encoder-decoder": encoder_decoder(), "decoder-only": decoder_only()}
     small = tiny()
-    other = asked(models["encoder-decoder"], small, folder) if folder else None  # first, lest it fail after a long wait
-    rows = [measured(models[setting.model], setting, free=not given.quick) for setting in settings]
+    # First, so that it does not fail after a long wait.
+    other = measure_peer(models["encoder-decoder"], small, folder) if folder else None
+    rows = [measure(models[setting.model], setting, free=not options.quick) for setting in settings]
     main_row = next(row for row in reversed(rows) if (row["model"], row["batch"]) == ("encoder-decoder", 8))
     instances = [row["batch"] * row["rounds"] for row in rows]
     figures: dict[str, Any] = {
@@ -325,15 +326,15 @@ def main() -> None:
         figures["peer_satisfied"] = mean(other[kind]["satisfied"] for kind in KINDS)
         figures["peer"] = {**other, "ours_satisfied": {kind: ours_satisfied(small, kind) for kind in KINDS}}
     show(
-        "Beam search with constraints, CPU seconds an instance on one thread; native: the library's own search, without any",
+        "Beam search with constraints, CPU seconds an instance on one thread; native: Transformers' own search, without any",
         ["model", "beams", "tokens", "batch", "rounds", "native", "constrained", "free", "constrained/native", "free/native",
-         "bookkeeping", "satisfied"], table(rows), given.json, figures,
+         "bookkeeping", "satisfied"], table(rows), options.json, figures,
     )  # fmt: skip
     report(figures)
 
 
 def report(figures: dict[str, Any]) -> None:
-    """A line or two on the other version's search."""
+    """Print a line or two on the other version's search."""
     if "peer" not in figures:
         print(f"not compared with force_words_ids: set {PEER} to a FOLDER (and leave --quick out) made by\n    {CURE}")
         return

@@ -1,4 +1,4 @@
-"""What does the constrained search write? RACE's own requests, the offline generator, and transformers 4.56.2's search beside ours.
+"""What texts does the constrained search give? RACE's requests and offline generator, by transformers 4.56.2's search and ours.
 
 The requests are those of RACE on the demo's rows, or on FEVEROUS rows with text where HFCF_DATA names a folder with
 `feverous_programfc`: the sentence rationales, and for each piece of evidence its causal entities. Counted is the share of requests
@@ -22,13 +22,13 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import torch
-from common import ask_peer, options, patched, peer_folder, run, show
+from common import ask_peer, patched, peer_folder, read_options, run, show
 
 SEARCH: dict[str, Any] = {"num_beams": 10, "max_new_tokens": 64}
 
 
 def requests(rows: int) -> list[list[Any]]:
-    """`[text, clauses]` of the first rows that ask for a claim with entities."""
+    """Return `[text, clauses]` of the first rows that ask for a claim with entities."""
     from datasets import disable_caching
 
     import hfcf
@@ -39,21 +39,21 @@ def requests(rows: int) -> list[list[Any]]:
     data = Path(os.environ.get("HFCF_DATA", ""), "feverous_programfc")
     real = "HFCF_DATA" in os.environ and data.is_dir()
     name, folder, split = ("feverous", data, "validation") if real else ("hover", recipe.folder() / "demo", "train")
-    seen: list[list[Any]] = []
+    requests_made: list[list[Any]] = []
 
-    def note(self: Any, asked: list[list[Any]]) -> list[list[Any]]:
-        seen.extend(asked)
-        return [[] for _ in asked]
+    def note(self: Any, new: list[list[Any]]) -> list[list[Any]]:
+        requests_made.extend(new)
+        return [[] for _ in new]
 
     disable_caching()  # a cached stage would ask for nothing
     ds = hfcf.load(name, data_dir=folder, split=split)
     with patched((Generator, "run", note)):
         RACE.preset("offline")(ds.select(range(min(2 * rows, len(ds)))))
-    return [request for request in seen if request[1]][:rows]
+    return [request for request in requests_made if request[1]][:rows]
 
 
 def log_probability(network: Any, text: list[int], source: list[int]) -> float:
-    """Of the tokens of a text, the mean."""
+    """Return the mean over the tokens of a text."""
     with torch.inference_mode():
         target = torch.tensor([text])
         scores = network(input_ids=torch.tensor([source]), labels=target).logits.log_softmax(-1)
@@ -61,29 +61,29 @@ def log_probability(network: Any, text: list[int], source: list[int]) -> float:
 
 
 def body(sequence: list[int], end: int) -> list[int]:
-    """The new tokens of a T5's sequence, up to the end token."""
+    """Return the new tokens of a T5's sequence, up to the end token."""
     text = sequence[1:]
     return text[: text.index(end) + 1] if end in text else text
 
 
 def ours(loaded: Any, encoded: list[Any]) -> list[list[int]]:
-    """The best text of every request, as tokens."""
+    """Return the best text of every request, as tokens."""
     from hfcf.engines.base import pad
     from hfcf.engines.constrained import generate_constrained
 
     network, tokenizer, vocabulary = loaded
-    found: list[list[int]] = []
+    texts: list[list[int]] = []
     for i in range(0, len(encoded), 8):
         batch = encoded[i : i + 8]
         clauses, inputs = [item.extra for item in batch], pad(tokenizer, batch, torch.device("cpu"))
         with torch.inference_mode():
             output = generate_constrained(network, inputs, clauses, vocabulary=vocabulary, **SEARCH)
-        found += [body(text, tokenizer.eos_token_id) for text in output.sequences.tolist()]
-    return found
+        texts += [body(text, tokenizer.eos_token_id) for text in output.sequences.tolist()]
+    return texts
 
 
 def theirs(loaded: Any, encoded: list[Any], folder: str) -> list[list[int] | None]:
-    """The other version's best texts, from a process of its own; None for what it refuses."""
+    """Return the other version's best texts, from a process of its own; None for the requests that it refuses."""
     network, _, vocabulary = loaded
     # The form inside a sentence comes first; a phrase that cannot be written has none.
     forms = [[[vocabulary.variants(phrase) for phrase in clause] for clause in item.extra] for item in encoded]
@@ -91,22 +91,23 @@ def theirs(loaded: Any, encoded: list[Any], folder: str) -> list[list[int] | Non
     with TemporaryDirectory() as place:
         torch.save(network.state_dict(), Path(place, "weights.pt"))
         rows = [[item.features["input_ids"], clauses] for item, clauses in zip(encoded, phrases, strict=True)]
-        Path(place, "given.json").write_text(json.dumps({"config": network.config.to_dict(), "rows": rows}, default=str))
-        found: list[list[int] | None] = ask_peer(__file__, place, folder)
-    return found
+        Path(place, "requests.json").write_text(json.dumps({"config": network.config.to_dict(), "rows": rows}, default=str))
+        texts: list[list[int] | None] = ask_peer(__file__, place, folder)
+    return texts
 
 
 def peer(folder: Path) -> None:
-    """In the other version: its constrained search on every request; the texts go to the standard output."""
+    """Under the other version, search every request and print the texts as JSON."""
     from transformers import T5Config, T5ForConditionalGeneration
 
-    given = json.loads((folder / "given.json").read_text())
-    known = T5Config().to_dict()
-    network: Any = T5ForConditionalGeneration(T5Config(**{name: value for name, value in given["config"].items() if name in known}))
+    stored = json.loads((folder / "requests.json").read_text())
+    fields = T5Config().to_dict()
+    config = T5Config(**{name: value for name, value in stored["config"].items() if name in fields})
+    network: Any = T5ForConditionalGeneration(config)
     network.load_state_dict(torch.load(folder / "weights.pt"))
     network.eval()
-    found: list[list[int] | None] = []
-    for ids, clauses in given["rows"]:
+    texts: list[list[int] | None] = []
+    for ids, clauses in stored["rows"]:
         inputs = torch.tensor([ids])
         try:
             with torch.inference_mode():
@@ -119,10 +120,10 @@ def peer(folder: Path) -> None:
                     **SEARCH,
                 )
         except ValueError:
-            found.append(None)
+            texts.append(None)
         else:
-            found.append(body(output[0].tolist(), given["config"]["eos_token_id"]))
-    print(json.dumps(found))
+            texts.append(body(output[0].tolist(), stored["config"]["eos_token_id"]))
+    print(json.dumps(texts))
 
 
 def main() -> None:
@@ -131,28 +132,28 @@ def main() -> None:
     from hfcf.systems.race.system import RACE
     from hfcf.text.mentions import met
 
-    given = options(__doc__ or "")
-    asked = requests(8 if given.quick else 60)
+    options = read_options(__doc__ or "")
+    batch = requests(8 if options.quick else 60)
     engine = Generator(model=RACE.preset("offline").generator, num_return_sequences=1, **SEARCH)
     loaded = engine.loaded()
     network, tokenizer, _ = loaded
-    encoded = engine.encode(loaded, asked)
-    found: dict[str, list[Any]] = {"ours": ours(loaded, encoded)}
+    encoded = engine.encode(loaded, batch)
+    results: dict[str, list[Any]] = {"ours": ours(loaded, encoded)}
     free = [type(item)(item.features, []) for item in encoded]
-    found["no constraints"] = ours(loaded, free)
-    if (folder := peer_folder()) and not given.quick:
-        found["4.56.2"] = theirs(loaded, encoded, folder)
-    shared = [i for i in range(len(asked)) if all(texts[i] is not None for texts in found.values())]
+    results["no constraints"] = ours(loaded, free)
+    if (folder := peer_folder()) and not options.quick:
+        results["4.56.2"] = theirs(loaded, encoded, folder)
+    shared = [i for i in range(len(batch)) if all(texts[i] is not None for texts in results.values())]
     table: list[list[Any]] = []
-    figures: dict[str, Any] = {"requests": len(asked), "compared": len(shared)}
-    for name, texts in found.items():
+    figures: dict[str, Any] = {"requests": len(batch), "compared": len(shared)}
+    for name, texts in results.items():
         written = [tokenizer.decode(text, skip_special_tokens=True) if text is not None else "" for text in texts]
-        satisfied = mean(all(met(text, clauses)) for text, (_, clauses) in zip(written, asked, strict=True))
+        satisfied = mean(all(met(text, clauses)) for text, (_, clauses) in zip(written, batch, strict=True))
         per_token = mean(log_probability(network, texts[i], encoded[i].features["input_ids"]) for i in shared)
         table.append([name, satisfied, per_token, sum(text is None for text in texts)])
         figures[name] = {"satisfied": satisfied, "log_probability": per_token, "refused": table[-1][-1]}
     columns = ["search", "satisfied", "log-probability a token", "refused"]
-    show(f"The best text of {len(asked)} requests, {len(shared)} of them compared", columns, table, given.json, figures)
+    show(f"The best text of {len(batch)} requests, {len(shared)} of them compared", columns, table, options.json, figures)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""How fast are EDA and synonym replacement beside what a user would pick: the authors' eda_nlp, nlpaug and TextAttack?
+"""How fast are EDA and synonym replacement beside the usual choices: the authors' eda_nlp, nlpaug and TextAttack?
 
 Every tool is asked for nine sentences of each claim at α = 0.1, in a process of its own, one after another on the same few
 claims, round by round; a second pass over the same claims is "warm". Seconds are of the processor, so neighbours disturb
@@ -23,7 +23,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from common import options, run, show
+from common import read_options, run, show
 
 PEER = "HFCF_PEER_EDA"
 CURE = """python -m venv FOLDER
@@ -33,11 +33,11 @@ FOLDER/bin/pip install torch==2.13.0 nltk==3.10.4 nlpaug==1.1.11 "transformers<5
 FOLDER/bin/pip install --no-deps textattack==0.3.11    # without flair, which its EDA does not use
 git clone https://github.com/jasonwei20/eda_nlp FOLDER/eda_nlp"""
 
-ASKED, ALPHA = 9, 0.1
+SENTENCES, ALPHA = 9, 0.1
 OURS = {"hfcf EDA": "ours", "hfcf synonyms": "synonyms"}
 PEERS = {"eda_nlp": "eda_nlp", "nlpaug SynonymAug": "nlpaug", "TextAttack EDA": "textattack"}
 SHARE = {"nlpaug": 0.1, "textattack": 0.04}
-"""Of each round's claims, how many a slow tool gets."""
+"""The share of each round's claims that a slow tool gets."""
 
 Make = Callable[[str], Any]
 
@@ -46,7 +46,7 @@ def ours(place: Path) -> Make:
     from hfcf.systems.baselines._shared.words import eda
 
     rng = random.Random(1)
-    return lambda claim: eda(claim, rng, alpha=ALPHA, num_augmentations=ASKED)
+    return lambda claim: eda(claim, rng, alpha=ALPHA, num_augmentations=SENTENCES)
 
 
 def synonyms(place: Path) -> Make:
@@ -54,14 +54,14 @@ def synonyms(place: Path) -> Make:
     from hfcf.systems.baselines.synonym import synonym_edits
 
     rng = random.Random(1)
-    return lambda claim: [replace_text(claim, synonym_edits(claim, rng, share=ALPHA)) for _ in range(ASKED)]
+    return lambda claim: [replace_text(claim, synonym_edits(claim, rng, share=ALPHA)) for _ in range(SENTENCES)]
 
 
 def eda_nlp(place: Path) -> Make:
     sys.path.insert(0, str(Path(sys.prefix) / "eda_nlp" / "code"))
     eda = import_module("eda")  # and not this file
 
-    return lambda claim: eda.eda(claim, num_aug=ASKED)[:-1]  # the last is the source
+    return lambda claim: eda.eda(claim, num_aug=SENTENCES)[:-1]  # the last is the source
 
 
 def nlpaug(place: Path) -> Make:
@@ -78,7 +78,7 @@ def nlpaug(place: Path) -> Make:
     import nlpaug.augmenter.word as words
 
     augmenter = words.SynonymAug(aug_src="wordnet", aug_p=ALPHA)
-    return lambda claim: augmenter.augment(claim, n=ASKED)
+    return lambda claim: augmenter.augment(claim, n=SENTENCES)
 
 
 def textattack(place: Path) -> Make:
@@ -95,11 +95,11 @@ def textattack(place: Path) -> Make:
     flair.data.use_tokenizer = None
     from textattack.augmentation import EasyDataAugmenter
 
-    return EasyDataAugmenter(pct_words_to_swap=ALPHA, transformations_per_example=ASKED).augment
+    return EasyDataAugmenter(pct_words_to_swap=ALPHA, transformations_per_example=SENTENCES).augment
 
 
 def work(place: Path) -> None:
-    """One tool's process: for every line "START STOP" on its input, the seconds and sentences that these claims took and gave."""
+    """Run one tool's process: for every line "START STOP" of the input, print the seconds and sentences of these claims."""
     claims = json.loads((place.parent / "claims.json").read_text(encoding="utf-8"))
     before = time.process_time()
     make: Make = globals()[place.name](place.parent)
@@ -109,12 +109,12 @@ def work(place: Path) -> None:
     for line in sys.stdin:
         start, stop = map(int, line.split())
         before = time.process_time()
-        made = sum(len(make(claim)) for claim in claims[start:stop])
-        print(json.dumps([time.process_time() - before, made]), flush=True)
+        sentences = sum(len(make(claim)) for claim in claims[start:stop])
+        print(json.dumps([time.process_time() - before, sentences]), flush=True)
 
 
 class Tool:
-    """A tool in its process."""
+    """Run a tool in a process of its own."""
 
     def __init__(self, name: str, python: str, place: Path, env: dict[str, str]) -> None:
         command = [python, "-W", "ignore", __file__, "--peer", str(place / name)]
@@ -125,7 +125,7 @@ class Tool:
     def answer(self) -> list[Any]:
         assert self.process.stdout is not None
         for line in self.process.stdout:
-            if line.startswith("["):  # TextAttack and its kin print, too
+            if line.startswith("["):  # TextAttack and others print, too
                 answer: list[Any] = json.loads(line)
                 return answer
         raise RuntimeError(f"{self.name} ended with status {self.process.wait()}; its message is above")
@@ -134,12 +134,12 @@ class Tool:
         assert self.process.stdin is not None
         stop = start + max(1, round((stop - start) * self.share))
         print(start, stop, file=self.process.stdin, flush=True)
-        seconds, made = self.answer()
-        for i, value in enumerate((seconds, stop - start, made)):
+        seconds, sentences = self.answer()
+        for i, value in enumerate((seconds, stop - start, sentences)):
             self.passes[number][i] += value
 
     def rate(self, number: int) -> float:
-        """Claims in a second."""
+        """Return the claims per second."""
         seconds, claims, _ = self.passes[number]
         return claims / seconds
 
@@ -158,8 +158,8 @@ def claims() -> list[str]:
     return list(dict.fromkeys(row["claim"] for row in json.loads(file.read_text(encoding="utf-8"))))
 
 
-def tagged(sentences: list[str]) -> list[list[tuple[str, str]]]:
-    """What a tagger is trained on: sentences with the spaCy pipeline's Penn tags."""
+def tag(sentences: list[str]) -> list[list[tuple[str, str]]]:
+    """Tag sentences with the spaCy pipeline's Penn tags, to train a tagger on."""
     import spacy
 
     from hfcf.core import offline
@@ -172,19 +172,19 @@ def main() -> None:
     """Run every tool and print claims per second and their ratios."""
     from hfcf.core import offline
 
-    given = options(__doc__ or "")
+    options = read_options(__doc__ or "")
     texts, folder = claims(), os.environ.get(PEER)
-    rounds, size = (3, 100) if given.quick else (12, 200)
+    rounds, size = (3, 100) if options.quick else (12, 200)
     size = min(size, len(texts) // rounds)  # the demo has fifty claims
-    with tempfile.TemporaryDirectory() as made:
-        place = Path(made)
+    with tempfile.TemporaryDirectory() as folder_name:
+        place = Path(folder_name)
         (place / "claims.json").write_text(json.dumps(texts), encoding="utf-8")
         env = {**os.environ, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "TA_CACHE_DIR": str(place / "textattack")}
         tools = {title: Tool(name, sys.executable, place, env) for title, name in OURS.items()}
         if folder:
             from hfcf.systems.baselines._shared.words import STOP_WORDS
 
-            (place / "tagged.json").write_text(json.dumps(tagged(texts[-200:])), encoding="utf-8")
+            (place / "tagged.json").write_text(json.dumps(tag(texts[-200:])), encoding="utf-8")
             stop_words = place / "corpora" / "stopwords" / "english"
             stop_words.parent.mkdir(parents=True)
             stop_words.write_text("\n".join(sorted(STOP_WORDS)), encoding="utf-8")
@@ -197,7 +197,7 @@ def main() -> None:
                     tool.ask(number, i * size, (i + 1) * size)
         for tool in tools.values():
             tool.end()
-    report(tools, rounds * size, given.json)
+    report(tools, rounds * size, options.json)
     if not folder:
         print(f"\nThe others were not measured: {PEER} names no environment with them. This makes one:\n{CURE}")
 
@@ -205,14 +205,14 @@ def main() -> None:
 def report(tools: dict[str, Tool], number: int, to: Path | None) -> None:
     eda = tools["hfcf EDA"]
     table = []
-    figures: dict[str, Any] = {"claims": number, "asked": ASKED}
+    figures: dict[str, Any] = {"claims": number, "asked": SENTENCES}
     for title, tool in tools.items():
-        _, asked, made = tool.passes[0]
+        _, claims, sentences = tool.passes[0]
         cold, warm = tool.rate(0), tool.rate(1)
         ratios = [eda.rate(i) / tool.rate(i) for i in range(2)]
         figures[tool.name] = {
-            "claims": asked,
-            "made_per_claim": made / asked,
+            "claims": claims,
+            "made_per_claim": sentences / claims,
             "import_seconds": tool.imported,
             "first_call_seconds": tool.first,
             "claims_per_second": cold,
@@ -220,9 +220,20 @@ def report(tools: dict[str, Tool], number: int, to: Path | None) -> None:
             "eda_over_this": ratios[0],
             "eda_over_this_warm": ratios[1],
         }
-        table.append([title, asked, made / asked, tool.imported, tool.first, cold * made / asked, warm * made / asked, *ratios])
+        table.append(
+            [
+                title,
+                claims,
+                sentences / claims,
+                tool.imported,
+                tool.first,
+                cold * sentences / claims,
+                warm * sentences / claims,
+                *ratios,
+            ]
+        )
     columns = ["tool", "claims", "made each", "import s", "first call s", "sentences/s", "warm", "hfcf EDA ÷ it", "warm"]
-    show(f"nine sentences asked of each claim, α {ALPHA}; ratios are of claims per second", columns, table, to, figures)
+    show(f"nine sentences for each claim, α {ALPHA}; ratios are of claims per second", columns, table, to, figures)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""How fast is CCG's search for the words that a relation hangs on, beside asking the classifier about every filled sentence?
+"""How fast is CCG's search for the words that decide a relation, beside asking the classifier about every filled sentence?
 
 For each word between the entities a masked language model gives a hundred fills, and the question is whether one of them changes
 the classifier's prediction. Three ways find the same words:
@@ -8,7 +8,7 @@ the classifier's prediction. Three ways find the same words:
 - "well padded": every sentence, in batches of 32 in their order, padded to the longest of the batch.
 - "hfcf": the engine `Intervention`.
 
-With `--patience 5 25` a second table has what the engine misses, and saves, if it gives a word up after so many fills.
+With `--patience 5 25` a second table has what the engine misses, and saves, if it gives a word up after that many fills.
 
 Seconds are of the processor, on one thread, in turns; the fills are given to all three, and the first two their sentences in pieces
 besides. If `HFCF_DATA` names the folder with the corpora, sentences are those of SemEval's test set as CCG samples it, all 543 that
@@ -54,14 +54,14 @@ BATCH, PADDED, LONG = 32, 384, 18
 Row = dict[str, Any]
 
 
-def made(name: str, tokens: list[str], head: Sequence[int], tail: Sequence[int], label: str) -> Row:
-    """A row."""
+def make_row(name: str, tokens: list[str], head: Sequence[int], tail: Sequence[int], label: str) -> Row:
+    """Make a row."""
     entities = {key: {"start": start, "end": end, "type": None} for key, (start, end) in (("head", head), ("tail", tail))}
     return {"id": name, "tokens": tokens, **entities, "label": label, "group_id": name, "corpus": "semeval", "split": "train"}
 
 
-def invented(number: int, rng: random.Random) -> list[Row]:
-    """Rows of a few templates."""
+def invent(number: int, rng: random.Random) -> list[Row]:
+    """Make rows of a few templates."""
     templates = {
         "Cause-Effect(e1,e2)": "the {} had soon caused the {} in the city",
         "Entity-Origin(e1,e2)": "these {} came out of an old {} last year",
@@ -77,43 +77,43 @@ def invented(number: int, rng: random.Random) -> list[Row]:
         words = templates[label].split()
         first, second = (k for k, word in enumerate(words) if word == "{}")
         words[first], words[second] = rng.sample(nouns, 2)
-        rows.append(made(str(i), words, (first, first + 1), (second, second + 1), label))
+        rows.append(make_row(str(i), words, (first, first + 1), (second, second + 1), label))
     return rows
 
 
 def rows() -> tuple[list[Row], list[Row], str]:
-    """Rows to train on, rows to search, and what they are."""
+    """Return rows to train on, rows to search, and their name."""
     if folder := os.environ.get("HFCF_DATA"):
         parts = (load("ccg_semeval", data_dir=Path(folder) / "ccg_semeval", split=split) for split in ("10pct", "test"))
         train, test = (part.select_columns(list(get_task("relation").features)).to_list() for part in parts)
         return train[::2], test, "SemEval"
     rng = random.Random(7)
-    return invented(200, rng), invented(200, rng), "made-up"
+    return invent(200, rng), invent(200, rng), "made-up"
 
 
-def trained(given: list[Row], name: str) -> str:
-    """The folder of the classifier, trained at the first time."""
+def train_once(rows: list[Row], name: str) -> str:
+    """Return the folder of the classifier, which the first call trains."""
     folder = cache_dir() / "benchmarks" / f"rbert-{name}-half"
     if not folder.exists():
-        print(f"training a classifier on {len(given)} rows, once, into {folder} …", flush=True)
+        print(f"training a classifier on {len(rows)} rows, once, into {folder} …", flush=True)
         folder.parent.mkdir(parents=True, exist_ok=True)
-        # Made beside its place and renamed, so that a killed training leaves none behind.
+        # Trained in a folder beside and renamed, so that a killed training leaves no model.
         work = Path(tempfile.mkdtemp(dir=folder.parent)) / "model"
-        train_relation(Dataset.from_list(given), CCG.preset("offline").classifier, work)
+        train_relation(Dataset.from_list(rows), CCG.preset("offline").classifier, work)
         work.rename(folder)
         work.parent.rmdir()
     return str(folder)
 
 
-def spread(given: Sequence[Row], words: int) -> list[Row]:
-    """Parts of sentences: a word as head, `words` words after it, and the word after these as tail."""
-    found = []
-    for row in given:
+def spread(rows: Sequence[Row], words: int) -> list[Row]:
+    """Cut parts of sentences: a word as head, `words` words after it, and the word after these as tail."""
+    parts = []
+    for row in rows:
         start = row["head"]["end"] - 1
         part = row["tokens"][start : start + words + 2]
         if len(part) == words + 2 and all(any(c.isalnum() for c in word) for word in part):
-            found.append(made(row["id"], part, (0, 1), (words + 1, words + 2), row["label"]))
-    return found
+            parts.append(make_row(row["id"], part, (0, 1), (words + 1, words + 2), row["label"]))
+    return parts
 
 
 class Case:
@@ -132,8 +132,8 @@ class Case:
         self.labels = self.network.labels
         self.requests = [[row["tokens"], *map(list, spans(row))] for row in self.rows]
         self.bases = [choose(answer, self.labels) for answer in self.classifier.run(self.requests)]
-        self.asked = [(i, word, fill) for i, its in enumerate(self.fills) for word, fills in its for fill in fills]
-        self.encoded = [self._filled(*each) for each in self.asked]
+        self.trials = [(i, word, fill) for i, words in enumerate(self.fills) for word, fills in words for fill in fills]
+        self.encoded = [self._filled(*each) for each in self.trials]
         self.calls = 0
 
     def _filled(self, i: int, word: int, fill: str) -> Encoded:
@@ -141,30 +141,30 @@ class Case:
         return encode_marked(self.tokenizer, [*tokens[:word], fill, *tokens[word + 1 :]], head, tail)
 
     def ask(self, number: int, padded: int | None = None) -> list[str]:
-        """The labels of the first sentences, all of them asked."""
-        found = []
+        """Classify the first sentences, every one of them."""
+        labels = []
         for start in range(0, number, BATCH):
             batch = self.encoded[start : min(start + BATCH, number)]
             with patched(*([] if padded is None else [(self.tokenizer, "pad", self._padder(padded))])):
-                found += [choose(answer, self.labels) for answer in probabilities(self.network, self.tokenizer, batch)]
-        return found
+                labels += [choose(answer, self.labels) for answer in probabilities(self.network, self.tokenizer, batch)]
+        return labels
 
     def _padder(self, length: int) -> Callable[..., Any]:
         pad = self.tokenizer.pad
         return lambda features, **kwargs: pad(features, padding="max_length", max_length=length, **kwargs)
 
     def well_padded(self) -> list[list[int]]:
-        """The words that flip."""
+        """Return the words that flip."""
         labels = self.ask(len(self.encoded))
         flipped: list[set[int]] = [set() for _ in self.rows]
-        for (i, word, _), label in zip(self.asked, labels, strict=True):
+        for (i, word, _), label in zip(self.trials, labels, strict=True):
             if label != self.bases[i]:
                 flipped[i].add(word)
         self.labelled = labels
         return [sorted(words) for words in flipped]
 
-    def searched(self, patience: int | None = None) -> list[list[int]]:
-        """The words that flip, by the engine; what it asks of the classifier is counted."""
+    def search(self, patience: int | None = None) -> list[list[int]]:
+        """Return the words that flip, by the engine, and count its requests to the classifier."""
         forward = RelationClassifier.forward
         self.calls = 0
 
@@ -175,26 +175,26 @@ class Case:
         with patched((RelationClassifier, "forward", counted)):
             return replace(self.engine, patience=patience).run(self.requests)
 
-    def patient(self, found: Sequence[Sequence[int]], tried: Sequence[int]) -> dict[int, dict[str, float]]:
-        """Of each patience the share of the words that it finds, of the calls, and its seconds."""
-        told = {}
+    def patient(self, flipped: Sequence[Sequence[int]], tried: Sequence[int]) -> dict[int, dict[str, float]]:
+        """Return the shares of words and of calls of each patience, and its seconds."""
+        results = {}
         for patience in tried:
             replace(self.engine, patience=patience).loaded()  # not in its seconds
             start = time.process_time()
-            its = self.searched(patience)
+            words = self.search(patience)
             seconds = time.process_time() - start
-            assert all(set(some) <= set(every) for some, every in zip(its, found, strict=True)), "more words than there are"
-            shares = sum(map(len, its)) / max(1, sum(map(len, found))), (self.calls + len(self.rows)) / len(self.encoded)
-            told[patience] = {"found": shares[0], "calls": shares[1], "seconds": seconds}
-        return told
+            assert all(set(some) <= set(every) for some, every in zip(words, flipped, strict=True)), "more words than there are"
+            shares = sum(map(len, words)) / max(1, sum(map(len, flipped))), (self.calls + len(self.rows)) / len(self.encoded)
+            results[patience] = {"found": shares[0], "calls": shares[1], "seconds": seconds}
+        return results
 
     def measure(self, padded: int, patience: Sequence[int]) -> dict[str, Any]:
-        """Seconds of each way, and what they found."""
+        """Return the seconds and the results of each way."""
         self.requests, plain = [[*r, fills] for r, fills in zip(self.requests, self.fills, strict=True)], self.requests
         seconds: dict[str, float] = {}
         padded = min(padded, len(self.encoded))
         start = time.process_time()
-        ours = self.searched()
+        ours = self.search()
         seconds["hfcf"] = time.process_time() - start
         start = time.process_time()
         all_asked = self.well_padded()
@@ -207,14 +207,14 @@ class Case:
         calls = self.calls
         patient = self.patient(ours, patience)
         self.requests = plain
-        flips = sum(label != self.bases[i] for (i, *_), label in zip(self.asked, self.labelled, strict=True))
+        flips = sum(label != self.bases[i] for (i, *_), label in zip(self.trials, self.labelled, strict=True))
         words = sum(map(len, self.fills))
         return {
             "sentences": len(self.rows),
-            "fills": max(len(fills) for its in self.fills for _, fills in its),
+            "fills": max(len(fills) for words in self.fills for _, fills in words),
             "words": words,
             "words_that_flip": sum(map(len, all_asked)) / words,
-            "fills_that_flip": flips / len(self.asked),
+            "fills_that_flip": flips / len(self.trials),
             "inputs": len(self.encoded),
             "pieces": sum(map(len, self.encoded)) / len(self.encoded),
             "calls": (calls + len(self.rows)) / len(self.encoded),
@@ -232,37 +232,39 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="under a minute, once there is a classifier")
     parser.add_argument("--json", type=Path, help="write the figures there, too")
     parser.add_argument("--indicator", help="the folder of an R-BERT")
-    parser.add_argument("--rows", type=int, help="so many, else all (or 4): few tell little, for they flip more or less")
+    parser.add_argument("--rows", type=int, help="number of rows, else all (or 4); the share that flips varies between rows")
     parser.add_argument("--patience", type=int, nargs="*", default=[], help="tries these too, in a second table")
-    given = parser.parse_args()
+    options = parser.parse_args()
     torch.set_num_threads(1)
     os.environ.update(HFCF_REQUEST_CACHE="off", HFCF_DEVICE="cpu")
     train, test, name = rows()
-    model = Model(given.indicator or trained(train, name.lower()))
+    model = Model(options.indicator or train_once(train, name.lower()))
     pool = [row for row in test if row["label"] != OTHER and not trouble(row)]
     random.Random(4).shuffle(pool)
-    # Of the long spans' hundred fills the quick run tries thirty.
-    counts, tops, padded = ((given.rows or 4, 1), (100, 30), 16) if given.quick else ((given.rows or len(pool), 2), (100, 100), 96)
+    # The quick run tries thirty of the long spans' hundred fills.
+    counts, tops, padded = (
+        ((options.rows or 4, 1), (100, 30), 16) if options.quick else ((options.rows or len(pool), 2), (100, 100), 96)
+    )
     cases = {f"{name} rows": (pool[: counts[0]], tops[0])}
     if long := spread(pool, LONG)[: counts[1]]:
         cases[f"{LONG}-word spans"] = (long, tops[1])
     figures: dict[str, Any] = {"rows": name}
     table = []
     for title, (chosen, top) in cases.items():
-        found = figures[title] = Case(chosen, model, top).measure(padded, given.patience)
-        shares = [100 * found[key] for key in ("words_that_flip", "fills_that_flip")]
-        times = [found["seconds"][key] for key in ("384", "well", "hfcf")]
-        ratios = [100 * found["calls"], found["over_384"], found["over_well_padded"]]
-        table.append([title, found["sentences"], found["words"], top, *shares, found["pieces"], *times, *ratios])
+        result = figures[title] = Case(chosen, model, top).measure(padded, options.patience)
+        shares = [100 * result[key] for key in ("words_that_flip", "fills_that_flip")]
+        times = [result["seconds"][key] for key in ("384", "well", "hfcf")]
+        ratios = [100 * result["calls"], result["over_384"], result["over_well_padded"]]
+        table.append([title, result["sentences"], result["words"], top, *shares, result["pieces"], *times, *ratios])
     columns = [
         "", "rows", "words", "fills", "flip %", "fills that flip %", "pieces", "384 s", "well padded s", "hfcf s", "calls %",
         "384 ÷ hfcf", "well padded ÷ hfcf",
     ]  # fmt: skip
-    show("the words whose fills flip the prediction, the same ones found in every way", columns, table, given.json, figures)
+    show("the words whose fills flip the prediction, the same ones found in every way", columns, table, options.json, figures)
     table = [
-        [title, patience, 100 * found["found"], 100 * found["calls"], found["seconds"]]
+        [title, patience, 100 * result["found"], 100 * result["calls"], result["seconds"]]
         for title in cases
-        for patience, found in figures[title]["patience"].items()
+        for patience, result in figures[title]["patience"].items()
     ]
     if table:
         show("a word given up after some fills", ["", "patience", "words found %", "calls %", "hfcf s"], table, None, figures)

@@ -3,7 +3,7 @@
 Pairs are HoVer's claims with one or two words changed: all different, and ten candidates of each claim. Both sides have the same
 encoder, the same IDF weights and one thread; times are of the processor, round by round in one process, and begin with texts and
 end with scores. Of these, the transport is what the solver takes: theirs on the padded problem that they pose, by pyemd's own C++
-(what they had; newer versions call POT if they are not told otherwise, in a third of the time), and ours on the words that have
+(what they had; newer versions call POT if they are not entry otherwise, in a third of the time), and ours on the words that have
 weight. Claims are HoVer's development set if `HFCF_DATA` names the folder with the corpora, else the
 demo's.
 
@@ -28,7 +28,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from common import Clock, options, patched, show
+from common import Clock, patched, read_options, show
 from threadpoolctl import threadpool_limits
 
 PEER = "HFCF_PEER_MOVERSCORE"
@@ -44,27 +44,27 @@ def claims() -> list[str]:
     release, demo = ("hover", "hover_dev_release_v1.1.json"), recipe.folder() / "demo" / "hover_train_release_v1.1.json"
     data = os.environ.get("HFCF_DATA")
     file = Path(data, *release) if data else demo
-    found = list(dict.fromkeys(row["claim"] for row in json.loads(file.read_text(encoding="utf-8"))))
-    random.Random(0).shuffle(found)
-    return [claim for claim in found if 8 <= len(claim.split()) <= 40]
+    texts = list(dict.fromkeys(row["claim"] for row in json.loads(file.read_text(encoding="utf-8"))))
+    random.Random(0).shuffle(texts)
+    return [claim for claim in texts if 8 <= len(claim.split()) <= 40]
 
 
 def pairs(texts: Sequence[str], number: int, each: int) -> tuple[list[str], list[str]]:
-    """Claims, and for each of them `each` candidates in which words are others' names."""
+    """Return claims, and `each` candidates of each in which names of other claims replace words."""
     rng = random.Random(each)
     pool = [word for text in texts for word in text.split() if word[:1].isupper()]
     sources = [text for text in texts[: number // each] for _ in range(each)]
-    return sources, [edited(source.split(), pool, rng) for source in sources]
+    return sources, [edit(source.split(), pool, rng) for source in sources]
 
 
-def edited(words: list[str], pool: Sequence[str], rng: random.Random) -> str:
-    """One or two words replaced. Not by themselves: of equal texts the authors' score is 0.9997, since they subtract squares of
+def edit(words: list[str], pool: Sequence[str], rng: random.Random) -> str:
+    """Replace one or two words, never by themselves: the authors' score of equal texts is 0.9997, since they subtract squares of
     distances in single precision."""
-    made = list(words)
-    while " ".join(made).lower() == " ".join(words).lower():
+    candidate = list(words)
+    while " ".join(candidate).lower() == " ".join(words).lower():
         for _ in range(rng.choice((1, 2))):
-            made[rng.randrange(len(made))] = rng.choice(pool)
-    return " ".join(made)
+            candidate[rng.randrange(len(candidate))] = rng.choice(pool)
+    return " ".join(candidate)
 
 
 def ours(idf: str) -> Scores:
@@ -72,11 +72,11 @@ def ours(idf: str) -> Scores:
     from hfcf.metrics.shared.moverscore import MoverScore
 
     engine = MoverScore(model=Model("offline:minilm", dtype="float32"), idf=idf)
-    return lambda sources, made: engine.run(list(zip(sources, made, strict=True)))
+    return lambda sources, candidates: engine.run(list(zip(sources, candidates, strict=True)))
 
 
 def theirs(folder: str, counts: dict[str, Any]) -> tuple[Scores, Any]:
-    """The authors' function with these counts as both IDF tables, and their module."""
+    """Return the authors' function with these counts as both IDF tables, and their module."""
     from collections import defaultdict
 
     from hfcf.core import offline
@@ -101,17 +101,17 @@ def theirs(folder: str, counts: dict[str, Any]) -> tuple[Scores, Any]:
     idf: Any = defaultdict(lambda: math.log(rows + 1))
     idf |= {int(token): math.log((rows + 1) / (count + 1)) for token, count in counts["frequencies"].items()}
 
-    def score(sources: list[str], made: list[str]) -> Sequence[float]:
-        found: Sequence[float] = peer.word_mover_score(sources, made, idf, idf, stop_words=[], n_gram=1, device="cpu")
-        return found
+    def score(sources: list[str], candidates: list[str]) -> Sequence[float]:
+        scores: Sequence[float] = peer.word_mover_score(sources, candidates, idf, idf, stop_words=[], n_gram=1, device="cpu")
+        return scores
 
     return score, peer
 
 
-def timed(score: Scores, given: tuple[list[str], list[str]]) -> tuple[float, list[float]]:
+def time_scores(score: Scores, texts: tuple[list[str], list[str]]) -> tuple[float, list[float]]:
     start = time.process_time()
-    found = list(score(*given))
-    return time.process_time() - start, found
+    scores = list(score(*texts))
+    return time.process_time() - start, scores
 
 
 def main() -> None:
@@ -120,12 +120,12 @@ def main() -> None:
     from hfcf.core.store import save_artifact
     from hfcf.metrics.shared import moverscore
 
-    given, folder = options(__doc__ or ""), os.environ.get(PEER)
+    options, folder = read_options(__doc__ or ""), os.environ.get(PEER)
     torch.set_num_threads(1)
-    threadpool_limits(1)  # of NumPy, whose threads would spin on in the time of what comes next
+    threadpool_limits(1)  # of NumPy, whose threads would spin on during the next measurement
     os.environ |= {"HFCF_REQUEST_CACHE": "off", "HFCF_DEVICE": "cpu"}
     texts = claims()
-    number, rounds = (100, 1) if given.quick else (1000, 3)
+    number, rounds = (100, 1) if options.quick else (1000, 3)
     number = min(number, len(texts) // 10 * 10)
     counts = moverscore.fit_idf(texts, Model("offline:minilm"))
     sides: dict[str, Scores] = {"hfcf": ours(save_artifact(counts))}
@@ -137,10 +137,10 @@ def main() -> None:
         places.append((peer, "emd_with_flow", transport["authors"].timed(peer.emd_with_flow)))
     figures: dict[str, Any] = {"pairs": number, "rounds": rounds}
     table = []
-    for side in sides.values():  # what is loaded at the first call
+    for side in sides.values():  # models are loaded at the first call
         side(["a b"], ["a c"])
     for title, each in (("different texts", 1), ("ten candidates a claim", 10)):
-        asked = pairs(texts, number, each)
+        texts_of_pairs = pairs(texts, number, each)
         seconds: dict[str, list[float]] = {name: [] for name in sides}
         moved: dict[str, list[float]] = {name: [] for name in sides}
         scores: dict[str, list[float]] = {}
@@ -148,24 +148,29 @@ def main() -> None:
             for _ in range(rounds):
                 for name, side in sides.items():
                     transport[name].seconds = 0.0
-                    took, scores[name] = timed(side, asked)
+                    took, scores[name] = time_scores(side, texts_of_pairs)
                     seconds[name].append(took)
                     moved[name].append(transport[name].seconds)
-        told: dict[str, Any] = {"pairs_per_second": {name: number / statistics.median(its) for name, its in seconds.items()}}
-        told["transport_us"] = {name: statistics.median(its) / number * 1e6 for name, its in moved.items()}
-        row = [title, told["pairs_per_second"]["hfcf"], told["transport_us"]["hfcf"]]
+        entry: dict[str, Any] = {"pairs_per_second": {name: number / statistics.median(times) for name, times in seconds.items()}}
+        entry["transport_us"] = {name: statistics.median(times) / number * 1e6 for name, times in moved.items()}
+        row = [title, entry["pairs_per_second"]["hfcf"], entry["transport_us"]["hfcf"]]
         if folder:
-            told["ratio"] = statistics.median(a / b for a, b in zip(seconds["authors"], seconds["hfcf"], strict=True))
-            told["transport_ratio"] = told["transport_us"]["authors"] / told["transport_us"]["hfcf"]
-            told["largest_difference"] = max(abs(a - b) for a, b in zip(scores["authors"], scores["hfcf"], strict=True))
-            row += [told["pairs_per_second"]["authors"], told["transport_us"]["authors"], told["ratio"], told["transport_ratio"]]
-            row.append(f"{told['largest_difference']:.1e}")
+            entry["ratio"] = statistics.median(a / b for a, b in zip(seconds["authors"], seconds["hfcf"], strict=True))
+            entry["transport_ratio"] = entry["transport_us"]["authors"] / entry["transport_us"]["hfcf"]
+            entry["largest_difference"] = max(abs(a - b) for a, b in zip(scores["authors"], scores["hfcf"], strict=True))
+            row += [
+                entry["pairs_per_second"]["authors"],
+                entry["transport_us"]["authors"],
+                entry["ratio"],
+                entry["transport_ratio"],
+            ]
+            row.append(f"{entry['largest_difference']:.1e}")
         table.append(row)
-        figures[title] = told
+        figures[title] = entry
     columns = ["pairs", "hfcf pairs/s", "transport µs"]
     columns += ["authors pairs/s", "transport µs", "faster", "transport faster", "scores differ by"] if folder else []
     what = f"MoverScore of {number} pairs, {rounds} rounds, one thread, seconds of the processor"
-    show(what, columns, table, given.json, figures)
+    show(what, columns, table, options.json, figures)
     if not folder:
         print(f"\nThe authors' code was not measured: {PEER} names no folder with it. This makes one:\n{CURE}")
 

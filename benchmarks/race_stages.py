@@ -15,7 +15,7 @@ os.environ.update(
 )
 
 import torch
-from common import Clock, options, patched, show
+from common import Clock, patched, read_options, show
 from datasets import disable_caching
 
 import hfcf
@@ -27,10 +27,10 @@ from hfcf.engines.ner import Ner
 from hfcf.systems.race.system import RACE
 
 
-def reopened(row: dict[str, Any]) -> dict[str, Any]:
-    """The row with all its claims undecided."""
-    found = [{**one, "status": None} if one["change"] == "claim" else one for one in row["candidates"] or []]
-    return {"candidates": found if row["candidates"] is not None else None, "status": None if found else row["status"]}
+def reopen(row: dict[str, Any]) -> dict[str, Any]:
+    """Return the row with all its claims undecided."""
+    candidates = [{**one, "status": None} if one["change"] == "claim" else one for one in row["candidates"] or []]
+    return {"candidates": candidates if row["candidates"] is not None else None, "status": None if candidates else row["status"]}
 
 
 INSIDE = {"generate_claim": "search", "tag_entities": "tagger", "edit_evidence": "–", "filter_claim": "tagger"}
@@ -38,10 +38,10 @@ INSIDE = {"generate_claim": "search", "tag_entities": "tagger", "edit_evidence":
 
 def main() -> None:
     """Run every stage over the demo's rows and print the shares."""
-    given = options(__doc__ or "")
+    options = read_options(__doc__ or "")
     disable_caching()
     ds = hfcf.load("hover", data_dir=recipe.folder() / "demo", split="train")
-    rows = 12 if given.quick else 50
+    rows = 12 if options.quick else 50
     race = RACE.preset("offline", num_beams=10, max_new_tokens=32)
     device, dtype = torch.device("cpu"), torch.float32
     verifier, _ = classifier.load_classifier(race.verifier, device, dtype)
@@ -64,7 +64,7 @@ def main() -> None:
         ]
         if stage.name == "check_claim":
             # Every claim is checked, also those that the demo's short search cut off: thirty would take no measurable time.
-            ds = ds.map(reopened, features=ds.features)
+            ds = ds.map(reopen, features=ds.features)
         with patched(*places):
             start = time.perf_counter()
             ds = run_stage(ds, stage, {"batch_size": rows})
@@ -82,7 +82,7 @@ def main() -> None:
     figures["edit_with_ner_rows_per_second"] = rows / (tag + edit)
     show(
         f"RACE on {rows} rows, offline preset, 10 beams and 32 tokens",
-        ["stage", "seconds", "rows/s", "inside", "inside/stage", "forwards/search"], table, given.json, figures,
+        ["stage", "seconds", "rows/s", "inside", "inside/stage", "forwards/search"], table, options.json, figures,
     )  # fmt: skip
     print(f"edit with its NER: {rows / (tag + edit):.3g} rows/s, {tag / (tag + edit):.0%} of it NER")
 

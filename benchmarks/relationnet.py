@@ -4,8 +4,8 @@ Every tool is a process of its own, from the start of the interpreter until the 
 new relations are found; the two take turns, each round under another hash seed. Seconds are of the processor, so neighbours
 disturb little. Nets are compared pair by pair, new relations row by row and in order.
 
-The loops are the paper's Algorithm 1 with what this library decides where it is open: of several hypernyms the first in WordNet's
-file (NLTK keeps them in a set, so its order is another in every process), and equally frequent relations by name.
+The loops are the paper's Algorithm 1 with this library's decisions where it is ambiguous: of several hypernyms the first in
+WordNet's file (NLTK keeps them in a set, so its order is another in every process), and equally frequent relations by name.
 
 Rows are SemEval's if `HFCF_DATA` names the folder with the corpora, else as many random pairs of nouns, which share less. NLTK is
 this environment's, or lies in the folder that `HFCF_PEER_NLTK` names; without it only this library is measured.
@@ -28,7 +28,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from common import options, run, show
+from common import read_options, run, show
 
 PEER = "HFCF_PEER_NLTK"
 CURE = "pip install --target FOLDER nltk==3.10.4"
@@ -41,7 +41,7 @@ Words = list[list[str]]
 
 
 def ours(rows: Words) -> tuple[Any, list[list[str]]]:
-    """This library's net, and every row's new relations."""
+    """Return this library's net, and every row's new relations."""
     from hfcf.systems.ccg.relationnet import RelationNet, Triple
 
     triples = [Triple(*row) for row in rows]
@@ -50,24 +50,24 @@ def ours(rows: Words) -> tuple[Any, list[list[str]]]:
 
 
 def loops(rows: Words) -> tuple[Net, list[list[str]]]:
-    """The same by plain loops over NLTK."""
-    sys.modules["sklearn"] = None  # type: ignore[assignment]  # NLTK imports it where it can, for a second, to no use here
+    """Return the same by plain loops over NLTK."""
+    sys.modules["sklearn"] = None  # type: ignore[assignment]  # NLTK imports it where it can, which costs a second
     from nltk.corpus import wordnet
 
     def path(word: str) -> list[Any]:
         synsets = wordnet.synsets(wordnet.morphy(word) or word, pos=wordnet.NOUN)
-        found = synsets[:1]
-        while found:
-            above = found[-1].hypernyms() or found[-1].instance_hypernyms()
+        chain = synsets[:1]
+        while chain:
+            above = chain[-1].hypernyms() or chain[-1].instance_hypernyms()
             if len(above) > 1:
                 file = wordnet._data_file("n")
-                file.seek(found[-1].offset())
+                file.seek(chain[-1].offset())
                 line = file.readline()
                 above.sort(key=lambda one: line.index(f" {one.offset():08d} n "))
             if not above:
                 break
-            found.append(above[0])
-        return found
+            chain.append(above[0])
+        return chain
 
     net: Net = {}
     for head, tail, relation in rows:
@@ -94,7 +94,7 @@ def loops(rows: Words) -> tuple[Net, list[list[str]]]:
 
 
 def work(place: Path) -> None:
-    """One tool's process: its seconds and memory, then, off the clock, its net and answers into a file."""
+    """Run one tool's process: print its seconds and memory, and then write its net and answers into a file."""
     rows = json.loads((place.parent / "rows.json").read_text(encoding="utf-8"))
     net, answers = {"ours": ours, "loops": loops}[place.name](rows)
     seconds, memory = time.process_time(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -105,9 +105,9 @@ def work(place: Path) -> None:
 
 
 def semeval(folder: Path) -> Words:
-    """The head words and the relation of every training row in the released files.
+    """Read the head words and the relation of every training row in the released files.
 
-    Not by `hfcf.load`: what this process takes in memory counts in the peak of those that it starts.
+    Not by `hfcf.load`: this process's memory counts in the peak of those that it starts.
     """
     rows = []
     for line in (folder / "ccg_semeval" / "semeval" / "original" / "train.tsv").read_text(encoding="utf-8").splitlines():
@@ -119,7 +119,7 @@ def semeval(folder: Path) -> Words:
 
 
 def synthetic(wordnet: Path, number: int) -> Words:
-    """Random pairs of WordNet's nouns, with relations that lean on both words."""
+    """Draw random pairs of WordNet's nouns, with relations that depend on both words."""
     rng = random.Random(1)
     lines = (wordnet / "index.noun").read_text(encoding="utf-8").splitlines()
     nouns = [word for line in lines if (word := line.partition(" ")[0]).isalpha() and int(line.split()[2]) > 1]
@@ -129,7 +129,7 @@ def synthetic(wordnet: Path, number: int) -> Words:
 
 
 def ask(name: str, place: Path, env: dict[str, str]) -> dict[str, float]:
-    """What a tool's process says."""
+    """Run a tool's process and return its figures."""
     command = [sys.executable, __file__, "--peer", str(place / name)]
     done = subprocess.run(command, env=env, stdout=subprocess.PIPE, text=True, check=True)
     answer: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
@@ -137,7 +137,7 @@ def ask(name: str, place: Path, env: dict[str, str]) -> dict[str, float]:
 
 
 def equal(place: Path) -> dict[str, int]:
-    """How many pairs of the net and how many rows' new relations are the same in both."""
+    """Count the pairs of the net and the rows' new relations that are equal in both."""
     (net, answers), (other_net, others) = (json.loads((place / name).read_text(encoding="utf-8")) for name in ("ours", "loops"))
     return {
         "pairs": len(other_net),
@@ -150,42 +150,42 @@ def main() -> None:
     """Run both tools in turn and print seconds, memory, their ratio, and what is equal."""
     from hfcf.core import offline
 
-    given = options(__doc__ or "")
+    options = read_options(__doc__ or "")
     wordnet, data = offline.folder("wordnet"), os.environ.get("HFCF_DATA")
     rows = semeval(Path(data)) if data else synthetic(wordnet / "corpora" / "wordnet", 7_200)
-    rows, rounds = (rows[:1_800], 1) if given.quick else (rows, 3)
+    rows, rounds = (rows[:1_800], 1) if options.quick else (rows, 3)
     folder = os.environ.get(PEER)
     tools = ["loops", "ours"] if folder or find_spec("nltk") else ["ours"]
-    found: dict[str, list[dict[str, float]]] = {tool: [] for tool in tools}
+    results: dict[str, list[dict[str, float]]] = {tool: [] for tool in tools}
     same, answers = [], set()
-    with tempfile.TemporaryDirectory() as made:
-        place = Path(made)
+    with tempfile.TemporaryDirectory() as folder_name:
+        place = Path(folder_name)
         (place / "rows.json").write_text(json.dumps(rows), encoding="utf-8")
         env = {**os.environ, "OMP_NUM_THREADS": "1", "NLTK_DATA": str(wordnet)}
         for seed in range(rounds):
             for tool in tools:
                 path = {"PYTHONPATH": folder} if folder and tool == "loops" else {}
-                found[tool].append(ask(tool, place, {**env, **path, "PYTHONHASHSEED": str(seed)}))
+                results[tool].append(ask(tool, place, {**env, **path, "PYTHONHASHSEED": str(seed)}))
             answers.add(hashlib.sha256((place / "ours").read_bytes()).hexdigest())
             if "loops" in tools:
                 same.append(equal(place))
         empty = sum(not new for new in json.loads((place / "ours").read_text(encoding="utf-8"))[1])
     figures: dict[str, Any] = {
         "rows": len(rows), "rows_without_new_relation": empty, "hash_seeds": rounds, "one_answer_under_all": len(answers) == 1,
-        "tools": found, "equal": same,
+        "tools": results, "equal": same,
     }  # fmt: skip
     titles = {"ours": "hfcf", "loops": "loops over NLTK"}
-    seconds = {tool: [one["seconds"] for one in found[tool]] for tool in tools}
+    seconds = {tool: [one["seconds"] for one in results[tool]] for tool in tools}
     table: list[list[Any]] = []
     for tool in tools:
         ratios = [one / other for one, other in zip(seconds[tool], seconds["ours"], strict=True)]
         figures[f"{tool}_over_ours"] = ratios
-        memory = max(one["MiB"] for one in found[tool])
+        memory = max(one["MiB"] for one in results[tool])
         table.append([titles[tool], median(seconds[tool]), memory, median(ratios), min(ratios), max(ratios)])
     columns = ["tool", "CPU s", "peak MiB", "÷ hfcf", "least", "most"]
     kind = "of SemEval" if data else "made of random nouns (HFCF_DATA is not set)"
     title = f"net and new relations of {len(rows)} rows {kind}, whole processes, {rounds} hash seed(s)"
-    show(title, columns, table, given.json, figures)
+    show(title, columns, table, options.json, figures)
     print(f"{empty} rows have no new relation; hfcf gave {len(answers)} answer(s) under {rounds} hash seed(s)")
     for one in same:
         print(f"equal: {one['equal_pairs']} of {one['pairs']} pairs of the net, {one['equal_rows']} of {len(rows)} rows in order")

@@ -17,7 +17,6 @@ COLUMNS = {column for task in tasks().values() for column in task.columns}
 OTHER_MEANINGS = Counter(
     {
         "pipeline/recipes.py: 'relation'": 1,  # a kind of training, as a recipe's `train` names it
-        "prompts/relations.py: 'relation'": 4,  # a key of the JSON that a language model answers
     }
 )
 """Where a word that is a task's name is none."""

@@ -18,7 +18,7 @@ for command in (runs.run, runs.peek, runs.report, models.train, models.evaluate,
 app.command("list")(listing.list_)
 recipe = typer.Typer(help="What recipes may say.", no_args_is_help=True)
 recipe.command()(listing.schema)
-recipe.callback()(lambda: None)  # typer would else take a group of one command for the command
+recipe.callback()(lambda: None)  # without a callback typer turns a group of one command into the command
 app.add_typer(recipe, name="recipe")
 app.add_typer(studies.attack, name="attack")
 app.add_typer(studies.rate, name="rate")
@@ -40,7 +40,7 @@ def _main(
 
 
 def main() -> None:
-    """The entry point: user errors become one line, not a traceback."""
+    """Run the command line; print an error of the user's as one line, not as a traceback."""
     from hfcf.engines.remote.settings import RemoteError
 
     logging.basicConfig(format="%(levelname)s: %(message)s")

@@ -1,4 +1,4 @@
-"""What the commands share: the terminal, the option `--set`, and quiet model libraries."""
+"""Shared by the commands: the terminal, the option `--set`, and quiet model libraries."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def print_path(text: str, path: object, rest: str = "") -> None:
 
 
 def data_text(text: str, style: str = "") -> Text:
-    """A text that may hold data of a user's files: no markup, no escape sequences."""
+    """Make a text that may hold data of a user's files: without markup and escape sequences."""
     from hfcf.report.peek import printable
 
     return printable(Text(text, style=style))

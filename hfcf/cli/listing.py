@@ -1,4 +1,4 @@
-"""`hfcf list` and `hfcf recipe schema`: what there is to name in a recipe."""
+"""`hfcf list` and `hfcf recipe schema`: the names and keys that a recipe may hold."""
 
 from __future__ import annotations
 

@@ -17,9 +17,9 @@ _TITLES = {"macro_f1": "macro-F1", "micro_f1": "micro-F1"}
 
 def train(
     recipe: Annotated[str, typer.Argument(help="A training recipe: train_verifier, train_generator or a YAML file.")],
-    out: Annotated[Path, typer.Option(help="Where the model, its scores and its card go.")],
+    out: Annotated[Path, typer.Option(help="The folder for the model, its scores and its card.")],
     set_: Set = None,
-    limit: Annotated[int | None, typer.Option(help="Train on the first rows alone, to try a recipe out.")] = None,
+    limit: Annotated[int | None, typer.Option(help="Train only on the first rows, to try a recipe out.")] = None,
 ) -> None:
     """Train a verifier, a generator or rewriter of claims, an explainer, a masked language model or a relation classifier."""
     console.silence_libraries()
@@ -34,9 +34,7 @@ def train(
 
 def evaluate(
     model: Annotated[str, typer.Argument(help="A Hub id, a folder, or offline:NAME.")],
-    corpus: Annotated[
-        list[str], typer.Option(help="NAME=FOLDER, or NAME=FOLDER:SPLIT (validation if not said); may be given several times.")
-    ],
+    corpus: Annotated[list[str], typer.Option(help="NAME=FOLDER, or NAME=FOLDER:SPLIT (default: validation); may be repeated.")],
     adapter: Annotated[str | None, typer.Option(help="An adapter to merge in; hfcf:verifier is ours.")] = None,
     max_length: Annotated[int, typer.Option(help="Tokens of an input.")] = 130,
     ways: Annotated[int, typer.Option(help="For a verifier: 2 drops NOT ENOUGH INFO, as RACE's evaluation does; 3 keeps it.")] = 2,
@@ -50,8 +48,8 @@ def evaluate(
 
     reference = Model(model, adapter=adapter)
     results: dict[str, dict[str, Any]] = {}
-    for one in corpus:
-        name, _, where = one.partition("=")
+    for argument in corpus:
+        name, _, where = argument.partition("=")
         folder, split = where.rsplit(":", 1) if ":" in where else (where, "validation")
         rows = corpora.load(name, data_dir=folder, split=split)
         task = task_of(rows.features)
@@ -67,12 +65,10 @@ def evaluate(
 
 def compare(
     recipe: Annotated[str, typer.Argument(help="A comparison recipe: compare_race, compare_rationales or a YAML file.")],
-    out: Annotated[Path, typer.Option(help="Where the tables and the figure go.")],
+    out: Annotated[Path, typer.Option(help="The folder for the tables and the figure.")],
     set_: Set = None,
-    results: Annotated[Path, typer.Option(help="Where finished cells are stored, so that none is computed twice.")] = Path(
-        "results"
-    ),
-    full: Annotated[bool, typer.Option("--full", help="All rows, not the samples that the recipe names.")] = False,
+    results: Annotated[Path, typer.Option(help="The folder of finished cells, so that none is computed twice.")] = Path("results"),
+    full: Annotated[bool, typer.Option("--full", help="Use all rows instead of the samples that the recipe names.")] = False,
 ) -> None:
     """Compare methods: a model for each method and seed, scored on each corpus, in tables with intervals."""
     console.silence_libraries()
@@ -80,5 +76,5 @@ def compare(
 
     report = compare_methods(recipe, out, changes=set_ or [], results=results, full=full)
     if report["missing"]:
-        console.err.print(f"{report['missing']} cells are missing: another process has them, or was stopped; run this again")
+        console.err.print(f"{report['missing']} cells are missing: another process computes them, or was stopped; run this again")
     print_path("the table: ", report["table"])

@@ -1,13 +1,14 @@
-"""`hfcf run`, `peek`, `report` and `push`: from a recipe to a result, and what is done with a result."""
+"""`hfcf run`, `peek`, `report` and `push`: make a result from a recipe, read it and publish it."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.text import Text
 
 from hfcf.cli import console
 from hfcf.cli.console import Set, print_path
@@ -27,6 +28,7 @@ def run(
     """Run a recipe: from the corpus's files to a dataset repository with card and report."""
     console.silence_libraries()
     from hfcf.pipeline.run import run as run_recipe
+    from hfcf.report.peek import highlights
 
     if dry_run:
         from hfcf.pipeline.dry_run import dry_run as try_recipe
@@ -36,8 +38,7 @@ def run(
     if out is None:
         raise ValueError("say where the result goes: --out DIR")
     report = run_recipe(recipe, out, changes=set_ or [], limit=limit, watch=_print_stage)
-    if report["counterfactuals"]:
-        _print_rows(str(out), scores=False, **({"best": PAIRS} if report["metrics"] else {"rows": PAIRS}))
+    _print_lines(highlights(out, PAIRS, marks=_marks()))
     print_funnel(report)
     counts = f"{report['counterfactuals']} counterfactuals of {report['sources_accepted']} sources"
     print_path(f"{counts}: ", out, f", report: {out / 'report.html'}")
@@ -52,11 +53,13 @@ def _print_stage(stage: Any, step: Callable[[], Any]) -> Any:
     return result
 
 
-def _print_rows(folder: str, **options: Any) -> None:
-    from hfcf.report.peek import peek as read_rows
+def _marks() -> bool:
+    """Return whether changes need marks: a terminal without colours has no styles either."""
+    return console.out.color_system is None
 
-    # Without colours there are no styles either, by which a terminal shows what changed.
-    for line in read_rows(folder, marks=console.out.color_system is None, **options):
+
+def _print_lines(lines: Iterable[Text]) -> None:
+    for line in lines:
         console.out.print(line)
 
 
@@ -67,52 +70,50 @@ def peek(
     best: Annotated[int | None, typer.Option(help="Only the best N.", min=1)] = None,
     worst: Annotated[int | None, typer.Option(help="Only the worst N.", min=1)] = None,
     random: Annotated[int | None, typer.Option(help="N at random.", min=1)] = None,
-    by: Annotated[
-        str | None,
-        typer.Option(help="The metric that ranks them: minimality, else the first metric, else the first score."),
-    ] = None,
+    by: Annotated[str | None, typer.Option(help="The metric that ranks them: minimality, else the first metric or score.")] = None,
     find: Annotated[str | None, typer.Option(help="Only rows with all these words.")] = None,
     set_: Set = None,
 ) -> None:
-    """Print rows of a result, with what changed in colour, or else as [-old-] {+new+}, and its funnel; or rows of a corpus."""
+    """Print rows of a result, changes in colour or as [-old-] {+new+}, and its funnel; or rows of a corpus."""
     console.silence_libraries()
     from hfcf import corpora
+    from hfcf.report import peek as reader
     from hfcf.report.files import read_run
 
     if what in corpora.names() and not Path(what).is_dir():
         from hfcf.core import recipe as recipes
         from hfcf.pipeline.recipes import RowsRecipe
         from hfcf.pipeline.run import load_rows
-        from hfcf.report.peek import rows_of_corpus
 
         content = recipes.apply_changes({"corpus": what}, set_ or [])
-        for line in rows_of_corpus(load_rows(recipes.parse(RowsRecipe, content, "--set")), rows, find):
-            console.out.print(line)
+        _print_lines(reader.rows_of_corpus(load_rows(recipes.parse(RowsRecipe, content, "--set")), rows, find))
         return
-    _print_rows(what, config=config, rows=rows, best=best, worst=worst, random=random, by=by, find=find)
+    _print_lines(
+        reader.peek(what, config=config, rows=rows, best=best, worst=worst, random=random, by=by, find=find, marks=_marks())
+    )
     if run_report := read_run(Path(what)):
         print_funnel(run_report)
 
 
 def report(
-    folder: Annotated[Path, typer.Argument(help="What hfcf run or hfcf compare left.")],
+    folder: Annotated[Path, typer.Argument(help="The folder of hfcf run or hfcf compare.")],
     limit: Annotated[int, typer.Option(help="Rows that the page holds at most.")] = 50_000,
 ) -> None:
-    """Write the page of a run anew: after metrics, ratings or a comparison were added to its folder."""
+    """Write the page of a run again, for example after metrics, ratings or a comparison were added to its folder."""
     from hfcf.report import report as write_report
 
     print_path("the report: ", write_report(folder, limit=limit))
 
 
 def push(
-    folder: Annotated[Path, typer.Argument(help="What hfcf run or hfcf train left: it becomes a dataset or a model repository.")],
+    folder: Annotated[Path, typer.Argument(help="The folder of hfcf run or train: it becomes a dataset or a model repository.")],
     repo: Annotated[str, typer.Argument(metavar="REPO_ID", help="The repository's name: NAMESPACE/NAME.")],
-    public: Annotated[bool, typer.Option("--public", help="Let everyone see it; else the repository is private.")] = False,
-    revision: Annotated[str | None, typer.Option(help="A branch, in the place of the main one.")] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be sent, without asking the Hub.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask whether it may be public.")] = False,
+    public: Annotated[bool, typer.Option("--public", help="Let everyone see it; without it, the repository is private.")] = False,
+    revision: Annotated[str | None, typer.Option(help="A branch, instead of the main one.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="List the files to send, without a request to the Hub.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Skip the question whether it may be public.")] = False,
 ) -> None:
-    """Push a finished folder to the Hub: private unless you say otherwise, in one commit, as often as you like."""
+    """Push a finished folder to the Hub in one commit: private by default, as often as you like."""
     from hfcf.hub.push import plan as plan_push
     from hfcf.hub.push import push as push_folder
 
@@ -121,7 +122,7 @@ def push(
         print_push(plan, public)
         return
     if public and not yes:
-        typer.confirm(f"Everyone will see the {plan.kind} {repo}. Go on?", abort=True)
+        typer.confirm(f"Everyone will see the {plan.kind} {repo}. Continue?", abort=True)
     result = push_folder(folder, repo, public=public, revision=revision)
     changes = "no change"
     if result.sent or result.removed:

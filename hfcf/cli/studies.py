@@ -10,7 +10,8 @@ from rich.table import Table
 from rich.text import Text
 
 from hfcf.cli import console
-from hfcf.cli.console import Set, data_text, print_path
+from hfcf.cli.console import Set, print_path
+from hfcf.cli.tables import commonest
 
 attack = typer.Typer(help="Adversarial test sets of relation corpora, as CCG's paper makes them.", no_args_is_help=True)
 rate = typer.Typer(help="Human evaluation: rating sheets with hidden methods, as in the papers.", no_args_is_help=True)
@@ -19,9 +20,9 @@ rate = typer.Typer(help="Human evaluation: rating sheets with hidden methods, as
 @attack.command("candidates")
 def attack_candidates(
     recipe: Annotated[str, typer.Argument(help="attack_semeval or a YAML file.")],
-    out: Annotated[Path, typer.Option(help="Where the candidates go: candidates.csv is for a person, who marks the best.")],
+    out: Annotated[Path, typer.Option(help="The folder for the candidates; a person marks the best in candidates.csv.")],
     set_: Set = None,
-    limit: Annotated[int | None, typer.Option(help="Alter only the first rows; all lend their entities.")] = None,
+    limit: Annotated[int | None, typer.Option(help="Alter only the first rows; entities come from all.")] = None,
 ) -> None:
     """Replace causal terms and entities of a test set, and keep the least perplexing sentences."""
     console.silence_libraries()
@@ -31,8 +32,7 @@ def attack_candidates(
     table = Table("kind", "rows with candidates", "candidates", "commonest reason for none", title=f"{report['rows']} rows")
     for kind in ("flipped", "invariant"):
         counts = report[kind]
-        reason = next((f"{reason} ({n})" for reason, n in counts["reasons"].items()), "")
-        table.add_row(kind, str(counts["rows"]), str(counts["candidates"]), data_text(reason))
+        table.add_row(kind, str(counts["rows"]), str(counts["candidates"]), commonest(counts["reasons"]))
     console.out.print(table)
     print_path("mark the best in ", out / SHEET, f", then: hfcf attack choose {out}")
 
@@ -40,10 +40,10 @@ def attack_candidates(
 @attack.command("choose")
 def attack_choose(
     out: Annotated[Path, typer.Argument(help="The folder of hfcf attack candidates.")],
-    automatic: Annotated[bool, typer.Option("--automatic", help="Take the least perplexing ones; nobody has read them.")] = False,
-    ratio: Annotated[float, typer.Option(help="With --automatic: how many times as perplexing as its source one may be.")] = 1.5,
+    automatic: Annotated[bool, typer.Option("--automatic", help="Take the least perplexing ones, which nobody has read.")] = False,
+    ratio: Annotated[float, typer.Option(help="With --automatic: the highest perplexity, as a multiple of the source's.")] = 1.5,
 ) -> None:
-    """Make the attack set of the sentences that are marked: at most one of each row and kind."""
+    """Make the attack set from the marked sentences: at most one of each row and kind."""
     console.silence_libraries()
     from hfcf.studies.attack.run import make_attack
 
@@ -57,34 +57,32 @@ def rate_export(
         str, typer.Argument(help="race, ccg_terms, ccg_commonsense, checkwhy_validity, checkwhy_preference or rgf.")
     ],
     sets: Annotated[list[str], typer.Argument(help="METHOD=FOLDER, one or more: of a run, or of Parquet or JSON lines.")],
-    out: Annotated[Path, typer.Option(help="Where the sheets and the key go.")],
+    out: Annotated[Path, typer.Option(help="The folder for the sheets and the key.")],
     sources: Annotated[
-        str | None,
-        typer.Option(help="The source rows, for sets that are no run's folder; for checkwhy_preference, the references."),
+        str | None, typer.Option(help="The source rows, for sets that are no run's folder; of checkwhy_preference, the references.")
     ] = None,
-    raters: Annotated[int, typer.Option(help="How many people rate.")] = 3,
-    seed: Annotated[int, typer.Option(help="Of the draw and the order.")] = 13,
-    rows: Annotated[int | None, typer.Option(help="Rows of each method (and label), in the place of the paper's number.")] = None,
+    raters: Annotated[int, typer.Option(help="The number of raters.")] = 3,
+    seed: Annotated[int, typer.Option(help="The seed of the draw and the order.")] = 13,
+    rows: Annotated[int | None, typer.Option(help="Rows of each method (and label), instead of the paper's number.")] = None,
 ) -> None:
     """Write a rating sheet for each rater, instructions, and the key to the methods."""
     from dataclasses import replace
 
     from hfcf.studies.human.export import RATERS, export, protocol_of
 
-    if wrong := next((one for one in sets if "=" not in one), None):
-        raise ValueError(f"{wrong!r}: write METHOD=FOLDER")
-    folders = dict(one.split("=", 1) for one in sets)
+    if invalid := next((argument for argument in sets if "=" not in argument), None):
+        raise ValueError(f"{invalid!r}: write METHOD=FOLDER")
+    folders = dict(argument.split("=", 1) for argument in sets)
     if len(folders) < len(sets):
         raise ValueError("two sets have the name of one method")
-    chosen = protocol_of(protocol)
-    chosen = chosen if rows is None else replace(chosen, rows=rows)
-    report = export(folders, chosen, out, sources=sources, raters=raters, seed=seed)
+    settings = protocol_of(protocol)
+    settings = settings if rows is None else replace(settings, rows=rows)
+    report = export(folders, settings, out, sources=sources, raters=raters, seed=seed)
     title = f"{report['lines']} lines a sheet; {report['shared']} sources that every method has"
     table = Table("method", "rows", "too few", "not rated", title=title)
     for method, entry in report["methods"].items():
         counts = (", ".join(f"{n} {stratum}" for stratum, n in entry[key].items()) for key in ("rows", "short"))
-        reason = next((f"{reason} ({n})" for reason, n in entry["left_out"].items()), "")
-        table.add_row(Text(method), *counts, data_text(reason))
+        table.add_row(Text(method), *counts, commonest(entry["left_out"]))
     console.out.print(table)
     print_path("for the raters: ", out / RATERS, f"; when the sheets are back: hfcf rate import {out}")
 
@@ -92,9 +90,9 @@ def rate_export(
 @rate.command("import")
 def rate_import(
     out: Annotated[Path, typer.Argument(help="The folder of hfcf rate export, with the filled sheets.")],
-    partial: Annotated[bool, typer.Option("--partial", help="Sum up what is there, though answers are missing.")] = False,
+    partial: Annotated[bool, typer.Option("--partial", help="Summarise the sheets although answers are missing.")] = False,
 ) -> None:
-    """Sum up filled sheets: means, agreement, and which method is better."""
+    """Summarise filled sheets: means, agreement, and which method is better."""
     from hfcf.studies.human.collect import TABLE, import_
 
     import_(out, partial=partial)

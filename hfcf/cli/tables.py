@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from operator import itemgetter
 from typing import Any
 
 from rich.table import Column, Table
@@ -11,21 +13,24 @@ from hfcf.cli import console
 from hfcf.cli.console import data_text
 
 
+def commonest(reasons: Mapping[str, int]) -> Text:
+    """Return the commonest reason with its count as text: what it quotes from the data is no markup."""
+    reason, n = max(reasons.items(), key=itemgetter(1), default=("", 0))
+    return data_text(f"{reason} ({n})" if n else "")
+
+
 def print_funnel(report: dict[str, Any]) -> None:
-    """Print how many rows each stage let through, and the commonest reason why not."""
+    """Print the rows that each stage accepted, and its commonest reason for rejection."""
     table = Table("stage", "rows in", "rows out", "candidates rejected", "commonest reason", title="Funnel")
     for entry in report["funnel"]:
-        reasons = {**entry["candidate_reasons"], **entry["reasons"]}
-        commonest = max(reasons.items(), key=lambda item: item[1], default=None)
         counts = [str(entry[key]) for key in ("rows_in", "rows_out", "candidates_rejected")]
-        # As text: what a reason quotes from the data is no markup.
-        cells = (entry["stage"], *counts, f"{commonest[0]} ({commonest[1]})" if commonest else "")
-        table.add_row(*map(data_text, cells))
+        reason = commonest({**entry["candidate_reasons"], **entry["reasons"]})
+        table.add_row(data_text(entry["stage"]), *counts, reason)
     console.out.print(table)
 
 
 def print_push(plan: Any, public: bool) -> None:
-    """Print what a push would send."""
+    """Print the files of a push."""
     visibility = "public" if public else "private"
     table = Table("file", Column("bytes", justify="right"), title=f"The {plan.kind} repository {plan.repo} ({visibility})")
     for path, size in plan.files.items():
@@ -36,7 +41,7 @@ def print_push(plan: Any, public: bool) -> None:
 
 
 def print_plan(plan: dict[str, Any]) -> None:
-    """Print what a dry run found: the cost of each stage, and what it did to a few rows."""
+    """Print a dry run: the cost of each stage, and its outcome for a few rows."""
     remote = [key for key in ("attempts", "cost") if any(key in entry for entry in plan["stages"])]
     columns = ["calls", "tokens", "minutes", *remote]
     title = f"{plan['rows']} rows of {plan['corpus']}, estimated from {plan['tried']}"

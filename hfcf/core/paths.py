@@ -3,9 +3,33 @@
 from __future__ import annotations
 
 import os
+import shutil
+import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 
 def cache_dir() -> Path:
     """Return the cache folder, `$HFCF_CACHE` or else `~/.cache/hfcf`: models, corpora, artifacts, answers."""
     return Path(os.environ.get("HFCF_CACHE", Path.home() / ".cache" / "hfcf"))
+
+
+def fill_once(target: Path, fill: Callable[[Path], object]) -> Path:
+    """Fill a folder unless it exists, and return it.
+
+    It is filled under another name and then renamed: neither a kill nor a second process leaves half a folder behind.
+    """
+    if not target.exists():
+        target.parent.mkdir(parents=True, exist_ok=True)
+        work = Path(tempfile.mkdtemp(dir=target.parent))
+        part = work / target.name  # inside, because `mkdtemp` makes what no other user may read
+        part.mkdir()
+        try:
+            fill(part)
+            os.rename(part, target)
+        except OSError:
+            if not target.exists():
+                raise
+        finally:
+            shutil.rmtree(work, ignore_errors=True)
+    return target

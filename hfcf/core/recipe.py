@@ -6,6 +6,7 @@ import difflib
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from os import PathLike
 from pathlib import Path
 from types import NoneType, UnionType
@@ -47,19 +48,16 @@ R = TypeVar("R", bound=BaseModel)
 
 
 def _text(value: Any) -> Any:
-    """A number or a path as text."""
     return str(value) if type(value) in (int, float) or isinstance(value, PathLike) else value
 
 
 def _files(value: Any) -> Any:
-    """Paths as text, inside lists and mappings too."""
     if isinstance(value, Mapping):
         return {_text(key): _files(paths) for key, paths in value.items()}
     return [_text(path) for path in value] if isinstance(value, list | tuple) else _text(value)
 
 
 def _model(value: Any) -> Any:
-    """A reference to weights of its name or of a mapping."""
     if isinstance(value, Mapping):
         check(map(str, value), Model.__dataclass_fields__, "")
         if "name" not in value:
@@ -73,15 +71,11 @@ Text = Annotated[str, BeforeValidator(_text), WithJsonSchema({"type": ["string",
 """A string that YAML may read as a number, or that Python code gives as a path: `split: 2012`."""
 Files = Annotated[str | list[str] | dict[str, str | list[str]], BeforeValidator(_files)]
 """A file, several, or a mapping of splits to files."""
+_MODEL_FIELDS = {key: {"type": "string"} for key in ("name", "revision", "adapter", "dtype")}
 _MODEL_SCHEMA = {
     "anyOf": [
         {"type": "string"},
-        {
-            "type": "object",
-            "properties": {key: {"type": "string"} for key in ("name", "revision", "adapter", "dtype")},
-            "required": ["name"],
-            "additionalProperties": False,
-        },
+        {"type": "object", "properties": _MODEL_FIELDS, "required": ["name"], "additionalProperties": False},
     ]
 }
 ModelReference = Annotated[Model, BeforeValidator(_model), WithJsonSchema(_MODEL_SCHEMA)]
@@ -97,14 +91,11 @@ def parse(model: type[R], content: Any, where: str) -> R:
         where: the file or the key, for the error.
 
     Raises:
-        RecipeError: says where, which key, what is allowed there and what was given.
+        RecipeError: it names the place, the key, what is allowed there and the value.
 
     >>> class Judge(Recipe):
     ...     model: str
     ...     max_length: int = 130
-    >>> parse(Judge, {"model": "m", "max_length": "long"}, "r.yaml: judge")
-    Traceback (most recent call last):
-    hfcf.core.recipe.RecipeError: r.yaml: judge: max_length is of type int, and was 'long'
     >>> parse(Judge, {"modl": "m"}, "r.yaml: judge")
     Traceback (most recent call last):
     hfcf.core.recipe.RecipeError: r.yaml: judge: unknown key 'modl'; did you mean 'model'? (allowed: max_length, model)
@@ -117,8 +108,8 @@ def parse(model: type[R], content: Any, where: str) -> R:
 
 
 def _message(model: type[BaseModel], error: ErrorDetails, where: str) -> str:
-    """One error of pydantic as one line: where, the key, what it takes, and what was given."""
-    *_, (path, wanted) = [((), model), *_steps(model, error["loc"])]
+    """Write an error of pydantic as one line: the place, the key, what it takes, and its value."""
+    *_, (path, annotation) = [((), model), *_steps(model, error["loc"])]
     kind, value = error["type"], error["input"]
     if kind == "missing":
         return f"{_at(where, path[:-1])}: the key {path[-1]!r} is missing"
@@ -129,25 +120,20 @@ def _message(model: type[BaseModel], error: ErrorDetails, where: str) -> str:
         return _at(where, path) + (text if text.startswith(":") else f": {text}")
     if not path:
         return f"{where}: a mapping of keys to values is expected; this is {value!r}"
-    if kind == "literal_error" and (names := list(_literals(wanted))):
-        choices = ", ".join(map(str, names))
-        return f"{_at(where, path)}: must be one of {choices}; this is {value!r}{did_you_mean(value, map(str, names))}"
+    choices = [str(name) for option in _options(annotation) if get_origin(option) is Literal for name in get_args(option)]
+    if kind == "literal_error" and choices:
+        return f"{_at(where, path)}: must be one of {', '.join(choices)}; this is {value!r}{did_you_mean(value, choices)}"
     if len(error["loc"]) > len(path) or kind.endswith(("_type", "_float", "sequence_str")):
-        return f"{_at(where, path)} is of type {type_name(wanted)}, and was {value!r}"
+        return f"{_at(where, path)} is of type {type_name(annotation)}, and was {value!r}"
     return f"{_at(where, path)}: {error['msg'].removeprefix('Input ')}, and was {value!r}"
 
 
 def _at(where: str, path: Sequence[str | int]) -> str:
-    """A place in words.
-
-    >>> _at("r.yaml", ["data", 0, "corpus"])
-    'r.yaml: data[0]: corpus'
-    """
     return where + "".join(f"[{part}]" if isinstance(part, int) else f": {part}" for part in path)
 
 
 def _steps(model: Any, loc: Iterable[str | int]) -> Iterator[tuple[tuple[str | int, ...], Any]]:
-    """The keys on the way to an error with the type that each wants; pydantic's names of union members are no keys."""
+    """Yield the keys on the way to an error with their types; pydantic's names of union members are no keys."""
     path: tuple[str | int, ...] = ()
     for part in loc:
         for option in _options(model):
@@ -168,7 +154,7 @@ def _steps(model: Any, loc: Iterable[str | int]) -> Iterator[tuple[tuple[str | i
 
 
 def _options(annotation: Any) -> Iterator[Any]:
-    """The members of a union, or the type itself, without `Annotated`."""
+    """Yield the members of a union, or the type itself, without `Annotated`."""
     if get_origin(annotation) is Annotated:
         annotation = get_args(annotation)[0]
     if get_origin(annotation) in (Union, UnionType):
@@ -178,14 +164,8 @@ def _options(annotation: Any) -> Iterator[Any]:
         yield annotation
 
 
-def _literals(annotation: Any) -> Iterator[Any]:
-    for option in _options(annotation):
-        if get_origin(option) is Literal:
-            yield from get_args(option)
-
-
 def type_name(annotation: Any) -> str:
-    """A type in the words of errors.
+    """Name a type in the words of errors.
 
     >>> type_name(int | None), type_name(list[str]), type_name(Literal["a", "b"] | None), type_name(Recipe)
     ('int | None', 'list of str', 'a or b | None', 'mapping')
@@ -245,11 +225,8 @@ def read(path: Path, changes: Sequence[str] = ()) -> dict[str, Any]:
         changes: "key=value" strings; a dotted key reaches inside, a value is read as YAML. `preset=NAME` is applied before
             the others.
 
-    >>> import tempfile
-    >>> file = Path(tempfile.mkdtemp()) / "r.yaml"
-    >>> _ = file.write_text("seed: 13\\npresets: {offline: {model: {name: tiny}}}")
-    >>> read(file, ["preset=offline", "model.dtype=float32"])
-    {'seed': 13, 'preset': 'offline', 'model': {'name': 'tiny', 'dtype': 'float32'}}
+    Raises:
+        RecipeError: the file is not YAML or holds no mapping, or a change can't be applied.
     """
     try:
         recipe = yaml.load(path.read_text(encoding="utf-8"), Loader)
@@ -261,8 +238,18 @@ def read(path: Path, changes: Sequence[str] = ()) -> dict[str, Any]:
 
 
 def apply_changes(recipe: dict[str, Any], changes: Sequence[str]) -> dict[str, Any]:
-    """Apply a preset and changes to a recipe's content, in place; see `read`."""
-    assignments = [_parse_assignment(change) for change in changes]
+    """Apply a preset and changes to a recipe's content, in place; see `read`.
+
+    >>> content = {"seed": 13, "presets": {"offline": {"model": {"name": "tiny"}}}}
+    >>> apply_changes(content, ["preset=offline", "model.dtype=float32"])
+    {'seed': 13, 'preset': 'offline', 'model': {'name': 'tiny', 'dtype': 'float32'}}
+    """
+    assignments = []
+    for change in changes:
+        key, equals, value = change.partition("=")
+        if not equals:
+            raise RecipeError(f"--set {change}: write key=value")
+        assignments.append((key.strip(), yaml.load(value, Loader)))
     presets = recipe.pop("presets", {})
     recipe["preset"] = dict(assignments).get("preset", recipe.get("preset", "paper"))
     if recipe["preset"] in presets:
@@ -286,10 +273,6 @@ def resolve_folder(path: str) -> Path | None:
 def locate(source: Mapping[str, Any], data_dir: str | None) -> dict[str, Any]:
     """Put the folder or the files of a recipe's corpus inside its `data_dir`; "recipes:NAME" is a folder beside the recipes.
 
-    >>> locate({"corpus": "fm2", "data_dir": "fm2"}, "data")["data_dir"]
-    'data/fm2'
-    >>> locate({"corpus": "relations", "data_dir": "recipes:demo"}, "data")["data_dir"] == str(folder() / "demo")
-    True
     >>> locate({"corpus": "relations", "data_files": {"test": ["a.jsonl", "/b.jsonl"]}}, "data")["data_files"]
     {'test': ['data/a.jsonl', '/b.jsonl']}
     """
@@ -320,12 +303,7 @@ def command(verb: str, recipe: Any, out: str | Path, changes: Sequence[str] = ()
 
 
 def check(keys: Iterable[str], allowed: Iterable[str], where: str) -> None:
-    """Raise `RecipeError` on a key that is not allowed, suggesting the nearest.
-
-    >>> check(["corpsu"], ["corpus", "split"], "race.yaml")
-    Traceback (most recent call last):
-    hfcf.core.recipe.RecipeError: race.yaml: unknown key 'corpsu'; did you mean 'corpus'? (allowed: corpus, split)
-    """
+    """Raise `RecipeError` on a key that is not allowed; the message suggests the nearest (for an example see `parse`)."""
     names = sorted(allowed)
     for key in keys:
         if key not in names:
@@ -333,7 +311,7 @@ def check(keys: Iterable[str], allowed: Iterable[str], where: str) -> None:
 
 
 def did_you_mean(name: str, names: Iterable[str]) -> str:
-    """Ask for the nearest of some names; say nothing where none is near.
+    """Suggest the nearest of some names; return "" where none is near.
 
     >>> did_you_mean("RACE", ["race", "eda"]), did_you_mean("x", ["race"])
     ("; did you mean 'race'?", '')
@@ -342,15 +320,15 @@ def did_you_mean(name: str, names: Iterable[str]) -> str:
     return f"; did you mean {near[0]!r}?" if near else ""
 
 
-_TYPES: dict[str, tuple[type, ...]] = {"int": (int,), "float": (int, float), "bool": (bool,), "str": (str,)}
+_TYPES: dict[str, tuple[type, ...]] = {"int": (int,), "float": (int, float), "bool": (bool,), "str": (str,), "None": (NoneType,)}
 
 
 def check_types(settings: Mapping[str, Any], types: Mapping[str, str], where: str) -> None:
     """Raise `RecipeError` on a plain setting of another type than its field's.
 
     Args:
-        settings: as given.
-        types: annotations of the fields; only plain ones are checked.
+        settings: values by field.
+        types: annotations by field; only plain ones are checked.
         where: what to call the settings in errors.
 
     >>> check_types({"num_beams": "ten"}, {"num_beams": "int"}, "settings")
@@ -359,18 +337,11 @@ def check_types(settings: Mapping[str, Any], types: Mapping[str, str], where: st
     """
     for key, value in settings.items():
         kinds = types.get(key, "").split(" | ")
-        plain = tuple(one for kind in kinds for one in _TYPES.get(kind, ()))
-        if not plain or not all(kind in _TYPES or kind == "None" for kind in kinds) or (value is None and "None" in kinds):
+        if not set(kinds) <= set(_TYPES):
             continue
-        if not isinstance(value, plain) or (isinstance(value, bool) and bool not in plain):
+        allowed = tuple(chain.from_iterable(_TYPES[kind] for kind in kinds))
+        if not isinstance(value, allowed) or (isinstance(value, bool) and bool not in allowed):
             raise RecipeError(f"{where}: {key} is of type {types[key]}, and was {value!r}")
-
-
-def _parse_assignment(change: str) -> tuple[str, Any]:
-    key, equals, value = change.partition("=")
-    if not equals:
-        raise RecipeError(f"--set {change}: write key=value")
-    return key.strip(), yaml.load(value, Loader)
 
 
 def _merge(recipe: dict[str, Any], changes: Mapping[str, Any]) -> None:

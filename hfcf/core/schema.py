@@ -34,6 +34,11 @@ REJECTED = Features(dict.fromkeys(("source_id", "group_id", "system", "level", "
 """Columns of `hfcf.rejected`: one row for each rejected source or candidate."""
 
 
+def no_rows(features: Features) -> Dataset:
+    """Make a dataset without rows: a map over none would lose its new columns."""
+    return Dataset.from_dict({column: [] for column in features}, features=features)
+
+
 AnyDataset = TypeVar("AnyDataset", Dataset, IterableDataset, DatasetDict)
 
 

@@ -54,8 +54,6 @@ def blocks(segments: Iterable[Segment]) -> dict[str, list[Segment]]:
 def plain(segments: Sequence[Segment]) -> str:
     """Write the segments of a block as one text, its title and its marks in brackets.
 
-    >>> plain([Segment("evidence.title", 0, "Rome", "evidence 0"), Segment("evidence", 0, "It is old.", "evidence 0")])
-    '[Rome] It is old.'
     >>> plain([Segment("tokens", -1, "eggs in buckets", "sentence", (Mark(8, 15, "head", "₁"), Mark(0, 4, "tail", "₂")))])
     '[eggs]₂ in [buckets]₁'
     """

@@ -7,7 +7,7 @@ from collections.abc import Hashable, Iterable, Sequence
 
 from datasets import Dataset, DatasetDict
 
-from hfcf.core.task import task_of
+from hfcf.core.task import Task, task_of
 from hfcf.text.normalise import normalise
 
 
@@ -34,6 +34,11 @@ def connected(keys_of_rows: Iterable[Sequence[Hashable]]) -> list[int]:
     return [root(i) for i in range(len(parent))]
 
 
+def own_columns(task: Task, ds: Dataset) -> list[str]:
+    """List the task's own columns that a set has."""
+    return [column for column in task.columns if column in ds.column_names]
+
+
 def text_keys(ds: Dataset) -> list[list[tuple[str, str]]]:
     """List for each row the texts by which it repeats another: see `hfcf.core.task.Task.identity`.
 
@@ -41,7 +46,7 @@ def text_keys(ds: Dataset) -> list[list[tuple[str, str]]]:
     [[('sentence', 'eggshatch')]]
     """
     task = task_of(ds.column_names)
-    rows = ds.select_columns([column for column in task.columns if column in ds.column_names])
+    rows = ds.select_columns(own_columns(task, ds))
     return [[(kind, normalise(text)) for kind, text in task.identity(row)] for row in rows]
 
 
@@ -52,6 +57,18 @@ def regroup(ds: Dataset) -> list[str]:
     ]
     groups = ds["group_id"]
     return [groups[first] for first in connected(keys)]
+
+
+def divide(ds: Dataset, names: Iterable[str]) -> dict[str, Dataset]:
+    """Divide rows by name.
+
+    >>> {name: part["x"][:] for name, part in divide(Dataset.from_dict({"x": [1, 2, 3]}), ["a", "b", "a"]).items()}
+    {'a': [1, 3], 'b': [2]}
+    """
+    places: dict[str, list[int]] = {}
+    for place, name in enumerate(names):
+        places.setdefault(name, []).append(place)
+    return {name: ds.select(part) for name, part in places.items()}
 
 
 def group_safe_split(
@@ -73,9 +90,5 @@ def group_safe_split(
     """
     groups = ds["group_id"] if groups is None else groups
     out = [int(hashlib.sha256(f"{seed}:{group}".encode()).hexdigest()[:12], 16) / 16**12 < held_out for group in groups]
-    return DatasetDict(
-        {
-            "train": ds.select([i for i, held in enumerate(out) if not held]),
-            name: ds.select([i for i, held in enumerate(out) if held]),
-        }
-    )
+    sides = {"train": False, name: True}
+    return DatasetDict({side: ds.select([i for i, held in enumerate(out) if held == is_out]) for side, is_out in sides.items()})

@@ -155,10 +155,7 @@ class Stage:
         for column in result:
             if column not in columns:
                 raise StageError(f"{self.name} returned the undeclared column {column!r} for row {row['id']!r}")
-        return {
-            **old,
-            **{column: cast(value, columns[column], f"{self.name}: {column}") for column, value in result.items()},
-        }
+        return {**old, **{column: cast(value, columns[column], f"{self.name}: {column}") for column, value in result.items()}}
 
     def __getstate__(self) -> dict[str, Any]:
         """Return settings and version: what `Dataset.map` hashes and what workers receive."""

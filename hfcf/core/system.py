@@ -96,7 +96,7 @@ class System:
             object.__setattr__(self, name, engine(**{**settings, "model": Model.of(settings.get("model", "en"))}))
 
     def _for_rows(self, ds: Dataset | IterableDataset) -> Self:
-        """The system for the rows' task, if `task` is one of its settings."""
+        """Return the system for the rows' task, if `task` is one of its settings."""
         if "task" not in {field.name for field in fields(self)} or ds.features is None:
             return self
         of_rows: dict[str, Any] = {"task": task_of(ds.features).name}

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib import import_module
 from importlib.metadata import entry_points
-from pkgutil import iter_modules
 from typing import Any
 
 from datasets import Features
@@ -18,6 +17,7 @@ from datasets import Features
 from hfcf.core import schema
 from hfcf.core.edits import reverse
 from hfcf.core.model import Model
+from hfcf.core.plugins import discover_modules
 from hfcf.core.schema import COMMON, EDITS, PROVENANCE, SCORES, STATUS
 from hfcf.core.segments import Segment, changed_texts, pair
 
@@ -168,8 +168,7 @@ def tasks() -> dict[str, Task]:
     >>> sorted(tasks())
     ['relation', 'verification']
     """
-    package = import_module("hfcf.tasks")
-    modules = (import_module(f"hfcf.tasks.{module.name}") for module in iter_modules(package.__path__))
+    modules = map(import_module, discover_modules("hfcf.tasks").values())
     own = [module.TASK for module in modules if hasattr(module, "TASK")]
     others = [point.load() for point in sorted(entry_points(group="hfcf.tasks"))]
     return {task.name: task for task in [*others, *own]}
@@ -227,8 +226,6 @@ def problem(row: Row) -> str | None:
 
     >>> problem({"claim": "Rome is old.", "evidence": [], "label": "SUPPORTS"})
     'there is no evidence'
-    >>> problem({"tokens": ["eggs", "in", "buckets"], "head": {"start": 0, "end": 1}, "tail": {"start": 2, "end": 4}, "label": "a"})
-    'the tail is at 2–4, outside the 3 tokens'
     """
     task = nearest_task(frozenset(row))
     return None if task is None else task.validate(row)

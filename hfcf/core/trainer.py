@@ -1,14 +1,11 @@
-"""What a comparison asks of a task's models: a `Trainer` that trains and asks them, a `Scorer` that rates their answers.
-
-A `Task` names both as "module:attribute"; `load_trainer` and `load_scorer` import them when they are first used.
-"""
+"""A `Trainer` trains and asks a task's models, a `Scorer` rates their answers; a `Task` names both as "module:attribute"."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from pkgutil import resolve_name
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import numpy as np
 from datasets import Dataset
@@ -22,7 +19,7 @@ class Trainer(Protocol):
 
     @property
     def changes(self) -> tuple[str, ...]:
-        """Kinds of change that a method can choose counterfactuals by, the default first; empty: there is no choice."""
+        """Kinds of change by which a method can choose counterfactuals, the default first; empty: there is no choice."""
 
     @property
     def ways(self) -> int | None:
@@ -31,15 +28,15 @@ class Trainer(Protocol):
     def train(
         self, rows: Dataset, hp: Any, out: Path, *, labels: Sequence[str], dev: Dataset | None = None, debias: Any = None
     ) -> int | None:
-        """Train a model and store it in `out`.
+        """Train a model and store it in a folder.
 
         Args:
             rows: the task's rows.
             hp: `hfcf.training.loop.Hyperparameters`.
-            out: a folder.
+            out: the folder.
             labels: the classes; empty where a task has none.
             dev: rows that choose the epoch, if the trainer chooses one.
-            debias: `hfcf.training.debias.Debias`, if it is asked for.
+            debias: `hfcf.training.debias.Debias`, or None.
 
         Returns:
             The epoch that was chosen, counted from 1; None where none was.
@@ -49,14 +46,7 @@ class Trainer(Protocol):
         """Return the model's answer to each row, in the form of `Scorer.gold`."""
 
     def evaluate(self, rows: Dataset, model: Model, *, max_length: int, ways: int = 2) -> dict[str, Any]:
-        """Score a model on rows, as `hfcf evaluate` prints it.
-
-        Args:
-            rows: the task's rows.
-            model: a trained one.
-            max_length: tokens of an input.
-            ways: how many of the task's labels count, where that is a choice.
-        """
+        """Score a model on rows, as `hfcf evaluate` prints it, on as many of the task's labels as `ways` says."""
 
 
 class Scorer(Protocol):
@@ -72,7 +62,7 @@ class Scorer(Protocol):
 
     @property
     def note(self) -> str:
-        """What a reader of the scores must know, as a sentence; may be empty."""
+        """A sentence that readers of the scores need; may be empty."""
 
     def gold(self, rows: Dataset) -> list[Any]:
         """Return the true answer of each row."""
@@ -84,15 +74,12 @@ class Scorer(Protocol):
         """Return all `metrics` of answers, 0–1, to four decimals."""
 
     def resample(self, counts: NDArray[np.float64], gold: NDArray[Any], predicted: NDArray[Any]) -> NDArray[np.float64]:
-        """Return the `compared` scores of many samples of rows at once.
+        """Return the `compared` scores of many samples of rows at once: metrics × samples × models.
 
         Args:
             counts: how often each kind of row is in each sample, samples × kinds.
             gold: the true answer of each kind, as it is stored: a letter, or an open answer.
-            predicted: those of each model, models × kinds.
-
-        Returns:
-            Metrics × samples × models.
+            predicted: the answers of each model, models × kinds.
         """
 
 
@@ -102,11 +89,9 @@ def load_trainer(reference: str) -> Trainer:
     >>> load_trainer("hfcf.training.verifier:TRAINER").changes
     ('claim', 'evidence', 'both')
     """
-    trainer: Trainer = resolve_name(reference)
-    return trainer
+    return cast(Trainer, resolve_name(reference))
 
 
 def load_scorer(reference: str) -> Scorer:
     """Import the scorer that a task names."""
-    scorer: Scorer = resolve_name(reference)
-    return scorer
+    return cast(Scorer, resolve_name(reference))

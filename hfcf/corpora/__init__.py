@@ -1,6 +1,6 @@
 """Load published corpora, and a user's own files, as rows of the canonical columns: `hfcf.load`.
 
-Each public module of this folder is a corpus of the same name, with an `INFO` and a `BUILDER`; it is imported when the corpus is
+Each public module of this folder is a corpus of the same name, with a `BUILDER`; it is imported when the corpus is
 first used. Other packages add corpora by entry points of the group `hfcf.corpora`.
 """
 
@@ -65,19 +65,12 @@ def load(
     if missing := [part for part in requested if part not in files]:
         raise CorpusError(cls.no_split(name, missing[0], files, data_dir))
     selected = requested or [part for part in files if part not in cls.BLIND] or list(files)
-    builder = prepare_builder(
-        cls,
-        name,
-        files={part: files[part] for part in selected},
-        resources=resources,
-        on_error=on_error,
-        options=options,
-    )
+    files = {part: files[part] for part in selected}
+    builder = prepare_builder(cls, name, files, resources, on_error=on_error, options=options)
     ds: Dataset | DatasetDict = builder.as_dataset(split=instruction)
     if role:
-        parts = [ds] if not isinstance(ds, dict) else list(ds.values())
-        for part in parts:
-            official = instruction or ", ".join(selected)
+        official = instruction or ", ".join(selected)
+        for part in ds.values() if isinstance(ds, dict) else [ds]:
             part.info.description += f"\nrole: {role} (rows of the official split {official!r})"
     return ds
 

@@ -1,26 +1,19 @@
 """ACE 2005, English: relations between the entities of six kinds of text, each kind a split.
 
-- Paper: Walker, Strassel, Medero and Maeda, "ACE 2005 Multilingual Training Corpus", LDC2006T06.
-- Licence: LDC's user agreement. Its rows, and counterfactuals of them, must not be republished.
 - Splits: the domains `bc` (broadcast conversation), `bn` (broadcast news), `nw` (newswire), `wl` (weblogs), `cts` (telephone
-  speech) and `un` (Usenet). CCG trains and validates on 768 relations of wl and tests on 1,607 of bc, 2,015 of bn and 2,680 of nw,
-  counted after DyGIE's preprocessing, whose sentences are not ours. DyGIE's own splits are train, validation and test.
-- Labels: ART, GEN-AFF, ORG-AFF, PART-WHOLE, PER-SOC and PHYS, as ours. Head is Arg-1 and tail is Arg-2; either may come first.
-- Hub id: none, and there can be none.
-- Files: the release, `<domain>/timex2norm/*.sgm` with their `.apf.xml` anywhere below `data_dir` (`adj`, `fp1` or `fp2` where there
-  is no timex2norm; Arabic and Chinese are not read); or DyGIE's JSON (`hfcf.corpora.formats.dygie`) by domain, `wl.json` …, or by
+  speech) and `un` (Usenet). CCG trains and validates on wl and tests on the others; `INFO.splits` are its counts after DyGIE's
+  preprocessing, whose sentences are not ours. DyGIE's own splits are train, validation and test.
+- Files: the release, `<domain>/timex2norm/*.sgm` with their `.apf.xml` anywhere below `data_dir` (`adj`, `fp1` or `fp2` without
+  timex2norm; Arabic and Chinese are not read); or DyGIE's JSON (`hfcf.corpora.formats.dygie`) by domain, `wl.json` …, or by
   split, `train.json`, `dev.json`, `test.json`, also in `json/`.
-- Sentences and tokens: of the TEXT element, by rules of ours (`hfcf.corpora.formats.sentences`, `hfcf.corpora.formats.tokens`);
-no sentence ends
-  inside an entity. An entity is its mention's head. Left out, and counted: relation mentions whose arguments stand in two
-  sentences, or outside the TEXT element, or that lack one of two entity mentions.
+- Head and tail are Arg-1 and Arg-2, in any order, each the head of an entity mention. Types: PER, ORG, GPE, LOC, FAC, VEH, WEA.
+- Sentences and tokens: of the TEXT element, by our rules (`hfcf.corpora.formats.sentences`, `.tokens`); no sentence ends inside
+  an entity. Left out and counted: relation mentions whose arguments are in two sentences or outside the TEXT element, or that
+  lack one.
 - Id: the relation mention's; in DyGIE's form the document, the sentence and the number in it. Group: the document.
-- Types: PER, ORG, GPE, LOC, FAC, VEH, WEA.
-- Extra columns: `text`, the sentence (a line end is a space), and `offsets`; `subtype`, such as Located, null where the file has
-  none.
+- Extra columns: `text`, the sentence (a line end is a space), and `offsets`; `subtype`, such as Located, or null.
 
-Checked on files that were made by hand after LDC's description, and not on the licensed ones, where a document that does not fit
-its annotation may need `on_error="reject"`.
+Checked on files made by hand after LDC's description, not on the licensed ones: `on_error="reject"` keeps documents that differ.
 
 One row, made up: text "Ms. Hale flew to AT&T's office in Lyon.", head "office" (FAC), tail "Lyon" (GPE), label "PART-WHOLE".
 """
@@ -32,50 +25,47 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from hfcf.core.schema import TEXT
-from hfcf.corpora.base import BadRow, Corpus, CorpusInfo, Files, as_text
+from hfcf.corpora.base import BadRow, Corpus, CorpusInfo, Files, Record, as_text, split_files
 from hfcf.corpora.formats import dygie, ldc
-from hfcf.corpora.formats.read import Record
 from hfcf.corpora.formats.tokens import EXTRA, of_text
 
-INFO = CorpusInfo(
-    name="ace2005",
-    title="ACE 2005 (English): relations between entities in six domains",
-    paper="Walker et al. (LDC 2006), ACE 2005 Multilingual Training Corpus, LDC2006T06",
-    citation="""@misc{walker-etal-2006-ace,
+_DOMAINS = ("bc", "bn", "nw", "wl", "cts", "un")
+_STAGES = ("timex2norm", "adj", "fp1", "fp2")
+_SPLITS = (("train", "train"), ("validation", "dev"), ("test", "test"))
+_TWO = "relation mentions without two entity mentions were left out"
+_DISTANT = "relation mentions whose arguments do not stand in one sentence of the TEXT element were left out"
+
+
+class ACE2005(Corpus):
+    """Release files → rows."""
+
+    INFO = CorpusInfo(
+        name="ace2005",
+        title="ACE 2005 (English): relations between entities in six domains",
+        paper="Walker et al. (LDC 2006), ACE 2005 Multilingual Training Corpus, LDC2006T06",
+        citation="""@misc{walker-etal-2006-ace,
   title = {{ACE} 2005 Multilingual Training Corpus ({LDC2006T06})},
   author = {Walker, Christopher and Strassel, Stephanie and Medero, Julie and Maeda, Kazuaki},
   publisher = {Linguistic Data Consortium},
   address = {Philadelphia},
   year = {2006}
 }""",
-    licence="other",
-    splits={"bc": 1_607, "bn": 2_015, "nw": 2_680, "wl": 768},
-    labels={label: label for label in ("ART", "GEN-AFF", "ORG-AFF", "PART-WHOLE", "PER-SOC", "PHYS")},
-    task="relation",
-    republish=False,
-    release="LDC2006T06",
-    layout="the release (`…/English/bc/timex2norm/*.sgm`, `*.apf.xml` …), or DyGIE's JSON by domain or split",
-    notes="splits are domains; must not be republished; not checked against the licensed files",
-)
-
-_DOMAINS = ("bc", "bn", "nw", "wl", "cts", "un")
-_STAGES = ("timex2norm", "adj", "fp1", "fp2")
-_FORMS = {domain: f"{domain}.json" for domain in _DOMAINS} | {"train": "train.json", "validation": "dev.json", "test": "test.json"}
-_TWO = "relation mentions without two entity mentions were left out"
-_APART = "relation mentions whose arguments do not stand in one sentence of the TEXT element were left out"
-
-
-class ACE2005(Corpus):
-    """Release files → rows."""
-
-    INFO = INFO
-    FILES = tuple((split, folder + file) for folder in ("", "json/") for split, file in _FORMS.items())
+        licence="other",  # LDC's user agreement: neither rows nor counterfactuals of them may be republished
+        splits={"bc": 1_607, "bn": 2_015, "nw": 2_680, "wl": 768},
+        labels={label: label for label in ("ART", "GEN-AFF", "ORG-AFF", "PART-WHOLE", "PER-SOC", "PHYS")},
+        task="relation",
+        republish=False,
+        release="LDC2006T06",
+        layout="the release (`…/English/bc/timex2norm/*.sgm`, `*.apf.xml` …), or DyGIE's JSON by domain or split",
+        notes="splits are domains; must not be republished; not checked against the licensed files",
+    )
+    FILES = split_files("{}.json", "json/{}.json", names=(*((domain, domain) for domain in _DOMAINS), *_SPLITS))
     ONE_FORM = True
     EXTRA: ClassVar = {**EXTRA, "subtype": TEXT}
 
     @classmethod
     def find(cls, data_dir: Path, name: str) -> Files:
-        """DyGIE's files where they are there, else the release's: both files of every document, in order."""
+        """Return DyGIE's files, else the release's: both files of every document, in order."""
         files = super().find(data_dir, name)
         for domain in _DOMAINS if not files else ():
             folders = [data_dir, *sorted(path for path in data_dir.rglob(domain) if path.is_dir())]
@@ -132,7 +122,7 @@ class ACE2005(Corpus):
             raise BadRow(trouble)
         number = document.sentence(head.place)
         if number is None or number != document.sentence(tail.place):
-            self.leave_out(row, _APART)
+            self.leave_out(row, _DISTANT)
             return
         start, end = document.sentences[number]
         text = document.text[start:end].replace("\n", " ")

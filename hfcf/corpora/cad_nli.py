@@ -1,23 +1,15 @@
 """Counterfactually-augmented NLI (CAD): SNLI pairs, and human revisions of the premise or the hypothesis to another label.
 
-- Paper: Kaushik, Hovy and Lipton, "Learning the Difference that Makes a Difference with Counterfactually-Augmented Data",
-  ICLR 2020.
-- Licence: Apache 2.0 (the repository's); SNLI's text is CC BY-SA 4.0.
-- Splits: train 8,330 rows (1,666 originals, each revised twice on either side), validation 1,000 (200 originals); the size
-  of test is not confirmed.
-- Labels: premise → evidence, hypothesis → claim; entailment → SUPPORTS, contradiction → REFUTES, neutral → NOT ENOUGH INFO.
-- Hub id: none known.
-- Files: `NLI/{original,revised_premise,revised_hypothesis}/{train,dev,test}.tsv`, tab-separated with CSV's quotes;
-  `data_dir` may be the repository or its folder `NLI`.
-- Group: the original. A revised file has two revisions per original, in the same order: its rows 2n-1 and 2n are of row n
-  of the original file. Where that is read too, it must have half as many rows; anything else is an error. (One revision of
-  the release, train-809-revised_premise-2, changes both sentences.)
+- Files: `NLI/{original,revised_premise,revised_hypothesis}/{train,dev,test}.tsv`, tab-separated with CSV's quotes; `data_dir` may
+  be the repository or its folder `NLI`. The premise is the evidence, the hypothesis the claim.
+- Id: of an original train-<n>, of a revision train-<n>-revised_premise-1 and so on; the release has none.
+- Group: the original. A revised file has two revisions of each original, in the same order: its rows 2n-1 and 2n belong to row n
+  of the original file. If that is read too, it must have half as many rows; anything else is an error. (One revision of the
+  release, train-809-revised_premise-2, changes both sentences.)
 - Extra column: `kind`, one of original, revised_premise, revised_hypothesis.
 
-The release has no ids: an original's is train-<n>, a revision's train-<n>-revised_premise-1 and so on.
-
-One row: claim "A little boy is playing cricket.", evidence "The little boy in jean shorts kicks the soccer ball.", label
-REFUTES, kind revised_hypothesis, id "dev-1-revised_hypothesis-1", group "dev-1".
+One row: claim "A little boy is playing cricket.", evidence "The little boy in jean shorts kicks the soccer ball.", label REFUTES,
+kind revised_hypothesis, id "dev-1-revised_hypothesis-1", group "dev-1".
 """
 
 from __future__ import annotations
@@ -27,37 +19,33 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from hfcf.core.schema import TEXT
-from hfcf.corpora.base import Corpus, CorpusError, CorpusInfo, need, text_of
-from hfcf.corpora.formats.read import Record, csv_rows
+from hfcf.corpora.base import Corpus, CorpusError, CorpusInfo, Record, csv_rows, need, split_files, text_of
 from hfcf.tasks.verification import NOT_ENOUGH_INFO, REFUTES, SUPPORTS
 
-INFO = CorpusInfo(
-    name="cad_nli",
-    title="Counterfactually-augmented NLI: SNLI pairs and their human revisions",
-    paper="Kaushik et al. (ICLR 2020), Learning the Difference that Makes a Difference with Counterfactually-Augmented Data",
-    citation="""@inproceedings{kaushik2020learning,
-  title = {Learning the Difference that Makes a Difference with Counterfactually-Augmented Data},
-  author = {Kaushik, Divyansh and Hovy, Eduard and Lipton, Zachary C},
-  booktitle = {International Conference on Learning Representations (ICLR)},
-  year = {2020}
-}""",
-    licence="apache-2.0",
-    splits={"train": 8_330, "validation": 1_000},
-    labels={"entailment": SUPPORTS, "contradiction": REFUTES, "neutral": NOT_ENOUGH_INFO},
-    release="github.com/acmi-lab/counterfactually-augmented-data",
-    layout="`NLI/original/`, `NLI/revised_premise/`, `NLI/revised_hypothesis/`",
-    notes="originals and their revisions are one group",
-)
-
-_SPLITS = (("train", "train.tsv"), ("validation", "dev.tsv"), ("test", "test.tsv"))
 _KINDS = ("original", "revised_premise", "revised_hypothesis")
 
 
 class CadNli(Corpus):
     """Release files → rows."""
 
-    INFO = INFO
-    FILES = tuple((split, f"{folder}{kind}/{file}") for folder in ("NLI/", "") for split, file in _SPLITS for kind in _KINDS)
+    INFO = CorpusInfo(
+        name="cad_nli",
+        title="Counterfactually-augmented NLI: SNLI pairs and their human revisions",
+        paper="Kaushik et al. (ICLR 2020), Learning the Difference that Makes a Difference with Counterfactually-Augmented Data",
+        citation="""@inproceedings{kaushik2020learning,
+  title = {Learning the Difference that Makes a Difference with Counterfactually-Augmented Data},
+  author = {Kaushik, Divyansh and Hovy, Eduard and Lipton, Zachary C},
+  booktitle = {International Conference on Learning Representations (ICLR)},
+  year = {2020}
+}""",
+        licence="apache-2.0",  # the repository's; SNLI's text is CC BY-SA 4.0
+        splits={"train": 8_330, "validation": 1_000},  # of 1,666 and 200 originals; the size of test is not confirmed
+        labels={"entailment": SUPPORTS, "contradiction": REFUTES, "neutral": NOT_ENOUGH_INFO},
+        release="github.com/acmi-lab/counterfactually-augmented-data",
+        layout="`NLI/original/`, `NLI/revised_premise/`, `NLI/revised_hypothesis/`",
+        notes="originals and their revisions are one group",
+    )
+    FILES = split_files(*(f"{folder}{kind}/{{}}.tsv" for folder in ("NLI/", "") for kind in _KINDS))
     EXTRA: ClassVar = {"kind": TEXT}
 
     def start(self, files: Sequence[Path]) -> None:

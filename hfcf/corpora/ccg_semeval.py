@@ -1,24 +1,17 @@
 """CCG's SemEval: SemEval-2010 Task 8 tokenised, with a dev split, low-resource samples and the terms that parsers found.
 
-- Paper: Miao, Li and Qian, "Generating Commonsense Counterfactuals for Stable Relation Extraction", EMNLP 2023, for the split and
-  the samples; the sentences are those of `semeval`.
-- Licence: CC BY 3.0, SemEval's; the release names none of its own.
-- Splits: train 7,200 and validation 800, together SemEval's training file; test 2,715, its test file less two rows.
+- Splits: train and validation are SemEval's training file, test its test file without two rows.
 - Samples: 1pct 72, 3pct 216, 5pct 360, 10pct 720; 2shot 36, 4shot 72, 8shot 144, 16shot 288, 32shot 575 (one label has too few).
-  Each is a part of train. `load(…, sample="10pct")` reads it in train's place, and so does `split="10pct"`, which is the sample's
-  train split; "10%", "0.1" and "2-shot" are other spellings. Validation and test are the same for all.
-- Labels: SemEval's 19, as ours.
-- Hub id: none.
-- Files: `original/{train,dev,test}`, `0.1/train-0.1`, `2-shot/train-2-shot` …, each as `.json`, which is read where it is
-  there, or `.tsv`: relation, a tab, and the tokens with `<e1>`, `</e1>`, `<e2>`, `</e2>` among them; in the folder `semeval/`
-  of the release or in `data_dir` itself.
+  Each is a part of train. `load(…, sample="10pct")` reads it instead of train; `split="10pct"` is the sample's train split.
+  "10%", "0.1" and "2-shot" are other spellings. All samples have the same validation and test splits.
+- Files: `original/{train,dev,test}`, `0.1/train-0.1`, `2-shot/train-2-shot` …, each as `.json`, else `.tsv`: relation, a tab, and
+  the tokens with `<e1>`, `</e1>`, `<e2>`, `</e2>` among them; in the folder `semeval/` of the release or in `data_dir` itself.
 - Id: a hash of the label, the tokens and the entities, because the .tsv has no ids: a row has the same id in both forms and in
-  every sample. A second row that is equal gets "-2".
-- Group: the row.
-- Extra columns: `text`, the tokens joined by spaces, and `offsets`; and of the .json alone, null otherwise: `semeval_id`, the row's
-  id in `semeval` (its number in train, or after 8,000 in a file called test), and `syntactic_terms`, `semantic_terms` and
+  every sample. A second equal row gets "-2". Group: the row.
+- Extra columns: `text`, the tokens joined by spaces, and `offsets`; from the .json alone, else null: `semeval_id`, the row's id
+  in `semeval` (its number in train, or after 8,000 in a file called test), and `syntactic_terms`, `semantic_terms` and
   `mixed_terms`: the tokens between the entities that the release took from a dependency parse, a semantic one, and both (`dp_`,
-  `sdp_`, `mx_shortest_betweenness`), null where it has none.
+  `sdp_`, `mx_shortest_betweenness`).
 - The text stays tokenised as released, with -LRB- for a bracket and `` for a quotation mark.
 
 One row: tokens "One drug blocks the protein inside a cell and …", head "protein", tail "cell", label "Component-Whole(e1,e2)".
@@ -37,33 +30,10 @@ from datasets import List
 
 from hfcf.core.schema import INT, TEXT
 from hfcf.corpora import semeval
-from hfcf.corpora.base import BadRow, Corpus, CorpusError, CorpusInfo, Files, as_text, need
+from hfcf.corpora.base import BadRow, Corpus, CorpusError, CorpusInfo, Files, as_text, is_list_of, need, split_files
 from hfcf.corpora.formats.read import Record, json_list, text_lines
 from hfcf.corpora.formats.tokens import EXTRA, Span, entity, of_tokens
 from hfcf.text.check import kind
-
-INFO = CorpusInfo(
-    name="ccg_semeval",
-    title="SemEval-2010 Task 8 as CCG splits and samples it",
-    paper="Miao, Li and Qian (EMNLP 2023), Generating Commonsense Counterfactuals for Stable Relation Extraction; the sentences: "
-    + semeval.INFO.paper,
-    citation="""@inproceedings{miao-etal-2023-generating,
-  title = {Generating Commonsense Counterfactuals for Stable Relation Extraction},
-  author = {Miao, Xin and Li, Yongqi and Qian, Tieyun},
-  booktitle = {Proceedings of EMNLP},
-  year = {2023}
-}
-
-"""
-    + semeval.INFO.citation,
-    licence="cc-by-3.0",
-    splits={"train": 7_200, "validation": 800, "test": 2_715},
-    labels=semeval.INFO.labels,
-    task="relation",
-    release="github.com/NLPWM-WHU/CCG",
-    layout="`semeval/`, or what is in it: `original/`, `0.1/`, `2-shot/` …, `.json` or `.tsv`",
-    notes="SemEval tokenised, with a dev split and samples",
-)
 
 _FOLDERS = {f"{n}pct": f"{n / 100:g}" for n in (1, 3, 5, 10)} | {f"{n}shot": f"{n}-shot" for n in (2, 4, 8, 16, 32)}
 SAMPLES = ("original", *_FOLDERS)
@@ -74,7 +44,7 @@ _TAG = re.compile("(</?e[12]>)")
 
 
 def sample_of(spelling: str) -> str | None:
-    """A sample's name, or None for what is no spelling of a sample.
+    """Return a sample's name, or None for what is no spelling of a sample.
 
     >>> sample_of("10%"), sample_of("0.1"), sample_of("2-shot"), sample_of("validation")
     ('10pct', '10pct', '2shot', None)
@@ -89,20 +59,36 @@ def sample_of(spelling: str) -> str | None:
 class CCGSemEval(Corpus):
     """Release files → rows."""
 
-    INFO = INFO
-    FILES = tuple(
-        (split, f"{folder}{stem}.{form}")
-        for split, stem in _STEMS.items()
-        for folder in ("", "semeval/")
-        for form in ("json", "tsv")
+    INFO = CorpusInfo(
+        name="ccg_semeval",
+        title="SemEval-2010 Task 8 as CCG splits and samples it",
+        paper="Miao, Li and Qian (EMNLP 2023), Generating Commonsense Counterfactuals for Stable Relation Extraction; the "
+        f"sentences: {semeval.SemEval.INFO.paper}",
+        citation="""@inproceedings{miao-etal-2023-generating,
+  title = {Generating Commonsense Counterfactuals for Stable Relation Extraction},
+  author = {Miao, Xin and Li, Yongqi and Qian, Tieyun},
+  booktitle = {Proceedings of EMNLP},
+  year = {2023}
+}
+
+"""
+        + semeval.SemEval.INFO.citation,
+        licence="cc-by-3.0",  # SemEval's; the release names none of its own
+        splits={"train": 7_200, "validation": 800, "test": 2_715},
+        labels=semeval.SemEval.INFO.labels,
+        task="relation",
+        release="github.com/NLPWM-WHU/CCG",
+        layout="`semeval/`, or what is in it: `original/`, `0.1/`, `2-shot/` …, `.json` or `.tsv`",
+        notes="SemEval tokenised, with a dev split and samples",
     )
+    FILES = split_files("{}.json", "{}.tsv", "semeval/{}.json", "semeval/{}.tsv", names=tuple(_STEMS.items()))
     ONE_FORM = True
     OPTIONS: ClassVar = {"sample": f"the low-resource sample that is train: one of {', '.join(SAMPLES)} (which is the default)"}
     EXTRA: ClassVar = {**EXTRA, "semeval_id": TEXT, **{column: List(INT) for column in _TERMS.values()}}
 
     @classmethod
     def read_split(cls, split: str | None, options: Mapping[str, Any]) -> tuple[str | None, dict[str, Any]]:
-        """A sample that stands in a split's place is that sample's train split."""
+        """Read a sample in a split's place as that sample's train split."""
         if split is None:
             return None, dict(options)
         requested, parts = options.get("sample"), []
@@ -117,7 +103,7 @@ class CCGSemEval(Corpus):
 
     @classmethod
     def locate(cls, name: str, *, data_dir: Any, data_files: Any, options: dict[str, Any]) -> tuple[Files, dict[str, Path]]:
-        """The files of each split: train is the sample's file."""
+        """Return the files of each split: train is the sample's file."""
         files, resources = super().locate(name, data_dir=data_dir, data_files=data_files, options=options)
         existing = [sample for sample in _FOLDERS if sample in files]
         # A sample's own file that the user names needs no option.
@@ -137,7 +123,7 @@ class CCGSemEval(Corpus):
         return {split: paths for split, paths in files.items() if split not in _FOLDERS}, resources
 
     def start(self, files: Sequence[Path]) -> None:
-        self._seen: Counter[str] = Counter()
+        self._ids: Counter[str] = Counter()
 
     def records(self, path: Path) -> Iterator[Record]:
         if path.suffix != ".json":
@@ -150,23 +136,17 @@ class CCGSemEval(Corpus):
 
     def fill(self, row: dict[str, Any], record: dict[str, Any]) -> None:
         (fill_parsed if "first" in record else fill_tagged)(row, record)
-        row["id"] = content_id(row, self._seen)
+        row["id"] = content_id(row, self._ids)
         row["label"] = self.label(row["label"])
 
 
 def tabbed(path: Path) -> Iterator[Record]:
-    """The lines of a .tsv that are not blank."""
-    for record in text_lines(path):
-        if record.unreadable or record.value["line"].strip():
-            yield record
+    """Yield the lines of a .tsv that are not blank."""
+    return (record for record in text_lines(path) if record.unreadable or record.value["line"].strip())
 
 
 def fill_tagged(row: dict[str, Any], record: Mapping[str, Any]) -> None:
-    """Write one line of a .tsv into `row`: relation, a tab, the tokens with tags; head is e1, wherever it stands.
-
-    Raises:
-        BadRow: the line has another shape.
-    """
+    """Write one line of a .tsv into `row`: relation, a tab, the tokens with tags; head is e1, in any order."""
     label, tab, sentence = record["line"].partition("\t")
     if not tab or "\t" in sentence:
         raise BadRow(f"the line has {record['line'].count(tab or chr(9)) + 1} fields; expected a relation, a tab and the tokens")
@@ -190,14 +170,10 @@ def fill_tagged(row: dict[str, Any], record: Mapping[str, Any]) -> None:
 
 
 def fill_parsed(row: dict[str, Any], record: Mapping[str, Any]) -> None:
-    """Write one item of a .json into `row`; its places include the last token.
-
-    Raises:
-        BadRow: a field is missing or holds something else.
-    """
+    """Write one item of a .json into `row`; its places include the last token."""
     need(record, "id", "relation", "token", "subj_start", "subj_end", "obj_start", "obj_end")
     tokens = record["token"]
-    if not isinstance(tokens, list) or not all(isinstance(token, str) for token in tokens):
+    if not is_list_of(tokens, str):
         raise BadRow(f"the field 'token' is {kind(tokens)}, not a list of tokens")
     row |= {"label": record["relation"], **of_tokens(tokens)}
     for name, field in (("head", "subj"), ("tail", "obj")):
@@ -213,10 +189,9 @@ def fill_parsed(row: dict[str, Any], record: Mapping[str, Any]) -> None:
 
 
 def content_id(row: Mapping[str, Any], counts: Counter[str]) -> str:
-    """An id from what the row holds; `seen` counts those that were given."""
-    content = "\t".join(
-        [str(row["label"]), *(f"{row[name]['start']}-{row[name]['end']}" for name in ("head", "tail")), row["text"]]
-    )
+    """Hash the row's content to an id; `counts` counts the rows of each."""
+    places = [f"{row[name]['start']}-{row[name]['end']}" for name in ("head", "tail")]
+    content = "\t".join([str(row["label"]), *places, row["text"]])
     name = sha256(content.encode()).hexdigest()[:12]
     counts[name] += 1
     return name if counts[name] == 1 else f"{name}-{counts[name]}"

@@ -1,19 +1,11 @@
 """COVID-Fact: claims of a COVID-19 forum with evidence sentences, and automatic counter-claims.
 
-- Paper: Saakyan, Chakrabarty and Muresan, "COVID-Fact: Fact Extraction and Verification of Real-World Claims on COVID-19
-  Pandemic", ACL 2021.
-- Licence: not stated.
-- Splits: full 4,086 rows. The release is one undivided file, "the full dataset" in its words, and so is the split here. The
-  authors' train, dev and test (folder RTE-covidfact, in another form) are parts of it: it is no training split.
-- Labels: SUPPORTED → SUPPORTS, REFUTED → REFUTES. A refuted claim was made from the supported one before it, by
-  putting other words in the place of salient ones.
-- Hub id: none known.
-- Files: `COVIDFACT_dataset.jsonl`.
-- Evidence: one piece per sentence, untitled. A counter-claim has the evidence of its claim.
-- Group: a claim and its counter-claims share `gold_source`; rows that share it, or the whole evidence, belong together.
-- Extra columns: `gold_source`, the page that the evidence is from, and `flair`, the forum's category.
-
-The release has no ids: a row's is covidfact-<line>.
+- Split: full, one undivided file ("the full dataset" of the release). The authors' train, dev and test (folder RTE-covidfact, in
+  another form) are parts of it: it is no training split.
+- A refuted claim was made from the supported one before it, by replacing its salient words, and has the same evidence.
+- Evidence: one piece for each sentence, untitled. Id: covidfact-<line>, because the release has none.
+- Group: rows that share `gold_source` (a claim and its counter-claims do) or the whole evidence.
+- Extra columns: `gold_source`, the page of the evidence, and `flair`, the forum's category.
 
 One row: claim "Measuring chs-cov-2 neutralizing antibody activity using pseudotyped and chimeric viruses", evidence "While each
 surrogate virus exhibited subtle differences in …", "Here, we describe a collection of approaches …", label REFUTES, flair
@@ -28,36 +20,34 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from hfcf.core.schema import TEXT
-from hfcf.corpora.base import BadRow, Corpus, CorpusInfo, as_text, need, text_of
-from hfcf.corpora.formats.read import Record, json_lines
+from hfcf.corpora.base import BadRow, Corpus, CorpusInfo, Record, as_text, json_lines, need, text_of
 from hfcf.tasks.verification import REFUTES, SUPPORTS
 from hfcf.text.check import kind
 
-INFO = CorpusInfo(
-    name="covidfact",
-    title="COVID-Fact: real-world claims on the COVID-19 pandemic",
-    paper="Saakyan et al. (ACL 2021), COVID-Fact: Fact Extraction and Verification of Real-World Claims on COVID-19 Pandemic",
-    citation="""@inproceedings{saakyan-etal-2021-covid,
+
+class CovidFact(Corpus):
+    """The release file → rows."""
+
+    INFO = CorpusInfo(
+        name="covidfact",
+        title="COVID-Fact: real-world claims on the COVID-19 pandemic",
+        paper="Saakyan et al. (ACL 2021), COVID-Fact: Fact Extraction and Verification of Real-World Claims on COVID-19 Pandemic",
+        citation="""@inproceedings{saakyan-etal-2021-covid,
   title = {{COVID}-Fact: Fact Extraction and Verification of Real-World Claims on {COVID}-19 Pandemic},
   author = {Saakyan, Arkadiy and Chakrabarty, Tuhin and Muresan, Smaranda},
   booktitle = {Proceedings of ACL-IJCNLP 2021},
   pages = {2116--2129},
   year = {2021}
 }""",
-    licence="unknown",
-    splits={"full": 4_086},
-    labels={"SUPPORTED": SUPPORTS, "REFUTED": REFUTES},
-    release="github.com/asaakyan/covidfact",
-    layout="`COVIDFACT_dataset.jsonl`",
-    notes="one split, `full`",
-)
-
-
-class CovidFact(Corpus):
-    """The release file → rows."""
-
-    INFO = INFO
+        licence="unknown",  # not stated
+        splits={"full": 4_086},
+        labels={"SUPPORTED": SUPPORTS, "REFUTED": REFUTES},
+        release="github.com/asaakyan/covidfact",
+        layout="`COVIDFACT_dataset.jsonl`",
+        notes="one split, `full`",
+    )
     FILES = (("full", "COVIDFACT_dataset.jsonl"),)
+    GROUPS_BY_KEYS = True
     EXTRA: ClassVar = {"gold_source": TEXT, "flair": TEXT}
 
     def records(self, path: Path) -> Iterator[Record]:
@@ -65,9 +55,6 @@ class CovidFact(Corpus):
             if not record.unreadable:
                 record.value["id"] = f"covidfact-{record.number}"
             yield record
-
-    def groups_by_keys(self) -> bool:
-        return True
 
     def fill(self, row: dict[str, Any], record: dict[str, Any]) -> None:
         row["id"] = record["id"]

@@ -1,17 +1,12 @@
 """DISCO: SNLI pairs, and premises in which GPT-3 rewrote a phrase so that the label changes.
 
-- Paper: Chen, Gao, Richardson, Bosselut and Sabharwal, "DISCO: Distilling Phrasal Counterfactuals with Large Language
-  Models", arXiv:2212.10534, 2022.
-- Licence: MIT (the repository's); SNLI's text is CC BY-SA 4.0.
-- Splits: train, all of it: it is data to augment training with, and has no official split. `e2n.jsonl` has 5,698 lines, two
-  rows each.
-- Labels: premise → evidence, hypothesis → claim; entailment → SUPPORTS, contradiction → REFUTES, neutral → NOT ENOUGH INFO.
-- Hub id: none known.
+- Split: train, without an official size: data to augment training with. `e2n.jsonl` has 5,698 lines, two rows each.
 - Files: `data/augment/<direction>.jsonl`, where e2n is entailment to neutral, n2c neutral to contradiction and so on; the
-  repository holds these two. `data_dir` may be the repository or the folder `data/augment`.
-- Two rows per line: the original (premise, hypothesis, label) and the counterfactual (new_premise, hypothesis, new_label). An
-  original that several generations were kept for is there once for each, under each one's guid. A generation that the
-  teacher filter did not accept (`accept` false) is left out and counted; the original stays.
+  repository has these two. `data_dir` may be the repository or `data/augment`. The premise is the evidence, the hypothesis the
+  claim.
+- Two rows for each line: the original (premise, hypothesis, label) and the counterfactual (new_premise, hypothesis, new_label).
+  An original with several accepted generations appears once for each, under its guid. A generation that the teacher filter did
+  not accept (`accept` false) is left out and counted; the original stays.
 - Group: the original. A guid is the original's, with the number of the generation after it: 0, _0, _1 ….
 - Extra columns: `guid`, and `kind`, original or counterfactual.
 
@@ -29,29 +24,9 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from hfcf.core.schema import TEXT
-from hfcf.corpora.base import BadRow, Corpus, CorpusInfo, as_text, need
-from hfcf.corpora.formats.read import Record, json_lines
+from hfcf.corpora.base import BadRow, Corpus, CorpusInfo, Record, as_text, json_lines, need
 from hfcf.tasks.verification import NOT_ENOUGH_INFO, REFUTES, SUPPORTS
 from hfcf.text.check import kind
-
-INFO = CorpusInfo(
-    name="disco",
-    title="DISCO: phrasal counterfactuals of SNLI distilled from a language model",
-    paper="Chen et al. (2022), DISCO: Distilling Phrasal Counterfactuals with Large Language Models",
-    citation="""@misc{chen2022disco,
-  title = {DISCO: Distilling Phrasal Counterfactuals with Large Language Models},
-  author = {Zeming Chen and Qiyue Gao and Kyle Richardson and Antoine Bosselut and Ashish Sabharwal},
-  eprint = {2212.10534},
-  archivePrefix = {arXiv},
-  year = {2022}
-}""",
-    licence="mit",
-    splits={},
-    labels={"entailment": SUPPORTS, "contradiction": REFUTES, "neutral": NOT_ENOUGH_INFO},
-    release="github.com/eric11eca/disco",
-    layout="`data/augment/*.jsonl`",
-    notes="generations of one original are one group",
-)
 
 _DIRECTIONS = ("e2n", "e2c", "n2e", "n2c", "c2e", "c2n")
 _FIELDS = {"original": ("premise", "label"), "counterfactual": ("new_premise", "new_label")}
@@ -61,7 +36,24 @@ _SOURCE = re.compile("[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?=_?[0-9]+$)")
 class Disco(Corpus):
     """Release files → rows."""
 
-    INFO = INFO
+    INFO = CorpusInfo(
+        name="disco",
+        title="DISCO: phrasal counterfactuals of SNLI distilled from a language model",
+        paper="Chen et al. (2022), DISCO: Distilling Phrasal Counterfactuals with Large Language Models",
+        citation="""@misc{chen2022disco,
+  title = {DISCO: Distilling Phrasal Counterfactuals with Large Language Models},
+  author = {Zeming Chen and Qiyue Gao and Kyle Richardson and Antoine Bosselut and Ashish Sabharwal},
+  eprint = {2212.10534},
+  archivePrefix = {arXiv},
+  year = {2022}
+}""",
+        licence="mit",  # the repository's; SNLI's text is CC BY-SA 4.0
+        splits={},
+        labels={"entailment": SUPPORTS, "contradiction": REFUTES, "neutral": NOT_ENOUGH_INFO},
+        release="github.com/eric11eca/disco",
+        layout="`data/augment/*.jsonl`",
+        notes="generations of one original are one group",
+    )
     FILES = tuple(("train", f"{folder}{direction}.jsonl") for folder in ("data/augment/", "") for direction in _DIRECTIONS)
     EXTRA: ClassVar = {"guid": TEXT, "kind": TEXT}
 

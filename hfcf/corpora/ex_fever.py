@@ -1,26 +1,19 @@
 """EX-FEVER: two- and three-hop claims over linked Wikipedia pages, with a written explanation.
 
-- Paper: Ma, Xu, Wei, Chen, Wang, Liu and Wu, "EX-FEVER: A Dataset for Multi-hop Explainable Fact Verification",
-  arXiv:2310.09754, 2023.
-- Licence: MIT (the repository's).
-- Splits: test 6,099 rows; 61,265 in all, of which the repository does not hold train and validation.
-- Labels: SUPPORT → SUPPORTS, REFUTE → REFUTES, NOT ENOUGH INFO.
-- Hub id: none known.
-- Files: `data/{train,dev,test}.csv`; `data_dir` may be the repository or its folder `data`. `mini_test.csv`, the 1,000 rows
-  that the authors asked a language model about, is read when it is named: data_files="mini_test.csv". Its rows are of the
-  test split, and are in `test.csv` too.
-- Evidence: the sentences of `explanation`, untitled, because the release has the names of the golden pages and not their
-  text. **Explanations were written for the label and often say it** ("…, not Canadian, …"; "No information shows that …"):
-  a verifier that reads them is not one that reads Wikipedia.
-- Group: rows with the same golden pages, claim or explanation belong together: they are the variants of one claim.
+- Splits: the repository has only test, of 61,265 rows in all.
+- Files: `data/{train,dev,test}.csv`; `data_dir` may be the repository or its folder `data`. `mini_test.csv`, 1,000 rows of
+  `test.csv` that the authors asked a language model about, is read when it is named: data_files="mini_test.csv" (split test).
+- Evidence: the sentences of `explanation`, untitled, because the release names the golden pages without their text.
+  **Explanations were written for the label and often say it** ("…, not Canadian, …"; "No information shows that …"): a verifier
+  that reads them is not one that reads Wikipedia. Some texts have "?" for a character that the release lost, or no-break spaces;
+  both stay.
+- Id: the file's name and the row's number in it; the release has none.
+- Group: rows with the same golden pages, claim or explanation, the variants of one claim.
 - Extra column: `pages`, the golden pages' titles.
 
-The release has no ids: a row's is its file's name and its number there. Some texts hold "?" for a character that the
-release lost, or no-break spaces; both stay.
-
-One row: claim "Nicholas Jerry Jonas released a debut single that caught the attention of an American record label.",
-evidence "Nicholas Jerry Jonas released a debut single that caught the attention of Columbia Records.", "Columbia Records is
-an American record label.", label SUPPORTS, pages ["Nick Jonas", "Columbia Records"], id "mini_test-3".
+One row: claim "Nicholas Jerry Jonas released a debut single that caught the attention of an American record label.", evidence
+"Nicholas Jerry Jonas released a debut single that caught the attention of Columbia Records.", "Columbia Records is an American
+record label.", label SUPPORTS, pages ["Nick Jonas", "Columbia Records"], id "mini_test-3".
 """
 
 from __future__ import annotations
@@ -33,38 +26,34 @@ from typing import Any, ClassVar
 from datasets import List
 
 from hfcf.core.schema import TEXT
-from hfcf.corpora.base import BadRow, Corpus, CorpusInfo, as_text, need, text_of
-from hfcf.corpora.formats.read import Record, csv_rows
+from hfcf.corpora.base import BadRow, Corpus, CorpusInfo, Record, as_text, csv_rows, is_list_of, need, split_files, text_of
 from hfcf.corpora.formats.sentences import split_sentences
 from hfcf.tasks.verification import NOT_ENOUGH_INFO, REFUTES, SUPPORTS
 
-INFO = CorpusInfo(
-    name="ex_fever",
-    title="EX-FEVER: multi-hop explainable fact verification",
-    paper="Ma et al. (2023), EX-FEVER: A Dataset for Multi-hop Explainable Fact Verification",
-    citation="""@article{ma2023exfever,
+
+class ExFever(Corpus):
+    """Release files → rows."""
+
+    INFO = CorpusInfo(
+        name="ex_fever",
+        title="EX-FEVER: multi-hop explainable fact verification",
+        paper="Ma et al. (2023), EX-FEVER: A Dataset for Multi-hop Explainable Fact Verification",
+        citation="""@article{ma2023exfever,
   title = {{EX-FEVER}: A Dataset for Multi-hop Explainable Fact Verification},
   author = {Ma, Huanhuan and Xu, Weizhi and Wei, Yifan and Chen, Liuji and Wang, Liang and Liu, Qiang and Wu, Shu},
   journal = {CoRR},
   volume = {abs/2310.09754},
   year = {2023}
 }""",
-    licence="mit",
-    splits={"test": 6_099},
-    labels={"SUPPORT": SUPPORTS, "REFUTE": REFUTES, NOT_ENOUGH_INFO: NOT_ENOUGH_INFO},
-    release="github.com/dependentsign/EX-FEVER",
-    layout="`data/{train,dev,test}.csv`",
-    notes="the explanation stands for the evidence, and often gives the label away",
-)
-
-_SPLITS = (("train", "train.csv"), ("validation", "dev.csv"), ("test", "test.csv"))
-
-
-class ExFever(Corpus):
-    """Release files → rows."""
-
-    INFO = INFO
-    FILES = tuple((split, folder + file) for folder in ("data/", "") for split, file in _SPLITS)
+        licence="mit",  # the repository's
+        splits={"test": 6_099},
+        labels={"SUPPORT": SUPPORTS, "REFUTE": REFUTES, NOT_ENOUGH_INFO: NOT_ENOUGH_INFO},
+        release="github.com/dependentsign/EX-FEVER",
+        layout="`data/{train,dev,test}.csv`",
+        notes="the explanation stands for the evidence, and often gives the label away",
+    )
+    FILES = split_files("data/{}.csv", "{}.csv")
+    GROUPS_BY_KEYS = True
     EXTRA: ClassVar = {"pages": List(TEXT)}
 
     @classmethod
@@ -76,9 +65,6 @@ class ExFever(Corpus):
             if not record.unreadable:
                 record.value["id"] = f"{path.stem}-{i}"
             yield record
-
-    def groups_by_keys(self) -> bool:
-        return True
 
     def fill(self, row: dict[str, Any], record: dict[str, Any]) -> None:
         need(record, "id", "claim", "explanation", "label", "golden entity")
@@ -95,7 +81,7 @@ class ExFever(Corpus):
 
 
 def _pages(cell: str) -> list[str]:
-    """The names in a cell that is a Python list.
+    """Return the names in a cell that is a Python list.
 
     >>> _pages("['Nick_Jonas', \\"Ocean's_8\\"]")
     ['Nick_Jonas', "Ocean's_8"]
@@ -104,8 +90,8 @@ def _pages(cell: str) -> list[str]:
         pages = ast.literal_eval(str(as_text(cell)))
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         pages = None
-    if isinstance(pages, list) and all(isinstance(page, str) for page in pages):
-        return pages
+    if is_list_of(pages, str):
+        return list(pages)
     raise BadRow(f"'golden entity' is not a list of page names: {cell[:200]!r}")
 
 

@@ -1,28 +1,19 @@
 """FEVER: claims written from Wikipedia sentences, and their mutations.
 
-- Paper: Thorne, Vlachos, Christodoulopoulos and Mittal, "FEVER: a Large-scale Dataset for Fact Extraction and
-  VERification", NAACL 2018.
-- Licence: CC BY-SA 3.0 (Wikipedia text).
-- Splits: train 145,449, validation (shared_task_dev) 19,998, paper_dev 9,999, paper_test 9,999 rows.
-- Labels: SUPPORTS, REFUTES and NOT ENOUGH INFO, as ours; the RTE form's entailment → SUPPORTS, not_entailment →
-  REFUTES.
-- Hub id: fever/fever.
-- Files, either of two forms:
-  - the release: `train.jsonl`, `shared_task_dev.jsonl`, `paper_dev.jsonl`, `paper_test.jsonl`, whose evidence is
-    page names and sentence numbers, with `wiki-pages/wiki-*.jsonl` beside them for the text. A row gets the first
-    annotated evidence set whose sentences are all in wiki-pages.
-  - the RTE form with text, `RTE-Fever/processed/{train,dev}.{raw.input0,raw.input1,label}` (COVID-Fact's copy of
-    FEVER's development rows): evidence, claim and label line by line. It holds SUPPORTS and REFUTES rows only, which
-    is why not_entailment can be read as REFUTES. Its evidence is one text without page names: one piece with an
-    empty title.
-- Option `nei`: NOT ENOUGH INFO rows name no evidence. "drop" (the default) leaves them out and says how many in the
-  log and the card; "keep" keeps them with empty evidence, which every stage rejects.
-- Group: FEVER names none; rows that share a claim or an evidence sentence belong together.
+- Files, in either of two forms:
+  - the release: `train.jsonl`, `shared_task_dev.jsonl` (validation), `paper_dev.jsonl`, `paper_test.jsonl`, whose evidence is
+    page names and sentence numbers, with `wiki-pages/wiki-*.jsonl` beside them for the text. A row gets the first annotated
+    evidence set whose sentences are all in wiki-pages.
+  - the RTE form with text, `RTE-Fever/processed/{train,dev}.{raw.input0,raw.input1,label}` (COVID-Fact's copy of FEVER's
+    development rows): evidence, claim and label line by line. It has SUPPORTS and REFUTES rows only, so not_entailment is
+    REFUTES. Its evidence is one text without page names: one piece with an empty title.
+- Option `nei`: NOT ENOUGH INFO rows name no evidence. "drop" (the default) leaves them out; the log and the card say how many.
+  "keep" keeps them with empty evidence, which every stage rejects.
+- Group: rows that share a claim or an evidence sentence; FEVER names none.
+- The text stays tokenised as released (`` and '' for quotes), but brackets written -LRB-, -RSB- … are brackets again.
 
-The text stays tokenised as released (`` and '' for quotes), but brackets written -LRB-, -RSB- … are brackets again.
-
-One row: claim "There is a capital called Mogadishu.", evidence [title "Mogadishu", text "Mogadishu ( [ ˌmɔːɡəˈdiːʃuː
-] …) , known locally as Hamar , is the capital and most populous city of Somalia ."], label SUPPORTS.
+One row: claim "There is a capital called Mogadishu.", evidence [title "Mogadishu", text "Mogadishu ( [ ˌmɔːɡəˈdiːʃuː ] …) , known
+locally as Hamar , is the capital and most populous city of Somalia ."], label SUPPORTS.
 """
 
 from __future__ import annotations
@@ -35,41 +26,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from hfcf.corpora.base import BadRow, Corpus, CorpusConfig, CorpusError, CorpusInfo, need
-from hfcf.corpora.formats.read import Record, json_lines
+from hfcf.corpora.base import BadRow, Corpus, CorpusConfig, CorpusError, CorpusInfo, Record, choice, json_lines, need, split_files
 from hfcf.corpora.formats.rte import LABELS as RTE_LABELS
-from hfcf.corpora.formats.rte import beside, rte_lines
+from hfcf.corpora.formats.rte import rte_lines, rte_resources
 from hfcf.corpora.formats.wikipedia import nfc, page_title
 from hfcf.tasks.verification import LABELS, NOT_ENOUGH_INFO
 from hfcf.text.normalise import unbracket
 
-INFO = CorpusInfo(
-    name="fever",
-    title="FEVER: fact extraction and verification",
-    paper="Thorne et al. (NAACL 2018), FEVER: a Large-scale Dataset for Fact Extraction and VERification",
-    citation="""@inproceedings{thorne-etal-2018-fever,
-  title = {FEVER: a Large-scale Dataset for Fact Extraction and VERification},
-  author = {Thorne, James and Vlachos, Andreas and Christodoulopoulos, Christos and Mittal, Arpit},
-  booktitle = {Proceedings of NAACL-HLT 2018},
-  year = {2018}
-}""",
-    licence="cc-by-sa-3.0",
-    hub_id="fever/fever",
-    splits={"train": 145_449, "validation": 19_998, "paper_dev": 9_999, "paper_test": 9_999},
-    labels={**{label: label for label in LABELS}, **RTE_LABELS},
-    release="fever.ai",
-    layout="`train.jsonl`, `shared_task_dev.jsonl`, `paper_*.jsonl`, `wiki-pages/`",
-    notes="or the RTE form with text",
+_NAMES = (("train", "train"), ("validation", "shared_task_dev"), ("paper_dev", "paper_dev"), ("paper_test", "paper_test"))
+_RTE = split_files(
+    *(f"{folder}{{}}.raw.input1" for folder in ("RTE-Fever/processed/", "processed/", "")),
+    names=(("train", "train"), ("validation", "dev")),
 )
-
-_RELEASE = (
-    ("train", "train.jsonl"),
-    ("validation", "shared_task_dev.jsonl"),
-    ("paper_dev", "paper_dev.jsonl"),
-    ("paper_test", "paper_test.jsonl"),
-)
-_RTE_FOLDERS = ("RTE-Fever/processed/", "processed/", "")
-_RTE = (("train", "train.raw.input1"), ("validation", "dev.raw.input1"))
 _NEED_PAGES = (
     "the release names evidence by page and sentence number: put its wiki-pages/wiki-*.jsonl into data_dir, "
     "or use the RTE form with text (RTE-Fever/processed/dev.raw.input0 …)"
@@ -80,21 +48,34 @@ _NEED_PAGES = (
 class FeverConfig(CorpusConfig):
     """FEVER's own option."""
 
-    nei: str = "drop"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.nei not in ("drop", "keep"):
-            raise ValueError(f"nei={self.nei!r}: 'drop' or 'keep'")
+    nei: str = choice("drop", "keep")
 
 
 class Fever(Corpus):
     """Release files → rows."""
 
     BUILDER_CONFIG_CLASS = FeverConfig
-    INFO = INFO
-    FILES = (*_RELEASE, *((split, folder + name) for folder in _RTE_FOLDERS for split, name in _RTE))
+    INFO = CorpusInfo(
+        name="fever",
+        title="FEVER: fact extraction and verification",
+        paper="Thorne et al. (NAACL 2018), FEVER: a Large-scale Dataset for Fact Extraction and VERification",
+        citation="""@inproceedings{thorne-etal-2018-fever,
+  title = {FEVER: a Large-scale Dataset for Fact Extraction and VERification},
+  author = {Thorne, James and Vlachos, Andreas and Christodoulopoulos, Christos and Mittal, Arpit},
+  booktitle = {Proceedings of NAACL-HLT 2018},
+  year = {2018}
+}""",
+        licence="cc-by-sa-3.0",  # Wikipedia text
+        hub_id="fever/fever",
+        splits={"train": 145_449, "validation": 19_998, "paper_dev": 9_999, "paper_test": 9_999},
+        labels={**{label: label for label in LABELS}, **RTE_LABELS},
+        release="fever.ai",
+        layout="`train.jsonl`, `shared_task_dev.jsonl`, `paper_*.jsonl`, `wiki-pages/`",
+        notes="or the RTE form with text",
+    )
+    FILES = (*split_files("{}.jsonl", names=_NAMES), *_RTE)
     ONE_FORM = True
+    GROUPS_BY_KEYS = True
     OPTIONS: ClassVar = {"nei": "what to do with NOT ENOUGH INFO rows, which have no evidence: drop (default) or keep"}
 
     @classmethod
@@ -102,15 +83,7 @@ class Fever(Corpus):
         folder = data_dir / "wiki-pages"
         # The archive unpacks to wiki-pages/wiki-pages in some copies.
         folder = folder / "wiki-pages" if (folder / "wiki-pages").is_dir() else folder
-        resources = {"wiki-pages": folder} if folder.is_dir() else {}
-        for claims in (data_dir / rte / name for rte in _RTE_FOLDERS for _, name in _RTE):
-            for other in beside(claims):
-                if other.is_file():
-                    resources[other.relative_to(data_dir).as_posix()] = other
-        return resources
-
-    def groups_by_keys(self) -> bool:
-        return True
+        return ({"wiki-pages": folder} if folder.is_dir() else {}) | rte_resources(data_dir, _RTE)
 
     def start(self, files: Sequence[Path]) -> None:
         self.sentences: dict[tuple[str, int], str] = {}
@@ -128,10 +101,7 @@ class Fever(Corpus):
         self.sentences = _sentences(Path(self.config.resources["wiki-pages"]), numbers)
 
     def records(self, path: Path) -> Iterator[Record]:
-        if path.suffix == ".jsonl":
-            yield from json_lines(path)
-            return
-        yield from rte_lines(path)
+        return json_lines(path) if path.suffix == ".jsonl" else rte_lines(path)
 
     def fill(self, row: dict[str, Any], record: dict[str, Any]) -> None:
         if "text" in record and "evidence" not in record:
@@ -166,7 +136,7 @@ def _sentence_keys(text: str) -> list[tuple[str, str]]:
 
 
 def _evidence_sets(record: Mapping[str, Any]) -> list[list[tuple[str, int]]]:
-    """The (page, sentence number) facts of each evidence set, once each; sets without a page are none."""
+    """Return the (page, sentence number) facts of each evidence set, once each; sets without a page are none."""
     try:
         sets = [
             list(dict.fromkeys((nfc(page), int(sentence)) for _, _, page, sentence in facts if page is not None))
@@ -182,7 +152,7 @@ _ID = re.compile(rb'\{"id": ?("(?:[^"\\]|\\.)*")')
 
 
 def _sentences(folder: Path, numbers: Mapping[str, set[int]]) -> dict[tuple[str, int], str]:
-    """The wanted sentences of wiki-pages; of five million pages only those with one are parsed."""
+    """Read the sentences of these numbers from wiki-pages; of five million pages only those with one are parsed."""
     files = sorted(folder.glob("*.jsonl"))
     if not files:
         raise CorpusError(f"{folder} holds no wiki-*.jsonl: {_NEED_PAGES}")
@@ -191,9 +161,7 @@ def _sentences(folder: Path, numbers: Mapping[str, set[int]]) -> dict[tuple[str,
         with path.open("rb") as file:
             for line in file:
                 start = _ID.match(line)
-                if start and nfc(json.loads(start[1])) not in numbers:
-                    continue
-                if not line.strip():
+                if not line.strip() or (start and nfc(json.loads(start[1])) not in numbers):
                     continue
                 page = json.loads(line)
                 if not isinstance(page, dict) or not {"id", "lines"} <= page.keys():

@@ -1,24 +1,18 @@
 """FEVEROUS: claims whose evidence is Wikipedia sentences, list items and table cells.
 
-- Paper: Aly et al., "FEVEROUS: Fact Extraction and VERification Over Unstructured and Structured information",
-  NeurIPS 2021 Datasets and Benchmarks.
-- Licence: CC BY-SA 3.0 (Wikipedia text).
-- Splits: train 71,291, validation 7,890, test 7,845 (blind) rows.
-- Labels: SUPPORTS, REFUTES and NOT ENOUGH INFO, as ours; ProgramFC's supports → SUPPORTS, refutes → REFUTES.
-- Hub id: fever/feverous.
-- Files, either of two forms:
-  - the release: `feverous_{train,dev}_challenges.jsonl` with the pages in `feverous_wikiv1.db` (SQLite). A row gets
-    its first evidence set; cells of one table row become one piece, "row header: column header is value; …". NOT
-    ENOUGH INFO rows have evidence here.
-  - ProgramFC's copies with text, `claims/{train,dev}.json`: the claims whose evidence is sentences only, SUPPORTS
-    and REFUTES.
+- Splits: test is blind.
+- Files, in either of two forms:
+  - the release: `feverous_{train,dev}_challenges.jsonl` with the pages in `feverous_wikiv1.db` (SQLite). A row gets its first
+    evidence set; cells of one table row become one piece, "row header: column header is value; …". NOT ENOUGH INFO rows have
+    evidence here.
+  - ProgramFC's copies with text, `claims/{train,dev}.json`: the SUPPORTS and REFUTES claims whose evidence is sentences only.
 - Links `[[target|shown]]` are read as shown.
-- Group: FEVEROUS names none; rows that share a claim or a piece of evidence belong together.
+- Group: rows that share a claim or a piece of evidence; FEVEROUS names none.
 - Extra column: `challenge`, the annotators' word for what makes the claim hard.
 
-One row: claim "Harrier Shing of the Liberal party has always been a member of the Eastern Victoria Region from 2006
-until 2018.", evidence [title "Harriet Shing", text "She is a Labor member of the Victorian Legislative Council,
-having represented Eastern Victoria Region since 2014."], label REFUTES, challenge "Entity Disambiguation".
+One row: claim "Harrier Shing of the Liberal party has always been a member of the Eastern Victoria Region from 2006 until 2018.",
+evidence [title "Harriet Shing", text "She is a Labor member of the Victorian Legislative Council, having represented Eastern
+Victoria Region since 2014."], label REFUTES, challenge "Entity Disambiguation".
 """
 
 from __future__ import annotations
@@ -29,54 +23,46 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from hfcf.core.schema import TEXT
-from hfcf.corpora.base import BadRow, Corpus, CorpusError, CorpusInfo, need
+from hfcf.corpora.base import BadRow, Corpus, CorpusError, CorpusInfo, Record, json_lines, json_list, need, split_files
 from hfcf.corpora.formats.feverous_pages import Pages, open_pages, plain
-from hfcf.corpora.formats.read import Record, json_lines, json_list
 from hfcf.tasks.verification import LABELS, REFUTES, SUPPORTS
 
-INFO = CorpusInfo(
-    name="feverous",
-    title="FEVEROUS: fact verification over sentences and tables",
-    paper="Aly et al. (NeurIPS 2021), FEVEROUS: Fact Extraction and VERification Over Unstructured and Structured information",
-    citation="""@inproceedings{aly-etal-2021-feverous,
+_NAMES = (("train", "train"), ("validation", "dev"))
+
+
+class Feverous(Corpus):
+    """Release files → rows."""
+
+    INFO = CorpusInfo(
+        name="feverous",
+        title="FEVEROUS: fact verification over sentences and tables",
+        paper="Aly et al. (NeurIPS 2021), FEVEROUS: Fact Extraction and VERification Over Unstructured and Structured information",
+        citation="""@inproceedings{aly-etal-2021-feverous,
   title = {FEVEROUS: Fact Extraction and VERification Over Unstructured and Structured information},
   author = {Aly, Rami and Guo, Zhijiang and Schlichtkrull, Michael Sejr and Thorne, James and Vlachos, Andreas and
             Christodoulopoulos, Christos and Cocarascu, Oana and Mittal, Arpit},
   booktitle = {NeurIPS 2021 Datasets and Benchmarks Track},
   year = {2021}
 }""",
-    licence="cc-by-sa-3.0",
-    hub_id="fever/feverous",
-    splits={"train": 71_291, "validation": 7_890, "test": 7_845},
-    labels={**{label: label for label in LABELS}, "supports": SUPPORTS, "refutes": REFUTES},
-    release="fever.ai",
-    layout="`feverous_*_challenges.jsonl`, `feverous_wikiv1.db`",
-    notes="or ProgramFC's copy with text",
-)
-
-
-class Feverous(Corpus):
-    """Release files → rows."""
-
-    INFO = INFO
-    FILES = (
-        ("train", "feverous_train_challenges.jsonl"),
-        ("validation", "feverous_dev_challenges.jsonl"),
-        ("train", "claims/train.json"),
-        ("validation", "claims/dev.json"),
-        ("train", "train.json"),
-        ("validation", "dev.json"),
+        licence="cc-by-sa-3.0",  # Wikipedia text
+        hub_id="fever/feverous",
+        splits={"train": 71_291, "validation": 7_890, "test": 7_845},
+        labels={**{label: label for label in LABELS}, "supports": SUPPORTS, "refutes": REFUTES},
+        release="fever.ai",
+        layout="`feverous_*_challenges.jsonl`, `feverous_wikiv1.db`",
+        notes="or ProgramFC's copy with text",
+    )
+    FILES = split_files(
+        "feverous_{}_challenges.jsonl", "claims/{}.json", "{}.json", names=(("train", "train"), ("validation", "dev"))
     )
     ONE_FORM = True
+    GROUPS_BY_KEYS = True
     EXTRA: ClassVar = {"challenge": TEXT}
 
     @classmethod
     def find_resources(cls, data_dir: Path, options: Mapping[str, Any]) -> dict[str, Path]:
         path = data_dir / "feverous_wikiv1.db"
         return {"pages": path} if path.is_file() else {}
-
-    def groups_by_keys(self) -> bool:
-        return True
 
     def start(self, files: Sequence[Path]) -> None:
         if any(path.suffix == ".jsonl" for path in files) and "pages" not in self.config.resources:

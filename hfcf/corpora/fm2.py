@@ -1,68 +1,52 @@
 """FM2 (Fool Me Twice): claims that players of a game wrote to be hard to guess, with their evidence sentences.
 
-- Paper: Eisenschlos, Dhingra, Bulian, Börschinger and Boyd-Graber, "Fool Me Twice: Entailment from Wikipedia
-  Gamification", NAACL 2021.
-- Licence: Apache 2.0, the repository's; it names none for the data (Wikipedia text).
-- Splits: train 10,419, validation 1,169, test 1,380 rows.
-- Labels: SUPPORTS and REFUTES, as ours.
-- Hub id: tasksource/fool-me-twice, a copy.
 - Files: `dataset/{train,dev,test}.jsonl`; `data_dir` may be the repository or its folder `dataset`.
-- Evidence: one piece for each item of `gold_evidence`, titled with the row's Wikipedia page. `retrieved_evidence` is
-  not read. (The authors' baseline joins the gold texts and reads no title.)
+- Evidence: one piece for each item of `gold_evidence`, titled with the row's Wikipedia page. `retrieved_evidence` is not read.
+  (The authors' baseline joins the gold texts and reads no title.)
 - Group: `wikipedia_page`. The official splits never share a page, and claims of one page share sentences.
 - Extra columns: `category`, the page's topic in the game, and `sections`, parallel to `evidence`: each sentence's section.
 
-One row: claim "Filming for the movie Gandhi in India was delayed due to political unrest.", evidence [title "Gandhi (film)",
-text "Then prime minister Indira Gandhi declared a state of emergency in India and shooting would be impossible."],
-label SUPPORTS, sections ["Production"].
+One row: claim "Filming for the movie Gandhi in India was delayed due to political unrest.", evidence [title "Gandhi (film)", text
+"Then prime minister Indira Gandhi declared a state of emergency in India and shooting would be impossible."], label SUPPORTS,
+sections ["Production"].
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, ClassVar
 
 from datasets import List
 
 from hfcf.core.schema import TEXT
-from hfcf.corpora.base import BadRow, Corpus, CorpusInfo, as_text, need, text_of
-from hfcf.corpora.formats.read import Record, json_lines
+from hfcf.corpora.base import BadRow, Corpus, CorpusInfo, as_text, is_list_of, need, split_files, text_of
 from hfcf.tasks.verification import REFUTES, SUPPORTS
 from hfcf.text.check import kind
 
-INFO = CorpusInfo(
-    name="fm2",
-    title="FM2: Fool Me Twice, entailment from Wikipedia gamification",
-    paper="Eisenschlos et al. (NAACL 2021), Fool Me Twice: Entailment from Wikipedia Gamification",
-    citation="""@inproceedings{eisenschlos-etal-2021-fm2,
+
+class FM2(Corpus):
+    """Release files → rows."""
+
+    INFO = CorpusInfo(
+        name="fm2",
+        title="FM2: Fool Me Twice, entailment from Wikipedia gamification",
+        paper="Eisenschlos et al. (NAACL 2021), Fool Me Twice: Entailment from Wikipedia Gamification",
+        citation="""@inproceedings{eisenschlos-etal-2021-fm2,
   title = {Fool Me Twice: Entailment from Wikipedia Gamification},
   author = {Eisenschlos, Julian Martin and Dhingra, Bhuwan and Bulian, Jannis and B{\\"o}rschinger, Benjamin and
     Boyd-Graber, Jordan},
   booktitle = {Proceedings of NAACL-HLT 2021},
   year = {2021}
 }""",
-    licence="apache-2.0",
-    hub_id="tasksource/fool-me-twice",
-    splits={"train": 10_419, "validation": 1_169, "test": 1_380},
-    labels={SUPPORTS: SUPPORTS, REFUTES: REFUTES},
-    release="github.com/google-research/fool-me-twice",
-    layout="`dataset/{train,dev,test}.jsonl`",
-    notes="the group is the page",
-)
-
-_SPLITS = (("train", "train.jsonl"), ("validation", "dev.jsonl"), ("test", "test.jsonl"))
-
-
-class FM2(Corpus):
-    """Release files → rows."""
-
-    INFO = INFO
-    FILES = tuple((split, folder + file) for folder in ("dataset/", "") for split, file in _SPLITS)
+        licence="apache-2.0",  # the repository's; it names none for the data (Wikipedia text)
+        hub_id="tasksource/fool-me-twice",  # a copy
+        splits={"train": 10_419, "validation": 1_169, "test": 1_380},
+        labels={SUPPORTS: SUPPORTS, REFUTES: REFUTES},
+        release="github.com/google-research/fool-me-twice",
+        layout="`dataset/{train,dev,test}.jsonl`",
+        notes="the group is the page",
+    )
+    FILES = split_files("dataset/{}.jsonl", "{}.jsonl")
     EXTRA: ClassVar = {"category": TEXT, "sections": List(TEXT)}
-
-    def records(self, path: Path) -> Iterator[Record]:
-        return json_lines(path)
 
     def fill(self, row: dict[str, Any], record: dict[str, Any]) -> None:
         need(record, "id", "text", "label", "gold_evidence", "wikipedia_page", "category")
@@ -70,7 +54,7 @@ class FM2(Corpus):
         page = as_text(text_of(record, "wikipedia_page"))
         row |= {"group_id": page, "category": as_text(text_of(record, "category"))}
         pieces = record["gold_evidence"]
-        if not isinstance(pieces, list) or not all(isinstance(piece, dict) for piece in pieces):
+        if not is_list_of(pieces, dict):
             raise BadRow(f"gold_evidence is {kind(pieces)}, not a list of {{text, section_header}}")
         for piece in pieces:
             need(piece, "text", "section_header")

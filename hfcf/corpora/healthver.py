@@ -1,19 +1,13 @@
 """HealthVer: claims about COVID-19 against passages of the scientific literature.
 
-- Paper: Sarrouti, Ben Abacha, Mrabet and Demner-Fushman, "Evidence-based Fact-Checking of Health-related Claims",
-  Findings of EMNLP 2021.
-- Licence: not stated.
-- Splits: train 10,590, validation 1,917, test 1,823 rows.
-- Labels: Supports → SUPPORTS, Refutes → REFUTES, Neutral → NOT ENOUGH INFO.
-- Hub id: none of the same fields (dwadden/healthver_entailment is a converted form).
 - Files: `data/healthver_{train,dev,test}.csv`, or the same in data_dir.
-- Evidence: the passage, split into its sentences by `sentences.py` (as in RACE, which does not name its splitter); no
-  titles.
+- Evidence: the passage, split into its sentences by `sentences.py` (as in RACE, which does not name its splitter); no titles.
+- Id: the file and the row's number in it, dev-1, dev-2 …, because the files' `id` numbers a passage.
 - Group: `topic_ip`, the question that claims and passages were searched for; topics that share a passage are one.
-- Extra column: `question`. The files' `id` numbers a passage, so rows are numbered by file: dev-1, dev-2 …
+- Extra column: `question`.
 
-One row: claim "The CORONAVIRUS is not of natural origin", evidence [title "", text "Covid19 infection began in Wuhan
-(Hubei, China) in December, 2019."], label NOT ENOUGH INFO, question "what is the origin of COVID-19".
+One row: claim "The CORONAVIRUS is not of natural origin", evidence [title "", text "Covid19 infection began in Wuhan (Hubei,
+China) in December, 2019."], label NOT ENOUGH INFO, question "what is the origin of COVID-19".
 """
 
 from __future__ import annotations
@@ -23,44 +17,35 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from hfcf.core.schema import TEXT
-from hfcf.corpora.base import Corpus, CorpusInfo, need, text_of
-from hfcf.corpora.formats.read import Record, csv_rows
+from hfcf.corpora.base import Corpus, CorpusInfo, Record, csv_rows, need, split_files, text_of
 from hfcf.corpora.formats.sentences import split_sentences
 from hfcf.tasks.verification import NOT_ENOUGH_INFO, REFUTES, SUPPORTS
-
-INFO = CorpusInfo(
-    name="healthver",
-    title="HealthVer: evidence-based fact checking of health-related claims",
-    paper="Sarrouti et al. (Findings of EMNLP 2021), Evidence-based Fact-Checking of Health-related Claims",
-    citation="""@inproceedings{sarrouti-etal-2021-evidence-based,
-  title = {Evidence-based Fact-Checking of Health-related Claims},
-  author = {Sarrouti, Mourad and Ben Abacha, Asma and Mrabet, Yassine and Demner-Fushman, Dina},
-  booktitle = {Findings of the Association for Computational Linguistics: EMNLP 2021},
-  year = {2021}
-}""",
-    licence="unknown",
-    splits={"train": 10_590, "validation": 1_917, "test": 1_823},
-    labels={"Supports": SUPPORTS, "Refutes": REFUTES, "Neutral": NOT_ENOUGH_INFO},
-    release="github.com/sarrouti/HealthVer",
-    layout="`data/healthver_{train,dev,test}.csv`",
-    notes="evidence split into sentences",
-)
 
 
 class HealthVer(Corpus):
     """Release files → rows."""
 
-    INFO = INFO
-    FILES = tuple(
-        (split, f"{folder}healthver_{name}.csv")
-        for folder in ("data/", "")
-        for split, name in (("train", "train"), ("validation", "dev"), ("test", "test"))
+    INFO = CorpusInfo(
+        name="healthver",
+        title="HealthVer: evidence-based fact checking of health-related claims",
+        paper="Sarrouti et al. (Findings of EMNLP 2021), Evidence-based Fact-Checking of Health-related Claims",
+        citation="""@inproceedings{sarrouti-etal-2021-evidence-based,
+  title = {Evidence-based Fact-Checking of Health-related Claims},
+  author = {Sarrouti, Mourad and Ben Abacha, Asma and Mrabet, Yassine and Demner-Fushman, Dina},
+  booktitle = {Findings of the Association for Computational Linguistics: EMNLP 2021},
+  year = {2021}
+}""",
+        licence="unknown",  # not stated; the Hub's dwadden/healthver_entailment is a converted form
+        splits={"train": 10_590, "validation": 1_917, "test": 1_823},
+        labels={"Supports": SUPPORTS, "Refutes": REFUTES, "Neutral": NOT_ENOUGH_INFO},
+        release="github.com/sarrouti/HealthVer",
+        layout="`data/healthver_{train,dev,test}.csv`",
+        notes="evidence split into sentences",
     )
+    FILES = split_files("data/healthver_{}.csv", "healthver_{}.csv")
     ONE_FORM = True
+    GROUPS_BY_KEYS = True
     EXTRA: ClassVar = {"question": TEXT}
-
-    def groups_by_keys(self) -> bool:
-        return True
 
     def records(self, path: Path) -> Iterator[Record]:
         for i, record in enumerate(csv_rows(path), 1):

@@ -1,35 +1,27 @@
 """HoVer: claims over two to four Wikipedia articles.
 
-- Paper: Jiang, Bordia, Zhong, Dognin, Singh and Bansal, "HoVer: A Dataset for Many-Hop Fact Extraction And Claim
-  Verification", Findings of EMNLP 2020.
-- Licence: CC BY-SA 4.0.
-- Splits: train 18,171, validation 4,000, test 4,000 (blind: claims only) rows.
-- Labels: SUPPORTED → SUPPORTS, NOT_SUPPORTED → REFUTES (as RACE reads it).
-- Hub id: hover-nlp/hover.
-- Files, in any of four layouts, told apart by their fields:
-  - the release, `hover_{train,dev,test}_release_v1.1.json`: evidence is [title, sentence number]; the text comes
-    from `wiki_wo_links.db` beside it (table `documents`: id, text; titles in Unicode NFD). The database holds
-    running text, which HoVer's authors split with Stanford CoreNLP; ours is split by `sentences.py`, or at "[SENT]"
-    in rebuilt databases that mark the sentences. A number past the last sentence is an error, never a guess.
-  - the same with the text in it: a field `evidence`, parallel to `supporting_facts`, of [title, sentence] or {title,
-    text}.
-  - FactFlip's copies, `{train,dev,test}.json`: `id, claim, evidence, label`, the sentences in `supporting_facts`
-    order and each ended by " \\n", and integer labels 0 = SUPPORTED, 1 = NOT_SUPPORTED. (Integers are read in this
-    layout only: the Hub's dataset has them the other way round.) Its test.json is the official validation split, its
-    train.json and dev.json are the official train split. Where a release file is given (`release_dir`, or one in
-    data_dir or in ../hover), titles, hpqa_id and num_hops are attached by claim; if the number of sentences differs
-    the titles stay empty.
-  - ProgramFC's copies, `claims/{train,dev}.json`: `id, claim, label (supports, refutes), num_hops, evidence` with
-    one "Title<tab>sentence", or one sentence, per line.
+- Files, in any of four layouts, which differ in their fields:
+  - the release, `hover_{train,dev,test}_release_v1.1.json` (test is blind: claims only): evidence is [title, sentence number];
+    the text comes from `wiki_wo_links.db` beside it (table `documents`: id, text; titles in Unicode NFD). The database holds
+    running text, which HoVer's authors split with Stanford CoreNLP; ours is split by `sentences.py`, or at "[SENT]" in rebuilt
+    databases that mark the sentences. A number past the last sentence is an error, never a guess.
+  - the same with the text in it: a field `evidence`, parallel to `supporting_facts`, of [title, sentence] or {title, text}.
+  - FactFlip's copies, `{train,dev,test}.json`: `id, claim, evidence, label`, the sentences in `supporting_facts` order and each
+    ended by " \\n", and integer labels 0 = SUPPORTED, 1 = NOT_SUPPORTED. (Integers are read in this layout only: the Hub's
+    dataset has them the other way round.) Its test.json is the official validation split, its train.json and dev.json are the
+    official train split. If there is a release file (in `release_dir`, data_dir or ../hover), titles, hpqa_id and num_hops are
+    attached by claim; if the number of sentences differs the titles stay empty.
+  - ProgramFC's copies, `claims/{train,dev}.json`: `id, claim, label (supports, refutes), num_hops, evidence` with one
+    "Title<tab>sentence", or one sentence, per line.
 - Option `release_dir`: the folder of the release files to attach titles from.
-- Group: `hpqa_id`, the HotpotQA question that the claims were made from; in copies without it, rows that share a
-  claim or the whole evidence belong together.
-- Extra column: `num_hops`, null where the copy does not say.
+- Group: `hpqa_id`, the HotpotQA question that the claims were made from; in copies without it, rows that share a claim or the
+  whole evidence.
+- Extra column: `num_hops`, null in copies without it.
 
-One row: claim "Stephen King wrote the novel that the movie directed by Stanley Kubrick that was sampled in the album
-"Where Blood and Fire Bring Rest" was based on.", evidence [title "Where Blood and Fire Bring Rest", text "The album
-contains a sample from the film "The Shining" …"], [title "The Shining (film)", text "The film is based on Stephen
-King's 1977 novel "The Shining"."], label SUPPORTS, num_hops 2.
+One row: claim "Stephen King wrote the novel that the movie directed by Stanley Kubrick that was sampled in the album "Where Blood
+and Fire Bring Rest" was based on.", evidence [title "Where Blood and Fire Bring Rest", text "The album contains a sample from the
+film "The Shining" …"], [title "The Shining (film)", text "The film is based on Stephen King's 1977 novel "The Shining"."], label
+SUPPORTS, num_hops 2.
 """
 
 from __future__ import annotations
@@ -43,41 +35,12 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from hfcf.core.schema import INT
-from hfcf.corpora.base import BadRow, Corpus, CorpusError, CorpusInfo, Files, need
-from hfcf.corpora.formats.read import Record, json_list
+from hfcf.corpora.base import BadRow, Corpus, CorpusError, CorpusInfo, Files, Record, json_list, need, split_files
 from hfcf.corpora.formats.sentences import split_sentences
 from hfcf.tasks.verification import REFUTES, SUPPORTS
 
-INFO = CorpusInfo(
-    name="hover",
-    title="HoVer: many-hop fact extraction and claim verification",
-    paper="Jiang et al. (Findings of EMNLP 2020), HoVer: A Dataset for Many-Hop Fact Extraction And Claim Verification",
-    citation="""@inproceedings{jiang-etal-2020-hover,
-  title = {HoVer: A Dataset for Many-Hop Fact Extraction And Claim Verification},
-  author = {Jiang, Yichen and Bordia, Shikha and Zhong, Zheng and Dognin, Charles and Singh, Maneesh and Bansal, Mohit},
-  booktitle = {Findings of the Association for Computational Linguistics: EMNLP 2020},
-  year = {2020}
-}""",
-    licence="cc-by-sa-4.0",
-    hub_id="hover-nlp/hover",
-    splits={"train": 18_171, "validation": 4_000, "test": 4_000},
-    labels={"SUPPORTED": SUPPORTS, "NOT_SUPPORTED": REFUTES, "supports": SUPPORTS, "refutes": REFUTES},
-    release="github.com/hover-nlp/hover",
-    layout="`hover_{train,dev,test}_release_v1.1.json`, and `wiki_wo_links.db` for the sentences",
-    notes="or copies with the text in them",
-)
-
-_RELEASE = (
-    ("train", "hover_train_release_v1.1.json"),
-    ("validation", "hover_dev_release_v1.1.json"),
-    ("test", "hover_test_release_v1.1.json"),
-)
-_COPIES = (
-    ("train", "claims/train.json"),
-    ("validation", "claims/dev.json"),
-    ("train", "train.json"),
-    ("validation", "dev.json"),
-)
+_RELEASE = split_files("hover_{}_release_v1.1.json")
+_COPIES = split_files("claims/{}.json", "{}.json", names=(("train", "train"), ("validation", "dev")))
 _FACTFLIP = {"train.json": "train", "dev.json": "train", "test.json": "validation"}
 _FACTFLIP_LABELS = {0: SUPPORTS, 1: REFUTES}
 _LAYOUTS = "uid, claim, supporting_facts, label, num_hops, hpqa_id (release), or id, claim, evidence, label (copies with text)"
@@ -86,11 +49,29 @@ _LAYOUTS = "uid, claim, supporting_facts, label, num_hops, hpqa_id (release), or
 class Hover(Corpus):
     """Release files and copies with text → rows."""
 
-    INFO = INFO
+    INFO = CorpusInfo(
+        name="hover",
+        title="HoVer: many-hop fact extraction and claim verification",
+        paper="Jiang et al. (Findings of EMNLP 2020), HoVer: A Dataset for Many-Hop Fact Extraction And Claim Verification",
+        citation="""@inproceedings{jiang-etal-2020-hover,
+  title = {HoVer: A Dataset for Many-Hop Fact Extraction And Claim Verification},
+  author = {Jiang, Yichen and Bordia, Shikha and Zhong, Zheng and Dognin, Charles and Singh, Maneesh and Bansal, Mohit},
+  booktitle = {Findings of the Association for Computational Linguistics: EMNLP 2020},
+  year = {2020}
+}""",
+        licence="cc-by-sa-4.0",
+        hub_id="hover-nlp/hover",
+        splits={"train": 18_171, "validation": 4_000, "test": 4_000},
+        labels={"SUPPORTED": SUPPORTS, "NOT_SUPPORTED": REFUTES, "supports": SUPPORTS, "refutes": REFUTES},
+        release="github.com/hover-nlp/hover",
+        layout="`hover_{train,dev,test}_release_v1.1.json`, and `wiki_wo_links.db` for the sentences",
+        notes="or copies with the text in them",
+    )
     FILES = (*_RELEASE, *_COPIES, ("validation", "test.json"))
     EXTRA: ClassVar = {"num_hops": INT}
     OPTIONS: ClassVar = {"release_dir": "folder of the release files, to attach titles and groups to copies without them"}
     BLIND = ("test",)
+    GROUPS_BY_KEYS = True
 
     @classmethod
     def find(cls, data_dir: Path, name: str) -> Files:
@@ -117,15 +98,12 @@ class Hover(Corpus):
         release_dir = options.get("release_dir")
         if release_dir is not None and not Path(release_dir).expanduser().is_dir():
             raise CorpusError(f"hover: there is no folder release_dir={release_dir}")
-        paths = {"pages": data_dir / "wiki_wo_links.db"}
         folders = [Path(release_dir).expanduser()] if release_dir is not None else [data_dir, data_dir.resolve().parent / "hover"]
-        for folder in reversed(folders):
-            release = {f"release {split}": folder / name for split, name in _RELEASE if split not in cls.BLIND}
-            paths |= {key: path for key, path in release.items() if path.is_file()}
-        return {key: path for key, path in paths.items() if path.is_file()}
-
-    def groups_by_keys(self) -> bool:
-        return True
+        release = [(split, name) for split, name in _RELEASE if split not in cls.BLIND]
+        paths = [("pages", data_dir / "wiki_wo_links.db")]
+        # The first folder that has a release file comes last, and wins.
+        paths += [(f"release {split}", folder / name) for folder in reversed(folders) for split, name in release]
+        return {key: path for key, path in paths if path.is_file()}
 
     def start(self, files: Sequence[Path]) -> None:
         self._pages: dict[str, list[str] | None] = {}
@@ -182,16 +160,16 @@ class Hover(Corpus):
             row["label"] = self.label(label)
 
     def _attach(self, row: dict[str, Any]) -> None:
-        """Titles, group and hops from the release's row of this claim, where there is one such row."""
-        found = self._release.get(row["claim"], [])
-        if not found:
+        """Add titles, group and hops from the release's rows of this claim, if there are any."""
+        claims = self._release.get(row["claim"], [])
+        if not claims:
             return
-        if row["label"] not in {self.label(record["label"]) for record in found}:
-            raise BadRow(f"the release labels this claim {found[0]['label']}, the copy {row['label']}: are its integers swapped?")
-        found = [record for record in found if self.label(record["label"]) == row["label"]]
-        facts = {tuple(_facts(record)) for record in found}
-        row |= {"group_id": found[0]["hpqa_id"], "num_hops": _hops(found[0])}
-        row["keys"].append(("hpqa_id", found[0]["hpqa_id"]))
+        matches = [record for record in claims if self.label(record["label"]) == row["label"]]
+        if not matches:
+            raise BadRow(f"the release labels this claim {claims[0]['label']}, the copy {row['label']}: are its integers swapped?")
+        facts = {tuple(_facts(record)) for record in matches}
+        row |= {"group_id": matches[0]["hpqa_id"], "num_hops": _hops(matches[0])}
+        row["keys"].append(("hpqa_id", matches[0]["hpqa_id"]))
         if len(facts) == 1 and len(only := facts.pop()) == len(row["evidence"]):
             row["evidence"] = [
                 {"title": title, "text": piece["text"]} for (title, _), piece in zip(only, row["evidence"], strict=True)
@@ -219,15 +197,14 @@ class Hover(Corpus):
             if not {"id", "text"} <= set(columns):
                 raise CorpusError(f"{path}: expected the table documents (id, text), found the columns {columns}")
             for name in dict.fromkeys((unicodedata.normalize("NFD", title), title)):
-                if found := connection.execute("SELECT text FROM documents WHERE id = ?", (name,)).fetchone():
-                    text = found[0]
-                    marked = "[SENT]" in text
-                    return [part.strip() for part in text.split("[SENT]")] if marked else split_sentences(text)
+                if page := connection.execute("SELECT text FROM documents WHERE id = ?", (name,)).fetchone():
+                    (text,) = page
+                    return [part.strip() for part in text.split("[SENT]")] if "[SENT]" in text else split_sentences(text)
         return None
 
 
 def _is_factflip(path: Path) -> bool:
-    """Whether a file has FactFlip's integer labels."""
+    # Only FactFlip's copies have integer labels.
     first = next(json_list(path), None)
     return first is not None and isinstance(first.value.get("label"), int)
 

@@ -1,25 +1,21 @@
 """PolitiHop: political claims with the chains of PolitiFact sentences that decide them.
 
-- Paper: Ostrowski, Arora, Atanasova and Augenstein, "Multi-Hop Fact Checking of Political Claims", IJCAI 2021.
-- Licence: not stated (text of PolitiFact).
-- Splits: train 592, validation 141, test 200 rows, one for each evidence chain (238, 59 and 200 claims).
-- Labels: true → SUPPORTS, false → REFUTES; half-true rows are left out and counted, as RACE leaves them out.
-- Hub id: none known.
-- Files, either of two forms:
-  - the release, `data/politihop_{train,valid,test}.tsv`: tab-separated and quoted as CSV, `ruling` (the article's
-    sentences) and `annotated_evidence` ({chain: sentence numbers}, some joined as "13,14") are JSON in a cell.
+- Rows: one for each evidence chain (238, 59 and 200 claims). Half-true rows are left out and counted, as RACE leaves them out.
+- Files, in either of two forms:
+  - the release, `data/politihop_{train,valid,test}.tsv`: tab-separated and quoted as CSV, `ruling` (the article's sentences) and
+    `annotated_evidence` ({chain: sentence numbers}, some joined as "13,14") are JSON in a cell.
   - Transformer-XH's graphs, `Transformer-XH/data/politihop_{train,valid,test}_xh.json` (JSON lines), or its variants
-    `…_xh_all.json` (every sentence) and `…_xh_adv.json` (named entities exchanged), which `data_files` names: tokenised
-    sentences as nodes, label 1 in the chain. Read where there is no .tsv.
-- Option `evidence`: "chain" (the default) gives the annotated sentences in the chain's order, as RACE evaluates (its
-  119 rows are the 141 less 22 half-true ones); "ruling" gives every sentence of the article that has letters or
-  digits, or every such node, in the article's order. A row has one chain in the release; of several the union is taken.
+    `…_xh_all.json` (every sentence) and `…_xh_adv.json` (named entities exchanged), which `data_files` names: tokenised sentences
+    as nodes, label 1 in the chain. Read if there is no .tsv.
+- Option `evidence`: "chain" (the default) gives the annotated sentences in the chain's order, as RACE evaluates (its 119 rows are
+  the 141 less 22 half-true ones); "ruling" gives every sentence of the article that has letters or digits, or every such node, in
+  the article's order. A row has one chain in the release; of several the union is taken.
 - Group: the claim; its rows differ in their chain only.
-- Extra columns: `author` ("Speaker: …", who made the claim; the pieces have no titles) and `rationales`, human: the
-  sentences of the chain.
+- Extra columns: `author` ("Speaker: …", who made the claim; the pieces have no titles) and `rationales`, human: the sentences of
+  the chain.
 
-One row: claim "“Chinese people eat human baby soup to improve health.”", evidence [title "", text "The photos with the
-post are from Chinese performance artist Zhu Yu."] and two more, label REFUTES, author "Speaker: Bloggers".
+One row: claim "“Chinese people eat human baby soup to improve health.”", evidence [title "", text "The photos with the post are
+from Chinese performance artist Zhu Yu."] and two more, label REFUTES, author "Speaker: Bloggers".
 """
 
 from __future__ import annotations
@@ -31,67 +27,50 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from hfcf.core.schema import RATIONALES, TEXT
-from hfcf.corpora.base import BadRow, Corpus, CorpusConfig, CorpusInfo, need, text_of
+from hfcf.corpora.base import BadRow, Corpus, CorpusConfig, CorpusInfo, choice, is_list_of, need, split_files, text_of
 from hfcf.corpora.formats.read import Record, csv_rows, json_lines
 from hfcf.corpora.formats.spans import says_nothing, whole_pieces
 from hfcf.tasks.verification import REFUTES, SUPPORTS
 from hfcf.text.check import kind
 
-INFO = CorpusInfo(
-    name="politihop",
-    title="PolitiHop: multi-hop fact checking of political claims",
-    paper="Ostrowski et al. (IJCAI 2021), Multi-Hop Fact Checking of Political Claims",
-    citation="""@inproceedings{ostrowski-etal-2021-multi,
-  title = {Multi-Hop Fact Checking of Political Claims},
-  author = {Ostrowski, Wojciech and Arora, Arnav and Atanasova, Pepa and Augenstein, Isabelle},
-  booktitle = {Proceedings of IJCAI 2021},
-  year = {2021}
-}""",
-    licence="unknown",
-    splits={"train": 592, "validation": 141, "test": 200},
-    labels={"true": SUPPORTS, "false": REFUTES},
-    release="github.com/copenlu/politihop",
-    layout="`data/politihop_{train,valid,test}.tsv` or Transformer-XH's graphs",
-    notes='half-true left out; `evidence="chain"` or `"ruling"`; human `rationales`',
-)
-
-_SPLITS = (("train", "train"), ("validation", "valid"), ("test", "test"))
-_FORMS = tuple(
-    (folder, f"_{suffix}")
-    for folders, suffix in (
-        (("data/", ""), "{}.tsv"),
-        (("Transformer-XH/data/", "data/", ""), "{}_xh.json"),
-        (("Transformer-XH/data/", "data/", ""), "{}_xh_all.json"),
-        (("Transformer-XH/data/", "data/", ""), "{}_xh_adv.json"),
-    )
-    for folder in folders
-)
+_FOLDERS = ("Transformer-XH/data/", "data/", "")
+_GRAPHS = [f"{folder}politihop_{{}}_{form}.json" for form in ("xh", "xh_all", "xh_adv") for folder in _FOLDERS]
+_NAMES = (("train", "train"), ("validation", "valid"), ("test", "test"))
 
 
 @dataclass
 class PolitiHopConfig(CorpusConfig):
     """PolitiHop's own option."""
 
-    evidence: str = "chain"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.evidence not in ("chain", "ruling"):
-            raise ValueError(f"evidence={self.evidence!r}: 'chain' or 'ruling'")
+    evidence: str = choice("chain", "ruling")
 
 
 class PolitiHop(Corpus):
     """Release files and graphs → rows."""
 
     BUILDER_CONFIG_CLASS = PolitiHopConfig
-    INFO = INFO
-    FILES = tuple((split, f"{folder}politihop{form.format(name)}") for folder, form in _FORMS for split, name in _SPLITS)
+    INFO = CorpusInfo(
+        name="politihop",
+        title="PolitiHop: multi-hop fact checking of political claims",
+        paper="Ostrowski et al. (IJCAI 2021), Multi-Hop Fact Checking of Political Claims",
+        citation="""@inproceedings{ostrowski-etal-2021-multi,
+  title = {Multi-Hop Fact Checking of Political Claims},
+  author = {Ostrowski, Wojciech and Arora, Arnav and Atanasova, Pepa and Augenstein, Isabelle},
+  booktitle = {Proceedings of IJCAI 2021},
+  year = {2021}
+}""",
+        licence="unknown",  # not stated; text of PolitiFact
+        splits={"train": 592, "validation": 141, "test": 200},
+        labels={"true": SUPPORTS, "false": REFUTES},
+        release="github.com/copenlu/politihop",
+        layout="`data/politihop_{train,valid,test}.tsv` or Transformer-XH's graphs",
+        notes='half-true left out; `evidence="chain"` or `"ruling"`; human `rationales`',
+    )
+    FILES = split_files("data/politihop_{}.tsv", "politihop_{}.tsv", *_GRAPHS, names=_NAMES)
     ONE_FORM = True
+    GROUPS_BY_KEYS = True
     EXTRA: ClassVar = {"author": TEXT, "rationales": RATIONALES}
     OPTIONS: ClassVar = {"evidence": "chain (default): the annotated sentences; ruling: every sentence of the article"}
-
-    def groups_by_keys(self) -> bool:
-        return True
 
     def records(self, path: Path) -> Iterator[Record]:
         return csv_rows(path, delimiter="\t") if path.suffix == ".tsv" else json_lines(path)
@@ -125,13 +104,13 @@ class PolitiHop(Corpus):
 
 def _sentences(record: dict[str, Any]) -> list[str]:
     ruling = _json(record, "ruling")
-    if not isinstance(ruling, list) or not all(isinstance(sentence, str) for sentence in ruling):
+    if not is_list_of(ruling, str):
         raise BadRow(f"the ruling is no JSON list of sentences: {record['ruling'][:100]}")
-    return ruling
+    return list(ruling)
 
 
 def _chain(record: dict[str, Any]) -> list[int]:
-    """The sentence numbers of every chain, once each, in order."""
+    """Return the sentence numbers of every chain, once each, in order."""
     chains = _json(record, "annotated_evidence")
     try:
         numbers = [number for chain in chains.values() for entry in chain for number in str(entry).split(",")]
@@ -150,7 +129,7 @@ def _json(record: dict[str, Any], name: str) -> Any:
 
 
 def _graph(record: dict[str, Any]) -> tuple[str, list[str], list[int]]:
-    """The author, the nodes' sentences in the article's order, and the places of the chain among them."""
+    """Return the author, the nodes' sentences in the article's order, and the places of the chain among them."""
     nodes = record["node"]
     if not isinstance(nodes, list) or not nodes:
         raise BadRow(f"'node' is {kind(nodes)}, not a list of nodes")
@@ -158,7 +137,7 @@ def _graph(record: dict[str, Any]) -> tuple[str, list[str], list[int]]:
         if not isinstance(node, dict):
             raise BadRow(f"a node is {kind(node)}, not an object")
         need(node, "node_id", "name", "context", "sent_num", "label")
-        if not isinstance(node["context"], list) or not all(isinstance(token, str) for token in node["context"]):
+        if not is_list_of(node["context"], str):
             raise BadRow(f"the context of node {node['node_id']!r} is no list of tokens")
         if not all(isinstance(node[name], int) for name in ("node_id", "sent_num", "label")):
             raise BadRow(f"node_id, sent_num and label of node {node['node_id']!r} are not all numbers")

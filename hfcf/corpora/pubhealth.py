@@ -1,22 +1,14 @@
 """PubHealth: claims about public health with journalists' explanations.
 
-- Paper: Kotonya and Toni, "Explainable Automated Fact-Checking for Public Health Claims", EMNLP 2020.
-- Licence: MIT.
-- Splits: train 9,832, validation 1,225, test 1,235 rows.
-- Labels: true → SUPPORTS, false → REFUTES; mixture and unproven rows, and those without a label, are left out and
-  counted, as RACE keeps true and false only.
-- Hub id: ImperialCollegeLondon/health_fact.
-- Files: `{train,dev,test}.tsv` in data_dir or in its folder PUBHEALTH/, tab-separated and quoted as CSV; missing values
-  are empty or "nan". The release is said to hold a few broken rows (too few fields, a stray label): they raise, naming
-  the line, and on_error="reject" keeps them as rejected rows.
-- Evidence: the explanation, split into its sentences by `sentences.py` (as in RACE, which does not name its splitter);
-  no titles.
-- Group: rows that share a claim or the whole explanation belong together.
+- Rows labelled mixture or unproven, and those without a label, are left out and counted, as RACE keeps true and false only.
+- Files: `{train,dev,test}.tsv` in data_dir or in its folder PUBHEALTH/, tab-separated and quoted as CSV; missing values are empty
+  or "nan". The release is said to have a few broken rows (too few fields, a stray label): they raise, naming the line, and
+  on_error="reject" keeps them as rejected rows. This loader was written from descriptions of the files.
+- Evidence: the explanation, split into its sentences by `sentences.py` (as in RACE, which does not name its splitter); no titles.
+- Group: rows that share a claim or the whole explanation.
 
-This loader was written from descriptions of the files, not from the files themselves.
-
-One row (made up): claim "Cold water cures the flu.", evidence [title "", text "No study found an effect of cold water on
-the flu."], label REFUTES.
+One row (made up): claim "Cold water cures the flu.", evidence [title "", text "No study found an effect of cold water on the
+flu."], label REFUTES.
 """
 
 from __future__ import annotations
@@ -25,52 +17,38 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from hfcf.corpora.base import Corpus, CorpusInfo, need, text_of
-from hfcf.corpora.formats.read import Record, csv_rows
+from hfcf.corpora.base import Corpus, CorpusInfo, Record, csv_rows, need, split_files, text_of
 from hfcf.corpora.formats.sentences import split_sentences
 from hfcf.tasks.verification import REFUTES, SUPPORTS
 
-INFO = CorpusInfo(
-    name="pubhealth",
-    title="PubHealth: explainable fact checking of public health claims",
-    paper="Kotonya and Toni (EMNLP 2020), Explainable Automated Fact-Checking for Public Health Claims",
-    citation="""@inproceedings{kotonya-toni-2020-explainable,
-  title = {Explainable Automated Fact-Checking for Public Health Claims},
-  author = {Kotonya, Neema and Toni, Francesca},
-  booktitle = {Proceedings of EMNLP 2020},
-  year = {2020}
-}""",
-    licence="mit",
-    hub_id="ImperialCollegeLondon/health_fact",
-    splits={"train": 9_832, "validation": 1_225, "test": 1_235},
-    labels={"true": SUPPORTS, "false": REFUTES},
-    release="github.com/neemakot/Health-Fact-Checking",
-    layout="`PUBHEALTH/{train,dev,test}.tsv`",
-    notes='true and false only; not checked against the real files, which may need `on_error="reject"`',
-)
-
-_NO_LABEL = "rows without a label were left out"
-_LEFT_OUT = {
-    "mixture": "rows labelled mixture were left out",
-    "unproven": "rows labelled unproven were left out",
-    "": _NO_LABEL,
-    "nan": _NO_LABEL,
-}
+_LEFT_OUT = {label: f"rows labelled {label} were left out" for label in ("mixture", "unproven")}
+_LEFT_OUT |= dict.fromkeys(("", "nan"), "rows without a label were left out")
 
 
 class PubHealth(Corpus):
     """Release files → rows."""
 
-    INFO = INFO
-    FILES = tuple(
-        (split, f"{folder}{name}.tsv")
-        for folder in ("", "PUBHEALTH/")
-        for split, name in (("train", "train"), ("validation", "dev"), ("test", "test"))
+    INFO = CorpusInfo(
+        name="pubhealth",
+        title="PubHealth: explainable fact checking of public health claims",
+        paper="Kotonya and Toni (EMNLP 2020), Explainable Automated Fact-Checking for Public Health Claims",
+        citation="""@inproceedings{kotonya-toni-2020-explainable,
+  title = {Explainable Automated Fact-Checking for Public Health Claims},
+  author = {Kotonya, Neema and Toni, Francesca},
+  booktitle = {Proceedings of EMNLP 2020},
+  year = {2020}
+}""",
+        licence="mit",
+        hub_id="ImperialCollegeLondon/health_fact",
+        splits={"train": 9_832, "validation": 1_225, "test": 1_235},
+        labels={"true": SUPPORTS, "false": REFUTES},
+        release="github.com/neemakot/Health-Fact-Checking",
+        layout="`PUBHEALTH/{train,dev,test}.tsv`",
+        notes='true and false only; not checked against the real files, which may need `on_error="reject"`',
     )
+    FILES = split_files("{}.tsv", "PUBHEALTH/{}.tsv")
     ONE_FORM = True
-
-    def groups_by_keys(self) -> bool:
-        return True
+    GROUPS_BY_KEYS = True
 
     def records(self, path: Path) -> Iterator[Record]:
         return csv_rows(path, delimiter="\t")

@@ -1,19 +1,18 @@
-"""A user's own sentences with two entities and a relation: JSON lines and Parquet.
+"""Sentences of a user's own files with two entities and a relation: JSON lines and Parquet.
 
     ds = hfcf.load("relations", data_files={"train": "a.jsonl", "test": "b.parquet"}, on_error="reject")
-    ds = hfcf.load("relations", data_dir="out/attack", split="test")  # what `hfcf attack choose out/attack` made
+    ds = hfcf.load("relations", data_dir="out/attack", split="test")  # written by `hfcf attack choose out/attack`
 
-- Files: `train`, `validation` (or `dev`) and `test`, each as `.jsonl`, else `.parquet`, else `<split>-….parquet`, as `hfcf` and the
-  Hub write them (all of these are read, as shards); in `data_dir`, or its `data/` or `data/default/`, whichever has any first.
-  `data_files` names files of other names, which are train unless their names, or a mapping, say otherwise.
-- Fields: a sentence, `label`, and `id` and `group_id` if there are any (as of a user's own claims: `hfcf.corpora.records`). Others
-  are left out, `corpus` and `split` too: the corpus is "relations", and the split is the file's.
-- The sentence, in one of three forms: `tokens`, a list of words, with `head` and `tail` in tokens; `text` with `head` and `tail` in
-  characters; or `text` with `<e1>…</e1>` and `<e2>…</e2>` in it, in either order: e1 is the head. Texts are cut into tokens by our
-  rules (`hfcf.corpora.formats.tokens`). Where there are tokens, `text` is not read.
-- A place is {"start": 0, "end": 1}, with a "type" if there is one, or [0, 1]. It starts at 0 and its end is exclusive.
-- Labels: any text, and "Other" is the only one that names no relation. A class of Parquet (`ClassLabel`) is read as its name.
-- With on_error="reject" every record becomes a row; one that can't be read has a `status` that says why.
+- Files: `train`, `validation` (or `dev`) and `test`, each as `.jsonl`, else `.parquet`, else `<split>-….parquet` (shards), as
+  `hfcf` and the Hub write them; in `data_dir`, or its `data/` or `data/default/`, whichever has any first. `data_files` names
+  other files, which are train unless their names, or a mapping, say otherwise.
+- Fields: a sentence, `label`, and optionally `id` and `group_id` (as of a user's own claims: `hfcf.corpora.formats.records`).
+  Others are ignored, `corpus` and `split` too: the corpus is "relations", and the split is the file's.
+- The sentence, in one of three forms: `tokens`, a list of words, with `head` and `tail` in tokens; `text` with `head` and `tail`
+  in characters; or `text` with `<e1>…</e1>` and `<e2>…</e2>` in it, in either order: e1 is the head. Our rules tokenise texts
+  (`hfcf.corpora.formats.tokens`). Beside tokens, `text` is not read.
+- A place is {"start": 0, "end": 1}, optionally with a "type", or [0, 1]. It starts at 0 and its end is exclusive.
+- Labels: any text; only "Other" names no relation. A class of Parquet (`ClassLabel`) is read as its name.
 - Extra columns: `text` and `offsets`.
 
 One row: {"id": "1", "tokens": ["Eggs", "came", "in", "buckets", "."], "head": [0, 1], "tail": [3, 4], "label":
@@ -26,25 +25,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
-from hfcf.corpora.base import BadRow, Corpus, CorpusInfo, Files, as_text, need, text_of
+from hfcf.corpora.base import BadRow, Corpus, CorpusInfo, Files, Record, as_text, json_lines, need, parquet_rows, text_of
 from hfcf.corpora.formats import own_files
-from hfcf.corpora.formats.read import Record, json_lines, parquet_rows
 from hfcf.corpora.formats.tokens import EXTRA, TAG, Span, entity, of_text, of_tokens, untagged
 from hfcf.text.check import kind
-
-INFO = CorpusInfo(
-    name="relations",
-    title="Relation rows from a user's own files",
-    paper="",
-    citation="",
-    licence="unknown",
-    splits={},
-    labels={},
-    task="relation",
-    release="yours",
-    layout="`{train,dev,test}.jsonl` or `.parquet`, or `data_files=`",
-    notes="any labels; see below",
-)
 
 _FIELDS = ("id", "group_id", "tokens", "text", "head", "tail", "label")
 _FORMS = '{"start": …, "end": …} or [start, end]'
@@ -53,7 +37,19 @@ _FORMS = '{"start": …, "end": …} or [start, end]'
 class RelationRecords(Corpus):
     """JSON lines or Parquet → rows. The labels are the file's own, so `INFO` lists none."""
 
-    INFO = INFO
+    INFO = CorpusInfo(
+        name="relations",
+        title="Relation rows from a user's own files",
+        paper="",
+        citation="",
+        licence="unknown",
+        splits={},
+        labels={},
+        task="relation",
+        release="yours",
+        layout="`{train,dev,test}.jsonl` or `.parquet`, or `data_files=`",
+        notes="any labels; see below",
+    )
     FILES = own_files.patterns(".jsonl", *own_files.PARQUET)
     EXTRA: ClassVar = EXTRA
 

@@ -1,18 +1,10 @@
 """SciERC: entities and their relations in abstracts of artificial-intelligence papers.
 
-- Paper: Luan, He, Ostendorf and Hajishirzi, "Multi-Task Identification of Entities, Relations, and Coreference for
-  Scientific Knowledge Graph Construction", EMNLP 2018.
-- Licence: none is named by the release.
-- Splits: train 3,219, validation 455, test 974 relations, of 350, 50 and 100 abstracts.
-- Labels: USED-FOR, FEATURE-OF, HYPONYM-OF, PART-OF, EVALUATE-FOR, COMPARE and CONJUNCTION, as ours. COMPARE and CONJUNCTION have
-  no direction; their first argument is the head all the same.
-- Hub id: none that is official.
-- Files: `{train,dev,test}.json` in DyGIE's format (`hfcf.corpora.formats.dygie`), or the same in `processed_data/json/`, as the
-release
-  has them; `data_dir` may also be the folder above `scierc/`.
-- One row for each relation: a sentence with three relations is three rows. Its id is the document, the sentence and the
-  number in it, counted from 0: ICCV_2003_158_abs-0-2.
-- Group: the document (`doc_key`).
+- Splits: 350, 50 and 100 abstracts. COMPARE and CONJUNCTION have no direction; their first argument is the head all the same.
+- Files: `{train,dev,test}.json` in DyGIE's format (`hfcf.corpora.formats.dygie`), or the same in `processed_data/json/`, as in
+  the release; `data_dir` may also be the folder above `scierc/`.
+- One row for each relation: a sentence with three relations is three rows. Its id is the document, the sentence and the number in
+  it, counted from 0: ICCV_2003_158_abs-0-2. Group: the document (`doc_key`).
 - Types: Task, Method, Metric, Material, OtherScientificTerm, Generic.
 - Extra columns: `text`, the tokens joined by spaces, and `offsets`.
 
@@ -26,41 +18,36 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, ClassVar
 
-from hfcf.corpora.base import Corpus, CorpusInfo
+from hfcf.corpora.base import Corpus, CorpusInfo, Record, split_files
 from hfcf.corpora.formats import dygie
-from hfcf.corpora.formats.read import Record
 from hfcf.corpora.formats.tokens import EXTRA
 
 _LABELS = ("USED-FOR", "FEATURE-OF", "HYPONYM-OF", "PART-OF", "EVALUATE-FOR", "COMPARE", "CONJUNCTION")
-
-INFO = CorpusInfo(
-    name="scierc",
-    title="SciERC: relations in scientific abstracts",
-    paper="Luan et al. (EMNLP 2018), Multi-Task Identification of Entities, Relations, and Coreference for Scientific Knowledge "
-    "Graph Construction",
-    citation="""@inproceedings{luan-etal-2018-multi,
-  title = {Multi-Task Identification of Entities, Relations, and Coreference for Scientific Knowledge Graph Construction},
-  author = {Luan, Yi and He, Luheng and Ostendorf, Mari and Hajishirzi, Hannaneh},
-  booktitle = {Proceedings of EMNLP},
-  year = {2018}
-}""",
-    licence="unknown",
-    splits={"train": 3_219, "validation": 455, "test": 974},
-    labels={label: label for label in _LABELS},
-    task="relation",
-    release="nlp.cs.washington.edu/sciIE",
-    layout="`{train,dev,test}.json` in DyGIE's format",
-    notes="a row for each relation; the group is the abstract",
-)
-
-_SPLITS = (("train", "train.json"), ("validation", "dev.json"), ("test", "test.json"))
 
 
 class SciERC(Corpus):
     """Release files → rows."""
 
-    INFO = INFO
-    FILES = tuple((split, folder + file) for folder in ("", "processed_data/json/", "scierc/") for split, file in _SPLITS)
+    INFO = CorpusInfo(
+        name="scierc",
+        title="SciERC: relations in scientific abstracts",
+        paper="Luan et al. (EMNLP 2018), Multi-Task Identification of Entities, Relations, and Coreference for Scientific "
+        "Knowledge Graph Construction",
+        citation="""@inproceedings{luan-etal-2018-multi,
+  title = {Multi-Task Identification of Entities, Relations, and Coreference for Scientific Knowledge Graph Construction},
+  author = {Luan, Yi and He, Luheng and Ostendorf, Mari and Hajishirzi, Hannaneh},
+  booktitle = {Proceedings of EMNLP},
+  year = {2018}
+}""",
+        licence="unknown",  # the release names none
+        splits={"train": 3_219, "validation": 455, "test": 974},
+        labels={label: label for label in _LABELS},
+        task="relation",
+        release="nlp.cs.washington.edu/sciIE",
+        layout="`{train,dev,test}.json` in DyGIE's format",
+        notes="a row for each relation; the group is the abstract",
+    )
+    FILES = split_files("{}.json", "processed_data/json/{}.json", "scierc/{}.json")
     ONE_FORM = True
     EXTRA: ClassVar = EXTRA
 

@@ -1,28 +1,22 @@
 """SciFact: scientific claims and the sentences of abstracts that decide them.
 
-- Paper: Wadden, Lin, Lo, Wang, van Zuylen, Cohan and Hajishirzi, "Fact or Fiction: Verifying Scientific Claims", EMNLP
-  2020.
-- Licence: claims CC BY 4.0 (abstracts ODC-By).
-- Splits: train 809, validation 300, test 300 (blind: claims only) rows.
-- Labels: SUPPORT → SUPPORTS; CONTRADICT, which copies call REFUTE → REFUTES; no evidence → NOT ENOUGH INFO; the RTE
-  form's entailment → SUPPORTS, not_entailment → REFUTES.
-- Hub id: allenai/scifact.
-- Files, either of two forms:
-  - the release, `claims_{train,dev,test}.jsonl` with `corpus.jsonl` beside them for the abstracts, in data_dir or in
-    its folder data/. Corpora of the same layout (Citation-Integrity) load too; a labelled test split of theirs has to be
-    asked for (split="test").
-  - the RTE form with text (COVID-Fact's copy): `RTE-scifact/{train,dev}.tsv` (index, sentence1, sentence2, entailment;
-    quoted as CSV), or line by line `RTE-scifact/processed/{train,dev}.{raw.input0,raw.input1,label}`. It has a row for
-    each claim and abstract, SUPPORTS and REFUTES only, its evidence the rationale sentences as one text: one piece
-    without a title, and no `rationales`.
-- Option `evidence`: "abstract" (the default) gives every sentence of the abstracts that decide the claim; "rationale"
-  only the sentences that do (RACE evaluates SUPPORTS and REFUTES rows; its paper does not say on which of the two).
-  A NOT ENOUGH INFO row has the abstracts that its claim cites, whole.
-- Group: rows that share a claim or an abstract belong together (RTE form: a claim or the evidence text).
+- Labels: a claim without evidence is NOT ENOUGH INFO; copies write REFUTE for CONTRADICT.
+- Files, in either of two forms:
+  - the release, `claims_{train,dev,test}.jsonl` (test is blind: claims only) with `corpus.jsonl` beside them for the abstracts,
+    in data_dir or in its folder data/. Corpora of the same layout (Citation-Integrity) load too; split="test" loads their
+    labelled test split.
+  - the RTE form with text (COVID-Fact's copy): `RTE-scifact/{train,dev}.tsv` (index, sentence1, sentence2, entailment; quoted as
+    CSV), or line by line `RTE-scifact/processed/{train,dev}.{raw.input0,raw.input1,label}`. It has a row for each claim and
+    abstract, SUPPORTS and REFUTES only, its evidence the rationale sentences as one text: one piece without a title, and no
+    `rationales`.
+- Option `evidence`: "abstract" (the default) gives every sentence of the abstracts that decide the claim; "rationale" only the
+  sentences that do (RACE evaluates SUPPORTS and REFUTES rows; its paper does not say on which of the two). A NOT ENOUGH INFO row
+  has the abstracts that its claim cites, whole.
+- Group: rows that share a claim or an abstract (RTE form: a claim or the evidence text).
 - Extra column: `rationales`, human: the sentences that decide the claim, of all annotated sets together.
 
-One row (RTE form): claim "1 in 5 million in UK have abnormal PrP positivity.", evidence [title "", text "RESULTS Of the
-32,441 appendix samples 16 were positive for abnormal PrP, …"], label REFUTES.
+One row (RTE form): claim "1 in 5 million in UK have abnormal PrP positivity.", evidence [title "", text "RESULTS Of the 32,441
+appendix samples 16 were positive for abnormal PrP, …"], label REFUTES.
 """
 
 from __future__ import annotations
@@ -33,75 +27,60 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from hfcf.core.schema import RATIONALES
-from hfcf.corpora.base import BadRow, Corpus, CorpusConfig, CorpusError, CorpusInfo, need, text_of
+from hfcf.corpora.base import BadRow, Corpus, CorpusConfig, CorpusError, CorpusInfo, choice, is_list_of, need, split_files, text_of
 from hfcf.corpora.formats.read import Record, csv_rows, json_lines
 from hfcf.corpora.formats.rte import LABELS as RTE_LABELS
-from hfcf.corpora.formats.rte import beside, rte_lines
+from hfcf.corpora.formats.rte import rte_lines, rte_resources
 from hfcf.corpora.formats.spans import whole_pieces
 from hfcf.tasks.verification import NOT_ENOUGH_INFO, REFUTES, SUPPORTS
 from hfcf.text.check import kind
 
-INFO = CorpusInfo(
-    name="scifact",
-    title="SciFact: verifying scientific claims",
-    paper="Wadden et al. (EMNLP 2020), Fact or Fiction: Verifying Scientific Claims",
-    citation="""@inproceedings{wadden-etal-2020-fact,
-  title = {Fact or Fiction: Verifying Scientific Claims},
-  author = {Wadden, David and Lin, Shanchuan and Lo, Kyle and Wang, Lucy Lu and van Zuylen, Madeleine and Cohan, Arman
-    and Hajishirzi, Hannaneh},
-  booktitle = {Proceedings of EMNLP 2020},
-  year = {2020}
-}""",
-    licence="cc-by-4.0",
-    hub_id="allenai/scifact",
-    splits={"train": 809, "validation": 300, "test": 300},
-    labels={"SUPPORT": SUPPORTS, "CONTRADICT": REFUTES, "REFUTE": REFUTES, **RTE_LABELS},
-    release="github.com/allenai/scifact",
-    layout="`claims_{train,dev,test}.jsonl` and `corpus.jsonl`; copies of that shape; the RTE form",
-    notes='`evidence="abstract"` or `"rationale"`; human `rationales`',
-)
-
-_SPLITS = (("train", "train"), ("validation", "dev"))
-_CLAIMS = tuple((split, f"{folder}claims_{name}.jsonl") for folder in ("", "data/") for split, name in (*_SPLITS, ("test", "test")))
-_TABLES = tuple((split, f"{folder}{name}.tsv") for folder in ("RTE-scifact/", "") for split, name in _SPLITS)
-_LINES = tuple(
-    (split, f"{folder}{name}.raw.input1") for folder in ("RTE-scifact/processed/", "processed/", "") for split, name in _SPLITS
-)
+_RTE = (("train", "train"), ("validation", "dev"))
+_TABLES = split_files("RTE-scifact/{}.tsv", "{}.tsv", names=_RTE)
+_LINES = split_files("RTE-scifact/processed/{}.raw.input1", "processed/{}.raw.input1", "{}.raw.input1", names=_RTE)
 
 
 @dataclass
 class SciFactConfig(CorpusConfig):
     """SciFact's own option."""
 
-    evidence: str = "abstract"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.evidence not in ("abstract", "rationale"):
-            raise ValueError(f"evidence={self.evidence!r}: 'abstract' or 'rationale'")
+    evidence: str = choice("abstract", "rationale")
 
 
 class SciFact(Corpus):
     """Release files and copies with text → rows."""
 
     BUILDER_CONFIG_CLASS = SciFactConfig
-    INFO = INFO
-    FILES = (*_CLAIMS, *_TABLES, *_LINES)
+    INFO = CorpusInfo(
+        name="scifact",
+        title="SciFact: verifying scientific claims",
+        paper="Wadden et al. (EMNLP 2020), Fact or Fiction: Verifying Scientific Claims",
+        citation="""@inproceedings{wadden-etal-2020-fact,
+  title = {Fact or Fiction: Verifying Scientific Claims},
+  author = {Wadden, David and Lin, Shanchuan and Lo, Kyle and Wang, Lucy Lu and van Zuylen, Madeleine and Cohan, Arman
+    and Hajishirzi, Hannaneh},
+  booktitle = {Proceedings of EMNLP 2020},
+  year = {2020}
+}""",
+        licence="cc-by-4.0",  # of the claims; abstracts ODC-By
+        hub_id="allenai/scifact",
+        splits={"train": 809, "validation": 300, "test": 300},
+        labels={"SUPPORT": SUPPORTS, "CONTRADICT": REFUTES, "REFUTE": REFUTES, **RTE_LABELS},
+        release="github.com/allenai/scifact",
+        layout="`claims_{train,dev,test}.jsonl` and `corpus.jsonl`; copies of that shape; the RTE form",
+        notes='`evidence="abstract"` or `"rationale"`; human `rationales`',
+    )
+    FILES = (*split_files("claims_{}.jsonl", "data/claims_{}.jsonl"), *_TABLES, *_LINES)
     ONE_FORM = True
     EXTRA: ClassVar = {"rationales": RATIONALES}
     OPTIONS: ClassVar = {"evidence": "abstract (default): every sentence; rationale: only those that decide the claim"}
     BLIND = ("test",)
+    GROUPS_BY_KEYS = True
 
     @classmethod
     def find_resources(cls, data_dir: Path, options: Mapping[str, Any]) -> dict[str, Path]:
-        corpora = [data_dir / file for file in ("corpus.jsonl", "data/corpus.jsonl")]
-        resources = {"corpus": next(path for path in corpora if path.is_file())} if any(path.is_file() for path in corpora) else {}
-        for claims in (data_dir / file for _, file in _LINES):
-            resources |= {other.relative_to(data_dir).as_posix(): other for other in beside(claims) if other.is_file()}
-        return resources
-
-    def groups_by_keys(self) -> bool:
-        return True
+        documents = [path for file in ("corpus.jsonl", "data/corpus.jsonl") if (path := data_dir / file).is_file()]
+        return ({"corpus": documents[0]} if documents else {}) | rte_resources(data_dir, _LINES)
 
     def start(self, files: Sequence[Path]) -> None:
         self.abstracts: dict[str, dict[str, Any]] = {}
@@ -144,15 +123,15 @@ class SciFact(Corpus):
         row["keys"] = [("claim", str(record["claim"]).strip()), *(("document", name) for name in documents)]
         if not documents:
             raise BadRow("it has no evidence and cites no document")
-        found: list[int] = []
+        decisive: list[int] = []
         for name in documents:
             for i, sentence in enumerate(self._sentences(name, marked.get(name, set()))):
                 if i in marked.get(name, ()):
-                    found.append(len(row["evidence"]))
+                    decisive.append(len(row["evidence"]))
                 elif labels and self.config.evidence == "rationale":
                     continue
                 row["evidence"].append({"title": self.abstracts[name]["title"], "text": sentence})
-        row["rationales"] = whole_pieces(row["evidence"], found)
+        row["rationales"] = whole_pieces(row["evidence"], decisive)
         if labels:
             row["label"] = self.label(labels[0])
 
@@ -166,20 +145,20 @@ class SciFact(Corpus):
 
 
 def _evidence(record: Mapping[str, Any]) -> tuple[dict[str, set[int]], list[Any]]:
-    """The rationale sentences of each document, and the labels."""
+    """Return the rationale sentences of each document, and the labels."""
     if not isinstance(record["cited_doc_ids"], list):
         raise BadRow(f"the field 'cited_doc_ids' is {kind(record['cited_doc_ids'])}, not a list")
     marked: dict[str, set[int]] = {}
     labels: list[Any] = []
     try:
         for name, sets in record["evidence"].items():
-            for one in sets:
-                need(one, "sentences", "label")
-                marked.setdefault(name, set()).update(int(i) for i in one["sentences"])
-                labels.append(one["label"])
-    except (AttributeError, TypeError, ValueError) as error:
-        if isinstance(error, BadRow):
-            raise
+            for rationale in sets:
+                need(rationale, "sentences", "label")
+                marked.setdefault(name, set()).update(int(i) for i in rationale["sentences"])
+                labels.append(rationale["label"])
+    except BadRow:
+        raise
+    except (AttributeError, TypeError, ValueError):
         raise BadRow(f"the evidence is not {{document: [{{sentences, label}}]}}: {str(record['evidence'])[:200]}") from None
     return marked, [label for i, label in enumerate(labels) if label not in labels[:i]]
 
@@ -198,7 +177,6 @@ def _table(path: Path) -> Iterator[Record]:
 
 
 def _abstracts(path: Path) -> dict[str, dict[str, Any]]:
-    """The documents by id."""
     documents = {}
     for record in json_lines(path):
         if record.unreadable:
@@ -207,7 +185,7 @@ def _abstracts(path: Path) -> dict[str, dict[str, Any]]:
             need(record.value, "doc_id", "title", "abstract")
             text_of(record.value, "title")
             sentences = record.value["abstract"]
-            if not isinstance(sentences, list) or not all(isinstance(sentence, str) for sentence in sentences):
+            if not is_list_of(sentences, str):
                 raise BadRow("the field 'abstract' is no list of sentences")
         except BadRow as error:
             raise CorpusError(f"{path}, {record.place}: {error}") from None

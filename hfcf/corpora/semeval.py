@@ -1,24 +1,16 @@
 """SemEval-2010 Task 8: sentences with two marked nominals and the relation between them.
 
-- Paper: Hendrickx et al., "SemEval-2010 Task 8: Multi-Way Classification of Semantic Relations Between Pairs of Nominals",
-  SemEval 2010.
-- Licence: CC BY 3.0.
-- Splits: train 8,000, test 2,717 rows.
-- Labels: nine relations, each in two directions (Cause-Effect(e1,e2), Cause-Effect(e2,e1) …), and Other: 19, as ours.
-- Hub id: SemEvalWorkshop/sem_eval_2010_task_8.
 - Files: `TRAIN_FILE.TXT` and `TEST_FILE_FULL.TXT`, or the release's folders with them. Four lines a row: the id and the quoted
-  sentence with its tags, the relation, a comment, a blank line; lines end in LF or CRLF. `TEST_FILE.TXT`, which has no relations,
-  is not read.
-- Head is e1 and tail e2, which stands after it; the label says the direction.
-- Tokens: by rules of ours (`hfcf.corpora.formats.tokens`), which end a token at an entity's boundary, as where the release has no
-space
-  before a tag ("doves<e2>moles</e2>").
-- Group: the row.
+  sentence with its tags, the relation, a comment, a blank line; lines end in LF or CRLF. `TEST_FILE.TXT` has no relations and is
+  not read.
+- Head is e1 and tail e2, which stands after it; the label has the direction.
+- Tokens: by our rules (`hfcf.corpora.formats.tokens`), which end a token at an entity's boundary, as where the release has no
+  space before a tag ("doves<e2>moles</e2>"). Group: the row.
 - Extra columns: `text`, the sentence without tags and outer quotes, `offsets`, where each token stands in it (code points), and
   `comment`, the annotators'.
 
-One row: text "The child was carefully wrapped and bound into the cradle by means of a cord.", head "child", tail "cradle",
-label "Other".
+One row: text "The child was carefully wrapped and bound into the cradle by means of a cord.", head "child", tail "cradle", label
+"Other".
 """
 
 from __future__ import annotations
@@ -29,8 +21,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from hfcf.core.schema import TEXT
-from hfcf.corpora.base import BadRow, Corpus, CorpusInfo, as_text
-from hfcf.corpora.formats.read import Record, text_lines
+from hfcf.corpora.base import BadRow, Corpus, CorpusInfo, Record, as_text, split_files, text_lines
 from hfcf.corpora.formats.tokens import EXTRA, of_text, untagged
 from hfcf.tasks.relation import OTHER
 
@@ -41,28 +32,6 @@ _RELATIONS = (
 DIRECTED = tuple(f"{relation}({arguments})" for relation in _RELATIONS for arguments in ("e1,e2", "e2,e1"))
 """The 18 labels that name a relation and its direction."""
 
-INFO = CorpusInfo(
-    name="semeval",
-    title="SemEval-2010 Task 8: semantic relations between pairs of nominals",
-    paper="Hendrickx et al. (SemEval 2010), SemEval-2010 Task 8: Multi-Way Classification of Semantic Relations Between Pairs of "
-    "Nominals",
-    citation="""@inproceedings{hendrickx-etal-2010-semeval,
-  title = {{SemEval}-2010 Task 8: Multi-Way Classification of Semantic Relations Between Pairs of Nominals},
-  author = {Hendrickx, Iris and Kim, Su Nam and Kozareva, Zornitsa and Nakov, Preslav and {\\'O} S{\\'e}aghdha, Diarmuid and
-    Pad{\\'o}, Sebastian and Pennacchiotti, Marco and Romano, Lorenza and Szpakowicz, Stan},
-  booktitle = {Proceedings of the 5th International Workshop on Semantic Evaluation},
-  year = {2010}
-}""",
-    licence="cc-by-3.0",
-    hub_id="SemEvalWorkshop/sem_eval_2010_task_8",
-    splits={"train": 8_000, "test": 2_717},
-    labels={label: label for label in (*DIRECTED, OTHER)},
-    task="relation",
-    release="SemEval-2010 Task 8",
-    layout="`TRAIN_FILE.TXT`, `TEST_FILE_FULL.TXT`, or the release's folders of them",
-    notes="tokens by our rules; 19 labels",
-)
-
 _FIRST = re.compile(r"(\d+)\t(.*)")
 _FOLDERS = ("", "SemEval2010_task8_training/", "SemEval2010_task8_testing_keys/")
 
@@ -70,17 +39,33 @@ _FOLDERS = ("", "SemEval2010_task8_training/", "SemEval2010_task8_testing_keys/"
 class SemEval(Corpus):
     """Release files → rows."""
 
-    INFO = INFO
-    FILES = tuple(
-        (split, folder + file)
-        for split, file in (("train", "TRAIN_FILE.TXT"), ("test", "TEST_FILE_FULL.TXT"))
-        for folder in _FOLDERS
+    INFO = CorpusInfo(
+        name="semeval",
+        title="SemEval-2010 Task 8: semantic relations between pairs of nominals",
+        paper="Hendrickx et al. (SemEval 2010), SemEval-2010 Task 8: Multi-Way Classification of Semantic Relations Between "
+        "Pairs of Nominals",
+        citation="""@inproceedings{hendrickx-etal-2010-semeval,
+  title = {{SemEval}-2010 Task 8: Multi-Way Classification of Semantic Relations Between Pairs of Nominals},
+  author = {Hendrickx, Iris and Kim, Su Nam and Kozareva, Zornitsa and Nakov, Preslav and {\\'O} S{\\'e}aghdha, Diarmuid and
+    Pad{\\'o}, Sebastian and Pennacchiotti, Marco and Romano, Lorenza and Szpakowicz, Stan},
+  booktitle = {Proceedings of the 5th International Workshop on Semantic Evaluation},
+  year = {2010}
+}""",
+        licence="cc-by-3.0",
+        hub_id="SemEvalWorkshop/sem_eval_2010_task_8",
+        splits={"train": 8_000, "test": 2_717},
+        labels={label: label for label in (*DIRECTED, OTHER)},
+        task="relation",
+        release="SemEval-2010 Task 8",
+        layout="`TRAIN_FILE.TXT`, `TEST_FILE_FULL.TXT`, or the release's folders of them",
+        notes="tokens by our rules; 19 labels",
     )
+    FILES = split_files(*(f"{folder}{{}}.TXT" for folder in _FOLDERS), names=(("train", "TRAIN_FILE"), ("test", "TEST_FILE_FULL")))
     ONE_FORM = True
     EXTRA: ClassVar = {**EXTRA, "comment": TEXT}
 
     def records(self, path: Path) -> Iterator[Record]:
-        """The blocks of a file: each starts with a line that has an id, and ends before a blank line or the next of these."""
+        """Yield the blocks of a file: each starts with a line that has an id, and ends before a blank line or the next one."""
         block: Record | None = None
         for line in text_lines(path):
             text = line.value.get("line", "")

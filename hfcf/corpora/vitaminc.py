@@ -1,70 +1,51 @@
 """VitaminC: claims with one evidence sentence, in sets of near-identical contrasts.
 
-- Paper: Schuster, Fisch and Barzilay, "Get Your Vitamin C! Robust Fact Verification with Contrastive Evidence",
-  NAACL 2021.
-- Licence: CC BY-SA 3.0 (Wikipedia text).
-- Splits: train 370,653, validation 63,054, test 55,197 (34,481 real and 20,716 synthetic) rows.
-- Labels: SUPPORTS, REFUTES and NOT ENOUGH INFO, as ours.
-- Hub id: tals/vitaminc.
 - Files: `train.jsonl`, `dev.jsonl`, `test.jsonl`; or the two parts of the test split in their own folders,
-  `vitaminc_real/test.jsonl` and `vitaminc_synthetic/test.jsonl`, of which `data_dir` may be either or the folder
+  `vitaminc_real/test.jsonl` (34,481 rows) and `vitaminc_synthetic/test.jsonl` (20,716); `data_dir` may be either or the folder
   above.
 - Group: `case_id`, the contrasts made from one revision.
-- Extra column: `page`, the Wikipedia page. The piece's title stays empty, because the authors' models read no title
-  and the claims were written for the sentence alone.
+- Extra column: `page`, the Wikipedia page. The title stays empty, because the authors' models read no title and the claims were
+  written for the sentence alone.
+- The text stays tokenised as released (with brackets for -LRB- …); a few real sentences have U+FFFD where the release lost a
+  character.
 
-One row: claim "Westlife made under 23.5 million sales in the UK .", evidence "According to the British Phonographic
-Industry ( BPI ) , Westlife has been certified for 13 million albums …", label REFUTES, page "Westlife". The text is
-tokenised as released (with brackets for -LRB- …), and a few real sentences hold U+FFFD where the release lost a character.
+One row: claim "Westlife made under 23.5 million sales in the UK .", evidence "According to the British Phonographic Industry (
+BPI ) , Westlife has been certified for 13 million albums …", label REFUTES, page "Westlife".
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, ClassVar
 
 from hfcf.core.schema import TEXT
-from hfcf.corpora.base import Corpus, CorpusInfo, need, text_of
-from hfcf.corpora.formats.read import Record, json_lines
+from hfcf.corpora.base import Corpus, CorpusInfo, need, split_files, text_of
 from hfcf.tasks.verification import LABELS
 from hfcf.text.normalise import unbracket
-
-INFO = CorpusInfo(
-    name="vitaminc",
-    title="VitaminC: robust fact verification with contrastive evidence",
-    paper="Schuster, Fisch and Barzilay (NAACL 2021), Get Your Vitamin C! Robust Fact Verification with Contrastive Evidence",
-    citation="""@inproceedings{schuster-etal-2021-get,
-  title = {Get Your Vitamin C! Robust Fact Verification with Contrastive Evidence},
-  author = {Schuster, Tal and Fisch, Adam and Barzilay, Regina},
-  booktitle = {Proceedings of NAACL-HLT 2021},
-  year = {2021}
-}""",
-    licence="cc-by-sa-3.0",
-    hub_id="tals/vitaminc",
-    splits={"train": 370_653, "validation": 63_054, "test": 55_197},
-    labels={label: label for label in LABELS},
-    release="github.com/TalSchuster/VitaminC",
-    layout="`train.jsonl`, `dev.jsonl`, `test.jsonl`",
-    notes="`case_id` is the group",
-)
 
 
 class VitaminC(Corpus):
     """Release files → rows."""
 
-    INFO = INFO
-    FILES = (
-        ("train", "train.jsonl"),
-        ("validation", "dev.jsonl"),
-        ("test", "test.jsonl"),
-        ("test", "vitaminc_real/test.jsonl"),
-        ("test", "vitaminc_synthetic/test.jsonl"),
+    INFO = CorpusInfo(
+        name="vitaminc",
+        title="VitaminC: robust fact verification with contrastive evidence",
+        paper="Schuster, Fisch and Barzilay (NAACL 2021), Get Your Vitamin C! Robust Fact Verification with Contrastive Evidence",
+        citation="""@inproceedings{schuster-etal-2021-get,
+  title = {Get Your Vitamin C! Robust Fact Verification with Contrastive Evidence},
+  author = {Schuster, Tal and Fisch, Adam and Barzilay, Regina},
+  booktitle = {Proceedings of NAACL-HLT 2021},
+  year = {2021}
+}""",
+        licence="cc-by-sa-3.0",  # Wikipedia text
+        hub_id="tals/vitaminc",
+        splits={"train": 370_653, "validation": 63_054, "test": 55_197},
+        labels={label: label for label in LABELS},
+        release="github.com/TalSchuster/VitaminC",
+        layout="`train.jsonl`, `dev.jsonl`, `test.jsonl`",
+        notes="`case_id` is the group",
     )
+    FILES = (*split_files("{}.jsonl"), ("test", "vitaminc_real/test.jsonl"), ("test", "vitaminc_synthetic/test.jsonl"))
     EXTRA: ClassVar = {"page": TEXT}
-
-    def records(self, path: Path) -> Iterator[Record]:
-        return json_lines(path)
 
     def fill(self, row: dict[str, Any], record: dict[str, Any]) -> None:
         need(record, "unique_id", "case_id", "label", "claim", "evidence", "page")

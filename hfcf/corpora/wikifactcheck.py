@@ -1,22 +1,16 @@
 """WikiFactCheck-English: sentences of Wikipedia with a citation, and their manually written refuted versions.
 
-- Paper: Sathe, Ather, Le, Perry and Park, "Automated Fact-Checking of Claims from Wikipedia", LREC 2020.
-- Licence: not stated (Wikipedia text).
-- Splits: validation 4,870 lines, two rows each. (The size of wfc_train.tsv is not confirmed.)
-- Labels, which are columns here: `claim` → SUPPORTS, `refuted` → REFUTES.
-- Hub id: none known.
-- Files: `wfc_train.tsv` and `wfc_dev.tsv`: tab-separated with CSV's quotes, and pandas' unnamed index column. (The
-  repository's `wikifactcheck-en_*.jsonl` are of another form, and not read.)
-- Evidence: the `context`, untitled. **It is the text around the citation in the Wikipedia article, and not the document that is
-  cited**, which this release doesn't hold: it neither proves nor disproves the claim. The rows are for what reads pairs of
-  claims, such as training a generator of negative claims, and not for training or evaluating a verifier.
-- Two rows per line: the claim, with the line's `id`, and its refuted version, with "-refuted" after it. Where both texts
-  are the same (it happens) the refuted row is left out and counted.
-- Group: the line's `id`.
+- Files: `wfc_train.tsv` and `wfc_dev.tsv`: tab-separated with CSV's quotes, and pandas' unnamed index column. (The repository's
+  `wikifactcheck-en_*.jsonl` have another form and are not read.)
+- Evidence: the `context`, untitled. **It is the text around the citation in the Wikipedia article, not the cited document**,
+  which this release does not have: it neither proves nor disproves the claim. Use the rows for what reads pairs of claims, such
+  as training a generator of negative claims, not for training or evaluating a verifier.
+- Two rows for each line: the claim, with the line's `id`, and its refuted version, with "-refuted" after it. If both texts are
+  the same, the refuted row is left out and counted. Group: the line's `id`.
 - Extra column: `url`, the cited document.
 
-One row: claim "It is a chorale cantata performed on Trinity Sunday 8 June 1727 in Munich.", evidence "(Praised be the Lord,
-my God), is a church cantata by Johann Sebastian Bach.", label REFUTES, id "106471-refuted", group "106471".
+One row: claim "It is a chorale cantata performed on Trinity Sunday 8 June 1727 in Munich.", evidence "(Praised be the Lord, my
+God), is a church cantata by Johann Sebastian Bach.", label REFUTES, id "106471-refuted", group "106471".
 """
 
 from __future__ import annotations
@@ -27,34 +21,31 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from hfcf.core.schema import TEXT
-from hfcf.corpora.base import Corpus, CorpusInfo, as_text, need, text_of
-from hfcf.corpora.formats.read import Record, csv_rows
+from hfcf.corpora.base import Corpus, CorpusInfo, Record, as_text, csv_rows, need, text_of
 from hfcf.tasks.verification import REFUTES, SUPPORTS
 
-INFO = CorpusInfo(
-    name="wikifactcheck",
-    title="WikiFactCheck-English: claims from Wikipedia and their refuted versions",
-    paper="Sathe et al. (LREC 2020), Automated Fact-Checking of Claims from Wikipedia",
-    citation="""@inproceedings{wikifactchkeng:2020:LREC,
+
+class WikiFactCheck(Corpus):
+    """Release files → rows."""
+
+    INFO = CorpusInfo(
+        name="wikifactcheck",
+        title="WikiFactCheck-English: claims from Wikipedia and their refuted versions",
+        paper="Sathe et al. (LREC 2020), Automated Fact-Checking of Claims from Wikipedia",
+        citation="""@inproceedings{wikifactchkeng:2020:LREC,
   title = {Automated Fact-Checking of Claims from Wikipedia},
   author = {Sathe, Aalok and Ather, Salar and Le, Tuan Manh and Perry, Nathan and Park, Joonsuk},
   booktitle = {Proceedings of LREC 2020},
   pages = {6874--6882},
   year = {2020}
 }""",
-    licence="unknown",
-    splits={"validation": 9_740},
-    labels={"claim": SUPPORTS, "refuted": REFUTES},
-    release="github.com/wikifactcheck-english/wikifactcheck-english",
-    layout="`wfc_{train,dev}.tsv`",
-    notes="two rows a line; the text is the article around the citation, not the evidence",
-)
-
-
-class WikiFactCheck(Corpus):
-    """Release files → rows."""
-
-    INFO = INFO
+        licence="unknown",  # not stated (Wikipedia text)
+        splits={"validation": 9_740},  # the size of train is not confirmed
+        labels={"claim": SUPPORTS, "refuted": REFUTES},  # columns here
+        release="github.com/wikifactcheck-english/wikifactcheck-english",
+        layout="`wfc_{train,dev}.tsv`",
+        notes="two rows a line; the text is the article around the citation, not the evidence",
+    )
     FILES = (("train", "wfc_train.tsv"), ("validation", "wfc_dev.tsv"))
     EXTRA: ClassVar = {"url": TEXT}
 
@@ -63,7 +54,7 @@ class WikiFactCheck(Corpus):
             if record.unreadable:
                 yield record
             else:
-                yield from (replace(record, value={**record.value, "column": column}) for column in INFO.labels)
+                yield from (replace(record, value={**record.value, "column": column}) for column in self.INFO.labels)
 
     def fill(self, row: dict[str, Any], record: dict[str, Any]) -> None:
         need(record, "id", "claim", "refuted", "context", "url")

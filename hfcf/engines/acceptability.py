@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from hfcf.core.model import Model
-from hfcf.engines.base import Encoded, Engine, pad
+from hfcf.engines.base import Encoded, Engine, pad, skip_empty
 from hfcf.engines.classifier import ROUND, load_classifier
 
 
@@ -32,25 +32,22 @@ class Acceptability(Engine):
 
     def load(self, device: torch.device) -> Any:
         network, tokenizer = load_classifier(self.model, device, self.dtype())
-        names = network.config.id2label
-        found = [i for i, name in names.items() if name == self.acceptable]
-        if not found:
-            raise ValueError(
-                f"{self.model.name} has no class {self.acceptable!r}; set acceptable to one of {', '.join(names.values())}"
-            )
-        return network, tokenizer, found[0]
+        numbers = {name: i for i, name in network.config.id2label.items()}
+        if self.acceptable not in numbers:
+            raise ValueError(f"{self.model.name} has no class {self.acceptable!r}; set acceptable to one of {', '.join(numbers)}")
+        return network, tokenizer, numbers[self.acceptable]
 
     def encode(self, loaded: Any, requests: Sequence[Any]) -> list[Encoded]:
         ids = loaded[1](list(requests), verbose=False)["input_ids"]
-        read = [bool(text.strip()) and len(row) <= self.max_length for text, row in zip(requests, ids, strict=True)]
-        return [Encoded({"input_ids": row if fits else []}) for row, fits in zip(ids, read, strict=True)]
+        read = [row if text.strip() and len(row) <= self.max_length else [] for text, row in zip(requests, ids, strict=True)]
+        return [Encoded({"input_ids": row}) for row in read]
 
     def forward(self, loaded: Any, encoded: Sequence[Any]) -> list[Any]:
-        network, tokenizer, wanted = loaded
-        read = [item for item in encoded if len(item)]
-        if not read:
-            return [None] * len(encoded)
-        with torch.inference_mode():
-            logits = network(**pad(tokenizer, read, network.device)).logits
-        answers = iter(logits.float().softmax(-1)[:, wanted].cpu().tolist())
-        return [round(next(answers), ROUND) if len(item) else None for item in encoded]
+        network, tokenizer, acceptable = loaded
+
+        def answer(read: Sequence[Encoded]) -> list[float]:
+            with torch.inference_mode():
+                logits = network(**pad(tokenizer, read, network.device)).logits
+            return [round(p, ROUND) for p in logits.float().softmax(-1)[:, acceptable].cpu().tolist()]
+
+        return skip_empty(encoded, answer)

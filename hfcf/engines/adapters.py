@@ -1,4 +1,4 @@
-"""Adapters over a base model: PEFT's, or a patch: what training changed, in low-rank form at half precision.
+"""Adapters over a base model: PEFT's, or a patch, which stores the changes of training in low-rank form at half precision.
 
 An adapter's folder also holds the `config.json` of the tuned model, which names its classes.
 """
@@ -18,13 +18,7 @@ PATCH = "patch.safetensors"
 
 
 def load_network(auto: Any, model: Model, dtype: Any) -> Any:
-    """The network of `model` with its adapter merged in.
-
-    Args:
-        auto: the `AutoModelFor…` class.
-        model: which weights.
-        dtype: the torch number type.
-    """
+    """Load the network of `model` by the `AutoModelFor…` class `auto`, with its adapter merged in."""
     adapter = _local(model.adapter_source())
     kwargs: dict[str, Any] = {}
     if adapter and (Path(adapter) / "config.json").exists():
@@ -43,7 +37,7 @@ def load_network(auto: Any, model: Model, dtype: Any) -> Any:
 
 
 def _local(adapter: str | None) -> str | None:
-    """The adapter's folder; one of the Hub is brought to the cache, without what is no configuration and no safe weights."""
+    """Return the adapter's folder; of one on the Hub, download the configuration and the safetensors alone."""
     if adapter is None or os.path.isdir(adapter):
         return adapter
     from huggingface_hub import snapshot_download
@@ -53,8 +47,9 @@ def _local(adapter: str | None) -> str | None:
 
 @contextmanager
 def quiet_peft() -> Iterator[None]:
-    """Hold back two warnings about nothing that we do: PEFT reads a property that Transformers renamed, and takes a T5 whose
-    head is its own for one with tied embeddings, as T5's configuration says of every T5.
+    """Hold back two of PEFT's warnings that concern none of our code.
+
+    PEFT reads a property that Transformers renamed, and T5's configuration says of every T5 that its embeddings are tied.
     """
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "`is_gradient_checkpointing` is deprecated", FutureWarning)
@@ -62,15 +57,15 @@ def quiet_peft() -> Iterator[None]:
         yield
 
 
-def save_patch(network: Any, before: dict[str, Any], out: Path, rank: int, whole: tuple[str, ...]) -> None:
-    """Store what training changed, beside the network's configuration.
+def save_patch(network: Any, before: dict[str, Any], out: Path, rank: int, head: tuple[str, ...]) -> None:
+    """Store the changes of training beside the network's configuration.
 
     Args:
-        network: after training.
+        network: the network after training.
         before: its tensors before.
         out: the folder.
-        rank: matrices are stored as the two factors of their change's best approximation of this rank.
-        whole: modules that the base model lacks: their tensors are stored as they are.
+        rank: a matrix is stored as the two factors of its change's best approximation of this rank.
+        head: modules that the base model lacks: their tensors are stored unchanged.
     """
     import torch
     from safetensors.torch import save_file
@@ -78,7 +73,7 @@ def save_patch(network: Any, before: dict[str, Any], out: Path, rank: int, whole
     tensors: dict[str, Any] = {}
     for name, tensor in network.state_dict().items():
         change = tensor - before[name]
-        if name.startswith(whole):
+        if name.startswith(head):
             tensors[name] = tensor
         elif not change.any():
             continue
@@ -102,7 +97,7 @@ def _patch(network: Any, path: Path) -> None:
             name, _, kind = key.partition(":")
             if name not in state:
                 raise ValueError(f"{path} does not fit this model, which has no {name!r}")
-            # state_dict() shares the network's memory: writing there changes the network.
+            # state_dict() shares the network's memory, so writing there changes the network.
             if kind == "left":
                 state[name] += (stored.float() @ patch[f"{name}:right"].float()).to(state[name].dtype)
             elif kind == "change":

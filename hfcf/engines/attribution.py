@@ -10,7 +10,7 @@ import torch
 
 from hfcf.core.model import Model
 from hfcf.engines.base import Encoded, Engine, pad
-from hfcf.engines.classifier import ROUND, encode_pairs, load_classifier
+from hfcf.engines.classifier import ROUND, encode_spans, load_classifier
 
 METHODS = ("gradient_x_input", "integrated_gradients")
 
@@ -39,18 +39,9 @@ class Attribution(Engine):
 
     def encode(self, loaded: Any, requests: Sequence[Any]) -> list[Encoded]:
         network, tokenizer = loaded
-        encoded = encode_pairs(tokenizer, requests, self.max_length, return_offsets_mapping=True)
-        names = [name for name in tokenizer.model_input_names if name != "attention_mask"]
-        items = []
-        for i, request in enumerate(requests):
-            # Word by word: a span of characters without a space between, whatever pieces the tokenizer makes of it.
-            spans = [
-                span if part == 1 else None
-                for span, part in zip(encoded["offset_mapping"][i], encoded.sequence_ids(i), strict=True)
-            ]
-            target = network.config.label2id[request[2]]
-            items.append(Encoded({name: encoded[name][i] for name in names}, (spans, target, request[1])))
-        return items
+        rows = zip(requests, encode_spans(tokenizer, requests, self.max_length), strict=True)
+        classes = network.config.label2id
+        return [Encoded(row, (spans, classes[label], text)) for (_, text, label), (row, spans) in rows]
 
     def forward(self, loaded: Any, encoded: Sequence[Any]) -> list[Any]:
         from captum.attr import LayerGradientXActivation, LayerIntegratedGradients
@@ -76,12 +67,13 @@ class Attribution(Engine):
 
 
 def _words(scores: Sequence[float], spans: Sequence[Any], text: str) -> list[list[Any]]:
-    """Scores of whole words, from those of their pieces."""
-    return [[start, end, round(abs(sum(scores[i] for i in its)), ROUND)] for start, end, its in words_of(spans, text)]
+    return [[start, end, round(abs(sum(scores[i] for i in tokens)), ROUND)] for start, end, tokens in words_of(spans, text)]
 
 
 def words_of(spans: Sequence[Any], text: str) -> list[tuple[int, int, list[int]]]:
-    """Words as start, end and the numbers of the tokens that they are made of; tokens without a span belong to none.
+    """Group tokens into words, as `(start, end, token numbers)`; tokens without a span belong to none.
+
+    A word is a stretch of text without white space, whatever pieces the tokenizer makes of it.
 
     >>> words_of([None, (0, 4), (4, 5), (6, 8)], "Rome, is")
     [(0, 5, [1, 2]), (6, 8, [3])]
@@ -93,9 +85,8 @@ def words_of(spans: Sequence[Any], text: str) -> list[tuple[int, int, list[int]]
         start, end = span
         start += len(text[start:end]) - len(text[start:end].lstrip())
         if words and not any(c.isspace() for c in text[words[-1][0] : end]):
-            first, _, its = words[-1]
-            its.append(i)
-            words[-1] = (first, end, its)
+            first, _, tokens = words[-1]
+            words[-1] = (first, end, [*tokens, i])
         else:
             words.append((start, end, [i]))
     return words

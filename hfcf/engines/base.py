@@ -1,9 +1,4 @@
-"""What every engine shares: answer each different request once, in batches of like length, and remember it.
-
-A stage hands over all the requests of its rows at once. Equal ones are asked once, those that were ever answered come from
-the request cache, the rest are sorted by length, packed by token budget, halved when memory runs out, and come back in the
-order in which they were asked.
-"""
+"""What every engine shares: answer each different request once, in batches of like length, and cache the answer."""
 
 from __future__ import annotations
 
@@ -11,8 +6,8 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
 from functools import lru_cache
 from typing import Any, ClassVar
 
@@ -26,7 +21,7 @@ from hfcf.engines.process import limit_threads, process_device
 
 @dataclass
 class Usage:
-    """What this process's engines have done so far, by engine."""
+    """Count what one engine has done in this process."""
 
     calls: int = 0
     """Requests that a model answered."""
@@ -37,31 +32,26 @@ class Usage:
     seconds: float = 0.0
     """Seconds inside models, forward and backward; for a remote model, until the last answer came."""
     attempts: int = 0
-    """Times that a remote endpoint was asked, faults and answers of no use included."""
+    """Calls of a remote endpoint, failed and unusable ones included."""
     written: int = 0
     """How many of `tokens` a remote model wrote."""
     cost: float = 0.0
-    """What `HFCF_LLM_PRICE_IN` and `HFCF_LLM_PRICE_OUT` make of the tokens."""
-
-
-@dataclass
-class _Process:
-    usage: dict[str, Usage] = field(default_factory=dict)
-
-
-@lru_cache(maxsize=1)
-def _process(pid: int) -> _Process:
-    return _Process()
+    """Price of the tokens by `HFCF_LLM_PRICE_IN` and `HFCF_LLM_PRICE_OUT`."""
 
 
 def usage() -> dict[str, Usage]:
-    """The running totals of this process, by engine name. Workers of `num_proc` keep their own."""
-    return _process(os.getpid()).usage
+    """Return the running totals of this process, by engine name. Workers of `num_proc` have their own."""
+    return _usage(os.getpid())
+
+
+@lru_cache(maxsize=1)
+def _usage(pid: int) -> dict[str, Usage]:
+    return {}
 
 
 @dataclass
 class Encoded:
-    """One request in a model's form: what `tokenizer.pad` takes, and what the engine keeps beside it."""
+    """Hold one request in a model's form: what `tokenizer.pad` takes, and the engine's own notes in `extra`."""
 
     features: dict[str, list[int]]
     extra: Any = None
@@ -71,16 +61,26 @@ class Encoded:
 
 
 def pad(tokenizer: Any, encoded: Sequence[Encoded], device: torch.device) -> dict[str, torch.Tensor]:
-    """One padded batch."""
+    """Pad requests to one batch."""
     batch = tokenizer.pad([item.features for item in encoded], return_tensors="pt")
     return {name: tensor.to(device) for name, tensor in batch.items()}
 
 
+def skip_empty(encoded: Sequence[Encoded], answer: Callable[[Sequence[Encoded]], list[Any]]) -> list[Any]:
+    """Answer the requests that have tokens; the others, which `encode` found too long or empty, get None."""
+    read = [item for item in encoded if len(item)]
+    answers = iter(answer(read) if read else [])
+    return [next(answers) if len(item) else None for item in encoded]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Engine:
-    """Settings of one kind of inference; the weights are loaded at the first request that the cache can't answer.
+    """Run one kind of inference; the weights are loaded at the first request that the cache can't answer.
 
-    Subclasses implement `load`, `encode` and `forward`. Results must survive JSON.
+    A stage hands over all requests of its rows at once. Equal ones are asked once, and those that were ever answered come from the
+    request cache. The rest is sorted by length and packed by token budget; a batch that memory does not hold is halved.
+
+    The fields are the settings. Subclasses implement `load`, `encode` and `forward`.
 
     Environment: `HFCF_DEVICE` (else accelerate's choice), `HFCF_TOKEN_BUDGET` (padded tokens to a batch),
     `HFCF_REQUEST_CACHE=off`, `HFCF_CACHE`.
@@ -91,23 +91,23 @@ class Engine:
 
     @property
     def width(self) -> int:
-        """How many sequences one request keeps in memory (the beams of a search)."""
+        """Sequences that one request holds in memory (the beams of a search)."""
         return 1
 
     def load(self, device: torch.device) -> Any:
-        """The weights and what belongs to them, on `device`."""
+        """Load the weights and what belongs to them on `device`."""
         raise NotImplementedError
 
     def encode(self, loaded: Any, requests: Sequence[Any]) -> list[Any]:
-        """Requests in the model's form; `len()` of each is its length in tokens."""
+        """Bring requests into the model's form; `len()` of each is its length in tokens."""
         raise NotImplementedError
 
     def forward(self, loaded: Any, encoded: Sequence[Any]) -> list[Any]:
-        """Answers to one batch, as JSON-able values."""
+        """Answer one batch, in JSON-able values."""
         raise NotImplementedError
 
     def settings(self) -> dict[str, Any]:
-        """Everything that changes an answer, as JSON-able values."""
+        """Return everything that changes an answer, in JSON-able values."""
         values = {f.name: getattr(self, f.name) for f in fields(self)}
         return {name: value.key() if isinstance(value, Model) else value for name, value in values.items()}
 
@@ -144,30 +144,28 @@ class Engine:
         return [answers[key] for key in keys]
 
     def loaded(self) -> Any:
-        """The weights in this process: read at the first use, and again when their files have changed."""
+        """Return this process's weights: loaded at the first use, and again when their files have changed."""
         return load(self, self.device(), os.getpid(), self._head())
 
     def _head(self) -> str:
-        """What all requests to this engine have in common in their cache keys."""
+        """Return the common part of the cache keys of all requests to this engine."""
         return json.dumps([type(self).__name__, self.VERSION, self.settings(), str(self.dtype())], sort_keys=True, default=str)
 
     def batches(self, lengths: Sequence[int]) -> list[list[int]]:
-        """Indices in batches of like length whose padded size fits the token budget, longest first.
+        """Group indices into batches of like length whose padded size fits the token budget.
 
-        Longest first: what does not fit in memory shows in the first minute of a run, not in its last.
+        The longest come first, so that a request that memory does not hold fails in the first minute of a run, not in its last.
         """
-        found: list[list[int]] = []
-        room = 0
-        for i in sorted(range(len(lengths)), key=lambda i: (-lengths[i], i)):
-            if room <= 0:
-                found.append([])
-                room = self.room(lengths[i])
-            found[-1].append(i)
-            room -= 1
-        return found
+        order = sorted(range(len(lengths)), key=lambda i: (-lengths[i], i))
+        batches, start = [], 0
+        while start < len(order):
+            stop = start + self.room(lengths[order[start]])
+            batches.append(order[start:stop])
+            start = stop
+        return batches
 
     def room(self, length: int) -> int:
-        """How many requests of so many tokens fill a batch."""
+        """Return how many requests of this length fill a batch."""
         budget = int(os.environ.get("HFCF_TOKEN_BUDGET", 65_536 if self.device().type == "cuda" else 4_096))
         return max(1, budget // (max(1, length) * self.width))
 
@@ -188,10 +186,10 @@ class Engine:
         return process_device()
 
     def dtype(self) -> torch.dtype:
-        """The number type that "auto" means here."""
-        wanted = next((v.dtype for f in fields(self) if isinstance(v := getattr(self, f.name), Model)), "float32")
-        if wanted != "auto":
-            return getattr(torch, wanted)
+        """Return the number type of the first model; "auto" is bfloat16 where the device has it."""
+        name = next((v.dtype for f in fields(self) if isinstance(v := getattr(self, f.name), Model)), "float32")
+        if name != "auto":
+            return getattr(torch, name)
         return torch.bfloat16 if self.device().type == "cuda" and torch.cuda.is_bf16_supported() else torch.float32
 
 
@@ -201,6 +199,6 @@ def _key(head: str, request: Any) -> str:
 
 @lru_cache(maxsize=8)
 def load(engine: Engine, device: torch.device, pid: int, contents: str) -> Any:
-    """The loaded engine, one for each process, device and state of its files: weights that came through a fork are not used."""
+    """Load an engine once for each process, device and state of its files: weights that came through a fork are not used."""
     limit_threads()
     return engine.load(device)

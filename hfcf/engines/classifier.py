@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -18,13 +18,13 @@ ROUND = 5
 
 
 def load_classifier(model: Model, device: torch.device, dtype: torch.dtype) -> tuple[Any, Any]:
-    """A sequence classifier with its adapter merged in, and its tokenizer; shared by the engines that read it."""
+    """Load a sequence classifier, with its adapter merged in, and its tokenizer once for all engines that read it."""
     return _load(model, device, dtype, model.key())
 
 
 @lru_cache(maxsize=4)
 def _load(model: Model, device: torch.device, dtype: torch.dtype, contents: str) -> tuple[Any, Any]:
-    # `contents` is in the key so that weights which were trained again in place are read again.
+    # `contents` is in the key, so that weights that were trained again in place are read again.
     from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
     network = load_network(AutoModelForSequenceClassification, model, dtype).to(device)
@@ -45,8 +45,28 @@ def encode_pairs(tokenizer: Any, requests: Sequence[Sequence[str]], max_length: 
     return tokenizer(claims, evidence, truncation="only_second", max_length=max_length, **kwargs)
 
 
+def encode_spans(tokenizer: Any, requests: Sequence[Any], max_length: int) -> list[tuple[dict[str, list[int]], list[Any]]]:
+    """Tokenise `[claim, evidence]` pairs: the model's inputs, and each token's characters in the evidence (None outside)."""
+    encoded = encode_pairs(tokenizer, requests, max_length, return_offsets_mapping=True)
+    tokens = [zip(encoded["offset_mapping"][i], encoded.sequence_ids(i), strict=True) for i in range(len(requests))]
+    spans = [[span if part == 1 and span[0] < span[1] else None for span, part in row] for row in tokens]
+    return list(zip(_inputs(tokenizer, encoded), spans, strict=True))
+
+
+def _inputs(tokenizer: Any, encoded: Any) -> list[dict[str, list[int]]]:
+    # `pad` makes the attention mask.
+    names = [name for name in tokenizer.model_input_names if name != "attention_mask"]
+    return [{name: encoded[name][i] for name in names} for i in range(len(encoded["input_ids"]))]
+
+
+def label_probabilities(logits: torch.Tensor, labels: Iterable[str]) -> list[dict[str, float]]:
+    """Return the softmax of each row of logits, rounded, by label."""
+    names, rows = list(labels), logits.detach().float().softmax(-1).cpu().tolist()
+    return [dict(zip(names, (round(p, ROUND) for p in row), strict=True)) for row in rows]
+
+
 def choose(answer: Mapping[str, float], allowed: Sequence[str]) -> str:
-    """The likeliest of the allowed labels; a tie goes to the later name, so that it is no accident of order.
+    """Return the likeliest of the allowed labels; a tie goes to the later name, so that order decides nothing.
 
     >>> choose({"SUPPORTS": 0.3, "REFUTES": 0.2, "NOT ENOUGH INFO": 0.5}, ["SUPPORTS", "REFUTES"])
     'SUPPORTS'
@@ -70,14 +90,10 @@ class Classifier(Engine):
         return load_classifier(self.model, device, self.dtype())
 
     def encode(self, loaded: Any, requests: Sequence[Any]) -> list[Encoded]:
-        encoded = encode_pairs(loaded[1], requests, self.max_length)
-        names = [name for name in loaded[1].model_input_names if name != "attention_mask"]
-        return [Encoded({name: encoded[name][i] for name in names}) for i in range(len(requests))]
+        return [Encoded(row) for row in _inputs(loaded[1], encode_pairs(loaded[1], requests, self.max_length))]
 
     def forward(self, loaded: Any, encoded: Sequence[Any]) -> list[Any]:
         network, tokenizer = loaded
         with torch.inference_mode():
             logits = network(**pad(tokenizer, encoded, network.device)).logits
-        names = network.config.id2label
-        probabilities = logits.float().softmax(-1).cpu().tolist()
-        return [{names[i]: round(p, ROUND) for i, p in enumerate(row)} for row in probabilities]
+        return label_probabilities(logits, (network.config.id2label[i] for i in range(logits.shape[-1])))

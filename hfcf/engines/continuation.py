@@ -1,4 +1,4 @@
-"""What a model writes to a prompt that is taken as it is: a decoder-only model goes on with it, an encoder-decoder answers it."""
+"""Texts for prompts: a decoder-only model continues a prompt, an encoder-decoder answers it."""
 
 from __future__ import annotations
 
@@ -11,10 +11,8 @@ from typing import Any
 import torch
 
 from hfcf.core.model import Model
-from hfcf.engines.adapters import load_network
-from hfcf.engines.base import Encoded, Engine, pad
-from hfcf.engines.constrained import generate_constrained
-from hfcf.engines.generator import hypotheses, load_tokenizer, two_sided
+from hfcf.engines.base import Encoded, Engine
+from hfcf.engines.generator import load_generator, load_tokenizer, search
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,15 +20,14 @@ class Continuation(Engine):
     """Plain beam search for texts.
 
     An answer is a list of `{"text", "score", "finished"}`, best first, no two alike and none empty, without the prompt; or None
-    where the prompt has more tokens than are read, since what a model makes of half a text is no answer to it. The search is the
-    library's own: that of `generate_constrained`, which without constraints takes the same steps and, unlike `generate`, gives
-    scores without keeping those of every token at every step.
+    where the prompt has more tokens than are read: a model's answer to half a text is no answer. The search is that of
+    `generate_constrained`: without constraints it takes the steps of `generate`, but does not store every token's scores.
 
     Args:
         model: a decoder-only or encoder-decoder model.
         num_beams: beams of the search.
-        num_return_sequences: hypotheses to each request.
-        max_new_tokens: longest hypothesis; one that it cuts off is not `finished`.
+        num_return_sequences: hypotheses for each request.
+        max_new_tokens: tokens of the longest hypothesis; one that is cut off there is not `finished`.
         max_length: tokens of a prompt that are read; fewer where the model has fewer positions.
         source: for translators of many languages (NLLB, M2M-100, mBART-50): the prompt's language, as the tokenizer names it.
         target: the language to write, likewise.
@@ -56,50 +53,33 @@ class Continuation(Engine):
         return -(-self.num_beams // 4)
 
     def load(self, device: torch.device) -> Any:
-        from transformers import AutoModelForCausalLM, AutoModelForSeq2SeqLM
-
-        auto = AutoModelForSeq2SeqLM if two_sided(self.model) else AutoModelForCausalLM
         tokenizer = load_tokenizer(self.model)
         if self.source is not None:
             _language(tokenizer, self.source)
             tokenizer.src_lang = self.source
         first = None if self.target is None else _language(tokenizer, self.target)
-        return _network(auto, self.model, device, self.dtype(), os.getpid(), self.model.key()), tokenizer, first
+        return _network(self.model, device, self.dtype(), os.getpid(), self.model.key()), tokenizer, first
 
     def encode(self, loaded: Any, requests: Sequence[Any]) -> list[Encoded]:
         network, tokenizer, _ = loaded
         limit = self._reads(network.config)
-        # One token more than are read tells a prompt that is too long.
+        # One token more shows a prompt that is too long.
         rows = tokenizer(list(requests), truncation=True, max_length=limit + 1)["input_ids"]
-        whole = [len(row) <= limit for row in rows]
+        fit = [len(row) <= limit for row in rows]
         if not network.config.is_encoder_decoder:
-            # After an end of text nothing goes on.
+            # A model does not continue after an end of text.
             rows = [row[:-1] if row[-1:] == [tokenizer.eos_token_id] else row for row in rows]
-        return [Encoded({"input_ids": row}, fits) for row, fits in zip(rows, whole, strict=True)]
+        return [Encoded({"input_ids": row}, fits) for row, fits in zip(rows, fit, strict=True)]
 
     def forward(self, loaded: Any, encoded: Sequence[Any]) -> list[Any]:
-        fit = [item for item in encoded if item.extra]
-        found = iter(self._search(loaded, fit) if fit else [])
-        return [next(found) if item.extra else None for item in encoded]
-
-    def _search(self, loaded: Any, encoded: Sequence[Encoded]) -> list[Any]:
         network, tokenizer, first = loaded
-        inputs = pad(tokenizer, encoded, network.device)
-        with torch.inference_mode():
-            found = generate_constrained(
-                network,
-                inputs,
-                [[] for _ in encoded],
-                num_beams=self.num_beams,
-                num_return_sequences=self.num_return_sequences,
-                max_new_tokens=self.max_new_tokens,
-                **({} if first is None else {"forced_bos_token_id": first}),
-            )
-        prompt = 0 if network.config.is_encoder_decoder else inputs["input_ids"].shape[1]
-        return hypotheses(tokenizer, found.sequences[:, prompt:], found.sequences_scores, found.ended, len(encoded))
+        fit = [item for item in encoded if item.extra]
+        settings = {} if first is None else {"forced_bos_token_id": first}
+        answers = iter(search(self, network, tokenizer, fit, [[] for _ in fit], **settings) if fit else [])
+        return [next(answers) if item.extra else None for item in encoded]
 
     def _reads(self, config: Any) -> int:
-        """How many tokens of a prompt are read: a decoder-only model's positions hold what it writes as well."""
+        """Return how many tokens of a prompt are read: a decoder-only model's positions hold its output as well."""
         positions = getattr(config, "max_position_embeddings", None)  # none where positions are relative, as in T5
         if positions is None:
             return self.max_length
@@ -109,16 +89,16 @@ class Continuation(Engine):
 
 
 @lru_cache(maxsize=4)
-def _network(auto: Any, model: Model, device: torch.device, dtype: torch.dtype, pid: int, contents: str) -> Any:
-    """The weights, one copy for all engines of a process: a translator of many languages serves both ways."""
-    network = load_network(auto, model, dtype).to(device)
-    # Marian and BART are made to end at the limit, which would hide that it cut them off.
+def _network(model: Model, device: torch.device, dtype: torch.dtype, pid: int, contents: str) -> Any:
+    """Load the weights once for all engines of a process: a translator of many languages serves both directions."""
+    network = load_generator(model, dtype).to(device)
+    # Marian and BART are forced to end at the limit, which would hide that it cut them off.
     network.generation_config.forced_eos_token_id = None
     return network
 
 
 def _language(tokenizer: Any, code: str) -> int:
-    """The token of a language, which a text in it begins with."""
+    """Return the token of a language, with which a text in it begins."""
     try:
         token = tokenizer.get_lang_id(code) if hasattr(tokenizer, "get_lang_id") else tokenizer.convert_tokens_to_ids(code)
     except KeyError:

@@ -11,16 +11,16 @@ import torch
 from hfcf.core.model import Model
 from hfcf.engines.attribution import words_of
 from hfcf.engines.base import Encoded, Engine, pad
-from hfcf.engines.classifier import ROUND, encode_pairs, load_classifier
+from hfcf.engines.classifier import ROUND, encode_spans, load_classifier
 from hfcf.engines.gates import OUTSIDE, is_open, load_gates
 
 
 @dataclass(frozen=True, kw_only=True)
 class Cure(Engine):
-    """How open the gates are of `[claim, text, parts]` requests; `hfcf.text.evidence.join` makes text and parts.
+    """Probabilities of open gates for `[claim, text, parts]` requests; `hfcf.text.evidence.join` makes text and parts.
 
     An answer is `{"words": [[start, end, p], …], "pieces": [[piece, p], …]}`: words as characters of the text, with the highest
-    probability of their word pieces, and every piece of which a token is read. Explained is what the verifier predicts.
+    probability of their word pieces, and every piece of which a token is read. They explain what the verifier predicts.
 
     Args:
         verifier: the sequence classifier that the explainer was trained for.
@@ -49,30 +49,26 @@ class Cure(Engine):
 
 
 def encode_pieces(tokenizer: Any, requests: Sequence[Any], max_length: int) -> list[Encoded]:
-    """`[claim, text, parts]` requests in a verifier's form; `extra` is (the piece of every token, spans of the evidence, text)."""
-    encoded = encode_pairs(tokenizer, requests, max_length, return_offsets_mapping=True)
-    names = [name for name in tokenizer.model_input_names if name != "attention_mask"]
+    """Tokenise `[claim, text, parts]` requests; `extra` is (the piece of every token, its characters, text)."""
     items = []
-    for i, (_, text, parts) in enumerate(requests):
-        places = zip(encoded["offset_mapping"][i], encoded.sequence_ids(i), strict=True)
-        spans = [span if part == 1 and span[0] < span[1] else None for span, part in places]
+    for (_, text, parts), (row, spans) in zip(requests, encode_spans(tokenizer, requests, max_length), strict=True):
         pieces = [OUTSIDE if span is None else _piece(parts, span) for span in spans]
-        items.append(Encoded({name: encoded[name][i] for name in names}, (pieces, spans, text)))
+        items.append(Encoded(row, (pieces, spans, text)))
     return items
 
 
 def pad_pieces(encoded: Sequence[Encoded], length: int, device: torch.device) -> torch.Tensor:
-    """Rows × tokens: the piece of every token of a batch that the tokenizer padded, on the right, to `length`."""
+    """Return rows × tokens: the piece of every token of a batch that the tokenizer padded, on the right, to `length`."""
     rows = [item.extra[0] + [OUTSIDE] * (length - len(item.extra[0])) for item in encoded]
     return torch.tensor(rows, device=device)
 
 
 def _piece(parts: Sequence[Sequence[Any]], span: Sequence[int]) -> int:
-    """The piece that a token belongs to: the last that begins before its end, since a colon after a title is its piece's."""
+    # The last that begins before the token's end, since a colon after a title is its piece's.
     return max((piece for _, piece, start, _ in parts if start < span[1]), default=OUTSIDE)
 
 
 def _answer(tokens: Sequence[float], sentences: Sequence[float], item: Encoded) -> dict[str, list[list[Any]]]:
     pieces, spans, text = item.extra
-    words = [[start, end, round(max(tokens[i] for i in its), ROUND)] for start, end, its in words_of(spans, text)]
+    words = [[start, end, round(max(tokens[i] for i in members), ROUND)] for start, end, members in words_of(spans, text)]
     return {"words": words, "pieces": [[i, round(sentences[i], ROUND)] for i in sorted(set(pieces) - {OUTSIDE})]}

@@ -1,4 +1,4 @@
-"""What words do to a classifier's answer, learned from the answers that it gave so far."""
+"""An estimate of what words do to a classifier's answer, learned from its answers so far."""
 
 from __future__ import annotations
 
@@ -7,18 +7,17 @@ from collections.abc import Sequence
 import torch
 
 RIDGE = 3.0
-"""What is added to the regression's diagonal, in mean squared lengths of an embedding."""
+"""Penalty on the regression's diagonal, in mean squared lengths of an embedding."""
 
 
 class Effects:
-    """A ridge regression of the change of the classes' log-probabilities on the embedding of the word that was put in.
+    """Predict the change of the classes' log-probabilities from the embedding of the word that is put in, by ridge regression.
 
-    "caused" leads to Cause-Effect in most sentences, whatever it stands for there. What is learned says where to look first, never
-    what is found.
+    "caused" leads to Cause-Effect in most sentences, whatever it replaces. The estimate orders a search; it decides nothing.
 
     Args:
         table: the input embeddings, pieces × size.
-        classes: how many.
+        classes: number of classes.
 
     >>> effects = Effects(torch.eye(2), 1)
     >>> effects.learn([(0,), (1,), (0, 1)], torch.tensor([[-4.0], [2.0], [-1.0]]))
@@ -36,27 +35,22 @@ class Effects:
         self._learned = self._solved = 0
 
     def learn(self, fills: Sequence[Sequence[int]], changes: torch.Tensor) -> None:
-        """Take in answers.
-
-        Args:
-            fills: the pieces of the words that were put in.
-            changes: of the classes' log-probabilities, fills × classes.
-        """
+        """Learn from the changes of log-probabilities (fills × classes) that the words with these pieces brought."""
         rows = self._rows(fills)
         self._gram += rows.T @ rows
         self._cross += rows.T @ changes.to(rows)
         self._learned += len(fills)
 
     def guess(self, fills: Sequence[tuple[int, ...]]) -> torch.Tensor:
-        """The changes to be expected, fills × classes: zero as long as nothing was learned."""
+        """Return the expected changes, fills × classes: zero as long as nothing was learned."""
         if self._learned > 1.25 * self._solved:  # a little more changes little
             # On the processor: it is small, and not every accelerator can solve it.
             lower = torch.linalg.cholesky(self._gram.cpu())
             self._weights = torch.cholesky_solve(self._cross.cpu(), lower).to(self._cross.device)
             self._solved = self._learned
         different = {fill: i for i, fill in enumerate(dict.fromkeys(fills))}
-        guessed = self._rows([*different]) @ self._weights
-        return guessed[[different[fill] for fill in fills]]
+        changes = self._rows([*different]) @ self._weights
+        return changes[[different[fill] for fill in fills]]
 
     def _rows(self, fills: Sequence[Sequence[int]]) -> torch.Tensor:
         rows = mean_embeddings(self._table, fills) / self._length
@@ -64,7 +58,7 @@ class Effects:
 
 
 def mean_embeddings(table: torch.Tensor, words: Sequence[Sequence[int]]) -> torch.Tensor:
-    """The mean embedding of each word's pieces, words × size."""
+    """Return the mean embedding of each word's pieces, words × size."""
     lengths = torch.tensor([len(word) for word in words], device=table.device)
     owners = torch.arange(len(words), device=table.device).repeat_interleave(lengths)
     pieces = table[torch.tensor([piece for word in words for piece in word], device=table.device)].float()

@@ -1,16 +1,10 @@
-"""Gates over a verifier's hidden states: one for each word piece of the evidence and one for each piece of evidence.
-
-A gate is a hard concrete variable (Louizos, Welling and Kingma, ICLR 2018): a logistic draw, squashed, stretched to (−0.1, 1.1) and
-clipped, so that it is 0 or 1 exactly with some probability and still has a gradient. A closed gate puts a learned vector in the
-place of a word piece's embedding, as DiffMask does (De Cao et al., EMNLP 2020).
-"""
+"""Gates over a verifier's hidden states: one for each word piece of the evidence and one for each piece of evidence."""
 
 from __future__ import annotations
 
 import json
 import logging
 import math
-import os
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -26,17 +20,21 @@ log = logging.getLogger(__name__)
 WEIGHTS, SETTINGS = "explainer.safetensors", "explainer.json"
 LOW, HIGH, TEMPERATURE = -0.1, 1.1, 2 / 3
 OUTSIDE = -1
-"""The piece of a token that no gate may close: the claim's, a special one, padding."""
+"""The piece of tokens that no gate may close: those of the claim, special ones, padding."""
 
 
 class Gates(nn.Module):
-    """Two small networks over a frozen verifier's hidden states; one forward pass of the verifier answers for all gates.
+    """Two small networks over a frozen verifier's hidden states; one forward pass of the verifier gives all gates.
+
+    A gate is a hard concrete variable (Louizos, Welling and Kingma, ICLR 2018): a logistic draw, squashed, stretched to (−0.1, 1.1)
+    and clipped, so that it is exactly 0 or 1 with some probability and still has a gradient. A closed gate puts a learned vector in
+    the place of a word piece's embedding, as DiffMask does (De Cao et al., EMNLP 2020).
 
     Args:
-        hidden_size: of the verifier's hidden states.
-        embedding_size: of its input embeddings.
-        layers: whose states are read; 0 is the embeddings' output.
-        width: of the hidden layer of both networks.
+        hidden_size: size of the verifier's hidden states.
+        embedding_size: size of its input embeddings.
+        layers: layers whose states are read; 0 is the embeddings' output.
+        width: size of the hidden layer of both networks.
     """
 
     def __init__(self, hidden_size: int, embedding_size: int, layers: Sequence[int], width: int = 128) -> None:
@@ -49,11 +47,11 @@ class Gates(nn.Module):
         self.baseline = nn.Parameter(torch.zeros(embedding_size))
 
     def forward(self, hidden_states: Sequence[torch.Tensor], pieces: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """The gates' locations (log α): of tokens, rows × tokens, and of pieces, rows × pieces.
+        """Return the gates' locations (log α): of tokens, rows × tokens, and of pieces, rows × pieces.
 
         Args:
-            hidden_states: of the verifier on the whole input.
-            pieces: rows × tokens, the number of the piece that a token belongs to, or `OUTSIDE`.
+            hidden_states: the verifier's, on the complete input.
+            pieces: rows × tokens, the number of each token's piece, or `OUTSIDE`.
         """
         states = self.norm(torch.cat([hidden_states[layer].float() for layer in self.layers], -1))
         members = membership(pieces, states.dtype)
@@ -61,13 +59,13 @@ class Gates(nn.Module):
         return self.token(states).squeeze(-1), self.sentence(means).squeeze(-1)
 
     def mask(self, embeddings: torch.Tensor, gates: torch.Tensor) -> torch.Tensor:
-        """z·x + (1 − z)·b for every token; gates are rows × tokens."""
+        """Return z·x + (1 − z)·b for every token; gates are rows × tokens."""
         gates = gates.unsqueeze(-1).to(embeddings.dtype)
         return gates * embeddings + (1 - gates) * self.baseline.to(embeddings.dtype)
 
 
 def membership(pieces: torch.Tensor, dtype: torch.dtype = torch.float32) -> torch.Tensor:
-    """Rows × tokens × pieces: 1 where a token belongs to a piece.
+    """Return rows × tokens × pieces: 1 where a token belongs to a piece.
 
     >>> membership(torch.tensor([[OUTSIDE, 0, 1, 1]])).tolist()
     [[[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.0, 1.0]]]
@@ -77,24 +75,23 @@ def membership(pieces: torch.Tensor, dtype: torch.dtype = torch.float32) -> torc
 
 
 def spread(of_pieces: torch.Tensor, pieces: torch.Tensor) -> torch.Tensor:
-    """Values of pieces at the places of their tokens; 1 at tokens outside.
+    """Copy values of pieces to their tokens; 1 at tokens outside.
 
     >>> spread(torch.tensor([[0.2, 0.7]]), torch.tensor([[OUTSIDE, 0, 1]])).tolist()
     [[1.0, 0.20000000298023224, 0.699999988079071]]
     """
-    found = of_pieces.gather(1, pieces.clamp(min=0))
-    return torch.where(pieces == OUTSIDE, 1.0, found)
+    return torch.where(pieces == OUTSIDE, 1.0, of_pieces.gather(1, pieces.clamp(min=0)))
 
 
 def sample(location: torch.Tensor) -> torch.Tensor:
-    """A draw of every gate, 0 to 1, both ends included."""
+    """Draw every gate, from 0 to 1, both ends included."""
     noise = torch.rand_like(location).clamp(1e-6, 1 - 1e-6)
     squashed = torch.sigmoid((torch.logit(noise) + location) / TEMPERATURE)
     return (squashed * (HIGH - LOW) + LOW).clamp(0, 1)
 
 
 def not_shut(location: torch.Tensor) -> torch.Tensor:
-    """P(z > 0): what a compactness loss counts.
+    """Return P(z > 0), which a compactness loss counts.
 
     >>> round(float(not_shut(torch.tensor(0.0))), 3)
     0.832
@@ -103,7 +100,7 @@ def not_shut(location: torch.Tensor) -> torch.Tensor:
 
 
 def is_open(location: torch.Tensor) -> torch.Tensor:
-    """P(z > ½): the probability that a gate is more open than shut. What is reported, without a draw.
+    """Return P(z > ½), the probability that a gate is more open than shut: the reported value, without a draw.
 
     >>> float(is_open(torch.tensor(0.0)))
     0.5
@@ -112,7 +109,7 @@ def is_open(location: torch.Tensor) -> torch.Tensor:
 
 
 def save_gates(gates: Gates, out: Path, settings: Mapping[str, Any]) -> None:
-    """Store gates at half precision, and what they belong to."""
+    """Store gates at half precision, with their settings and verifier."""
     from safetensors.torch import save_file
 
     out.mkdir(parents=True, exist_ok=True)
@@ -121,7 +118,7 @@ def save_gates(gates: Gates, out: Path, settings: Mapping[str, Any]) -> None:
 
 
 def load_gates(explainer: Model, verifier: Model, network: Any) -> Gates:
-    """The gates of `explainer`, for the verifier's network and on its device.
+    """Load the gates of `explainer` for the verifier's network, on its device.
 
     Gates of another verifier of the same size are used, with a warning in the log.
 
@@ -148,17 +145,16 @@ def _read(explainer: Model, contents: str) -> tuple[dict[str, Any], dict[str, to
     from safetensors.torch import load_file
     from transformers.utils import cached_file
 
-    source = explainer.source()
-    if os.path.isdir(source):
-        paths = [Path(source) / name for name in (SETTINGS, WEIGHTS)]
-    else:
-        paths = [Path(str(cached_file(source, name, revision=explainer.revision))) for name in (SETTINGS, WEIGHTS)]
-    if missing := [path.name for path in paths if not path.is_file()]:
-        raise ValueError(f"{explainer.name} is no explainer: there is no {missing[0]}; `train: explainer` makes one")
-    settings = json.loads(paths[0].read_text(encoding="utf-8"))
-    return settings, {name: tensor.float() for name, tensor in load_file(os.fspath(paths[1])).items()}
+    paths = {}
+    for name in (SETTINGS, WEIGHTS):
+        path = cached_file(explainer.source(), name, revision=explainer.revision, _raise_exceptions_for_missing_entries=False)
+        if path is None:
+            raise ValueError(f"{explainer.name} is no explainer: there is no {name}; `train: explainer` makes one")
+        paths[name] = path
+    settings = json.loads(Path(paths[SETTINGS]).read_text(encoding="utf-8"))
+    return settings, {name: tensor.float() for name, tensor in load_file(paths[WEIGHTS]).items()}
 
 
 def _weights(key: str) -> str:
-    """A model's key without its number type."""
+    # Without the number type.
     return key.rpartition("+")[0]

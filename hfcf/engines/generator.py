@@ -1,4 +1,4 @@
-"""Texts from texts that mention what they must: an encoder-decoder (T5, BART) or a decoder-only model (GPT-2, Llama)."""
+"""Generate texts under constraints by an encoder-decoder (T5, BART) or a decoder-only model (GPT-2, Llama)."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from hfcf.engines.constrained.search import NONE
 from hfcf.engines.constrained.vocabulary import Vocabulary
 
 PROMPT = "{}\nClaim:"
-"""What stands between the evidence and the claim for a decoder-only model, in training and in use."""
+"""The prompt of a decoder-only model, in training and in use: the evidence, and the words between it and the claim."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Generator(Engine):
     """Constrained beam search for `[text, clauses]` requests.
 
-    An answer is a list of `{"text", "score", "finished"}`, best first, no two alike; every text meets the clauses of its request
-    wherever one of `max_new_tokens` tokens can, and without clauses the search is a plain one.
+    An answer is a list of `{"text", "score", "finished"}`, best first, no two alike. Every text meets the clauses of its request
+    if any text of `max_new_tokens` tokens can; without clauses this is a plain beam search.
 
     Args:
         model: an encoder-decoder model, or a decoder-only one that was trained on texts, `PROMPT`'s ending and the claim.
         num_beams: beams of the search.
-        num_return_sequences: hypotheses to each request.
-        max_new_tokens: longest hypothesis.
+        num_return_sequences: hypotheses for each request.
+        max_new_tokens: tokens of the longest hypothesis.
         max_length: tokens of a request that are read.
     """
 
@@ -49,72 +49,69 @@ class Generator(Engine):
         return -(-self.num_beams // 4)
 
     def load(self, device: torch.device) -> Any:
-        from transformers import AutoModelForCausalLM, AutoModelForSeq2SeqLM
-
-        auto = AutoModelForSeq2SeqLM if two_sided(self.model) else AutoModelForCausalLM
         tokenizer = load_tokenizer(self.model)
-        return load_network(auto, self.model, self.dtype()).to(device), tokenizer, Vocabulary(tokenizer)
+        return load_generator(self.model, self.dtype()).to(device), tokenizer, Vocabulary(tokenizer)
 
     def encode(self, loaded: Any, requests: Sequence[Any]) -> list[Encoded]:
         network, tokenizer, _ = loaded
         rows = tokenizer([text for text, _ in requests], truncation=True, max_length=self.max_length)["input_ids"]
         if not network.config.is_encoder_decoder:
-            # The ending goes on after the cut: a long text must not lose the word that asks for the claim.
+            # Added after the cut, so that a long text does not lose the word that asks for the claim.
             ending = tokenizer(PROMPT.format(""), add_special_tokens=False)["input_ids"]
             rows = [row + ending for row in rows]
         return [Encoded({"input_ids": row}, clauses) for row, (_, clauses) in zip(rows, requests, strict=True)]
 
     def forward(self, loaded: Any, encoded: Sequence[Any]) -> list[Any]:
         network, tokenizer, vocabulary = loaded
-        inputs = pad(tokenizer, encoded, network.device)
-        with torch.inference_mode():
-            found = generate_constrained(
-                network,
-                inputs,
-                [item.extra for item in encoded],
-                vocabulary=vocabulary,
-                num_beams=self.num_beams,
-                num_return_sequences=self.num_return_sequences,
-                max_new_tokens=self.max_new_tokens,
-            )
-        prompt = 0 if network.config.is_encoder_decoder else inputs["input_ids"].shape[1]
-        return hypotheses(tokenizer, found.sequences[:, prompt:], found.sequences_scores, found.ended, len(encoded))
+        return search(self, network, tokenizer, encoded, [item.extra for item in encoded], vocabulary=vocabulary)
 
 
-def hypotheses(
-    tokenizer: Any, sequences: torch.Tensor, scores: torch.Tensor, ended: torch.Tensor, inputs: int
-) -> list[list[dict[str, Any]]]:
-    """The different texts found for each input, best first, as `{"text", "score", "finished"}`.
+Texts = list[dict[str, Any]]
+"""The different texts for one input, best first, as `{"text", "score", "finished"}`; one that the limit cut off is not finished."""
 
-    `finished` tells whether the model ended the text or the limit of tokens cut it off.
-    """
+
+def search(engine: Any, network: Any, tokenizer: Any, encoded: Sequence[Encoded], constraints: Any, **settings: Any) -> list[Texts]:
+    """Search with the beams, hypotheses and length that are an engine's fields; see `generate_constrained` for the rest."""
+    settings |= {name: getattr(engine, name) for name in ("num_beams", "num_return_sequences", "max_new_tokens")}
+    inputs = pad(tokenizer, encoded, network.device)
+    with torch.inference_mode():
+        output = generate_constrained(network, inputs, constraints, **settings)
+    prompt = 0 if network.config.is_encoder_decoder else inputs["input_ids"].shape[1]
+    return hypotheses(tokenizer, output.sequences[:, prompt:], output.sequences_scores, output.ended, len(encoded))
+
+
+def hypotheses(tokenizer: Any, sequences: torch.Tensor, scores: torch.Tensor, ended: torch.Tensor, inputs: int) -> list[Texts]:
+    """Decode the hypotheses of each input, drop repetitions and the places that no hypothesis took."""
     texts = [" ".join(text.split()) for text in tokenizer.batch_decode(sequences, skip_special_tokens=True)]
-    values, finished, each = scores.float().cpu().tolist(), ended.tolist(), len(texts) // inputs
-    found: list[list[dict[str, Any]]] = []
-    for i in range(inputs):
-        best: dict[str, dict[str, Any]] = {}
-        for j in range(i * each, (i + 1) * each):
-            if texts[j] and values[j] > NONE:
-                best.setdefault(texts[j], {"text": texts[j], "score": round(values[j], 5), "finished": finished[j]})
-        found.append(list(best.values()))
-    return found
+    rows: list[dict[str, dict[str, Any]]] = [{} for _ in range(inputs)]
+    for i, (text, score, finished) in enumerate(zip(texts, scores.float().cpu().tolist(), ended.tolist(), strict=True)):
+        if text and score > NONE:
+            rows[i * inputs // len(texts)].setdefault(text, {"text": text, "score": round(score, 5), "finished": finished})
+    return [list(row.values()) for row in rows]
 
 
 @lru_cache(maxsize=16)
 def two_sided(model: Model) -> bool:
-    """Whether a model is an encoder-decoder."""
+    """Return whether a model is an encoder-decoder."""
     from transformers import AutoConfig
 
     return bool(AutoConfig.from_pretrained(model.source(), revision=model.revision).is_encoder_decoder)
 
 
 def plain_prompt(model: Model) -> str:
-    """What a model that this library trained on pairs of texts is given, with {} for the first one."""
+    """Return the prompt of a model that this library trained on pairs of texts, with {} for the first one."""
     return "{}" if two_sided(model) else PROMPT
 
 
+def load_generator(model: Model, dtype: torch.dtype) -> Any:
+    """Load the network of an encoder-decoder or decoder-only model."""
+    from transformers import AutoModelForCausalLM, AutoModelForSeq2SeqLM
+
+    return load_network(AutoModelForSeq2SeqLM if two_sided(model) else AutoModelForCausalLM, model, dtype)
+
+
 def load_tokenizer(model: Model) -> Any:
-    """A generation model's tokenizer; a decoder-only model's pads on the left, with the end of text if it has no padding token."""
+    """Load a generation model's tokenizer; a decoder-only model's pads on the left, with the end of text if it has no padding."""
     from transformers import AutoTokenizer
 
     if two_sided(model):

@@ -1,11 +1,11 @@
-"""Words for the masked places of a text, from a masked language model."""
+"""Words for the masked places of a text, by a masked language model."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
@@ -22,16 +22,16 @@ _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 class MaskedLM(Engine):
     """The likeliest single words for spans of a text: requests `[text, [[start, end], …]]`.
 
-    All spans of a request, disjoint and in characters, are masked at once. The answer has for each span, in the order asked,
-    `[[word, probability], …]`, best first, ties in the order of the words. A fill is one whole token: a number where the masked
-    text is a number, else a word; never a piece of a word, a special token or punctuation. Its probability is its share of all
-    that the model might say there. Where no white space stands before a span, a byte-level or SentencePiece tokenizer cannot tell
-    a word from the ending of one.
+    All spans of a request, disjoint and in characters, are masked at once. The answer has for each span of the request
+    `[[word, probability], …]`, best first, ties in the order of the words. A fill is one complete token: a number where the masked
+    text is a number, else a word; never a piece of a word, a special token or punctuation. Its probability is its share of the
+    vocabulary's. Where no white space stands before a span, a byte-level or SentencePiece tokenizer cannot tell a word from an
+    ending.
 
     Args:
         model: any that `AutoModelForMaskedLM` loads.
-        top: how many fills to a span; fewer if the model knows no more.
-        max_length: tokens that it reads; of a longer text, those around the span.
+        top: fills for each span; fewer if the vocabulary has no more.
+        max_length: tokens that are read; of a longer text, those around the span.
 
     Raises:
         ValueError: the model's tokenizer has no mask token, or a span is empty, overlaps another or lies outside its text.
@@ -58,43 +58,42 @@ class MaskedLM(Engine):
         most = min(self.max_length, tokenizer.model_max_length, getattr(network.config, "max_position_embeddings", 1 << 30))
         texts, ends = zip(*(_mask(text, spans, tokenizer.mask_token) for text, spans in requests), strict=True)
         coded = tokenizer(list(texts), return_offsets_mapping=True, return_special_tokens_mask=True, verbose=False)
-        found = []
+        items = []
         for i, (text, spans) in enumerate(requests):
             ids, offsets = coded["input_ids"][i], coded["offset_mapping"][i]
-            # By its end: a mask token may take in the white space before it.
+            # By its end: a mask token may include the white space before it.
             places = {end: k for k, (_, end) in enumerate(offsets) if ids[k] == tokenizer.mask_token_id}
-            kinds = [_kind(text, *span) for span in spans]
-            asked = [(places[end], *kind) for end, kind in zip(ends[i], kinds, strict=True)]
-            found.append(_windows(ids, coded["special_tokens_mask"][i], asked, most))
-        return found
+            gaps = [
+                _Gap(places[end], _kind(text, *span), number) for number, (end, span) in enumerate(zip(ends[i], spans, strict=True))
+            ]
+            items.append(_Windows(_windows(ids, coded["special_tokens_mask"][i], gaps, most), len(gaps)))
+        return items
 
     def forward(self, loaded: Any, encoded: Sequence[Any]) -> list[Any]:
         network, tokenizer, fills = loaded
         windows = [window for item in encoded for window in item.windows]
-        answers: list[list[Any]] = [[[] for _ in range(item.asked)] for item in encoded]
+        answers: list[list[Any]] = [[[]] * item.spans for item in encoded]
         if not windows:
             return answers
         batch = pad(tokenizer, [Encoded({"input_ids": window.ids}) for window in windows], network.device)
-        rows = [row for row, window in enumerate(windows) for _ in window.asked]
-        columns = [place for window in windows for place, *_ in window.asked]
+        gaps = [(row, gap) for row, window in enumerate(windows) for gap in window.gaps]
         mask = torch.zeros_like(batch["input_ids"], dtype=torch.bool)
-        mask[rows, columns] = True
+        mask[[row for row, _ in gaps], [gap.place for _, gap in gaps]] = True
         with torch.inference_mode():
             probabilities = logits_at(network, batch, mask).float().softmax(-1)
-        kinds = [kind for window in windows for _, kind, _ in window.asked]
-        found = fills.best(probabilities, kinds, self.top)
-        owners = [(i, number) for i, item in enumerate(encoded) for window in item.windows for *_, number in window.asked]
-        for (i, number), fill in zip(owners, found, strict=True):
-            answers[i][number] = fill
+        owners = [i for i, item in enumerate(encoded) for window in item.windows for _ in window.gaps]
+        best = fills.best(probabilities, [gap.kind for _, gap in gaps], self.top)
+        for i, (_, gap), words in zip(owners, gaps, best, strict=True):
+            answers[i][gap.number] = words
         return answers
 
 
 def logits_at(network: Any, batch: dict[str, torch.Tensor], mask: torch.Tensor) -> torch.Tensor:
-    """The logits at the marked positions alone, in reading order: the head, most of a small model's work, sees no others.
+    """Compute the logits at the marked positions alone, in reading order: the head is most of a small model's work.
 
     Args:
         network: any masked language model of Transformers: its head follows its `base_model`.
-        batch: what it takes.
+        batch: its inputs.
         mask: sequences × tokens.
     """
     handle = network.base_model.register_forward_hook(keep(mask))
@@ -105,7 +104,7 @@ def logits_at(network: Any, batch: dict[str, torch.Tensor], mask: torch.Tensor) 
 
 
 def keep(mask: torch.Tensor) -> Callable[[Any, Any, Any], Any]:
-    """A forward hook of an encoder: the states at the marked positions, as if they were one sequence."""
+    """Make a forward hook of an encoder that returns the states at the marked positions, as if they were one sequence."""
 
     def gathered(_module: Any, _inputs: Any, output: Any) -> Any:
         return type(output)(**{**output, "last_hidden_state": output.last_hidden_state[mask][None]})
@@ -113,77 +112,83 @@ def keep(mask: torch.Tensor) -> Callable[[Any, Any, Any], Any]:
     return gathered
 
 
-@dataclass
-class _Window:
+class _Gap(NamedTuple):
+    place: int
+    """Position of the mask."""
+    kind: tuple[str, bool]
+    """Whether a number or a word is missing, and whether a word can begin there."""
+    number: int
+    """Which of the request's spans."""
+
+
+class _Window(NamedTuple):
     ids: list[int]
-    asked: list[tuple[int, tuple[str, bool], int]]
-    """Position of the mask, kind of fill and the number of the span, by position."""
+    gaps: list[_Gap]
 
 
 @dataclass
 class _Windows:
-    """A request's masked text: whole, or a window for each cluster of its spans."""
+    """Hold a request's masked text, complete or as a window for each cluster of its spans."""
 
     windows: list[_Window]
-    asked: int
+    spans: int
 
     def __len__(self) -> int:
         return sum(len(window.ids) for window in self.windows)
 
 
 def _mask(text: str, spans: Sequence[Sequence[int]], token: str) -> tuple[str, list[int]]:
-    """The text with its spans masked, and where each mask ends, in the order of the spans."""
+    """Mask the spans of a text, and return where each mask ends, in the order of the spans."""
     ends, shift, last = [0] * len(spans), 0, 0
-    made = []
+    parts = []
     for i in sorted(range(len(spans)), key=lambda i: tuple(spans[i])):
         start, end = spans[i]
         if not last <= start < end <= len(text):
             raise ValueError(f"the span {start}–{end} overlaps another, is empty or lies outside the text {text[:60]!r}")
-        made += [text[last:start], token]
+        parts += [text[last:start], token]
         shift += len(token) - (end - start)
         ends[i], last = end + shift, end
-    return "".join([*made, text[last:]]), ends
+    return "".join([*parts, text[last:]]), ends
 
 
 def _kind(text: str, start: int, end: int) -> tuple[str, bool]:
-    """What stands in a span, and whether a word can begin there."""
     return ("number" if _NUMBER.fullmatch(text[start:end]) else "word"), text[:start][-1:].isspace()
 
 
-def _windows(ids: list[int], special: list[int], asked: list[tuple[int, str, bool]], most: int) -> _Windows:
-    """The request's token ids, in windows of at most `most` if they are more."""
-    order = sorted(range(len(asked)), key=lambda i: asked[i][0])
+def _windows(ids: list[int], special: list[int], gaps: list[_Gap], most: int) -> list[_Window]:
+    """Cut a request's token ids into windows of at most `most`."""
+    gaps = sorted(gaps)
     if len(ids) <= most:
-        return _Windows([_Window(ids, [(asked[i][0], asked[i][1:], i) for i in order])] if order else [], len(asked))
+        return [_Window(ids, gaps)] if gaps else []
     head = special.index(0)
     tail = special[::-1].index(0)
     room, stop = most - head - tail, len(ids) - tail
     if room < 1:
         raise ValueError(f"max_length={most} leaves no room for text")
-    found: list[_Window] = []
-    while order:
-        first = asked[order[0]][0]
-        cluster = [i for i in order if asked[i][0] - first < room]
-        order = order[len(cluster) :]
-        last = asked[cluster[-1]][0]
+    windows: list[_Window] = []
+    while gaps:
+        first = gaps[0].place
+        cluster = [gap for gap in gaps if gap.place - first < room]
+        gaps = gaps[len(cluster) :]
+        last = cluster[-1].place
         start = max(head, last - room + 1, min(first, stop - room, (first + last - room) // 2))
         cut = ids[:head] + ids[start : start + room] + ids[stop:]
-        found.append(_Window(cut, [(asked[i][0] - start + head, asked[i][1:], i) for i in cluster]))
-    return _Windows(found, len(asked))
+        windows.append(_Window(cut, [gap._replace(place=gap.place - start + head) for gap in cluster]))
+    return windows
 
 
 class _Fills:
-    """Which tokens of a vocabulary are fills of which kind, in the order of their texts."""
+    """Sort the tokens of a vocabulary by the kind of gap that they fill, and by their texts."""
 
     def __init__(self, tokenizer: Any, size: int, device: torch.device) -> None:
         special = {*tokenizer.all_special_ids, *tokenizer.added_tokens_decoder}
         tokens = tokenizer.convert_ids_to_tokens(list(range(min(size, len(tokenizer)))))
-        # What marks a token that begins a word, in the place of a space; WordPiece marks the others.
+        # The mark of a token that begins a word, for a space; WordPiece marks the others.
         marker = next((sign for sign in "Ġ▁" if any(token.startswith(sign) for token in tokens)), "")
         self.words: dict[tuple[str, bool], list[str]] = {}
         self.ids: dict[tuple[str, bool], torch.Tensor] = {}
         for spaced in (True, False):
-            found: dict[str, dict[str, int]] = {"word": {}, "number": {}}
+            fills: dict[str, dict[str, int]] = {"word": {}, "number": {}}
             for i, token in enumerate(tokens):
                 begins = token.startswith(marker) if marker else not token.startswith("##")
                 if i in special or begins != (spaced or not marker):
@@ -191,22 +196,22 @@ class _Fills:
                 text = tokenizer.convert_tokens_to_string([token]).strip() if marker else token
                 kind = "word" if _WORD.fullmatch(text) else "number" if _NUMBER.fullmatch(text) else None
                 if kind:
-                    found[kind].setdefault(text, i)
-            for kind, texts in found.items():
+                    fills[kind].setdefault(text, i)
+            for kind, texts in fills.items():
                 self.words[kind, spaced] = sorted(texts)
                 self.ids[kind, spaced] = torch.tensor([texts[text] for text in sorted(texts)], dtype=torch.long, device=device)
 
     def best(self, probabilities: torch.Tensor, kinds: Sequence[tuple[str, bool]], top: int) -> list[list[list[Any]]]:
-        """The best fills of each row of probabilities."""
-        found: list[list[list[Any]]] = [[] for _ in kinds]
+        """Return the best fills of each row of probabilities."""
+        best: list[list[list[Any]]] = [[] for _ in kinds]
         for kind in dict.fromkeys(kinds):
             words, ids = self.words[kind], self.ids[kind]
-            rows = [row for row, its in enumerate(kinds) if its == kind]
+            rows = [row for row, other in enumerate(kinds) if other == kind]
             chosen = probabilities[rows][:, ids].double()
-            # One whole number orders by the rounded probability, then by the place in the alphabet.
+            # One integer orders by the rounded probability, then by the place in the alphabet.
             keys = (chosen * 10**ROUND).round().long() * len(words) - torch.arange(len(words), device=ids.device)
             for row, places in zip(rows, keys.topk(min(top, len(words))).indices.tolist(), strict=True):
                 at = ids[places].tolist()
                 values = probabilities[row, at].tolist()
-                found[row] = [[words[place], round(value, ROUND)] for place, value in zip(places, values, strict=True)]
-        return found
+                best[row] = [[words[place], round(value, ROUND)] for place, value in zip(places, values, strict=True)]
+        return best

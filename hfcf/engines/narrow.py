@@ -1,5 +1,4 @@
-"""An R-BERT's encoder without what need not be computed: in the last layer the places that its head does not read, and in the
-first one the pieces that sentences share."""
+"""An R-BERT's encoder that computes less: its last layer for the places that the head reads, its first once for equal pieces."""
 
 from __future__ import annotations
 
@@ -7,6 +6,7 @@ from typing import Any
 
 import torch
 from torch import nn
+from torch.nn.utils.rnn import pad_sequence
 
 from hfcf.engines.rbert import RBert
 
@@ -15,28 +15,26 @@ _LAYERS = ("BertLayer", "RobertaLayer", "XLMRobertaLayer", "ElectraLayer")
 
 
 def narrow(network: RBert) -> bool:
-    """Let a loaded network compute less; the logits stay what they were.
+    """Let a loaded network compute less, for the same logits.
 
     The last layer skips the places that the head (of [CLS] and the entities) does not read. Keys and values are needed
-    everywhere, but queries and what comes after the attention are not: of six layers that saves a tenth of all work.
+    everywhere, but queries and the steps after the attention are not: with six layers that saves a tenth of all work.
 
-    What enters the first layer is a piece in its place, so its queries, keys and values are computed once for each different
-    one of a batch: of variants of a few sentences that saves nearly a quarter of a layer. Where there is a gradient each sentence
-    has its own; a hook that changes the embeddings of one sentence without a gradient would not be seen.
-
-    Encoders of another form stay as they are.
+    The first layer reads a piece in its place, so its queries, keys and values are computed once for each different one of a batch:
+    for variants of a few sentences that saves nearly a quarter of a layer. With a gradient, each sentence has its own; without one,
+    a hook that changes the embeddings of one sentence would not be seen.
 
     Args:
-        network: for inference; it is changed.
+        network: a network for inference, which is changed unless its encoder has another form.
 
     Returns:
-        Whether the encoder has a form that could be narrowed.
+        Whether the encoder has a form that can be narrowed.
     """
     encoder = network.encoder
     layers: Any = getattr(getattr(encoder, "encoder", None), "layer", None)
-    known = layers is not None and type(layers[-1]).__name__ in _LAYERS and not encoder.config.is_decoder
-    # Others than these two have masks of another form.
-    if not known or encoder.config._attn_implementation not in ("sdpa", "eager"):
+    supported = layers is not None and type(layers[-1]).__name__ in _LAYERS and not encoder.config.is_decoder
+    # Other implementations have masks of another form.
+    if not supported or encoder.config._attn_implementation not in ("sdpa", "eager"):
         return False
     last = layers[-1] = _Narrow(layers[-1])
     once = []
@@ -57,18 +55,18 @@ def narrow(network: RBert) -> bool:
 
 
 def _equal(ids: torch.Tensor, padding: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """Of each different piece in its place where in the batch one stands, and of all pieces which of these they are."""
+    """Return where one of each different piece in its place stands in the batch, and the number of every piece among these."""
     length = ids.shape[1]
-    # Some encoders count places without the padding, and a text may spell that out.
+    # Some encoders count places without padding tokens, which may stand in a text.
     skipped = (ids == padding).cumsum(1)
     keys = (ids * length + torch.arange(length, device=ids.device)) * (length + 1) + skipped
     different, which = keys.flatten().unique(return_inverse=True)
-    # Of equal ones any will do.
+    # Any of several equal ones.
     return torch.empty_like(different).scatter_(0, which, torch.arange(which.numel(), device=ids.device)), which
 
 
 class _Once(nn.Module):
-    """A linear layer that computes equal rows once."""
+    """Compute equal rows of a linear layer once."""
 
     def __init__(self, linear: Any) -> None:
         super().__init__()
@@ -83,18 +81,17 @@ class _Once(nn.Module):
 
 
 def read_places(spans: torch.Tensor) -> torch.Tensor:
-    """The places that the head reads: sentences × places, those of shorter entities filled up with -1.
+    """Return the places that the head reads: sentences × places, those of shorter entities filled up with -1.
 
     >>> read_places(torch.tensor([[[2, 3], [5, 7]], [[4, 5], [1, 2]]])).tolist()
     [[0, 2, 5, 6], [0, 4, 1, -1]]
     """
-    rows = [[0, *range(*head), *range(*tail)] for head, tail in spans.tolist()]
-    most = max(map(len, rows))
-    return torch.tensor([[*row, *[-1] * (most - len(row))] for row in rows], device=spans.device)
+    rows = [torch.tensor([0, *range(*head), *range(*tail)]) for head, tail in spans.tolist()]
+    return pad_sequence(rows, batch_first=True, padding_value=-1).to(spans.device)
 
 
 class _Narrow(nn.Module):
-    """A layer whose result is zero but at `places`."""
+    """Compute a layer at `places`; its result is zero elsewhere."""
 
     def __init__(self, layer: Any) -> None:
         super().__init__()
@@ -104,18 +101,18 @@ class _Narrow(nn.Module):
     def forward(self, hidden_states: torch.Tensor, attention_mask: torch.Tensor | None = None, *_: Any, **__: Any) -> torch.Tensor:
         attention, (rows, length, size) = self.layer.attention.self, hidden_states.shape
         where = self.places[..., None].expand(-1, -1, size)
-        kept = hidden_states.gather(1, where.clamp(min=0))
+        states_read = hidden_states.gather(1, where.clamp(min=0))
 
         def heads(states: torch.Tensor) -> torch.Tensor:
             return states.view(rows, -1, attention.num_attention_heads, attention.attention_head_size).transpose(1, 2)
 
         mixed = nn.functional.scaled_dot_product_attention(
-            heads(attention.query(kept)), heads(attention.key(hidden_states)), heads(attention.value(hidden_states)),
+            heads(attention.query(states_read)), heads(attention.key(hidden_states)), heads(attention.value(hidden_states)),
             # Padding alone is masked, so every query's mask is the same.
             attn_mask=None if attention_mask is None else attention_mask[:, :, :1],
         )  # fmt: skip
-        mixed = self.layer.attention.output(mixed.transpose(1, 2).reshape(rows, -1, size), kept)
+        mixed = self.layer.attention.output(mixed.transpose(1, 2).reshape(rows, -1, size), states_read)
         states = self.layer.output(self.layer.intermediate(mixed), mixed)
-        # What was filled up goes to a place past the end: written twice, [CLS] would get its gradient twice.
+        # Filled-up places go past the end: written twice, [CLS] would get its gradient twice.
         spare = hidden_states.new_zeros(rows, length + 1, size)
         return spare.scatter(1, where.where(where >= 0, length), states)[:, :length]

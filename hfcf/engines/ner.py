@@ -18,14 +18,14 @@ from hfcf.engines.base import Engine
 TYPES = ("ORG", "PERSON", "DATE", "GPE", "NUM")
 """The five types that RACE keeps (section 3.2)."""
 
-# OntoNotes' labels, which spaCy's and Stanza's English models use, and the shorter ones of CoNLL models. The paper names
-# "NUM", which no tagger outputs: we read it as every kind of number.
+# OntoNotes' labels, which spaCy's and Stanza's English models use, and CoNLL's. No tagger outputs the paper's "NUM": we read it as
+# every kind of number.
 _TYPE_OF = {
     "ORG": "ORG", "PERSON": "PERSON", "PER": "PERSON", "DATE": "DATE", "GPE": "GPE",
     "CARDINAL": "NUM", "ORDINAL": "NUM", "QUANTITY": "NUM", "MONEY": "NUM", "PERCENT": "NUM", "NUM": "NUM",
 }  # fmt: skip
 
-# Taggers keep a leading article and a possessive ending; neither is part of the name.
+# Taggers include a leading article and a possessive ending; neither is part of the name.
 _LEAD = re.compile(r"(?:the|an?)\s+", re.IGNORECASE)
 # The last full stop of "U.S." is.
 _TAIL = re.compile(r"(?:'s|’s|')$|[\s,;:]+$|(?<![.\s]\w)\.$")
@@ -37,10 +37,10 @@ class Ner(Engine):
 
     Args:
         backend: "stanza" or "spacy".
-        model: spaCy: a pipeline's package or folder, or "offline:spacy". Stanza: a language ("en") or a folder that holds
-            `resources.json` and the models that it names. Models that you trained are named in a `stanza.json` beside it,
-            with the arguments of `stanza.Pipeline`: {"lang": "en", "ner_model_path": "ner.pt", "ner_pretrain_path":
-            "vectors.pt"}; paths are relative to the folder.
+        model: spaCy: a pipeline's package or folder, or "offline:spacy". Stanza: a language ("en") or a folder with
+            `resources.json` and its models. Your own models are named in a `stanza.json` beside it, with the arguments of
+            `stanza.Pipeline`: {"lang": "en", "ner_model_path": "ner.pt", "ner_pretrain_path": "vectors.pt"}; paths are relative to
+            the folder.
         processors: Stanza's, with their packages; None takes the language's defaults for tokens and entities.
     """
 
@@ -49,19 +49,10 @@ class Ner(Engine):
     processors: str | None = None
 
     def __post_init__(self) -> None:
-        if self.backend not in ("stanza", "spacy"):
-            raise ValueError(f"backend={self.backend!r}: choose stanza or spacy")
+        check_backend(self.backend)
 
     def settings(self) -> dict[str, Any]:
-        return {
-            "backend": self.backend,
-            "model": self._contents(),
-            "processors": self.processors,
-            "library": library_version(self.backend, "NER"),
-        }
-
-    def _contents(self) -> str:
-        return self.model.key() if os.path.isdir(self.model.source()) else self.model.name
+        return {**backend_settings(self.backend, self.model, "NER"), "processors": self.processors}
 
     def dtype(self) -> torch.dtype:
         return torch.float32
@@ -71,10 +62,9 @@ class Ner(Engine):
             import spacy
 
             pipeline = spacy.load(self.model.source())
-            encoders = [
-                name for name in pipeline.pipe_names if "ner" in getattr(pipeline.get_pipe(name), "listening_components", [])
-            ]
             # A recogniser with an encoder of its own runs alone, at twice the speed and with the same entities.
+            parts = {name: getattr(part, "listening_components", []) for name, part in pipeline.pipeline}
+            encoders = [name for name, listeners in parts.items() if "ner" in listeners]
             pipeline.select_pipes(enable=[*encoders, "ner"])
             return pipeline
         return stanza_pipeline(self.model.source(), self.processors or "tokenize,ner", device)
@@ -84,21 +74,21 @@ class Ner(Engine):
 
     def forward(self, loaded: Any, encoded: Sequence[Any]) -> list[Any]:
         if self.backend == "spacy":
-            # More processes would be forks of a process with threads; the stage's num_proc is the way to more cores.
+            # More processes would fork one with threads; use the stage's num_proc for more cores.
             docs = loaded.pipe(encoded, batch_size=256)
-            found = [[(e.start_char, e.end_char, e.label_) for e in doc.ents] for doc in docs]
+            entities = [[(e.start_char, e.end_char, e.label_) for e in doc.ents] for doc in docs]
         else:
-            found = [[(e.start_char, e.end_char, e.type) for e in doc.ents] for doc in loaded.bulk_process(list(encoded))]
-        return [clean(text, spans) for text, spans in zip(encoded, found, strict=True)]
+            entities = [[(e.start_char, e.end_char, e.type) for e in doc.ents] for doc in loaded.bulk_process(list(encoded))]
+        return [clean(text, spans) for text, spans in zip(encoded, entities, strict=True)]
 
 
 def clean(text: str, spans: Sequence[tuple[int, int, str]]) -> list[list[Any]]:
-    """Spans of the five types without articles, possessives and punctuation at their ends.
+    """Return the spans of the five types, without articles, possessives and punctuation at their ends.
 
     >>> clean("the Beatles' 1994 tour", [(0, 12, "ORG"), (13, 17, "DATE")])
     [[4, 11, 'ORG'], [13, 17, 'DATE']]
     """
-    kept = []
+    cleaned = []
     for start, end, label in spans:
         if label not in _TYPE_OF:
             continue
@@ -107,46 +97,40 @@ def clean(text: str, spans: Sequence[tuple[int, int, str]]) -> list[list[Any]]:
         while tail := _TAIL.search(text[start:end]):
             end = start + tail.start()
         if start < end:
-            kept.append([start, end, _TYPE_OF[label]])
-    return kept
+            cleaned.append([start, end, _TYPE_OF[label]])
+    return cleaned
 
 
 def stanza_pipeline(source: str, processors: str, device: torch.device, **kwargs: Any) -> Any:
-    """A Stanza pipeline from a language or a folder of its own (see `Ner`).
-
-    Args:
-        source: the language, or the folder.
-        processors: Stanza's, with their packages.
-        device: where it computes.
-        kwargs: more arguments of `stanza.Pipeline`.
-    """
+    """Make a Stanza pipeline from a language or a folder (see `Ner`), with more arguments of `stanza.Pipeline` in `kwargs`."""
     import stanza
 
-    given: dict[str, Any] = {"processors": processors, "use_gpu": device.type == "cuda", "verbose": False, **kwargs}
+    kwargs |= {"processors": processors, "use_gpu": device.type == "cuda", "verbose": False, "lang": source}
     if os.path.isdir(source):
-        given |= {"dir": source, "download_method": None, "lang": "en", **_arguments(Path(source))}
-    else:
-        given["lang"] = source
-    return stanza.Pipeline(**given)
+        file = Path(source) / "stanza.json"
+        settings = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
+        paths = {name: os.path.join(source, value) for name, value in settings.items() if name.endswith("_path")}
+        kwargs |= {"dir": source, "download_method": None, "lang": "en", **settings, **paths}
+    return stanza.Pipeline(**kwargs)
 
 
-def _arguments(folder: Path) -> dict[str, Any]:
-    """What the `stanza.json` of a folder says, with the paths of its models."""
-    file = folder / "stanza.json"
-    given = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
-    return {name: str(folder / value) if name.endswith("_path") else value for name, value in given.items()}
+def check_backend(backend: str) -> None:
+    """Raise ValueError unless the backend is one of the two."""
+    if backend not in ("stanza", "spacy"):
+        raise ValueError(f"backend={backend!r}: choose stanza or spacy")
 
 
-def library_version(package: str, what: str) -> str:
-    """The installed version of a backend, which is part of its engine's cache key.
+def backend_settings(backend: str, model: Model, purpose: str) -> dict[str, Any]:
+    """Return the part of an engine's cache key that the backend, its installed version and its model make.
 
-    Args:
-        package: "spacy" or "stanza".
-        what: it does for the engine, for the error when it is missing.
+    Raises:
+        ImportError: the backend is not installed; the message names the purpose and the command that installs it.
     """
     from importlib.metadata import PackageNotFoundError, version
 
     try:
-        return version(package)
+        library = version(backend)
     except PackageNotFoundError:
-        raise ImportError(f'{what} by {package} needs an extra: pip install "hfcf[{package}]"') from None
+        raise ImportError(f'{purpose} by {backend} needs an extra: pip install "hfcf[{backend}]"') from None
+    contents = model.key() if os.path.isdir(model.source()) else model.name
+    return {"backend": backend, "model": contents, "library": library}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -11,7 +10,7 @@ import torch
 
 from hfcf.core.model import Model
 from hfcf.engines.base import Engine
-from hfcf.engines.ner import library_version, stanza_pipeline
+from hfcf.engines.ner import backend_settings, check_backend, stanza_pipeline
 
 Tree = list[Any]
 """A constituent, `[label, child, …]`; a leaf is `[tag, index of the token]`."""
@@ -25,9 +24,9 @@ _PHRASES = {"NN": "NP", "PR": "NP", "JJ": "ADJP", "RB": "ADVP"}
 class Parser(Engine):
     """Dependency parses of requests that are lists of tokens: `{"heads", "deps", "tags", "lemmas"}`, a list each.
 
-    A head is the index of a token, -1 for a root. Tags are Penn's. The names of dependencies are the backend's own: spaCy's English
-    models have ClearNLP's ("nsubjpass", "pobj"), Stanza's Universal Dependencies ("nsubj:pass", "obl"). Tokens stay as they are:
-    neither backend splits or joins them.
+    A head is the index of a token, -1 for a root. Tags are Penn's. The names of dependencies are the backend's: spaCy's English
+    models have ClearNLP's ("nsubjpass", "pobj"), Stanza's Universal Dependencies ("nsubj:pass", "obl"). Neither backend splits or
+    joins tokens.
 
     Args:
         backend: "stanza" or "spacy".
@@ -36,7 +35,7 @@ class Parser(Engine):
 
     Raises:
         ValueError: an unknown backend.
-        ImportError: the backend is not installed; the message has the line that installs it.
+        ImportError: the backend is not installed; the message has the command that installs it.
 
     >>> parse = Parser(backend="spacy", model=Model("offline:spacy")).run([["rust", "eats", "iron"]])[0]
     >>> parse["heads"], parse["deps"], parse["tags"][1]
@@ -49,12 +48,10 @@ class Parser(Engine):
     processors: ClassVar[str] = "tokenize,pos,lemma,depparse"
 
     def __post_init__(self) -> None:
-        if self.backend not in ("stanza", "spacy"):
-            raise ValueError(f"backend={self.backend!r}: choose stanza or spacy")
+        check_backend(self.backend)
 
     def settings(self) -> dict[str, Any]:
-        model = self.model.key() if os.path.isdir(self.model.source()) else self.model.name
-        return {"backend": self.backend, "model": model, "library": library_version(self.backend, "parsing")}
+        return backend_settings(self.backend, self.model, "parsing")
 
     def dtype(self) -> torch.dtype:
         return torch.float32
@@ -77,12 +74,8 @@ class Parser(Engine):
 class Constituents(Parser):
     """Constituency trees of requests that are lists of tokens: `[label, child, …]`, with leaves `[Penn tag, index]`.
 
-    Stanza has a constituency parser, the tree is its own. spaCy has none: the tree is made of its dependency parse
-    (`constituents`), an approximation.
-
-    Args:
-        backend: see `Parser`.
-        model: see `Parser`.
+    Stanza has a constituency parser. spaCy has none: its tree is an approximation from the dependency parse (`constituents`). The
+    settings are those of `Parser`.
 
     >>> Constituents(backend="spacy", model=Model("offline:spacy")).run([["rust", "eats", "iron"]])[0]
     ['ROOT', ['S', ['NP', ['NN', 0]], ['VP', ['VBZ', 1], ['NP', ['NN', 2]]]]]
@@ -101,36 +94,22 @@ def _parses(backend: str, loaded: Any, encoded: Sequence[Any]) -> list[dict[str,
         from spacy.tokens import Doc
 
         docs = loaded.pipe([Doc(loaded.vocab, words=tokens) for tokens in encoded], batch_size=256)
-        return [
-            {
-                "heads": [-1 if token.head.i == token.i else token.head.i for token in doc],
-                "deps": [token.dep_ for token in doc],
-                "tags": [token.tag_ for token in doc],
-                "lemmas": [token.lemma_ for token in doc],
-            }
-            for doc in docs
-        ]
-    return [
-        {
-            "heads": [word.head - 1 for word in sentence.words],
-            "deps": [word.deprel for word in sentence.words],
-            "tags": [word.xpos for word in sentence.words],
-            "lemmas": [word.lemma for word in sentence.words],
-        }
-        for sentence in _sentences(loaded, encoded)
-    ]
+        rows = [[(-1 if t.head.i == t.i else t.head.i, t.dep_, t.tag_, t.lemma_) for t in doc] for doc in docs]
+    else:
+        rows = [[(word.head - 1, word.deprel, word.xpos, word.lemma) for word in one.words] for one in _sentences(loaded, encoded)]
+    return [{name: [word[i] for word in row] for i, name in enumerate(("heads", "deps", "tags", "lemmas"))} for row in rows]
 
 
 def _sentences(loaded: Any, encoded: Sequence[Any]) -> Sequence[Any]:
     sentences: Sequence[Any] = loaded([list(tokens) for tokens in encoded]).sentences
-    found, given = [len(sentence.words) for sentence in sentences], [len(tokens) for tokens in encoded]
-    if found != given:
-        raise ValueError(f"Stanza gave sentences of {found} words for {given} tokens: is its model one that splits words?")
+    words, tokens = [len(sentence.words) for sentence in sentences], [len(request) for request in encoded]
+    if words != tokens:
+        raise ValueError(f"Stanza returned sentences of {words} words for {tokens} tokens: does its model split words?")
     return sentences
 
 
 def _converted(node: Any, indices: Iterator[int]) -> Tree:
-    """A tree of Stanza's, whose leaves are words below their tags, in ours."""
+    # Stanza's leaves are words below their tags.
     if len(node.children) == 1 and not node.children[0].children:
         return [node.label, next(indices)]
     return [node.label, *(_converted(child, indices) for child in node.children)]
@@ -139,16 +118,16 @@ def _converted(node: Any, indices: Iterator[int]) -> Tree:
 def constituents(heads: Sequence[int], deps: Sequence[str], tags: Sequence[str], lemmas: Sequence[str] = ()) -> Tree:
     """Approximate constituents from a dependency parse of spaCy's.
 
-    A verb with what hangs on it is a VP, except its subjects, its conjunction ("because") and what comes before them: these are
-    its sisters in an S. Every auxiliary opens a VP around that of its verb, as in the Penn Treebank. A preposition with what hangs
-    on it is a PP, a noun an NP, an adjective or adverb an ADJP or ADVP; a participle before a noun is no VP. What is joined by
-    "and" stands side by side in a constituent of its own. Other heads make an S.
+    A verb with its dependents is a VP, except its subjects, its conjunction ("because") and the dependents before these: they are
+    its sisters in an S. Every auxiliary opens a VP around that of its verb, as in the Penn Treebank. A preposition with its
+    dependents is a PP, a noun an NP, an adjective or adverb an ADJP or ADVP; a participle before a noun is no VP. Phrases joined
+    by "and" stand side by side in a constituent of their own. Other heads make an S.
 
     Args:
-        heads: of each token, -1 for a root.
-        deps: their names.
-        tags: Penn's.
-        lemmas: are not read.
+        heads: each token's head, -1 for a root.
+        deps: the names of the dependencies.
+        tags: Penn's tags.
+        lemmas: not read.
 
     >>> constituents([1, -1, 1, 2], ["nsubj", "ROOT", "prep", "pobj"], ["PRP", "VBD", "IN", "NNP"])  # "he came from Rome"
     ['ROOT', ['S', ['NP', ['PRP', 0]], ['VP', ['VBD', 1], ['PP', ['IN', 2], ['NP', ['NNP', 3]]]]]]

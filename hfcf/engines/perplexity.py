@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
@@ -12,7 +13,7 @@ from torch.nn import functional
 
 from hfcf.core.model import Model
 from hfcf.engines.adapters import load_network
-from hfcf.engines.base import Encoded, Engine, pad
+from hfcf.engines.base import Encoded, Engine, pad, skip_empty
 
 END_OF_TEXT = "<|endoftext|>"
 _DIGITS = 5
@@ -23,11 +24,11 @@ class Perplexity(Engine):
     """Perplexities of texts: the exponential of the mean negative log-likelihood of a text's tokens, the first one included.
 
     A request is a text, an answer a number of five significant digits: equal however texts are batched. It is None for a text
-    without tokens, and for one of more tokens than are read, since that of a part would say nothing of the whole.
+    without tokens, and for one of more tokens than are read, since a part says nothing about the complete text.
 
-    What goes before the first token is the mark between documents, "<|endoftext|>", where the vocabulary has it, as those of GPT-2,
-    Pythia, Qwen and SmolLM do; else the beginning of text that the tokenizer names; else its end of text. Chat models name the
-    beginning of a turn as the beginning of text: after it, SmolLM2 finds plain sentences nearly four times as perplexing.
+    The token before the first one is the mark between documents, "<|endoftext|>", where the vocabulary has it (GPT-2, Pythia, Qwen,
+    SmolLM); else the tokenizer's beginning of text; else its end of text. Chat models name the beginning of a turn as the
+    beginning of text: after it, plain sentences are nearly four times as perplexing for SmolLM2.
 
     Args:
         model: a decoder-only language model; the papers' is `Model("gpt2")`. Perplexities of different models can't be compared.
@@ -46,7 +47,7 @@ class Perplexity(Engine):
 
     @property
     def width(self) -> int:
-        # Each token's logits over the whole vocabulary are kept: hundreds of times its hidden state.
+        # The logits of each token over the vocabulary are hundreds of times its hidden state.
         return 8
 
     def load(self, device: torch.device) -> Any:
@@ -55,7 +56,7 @@ class Perplexity(Engine):
 
         network = load_network(AutoModelForCausalLM, self.model, self.dtype()).to(device)
         if network.config.model_type in MASKED and not network.config.is_decoder:
-            raise ValueError(f"{self.model.name} is a masked language model, and sees what it predicts: give a decoder-only one")
+            raise ValueError(f"{self.model.name} is a masked language model, which sees what it predicts: give a decoder-only one")
         tokenizer = AutoTokenizer.from_pretrained(self.model.source(), revision=self.model.revision, padding_side="right")
         first = _first(tokenizer)
         if first is None:
@@ -68,14 +69,12 @@ class Perplexity(Engine):
         network, tokenizer, first = loaded
         most = min(self.max_length, getattr(network.config, "max_position_embeddings", None) or self.max_length)
         rows = tokenizer(list(requests), add_special_tokens=False, verbose=False)["input_ids"]
-        read = [bool(text.strip()) and 0 < len(row) < most for text, row in zip(requests, rows, strict=True)]
-        return [Encoded({"input_ids": [first, *row] if fits else []}) for row, fits in zip(rows, read, strict=True)]
+        read = [[first, *row] if text.strip() and 0 < len(row) < most else [] for text, row in zip(requests, rows, strict=True)]
+        return [Encoded({"input_ids": row}) for row in read]
 
     def forward(self, loaded: Any, encoded: Sequence[Any]) -> list[Any]:
         network, tokenizer, _ = loaded
-        read = [item for item in encoded if len(item)]
-        answers = iter(_perplexities(network, tokenizer, read) if read else [])
-        return [next(answers) if len(item) else None for item in encoded]
+        return skip_empty(encoded, partial(_perplexities, network, tokenizer))
 
 
 def _first(tokenizer: Any) -> int | None:
@@ -84,13 +83,13 @@ def _first(tokenizer: Any) -> int | None:
 
 
 def _perplexities(network: Any, tokenizer: Any, encoded: Sequence[Encoded]) -> list[float]:
-    # Padded on the right: a causal model's tokens see nothing of it.
+    # Padded on the right: a causal model's tokens do not see it.
     batch = pad(tokenizer, encoded, network.device)
     with torch.inference_mode():
         logits = network(**batch, use_cache=False).logits
-        found = []
+        perplexities = []
         for i, item in enumerate(encoded):
             last = len(item) - 1
             losses = functional.cross_entropy(logits[i, :last].float(), batch["input_ids"][i, 1 : last + 1], reduction="none")
-            found.append(losses.double().mean().item())
-    return [float(f"{math.exp(loss):.{_DIGITS}g}") for loss in found]
+            perplexities.append(float(f"{math.exp(losses.double().mean().item()):.{_DIGITS}g}"))
+    return perplexities

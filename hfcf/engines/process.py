@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 
 import multiprocess
 import torch
@@ -11,22 +12,25 @@ from accelerate.utils import get_int_from_env
 
 
 def process_device() -> torch.device:
-    """Return the device of this process: accelerate's, or in a pool's worker one of the accelerators in turn.
+    """Return the device of this process: accelerate's, or one of the accelerators by the process's number.
 
-    Workers of `Dataset.map(num_proc=…)` are not processes of accelerate's. They inherit the environment of their parent, so under a
-    launcher `PartialState` would join the process group again, under the parent's rank, and wait for ever. There a worker shares
-    its parent's device; without a launcher, workers take turns.
+    Under a launcher, a new `PartialState` waits until every rank has made one. A rank that asks no model (an empty shard, answers
+    from the cache) never does, so a launched process joins no process group here: it takes the device of
+    `ACCELERATE_TORCH_DEVICE`, else the accelerator of its `LOCAL_RANK`, as `PartialState` would. Where a group exists already,
+    accelerate answers.
 
-    Under a launcher the first call in a process waits for all other ranks, as `PartialState` does anywhere.
+    Workers of `Dataset.map(num_proc=…)` inherit the environment of their parent: under a launcher they share its device, else
+    they take turns.
     """
-    if not is_worker():
+    rank = get_int_from_env(["LOCAL_RANK"], -1)
+    if not is_worker() and (rank < 0 or torch.distributed.is_initialized()):
         return PartialState().device
-    if not torch.accelerator.is_available():
+    if name := os.environ.get("ACCELERATE_TORCH_DEVICE"):
+        return torch.device(name)
+    accelerator = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else None
+    if accelerator is None:
         return torch.device("cpu")
-    accelerator = torch.accelerator.current_accelerator()
-    assert accelerator is not None
-    rank = get_int_from_env(["LOCAL_RANK"], _worker_number())
-    return torch.device(accelerator.type, rank % torch.accelerator.device_count())
+    return torch.device(accelerator.type, (rank if rank >= 0 else _worker_number()) % torch.accelerator.device_count())
 
 
 def is_worker() -> bool:
@@ -44,8 +48,7 @@ def limit_threads() -> None:
 
 
 def _worker_number() -> int:
-    """Return this worker's number in its pool, from 0. `datasets` tells it to mapped functions only, and only with `with_rank`; but
-    pools number the names of their workers, from 1."""
+    # `datasets` tells the number to mapped functions only, and only with `with_rank`; but pools number their workers' names from 1.
     names = (multiprocess.current_process().name, multiprocessing.current_process().name)
     digits = next((number for name in names if (number := name.rpartition("-")[2]).isdigit()), "1")
     return int(digits) - 1

@@ -1,4 +1,4 @@
-"""R-BERT: an encoder that reads a sentence with its two entities marked, and a head over [CLS] and the two entities."""
+"""R-BERT: an encoder that reads a sentence with two marked entities, and a head over [CLS] and the entities."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from transformers.modeling_outputs import SequenceClassifierOutput
 
 from hfcf.core.model import Model
 from hfcf.engines.base import Encoded, pad
-from hfcf.engines.classifier import ROUND
+from hfcf.engines.classifier import label_probabilities
 
 HEAD = "rbert.safetensors"
 """The head's weights, beside the encoder's; the encoder's `config.json` names the classes."""
@@ -26,16 +26,16 @@ class RBert(nn.Module):
     Classification" (CIKM).
 
     The state of [CLS] and the mean state of each entity go through tanh and a fully connected layer, which the two entities share;
-    a last one over the three of them gives the classes. Dropout stands before each.
+    a last layer over the three gives the classes. Dropout stands before each.
 
-    Deviations: none from the paper. A widely used reimplementation takes the encoder's pooled output in the place of the state of
-    [CLS], and the mean over an entity's pieces and its markers; here it is over its own pieces, as in the paper. Of a [SEP] at
-    the end the paper says nothing; it is there because encoders have learned to read sentences that end so.
+    Deviations: none from the paper. A widely used reimplementation reads the encoder's pooled output instead of the state of [CLS],
+    and the mean over an entity's pieces and its markers; here it is over its own pieces, as in the paper. The paper does not
+    mention a [SEP] at the end; it is there because encoders have learned to read sentences that end so.
 
     Args:
         encoder: any that `AutoModel` loads.
         labels: the classes, in the order of the outputs.
-        dropout: the paper's.
+        dropout: the paper's rate.
     """
 
     def __init__(self, encoder: Any, labels: Sequence[str], dropout: float = 0.1) -> None:
@@ -61,22 +61,14 @@ class RBert(nn.Module):
         return self.classifier.weight.device
 
     def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor, spans: torch.Tensor) -> SequenceClassifierOutput:
-        """The logits of a batch.
-
-        Args:
-            input_ids: sentences × pieces.
-            attention_mask: the same.
-            spans: sentences × 2 × 2: where the pieces of head and tail start and end.
-        """
+        """Compute the logits of a batch; spans are sentences × 2 × 2: where the pieces of head and tail start and end."""
         states = self.encoder(input_ids=input_ids, attention_mask=attention_mask).last_hidden_state
         places = torch.arange(input_ids.shape[1], device=input_ids.device)
         inside = ((spans[..., :1] <= places) & (places < spans[..., 1:])).to(states.dtype)
         means = (inside @ states) / inside.sum(-1, keepdim=True)
-        parts = [self.sentence(self._drop(states[:, 0])), *self.entity(self._drop(means)).unbind(1)]
+        sentence, entities = (self.dropout(torch.tanh(part)) for part in (states[:, 0], means))
+        parts = [self.sentence(sentence), *self.entity(entities).unbind(1)]
         return SequenceClassifierOutput(logits=self.classifier(self.dropout(torch.cat(parts, -1))))
-
-    def _drop(self, states: torch.Tensor) -> torch.Tensor:
-        return self.dropout(torch.tanh(states))
 
     def save_pretrained(self, folder: str | os.PathLike[str]) -> None:
         """Store the encoder as Transformers does, and the head beside it."""
@@ -88,10 +80,10 @@ class RBert(nn.Module):
 
 
 def load_rbert(model: Model, device: torch.device, dtype: torch.dtype) -> tuple[RBert, Any]:
-    """A trained R-BERT and its tokenizer.
+    """Load a trained R-BERT and its tokenizer.
 
     Raises:
-        ValueError: `model` is none, or has an adapter.
+        ValueError: `model` is no R-BERT, or has an adapter.
     """
     from safetensors.torch import load_file
     from transformers import AutoModel
@@ -99,25 +91,23 @@ def load_rbert(model: Model, device: torch.device, dtype: torch.dtype) -> tuple[
 
     if model.adapter:
         raise ValueError(f"{model.name}: an R-BERT has no adapter: it is stored whole")
-    quiet = {"revision": model.revision, "_raise_exceptions_for_missing_entries": False}
-    path = cached_file(model.source(), HEAD, **quiet)
+    path = cached_file(model.source(), HEAD, revision=model.revision, _raise_exceptions_for_missing_entries=False)
     if path is None:
         raise ValueError(f"{model.name} is no R-BERT: it has no {HEAD}; train one: hfcf train train_relation")
     encoder = AutoModel.from_pretrained(model.source(), revision=model.revision, dtype=dtype, use_safetensors=True)
-    head = load_file(path)
     names = encoder.config.id2label
     network = RBert(encoder, [names[i] for i in range(len(names))])
-    missing, unknown = network.load_state_dict(head, strict=False)
+    missing, unknown = network.load_state_dict(load_file(path), strict=False)
     if unknown or any(not name.startswith("encoder.") for name in missing):
         raise ValueError(f"{model.name}: {HEAD} is not the head of an R-BERT")
     return network.to(device=device, dtype=dtype).eval(), load_tokenizer(model)
 
 
 def load_tokenizer(model: Model) -> Any:
-    """The tokenizer of an encoder.
+    """Load the tokenizer of an encoder.
 
     Raises:
-        ValueError: it has no [CLS], or cannot tell the two markers apart.
+        ValueError: it has no [CLS] or [SEP], or cannot tell the two markers apart.
     """
     from transformers import AutoTokenizer
 
@@ -131,17 +121,17 @@ def load_tokenizer(model: Model) -> Any:
 
 
 def encode_marked(tokenizer: Any, tokens: Sequence[str], head: Sequence[int], tail: Sequence[int]) -> Encoded:
-    """A sentence with its two entities marked, whole: whoever asks must look at its length.
+    """Tokenise a sentence with its two entities marked; it is not cut, so the caller checks its length.
 
     Args:
-        tokenizer: of `load_tokenizer`.
-        tokens: the words; one that has no pieces (a control character) becomes the unknown token.
+        tokenizer: the result of `load_tokenizer`.
+        tokens: the words; one without pieces (a control character) becomes the unknown token.
         head: start and end of the first argument, end-exclusive: `$` goes around it.
-        tail: of the second: `#` goes around it.
+        tail: start and end of the second: `#` goes around it.
 
     Returns:
         The ids of the pieces, and in `extra` where those of head and tail start and end, without their own markers. (Where one
-        entity lies inside the other, the outer one's pieces have the inner one's markers among them.)
+        entity lies inside the other, the outer one's pieces include the inner one's markers.)
 
     Raises:
         ValueError: a span is empty or lies outside the sentence.
@@ -151,7 +141,7 @@ def encode_marked(tokenizer: Any, tokens: Sequence[str], head: Sequence[int], ta
 
 
 def word_pieces(tokenizer: Any, words: Sequence[str]) -> list[list[int]]:
-    """The pieces of each word, as they are in a text; what has none is the unknown token."""
+    """Return the pieces of each word as they are in a text; a word without any is the unknown token."""
     # A space before each word: a byte-level tokenizer has other pieces for a word in a text than at its start.
     coded = tokenizer([f" {word}" for word in words], add_special_tokens=False)["input_ids"] if words else []
     return [ids or [tokenizer.unk_token_id] for ids in coded]
@@ -160,45 +150,44 @@ def word_pieces(tokenizer: Any, words: Sequence[str]) -> list[list[int]]:
 def mark_pieces(
     tokenizer: Any, words: Sequence[list[int]], marks: Sequence[list[int]], head: Sequence[int], tail: Sequence[int]
 ) -> Encoded:
-    """What `encode_marked` does, from the pieces of the words and of the two markers."""
+    """Mark two entities as `encode_marked` does, given the pieces of the words and of the two markers."""
     spans = [tuple(head), tuple(tail)]
     for start, end in spans:
         if not 0 <= start < end <= len(words):
             raise ValueError(f"the entity {start}–{end} is empty or lies outside a sentence of {len(words)} words")
     ids = [tokenizer.cls_token_id]
-    found = [[0, 0], [0, 0]]
+    places = [[0, 0], [0, 0]]
     # Of nested entities the inner one is closed first and opened last.
     inner = sorted((0, 1), key=lambda entity: spans[entity][1] - spans[entity][0])
     for i in range(len(words) + 1):
         for entity in inner:
             if i == spans[entity][1]:
-                found[entity][1] = len(ids)
+                places[entity][1] = len(ids)
                 ids += marks[entity]
         for entity in reversed(inner):
             if i == spans[entity][0]:
                 ids += marks[entity]
-                found[entity][0] = len(ids)
+                places[entity][0] = len(ids)
         if i < len(words):
             ids += words[i]
-    return Encoded({"input_ids": [*ids, tokenizer.sep_token_id]}, extra=found)
+    return Encoded({"input_ids": [*ids, tokenizer.sep_token_id]}, extra=places)
 
 
 def longest(network: RBert, tokenizer: Any, max_length: int) -> int:
-    """How many pieces can be read: as many as were asked for, but no more than the encoder has places for."""
+    """Return how many pieces are read: `max_length`, or fewer where the encoder has fewer positions."""
     places = getattr(network.encoder.config, "max_position_embeddings", 1 << 30)
     return int(min(max_length, tokenizer.model_max_length, places))
 
 
 def collate(tokenizer: Any, encoded: Sequence[Encoded], device: torch.device) -> dict[str, torch.Tensor]:
-    """One padded batch, as the network takes it."""
+    """Pad a batch to the network's inputs."""
     batch = pad(tokenizer, encoded, device)
     spans = torch.tensor([item.extra for item in encoded], device=device)
     return {"input_ids": batch["input_ids"], "attention_mask": batch["attention_mask"], "spans": spans}
 
 
 def probabilities(network: RBert, tokenizer: Any, encoded: Sequence[Encoded]) -> list[dict[str, float]]:
-    """What a network in evaluation mode says of a batch, class by class."""
+    """Return the class probabilities of a batch, by a network in evaluation mode."""
     with torch.inference_mode():
         logits = network(**collate(tokenizer, encoded, network.device)).logits
-    rows = logits.float().softmax(-1).cpu().tolist()
-    return [dict(zip(network.labels, (round(p, ROUND) for p in row), strict=True)) for row in rows]
+    return label_probabilities(logits, network.labels)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
 
 from hfcf.core.model import Model
-from hfcf.engines.base import Encoded, Engine
+from hfcf.engines.base import Encoded, Engine, skip_empty
 from hfcf.engines.rbert import encode_marked, load_rbert, longest, probabilities
 
 
@@ -17,11 +18,11 @@ from hfcf.engines.rbert import encode_marked, load_rbert, longest, probabilities
 class RelationClassifier(Engine):
     """Class probabilities of `[tokens, [head start, head end], [tail start, tail end]]` requests, as `{class: probability}`.
 
-    Head is the first argument of the relation and tail its second, wherever they stand; ends are exclusive. A sentence that has
-    more pieces than the classifier reads is never cut, for its entities might be: its answer is None.
+    Head is the first argument of the relation and tail its second, wherever they stand; ends are exclusive. A sentence with more
+    pieces than the classifier reads is not cut, since that could cut its entities: its answer is None.
 
     Args:
-        model: an R-BERT: a folder that `hfcf.training.relation.train_relation` made, or its Hub id.
+        model: an R-BERT: a folder that `hfcf.training.relation.train_relation` wrote, or its Hub id.
         max_length: pieces that it reads, markers and special tokens included.
 
     Raises:
@@ -42,6 +43,4 @@ class RelationClassifier(Engine):
 
     def forward(self, loaded: Any, encoded: Sequence[Any]) -> list[Any]:
         network, tokenizer, _ = loaded
-        read = [item for item in encoded if len(item)]
-        answers = iter(probabilities(network, tokenizer, read) if read else [])
-        return [next(answers) if len(item) else None for item in encoded]
+        return skip_empty(encoded, partial(probabilities, network, tokenizer))

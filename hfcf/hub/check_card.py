@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from huggingface_hub import EvalResult
 from huggingface_hub.repocard_data import model_index_to_eval_results
 
 LICENCES = frozenset(
@@ -117,12 +116,9 @@ def _model(front: Mapping[str, Any]) -> Iterator[str]:
         yield f"model-index: {error!r} can't be read as results"
         return
     for result in results:
-        if not isinstance(result.metric_value, (int, float)) or not math.isfinite(result.metric_value) or not _named(result):
+        named = result.task_type and result.dataset_type and result.dataset_name and result.metric_type
+        if not named or not isinstance(result.metric_value, (int, float)) or not math.isfinite(result.metric_value):
             yield f"model-index: {result.metric_name or result.metric_type} of {result.dataset_name} is not a result"
-
-
-def _named(result: EvalResult) -> bool:
-    return bool(result.task_type and result.dataset_type and result.dataset_name and result.metric_type)
 
 
 def _list(value: Any) -> list[Any]:

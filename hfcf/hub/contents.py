@@ -35,21 +35,16 @@ _REQUIRED_OF_RUNS = ("run.json", "recipe.yaml", "report.html")
 
 @dataclass(frozen=True)
 class Contents:
-    """The part of a folder that belongs in a repository.
-
-    Args:
-        root: the folder.
-        kind: "dataset" or "model".
-        files: paths to send, relative to the folder.
-        left_out: the other paths.
-        front: the card's front matter.
-    """
+    """The part of a folder that belongs in a repository; paths are relative to the folder."""
 
     root: Path
     kind: str
+    """"dataset" or "model"."""
     files: tuple[str, ...]
+    """Paths to send."""
     left_out: tuple[str, ...]
     front: Mapping[str, Any]
+    """The card's front matter."""
 
 
 def read_contents(folder: str | Path) -> Contents:
@@ -84,10 +79,10 @@ def read_contents(folder: str | Path) -> Contents:
 
 
 def parse_file(path: str, content: bytes, where: str) -> dict[str, Any]:
-    """Parse a file of a result: JSON, YAML, or a card's front matter.
+    """Parse a file of a result, by its ending: JSON, YAML, or a card's front matter.
 
     Args:
-        path: the file's path; its ending names the format.
+        path: the file's path.
         content: its bytes.
         where: the folder or repository, in words, for errors.
 
@@ -153,13 +148,7 @@ def _tags(front: Mapping[str, Any]) -> list[str]:
 
 
 def select_own(paths: Iterable[str], kind: str, front: Mapping[str, Any], run: Mapping[str, Any]) -> list[str]:
-    """Select the files of a folder or repository that this library wrote.
-
-    Args:
-        paths: the files.
-        kind: "dataset" or "model".
-        front: the card's front matter, which names the files of the rows.
-        run: `run.json`, which names them too.
+    """Select the paths of a folder or repository that this library wrote: the rows' files are named in the card or in `run.json`.
 
     >>> rows = "data/train-0123456789abcdef.parquet"
     >>> select_own([rows, "README.md", "data/mine.parquet"], "dataset", {}, {"files": [rows, "data/mine.parquet"]})

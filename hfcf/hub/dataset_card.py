@@ -26,16 +26,9 @@ NOT_REPUBLISHED = "These rows, and counterfactuals of them, must not be republis
 
 
 def dataset_card(
-    *,
-    name: str,
-    command: str,
-    corpus: Mapping[str, Any],
-    configs: Sequence[Mapping[str, Any]],
-    empty: Sequence[str],
-    run: Mapping[str, Any],
-    examples: Sequence[Mapping[str, Any]],
-    files: Any = None,
-) -> str:
+    *, name: str, command: str, corpus: Mapping[str, Any], configs: Sequence[Mapping[str, Any]], empty: Sequence[str],
+    run: Mapping[str, Any], examples: Sequence[Mapping[str, Any]], files: Any = None,
+) -> str:  # fmt: skip
     """Write the front matter that the Hub reads, and the text for readers.
 
     Args:
@@ -54,18 +47,14 @@ def dataset_card(
         # The user's recipe is not in the repository; `recipe.yaml` is, with every setting.
         command = command_line("run", {}, name, limit=run.get("limit"))
     front = DatasetCardData(
-        pretty_name=name,
-        license=corpus["licence"] or "unknown",
-        language=None if own else [corpus.get("language") or "en"],
-        task_categories=list(task.hub.categories),
-        task_ids=list(task.hub.ids),
+        pretty_name=name, license=corpus["licence"] or "unknown", language=None if own else [corpus.get("language") or "en"],
+        task_categories=list(task.hub.categories), task_ids=list(task.hub.ids),
         tags=["counterfactual", "data-augmentation", task.hub.tag, "hfcf", f"hfcf-{run['system']}"],
-        size_categories=[_size(run["counterfactuals"])],
+        size_categories=[next((name for digits, name in enumerate(SIZES, 3) if run["counterfactuals"] < 10**digits), SIZES[-1])],
         # A corpus that is not on the Hub has its name of this library.
         source_datasets=[corpus["hub_id"] or f"extended|other-{run['corpus']}"],
-        **republish_key(corpus.get("republish", True)),
-        configs=list(configs),
-    )
+        **republish_key(corpus.get("republish", True)), configs=list(configs),
+    )  # fmt: skip
     return render(
         "dataset_card.md.jinja", front=front.to_yaml() + "\n", name=name, command=command, corpus=corpus, run=run, empty=empty,
         examples=examples, columns=list(task.features), tokenised=TOKENS in task.columns.values(), not_republished=NOT_REPUBLISHED,
@@ -76,11 +65,7 @@ def dataset_card(
 
 
 def _describe_system(name: str) -> tuple[str, bool]:
-    """Return the name of a system's class, and whether its counterfactuals should have another label than their source.
-
-    >>> _describe_system("crossaug"), _describe_system("eda"), _describe_system("mine")
-    (('CrossAug', True), ('EDA', False), ('mine', True))
-    """
+    """Return the name of a system's class, and whether its counterfactuals should have another label than their source."""
     if name not in systems():
         return name, True
     system = system_class(name)
@@ -106,12 +91,3 @@ def republish_key(allowed: bool) -> dict[str, Any]:
     ({'republish': False}, {})
     """
     return {} if allowed else {"republish": False}
-
-
-def _size(rows: int) -> str:
-    """Return the Hub's name for a number of rows.
-
-    >>> _size(999), _size(1_000)
-    ('n<1K', '1K<n<10K')
-    """
-    return next((label for digits, label in enumerate(SIZES, start=3) if rows < 10**digits), SIZES[-1])

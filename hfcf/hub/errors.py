@@ -9,16 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import TypeVar
 
-from huggingface_hub import constants
-from huggingface_hub.errors import (
-    GatedRepoError,
-    HfHubHTTPError,
-    LocalEntryNotFoundError,
-    OfflineModeIsEnabled,
-    RemoteEntryNotFoundError,
-    RepositoryNotFoundError,
-    RevisionNotFoundError,
-)
+from huggingface_hub import constants, errors
 from huggingface_hub.utils import parse_ratelimit_headers
 
 try:
@@ -70,38 +61,33 @@ def retry(action: Callable[[], Answer], *, conflicts: bool = False) -> Answer:
 
 
 def explain(error: BaseException, repo: str, token: str | None) -> HubError:
-    """Turn an error of huggingface_hub into one line, with the cure.
+    """Turn an error of huggingface_hub into one line about `repo`, the repository in words, with the cure.
 
     The line holds neither the token nor an address: addresses of uploads are signed.
 
-    Args:
-        error: the exception.
-        repo: the repository, in words.
-        token: removed from what the server says.
-
-    >>> str(explain(OfflineModeIsEnabled("…"), "the dataset me/x", None))[:32]
+    >>> str(explain(errors.OfflineModeIsEnabled("…"), "the dataset me/x", None))[:32]
     'the dataset me/x: offline mode i'
     """
     answer, message = _http_error(error), _message(error, token)
     return HubError(f"{repo}: {_cure(error, answer, message, token)}")
 
 
-def _cure(error: BaseException, answer: HfHubHTTPError | None, message: str, token: str | None) -> str:
+def _cure(error: BaseException, answer: errors.HfHubHTTPError | None, message: str, token: str | None) -> str:
     status = _status(error)
-    if isinstance(error, OfflineModeIsEnabled):
+    if isinstance(error, errors.OfflineModeIsEnabled):
         return OFFLINE
-    if isinstance(error, LocalEntryNotFoundError):
+    if isinstance(error, errors.LocalEntryNotFoundError):
         away = "offline mode is on" if constants.HF_HUB_OFFLINE else "the Hub can't be reached"
         return f"{away}, and it is not in the cache: load it once while the Hub can be reached"
-    if isinstance(answer, GatedRepoError):
+    if isinstance(answer, errors.GatedRepoError):
         return f"it is gated and you have no access: ask for it on its page, then {LOGIN}"
     if status == 401 and token is not None:
         return f"the Hub does not accept the token, which may be stale or revoked: {LOGIN}; then run this again"
-    if isinstance(answer, RevisionNotFoundError):
+    if isinstance(answer, errors.RevisionNotFoundError):
         return "there is no such revision: give a branch, a tag or a commit that exists"
-    if isinstance(answer, RemoteEntryNotFoundError):
+    if isinstance(answer, errors.RemoteEntryNotFoundError):
         return f"a file is missing there: {message}"
-    if isinstance(answer, RepositoryNotFoundError) or status == 401:
+    if isinstance(answer, errors.RepositoryNotFoundError) or status == 401:
         return f"it does not exist, or it is private and you have no access: check the name; {LOGIN}"
     # Before the check for a full storage: this message mentions a quota, too.
     if status == 429:
@@ -118,42 +104,42 @@ def _cure(error: BaseException, answer: HfHubHTTPError | None, message: str, tok
         return "others commit there at the same time: run this again later"
     if status is not None and status >= 500:
         return f"the Hub fails ({status}): run this again later; uploaded files are not sent again"
-    if any(isinstance(one, (httpx.TransportError, ConnectionError)) for one in _causes(error)):
+    if any(isinstance(cause, (httpx.TransportError, ConnectionError)) for cause in _causes(error)):
         return f"the connection failed ({message}): run this again; uploaded files are not sent again"
     return message
 
 
 def _status(error: BaseException) -> int | None:
-    """Find the HTTP status of the Hub's refusal."""
-    for one in _causes(error):
-        if isinstance(one, HfHubHTTPError):
-            return int(one.response.status_code)
-        if isinstance(one, ConnectionError) and (match := _XET.search(str(one))):
+    for cause in _causes(error):
+        if isinstance(cause, errors.HfHubHTTPError):
+            return int(cause.response.status_code)
+        if isinstance(cause, ConnectionError) and (match := _XET.search(str(cause))):
             return int(match[1])
     return None
 
 
 def _conflict_wait(error: BaseException, attempt: int) -> float | None:
-    statuses = [one.response.status_code for one in _causes(error) if isinstance(one, HfHubHTTPError)]
-    return FIRST_DELAY * 2 ** (attempt - 1) if statuses and statuses[0] in _CONFLICT else None
+    answer = _http_error(error)
+    return _back_off(attempt) if answer is not None and answer.response.status_code in _CONFLICT else None
 
 
 def _transient_wait(error: BaseException, attempt: int) -> float | None:
-    """Seconds after which a retry may succeed, or None."""
     if isinstance(error, (RuntimeError, ConnectionError)):  # an upload, which huggingface_hub or hf_xet has retried already
         return None
-    for one in _causes(error):
-        if isinstance(one, HfHubHTTPError):
-            if one.response.status_code not in _TRANSIENT:
-                return None
-            demanded = _retry_after(one)
-            return FIRST_DELAY * 2 ** (attempt - 1) if demanded is None else demanded
-        if isinstance(one, (httpx.TransportError, json.JSONDecodeError)):  # the latter: an error page instead of an answer
-            return FIRST_DELAY * 2 ** (attempt - 1)
+    for cause in _causes(error):
+        if isinstance(cause, errors.HfHubHTTPError):
+            wait = _retry_after(cause)
+            return None if cause.response.status_code not in _TRANSIENT else _back_off(attempt) if wait is None else wait
+        if isinstance(cause, (httpx.TransportError, json.JSONDecodeError)):  # the latter: an error page instead of an answer
+            return _back_off(attempt)
     return None
 
 
-def _retry_after(refusal: HfHubHTTPError) -> float | None:
+def _back_off(attempt: int) -> float:
+    return FIRST_DELAY * 2.0 ** (attempt - 1)
+
+
+def _retry_after(refusal: errors.HfHubHTTPError) -> float | None:
     """Read the seconds that the Hub demands to wait: its limits have a header of their own, others the usual one."""
     limit = parse_ratelimit_headers(refusal.response.headers)
     if limit is not None and limit.remaining == 0:
@@ -168,8 +154,8 @@ def _causes(error: BaseException | None) -> Iterator[BaseException]:
         error = error.__cause__
 
 
-def _http_error(error: BaseException) -> HfHubHTTPError | None:
-    return next((one for one in _causes(error) if isinstance(one, HfHubHTTPError)), None)
+def _http_error(error: BaseException) -> errors.HfHubHTTPError | None:
+    return next((cause for cause in _causes(error) if isinstance(cause, errors.HfHubHTTPError)), None)
 
 
 def _summarise(error: BaseException) -> str:
@@ -178,7 +164,7 @@ def _summarise(error: BaseException) -> str:
 
 
 def _message(error: BaseException, token: str | None) -> str:
-    """The server's message, else the error's own, in one line, without the token and addresses."""
+    """Return the server's message, else the error's own, in one line, without the token and addresses."""
     answer = _http_error(error)
     words = (answer.server_message if answer is not None else None) or str(list(_causes(error))[-1] if answer is None else answer)
     words = re.sub(r"https?://\S+", "…", words)

@@ -49,7 +49,7 @@ def read_restriction(source: Mapping[str, Any]) -> dict[str, Any]:
     """
     for path in _list_paths(source.get("data_dir") or source.get("data_files")):
         # The folder of a link, and that of its target.
-        for folder in dict.fromkeys(above for one in (path.absolute(), path.resolve()) for above in (one, *one.parents)):
+        for folder in dict.fromkeys(folder for start in (path.absolute(), path.resolve()) for folder in (start, *start.parents)):
             front = _front(folder / "README.md")
             if front.get("republish") is False:
                 return {"republish": False, "licence": str(front.get("license") or "other")}
@@ -65,8 +65,7 @@ def _list_paths(files: Any) -> Iterator[Path]:
 
 
 def _front(card: Path) -> dict[str, Any]:
-    """A card's front matter; empty when the file is not a card."""
     try:
         return dict(front_matter(card.read_text(encoding="utf-8")))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError):
+    except (OSError, UnicodeDecodeError, yaml.YAMLError):  # the file is not a card
         return {}

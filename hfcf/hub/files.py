@@ -25,11 +25,6 @@ def prepare_files(contents: Contents, repo: str) -> dict[str, bytes | Path]:
     return {path: card if path == "README.md" else contents.root / path for path in contents.files}
 
 
-def get_size(file: bytes | Path) -> int:
-    """Return a file's size in bytes."""
-    return len(file) if isinstance(file, bytes) else file.stat().st_size
-
-
 def is_same(addition: CommitOperationAdd, remote: RepoFile) -> bool:
     """Say whether the repository has the same bytes: the Hub knows large files by SHA-256, others by git's hash."""
     if remote.size != addition.upload_info.size:
@@ -41,14 +36,9 @@ def is_same(addition: CommitOperationAdd, remote: RepoFile) -> bool:
 
 
 def check_files(contents: Contents, token: str | None = None) -> None:
-    """Raise when the Hub would not understand the card, or a text has a token in it.
+    """Raise `HubError` when the Hub would not understand the card, or a text holds one of its tokens or `token`.
 
-    Args:
-        contents: what is sent.
-        token: the token in use, whatever it looks like.
-
-    Raises:
-        HubError: with the file's name, and never the token.
+    The message names the file, and never the token.
     """
     if faults := check_card(contents.front, contents.kind):
         more = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""

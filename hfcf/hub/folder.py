@@ -21,13 +21,7 @@ _OWN = re.compile(rf"{ROWS}|\.\w+(\.\w+)*\.part")
 
 
 def write_parquet(ds: Dataset, folder: Path, split: str) -> Path:
-    """Write a split as `folder/<split>-<hash>.parquet`.
-
-    Args:
-        ds: the rows.
-        folder: created when it is missing.
-        split: its name.
-    """
+    """Write a split as `folder/<split>-<hash>.parquet`; create the folder when it is missing."""
     folder.mkdir(parents=True, exist_ok=True)
     part = folder / f".{split}.part"
     ds.to_parquet(str(part))
@@ -55,11 +49,8 @@ def configs(root: Path, written: Mapping[str, Mapping[str, Path]], default: str 
         written: {configuration: {split: file}}.
         default: the configuration that `load_dataset(repo)` reads.
     """
-    return [
-        {
-            "config_name": name,
-            **({"default": True} if name == default else {}),
-            "data_files": [{"split": split, "path": str(path.relative_to(root))} for split, path in splits.items()],
-        }
-        for name, splits in written.items()
-    ]
+    entries = []
+    for name, splits in written.items():
+        files = [{"split": split, "path": str(path.relative_to(root))} for split, path in splits.items()]
+        entries.append({"config_name": name, **({"default": True} if name == default else {}), "data_files": files})
+    return entries

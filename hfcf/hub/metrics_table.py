@@ -48,7 +48,6 @@ def metrics_table(metrics: Mapping[str, Any], models: Mapping[str, str] | None =
 
 
 def _format(summary: Mapping[str, Any], path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str]]:
-    """Format the mean or the share of each distribution, and every number outside of distributions."""
     for key, value in summary.items():
         if isinstance(value, Mapping) and key != "histogram":
             yield from _format(value, (*path, key))

@@ -58,63 +58,41 @@ def model_card(recipe: Mapping[str, Any], settings: Any, report: Mapping[str, An
     base, full = _find_base(start.name), self_contained or settings.tune == "full"
     pipeline = _PIPELINES.get(kind, task.hub.categories[0])
     results = _list_results(recipe, report["scores"], pipeline)
+    languages = {info.language for info, source in zip(infos, recipe["data"], strict=True) if source["corpus"] not in OWN}
     front = ModelCardData(
-        license=_licence({info.licence for info in infos}, start.name),
-        language=sorted({info.language for info, source in zip(infos, recipe["data"], strict=True) if source["corpus"] not in OWN})
-        or None,
-        base_model=base,
-        base_model_relation=None if base is None else "finetune" if full else "adapter",
-        pipeline_tag=pipeline,
+        license=_licence({info.licence for info in infos}, start.name), language=sorted(languages) or None, base_model=base,
+        base_model_relation=None if base is None else "finetune" if full else "adapter", pipeline_tag=pipeline,
         library_name=_choose_library(settings.tune, full=full, own=own_head or kind == "explainer"),
         datasets=sorted({info.hub_id for info in infos if info.hub_id and "/" in info.hub_id}) or None,
-        tags=[task.hub.tag, "hfcf", f"hfcf-{kind}"],
+        tags=[task.hub.tag, "hfcf", f"hfcf-{kind}"], eval_results=results or None,
         model_name=(name or recipe.get("name") or f"hfcf-{kind}") if results else None,
-        eval_results=results or None,
-    )
+    )  # fmt: skip
+    unused = {"model", *(("tune", "rank") if self_contained else ())}
+    shown = {field.name: getattr(settings, field.name) for field in fields(settings) if field.name not in unused}
+    shown |= {**(recipe.get("explainer") or {}), **({"mask": recipe["mask"]} if "mask" in recipe else {})}
     return render(
-        f"model_{kind}.md.jinja",
-        front=front.to_yaml() + "\n",
-        kind=kind,
-        ways=recipe.get("ways", 3),
-        prefixed=recipe.get("prefixed", False),
-        pairs=recipe.get("pairs"),
-        judge=_name_judge(recipe.get("judge")),
-        wordnet=bool(recipe.get("wordnet")),
-        command=command,
+        f"model_{kind}.md.jinja", front=front.to_yaml() + "\n", kind=kind, ways=recipe.get("ways", 3),
+        prefixed=recipe.get("prefixed", False), pairs=recipe.get("pairs"), judge=_name_judge(recipe.get("judge")),
+        wordnet=bool(recipe.get("wordnet")), command=command, settings=shown, exclude=recipe.get("exclude"),
         data=[{**source, "title": info.title, "licence": info.licence} for source, info in zip(recipe["data"], infos, strict=True)],
-        exclude=[source["corpus"] for source in recipe.get("exclude", [])],
-        settings={**_list_settings(settings, self_contained), **(recipe.get("explainer") or {}), **_mask(recipe)},
-        model=start.name,
-        commit=commit(start),
-        adapter=named(Model(start.adapter)) if start.adapter else None,
-        small=start.name.startswith("offline:"),
-        full=full,
-        report=report,
-        scores=list(_flatten(report["scores"])),
+        model=start.name, commit=commit(start), adapter=named(Model(start.adapter)) if start.adapter else None,
+        small=start.name.startswith("offline:"), full=full, report=report, scores=list(_flatten(report["scores"])),
         bias=_list_bias(report["scores"]),
         probes=[(", ".join(path), value) for path, value in numbers(report.get("bias") or {})],
         forbidden=list(dict.fromkeys(info.title for info in infos if not info.republish)),
         citations=[*dict.fromkeys(info.citation.strip() for info in infos if info.citation), citation()],
-    )
+    )  # fmt: skip
 
 
 def _find_base(name: str) -> str | None:
-    """Return the base model's name on the Hub, if it has one.
-
-    >>> [_find_base(name) for name in ("offline:minilm", "offline:t5", "FacebookAI/roberta-base", "/models/mine")]
-    ['sentence-transformers/all-MiniLM-L6-v2', None, 'FacebookAI/roberta-base', None]
-    """
+    """Return the base model's name on the Hub, if it has one."""
     if name.startswith("offline:"):
         return OFFLINE_BASES.get(name.removeprefix("offline:"))
     return name if REPOSITORY.fullmatch(name) and not Path(name).exists() else None
 
 
 def _choose_library(tune: str, *, full: bool, own: bool) -> str:
-    """Name the library that reads the folder; this one alone reads patches and models with a head of their own.
-
-    >>> _choose_library("full", full=True, own=False), _choose_library("lora", full=False, own=False)
-    ('transformers', 'peft')
-    """
+    """Name the library that reads the folder; this one alone reads patches and models with a head of their own."""
     if not full:
         return "peft" if tune == "lora" else "hfcf"
     return "hfcf" if own else "transformers"
@@ -134,27 +112,19 @@ def _list_results(recipe: Mapping[str, Any], scores: Mapping[str, Any], pipeline
         source = {"corpus": corpus} if held == "held out" and corpus else sources.get(where, {})
         info = builder_class(source["corpus"]).INFO if source.get("corpus") in names() else None
         *within, metric = path or [where]
-        results.append(
-            EvalResult(
-                task_type=pipeline,
-                dataset_type=(info and info.hub_id) or source.get("corpus") or "held-out",
-                dataset_name=f"{info.title}, {where}" if info else where,
-                dataset_config=where,
-                dataset_split="held_out" if where.startswith("held out") else source.get("split"),
-                metric_type=_METRICS.get(metric, metric.replace(" ", "_")),
-                metric_value=value,
-                metric_name=", ".join([metric, *(part for part in within if part not in ("model", "trained", recipe["train"]))]),
-            )
-        )
+        within = [part for part in within if part not in ("model", "trained", recipe["train"])]
+        results.append(EvalResult(
+            task_type=pipeline, dataset_type=(info and info.hub_id) or source.get("corpus") or "held-out",
+            dataset_name=f"{info.title}, {where}" if info else where, dataset_config=where,
+            dataset_split="held_out" if where.startswith("held out") else source.get("split"),
+            metric_type=_METRICS.get(metric, metric.replace(" ", "_")), metric_name=", ".join([metric, *within]),
+            metric_value=value,
+        ))  # fmt: skip
     return results
 
 
 def _list_bias(scores: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """List how much the claims alone reveal: scores of the model, of the same model without the evidence, and of the majority.
-
-    >>> _list_bias({"dev": {"2-way": {"verifier": {"accuracy": 0.9, "majority": 0.5}, "claim only": {"accuracy": 0.7}}}})
-    [{'where': 'dev, 2-way', 'model': 0.9, 'claim_only': 0.7, 'majority': 0.5}]
-    """
+    """List how much the claims alone reveal: scores of the model, of the same model without the evidence, and of the majority."""
     rows = []
     for where, ways in scores.items():
         for classes, engines in ways.items():
@@ -165,17 +135,7 @@ def _list_bias(scores: Mapping[str, Any]) -> list[dict[str, Any]]:
     return rows
 
 
-def _list_settings(settings: Any, self_contained: bool) -> dict[str, Any]:
-    unused = {"model", *(("tune", "rank") if self_contained else ())}
-    return {field.name: getattr(settings, field.name) for field in fields(settings) if field.name not in unused}
-
-
 def _name_judge(judge: Mapping[str, Any] | None) -> str | None:
-    """Name a rewriter's judge.
-
-    >>> _name_judge({"model": {"name": "offline:minilm", "adapter": "hfcf:verifier"}})
-    '`offline:minilm` with the adapter `hfcf:verifier`'
-    """
     if not judge:
         return None
     model = Model.of(judge["model"])
@@ -183,23 +143,15 @@ def _name_judge(judge: Mapping[str, Any] | None) -> str | None:
     return f"`{base}`" + (f" with the adapter `{named(Model(model.adapter))}`" if model.adapter else "")
 
 
-def _mask(recipe: Mapping[str, Any]) -> dict[str, Any]:
-    return {"mask": recipe["mask"]} if "mask" in recipe else {}
-
-
 def _licence(licences: set[str], base: str) -> str:
     """Return the licence of a model trained on corpora of these licences: their only one, else "other".
 
     The licences of the offline models allow any. The licence of any other base model is not known here.
-
-    >>> _licence({"mit"}, "offline:t5"), _licence({"cc-by-sa-3.0", "mit"}, "offline:t5"), _licence({"mit"}, "meta-llama/Llama-2-7b")
-    ('mit', 'other', 'other')
     """
     return licences.pop() if len(licences) == 1 and base.startswith("offline:") else "other"
 
 
 def _flatten(scores: Mapping[str, Any], path: tuple[str, ...] = ()) -> Iterator[tuple[str, str]]:
-    """Flatten nested scores into rows (where, numbers)."""
     values = {key: value for key, value in scores.items() if not isinstance(value, Mapping)}
     if values:
         yield ", ".join(path), "; ".join(f"{key} {value}" for key, value in values.items())

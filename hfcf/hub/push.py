@@ -27,7 +27,7 @@ from huggingface_hub.utils import build_hf_headers, get_session, hf_raise_for_st
 from hfcf.hub.check_card import REPOSITORY
 from hfcf.hub.contents import Contents, is_own_card, parse_file, read_contents, select_own
 from hfcf.hub.errors import FAILURES, LOGIN, OFFLINE, HubError, explain, retry
-from hfcf.hub.files import check_files, get_size, is_same, prepare_files
+from hfcf.hub.files import check_files, is_same, prepare_files
 
 Changes = tuple[tuple[str, ...], tuple[str, ...]]
 """Paths of a commit: those that it sends and those that it removes."""
@@ -35,50 +35,37 @@ Changes = tuple[tuple[str, ...], tuple[str, ...]]
 
 @dataclass(frozen=True)
 class Plan:
-    """What a push would send, computed without a request.
-
-    Args:
-        repo: the repository's name.
-        kind: "dataset" or "model".
-        files: {path in the repository: bytes}.
-        left_out: files of the folder that are not sent.
-    """
+    """What a push would send, computed without a request."""
 
     repo: str
     kind: str
+    """"dataset" or "model"."""
     files: Mapping[str, int]
+    """{path in the repository: bytes}."""
     left_out: tuple[str, ...]
+    """Files of the folder that are not sent."""
 
 
 @dataclass(frozen=True)
 class PushReport:
-    """What a push did.
-
-    Args:
-        repo: the repository's name, with its namespace.
-        kind: "dataset" or "model".
-        url: its page.
-        commit: the head after the push.
-        private: whether others can't see it.
-        sent: files of the commit; none when the repository had them all.
-        removed: files of an older push that the commit removed.
-    """
+    """What a push did."""
 
     repo: str
+    """The repository's name, with its namespace."""
     kind: str
+    """"dataset" or "model"."""
     url: str
     commit: str
+    """The head after the push."""
     private: bool
     sent: tuple[str, ...]
+    """Files of the commit; none when the repository had them all."""
     removed: tuple[str, ...]
+    """Files of an older push that the commit removed."""
 
 
 def plan(folder: str | Path, repo: str) -> Plan:
-    """List what `push` would send. It reads the folder alone.
-
-    Args:
-        folder: of `hfcf run` or `hfcf train`.
-        repo: the repository's name.
+    """List what `push` would send; the arguments are its own. It reads the folder alone.
 
     Raises:
         HubError: the name is invalid, the folder can't be pushed (see `read_contents`), the Hub would not understand the card, or a
@@ -91,7 +78,9 @@ def plan(folder: str | Path, repo: str) -> Plan:
     check_name(repo)
     contents = read_contents(folder)
     check_files(contents)
-    sizes = {path: get_size(file) for path, file in prepare_files(contents, repo).items()}
+    sizes = {
+        path: len(file) if isinstance(file, bytes) else file.stat().st_size for path, file in prepare_files(contents, repo).items()
+    }
     return Plan(repo, contents.kind, sizes, contents.left_out)
 
 
@@ -150,7 +139,6 @@ def require_token(token: str | None = None) -> str:
 
 
 def check_name(repo: str) -> None:
-    """Raise `HubError` when no repository of the Hub can have this name."""
     if not REPOSITORY.fullmatch(repo):
         raise HubError(f"{repo!r} is not a repository name: write NAMESPACE/NAME")
 
@@ -175,7 +163,8 @@ def _push_once(
         previous[:] = [(sent, removed)]
         message = "Update with hfcf" if older else "Upload with hfcf"
         deletions = [CommitOperationDelete(path, is_folder=False) for path in removed]
-        commit = _commit(api, repo, contents.kind, [local[path] for path in sent], deletions, revision, commit, message)
+        branch = {"repo_type": contents.kind, "revision": revision}
+        commit = _commit(api, repo, branch, [local[path] for path in sent], deletions, commit, message)
     elif previous:  # that commit was made, and only the answer to it was lost
         sent, removed = previous[0]
     url = f"{api.endpoint}/{constants.REPO_TYPES_URL_PREFIXES.get(contents.kind, '')}{repo}"
@@ -232,19 +221,13 @@ def _download(api: HfApi, repo: str, kind: str, commit: str, path: str) -> dict[
 
 
 def _commit(
-    api: HfApi,
-    repo: str,
-    kind: str,
-    additions: list[CommitOperationAdd],
-    deletions: list[CommitOperationDelete],
-    revision: str | None,
-    parent: str,
-    message: str,
-) -> str:
-    branch: dict[str, Any] = {"repo_type": kind, "revision": revision}
+    api: HfApi, repo: str, branch: dict[str, Any], additions: list[CommitOperationAdd], deletions: list[CommitOperationDelete],
+    parent: str, message: str,
+) -> str:  # fmt: skip
     retry(lambda: api.preupload_lfs_files(repo, additions, free_memory=False, **branch))
     # `create_commit` would silently leave these out.
     if ignored := [addition.path_in_repo for addition in additions if addition._should_ignore]:
-        raise HubError(f"the {kind} {repo} has a .gitignore that ignores {ignored[0]}: remove that rule, and run this again")
+        where = f"the {branch['repo_type']} {repo}"
+        raise HubError(f"{where} has a .gitignore that ignores {ignored[0]}: remove that rule, and run this again")
     create = partial(api.create_commit, repo, [*additions, *deletions], parent_commit=parent, commit_message=message, **branch)
     return str(retry(create).oid)

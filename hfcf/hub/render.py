@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
 
 def render(template: str, /, package: str = "hfcf.hub", **values: Any) -> str:
     """Fill in a template. A value that it lacks is an error, and the values of an HTML page are escaped.
 
     Args:
-        template: a file of the package's folder `templates`.
+        template: a file of the package's folder `templates`; it may include those of `hfcf.hub`.
         package: where the template is.
         values: what the template names.
     """
     environment = Environment(
-        loader=PackageLoader(package), undefined=StrictUndefined, autoescape=template.endswith(".html.jinja"), trim_blocks=True,
-        lstrip_blocks=True, keep_trailing_newline=True,
+        loader=ChoiceLoader([PackageLoader(package), PackageLoader("hfcf.hub")]), undefined=StrictUndefined,
+        autoescape=template.endswith(".html.jinja"), trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True,
     )  # fmt: skip
     environment.filters["cell"] = cell
     return environment.get_template(template).render(**values)

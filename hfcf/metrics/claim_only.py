@@ -26,7 +26,7 @@ CITATION = "Schuster et al. 2019, Towards Debiasing Fact Verification Models, se
 
 
 def guess(claims: Sequence[str], labels: Sequence[str], groups: Sequence[str], folds: int = 5, seed: int = 13) -> list[str | None]:
-    """For each claim, the label that a model guesses which was trained on the claims and labels of other groups.
+    """Guess the label of each claim by a model that was trained on the claims and labels of other groups.
 
     It is logistic regression over TF-IDF of words and pairs of words, cross-validated: groups that share a claim are in one
     fold, which the first of their names and the seed decide, so that rows in another order get the same guesses.
@@ -82,7 +82,7 @@ def _fold(claims: Sequence[str], labels: Sequence[str], others: Sequence[str]) -
 
 
 def predictability(guesses: Sequence[str | None], labels: Sequence[str]) -> dict[str, Any]:
-    """How well the guesses do beside always saying the commonest label.
+    """Compare the guesses with always saying the commonest label.
 
     Returns:
         Over the rows that have a guess: `accuracy` and `majority` (0–1), and `above_majority`, the first less the second. Of k
@@ -109,7 +109,7 @@ def predictability(guesses: Sequence[str | None], labels: Sequence[str]) -> dict
 
 
 def overall(ds: Dataset) -> dict[str, Any]:
-    """As `predictability`, of a set that the stage has measured."""
+    """Compute `predictability` of a set that the stage has measured."""
     return predictability([one and one["predicted"] for one in ds["claim_only"]], ds["label"])
 
 
@@ -133,7 +133,7 @@ class MeasureClaimOnly(Stage):
     hfcf.core.stage.StageError: measure_claim_only reads 'claim' and can't measure relation rows: it hides the evidence of a claim
     """
 
-    better: ClassVar = "`above_majority` and `above_chance` near 0"
+    better: ClassVar = "less `guessed`; `above_majority` and `above_chance` near 0"
     of_candidates: ClassVar = False
     inputs: ClassVar[Any] = ColumnsOf("claim", "label", why="it hides the evidence of a claim")
     outputs: ClassVar = {"claim_only": {"guessed": schema.BOOL, "predicted": schema.TEXT}}
@@ -166,8 +166,7 @@ class ClaimOnly(evaluate.Metric):  # type: ignore[misc]
     `predictability` does.
     """
 
-    def _info(self) -> evaluate.MetricInfo:
-        return info(self, CITATION, predictions=TEXT, references=TEXT)
+    _info = info(CITATION, predictions=TEXT, references=TEXT)
 
     def _compute(
         self, predictions: Sequence[str], references: Sequence[str], groups: Sequence[str] | None = None, **settings: Any

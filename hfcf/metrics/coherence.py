@@ -14,16 +14,14 @@ from hfcf.core.model import Model
 from hfcf.core.stage import Stage
 from hfcf.core.store import save_artifact
 from hfcf.metrics.shared.fitting import need_fit, to_fit
-from hfcf.metrics.shared.info import TEXT, TEXTS, info, mean
+from hfcf.metrics.shared.info import RACE, TEXT, TEXTS, info, mean
 from hfcf.metrics.shared.moverscore import MoverScore, fit_idf
 from hfcf.metrics.shared.rows import ColumnsOf
 from hfcf.tasks import DEFAULT
 
-CITATION = "Zhu et al. 2023, Explain, Edit, Generate: Rationale-Sensitive Counterfactual Data Augmentation (RACE), Table 4"
-
 
 def coherences(mover: MoverScore, claims: Sequence[str], evidence: Sequence[Sequence[str]]) -> list[float | None]:
-    """For each claim, the mean MoverScore with each of its pieces of evidence; None without any that has a score.
+    """Average each claim's MoverScore with its pieces of evidence; None without any that has a score.
 
     An empty text has none, nor has one without a word that tells texts apart.
 
@@ -82,11 +80,11 @@ class MeasureCoherence(Stage):
         return self.fit_texts(to_fit(self, ds)["claim"])
 
     def fit_texts(self, claims: Iterable[str]) -> Self:
-        """As `fit`, of the claims themselves."""
+        """Fit to claims; see `fit`."""
         return replace(self, fitted=save_artifact(fit_idf(dict.fromkeys(claims), self.model)))
 
     def scores(self, claims: Sequence[str], evidence: Sequence[Sequence[str]]) -> list[float | None]:
-        """For each claim, the mean over its pieces of evidence; None without any."""
+        """Score each claim; see `coherences`."""
         return coherences(self.mover(), claims, evidence)
 
     def batch(self, rows: list[dict[str, Any]]) -> list[Any]:
@@ -101,8 +99,7 @@ class Coherence(evaluate.Metric):  # type: ignore[misc]
     `coherence` and the `scores` of all claims.
     """
 
-    def _info(self) -> evaluate.MetricInfo:
-        return info(self, CITATION, predictions=TEXT, references=TEXTS)
+    _info = info(f"{RACE}, Table 4", predictions=TEXT, references=TEXTS)
 
     def _compute(
         self,

@@ -13,17 +13,16 @@ from datasets import Dataset
 
 from hfcf.core import schema
 from hfcf.core.stage import Stage
-from hfcf.metrics.shared.info import TEXT, info
+from hfcf.metrics.shared.info import RACE, TEXT, info
 from hfcf.metrics.shared.rows import TEXTS_AND_EDITS, bare_words, changed, changes
 from hfcf.tasks import DEFAULT
 
-CITATION = "Zhu et al. 2023, Explain, Edit, Generate: Rationale-Sensitive Counterfactual Data Augmentation (RACE), Table 4"
 SAMPLE = 200
 """Texts of a set whose self-BLEU is taken: each against all others is quadratic."""
 
 
 def inverse_bleu(texts: Sequence[str], sources: Sequence[str]) -> float | None:
-    """1 / BLEU of texts against their sources: RACE's diversity.
+    """Compute 1 / BLEU of texts against their sources: RACE's diversity.
 
     The paper says "the inverse of the BLEU score" and not which: here it is sacreBLEU's corpus BLEU, 0–1.
 
@@ -44,7 +43,7 @@ def inverse_bleu(texts: Sequence[str], sources: Sequence[str]) -> float | None:
 
 
 def bleu(text: str, source: str) -> dict[str, float | None]:
-    """sacreBLEU's sentence BLEU of a text against its source, 0–1, and 1 / BLEU, None where it is 0.
+    """Compute sacreBLEU's sentence BLEU of a text against its source, 0–1, and 1 / BLEU, None where it is 0.
 
     >>> bleu("the keys are on the old table", "the keys are on the old table")
     {'bleu': 1.0, 'inverse': 1.0}
@@ -78,7 +77,7 @@ def self_bleu(texts: Sequence[str], sample: int = SAMPLE) -> float | None:
 
 
 def _against_the_others(texts: Sequence[str]) -> list[float]:
-    """`BLEU(effective_order=True).sentence_score` of each text against all the others, each text being read once."""
+    """Compute `BLEU(effective_order=True).sentence_score` of each text against all the others, and read each text once."""
     from sacrebleu.metrics import BLEU
     from sacrebleu.metrics.helpers import extract_all_word_ngrams
 
@@ -106,7 +105,7 @@ def _against_the_others(texts: Sequence[str]) -> list[float]:
 
 
 def distinct(texts: Sequence[str], n: int) -> float | None:
-    """Different n-grams over all n-grams of the texts, 0–1; None where there are none.
+    """Divide the number of different n-grams of the texts by that of all n-grams, 0–1; None where there are none.
 
     Source: Li et al. 2016, A Diversity-Promoting Objective Function. Words are those of `hfcf.core.edits.words`, in lower case.
 
@@ -123,7 +122,7 @@ def distinct(texts: Sequence[str], n: int) -> float | None:
 
 
 def diversity(texts: Sequence[str], sources: Sequence[str]) -> dict[str, float | None]:
-    """All of a set's: `inverse_bleu`, `self_bleu`, `distinct_1`, `distinct_2`.
+    """Compute all of a set's numbers: `inverse_bleu`, `self_bleu`, `distinct_1`, `distinct_2`.
 
     >>> diversity(["a b c d e"], ["a b c d e"])
     {'inverse_bleu': 1.0, 'self_bleu': None, 'distinct_1': 1.0, 'distinct_2': 1.0}
@@ -135,7 +134,7 @@ def diversity(texts: Sequence[str], sources: Sequence[str]) -> dict[str, float |
 
 
 def overall(ds: Dataset) -> dict[str, float | None]:
-    """As `diversity`, of what an expanded set's counterfactuals changed."""
+    """Compute `diversity` of what an expanded set's counterfactuals changed."""
     pairs = [pair for pair in changes(ds) if all(pair)]
     return diversity([after for _, after in pairs], [before for before, _ in pairs])
 
@@ -159,7 +158,7 @@ class MeasureDiversity(Stage):
     0.5946
     """
 
-    better: ClassVar = "more `inverse`"
+    better: ClassVar = "more `inverse`, less `bleu`"
     inputs: ClassVar[Any] = TEXTS_AND_EDITS
     outputs: ClassVar = {"diversity": {"bleu": schema.FLOAT, "inverse": schema.FLOAT}}
 
@@ -176,8 +175,7 @@ class Diversity(evaluate.Metric):  # type: ignore[misc]
     Gives `inverse_bleu` (1 / corpus BLEU, 1 or more), `self_bleu` (0–1, less is more diverse), `distinct_1` and `distinct_2`.
     """
 
-    def _info(self) -> evaluate.MetricInfo:
-        return info(self, CITATION, predictions=TEXT, references=TEXT)
+    _info = info(f"{RACE}, Table 4", predictions=TEXT, references=TEXT)
 
     def _compute(self, predictions: Sequence[str], references: Sequence[str]) -> dict[str, Any]:
         return diversity(predictions, references)

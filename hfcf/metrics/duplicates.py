@@ -10,6 +10,7 @@ import evaluate
 from datasets import Dataset
 
 from hfcf.core import schema
+from hfcf.core.splits import own_columns
 from hfcf.core.stage import Reject, Stage
 from hfcf.core.store import save_artifact
 from hfcf.core.task import Task, task_of
@@ -40,7 +41,7 @@ def duplicates(ds: Dataset, against: Mapping[str, Dataset] | None = None, thresh
     """
     task = task_of(ds.column_names)
     held = {
-        name: ((row["id"], _keys(task, row), _main(task, row)) for row in rows.select_columns(["id", *_present(task, rows)]))
+        name: ((row["id"], _keys(task, row), _main(task, row)) for row in rows.select_columns(["id", *own_columns(task, rows)]))
         for name, rows in (against or {}).items()
     }
     texts = []
@@ -97,10 +98,6 @@ def _repeats(
     return repeats
 
 
-def _present(task: Task, rows: Dataset) -> list[str]:
-    return [column for column in task.columns if column in rows.column_names]
-
-
 def _main(task: Task, row: Mapping[str, Any]) -> str:
     """Return the text that tells a row apart: its claim or its sentence."""
     return task.segments(row)[0].text
@@ -135,9 +132,7 @@ class MeasureDuplicates(Stage):
     better: ClassVar = "less"
     of_candidates: ClassVar = False
     inputs: ClassVar[Any] = TEXTS_AND_EDITS
-    outputs: ClassVar = {
-        "duplicates": {**dict.fromkeys(_KINDS, schema.BOOL), "of": schema.TEXT},
-    }
+    outputs: ClassVar = {"duplicates": {**dict.fromkeys(_KINDS, schema.BOOL), "of": schema.TEXT}}
 
     task: str = DEFAULT
     threshold: float = 0.8
@@ -173,8 +168,7 @@ class Duplicates(evaluate.Metric):  # type: ignore[misc]
     `threshold` is that of `MeasureDuplicates`.
     """
 
-    def _info(self) -> evaluate.MetricInfo:
-        return info(self, CITATION, predictions=TEXT)
+    _info = info(CITATION, predictions=TEXT)
 
     def _compute(self, predictions: Sequence[str], against: Sequence[str] = (), threshold: float = 0.8) -> dict[str, Any]:
         if not predictions:

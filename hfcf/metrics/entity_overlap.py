@@ -12,13 +12,11 @@ from hfcf.core import schema
 from hfcf.core.model import Model
 from hfcf.core.stage import Stage
 from hfcf.engines.ner import Ner
-from hfcf.metrics.shared.info import TEXT, info, mean
+from hfcf.metrics.shared.info import RACE, TEXT, info, mean
 from hfcf.metrics.shared.rows import TEXTS_AND_EDITS, of_changes
 from hfcf.tasks import DEFAULT
 from hfcf.text.entities import overlap
 from hfcf.text.normalise import normalise
-
-CITATION = "Zhu et al. 2023, Explain, Edit, Generate: Rationale-Sensitive Counterfactual Data Augmentation (RACE), section 3.4"
 
 
 def tagger(value: Mapping[str, Any] | Ner) -> Ner:
@@ -73,8 +71,7 @@ class EntityOverlap(evaluate.Metric):  # type: ignore[misc]
     Further arguments of `compute` are those of `hfcf.engines.ner.Ner`. Gives `entity_overlap` and the `scores` of all pairs.
     """
 
-    def _info(self) -> evaluate.MetricInfo:
-        return info(self, CITATION, predictions=TEXT, references=TEXT)
+    _info = info(f"{RACE}, section 3.4", predictions=TEXT, references=TEXT)
 
     def _compute(self, predictions: Sequence[str], references: Sequence[str], **ner: Any) -> dict[str, Any]:
         scores = MeasureEntityOverlap(ner=tagger(ner)).scores(list(zip(references, predictions, strict=True)))

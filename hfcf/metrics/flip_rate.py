@@ -17,10 +17,8 @@ from hfcf.core.stage import Stage, StageError
 from hfcf.core.task import TaskColumns, get_task
 from hfcf.engines.classifier import choose
 from hfcf.metrics.shared.fitting import need_names
-from hfcf.metrics.shared.info import TEXT, info
+from hfcf.metrics.shared.info import RACE, TEXT, info
 from hfcf.tasks import DEFAULT
-
-CITATION = "Zhu et al. 2023, Explain, Edit, Generate: Rationale-Sensitive Counterfactual Data Augmentation (RACE), Table 4"
 
 
 def flip_rate(predicted: Sequence[str | None], meant: Sequence[str]) -> float | None:
@@ -38,7 +36,7 @@ def flip_rate(predicted: Sequence[str | None], meant: Sequence[str]) -> float | 
 
 
 def same_weights(one: Model, other: Model) -> bool:
-    """Whether two models are one under any name or number type: folders by their weights' files, of the Hub name and commit.
+    """Say whether two models are one, under any name or number type: compare the weights of folders, or name and commit.
 
     >>> same_weights(Model("me/a", dtype="float32"), Model("me/a")), same_weights(Model("me/a"), Model("me/a", adapter="me/b"))
     (True, False)
@@ -119,7 +117,7 @@ class MeasureFlipRate(Stage):
         return super().__call__(rows, *args, **kwargs)
 
     def answers(self, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, float] | None]:
-        """Class probabilities of each row."""
+        """Ask the verifier for the class probabilities of each row."""
         return get_task(self.task).judge(rows, self.verifier, self.max_length)
 
     def batch(self, rows: list[dict[str, Any]]) -> list[Any]:
@@ -127,10 +125,6 @@ class MeasureFlipRate(Stage):
 
 
 def _verdict(answer: Mapping[str, float] | None, label: str) -> dict[str, Any] | None:
-    """
-    >>> _verdict({"A": 0.3, "B": 0.7}, "A")
-    {'flipped': False, 'predicted': 'B', 'probability': 0.3}
-    """
     if answer is None:
         return None
     predicted = choose(answer, list(answer))
@@ -143,8 +137,7 @@ class FlipRate(evaluate.Metric):  # type: ignore[misc]
     A prediction of None, of a row that it could not read, is left out.
     """
 
-    def _info(self) -> evaluate.MetricInfo:
-        return info(self, CITATION, predictions=TEXT, references=TEXT)
+    _info = info(f"{RACE}, Table 4", predictions=TEXT, references=TEXT)
 
     def _compute(self, predictions: Sequence[str | None], references: Sequence[str]) -> dict[str, Any]:
         return {"flip_rate": flip_rate(predictions, references)}

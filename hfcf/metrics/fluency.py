@@ -12,11 +12,9 @@ from hfcf.core import schema
 from hfcf.core.model import Model
 from hfcf.core.stage import Stage
 from hfcf.engines.perplexity import Perplexity
-from hfcf.metrics.shared.info import TEXT, info, mean
+from hfcf.metrics.shared.info import RACE, TEXT, info, mean
 from hfcf.metrics.shared.rows import TEXTS_AND_EDITS, of_changes
 from hfcf.tasks import DEFAULT
-
-CITATION = "Zhu et al. 2023, Explain, Edit, Generate: Rationale-Sensitive Counterfactual Data Augmentation (RACE), Table 4"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,8 +58,7 @@ class Fluency(evaluate.Metric):  # type: ignore[misc]
     Further arguments of `compute` are the settings of `MeasureFluency`. Gives `fluency` and the `scores` of all texts.
     """
 
-    def _info(self) -> evaluate.MetricInfo:
-        return info(self, CITATION, predictions=TEXT)
+    _info = info(f"{RACE}, Table 4", predictions=TEXT)
 
     def _compute(self, predictions: Sequence[str], model: Any = "gpt2", **settings: Any) -> dict[str, Any]:
         scores = MeasureFluency(model=Model.of(model), **settings).scores(predictions)

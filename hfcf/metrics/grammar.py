@@ -63,8 +63,7 @@ class Grammar(evaluate.Metric):  # type: ignore[misc]
     Further arguments of `compute` are the settings of `MeasureGrammar`. Gives `grammar` and the `scores` of all texts.
     """
 
-    def _info(self) -> evaluate.MetricInfo:
-        return info(self, CITATION, predictions=TEXT)
+    _info = info(CITATION, predictions=TEXT)
 
     def _compute(self, predictions: Sequence[str], model: Any, **settings: Any) -> dict[str, Any]:
         scores = MeasureGrammar(model=Model.of(model), **settings).scores(predictions)

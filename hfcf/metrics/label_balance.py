@@ -29,8 +29,6 @@ def label_balance(labels: Iterable[str | None]) -> dict[str, Any]:
 
     >>> label_balance(["SUPPORTS", "SUPPORTS", "REFUTES", "REFUTES"])
     {'majority': 0.5, 'balance': 1.0, 'labels': 2}
-    >>> label_balance(["SUPPORTS"])
-    {'majority': 1.0, 'balance': 0.0, 'labels': 1}
     """
     counts = Counter(label for label in labels if label is not None)
     if not counts:
@@ -42,7 +40,7 @@ def label_balance(labels: Iterable[str | None]) -> dict[str, Any]:
 
 
 def overall(ds: Dataset) -> dict[str, Any]:
-    """As `label_balance`, of the set's rows."""
+    """Compute `label_balance` of the set's rows."""
     return label_balance(ds["label"])
 
 
@@ -78,22 +76,19 @@ class MeasureLabelBalance(Stage):
         labels = to_fit(self, ds)["label"]
         return replace(self, fitted=save_artifact(dict(Counter(label for label in labels if label is not None))))
 
-    def batch(self, rows: list[dict[str, Any]]) -> list[Any]:
-        counts = learned(self.fitted)
-        total = sum(counts.values())
-        if new := {row["label"] for row in rows} - {None, *counts}:
-            raise StageError(f"{self.name} was fitted to rows without the label {min(new)!r}: fit it to the set that it measures")
-        return [{"label_balance": round(counts[row["label"]] / total, 5) if row["label"] is not None else None} for row in rows]
-
     def row(self, row: dict[str, Any]) -> dict[str, Any]:
-        return self.batch([row])[0]
+        counts, label = learned(self.fitted), row["label"]
+        if label is None:
+            return {"label_balance": None}
+        if label not in counts:
+            raise StageError(f"{self.name} was fitted to rows without the label {label!r}: fit it to the set that it measures")
+        return {"label_balance": round(counts[label] / sum(counts.values()), 5)}
 
 
 class LabelBalance(evaluate.Metric):  # type: ignore[misc]
     """How evenly `predictions`, labels, are spread: `majority`, `balance` (0–1) and `labels`, as `label_balance` gives them."""
 
-    def _info(self) -> evaluate.MetricInfo:
-        return info(self, "", predictions=TEXT)
+    _info = info("", predictions=TEXT)
 
     def _compute(self, predictions: Sequence[str]) -> dict[str, Any]:
         return label_balance(predictions)

@@ -75,8 +75,7 @@ class Minimality(evaluate.Metric):  # type: ignore[misc]
     Gives `distance`, `share` (of the source's words) and the `scores` of all pairs; less is more minimal.
     """
 
-    def _info(self) -> evaluate.MetricInfo:
-        return info(self, CITATION, predictions=TEXT, references=TEXT)
+    _info = info(CITATION, predictions=TEXT, references=TEXT)
 
     def _compute(self, predictions: Sequence[str], references: Sequence[str]) -> dict[str, Any]:
         scores = [minimality(old, new) for old, new in zip(references, predictions, strict=True)]

@@ -68,7 +68,7 @@ class MeasureSimilarity(Stage):
         return self.fit_texts(before for before, _ in changes(to_fit(self, ds)))
 
     def fit_texts(self, sources: Iterable[str]) -> Self:
-        """As `fit`, of the texts themselves."""
+        """Fit to texts; see `fit`."""
         different = dict.fromkeys(text for text in sources if text)
         return replace(self, fitted=save_artifact(fit_idf(different, self.model)))
 
@@ -89,8 +89,7 @@ class Similarity(evaluate.Metric):  # type: ignore[misc]
     `similarity` and the `scores` of all pairs.
     """
 
-    def _info(self) -> evaluate.MetricInfo:
-        return info(self, CITATION, predictions=TEXT, references=TEXT)
+    _info = info(CITATION, predictions=TEXT, references=TEXT)
 
     def _compute(
         self, predictions: Sequence[str], references: Sequence[str], model: Any = "distilbert-base-uncased", **settings: Any

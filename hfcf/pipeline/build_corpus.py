@@ -20,6 +20,7 @@ from hfcf.corpora.base import CorpusInfo
 from hfcf.hub.dataset_card import NOT_REPUBLISHED, republish_key
 from hfcf.hub.existing_card import check_overwrite, read_restriction
 from hfcf.hub.folder import remove_others, write_parquet
+from hfcf.hub.render import render
 
 
 def build(name: str, *, out: str | Path, **options: Any) -> Path:
@@ -35,20 +36,17 @@ def build(name: str, *, out: str | Path, **options: Any) -> Path:
     """
     out = Path(out)
     check_overwrite(out)
-    loaded = load(name, **options)
-    splits = loaded if isinstance(loaded, DatasetDict) else DatasetDict({_base(loaded, options): loaded})
+    splits = load(name, **options)
+    if not isinstance(splits, DatasetDict):
+        # The rows of a slice such as validation[:300] name the split that it is a slice of.
+        parts = sorted(set(splits["split"])) if len(splits) else [str(options.get("split"))]
+        splits = DatasetDict({"_".join(parts): splits})
     files = {split: write_parquet(ds, out / "data", split) for split, ds in splits.items()}
     remove_others(out / "data", files.values())
     names = {split: f"data/{path.name}" for split, path in files.items()}
     info = replace(builder_class(name).INFO, **read_restriction(options))
     (out / "README.md").write_text(card(info, splits, names), encoding="utf-8")
     return out
-
-
-def _base(ds: Dataset, options: Mapping[str, Any]) -> str:
-    # The rows of a slice such as validation[:300] name the split that it is a slice of.
-    names = sorted(set(ds["split"])) if len(ds) else [str(options.get("split"))]
-    return "_".join(names)
 
 
 def card(info: CorpusInfo, splits: Mapping[str, Dataset], files: Mapping[str, str]) -> str:
@@ -62,12 +60,7 @@ def card(info: CorpusInfo, splits: Mapping[str, Dataset], files: Mapping[str, st
         task_ids=list(task.hub.ids),
         tags=["hfcf"],
         size_categories=None,
-        configs=[
-            {
-                "config_name": "default",
-                "data_files": [{"split": split, "path": file} for split, file in files.items()],
-            }
-        ],
+        configs=[{"config_name": "default", "data_files": [{"split": split, "path": file} for split, file in files.items()]}],
     )
     for key, value in republish_key(info.republish).items():
         data[key] = value
@@ -75,70 +68,21 @@ def card(info: CorpusInfo, splits: Mapping[str, Dataset], files: Mapping[str, st
     for split, ds in splits.items():
         sizes.add(SplitInfo(name=split, num_bytes=ds.data.nbytes, num_examples=len(ds)))
     DatasetInfosDict({"default": DatasetInfo(features=first.features, splits=sizes)}).to_dataset_card_data(data)
-    body = [
-        f"# {info.title}",
-        f"Rows of the original release files in the canonical columns of hfcf ({info.task}), written by `hfcf`.",
-        f"- Paper: {info.paper}" if info.paper else "",
-        f"- Licence: {info.licence}, the corpus's own",
-        "" if info.republish else f"- {NOT_REPUBLISHED}",
-        f"- Original on the Hub: `{info.hub_id}`" if info.hub_id else "",
-        f"- Official sizes: {', '.join(f'{split} {rows:,}' for split, rows in info.splits.items())}" if info.splits else "",
-        f"- Label map: {', '.join(f'{raw} → {label}' for raw, label in info.labels.items())}" if info.labels else "",
-        *(f"- {line}" for line in _notes(splits)),
-        "## Rows",
-        _table(info, splits),
-        _columns(info, first),
-        "## One row",
-        "```json\n" + json.dumps(_example(first), ensure_ascii=False, indent=2) + "\n```",
-        "## Citation\n\n```bibtex\n" + info.citation.strip() + "\n```" if info.citation else "",
-    ]
-    return f"---\n{data.to_yaml()}\n---\n\n" + _joined(body) + "\n"
-
-
-def _joined(body: Sequence[str]) -> str:
-    text = ""
-    for part in (part for part in body if part):
-        gap = "\n" if part.startswith("- ") and text.rpartition("\n")[2].startswith("- ") else "\n\n"
-        text += (gap if text else "") + part
-    return text
-
-
-def _notes(splits: Mapping[str, Dataset]) -> list[str]:
-    # After the title the builder records the rows that it left out, and the role.
-    lines = [line for ds in splits.values() for line in (ds.info.description or "").split("\n")[1:]]
-    return list(dict.fromkeys(lines))
-
-
-def _columns(info: CorpusInfo, ds: Dataset) -> str:
-    names = ", ".join(f"`{column}`" for column in ds.features)
-    canonical = f"The first {len(get_task(info.task).features)} are canonical"
-    return f"Columns: {names}. {canonical}; rows that share a `group_id` must not be separated by a split."
-
-
-def _table(info: CorpusInfo, splits: Mapping[str, Dataset]) -> str:
     counts = {split: Counter(ds["label"]) for split, ds in splits.items()}
     present = {label for count in counts.values() for label in count if label is not None}
     # A user's own open labels come from the rows.
-    ordered = get_task(info.task).labels or list(dict.fromkeys(info.labels.values())) or sorted(present)
-    labels = [label for label in ordered if label in present]
-    rows = [f"| split | rows | groups | {' | '.join(labels)} |", "|---" * (len(labels) + 3) + "|"]
-    for split, ds in splits.items():
-        cells = " | ".join(f"{counts[split][label]:,}" for label in labels)
-        rows.append(f"| {split} | {len(ds):,} | {len(set(ds['group_id'])):,} | {cells} |")
-    return "\n".join(rows)
-
-
-def _example(ds: Dataset) -> dict[str, Any]:
-    return dict(ds[0]) if len(ds) else {}
+    labels = task.labels or list(dict.fromkeys(info.labels.values())) or sorted(present)
+    # After the title the builder records the rows that it left out, and the role.
+    notes = [note for ds in splits.values() for note in (ds.info.description or "").split("\n")[1:]]
+    return render(
+        "corpus_card.md.jinja", front=data.to_yaml(), corpus=info, not_republished=NOT_REPUBLISHED, notes=dict.fromkeys(notes),
+        labels=[label for label in labels if label in present], counts=counts, splits=splits, first=first,
+        canonical=len(task.features), row=json.dumps(first[0] if len(first) else {}, ensure_ascii=False, indent=2),
+    )  # fmt: skip
 
 
 def main(name: str, argv: Sequence[str] | None = None) -> None:
-    """Run the command of one corpus.
-
-    Args:
-        name: the corpus.
-        argv: the command's arguments; those of the process by default.
-    """
+    """Run the command of one corpus; its arguments are `argv`, by default those of the process."""
     builder = builder_class(name)
     parser = argparse.ArgumentParser(description=f"Build a dataset repository of {builder.INFO.title}.")
     parser.add_argument("--data-dir", required=True, help="folder of the original release files")

@@ -1,4 +1,4 @@
-"""`hfcf run --dry-run`: everything checked, three rows through every stage, and what a run would cost."""
+"""`hfcf run --dry-run`: check everything, run three rows through every stage, and estimate the cost of a run."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
-
-from datasets import Dataset
 
 from hfcf.core.funnel import funnel
 from hfcf.core.task import task_of
@@ -35,7 +33,8 @@ def dry_run(recipe: str | Path | Mapping[str, Any], *, changes: Sequence[str] = 
     ds, system = load_inputs(parsed)
     select_metrics(parsed.metrics, system)
     total = min(len(ds), limit or parsed.limit or len(ds))
-    readable = _readable(ds)
+    statuses = ds["status"] if "status" in ds.features else [None] * len(ds)
+    readable = [i for i, status in enumerate(statuses) if not _rejects(status)]
     good = [i for i in readable if i < total]
     shown = (good or range(total))[:ROWS]
     fitted = [*shown, *(i for i in readable if i not in shown)][:FIT_ON]
@@ -50,57 +49,34 @@ def dry_run(recipe: str | Path | Mapping[str, Any], *, changes: Sequence[str] = 
     by_name, task = {stage.name: stage for stage in system.stages}, task_of(ds.features)
     stages = []
     for entry in clock.stages:
-        if entry["stage"] not in by_name:
-            stages.append({"stage": entry["stage"], "reads": "", "fills": "", **_measured(entry)})
+        name = entry["stage"]
+        if name not in by_name:
+            cost = {"calls": entry["calls"], "tokens": entry["tokens"], "minutes": round(entry["seconds"] / 60, 1)}
+            stages.append({"stage": name, "reads": "", "fills": "", **cost})
             continue
-        stage = by_name[entry["stage"]]
-        times = len(readable) / len(fitted) if stage.name in system.fit_after else len(good) / len(rows)
-        stages.append(
-            {
-                "stage": stage.name,
-                "reads": ", ".join(stage.inputs),
-                "fills": ", ".join(stage.outputs),
-                **_estimate(entry, times),
-            }
-        )
-    examples = [
-        {"id": row["id"], "text": task.segments(row)[0].text, "stages": _stages(row, system.stages, loaded=bool(good))}
-        for row in rows
-    ]
+        stage = by_name[name]
+        times = len(readable) / len(fitted) if name in system.fit_after else len(good) / len(rows)
+        columns = {"reads": ", ".join(stage.inputs), "fills": ", ".join(stage.outputs)}
+        stages.append({"stage": name, **columns, **_estimate(entry, times)})
+    reasons = [reason for entry in funnel(ds.select(range(total)), ()) for reason in entry["reasons"]] if total > len(good) else []
+    examples = []
+    for row in rows:
+        outcomes = [(stage.name, _outcome(row, stage)) for stage in system.stages]
+        if not good:  # the row could not be loaded, and no stage saw it
+            outcomes = [(row["status"]["stage"], f"rejected: {row['status']['reason']}")]
+        examples.append({"id": row["id"], "text": task.segments(row)[0].text, "stages": outcomes})
     return {
         "corpus": parsed.corpus, "rows": total, "tried": len(rows), "stages": stages, "examples": examples,
-        "rejected": total - len(good), "reason": _commonest(ds.select(range(total))),
+        "rejected": total - len(good), "reason": next(iter(reasons), None),
     }  # fmt: skip
 
 
-def _readable(ds: Dataset) -> list[int]:
-    """List the places of the rows that were not rejected when they were loaded."""
-    if "status" not in ds.features:
-        return list(range(len(ds)))
-    return [i for i, row in enumerate(ds.select_columns("status")) if not _rejected(row)]
-
-
-def _commonest(ds: Dataset) -> str | None:
-    """Return the commonest reason why rows were rejected when they were loaded, as the funnel says it."""
-    entries = funnel(ds, ()) if "status" in ds.features else []
-    return next((reason for entry in entries for reason in entry["reasons"]), None)
-
-
-def _rejected(row: Mapping[str, Any]) -> bool:
-    return bool(row["status"]) and row["status"]["accepted"] is False
-
-
-def _measured(entry: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a training cost in the dry run.
-
-    >>> _measured({"calls": 0, "cached": 0, "tokens": 0, "seconds": 90.0, "model_seconds": 0.0})
-    {'calls': 0, 'tokens': 0, 'minutes': 1.5}
-    """
-    return {"calls": entry["calls"], "tokens": entry["tokens"], "minutes": round(entry["seconds"] / 60, 1)}
+def _rejects(status: Mapping[str, Any] | None) -> bool:
+    return status is not None and status["accepted"] is False
 
 
 def _estimate(entry: Mapping[str, Any], times: float) -> dict[str, Any]:
-    """Estimate what a stage costs in the whole run from what it cost in the dry run.
+    """Estimate the cost of a stage in the whole run from its cost in the dry run.
 
     >>> _estimate({"calls": 1, "cached": 2, "tokens": 100, "model_seconds": 6.0, "attempts": 2, "cost": 0.01}, 10)
     {'calls': 30, 'tokens': 3000, 'minutes': 3.0, 'attempts': 60, 'cost': 0.3}
@@ -118,16 +94,9 @@ def _estimate(entry: Mapping[str, Any], times: float) -> dict[str, Any]:
     }
 
 
-def _stages(row: Mapping[str, Any], stages: Sequence[Any], *, loaded: bool) -> list[tuple[str, str]]:
-    """Say what each stage did to a row; for a row that could not be loaded, only why."""
-    if loaded:
-        return [(stage.name, _outcome(row, stage)) for stage in stages]
-    return [(row["status"]["stage"], f"rejected: {row['status']['reason']}")]
-
-
 def _outcome(row: Mapping[str, Any], stage: Any) -> str:
-    """Say in one line what a stage did to a row."""
-    if _rejected(row) and row["status"]["stage"] == stage.name:
+    """Describe the outcome of a stage for a row in one line."""
+    if _rejects(row["status"]) and row["status"]["stage"] == stage.name:
         return f"rejected: {row['status']['reason']}"
     filled = {column: row[column] for column in stage.outputs if row[column] is not None}
     return "; ".join(f"{column}: {_short(value)}" for column, value in filled.items()) or "not reached"

@@ -1,19 +1,20 @@
-"""What each stage of a run took: seconds, and what its engines did."""
+"""The cost of each stage of a run: its seconds, and the calls of its engines."""
 
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable
-from dataclasses import fields
+from dataclasses import asdict
 from typing import Any
 
 from hfcf.core.stage import Stage
 from hfcf.core.system import Step
-from hfcf.engines.base import Usage, usage
+from hfcf.engines.base import usage
 
 
 class Clock:
-    """Times every stage, and the training before and between them, and counts what engines did meanwhile."""
+    """Measures the seconds, calls and tokens of every stage, and of the training before and between them."""
 
     def __init__(self) -> None:
         self.stages: list[dict[str, Any]] = []
@@ -21,19 +22,12 @@ class Clock:
     def __call__(self, stage: Stage | Step, run: Callable[[], Any]) -> Any:
         before, start = _totals(), time.perf_counter()
         result = run()
-        seconds, after = time.perf_counter() - start, _totals()
-        self.stages.append(
-            {
-                "stage": stage.name,
-                "seconds": round(seconds, 2),
-                "model_seconds": round(after.seconds - before.seconds, 2),
-                "calls": after.calls - before.calls,
-                "cached": after.cached - before.cached,
-                "tokens": after.tokens - before.tokens,
-                # Of remote models alone.
-                **{key: n for key in ("attempts", "written", "cost") if (n := getattr(after, key) - getattr(before, key))},
-            }
-        )
+        seconds, costs = time.perf_counter() - start, _totals()
+        costs.subtract(before)
+        counts = {key: costs[key] for key in ("calls", "cached", "tokens")}
+        remote = {key: costs[key] for key in ("attempts", "written", "cost") if costs[key]}  # of remote models only
+        times = {"seconds": round(seconds, 2), "model_seconds": round(costs["seconds"], 2)}
+        self.stages.append({"stage": stage.name, **times, **counts, **remote})
         return result
 
     def forget_models(self) -> None:
@@ -42,9 +36,8 @@ class Clock:
             entry.update(dict.fromkeys(("model_seconds", "calls", "cached", "tokens")))
 
 
-def _totals() -> Usage:
-    total = Usage()
-    for one in usage().values():
-        for field in fields(Usage):
-            setattr(total, field.name, getattr(total, field.name) + getattr(one, field.name))
-    return total
+def _totals() -> Counter[str]:
+    totals: Counter[str] = Counter()
+    for engine in usage().values():
+        totals.update(asdict(engine))
+    return totals

@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import version
+from itertools import islice
 from operator import eq
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from datasets import ClassLabel, Dataset
 
 from hfcf.core import expand as augment
 from hfcf.core.funnel import funnel
-from hfcf.core.splits import group_safe_split, regroup
+from hfcf.core.splits import divide, group_safe_split, regroup
 from hfcf.core.task import Task, task_of
 from hfcf.hub.dataset_card import dataset_card
 from hfcf.hub.folder import configs, remove_others, write_parquet
@@ -47,15 +48,15 @@ def publish(
     Args:
         ds: the rows after every stage.
         out: the folder; `load_dataset(out)` reads it afterwards.
-        run: what `run.json` says besides the counts, which are added here.
-        recipe: as it ran.
+        run: the content of `run.json` without the counts, which are added here.
+        recipe: its content.
         corpus: see `dataset_card`.
         command: the command line that makes the set again.
         stages: their names, in order.
-        metrics: what to measure, as `hfcf.measure` takes them; None: nothing.
+        metrics: as `hfcf.measure` takes them; None: nothing is measured.
 
     Returns:
-        What `run.json` holds.
+        The content of `run.json`.
     """
     task = task_of(ds.features)
     configurations = {
@@ -65,59 +66,57 @@ def publish(
     }
     measured = measure(configurations["default"], metrics or {})
     numbers = summaries(measured, measure_candidates(measured, configurations["rejected"], metrics)) if metrics else {}
-    configurations["default"] = measured.remove_columns(
-        [name for name in names() if name in measured.features and not is_published(name)]
-    )
+    private = [name for name in names() if name in measured.features and not is_published(name)]
+    counterfactuals = configurations["default"] = measured.remove_columns(private)
     parts = {name: _by_split(part) for name, part in configurations.items()}
     parts["augmented"], divided = _training_splits(configurations["augmented"], run)
     # Classes are the corpus's own labels, also those that no row has, and of a user's own files those of the rows;
     # a label that could not be read is none.
     labels = {*corpus["labels"], *(configurations["augmented"]["label"] if task.labelled else ())}
-    written = {
+    paths = {
         name: {split: write_parquet(_classes(rows, labels), out / "data" / name, split) for split, rows in splits.items()}
         for name, splits in parts.items()
     }
     accepted = sum(bool(status and status["accepted"]) for status in ds["status"])
     outcome_of = dict(zip(ds["id"], _outcomes(task, ds), strict=True))
-    outcomes = _outcomes(task, configurations["default"])
+    outcomes = _outcomes(task, counterfactuals)
     run_report = {
         **run,
         "rows_in": len(ds),
         "sources_accepted": accepted,
         "sources_rejected": len(ds) - accepted,
-        "counterfactuals": len(configurations["default"]),
-        "changes": dict(sorted(Counter(configurations["default"]["change"]).items())),
+        "counterfactuals": len(counterfactuals),
+        "changes": dict(sorted(Counter(counterfactuals["change"]).items())),
         "labels": dict(sorted(Counter(outcomes).items())) if task.labelled else {},
-        "labels_kept": sum(map(eq, map(outcome_of.get, configurations["default"]["source_id"]), outcomes)),
-        "augmented": _describe_augmented(parts["augmented"], len(configurations["default"]), len(ds), divided),
+        "labels_kept": sum(map(eq, map(outcome_of.get, counterfactuals["source_id"]), outcomes)),
+        "augmented": _describe_augmented(parts["augmented"], len(counterfactuals), len(ds), divided),
         "empty": [name for name, part in configurations.items() if not len(part)],
-        "files": sorted(str(path.relative_to(out)) for splits in written.values() for path in splits.values()),
+        "files": sorted(str(path.relative_to(out)) for splits in paths.values() for path in splits.values()),
         "funnel": funnel(ds, stages),
         "metrics": numbers,
         "versions": {library: version(library) for library in LIBRARIES},
     }
-    pairs = [task.pair(row) for row in configurations["default"].select(range(min(10, len(configurations["default"]))))]
+    pairs = [task.pair(row) for row in islice(counterfactuals, 10)]
     card = dataset_card(
         name=str(recipe.get("name") or out.name), command=command, corpus=corpus,
-        configs=configs(out, {name: splits for name, splits in written.items() if splits}),
+        configs=configs(out, {name: splits for name, splits in paths.items() if splits}),
         empty=run_report["empty"], run=run_report, examples=pairs, files=recipe.get("data_files") or recipe.get("data_dir"),
     )  # fmt: skip
     (out / "report.html").unlink(missing_ok=True)  # of the older run; it is written last, so a folder without it is not finished
-    (out / "recipe.yaml").write_text(
-        f"# {command}\n" + yaml.safe_dump(dict(recipe), sort_keys=False, allow_unicode=True), encoding="utf-8"
-    )
+    content = yaml.safe_dump(dict(recipe), sort_keys=False, allow_unicode=True)
+    (out / "recipe.yaml").write_text(f"# {command}\n{content}", encoding="utf-8")
     (out / "run.json").write_text(json.dumps(run_report, indent=1, ensure_ascii=False, default=str) + "\n", encoding="utf-8")
     # The card names the files: until it is replaced the older run can be read, and afterwards this one.
     part = out / ".README.part"
     part.write_text(card, encoding="utf-8")
     part.replace(out / "README.md")
-    remove_others(out / "data", (path for splits in written.values() for path in splits.values()))
+    remove_others(out / "data", (path for splits in paths.values() for path in splits.values()))
     report(out)
     return run_report
 
 
 def _training_splits(rows: Dataset, run: Mapping[str, Any]) -> tuple[dict[str, Dataset], bool]:
-    """Split `augmented` to train and to validate, and say whether the splits are ours: then no group and no text is on both sides.
+    """Split `augmented` into train and validation; return also whether it was split: no group and no text is then on both sides.
 
     Rows of another split than "train" stay in it, unless the run says `role: train`.
     """
@@ -146,7 +145,7 @@ def _outcomes(task: Task, rows: Dataset) -> list[Any]:
 
 
 def _classes(ds: Dataset, labels: Iterable[str]) -> Dataset:
-    """Make classes of labels, as trainers and the Hub expect; inside the library they are strings."""
+    """Cast labels to classes, as trainers and the Hub expect; inside the library they are strings."""
     if "label" not in ds.features:
         return ds
     return ds.cast_column("label", ClassLabel(names=task_of(ds.features).class_names(labels)))
@@ -155,4 +154,4 @@ def _classes(ds: Dataset, labels: Iterable[str]) -> Dataset:
 def _by_split(ds: Dataset) -> dict[str, Dataset]:
     """Divide rows by official split (a rejected row's is its source's)."""
     names = ds["split"] if "split" in ds.features else [json.loads(source)["split"] for source in ds["source"]]
-    return {split: ds.select([i for i, name in enumerate(names) if name == split]) for split in sorted(set(names))}
+    return dict(sorted(divide(ds, names).items()))

@@ -1,4 +1,4 @@
-"""The recipes of `hfcf run` and `hfcf train` as types: each key, what it may be, and what goes together."""
+"""The recipes of `hfcf run` and `hfcf train` as types: their keys, values and rules."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Distractors(Recipe):
     collection: Text
     """JSON lines of title and text."""
     pieces: int = 5
-    """How many pieces a row shall have."""
+    """The number of pieces of a row."""
 
 
 class Source(BaseModel):
@@ -33,19 +33,19 @@ class Source(BaseModel):
     corpus: str
     """One of `hfcf list corpora`."""
     name: Text | None = None
-    """What to call these rows in the scores."""
+    """The name of these rows in the scores."""
     data_dir: Text | None = None
     """The folder of the release, inside the recipe's `data_dir`."""
     data_files: Files | None = None
-    """The files themselves, in the place of `data_dir`."""
+    """The files, instead of `data_dir`."""
     split: Text = "train"
     role: Literal["train"] | None = None
-    """"train" allows to train on rows of a dev or test split."""
+    """"train" allows training on rows of a dev or test split."""
     on_error: Literal["raise", "reject"] = "raise"
     take: int | None = None
-    """Keep the first rows alone."""
+    """Keep only the first rows."""
     skip: int | None = None
-    """Leave the first rows out."""
+    """Skip the first rows."""
     half: int | None = None
     """0 or 1: keep one half of the groups."""
     distractors: Distractors | None = None
@@ -57,7 +57,7 @@ class Source(BaseModel):
         return self
 
     def arguments(self) -> dict[str, Any]:
-        """What was said, as `load_rows` takes it."""
+        """Return the keys of the recipe as `load_rows` takes them."""
         return self.model_dump(exclude_unset=True, exclude={"name"})
 
 
@@ -69,13 +69,13 @@ class RowsRecipe(Recipe):
     data_dir: Text | None = None
     """The folder of the corpus's release; "recipes:NAME" is one that ships with hfcf."""
     data_files: Files | None = None
-    """The files themselves, in the place of `data_dir`."""
+    """The files, instead of `data_dir`."""
     split: Text | None = None
-    """An official split or a slice of one; "train" unless said."""
+    """An official split or a slice of one; by default "train"."""
     role: Literal["train"] | None = None
     """"train": rows of a dev or test split may be trained on; recorded in the card."""
     on_error: Literal["raise", "reject"] | None = None
-    """What happens to rows that can't be read: an error, or a rejected row with the reason."""
+    """For rows that can't be read: raise an error, or make a rejected row with the reason."""
     options: dict[str, Any] | None = None
     """The corpus's own options."""
     distractors: Distractors | None = None
@@ -83,11 +83,20 @@ class RowsRecipe(Recipe):
     """"paper": the paper's models and settings; "offline": small models that need no network."""
 
 
+_METRICS_SCHEMA = {
+    "anyOf": [
+        {"type": "array", "items": {"type": "string"}},
+        {"type": "object", "additionalProperties": {"type": ["object", "null"]}},
+        {"type": "null"},
+    ]
+}
+
+
 class RunRecipe(RowsRecipe):
-    """A recipe of `hfcf run`: the rows of a corpus, the system that makes counterfactuals of them, and what is measured."""
+    """A recipe of `hfcf run`: the rows of a corpus, the system that makes counterfactuals of them, and the metrics."""
 
     name: Text | None = None
-    """What to call the result; its folder's name unless said."""
+    """The name of the result; by default that of its folder."""
     system: str
     """One of `hfcf list systems`."""
     settings: dict[str, Any] | None = None
@@ -97,19 +106,8 @@ class RunRecipe(RowsRecipe):
     """Run only the first rows, after fitting on all."""
     push: str | None = None
     """Push the result to this repository, NAMESPACE/NAME, which is private."""
-    metrics: Annotated[
-        Any,
-        WithJsonSchema(
-            {
-                "anyOf": [
-                    {"type": "array", "items": {"type": "string"}},
-                    {"type": "object", "additionalProperties": {"type": ["object", "null"]}},
-                    {"type": "null"},
-                ]
-            }
-        ),
-    ] = None
-    """What to measure: a list of names, or a mapping of names to settings; `{}` measures nothing."""
+    metrics: Annotated[Any, WithJsonSchema(_METRICS_SCHEMA)] = None
+    """Metrics: a list of names, or a mapping of names to settings; `{}` measures nothing."""
 
     @field_validator("push", mode="before")
     @classmethod
@@ -124,19 +122,18 @@ class RunRecipe(RowsRecipe):
         return self
 
 
-def parse_run(content: Mapping[str, Any], where: str = "the recipe") -> RunRecipe:
-    """Make a run's recipe of its content; raise `RecipeError` on what it can't say."""
-    return recipes.parse(RunRecipe, content, where)
+StartModel = Annotated[ModelReference, Field(description="The weights to start from.")]
+EvaluationSources = Annotated[Sequence[Source], Field(description="More rows to score on.")]
 
 
 class TrainRecipe(Recipe):
-    """What the recipes of all trainings have in common."""
+    """The keys that the recipes of all trainings have in common."""
 
     start: ClassVar[str] = "model"
     """The key that names the weights to start from."""
 
     name: Text | None = None
-    """What to call the model in its card."""
+    """The name of the model in its card."""
     preset: str = "paper"
     data_dir: Text | None = None
     """The folder in which the sources' folders and files lie."""
@@ -145,7 +142,7 @@ class TrainRecipe(Recipe):
     exclude: Sequence[Source] = ()
     """Rows whose texts may not be trained on."""
     split: Text | None = None
-    """In the place of the split of every source in `data`."""
+    """Replaces the split of every source in `data`."""
     held_out: float = 0.0
     """Share of the groups that is held out, to score on."""
     ways: int = 3
@@ -159,7 +156,7 @@ class TrainRecipe(Recipe):
     """Share of the steps in which the learning rate rises."""
     weight_decay: float = Hyperparameters.weight_decay
     tune: Literal["full", "lora", "lowrank"] = "full"
-    """What is trained and stored: all weights, adapters, or the best low-rank form of what changed."""
+    """Train and store all weights, adapters, or the best low-rank form of the changes."""
     rank: int = Hyperparameters.rank
     """Of the stored matrices, with `tune: lora` or `lowrank`."""
     seed: int = Hyperparameters.seed
@@ -178,7 +175,7 @@ class TrainRecipe(Recipe):
         return self
 
     def hyperparameters(self) -> Hyperparameters:
-        """The settings of the training loop."""
+        """Return the settings of the training loop."""
         names = [field.name for field in fields(Hyperparameters) if field.name != "model"]
         return Hyperparameters(model=getattr(self, self.start), **{name: getattr(self, name) for name in names})
 
@@ -187,22 +184,19 @@ class VerifierRecipe(TrainRecipe):
     """A verifier of claims."""
 
     train: Literal["verifier"]
-    model: ModelReference
-    """What to start from."""
+    model: StartModel
     nei: Sequence[str] = ()
     """The corpora to add NOT ENOUGH INFO rows for."""
-    evaluate: Sequence[Source] = ()
-    """More rows to score on."""
+    evaluate: EvaluationSources = ()
     baselines: bool = False
-    """Also train and score a verifier that sees the claim alone."""
+    """Also train and score a verifier that sees only the claim."""
 
 
 class GeneratorRecipe(TrainRecipe):
     """A generator of claims."""
 
     train: Literal["generator"]
-    model: ModelReference
-    """What to start from."""
+    model: StartModel
     prefixed: bool = False
     """Train the generator of RACE's ablation −EDIT, which is told the label."""
 
@@ -219,14 +213,12 @@ class RewriterRecipe(TrainRecipe):
     """A rewriter of claims: of a claim into its negation or a paraphrase."""
 
     train: Literal["rewriter"]
-    model: ModelReference
-    """What to start from."""
+    model: StartModel
     pairs: Literal["negative", "paraphrase"]
-    """Which pairs of claims to train on."""
+    """The pairs of claims to train on."""
     judge: Judge | None = None
     """The verifier that tells paraphrases from other claims, and that scores."""
-    evaluate: Sequence[Source] = ()
-    """More rows to score on."""
+    evaluate: EvaluationSources = ()
 
     @model_validator(mode="before")
     @classmethod
@@ -268,8 +260,7 @@ class MaskedLMRecipe(TrainRecipe):
     """A masked language model of the corpora's sentences."""
 
     train: Literal["masked_lm"]
-    model: ModelReference
-    """What to start from."""
+    model: StartModel
     wordnet: bool = False
     """Read WordNet's glosses too."""
     mask: float = 0.15
@@ -280,12 +271,10 @@ class RelationRecipe(TrainRecipe):
     """A relation classifier."""
 
     train: Literal["relation"]
-    model: ModelReference
-    """What to start from."""
+    model: StartModel
     dev: Source | None = None
     """The rows that choose the epoch."""
-    evaluate: Sequence[Source] = ()
-    """More rows to score on."""
+    evaluate: EvaluationSources = ()
 
 
 _Kinds = VerifierRecipe | GeneratorRecipe | RewriterRecipe | ExplainerRecipe | MaskedLMRecipe | RelationRecipe
@@ -298,7 +287,7 @@ def parse_train(content: Mapping[str, Any], where: str = "the recipe") -> TrainR
     """Make a training's recipe of its content.
 
     Raises:
-        RecipeError: an unknown kind or key, one that is missing, or a value that can't be.
+        RecipeError: an unknown kind or key, a missing key, or a value that does not fit.
 
     >>> parse_train({"train": "verifier", "model": "offline:minilm", "data": [{"corpus": "fever"}]}).hyperparameters().epochs
     3.0

@@ -22,7 +22,7 @@ from hfcf.hub.existing_card import check_overwrite, read_restriction
 from hfcf.metrics.shared.settings import Metrics, as_list, check_metrics, parse_metrics, pop_evaluation_sets, stage_of
 from hfcf.pipeline.profile import Clock
 from hfcf.pipeline.publish import publish
-from hfcf.pipeline.recipes import RowsRecipe, RunRecipe, parse_run
+from hfcf.pipeline.recipes import RowsRecipe, RunRecipe
 from hfcf.systems import system_class
 from hfcf.training.distractors import from_recipe
 
@@ -52,11 +52,11 @@ def run(
         map_kwargs: passed to `Dataset.map`.
 
     Returns:
-        What `run.json` in the folder holds. Its seconds, calls and tokens are those of this call: what an earlier, killed one did
-        is in the caches, and with `num_proc` only the seconds of whole stages are known.
+        The content of `run.json` in the folder. Its seconds, calls and tokens are those of this call, without the work that an
+        earlier, killed call left in the caches; with `num_proc` only the seconds of stages are counted.
 
     Raises:
-        RecipeError: an unknown key, one that is missing, or a value of another type.
+        RecipeError: an unknown key, a missing key, or a value of another type.
         ValueError: the folder has a README that is not this library's.
         HubError: the recipe says `push`, and there is no token or the Hub refused; the result is in the folder all the same.
     """
@@ -95,7 +95,7 @@ def run(
 
 
 def _check_push(recipe: RunRecipe, restrictions: Mapping[str, Any]) -> None:
-    """Raise before hours of work what pushing would raise after them."""
+    """Raise before the run what a push would raise after it."""
     from hfcf.hub.contents import forbids_republishing
     from hfcf.hub.push import check_name, require_token
 
@@ -106,16 +106,11 @@ def _check_push(recipe: RunRecipe, restrictions: Mapping[str, Any]) -> None:
 
 
 def read_recipe(recipe: str | Path | Mapping[str, Any], changes: Sequence[str] = ()) -> RunRecipe:
-    """Read a run's recipe with its preset and the changes applied.
-
-    Args:
-        recipe: a file, the name of a recipe that ships with the library, or its content.
-        changes: "key=value" strings.
-    """
+    """Read a run's recipe with its preset and the changes applied; see `run` for the arguments."""
     if isinstance(recipe, Mapping):
-        return parse_run(recipes.apply_changes(deepcopy(dict(recipe)), changes))
+        return recipes.parse(RunRecipe, recipes.apply_changes(deepcopy(dict(recipe)), changes), "the recipe")
     path = recipes.find(str(recipe))
-    return parse_run(recipes.read(path, changes), path.name)
+    return recipes.parse(RunRecipe, recipes.read(path, changes), path.name)
 
 
 def load_inputs(recipe: RunRecipe) -> tuple[Dataset, System]:
@@ -145,14 +140,9 @@ def load_rows(recipe: RowsRecipe) -> Dataset:
 
 
 def make_system(
-    name: str,
-    *,
-    preset: str = "paper",
-    seed: int = 13,
-    settings: Mapping[str, Any] | None = None,
-    task: str | None = None,
+    name: str, *, preset: str = "paper", seed: int = 13, settings: Mapping[str, Any] | None = None, task: str | None = None,
     where: str = "settings",
-) -> System:
+) -> System:  # fmt: skip
     """Make a system with a preset and settings, whose names and types are checked.
 
     Args:
@@ -160,15 +150,16 @@ def make_system(
         preset: one of its presets.
         seed: of the system, unless `settings` name one.
         settings: over those of the preset.
-        task: of its rows: what a system with a setting `task` works on, unless `settings` say it.
+        task: of its rows, for a system with a setting `task`, unless `settings` name one.
         where: what to call the settings in errors.
 
     Raises:
         RecipeError: there is no such system, preset or setting, or a value is of another type than its field.
     """
     cls, settings = system_class(name), dict(settings or {})
-    recipes.check(settings, [field.name for field in fields(cls) if field.name != "fitted"], where)
-    recipes.check_types({"seed": seed, **settings}, {field.name: str(field.type) for field in fields(cls)}, where)
+    types = {field.name: str(field.type) for field in fields(cls)}
+    recipes.check(settings, types.keys() - {"fitted"}, where)
+    recipes.check_types({"seed": seed, **settings}, types, where)
     required = [field.name for field in fields(cls) if field.default is MISSING and field.default_factory is MISSING]
     if preset == "paper" and (absent := [field for field in required if field not in settings]):
         raise recipes.RecipeError(
@@ -176,7 +167,7 @@ def make_system(
             "or --set preset=offline"
         )
     try:
-        of_rows = {"task": task} if task and "task" in {field.name for field in fields(cls)} else {}
+        of_rows = {"task": task} if task and "task" in types else {}
         return cls.preset(preset, **{"seed": seed, **of_rows, **settings})
     except (TypeError, ValueError) as error:
         raise recipes.RecipeError(f"{where}: {error}") from error
@@ -184,13 +175,9 @@ def make_system(
 
 def model_names(system: System | Stage) -> dict[str, str]:
     """Name the weights that a system (or a stage) reads, with their revision and adapter."""
-    names = {}
-    for field in fields(system):
-        value = getattr(system, field.name)
-        model = value if isinstance(value, Model) else getattr(value, "model", None)
-        if isinstance(model, Model):
-            names[field.name] = named(model)
-    return names
+    values = {field.name: getattr(system, field.name) for field in fields(system)}
+    models = {name: value if isinstance(value, Model) else getattr(value, "model", None) for name, value in values.items()}
+    return {name: named(model) for name, model in models.items() if isinstance(model, Model)}
 
 
 def metric_models(metrics: Mapping[str, Mapping[str, Any]], task: str) -> dict[str, str]:
@@ -200,15 +187,15 @@ def metric_models(metrics: Mapping[str, Mapping[str, Any]], task: str) -> dict[s
     {'fluency.model': 'offline:smollm2'}
     """
     names: dict[str, str] = {}
-    for metric, given in metrics.items():
-        settings = dict(given)
+    for metric, metric_settings in metrics.items():
+        settings = dict(metric_settings)
         pop_evaluation_sets(metric, settings)
         names |= {f"{metric}.{setting}": model for setting, model in model_names(stage_of(metric, task, settings)).items()}
     return names
 
 
 def select_metrics(metrics: Metrics | None, system: System) -> dict[str, dict[str, Any]]:
-    """Check what a recipe measures, {metric: settings}: by default what needs no model, and nothing of `{}`.
+    """Check the metrics of a recipe and return {metric: settings}: by default those that need no model; none of `{}`.
 
     The flip rate's verifier must not be the model that the system filters by.
 
@@ -224,7 +211,7 @@ def select_metrics(metrics: Metrics | None, system: System) -> dict[str, dict[st
 
 
 def filter_model(system: System) -> Model | None:
-    """Return the model of a system's settings that confirms labels; None: none does, or one that the system trains.
+    """Return the model of a system's settings that confirms labels; None: there is none, or the system trains it.
 
     >>> filter_model(system_class("coco")(indicator="mine")), filter_model(system_class("ccg")(indicator="mine"))
     (Model(name='mine', revision=None, adapter=None, dtype='auto'), None)
@@ -234,12 +221,10 @@ def filter_model(system: System) -> Model | None:
 
 
 def describe_filter(system: System) -> str | None:
-    """Say for the card which model must confirm the label of a counterfactual; None: no model is asked.
+    """Name for the card the model that must confirm the label of a counterfactual; None: there is none.
 
     >>> describe_filter(system_class("mice")()), describe_filter(system_class("ccg")())
     ('the base model that was trained on these rows', None)
-    >>> describe_filter(system_class("coco")(indicator="mine"))
-    'the base model, the indicator named above,'
     """
     if getattr(system, "verifier", None) is not None:
         return "the verifier named above"
@@ -249,7 +234,6 @@ def describe_filter(system: System) -> str | None:
 
 
 def _front_matter(name: str) -> dict[str, Any]:
-    """What a card says of a corpus."""
     info = corpora.builder_class(name).INFO
     keys = ("title", "licence", "hub_id", "language", "paper", "citation", "republish")
     return {**{key: getattr(info, key) for key in keys}, "labels": list(info.labels.values())}

@@ -57,7 +57,7 @@ def json_schema(kind: str) -> dict[str, Any]:
 
 
 def _without_titles(schema: Any) -> Any:
-    """A schema without the titles that only repeat its keys."""
+    """Remove the titles, which only repeat keys."""
     if isinstance(schema, list):
         return [_without_titles(part) for part in schema]
     if not isinstance(schema, dict):
@@ -66,14 +66,14 @@ def _without_titles(schema: Any) -> Any:
 
 
 def _require_only_kinds(schema: dict[str, Any]) -> None:
-    """Let keys be absent but those that say of which kind a recipe is: a recipe may leave the rest to its presets."""
+    """Require only the keys that name the kind of a recipe: a recipe may leave the others to its presets."""
     kinds = [key for key in schema.get("required", ()) if {"const", "enum"} & set(schema["properties"][key])]
     if "required" in schema:
         schema["required"] = kinds
 
 
 def _members(schema: dict[str, Any], definitions: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """The object that a schema describes, or each of its alternatives."""
+    """Yield the object that a schema describes, or each of its alternatives."""
     if "$ref" in schema:
         yield from _members(definitions[schema["$ref"].rpartition("/")[2]], definitions)
     elif "properties" in schema:

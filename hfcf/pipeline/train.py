@@ -5,27 +5,18 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from datasets import Dataset, concatenate_datasets
 
-from hfcf.core import recipe as recipes
-from hfcf.core.splits import group_safe_split, regroup
+from hfcf.core.recipe import RecipeError, locate
+from hfcf.core.splits import divide, group_safe_split, regroup
 from hfcf.engines.classifier import Classifier
 from hfcf.hub.existing_card import check_overwrite
 from hfcf.hub.model_card import model_card
-from hfcf.pipeline.recipes import (
-    ExplainerRecipe,
-    GeneratorRecipe,
-    MaskedLMRecipe,
-    RelationRecipe,
-    RewriterRecipe,
-    Source,
-    TrainRecipe,
-    VerifierRecipe,
-    parse_train,
-)
+from hfcf.pipeline import recipes
 from hfcf.tasks.verification import LABELS
 from hfcf.training.data import drop_overlap, drop_related, load_rows
 from hfcf.training.loop import trained_model
@@ -38,26 +29,25 @@ def train(
     """Run a training recipe.
 
     Args:
-        recipe: what `hfcf.pipeline.recipes` lists for its kind, `train`: a verifier, generator, rewriter, explainer, masked_lm or
-            relation.
-        out: where the model goes.
+        recipe: its keys are those that `hfcf.pipeline.recipes` lists for its kind, `train`.
+        out: the folder for the model.
         where: what to call the recipe in errors.
-        limit: train on the first rows alone, to try a recipe out.
-        command: that trains it again, for the card.
+        limit: train on the first rows only, to try a recipe out.
+        command: the command line that trains it again, for the card.
 
     Returns:
-        What `scores.json` in `out` holds: rows, seconds, and scores per corpus.
+        The content of `scores.json` in `out`: rows, seconds, and scores per corpus.
 
     Raises:
         RecipeError: see `parse_train`; or there is nothing to train on.
         ValueError: the folder has a README that is not this library's.
     """
-    parsed = parse_train(recipe, where)
+    parsed = recipes.parse_train(recipe, where)
     check_overwrite(out)
-    rows = load_rows(_located(parsed.data, parsed.data_dir, split=parsed.split), training=True)
+    rows = load_rows(_arguments(parsed.data, parsed.data_dir, split=parsed.split), training=True)
     dropped = 0
     if parsed.exclude:
-        rows, dropped = drop_overlap(rows, load_rows(_located(parsed.exclude, parsed.data_dir)))
+        rows, dropped = drop_overlap(rows, load_rows(_arguments(parsed.exclude, parsed.data_dir)))
     if parsed.ways == 2:
         rows = two_way(rows)
     split = group_safe_split(rows, parsed.held_out, seed=parsed.seed, groups=regroup(rows))
@@ -68,7 +58,7 @@ def train(
     out.mkdir(parents=True, exist_ok=True)
     (out / "scores.json").unlink(missing_ok=True)  # written last: a folder without it is not finished
     start = time.perf_counter()
-    report["scores"] = _train_kind(parsed, training, held_out, out)
+    report["scores"] = _TRAIN[type(parsed)](parsed, training, held_out, out)
     report["seconds"] = round(time.perf_counter() - start)
     content = parsed.model_dump(exclude_unset=True)
     (out / "README.md").write_text(model_card(content, parsed.hyperparameters(), report, command), encoding="utf-8")
@@ -76,25 +66,7 @@ def train(
     return report
 
 
-def _train_kind(recipe: TrainRecipe, training: Dataset, held_out: Dataset, out: Path) -> dict[str, Any]:
-    """Train and score what the recipe's kind says; return the scores."""
-    match recipe:
-        case VerifierRecipe():
-            return _train_verifier(recipe, training, held_out, out)
-        case GeneratorRecipe():
-            return _train_generator(recipe, training, held_out, out)
-        case RewriterRecipe():
-            return _train_rewriter(recipe, training, held_out, out)
-        case ExplainerRecipe():
-            return _train_explainer(recipe, training, held_out, out)
-        case MaskedLMRecipe():
-            return _train_masked_lm(recipe, training, held_out, out)
-        case RelationRecipe():
-            return _train_relation(recipe, training, held_out, out)
-    raise TypeError(f"no training for {type(recipe).__name__}")
-
-
-def _train_verifier(recipe: VerifierRecipe, training: Dataset, held_out: Dataset, out: Path) -> dict[str, Any]:
+def _train_verifier(recipe: recipes.VerifierRecipe, training: Dataset, held_out: Dataset, out: Path) -> dict[str, Any]:
     from hfcf.training.verifier import evaluate_verifier, train_verifier
 
     hp = recipe.hyperparameters()
@@ -116,7 +88,7 @@ def _train_verifier(recipe: VerifierRecipe, training: Dataset, held_out: Dataset
     }
 
 
-def _train_generator(recipe: GeneratorRecipe, training: Dataset, held_out: Dataset, out: Path) -> dict[str, Any]:
+def _train_generator(recipe: recipes.GeneratorRecipe, training: Dataset, held_out: Dataset, out: Path) -> dict[str, Any]:
     from hfcf.training.generator import evaluate_generator, train_generator
 
     hp = recipe.hyperparameters()
@@ -124,7 +96,7 @@ def _train_generator(recipe: GeneratorRecipe, training: Dataset, held_out: Datas
     return {"held out": evaluate_generator(held_out, trained_model(hp, out), max_length=hp.max_length, prefixed=recipe.prefixed)}
 
 
-def _train_rewriter(recipe: RewriterRecipe, training: Dataset, held_out: Dataset, out: Path) -> dict[str, Any]:
+def _train_rewriter(recipe: recipes.RewriterRecipe, training: Dataset, held_out: Dataset, out: Path) -> dict[str, Any]:
     from hfcf.training.claim_pairs import claim_pairs
     from hfcf.training.generator import train_texts
     from hfcf.training.rewriter import evaluate_rewriter
@@ -133,25 +105,24 @@ def _train_rewriter(recipe: RewriterRecipe, training: Dataset, held_out: Dataset
     engine = Classifier(model=judge.model, max_length=judge.max_length) if judge else None
     selector = engine if recipe.pairs == "paraphrase" else None  # of a negative pair the corpus says that it is one
 
-    def pairs_of(rows: Dataset) -> Dataset:
-        return claim_pairs(rows, recipe.pairs, selector)
-
+    pairs_of = partial(claim_pairs, kind=recipe.pairs, judge=selector)
     pairs, held_out_pairs = pairs_of(training), pairs_of(held_out)
     if not len(pairs):
         labels = {"negative": "one supported and one refuted", "paraphrase": "both supported, that the judge takes for equal"}
-        raise recipes.RecipeError(
+        raise RecipeError(
             f"there is nothing to train on: no two claims, {labels[recipe.pairs]}, have the same evidence in one group of the "
             f"{len(training)} rows; rows of one case need a group_id in common"
         )
     train_texts(pairs, hp, out)
-    sets = {**_by_corpus(held_out_pairs), **_evaluation_sets(recipe.evaluate, recipe.data_dir, training, pairs_of)}
+    others = _evaluation_sets(recipe.evaluate, recipe.data_dir, training)
+    sets = {**_by_corpus(held_out_pairs), **{name: pairs_of(rows) for name, rows in others.items()}}
     scores = {
         name: evaluate_rewriter(rows, trained_model(hp, out), max_length=hp.max_length, judge=engine) for name, rows in sets.items()
     }
     return {"trained on": {"pairs": len(pairs)}, **scores}
 
 
-def _train_explainer(recipe: ExplainerRecipe, training: Dataset, held_out: Dataset, out: Path) -> dict[str, Any]:
+def _train_explainer(recipe: recipes.ExplainerRecipe, training: Dataset, held_out: Dataset, out: Path) -> dict[str, Any]:
     from hfcf.training.explainer import train_explainer
     from hfcf.training.explainer_scores import evaluate_explainer
 
@@ -160,15 +131,13 @@ def _train_explainer(recipe: ExplainerRecipe, training: Dataset, held_out: Datas
     return {name: evaluate_explainer(rows, hp, out) for name, rows in _by_corpus(held_out).items()}
 
 
-def _train_masked_lm(recipe: MaskedLMRecipe, training: Dataset, held_out: Dataset, out: Path) -> dict[str, Any]:
+def _train_masked_lm(recipe: recipes.MaskedLMRecipe, training: Dataset, held_out: Dataset, out: Path) -> dict[str, Any]:
     from hfcf.training.masked_lm import cloze, evaluate_masked_lm, train_masked_lm
     from hfcf.training.text import collect
 
     hp = recipe.hyperparameters()
-    excluded = [load_rows(_located([source], recipe.data_dir)) for source in recipe.exclude]
-    texts, sets, dropped = collect(
-        training, held_out, excluded, wordnet=recipe.wordnet, held_out=recipe.held_out, seed=hp.seed
-    )  # fmt: skip
+    excluded = [load_rows(_arguments([source], recipe.data_dir)) for source in recipe.exclude]
+    texts, sets, dropped = collect(training, held_out, excluded, wordnet=recipe.wordnet, held_out=recipe.held_out, seed=hp.seed)
     train_masked_lm(texts, hp, out, share=recipe.mask)
     scores: dict[str, Any] = {"sentences": {"train": len(texts), "dropped because an excluded set holds them": dropped}}
     models = {"as shipped": hp.model, "trained": trained_model(hp, out)}
@@ -179,7 +148,7 @@ def _train_masked_lm(recipe: MaskedLMRecipe, training: Dataset, held_out: Datase
     return {**scores, "cloze": cloze(models, max_length=hp.max_length)}
 
 
-def _train_relation(recipe: RelationRecipe, training: Dataset, held_out: Dataset, out: Path) -> dict[str, Any]:
+def _train_relation(recipe: recipes.RelationRecipe, training: Dataset, held_out: Dataset, out: Path) -> dict[str, Any]:
     from hfcf.engines.relation import RelationClassifier
     from hfcf.training.relation import evaluate_relation, train_relation
 
@@ -192,36 +161,37 @@ def _train_relation(recipe: RelationRecipe, training: Dataset, held_out: Dataset
     return {name: evaluate_relation(rows, engine) for name, rows in sets.items()}
 
 
-def _located(sources: Sequence[Source], data_dir: str | None, *, split: str | None = None) -> list[dict[str, Any]]:
-    """Arguments of `load_rows` for sources whose folders lie in `data_dir`."""
+_TRAIN: dict[type[recipes.TrainRecipe], Callable[[Any, Dataset, Dataset, Path], dict[str, Any]]] = {
+    recipes.VerifierRecipe: _train_verifier,
+    recipes.GeneratorRecipe: _train_generator,
+    recipes.RewriterRecipe: _train_rewriter,
+    recipes.ExplainerRecipe: _train_explainer,
+    recipes.MaskedLMRecipe: _train_masked_lm,
+    recipes.RelationRecipe: _train_relation,
+}
+"""The function that trains and scores a recipe of each kind; it takes the training rows, the held-out rows and the folder."""
+
+
+def _arguments(sources: Sequence[recipes.Source], data_dir: str | None, *, split: str | None = None) -> list[dict[str, Any]]:
+    """Return the arguments of `load_rows` for sources whose folders lie in `data_dir`."""
     other = {"split": split} if split else {}
-    return [{**recipes.locate(source.arguments(), data_dir), **other} for source in sources]
+    return [{**locate(source.arguments(), data_dir), **other} for source in sources]
 
 
-def _evaluation_sets(
-    sources: Sequence[Source], data_dir: str | None, training: Dataset, convert: Callable[[Dataset], Dataset] = lambda rows: rows
-) -> dict[str, Dataset]:
-    """Load the rows to score on, without what overlaps with the rows that were trained on."""
-    return {
-        source.name or source.corpus: convert(drop_related(load_rows(_located([source], data_dir)), training)) for source in sources
-    }
+def _evaluation_sets(sources: Sequence[recipes.Source], data_dir: str | None, training: Dataset) -> dict[str, Dataset]:
+    """Load the rows to score on, without those that overlap with the training rows."""
+    loaded = {source.name or source.corpus: load_rows(_arguments([source], data_dir)) for source in sources}
+    return {name: drop_related(rows, training) for name, rows in loaded.items()}
 
 
 def _with_nei(rows: Dataset, names: Sequence[str], seed: int) -> Dataset:
     """Add NEI rows for the corpora that have none of their own."""
     from hfcf.training.nei import add_nei
 
-    parts = [_of_corpus(rows, corpus) for corpus in dict.fromkeys(rows["corpus"])]
-    return (
-        concatenate_datasets([add_nei(part, seed=seed) if part[0]["corpus"] in names else part for part in parts])
-        if parts
-        else rows
-    )
+    parts = divide(rows, rows["corpus"]).items()
+    extended = [add_nei(part, seed=seed) if corpus in names else part for corpus, part in parts]
+    return concatenate_datasets(extended) if extended else rows
 
 
 def _by_corpus(held_out: Dataset) -> dict[str, Dataset]:
-    return {f"held out: {corpus}": _of_corpus(held_out, corpus) for corpus in sorted(set(held_out["corpus"]))}
-
-
-def _of_corpus(rows: Dataset, corpus: str) -> Dataset:
-    return rows.select([i for i, name in enumerate(rows["corpus"]) if name == corpus])
+    return {f"held out: {corpus}": part for corpus, part in sorted(divide(held_out, held_out["corpus"]).items())}

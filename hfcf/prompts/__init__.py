@@ -19,8 +19,8 @@ Message = dict[str, str]
 class Prompt(Protocol):
     """Ask a language model for a counterfactual of a task's row, and read the answer.
 
-    A task names its prompt (`hfcf.tasks.rewriting.Rewriting.prompt`). Each is made with the same settings and reads those that
-    it needs.
+    A task names its prompt (`hfcf.tasks.rewriting.Rewriting.prompt`). All prompts get the same settings and read those that they
+    need.
 
     Args:
         relations: the labels to choose from, where the task does not fix them.
@@ -46,21 +46,20 @@ class Prompt(Protocol):
 
 
 def messages(name: str, *, shots: int, **values: Any) -> list[Message]:
-    """A prompt, filled in: one message of the user, which every server and chat template takes.
+    """Fill in a prompt as one message of the user, which every server and chat template takes.
 
     Args:
-        name: "claims" or "relations".
+        name: of the template, such as "claims".
         shots: how many worked examples it shows.
         values: what the template names.
 
     Raises:
         ValueError: there are not so many examples.
     """
-    known = examples(name)
     check_shots(name, shots)
     environment = Environment(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     environment.filters["json"] = partial(json.dumps, ensure_ascii=False)  # jinja2's own escapes quotes, for HTML
-    text = environment.from_string(_read(f"{name}.jinja")).render(examples=known[:shots], **values)
+    text = environment.from_string(_read(f"{name}.jinja")).render(examples=examples(name)[:shots], **values)
     return [{"role": "user", "content": text}]
 
 
@@ -76,16 +75,12 @@ def check_shots(name: str, shots: int) -> None:
 
 
 def examples(name: str) -> list[dict[str, Any]]:
-    """A prompt's worked examples, in the order in which shots show them."""
+    """Return a prompt's worked examples, in the order in which shots show them."""
     return json.loads(_read(f"{name}.json"))
 
 
 def contents(name: str) -> str:
-    """The sha256 of a prompt's template and examples: what a stage that uses it has in its state.
-
-    >>> len(contents("claims"))
-    64
-    """
+    """Return the sha256 of a prompt's template and examples, which is in the state of a stage that uses it."""
     return hashlib.sha256((_read(f"{name}.jinja") + _read(f"{name}.json")).encode()).hexdigest()
 
 

@@ -17,40 +17,20 @@ SCHEMA = json.dumps(
 """What an answer must fit."""
 
 
-def messages(row: Mapping[str, Any], shots: int = 1) -> list[prompts.Message]:
-    """Ask for a claim with the opposite label on the row's evidence.
+class ClaimPrompt:
+    """Ask for a claim that has the opposite label on the same evidence; see `hfcf.prompts.Prompt`.
 
-    Args:
-        row: `claim`, `evidence` and `label`, SUPPORTS or REFUTES.
-        shots: worked examples to show; the first is the paper's.
-
+    >>> prompt = ClaimPrompt(max_words=100)
+    >>> prompt.problem({"label": "NOT ENOUGH INFO"})
+    'the label NOT ENOUGH INFO has no opposite'
     >>> row = {"claim": "Rome is old.", "evidence": [{"title": "Rome", "text": "It is old."}], "label": "SUPPORTS"}
-    >>> print(messages(row, shots=0)[0]["content"].partition("Claim: ")[2])
+    >>> print(prompt.messages(row, shots=0)[0]["content"].partition("Claim: ")[2])
     Rome is old.
     Evidence:
     - Rome: It is old.
     Label: SUPPORTS
     Label of the new claim: REFUTES
     Answer as JSON, {"claim": "…"}:
-    """
-    values = {name: row[name] for name in ("claim", "evidence", "label")}
-    return prompts.messages("claims", shots=shots, wanted=opposite(row["label"]), **values)
-
-
-def read(answer: Mapping[str, Any]) -> str:
-    """The claim of an answer that fits `SCHEMA`, on one line.
-
-    >>> read({"claim": " Rome is\\n young. "})
-    'Rome is young.'
-    """
-    return " ".join(answer["claim"].split())
-
-
-class ClaimPrompt:
-    """Ask for a claim that has the opposite label on the same evidence; see `hfcf.prompts.Prompt`.
-
-    >>> ClaimPrompt(max_words=100).problem({"label": "NOT ENOUGH INFO"})
-    'the label NOT ENOUGH INFO has no opposite'
     """
 
     template = "claims"
@@ -67,13 +47,14 @@ class ClaimPrompt:
         return f"the label {row['label']} has no opposite" if row["label"] == NOT_ENOUGH_INFO else None
 
     def messages(self, row: Mapping[str, Any], shots: int) -> list[prompts.Message]:
-        return messages(row, shots)
+        values = {name: row[name] for name in ("claim", "evidence", "label")}
+        return prompts.messages(self.template, shots=shots, wanted=opposite(row["label"]), **values)
 
     def candidate(self, row: Mapping[str, Any], answer: Mapping[str, Any], stage: str) -> Candidate:
-        claim = read(answer)
-        made = rewritten(row["claim"], claim, opposite(row["label"]), stage)
+        claim = " ".join(answer["claim"].split())
+        result = rewritten(row["claim"], claim, opposite(row["label"]), stage)
         if problem := text_problem(claim, "the new claim"):
-            return reject(made, stage, problem)
+            return reject(result, stage, problem)
         if (words := len(claim.split())) > self.max_words:
-            return reject(made, stage, f"the new claim has {words} words; the limit is {self.max_words}")
-        return made
+            return reject(result, stage, f"the new claim has {words} words; the limit is {self.max_words}")
+        return result

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from hfcf import prompts
 from hfcf.core.candidates import Candidate, reject
-from hfcf.tasks import sentence
 from hfcf.tasks.relation import OTHER, context, entities, overlap, roles
-from hfcf.tasks.sentence import find, folded, places, split
+from hfcf.tasks.sentence import SentenceRewriting, find, folded, places, plain, split
 
 _SEMEVAL = (
     "Message-Topic", "Entity-Destination", "Content-Container", "Cause-Effect", "Component-Whole", "Member-Collection",
@@ -18,18 +18,24 @@ _SEMEVAL = (
 )  # fmt: skip
 SEMEVAL = tuple(f"{name}({order})" for name in _SEMEVAL for order in ("e1,e2", "e2,e1"))
 """SemEval 2010's relations but for "Other", each in both directions, in the order of the paper's prompt."""
-_WORDS = {"type": "array", "items": {"type": "string"}}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """What the model answers, in this order: the steps come before what follows from them."""
+
+    causal_terms: list[str]
+    relation: str
+    replacements: list[str]
+    sentence: str
 
 
 def schema(candidates: Sequence[str]) -> str:
-    """What an answer must fit, with the relations that it may choose from."""
-    properties = {
-        "causal_terms": {**_WORDS, "minItems": 1},
-        "relation": {"type": "string", "enum": list(candidates)},
-        "replacements": _WORDS,
-        "sentence": {"type": "string"},
-    }
-    # In this order: the steps come before what follows from them.
+    """Return the JSON schema of an `Answer`, with the relations to choose from."""
+    text = {"type": "string"}
+    words = {"type": "array", "items": text}
+    types = ({**words, "minItems": 1}, {**text, "enum": list(candidates)}, words, text)
+    properties = dict(zip(Answer.__annotations__, types, strict=True))
     return json.dumps({"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False})
 
 
@@ -37,7 +43,7 @@ def messages(row: Mapping[str, Any], candidates: Sequence[str], shots: int = 1) 
     """Ask for a sentence in which the entities of a row have another relation.
 
     Args:
-        row: `tokens`, `head` and `tail` (`start` and `end`, end-exclusive), and `label`.
+        row: `tokens`, `head`, `tail` and `label`.
         candidates: the relations to choose from, named so that their order tells which entity is which.
         shots: worked examples to show; the first is the paper's.
 
@@ -57,43 +63,42 @@ def messages(row: Mapping[str, Any], candidates: Sequence[str], shots: int = 1) 
 
 
 def read(answer: Mapping[str, Any], row: Mapping[str, Any]) -> dict[str, Any]:
-    """The relation row that an answer to `messages(row, …)` makes.
+    """Turn an answer to `messages(row, …)` into a relation row, which also has `causal_terms`.
 
     Args:
         answer: fits `schema`.
-        row: the one that was asked about.
-
-    Returns:
-        `tokens`, `head`, `tail` and `label` as relation rows have them, and `causal_terms`.
+        row: the source.
 
     Raises:
-        ValueError: the relation is the old one, the sentence is, an entity does not stand in it exactly once, the two overlap, or a
-            causal term is none of the sentence's words outside the entities.
+        ValueError: the relation or the sentence is the source's, an entity does not stand in it exactly once, the two overlap, or a
+            causal term is not among the sentence's words outside the entities.
 
     >>> row = {"tokens": "the key is moved into a chest .".split(), "head": {"start": 1, "end": 2}, "tail": {"start": 6, "end": 7},
     ...        "label": "entity-destination"}
-    >>> made = read({"causal_terms": ["moved into"], "relation": "entity-origin", "sentence": "The key is from a chest."}, row)
-    >>> made["tokens"], made["tail"], made["label"]
+    >>> result = read({"causal_terms": ["moved into"], "relation": "entity-origin", "replacements": ["from"],
+    ...                "sentence": "The key is from a chest."}, row)
+    >>> result["tokens"], result["tail"], result["label"]
     (['The', 'key', 'is', 'from', 'a', 'chest', '.'], {'start': 5, 'end': 6}, 'entity-origin')
     """
-    if answer["relation"] == row["label"]:
+    parts = Answer(**answer)
+    if parts.relation == row["label"]:
         raise ValueError("names the relation that the sentence has")
-    tokens = split(answer["sentence"], row["tokens"])
+    tokens = split(parts.sentence, row["tokens"])
     if folded(tokens) == folded(row["tokens"]):
         raise ValueError("repeats the sentence")
-    results, outside = find(row, tokens), set(context(row))
+    spans, outside = find(row, tokens), set(context(row))
     words = [token if i in outside else "\0" for i, token in enumerate(row["tokens"])]
-    for term in answer["causal_terms"]:
+    for term in parts.causal_terms:
         if not places(words, split(term, row["tokens"])):
             raise ValueError(f"names the causal term {term!r}, which does not stand in the sentence outside the entities")
-    return {"tokens": tokens, **results, "label": answer["relation"], "causal_terms": list(answer["causal_terms"])}
+    return {"tokens": tokens, **spans, "label": parts.relation, "causal_terms": list(parts.causal_terms)}
 
 
 class RelationPrompt:
     """Ask for a sentence in which the entities have another of some relations; see `hfcf.prompts.Prompt`.
 
-    The model reads relations by the roles of their entities, brackets and quotes as people write them. A row is not asked about
-    that has the relation "Other", or one that is not in `relations`, or entities that share a word.
+    The model reads relations by the roles of their entities, brackets and quotes as people write them. Nothing is asked about a row
+    with the relation "Other", with one that is not in `relations`, or with entities that share a word.
 
     Raises:
         ValueError: the relations are fewer than two, or two get one name.
@@ -124,15 +129,15 @@ class RelationPrompt:
         return messages(_readable(row), list(self.labels), shots)
 
     def candidate(self, row: Mapping[str, Any], answer: Mapping[str, Any], stage: str) -> Candidate:
-        made = sentence.rewritten(row, answer["sentence"], self.labels[answer["relation"]], stage)
-        if made["status"] is not None:
-            return made
-        try:
-            read(answer, _readable(row))
-        except ValueError as error:
-            return reject(made, stage, str(error))
-        return made
+        parts = Answer(**answer)
+        result = SentenceRewriting().rewritten(row, parts.sentence, self.labels[parts.relation], stage)
+        if result["status"] is None:
+            try:
+                read(answer, _readable(row))
+            except ValueError as error:
+                return reject(result, stage, str(error))
+        return result
 
 
 def _readable(row: Mapping[str, Any]) -> dict[str, Any]:
-    return {**row, "tokens": sentence.plain(row["tokens"]), "label": roles(row["label"])}
+    return {**row, "tokens": plain(row["tokens"]), "label": roles(row["label"])}

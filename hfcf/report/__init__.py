@@ -51,6 +51,7 @@ def report(folder: str | Path, *, limit: int = LIMIT) -> Path:
     True
     """
     folder = Path(folder)
+    recipe = folder / "recipe.yaml"
     compared, run = tables(folder, COMPARISONS), read_run(folder)
     if run is None and not compared:
         raise FileNotFoundError(f"{folder} holds neither run.json nor table.md: give the folder of hfcf run or hfcf compare")
@@ -68,7 +69,7 @@ def report(folder: str | Path, *, limit: int = LIMIT) -> Path:
         tables=compared,
         ratings=tables(folder, RATINGS),
         settings=flat((run or {}).get("settings") or {}),
-        recipe=_recipe(folder),
+        recipe=recipe.read_text(encoding="utf-8") if recipe.is_file() else "",
         style=Markup(_template("report.css")),
         script=Markup(script),
         script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
@@ -80,11 +81,7 @@ def report(folder: str | Path, *, limit: int = LIMIT) -> Path:
 
 
 def _embedded(value: Any) -> str:
-    """JSON that can't end the element that holds it.
-
-    >>> _embedded("</script>&")
-    '"\\\\u003c/script\\\\u003e\\\\u0026"'
-    """
+    """Write JSON that can't end the element that holds it."""
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")
@@ -93,8 +90,3 @@ def _embedded(value: Any) -> str:
 
 def _template(name: str) -> str:
     return (resources.files("hfcf.report") / "templates" / name).read_text(encoding="utf-8")
-
-
-def _recipe(folder: Path) -> str:
-    path = folder / "recipe.yaml"
-    return path.read_text(encoding="utf-8") if path.is_file() else ""

@@ -43,7 +43,7 @@ def metric_figures(metrics: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _figure(name: str, parts: Mapping[str, Mapping[str, Any]], entry: Any) -> dict[str, Any]:
-    """One metric's, or what belongs together of its parts; nothing of one that has no numbers."""
+    """Prepare the figure of a metric, or of parts that belong together; empty if there are no numbers."""
     summaries = parts.get("", {})
     drawn = {when: one for when, one in summaries.items() if isinstance(one, Mapping) and one.get("n") and one.get("histogram")}
     if drawn:
@@ -62,7 +62,7 @@ def _figure(name: str, parts: Mapping[str, Mapping[str, Any]], entry: Any) -> di
 
 
 def _of_parts(summary: Any) -> bool:
-    """Whether a metric of several numbers has a summary of each."""
+    """Say whether a metric of several numbers has a summary of each."""
     return isinstance(summary, Mapping) and "histogram" not in summary and all(isinstance(one, Mapping) for one in summary.values())
 
 
@@ -85,7 +85,7 @@ def _distribution(summaries: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _densities(summary: Mapping[str, Any], span: float) -> list[tuple[float, float, float]]:
-    """Start, width and height of each bar: its share of the rows by its width, so that bars of different sets compare."""
+    """List start, width and height of each bar. Height is share of rows by width, so that different sets compare."""
     edges: Sequence[float] = summary["histogram"]["edges"]
     total = sum(summary["histogram"]["counts"]) or 1
     densities = []
@@ -96,7 +96,7 @@ def _densities(summary: Mapping[str, Any], span: float) -> list[tuple[float, flo
 
 
 def _bar(density: tuple[float, float, float], low: float, span: float, peak: float) -> tuple[float, float, float, float]:
-    """Left edge, top, width and height."""
+    """Return left edge, top, width and height."""
     start, width, height = density
     high = round(HEIGHT * height / peak, 1)
     return _at(start, low, span), round(HEIGHT - high, 1), round(WIDTH * width / span, 1), high

@@ -13,7 +13,7 @@ from hfcf.hub.contents import data_files, front_matter
 
 
 def read_run(folder: Path) -> dict[str, Any] | None:
-    """`run.json`; None where there is none.
+    """Read `run.json`; None where there is none.
 
     Raises:
         ValueError: it is no JSON object.
@@ -31,7 +31,7 @@ def read_run(folder: Path) -> dict[str, Any] | None:
 
 
 def files(folder: Path) -> dict[str, list[Path]]:
-    """Each configuration's Parquet files, as the card lists them: a folder can hold an older run's beside them.
+    """List each configuration's Parquet files, as the card does: a folder can hold an older run's beside them.
 
     Raises:
         FileNotFoundError: there is no card, or a file that it lists is missing.
@@ -48,14 +48,14 @@ def files(folder: Path) -> dict[str, list[Path]]:
 
 
 def count(paths: Sequence[Path]) -> int:
-    """How many rows Parquet files hold."""
+    """Count the rows of Parquet files."""
     import pyarrow.parquet as pq
 
     return sum(pq.read_metadata(path).num_rows for path in paths)
 
 
 def read(paths: Sequence[Path], take: int | None = None, columns: Sequence[str] | None = None) -> Iterator[dict[str, Any]]:
-    """Rows of Parquet files, a batch of them in memory at a time; labels that are classes as their names.
+    """Yield rows of Parquet files, a batch of them in memory at a time; labels that are classes as their names.
 
     Args:
         paths: of one configuration.
@@ -76,13 +76,9 @@ def read(paths: Sequence[Path], take: int | None = None, columns: Sequence[str] 
                 chosen = [n for n in range(batch.num_rows) if (i + n + 1) * take // total > (i + n) * take // total]
                 i += batch.num_rows
                 for row in (batch.take(chosen) if len(chosen) < batch.num_rows else batch).to_pylist():
-                    yield _named(row, names)
-
-
-def _named(row: dict[str, Any], names: Sequence[str] | None) -> dict[str, Any]:
-    if names and row.get("label") is not None:
-        row["label"] = names[row["label"]] if row["label"] >= 0 else None
-    return row
+                    if names and row.get("label") is not None:
+                        row["label"] = names[row["label"]] if row["label"] >= 0 else None
+                    yield row
 
 
 def numbers(paths: Sequence[Path]) -> list[str]:

@@ -6,8 +6,10 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-LOW = ("minimality", "fluency", "perplexity", "diversity.bleu", "self_bleu", "duplicate", "leak", "claim_only")
-"""Metrics of which less is better, by how their name begins; of all others more is. A reader can turn it round."""
+from hfcf import metrics
+
+LOW_SCORES = ("perplexity", "self_bleu", "duplicate", "leak")
+"""Scores of which less is better, by how their name begins; of all others more is. A reader can turn it round."""
 
 
 def measures(row: Mapping[str, Any], columns: Sequence[str]) -> dict[str, float]:
@@ -35,16 +37,20 @@ def _inside(row: Mapping[str, Any], name: str) -> Any:
 
 
 def low_is_better(name: str) -> bool:
-    """Whether less of a measure is better.
+    """Say whether less of a measure is better: of a metric by its `better`, of a system's score by `LOW_SCORES`.
 
-    >>> low_is_better("minimality"), low_is_better("similarity")
-    (True, False)
+    >>> low_is_better("minimality"), low_is_better("diversity.bleu"), low_is_better("diversity.inverse")
+    (True, True, False)
     """
-    return name.lower().startswith(LOW)
+    metric, _, number = name.lower().partition(".")
+    if metric not in metrics.names():
+        return name.lower().startswith(LOW_SCORES)
+    better = metrics.better(metric)
+    return better == "less" or f"less `{number}`" in better
 
 
 def ordered(names: Iterable[str], first: Iterable[str] = ()) -> list[str]:
-    """Each name once: minimality, by which pairs are ranked if the reader asks for nothing else; `first`; the others as they come.
+    """Order names, each once: minimality, by which pairs are ranked by default; `first`; the others as they come.
 
     Args:
         names: of measures.

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import heapq
 import json
+import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import islice
+from itertools import groupby, islice
+from operator import itemgetter
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -37,7 +39,7 @@ def peek(
     marks: bool = False,
     scores: bool = True,
 ) -> Iterator[Text]:
-    """Lines about rows of a run, without control characters: the first rows, or the best, the worst or some at random.
+    """Yield lines about rows of a run, without control characters: the first rows, the best, the worst or some at random.
 
     Args:
         folder: of the run.
@@ -63,7 +65,7 @@ def peek(
     _check(rows, best=best, worst=worst, random=random)
     run = read_run(Path(folder)) or {}
     paths = _paths(Path(folder), config, run.get("empty") or ())
-    matching = _found(config, paths, find)
+    matching = _matching(config, paths, find)
     columns = ordered(numbers(paths), run.get("metrics") or ())
     if paths and (best or worst):
         if config != "default":
@@ -85,8 +87,35 @@ def peek(
         yield Text(f"no row of {config} is like this" if find else f"{config} has no rows", style="dim")
 
 
+def highlights(folder: str | Path, n: int, *, marks: bool = False) -> Iterator[Text]:
+    """Yield lines about good pairs of a run, at most one of a source, without scores: the end of `hfcf run`.
+
+    Pairs whose main text changed come first, ranked by the probability that the models that wrote and judged them give. Pairs
+    without such scores are ranked as in the report.
+
+    Args:
+        folder: of the run.
+        n: how many.
+        marks: see `peek`.
+    """
+    paths = files(Path(folder)).get("default", [])
+    columns = ordered(numbers(paths), (read_run(Path(folder)) or {}).get("metrics") or ())
+    turn = 1 if columns and low_is_better(columns[0]) else -1
+
+    def rank(row: Mapping[str, Any]) -> tuple[bool, float, float]:
+        values = measures(row, columns)
+        probability = math.exp(values.get("log-probability", 0.0)) * values.get("verifier", 1.0)
+        main = task_of(row).segments(row)[0].field
+        value = min((turn * values[name] for name in columns[:1] if name in values), default=math.inf)
+        return all(edit["field"] != main for edit in row["edits"]), -probability, value
+
+    best = (min(pairs, key=rank) for _, pairs in groupby(_matching("default", paths, None), key=itemgetter("source_id")))
+    for row in heapq.nsmallest(n, best, key=rank):
+        yield from map(printable, _lines(row, {}, marks))
+
+
 def rows_of_corpus(rows: Iterable[Mapping[str, Any]], n: int, find: str | None) -> Iterator[Text]:
-    """Lines about a corpus's rows."""
+    """Yield lines about a corpus's rows."""
     matching = (row for row in rows if _holds(find, row["id"], texts(row).texts))
     for row in islice(matching, n):
         if why := problem(row):
@@ -123,7 +152,7 @@ def _paths(folder: Path, config: str, empty: Collection[str]) -> Sequence[Path]:
     return configs.get(config, [])
 
 
-def _found(config: str, paths: Sequence[Path], find: str | None) -> Iterator[dict[str, Any]]:
+def _matching(config: str, paths: Sequence[Path], find: str | None) -> Iterator[dict[str, Any]]:
     for row in read(paths):
         if config == "rejected":
             row["source"] = json.loads(row["source"])
@@ -142,11 +171,11 @@ def _holds(find: str | None, row_id: Any, held: Iterable[str]) -> bool:
 def _measure(paths: Sequence[Path], columns: Sequence[str], by: str | None) -> str:
     """Find the measure of a name or of its first part, as "minimality"."""
     names = ordered([*columns, *(name for row in islice(read(paths), 1000) for name in measures(row, columns))])
-    meant = [name for name in names if by is None or name == by or name.startswith(f"{by}.")]
-    if not meant:
+    matches = [name for name in names if by is None or name == by or name.startswith(f"{by}.")]
+    if not matches:
         available = f"there are {', '.join(names)}" if names else "there are none: name metrics in the recipe"
         raise ValueError(f"no row has the metric or score {by!r}: {available}" if by else f"nothing ranks these rows: {available}")
-    return meant[0]
+    return matches[0]
 
 
 def _rejected(row: Mapping[str, Any], marks: bool) -> Iterator[Text]:

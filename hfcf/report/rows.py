@@ -83,9 +83,9 @@ def contents(files: Mapping[str, Sequence[Path]], *, limit: int = LIMIT, first: 
         changed = {i: new for i, (old, new) in enumerate(zip(before.texts, after.texts, strict=False)) if old != new}
         marks = after.marks if after.marks != before.marks else 0
         source_entries[number][-1].append([len(rows), row.get("id") or source_id, changed, marks])
-        its_label = label if row.get("label") is None else row["label"]
+        row_label = label if row.get("label") is None else row["label"]
         change = changes[row["change"]] if row.get("change") else -1
-        rows.append([number, -1 if its_label is None else labels[its_label], change, reason, measures(row, columns)])
+        rows.append([number, -1 if row_label is None else labels[row_label], change, reason, measures(row, columns)])
 
     limits = shares(accepted, rejected, limit)
     for row in read(default, limits[0]):
@@ -126,7 +126,7 @@ def packed(blocks: Sequence[Any]) -> list[Any]:
 
 
 def shares(accepted: int, rejected: int, limit: int) -> tuple[int, int]:
-    """How many of the accepted and of the rejected rows a page of `limit` holds: all, or else half of each if there are as many.
+    """Divide a page of `limit` rows between the accepted and the rejected: all, or else half of each if there are as many.
 
     >>> shares(10, 20, 100), shares(80, 90, 100), shares(90, 20, 100)
     ((10, 20), (50, 50), (80, 20))
@@ -138,8 +138,6 @@ def shares(accepted: int, rejected: int, limit: int) -> tuple[int, int]:
 def texts(row: Mapping[str, Any]) -> Texts:
     """Return a row's texts in reading order, with their layout and marks; no texts for a row of no task.
 
-    >>> texts({"claim": "c", "evidence": [{"title": "Rome", "text": "It is old."}]})[:2]
-    ((('claim', 0), ('evidence 0', 1), ('evidence 0', 0)), ('c', 'Rome', 'It is old.'))
     >>> texts({"tokens": ["eggs", "in", "buckets"], "head": {"start": 0, "end": 1}, "tail": {"start": 2, "end": 3}})[1:]
     (('eggs in buckets',), ((0, 'head', 0, 1), (0, 'tail', 2, 3)))
     """

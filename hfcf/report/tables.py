@@ -11,7 +11,7 @@ COMPARISONS, RATINGS = ("table.md", "rationales.md"), ("ratings.md",)
 
 
 def tables(folder: Path, names: Sequence[str]) -> list[dict[str, Any]]:
-    """Markdown files that lie in a folder, or in one right below it, as HTML.
+    """Render Markdown files that lie in a folder, or in one right below it, as HTML.
 
     Args:
         folder: of a run or of a comparison.
@@ -49,7 +49,7 @@ def _table(path: Path) -> dict[str, Any]:
 
 
 def flat(value: Any, name: str = "") -> list[tuple[str, str]]:
-    """Nested settings as (dotted name, value) rows.
+    """Flatten nested settings to (dotted name, value) rows.
 
     >>> flat({"model": {"name": "t5", "revision": None}, "types": ["ORG", "NUM"]})
     [('model.name', 't5'), ('model.revision', '–'), ('types', 'ORG, NUM')]

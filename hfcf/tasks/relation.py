@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any
 
 from datasets import List
@@ -65,9 +66,7 @@ class Relation(Task):
 
     def segments(self, row: Mapping[str, Any]) -> list[Segment]:
         tokens = [str(token) for token in row.get("tokens") or []]
-        starts = [0]
-        for token in tokens:
-            starts.append(starts[-1] + len(token) + 1)
+        starts = token_starts(tokens)
         marks = []
         for name, sign in (("head", "₁"), ("tail", "₂")):
             start, end = ((row.get(name) or {}).get(edge) for edge in ("start", "end"))
@@ -83,9 +82,9 @@ class Relation(Task):
 
     def apply_edits(self, row: Mapping[str, Any], edits: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
         places = by_place(edits)
-        result = _edited(row, places.pop(("tokens", -1), []))
+        columns = _edited(row, places.pop(("tokens", -1), []))
         refuse_rest(places)
-        return result
+        return columns
 
     def identity(self, row: Mapping[str, Any]) -> list[tuple[str, str]]:
         return [("sentence", " ".join(row["tokens"] or []))]
@@ -104,7 +103,7 @@ TASK = Relation(
     candidate={"text": TEXT, "label": TEXT},
     trainer="hfcf.training.relation:TRAINER",
     scorer="hfcf.training.scorers:RELATIONS",
-    rewriting="hfcf.tasks.rewriting:SentenceRewriting",
+    rewriting="hfcf.tasks.sentence:SentenceRewriting",
     hub=HubNames(categories=("text-classification",), ids=("multi-class-classification",), tag="relation-extraction"),
 )
 CANDIDATES = List(TASK.candidate_features)
@@ -151,6 +150,15 @@ def token_edits(tokens: Sequence[str], removed: Iterable[int], term: str) -> lis
     ]
 
 
+def token_starts(tokens: Iterable[str]) -> list[int]:
+    """List where each token starts in the text that joins them by spaces, and where one after the last would.
+
+    >>> token_starts(["eggs", "in", "pots"])
+    [0, 5, 8, 13]
+    """
+    return list(accumulate((len(token) + 1 for token in tokens), initial=0))
+
+
 def marked(row: Mapping[str, Any]) -> str:
     """Write a row's sentence with its entities in brackets.
 
@@ -165,8 +173,6 @@ def roles(label: str, forward: bool = True) -> str:
 
     >>> roles("Cause-Effect(e1,e2)"), roles("Cause-Effect(e2,e1)"), roles("PHYS")
     ('cause-effect', 'effect-cause', 'phys')
-    >>> roles("Cause-Effect(e1,e2)", forward=False)
-    'effect-cause'
     """
     match = _DIRECTED.fullmatch(label)
     if match is None:
@@ -265,8 +271,6 @@ def overlap(row: Mapping[str, Any]) -> str | None:
 def trouble(row: Mapping[str, Any]) -> str | None:
     """Say why a row's entities leave nothing to edit, or None.
 
-    >>> trouble({"head": {"start": 0, "end": 3}, "tail": {"start": 2, "end": 3}})
-    'one entity lies inside the other'
     >>> trouble({"head": {"start": 0, "end": 3}, "tail": {"start": 3, "end": 4}})
     'there is no word between the entities'
     """
@@ -287,6 +291,5 @@ def candidate(row: Mapping[str, Any], label: str, edited: Sequence[Edit], scores
     'eggs from buckets'
     """
     text = " ".join(TASK.apply_edits(row, edited)["tokens"])
-    return {
-        "text": text, "label": label, "change": "relation", "edits": list(edited), "scores": list(scores), "status": None,
-    }  # fmt: skip
+    fields = {"text": text, "label": label, "change": "relation", "edits": list(edited), "scores": list(scores)}
+    return {**fields, "status": None}

@@ -1,7 +1,7 @@
-"""What a baseline may rewrite in a row of a task, and how a rewritten text becomes a candidate.
+"""Say what a baseline may rewrite in a row of a task, and make candidates of rewritten texts.
 
 Baselines that put other words in a text, or ask a model for another one, are written against `Rewriting`. A task names its own in
-`Task.rewriting`: verification rewrites claims, relation extraction sentences around their entities.
+`Task.rewriting`: verification rewrites claims, relation extraction sentences around their entities (`hfcf.tasks.sentence`).
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from hfcf.core import edits, schema
 from hfcf.core.candidates import Candidate
 from hfcf.core.stage import Stage
 from hfcf.core.task import Task, get_task
-from hfcf.tasks import sentence
 from hfcf.tasks.verification import rewritten
 
 Row = Mapping[str, Any]
@@ -47,7 +46,7 @@ class Rewriting(Protocol):
     def protected(self, row: Row) -> Container[int]:
         """Return the characters of the text that no edit may touch."""
 
-    def edited(self, row: Row, edited: Sequence[edits.Edit], stage: str) -> list[Candidate]:
+    def edited(self, row: Row, text_edits: Sequence[edits.Edit], stage: str) -> list[Candidate]:
         """Make the candidate of edits of the text, which keeps the row's label; none where there are no edits."""
 
     def rewritten(self, row: Row, text: str, label: str, stage: str, scores: Scores = ()) -> Candidate:
@@ -69,42 +68,20 @@ class ClaimRewriting:
     draws = ""
 
     def text(self, row: Row) -> str:
-        return str(row["claim"])
+        claim: str = row["claim"]
+        return claim
 
     readable = text
 
     def protected(self, row: Row) -> Container[int]:
         return ()
 
-    def edited(self, row: Row, edited: Sequence[edits.Edit], stage: str) -> list[Candidate]:
-        new = edits.replace_text(row["claim"], edited)
-        return [rewritten(row["claim"], new, row["label"], stage, edited=edited)] if edited else []
+    def edited(self, row: Row, text_edits: Sequence[edits.Edit], stage: str) -> list[Candidate]:
+        new = edits.replace_text(row["claim"], text_edits)
+        return [rewritten(row["claim"], new, row["label"], stage, edited=text_edits)] if text_edits else []
 
     def rewritten(self, row: Row, text: str, label: str, stage: str, scores: Scores = ()) -> Candidate:
         return rewritten(row["claim"], text, label, stage, scores=scores)
-
-
-class SentenceRewriting:
-    """The sentence of a relation row around its entities, which stay.
-
-    >>> row = {"tokens": "eggs in old pots".split(), "head": {"start": 0, "end": 1}, "tail": {"start": 3, "end": 4}, "label": "a"}
-    >>> SentenceRewriting().rewritten(row, "Pots hold eggs", "a", "rewrite_paraphrase")["status"]["reason"]
-    'has the two entities in the other order'
-    """
-
-    noun = "sentence"
-    editable = "outside the entities"
-    columns = ("tokens", "head", "tail", "label")
-    prompt = "hfcf.prompts.relations:RelationPrompt"
-    draws = "relation_"  # so the baselines of relations were called when the committed comparisons drew their words
-
-    text = staticmethod(sentence.text)
-    protected = staticmethod(sentence.protected)
-    edited = staticmethod(sentence.edited)
-    rewritten = staticmethod(sentence.rewritten)
-
-    def readable(self, row: Row) -> str:
-        return " ".join(sentence.plain(row["tokens"]))
 
 
 def rewriting_of(task: str) -> Rewriting:

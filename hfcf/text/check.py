@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections import Counter
 from typing import Any
 
 MAX_CHARACTERS = 20_000
@@ -33,8 +34,6 @@ def text_problem(value: Any, what: str, *, letters: bool = True) -> str | None:
         what: what to call it.
         letters: whether a text without letters is a problem.
 
-    >>> text_problem("  ", "the claim")
-    'the claim is empty'
     >>> text_problem("a\\x07b", "the claim")
     'the claim holds the control character U+0007 at position 1'
     """
@@ -61,9 +60,5 @@ def script(text: str) -> str:
     >>> script("London"), script("לונדון")
     ('LATIN', 'HEBREW')
     """
-    counts: dict[str, int] = {}
-    for character in text:
-        if character.isalpha():
-            name = unicodedata.name(character, "UNKNOWN").split()[0]
-            counts[name] = counts.get(name, 0) + 1
+    counts = Counter(unicodedata.name(character, "UNKNOWN").split()[0] for character in text if character.isalpha())
     return max(counts, key=lambda name: (counts[name], name)) if counts else "NONE"

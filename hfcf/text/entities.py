@@ -29,9 +29,8 @@ _SEASONS = {"spring", "summer", "autumn", "winter"}
 _ONES = "two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen"
 _TENS = "twenty thirty forty fifty sixty seventy eighty ninety"
 _NUMBERS = {*_ONES.split(), *_TENS.split(), *(f"{ten}-{one}" for ten in _TENS.split() for one in ("one", *_ONES.split()[:8]))}
-_ORDINALS = {
-    *["first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth", "eleventh", "twelfth"]
-}
+_ORDINAL = "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth"
+_ORDINALS = {*_ORDINAL.split()}
 _TOKEN = re.compile(r"\d{4}s|\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:st|nd|rd|th)\b|\d+\.\d+|\d+|\w+(?:-\w+)*|[^\w\s]")
 
 
@@ -61,7 +60,7 @@ def _kind(token: str, type_: str) -> str:
 
 
 def is_month(text: str) -> bool:
-    """Whether a text is the name of a month and nothing else, in any case.
+    """Say whether a text is the name of a month and nothing else, in any case.
 
     >>> is_month("March"), is_month("March 1994")
     (True, False)
@@ -78,18 +77,6 @@ class EntityTable:
 
     def __init__(self, values: Mapping[str, Mapping[str, Sequence[str]]]) -> None:
         self.values = values
-
-    @classmethod
-    def collect(cls, rows: Iterable[Sequence[Mapping[str, Any]]]) -> EntityTable:
-        """The table of all rows' entities.
-
-        >>> EntityTable.collect([[{"text": "Rome", "type": "GPE"}, {"text": "Oslo", "type": "GPE"}]]).values
-        {'GPE': {'': ['Oslo', 'Rome']}}
-        """
-        collector = Collector()
-        for entities in rows:
-            collector.add(entities)
-        return collector.table()
 
     def substitute(self, text: str, type_: str, texts: Sequence[str], rng: Random) -> str | None:
         """Draw a value of the same type and form that stands in none of the `texts` texts; None if there is none.
@@ -111,28 +98,36 @@ class Collector:
     Of each type and form it keeps the `KEEP` values of the smallest hashes: a random sample that no order of the rows changes.
     Deviation: the paper takes any entity of the dataset. Here a place (GPE) must stand in two rows, if there are `ENOUGH` such:
     "Orchestra" and "Angina" were tagged as places once each.
+
+    Args:
+        rows: entities of rows to begin with.
+
+    >>> Collector([[{"text": "Rome", "type": "GPE"}, {"text": "Oslo", "type": "GPE"}]]).table().values
+    {'GPE': {'': ['Oslo', 'Rome']}}
     """
 
-    def __init__(self) -> None:
-        self._found: dict[tuple[str, str], dict[str, int]] = {}
+    def __init__(self, rows: Iterable[Iterable[Mapping[str, Any]]] = ()) -> None:
+        self._hashes: dict[tuple[str, str], dict[str, int]] = {}
         self._rows: dict[tuple[str, str], Counter[str]] = {}
+        for entities in rows:
+            self.add(entities)
 
     def add(self, entities: Iterable[Mapping[str, Any]]) -> None:
         """Take in the entities of one row."""
         for type_, text in {(entity["type"], entity["text"]): None for entity in entities if entity["type"] in IN_DATASET}:
             key = (type_, form(text, type_))
-            values, rows = self._found.setdefault(key, {}), self._rows.setdefault(key, Counter())
+            values, rows = self._hashes.setdefault(key, {}), self._rows.setdefault(key, Counter())
             values[text] = int(hashlib.sha256(text.encode()).hexdigest()[:15], 16)
             rows[text] += 1
             if len(values) > 2 * KEEP:
                 # What is among the smallest in the end always was: its count is whole.
-                self._found[key] = values = _smallest(values)
+                self._hashes[key] = values = _smallest(values)
                 self._rows[key] = Counter({text: rows[text] for text in values})
 
     def table(self) -> EntityTable:
         """Return the table's content."""
         values: dict[str, dict[str, list[str]]] = {}
-        for (type_, shape), counts in sorted(self._found.items()):
+        for (type_, shape), counts in sorted(self._hashes.items()):
             texts = sorted(_smallest(counts))
             several = [text for text in texts if self._rows[type_, shape][text] > 1]
             values.setdefault(type_, {})[shape] = several if type_ == "GPE" and len(several) >= ENOUGH else texts
@@ -140,7 +135,7 @@ class Collector:
 
 
 def cased(value: str, like: str) -> str:
-    """`value` with a first letter as large as that of `like`: a "Seven" of a title is "seven" in a sentence."""
+    """Give `value` a first letter as large as that of `like`: a "Seven" of a title is "seven" in a sentence."""
     first = value[0].upper() if like[0].isupper() else value[0].lower() if like[0].islower() else value[0]
     return first + value[1:]
 

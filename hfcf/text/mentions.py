@@ -1,4 +1,4 @@
-"""Whether a text mentions a phrase: what entity tables, edits, the claim generator and its constraints mean by whole words."""
+"""Find phrases in texts as whole words, as entity tables, edits, the claim generator and its constraints do."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ WORD_END = r"(?![\w-])(?![.,]\d)"
 
 
 def mentions(text: str, phrase: str) -> bool:
-    """Whether `phrase` stands in `text` as whole words, in any case, and however its accents are coded.
+    """Say whether `phrase` stands in `text` as whole words, in any case, and however its accents are coded.
 
     >>> mentions("The Romans left.", "Roman"), mentions("the romans left", "The Romans"), mentions("Zu\u0308rich", "Z\u00fcrich")
     (False, True, True)
@@ -25,7 +25,7 @@ def mentions(text: str, phrase: str) -> bool:
 
 
 def met(text: str, clauses: Clauses) -> list[bool]:
-    """Which clauses a text meets.
+    """Say of each clause whether a text meets it.
 
     >>> met("It stands in Rome.", [["Rome", "Paris"], ["1994"]])
     [True, False]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-
 BRACKETS = {"-LRB-": "(", "-RRB-": ")", "-LSB-": "[", "-RSB-": "]", "-LCB-": "{", "-RCB-": "}"}
 """The Penn Treebank's names of brackets."""
 
@@ -26,12 +24,3 @@ def normalise(text: str) -> str:
     True
     """
     return "".join(character for character in text.casefold() if character.isalnum())
-
-
-def evidence_key(evidence: Iterable[Mapping[str, str]]) -> str:
-    """Reduce the texts of all pieces to what counts for equality.
-
-    >>> evidence_key([{"text": "It is old."}, {"text": "Rome is."}])
-    'itisoldromeis'
-    """
-    return normalise(" ".join(piece["text"] for piece in evidence))

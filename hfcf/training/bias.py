@@ -1,17 +1,15 @@
-"""What a model that reads claims alone makes of each row: the biased expert of a product of experts.
+"""Predict each row from its claim alone: the biased expert of a product of experts.
 
 In Karimi Mahabadi et al. 2020 the biased branch is a head over the claim's representation by the verifier's own encoder (in their
 code for FEVER: of four layers with Tanh between them), trained at the same time by its own cross-entropy, of weight 1, and by the
 product's; nothing of it reaches the encoder. Both kinds here are models of their own, trained before the verifier, then fixed:
 
-- "encoder": the verifier's base model, trained on the claims alone in the same way, and its probabilities of the very rows that it
-  was trained on, as the head's are. What it learnt by heart it is sure of too: a row may count little because its claim was
-  remembered, not because its claim is biased; the more so, the larger the model and the more epochs.
-- "ngrams": a logistic regression over the claim's words and bigrams, cross-fitted: rows are split into folds, and those of a fold
-  get the probabilities of a model of the other folds. Words and bigrams nearly identify a claim: without this, the bias would get
-  almost every row right, and little would be left for the verifier to learn. Rows that share a group or a claim are in one fold:
-  else a claim would be judged by a model that saw its counterfactual, nearly the same claim with the other label, and the bias
-  would be wrong because of the pair, not of its words.
+- "encoder": the verifier's base model, trained on the claims alone, and its probabilities of its own training rows, as the head's
+  are. It is also sure of what it learnt by heart, so a row may count little because its claim was remembered, not because its claim
+  is biased; the more so, the larger the model and the more epochs.
+- "ngrams": a logistic regression over the claim's words and bigrams, cross-fitted: the rows of a fold get the probabilities of a
+  model of the other folds, because words and bigrams nearly identify a claim. Rows that share a group or a claim are in one fold:
+  otherwise the model would have seen the claim's counterfactual, nearly the same claim with the other label.
 """
 
 from __future__ import annotations
@@ -35,13 +33,9 @@ FLOOR = -10.0
 
 
 def encoder_bias(rows: Dataset, labels: Sequence[str], hp: Hyperparameters, work: Path) -> np.ndarray:
-    """Log-probabilities, rows × labels, of the base model trained on the claims of these rows.
+    """Return log-probabilities, rows × labels, of the base model trained on the claims of these rows.
 
-    Args:
-        rows: verification rows.
-        labels: the classes, in order.
-        hp: as the verifier's.
-        work: a folder for the model, which is removed afterwards.
+    `hp` are the verifier's. The model is in the folder `work`, which is removed afterwards.
     """
     train_classifier(rows, hp, work, labels=labels, claim_only=True)
     answers = predict(rows, Classifier(model=trained_model(hp, work), max_length=hp.max_length), claim_only=True)
@@ -51,7 +45,7 @@ def encoder_bias(rows: Dataset, labels: Sequence[str], hp: Hyperparameters, work
 
 
 def ngram_bias(rows: Dataset, labels: Sequence[str], folds: int = 5) -> np.ndarray:
-    """Log-probabilities, rows × labels, of a regression over n-grams that saw neither the row nor its group nor its claim.
+    """Return log-probabilities, rows × labels, of a regression over n-grams that saw neither the row nor its group nor its claim.
 
     Args:
         rows: `claim`, `label`, `group_id` and `corpus` are read.
@@ -73,18 +67,18 @@ def ngram_bias(rows: Dataset, labels: Sequence[str], folds: int = 5) -> np.ndarr
     folds = min(folds, len(set(groups)))
     if folds < 2:
         raise ValueError("bias: ngrams: these rows are one group, so that no model could be trained without it; use bias: encoder")
-    found = np.full((len(rows), len(labels)), FLOOR)
-    for seen, hidden in GroupKFold(folds).split(claims, groups=groups):
-        if len(set(gold[seen])) < 2:
-            raise ValueError(f"bias: ngrams: all rows outside a fold are {gold[seen[0]]}: give more rows, or use bias: encoder")
-        model = ngram_model().fit(claims[seen], gold[seen])
+    scores = np.full((len(rows), len(labels)), FLOOR)
+    for train, test in GroupKFold(folds).split(claims, groups=groups):
+        if len(set(gold[train])) < 2:
+            raise ValueError(f"bias: ngrams: all rows outside a fold are {gold[train[0]]}: give more rows, or use bias: encoder")
+        model = ngram_model().fit(claims[train], gold[train])
         columns = [labels.index(label) for label in model.classes_]
-        found[np.ix_(hidden, columns)] = model.predict_log_proba(claims[hidden]).clip(FLOOR)
-    return found
+        scores[np.ix_(test, columns)] = model.predict_log_proba(claims[test]).clip(FLOOR)
+    return scores
 
 
 def ngram_model() -> Any:
-    """A logistic regression over the words and bigrams that a claim holds, not trained yet."""
+    """Make a logistic regression over the words and bigrams of a claim, not trained yet."""
     from sklearn.feature_extraction.text import CountVectorizer
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
@@ -94,6 +88,6 @@ def ngram_model() -> Any:
 
 
 def related_groups(rows: Dataset) -> list[int]:
-    """A number for each row: equal for rows that share a group or a claim, directly or through others."""
+    """Give rows that share a group or a claim, directly or through others, the same number."""
     columns = zip(rows["corpus"], rows["group_id"], rows["claim"], strict=True)
     return connected([("group", corpus, group), ("claim", normalise(claim))] for corpus, group, claim in columns)

@@ -15,21 +15,13 @@ from hfcf.training.loop import Hyperparameters, Loss, fit
 
 
 def train_classifier(
-    rows: Dataset,
-    hp: Hyperparameters,
-    out: Path,
-    *,
-    labels: Sequence[str],
-    claim_only: bool = False,
-    loss: Loss | None = None,
+    rows: Dataset, hp: Hyperparameters, out: Path, *, labels: Sequence[str], claim_only: bool = False, loss: Loss | None = None,
     columns: Mapping[str, Sequence[Any]] | None = None,
-) -> None:
-    """Train a classifier and store it, or its adapter, in `out`.
+) -> None:  # fmt: skip
+    """Train a classifier of verification rows and store it, or its adapter, in `out`; an interrupted run goes on.
 
     Args:
         rows: verification rows with these labels.
-        hp: how.
-        out: a folder; an interrupted run in it goes on.
         labels: the classes, in the order of the outputs.
         claim_only: hide the evidence.
         loss: replaces the network's own.
@@ -41,24 +33,18 @@ def train_classifier(
     tokenizer = AutoTokenizer.from_pretrained(hp.model.source(), revision=hp.model.revision)
     classes = {label: i for i, label in enumerate(labels)}
     if hp.model.adapter:
-        network, head = _tuned(hp, classes), ()
+        network, head = _load_tuned(hp, classes), ()
     else:
         network, loading = AutoModelForSequenceClassification.from_pretrained(
-            hp.model.source(),
-            revision=hp.model.revision,
-            id2label=dict(enumerate(labels)),
-            label2id=classes,
+            hp.model.source(), revision=hp.model.revision, id2label=dict(enumerate(labels)), label2id=classes,
             output_loading_info=True,
-        )
+        )  # fmt: skip
         # What the base model lacks is new, the pooler of some encoders too.
         head = ("classifier", *sorted({name.rpartition(".")[0] for name in loading["missing_keys"]}))
 
     def encode(batch: Mapping[str, list[Any]]) -> dict[str, Any]:
         pairs = _pairs(batch["claim"], batch["evidence"], claim_only)
-        return {
-            **encode_pairs(tokenizer, pairs, hp.max_length),
-            "labels": [classes[label] for label in batch["label"]],
-        }
+        return {**encode_pairs(tokenizer, pairs, hp.max_length), "labels": [classes[label] for label in batch["label"]]}
 
     encoded = rows.map(encode, batched=True, remove_columns=rows.column_names, desc="tokenise")
     for name, values in (columns or {}).items():
@@ -70,12 +56,12 @@ def train_classifier(
 
 
 def predict(rows: Dataset, engine: Classifier, *, claim_only: bool = False) -> list[dict[str, float]]:
-    """Class probabilities of every row."""
+    """Return the class probabilities of every row."""
     return list(engine.run(_pairs(rows["claim"], rows["evidence"], claim_only)))
 
 
-def _tuned(hp: Hyperparameters, classes: Mapping[str, int]) -> Any:
-    """The network of a model that was tuned before, its head included."""
+def _load_tuned(hp: Hyperparameters, classes: Mapping[str, int]) -> Any:
+    """Load the network of a model that was tuned before, its head included."""
     import torch
     from transformers import AutoModelForSequenceClassification
 
@@ -83,8 +69,8 @@ def _tuned(hp: Hyperparameters, classes: Mapping[str, int]) -> Any:
         raise ValueError(f"tune={hp.tune!r}: a training that starts from an adapter stores all weights: tune=full")
     network = load_network(AutoModelForSequenceClassification, hp.model, torch.float32)
     if network.config.label2id != classes:
-        known = ", ".join(network.config.id2label[i] for i in range(len(network.config.id2label)))
-        raise ValueError(f"{hp.model.adapter} tells {known} apart, not {', '.join(classes)}")
+        labels = ", ".join(network.config.id2label[i] for i in range(len(network.config.id2label)))
+        raise ValueError(f"{hp.model.adapter} tells {labels} apart, not {', '.join(classes)}")
     return network
 
 

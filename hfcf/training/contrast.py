@@ -8,15 +8,15 @@ so each is the other's hardest negative; the sampler puts them into the same bat
 from __future__ import annotations
 
 import random
-from collections import deque
-from collections.abc import Hashable, Iterator, Sequence
+from collections import defaultdict, deque
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 
 import torch
 from torch.utils.data import Sampler
 
 
 def pool(hidden: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-    """The mean of a layer over each row's real tokens: every encoder has one, while not each reads its first token.
+    """Return the mean of a layer over each row's real tokens: every encoder has one, while not each reads its first token.
 
     >>> pool(torch.tensor([[[1.0], [3.0], [9.0]]]), torch.tensor([[1, 1, 0]])).tolist()
     [[2.0]]
@@ -26,14 +26,10 @@ def pool(hidden: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
 
 
 def contrast(vectors: torch.Tensor, labels: torch.Tensor, temperature: float) -> torch.Tensor:
-    """Mean over rows of −log of the share that a row of the same label has in the similarities to all others of the batch.
+    """Average over rows −log of the share of rows of the same label in the similarities to the batch.
 
-    A row that is alone with its label is no anchor, only a negative; a batch without anchors has loss 0.
-
-    Args:
-        vectors: rows × features; compared by cosine.
-        labels: of the rows.
-        temperature: that similarities are divided by.
+    Similarities are cosines of `vectors` (rows × features) over `temperature`. A row that is alone with its label is no anchor,
+    only a negative; a batch without anchors has loss 0.
 
     >>> vectors, labels = torch.tensor([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]]), torch.tensor([0, 0, 1])
     >>> round(contrast(vectors, labels, 0.5).item(), 3)
@@ -49,15 +45,11 @@ def contrast(vectors: torch.Tensor, labels: torch.Tensor, temperature: float) ->
 
 
 class GroupSampler(Sampler[int]):
-    """A random order of rows, other in every epoch, in which the rows of a group fall into the same batch.
+    """Shuffle rows anew in every epoch, so that the rows of a group fall into the same batch.
 
-    Batches are filled with whole groups, in random order; room that the next group is too large for goes to the largest later one
-    that fits. A group is cut only where none fits, or where it is larger than a batch.
-
-    Args:
-        groups: of the rows.
-        batch_size: rows of a batch; the loader must cut the order into such.
-        seed: of the order.
+    Batches are filled with complete groups, in random order; room that the next group is too large for goes to the largest later
+    one that fits. A group is cut only where none fits, or where it is larger than a batch. The loader must cut the order into
+    batches of `batch_size`.
 
     >>> order = list(GroupSampler(["a", "b", "a", "b", "c", "c"], 2, seed=1))
     >>> sorted(sorted(order[i : i + 2]) for i in (0, 2, 4))
@@ -66,24 +58,24 @@ class GroupSampler(Sampler[int]):
 
     def __init__(self, groups: Sequence[Hashable], batch_size: int, seed: int) -> None:
         self.batch_size, self.seed, self.epoch = batch_size, seed, 0
-        members: dict[Hashable, list[int]] = {}
+        members: dict[Hashable, list[int]] = defaultdict(list)
         for i, group in enumerate(groups):
-            members.setdefault(group, []).append(i)
+            members[group].append(i)
         self.members = list(members.values())
 
     def __len__(self) -> int:
         return sum(map(len, self.members))
 
     def set_epoch(self, epoch: int) -> None:
-        """The trainer says which epoch comes: a training that goes on has the order that it would have had."""
+        """Set the epoch, as the trainer does: a training that is continued has the order that it would have had."""
         self.epoch = epoch
 
     def __iter__(self) -> Iterator[int]:
         order = random.Random(f"{self.seed}:{self.epoch}")
         waiting = [order.sample(rows, len(rows)) for rows in order.sample(self.members, len(self.members))]
-        by_size: dict[int, deque[int]] = {}
+        by_size: dict[int, deque[int]] = defaultdict(deque)
         for number, rows in enumerate(waiting):
-            by_size.setdefault(len(rows), deque()).append(number)
+            by_size[len(rows)].append(number)
         placed, space = [False] * len(waiting), self.batch_size
         for number, rows in enumerate(waiting):
             while not placed[number]:
@@ -94,8 +86,8 @@ class GroupSampler(Sampler[int]):
                 space = (space - len(waiting[chosen])) % self.batch_size or self.batch_size
 
 
-def _largest(by_size: dict[int, deque[int]], space: int, placed: Sequence[bool], otherwise: int) -> int:
-    """The next group that waits, of the largest size up to `space` that there is."""
+def _largest(by_size: Mapping[int, deque[int]], space: int, placed: Sequence[bool], otherwise: int) -> int:
+    """Return the next group that waits, of the largest size up to `space` that there is."""
     for size in range(space, 0, -1):
         numbers = by_size.get(size, deque())
         while numbers and placed[numbers[0]]:

@@ -27,31 +27,26 @@ def load_rows(sources: Sequence[Mapping[str, Any]], *, training: bool = False, e
     Raises:
         RecipeError: `training` with rows of another split than "train", and their source does not say `role: train`.
     """
-    parts = []
-    for source in sources:
-        options = dict(source)
-        name, take, skip, half = (options.pop(key, None) for key in ("corpus", "take", "skip", "half"))
-        options.setdefault("split", "train")
-        distractors = options.pop("distractors", None)
-        try:
-            ds = corpora.load(name, **options)
-        except TypeError as error:  # an option that the corpus does not have
-            raise RecipeError(str(error)) from error
-        if options.get("on_error") == "reject":
-            ds = ds.select([i for i, status in enumerate(ds["status"]) if status is None or status["accepted"] is not False])
-        ds = from_recipe(ds.select_columns([*task_of(ds.features).features, *extra]), distractors)
-        if training and (others := not_for_training(ds["split"], source.get("role"))):
-            raise RecipeError(
-                f"data: {name}: these are rows of the split {others[0]!r}, which are not for training; "
-                "to train on them, add to their source: role: train"
-            )
-        ds = ds.select(range(min(skip or 0, len(ds)), len(ds) if take is None else min(len(ds), take)))
-        if half is not None:
-            if half not in (0, 1):
-                raise RecipeError(f"data: {name}: half: {half}: 0 or 1")
-            ds = group_safe_split(ds, 0.5)[("train", "validation")[half]]
-        parts.append(ds)
-    return concatenate_datasets(parts)
+    return concatenate_datasets([_load(source, training, extra) for source in sources])
+
+
+def _load(source: Mapping[str, Any], training: bool, extra: Sequence[str]) -> Dataset:
+    options = {"split": "train", **source}
+    name, take, skip, half, distractors = (options.pop(key, None) for key in ("corpus", "take", "skip", "half", "distractors"))
+    try:
+        ds = corpora.load(name, **options)
+    except TypeError as error:  # an option that the corpus does not have
+        raise RecipeError(str(error)) from error
+    if options.get("on_error") == "reject":
+        ds = ds.select([i for i, status in enumerate(ds["status"]) if status is None or status["accepted"] is not False])
+    ds = from_recipe(ds.select_columns([*task_of(ds.features).features, *extra]), distractors)
+    if training and (others := not_for_training(ds["split"], source.get("role"))):
+        cure = "which are not for training; to train on them, add to their source: role: train"
+        raise RecipeError(f"data: {name}: these are rows of the split {others[0]!r}, {cure}")
+    ds = ds.select(range(min(skip or 0, len(ds)), len(ds) if take is None else min(len(ds), take)))
+    if half not in (None, 0, 1):
+        raise RecipeError(f"data: {name}: half: {half}: 0 or 1")
+    return ds if half is None else group_safe_split(ds, 0.5)[("train", "validation")[half]]
 
 
 def not_for_training(splits: Iterable[str], role: str | None) -> list[str]:

@@ -1,13 +1,10 @@
-"""Losses for a verifier that shall read the evidence, although the claims of its training rows betray their labels.
-
-Three kinds, each beside the paper that it is from:
+"""Train a verifier to read the evidence although the claims of its training rows reveal their labels.
 
 - `reweight`: rows count so that no n-gram of the claims tells the label (Schuster et al. 2019; `hfcf.training.reweight`).
 - `poe`: a product of experts, the verifier and one that reads claims alone (Karimi Mahabadi et al. 2020; `hfcf.training.bias`).
 - `contrast`: cross-entropy, and a contrast of originals and their counterfactuals (our own; `hfcf.training.contrast`).
 
-CrossAug (Lee et al. 2021, section 3.2) compares its counterfactuals with the first two. All of it is gone after the training: what
-is stored is a verifier like any other.
+CrossAug (Lee et al. 2021, section 3.2) compares its counterfactuals with the first two. The stored verifier is like any other.
 """
 
 from __future__ import annotations
@@ -38,7 +35,7 @@ BIASES = ("encoder", "ngrams")
 
 @dataclass(frozen=True, kw_only=True)
 class Debias:
-    """How a verifier is kept from learning the bias of its training claims.
+    """Keep a verifier from learning the bias of its training claims.
 
     Args:
         kind: "reweight", "poe" or "contrast".
@@ -47,14 +44,13 @@ class Debias:
         at_least: reweight: rows that an n-gram must occur in.
         top: reweight: n-grams that are balanced, for each label; 0: all.
         penalty: reweight: λ, how much large weights are held down.
-        bias: poe: what reads claims alone: "encoder", the same base model, as the paper's but trained beforehand, or "ngrams", a
-            regression, which takes seconds.
+        bias: poe: what reads claims alone: "encoder", the same base model, trained beforehand, or "ngrams", a regression: seconds.
         folds: poe: of the cross-fitting of "ngrams".
         weight: contrast: of the contrast, beside 1 for the cross-entropy.
         temperature: contrast: of the similarities.
 
     Raises:
-        ValueError: an unknown kind or bias, or a value that can't be.
+        ValueError: an unknown kind or bias, or an invalid value.
     """
 
     kind: str
@@ -76,7 +72,7 @@ class Debias:
             if getattr(self, name) not in allowed:
                 raise ValueError(f"{name}={getattr(self, name)!r}: choose one of {', '.join(allowed)}")
         for name in ("penalty", "weight", "temperature"):
-            _check_type(name, getattr(self, name), int | float, "a number is needed (YAML reads 1e-3 as text: write 1.0e-3)")
+            _check_type(name, getattr(self, name), (int, float), "a number is needed (YAML reads 1e-3 as text: write 1.0e-3)")
         for name in ("common", "at_least", "top", "folds"):
             _check_type(name, getattr(self, name), int, "a whole number is needed")
         for size in self.sizes:
@@ -91,47 +87,43 @@ class Debias:
             raise ValueError(f"temperature={self.temperature}: above 0")
 
     @classmethod
-    def of(cls, given: Mapping[str, Any], where: str = "debias") -> Debias:
-        """From a mapping of a recipe: `kind`, and settings of that kind alone.
+    def of(cls, content: Mapping[str, Any], where: str = "debias") -> Debias:
+        """Read a recipe's mapping: `kind`, and settings of that kind alone.
 
         Raises:
-            RecipeError: no mapping, an unknown kind or setting, or a value that can't be.
+            RecipeError: no mapping, an unknown kind or setting, or an invalid value.
 
-        >>> Debias.of({"kind": "poe", "bias": "ngrams"}).settings()
-        {'kind': 'poe', 'bias': 'ngrams', 'folds': 5}
         >>> Debias.of({"kind": "poe", "temperature": 0.1})
         Traceback (most recent call last):
         hfcf.core.recipe.RecipeError: debias: unknown key 'temperature' (allowed: bias, folds, kind)
         """
-        if not isinstance(given, Mapping):
-            raise recipes.RecipeError(f"{where}: {given!r} is no mapping: write {{kind: poe}}, with one of {', '.join(SETTINGS)}")
-        kind = given.get("kind")
-        recipes.check(given, ("kind", *SETTINGS.get(str(kind), cls.__dataclass_fields__)), where)
+        if not isinstance(content, Mapping):
+            raise recipes.RecipeError(f"{where}: {content!r} is no mapping: write {{kind: poe}}, with one of {', '.join(SETTINGS)}")
+        kind = content.get("kind")
+        recipes.check(content, ("kind", *SETTINGS.get(str(kind), cls.__dataclass_fields__)), where)
         try:
-            return cls(**{"kind": kind, **given})
+            return cls(**{"kind": kind, **content})
         except (ValueError, TypeError) as error:
             raise recipes.RecipeError(f"{where}: {error}") from error
 
     def settings(self) -> dict[str, Any]:
-        """What its numbers depend on: the kind and the settings of that kind."""
+        """Return what its numbers depend on: the kind and the settings of that kind."""
         return {name: getattr(self, name) for name in ("kind", *SETTINGS[self.kind])}
 
 
-def _check_type(name: str, value: Any, wanted: Any, cure: str) -> None:
-    if not isinstance(value, wanted) or isinstance(value, bool):
+def _check_type(name: str, value: Any, types: type | tuple[type, ...], cure: str) -> None:
+    if not isinstance(value, types) or isinstance(value, bool):
         raise ValueError(f"{name}={value!r}: {cure}")
 
 
 def prepare(
     debias: Debias, rows: Dataset, labels: Sequence[str], hp: Hyperparameters, work: Path
 ) -> tuple[Loss, dict[str, list[Any]]]:
-    """The loss of a training, and the columns of numbers that it reads besides what the network does.
+    """Return the loss of a training, and the columns of numbers that only this loss reads.
 
     Args:
-        debias: which.
         rows: verification rows, counterfactuals included, which have their source's `group_id`.
         labels: the classes, in the order of the network's outputs.
-        hp: of the training.
         work: a folder for a biased model, which is removed afterwards.
     """
     if debias.kind == "reweight":
@@ -140,8 +132,8 @@ def prepare(
         return Loss(_reweighted, ("row_weight",)), {"row_weight": (1 + alpha).tolist()}
     if debias.kind == "poe":
         encoder = debias.bias == "encoder"
-        found = encoder_bias(rows, labels, hp, work) if encoder else ngram_bias(rows, labels, debias.folds)
-        return Loss(_product, ("bias_log_probabilities",)), {"bias_log_probabilities": found.tolist()}
+        bias = encoder_bias(rows, labels, hp, work) if encoder else ngram_bias(rows, labels, debias.folds)
+        return Loss(_product, ("bias_log_probabilities",)), {"bias_log_probabilities": bias.tolist()}
 
     def contrasted(outputs: Any, batch: Mapping[str, Any]) -> torch.Tensor:
         vectors = pool(outputs.hidden_states[-1], batch["attention_mask"])
@@ -163,7 +155,7 @@ def weighted_cross_entropy(logits: torch.Tensor, labels: torch.Tensor, weights: 
 
 
 def product_of_experts(logits: torch.Tensor, labels: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
-    """Cross-entropy of the product of two experts' probabilities. The biased one, given as log-probabilities, learns nothing.
+    """Return the cross-entropy of the product of two experts' probabilities; the biased expert, log-probabilities, learns nothing.
 
     >>> logits, labels = torch.tensor([[1.0, 0.0]]), torch.tensor([0])
     >>> sure, unsure = torch.tensor([[0.9, 0.1]]).log(), torch.tensor([[0.5, 0.5]]).log()

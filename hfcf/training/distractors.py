@@ -26,7 +26,7 @@ def fill_evidence(ds: Dataset, collection: Sequence[Mapping[str, str]], *, piece
     Args:
         ds: verification rows whose evidence is gold.
         collection: pieces as `{title, text}`.
-        pieces: the number of pieces of a row; a row with more keeps them.
+        pieces: of a row; a row with more keeps them.
 
     Returns:
         The rows with their evidence, gold first, and a column `gold` that marks it.

@@ -1,25 +1,23 @@
 """CURE (Si, Zhu and Zhou 2023, arXiv 2305.09400) as an explainer: token and sentence gates over a frozen verifier.
 
-Known of the paper: given a pretrained veracity prediction model, a token-level and a sentence-level explainer are trained at
-the same time to get multi-granular rationales via differentiable masking; three diagnostic properties, fidelity, consistency and
-salience, are introduced and applied to the training.
+Known of the paper: given a pretrained veracity model, a token-level and a sentence-level explainer are trained at the same time to
+get rationales via differentiable masking, with three diagnostic properties in the training: fidelity, consistency and salience.
 
 We could not read the paper itself. Not confirmed, and our choice:
 
 - the gates: hard concrete, stretched to (−0.1, 1.1), temperature 2/3 (`hfcf.engines.gates`).
 - where they read: the embeddings' output, the middle and the last layer of the verifier, normalised, through a perceptron of 128
   GELU units for tokens and another, over the mean of a piece's tokens, for pieces.
-- what is masked: input embeddings of the evidence, titles included; claim and special tokens never. What stands in their place: one
-  learned vector, which starts as the mask token's embedding (the padding token's if there is none).
+- what is masked: input embeddings of the evidence, titles included; claim and special tokens never. In their place stands a learned
+  vector, which starts as the mask token's embedding (the padding token's if there is none).
 - fidelity: KL from the verifier's distribution on the whole input to that on the input that the token gates leave, and the same for
   the sentence gates; and −log(1 − p) of the predicted class on each complement, with half the weight.
 - consistency: the Jensen–Shannon divergence, over a row's pieces, of the token gates' mean probabilities and the sentence gates'.
 - salience: by how much the expected share of gates that are not shut exceeds a budget. Gates start half open (new weights): were
   they nearly all open, its gradient would vanish.
 - the weights and budgets (`Weights`), the optimiser (AdamW, linear decay), learning rate, batch size and epochs (the recipe).
-- whether human rationales, or the row's label, are used in the paper. Here neither is: what is explained is the verifier's own
-  prediction, where gradient attribution explains the row's label. Rows that it predicts as NOT ENOUGH INFO are left out, for
-  without evidence that is what it predicts anyway.
+- no human rationale and no label is used: what is explained is the verifier's own prediction, where gradient attribution explains
+  the row's label. Rows predicted as NOT ENOUGH INFO are left out: without evidence that is the prediction anyway.
 """
 
 from __future__ import annotations
@@ -92,25 +90,20 @@ def train_explainer(rows: Dataset, hp: Hyperparameters, out: Path, weights: Weig
 
 
 def losses(gates: Gates, network: Any, batch: dict[str, Any], pieces: torch.Tensor, weights: Weights) -> dict[str, Any]:
-    """The weighted losses of one batch: means over its rows that are explained, nothing if it has none.
+    """Compute the weighted losses of one batch: means over its rows that are explained, nothing if it has none.
 
-    Args:
-        gates: what is trained.
-        network: the verifier.
-        batch: what it takes.
-        pieces: rows × tokens.
-        weights: of the losses.
+    `batch` is what the verifier `network` takes, and `pieces` (rows × tokens) says which piece of evidence a token is in.
     """
     with torch.no_grad():
         full = network(**batch, output_hidden_states=True)
-    kept = explained_rows(network, full.logits)
-    if not kept.any():
+    rows = explained_rows(network, full.logits)
+    if not rows.any():
         return {}
-    states, logits, pieces = [state[kept] for state in full.hidden_states], full.logits[kept], pieces[kept]
+    states, logits, pieces = [state[rows] for state in full.hidden_states], full.logits[rows], pieces[rows]
     tokens, sentences = gates(states, pieces)
     masks = [torch.where(pieces == OUTSIDE, 1.0, sample(tokens)), spread(sample(sentences), pieces)]
     masks += [torch.where(pieces == OUTSIDE, 1.0, 1 - mask) for mask in masks]
-    others = {name: values[kept].repeat(len(masks), 1) for name, values in batch.items()}
+    others = {name: values[rows].repeat(len(masks), 1) for name, values in batch.items()}
     inputs = network.get_input_embeddings()(others.pop("input_ids"))
     answers = network(inputs_embeds=gates.mask(inputs, torch.cat(masks)), **others).logits.chunk(len(masks))
     present = membership(pieces).sum(1) > 0
@@ -124,26 +117,26 @@ def losses(gates: Gates, network: Any, batch: dict[str, Any], pieces: torch.Tens
 
 
 def explained_rows(network: Any, logits: torch.Tensor) -> torch.Tensor:
-    """Which rows the verifier predicts to be anything but NOT ENOUGH INFO: those that are explained."""
+    """Mark the rows that are explained: those that the verifier predicts to be anything but NOT ENOUGH INFO."""
     names = network.config.id2label
     return torch.tensor([names[i] != NOT_ENOUGH_INFO for i in logits.argmax(-1).tolist()], device=logits.device)
 
 
 def encode(tokenizer: Any, rows: Dataset, max_length: int) -> list[Encoded]:
-    """Rows as the verifier takes them, with the piece of every token."""
+    """Encode rows as the verifier takes them, with the piece of every token."""
     joined = [join(evidence) for evidence in rows["evidence"]]
     requests = [[claim, text, parts] for claim, (text, parts) in zip(rows["claim"], joined, strict=True)]
     return encode_pieces(tokenizer, requests, max_length) if requests else []
 
 
 def pad_batch(tokenizer: Any, items: Sequence[Encoded], device: torch.device) -> tuple[dict[str, torch.Tensor], torch.Tensor]:
-    """A batch, and the pieces of its tokens."""
+    """Pad a batch; also return the pieces of its tokens."""
     batch = pad(tokenizer, items, device)
     return batch, pad_pieces(items, batch["input_ids"].shape[1], device)
 
 
 def _batches(items: Sequence[Encoded], size: int, seed: int) -> Iterator[list[Encoded]]:
-    """Batches of like length in random order, pass after pass, without end."""
+    """Yield batches of like length in random order, pass after pass, without end."""
     rng = random.Random(f"{seed}:explainer")
     while True:
         order = sorted(range(len(items)), key=lambda i: (len(items[i]) * rng.uniform(0.8, 1.2), i))

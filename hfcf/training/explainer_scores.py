@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +18,7 @@ from hfcf.training.loop import Hyperparameters
 
 @torch.no_grad()
 def evaluate_explainer(rows: Dataset, hp: Hyperparameters, out: Path) -> dict[str, Any]:
-    """How a stored explainer does on held-out rows, with gates open or shut and no draw, beside as many random gates.
-
-    Args:
-        rows: rows that it was not trained on.
-        hp: as for training.
-        out: its folder.
+    """Score the explainer stored in `out` on held-out rows, with gates open or shut and no draw, beside as many random gates.
 
     Returns:
         `rows` that are explained; `consistent`, the mean share of open tokens that lie in open pieces; and for "token" gates,
@@ -34,46 +30,42 @@ def evaluate_explainer(rows: Dataset, hp: Hyperparameters, out: Path) -> dict[st
     gates = load_gates(Model(str(out)), hp.model, network)
     items = sorted((item for item in encode(tokenizer, rows, hp.max_length) if set(item.extra[0]) != {OUTSIDE}), key=len)
     noise = torch.Generator().manual_seed(hp.seed)
-    found: dict[str, list[tuple[float, bool, bool]]] = {}
+    scores: dict[str, list[tuple[float, bool, bool]]] = defaultdict(list)
     inside: list[float] = []
     for start in range(0, len(items), hp.batch_size):
         batch, pieces = pad_batch(tokenizer, items[start : start + hp.batch_size], device)
         full = network(**batch, output_hidden_states=True)
-        chosen = explained_rows(network, full.logits)
-        if not chosen.any():
+        explained = explained_rows(network, full.logits)
+        if not explained.any():
             continue
-        pieces, predicted = pieces[chosen], full.logits[chosen].argmax(-1)
-        tokens, sentences = gates([state[chosen] for state in full.hidden_states], pieces)
-        batch = {name: values[chosen] for name, values in batch.items()}
+        pieces, predicted = pieces[explained], full.logits[explained].argmax(-1)
+        tokens, sentences = gates([state[explained] for state in full.hidden_states], pieces)
+        batch = {name: values[explained] for name, values in batch.items()}
         inputs = network.get_input_embeddings()(batch.pop("input_ids"))
         gated = pieces != OUTSIDE
         by_token, by_sentence = is_open(tokens) > 0.5, spread(_at_least_one(sentences, pieces), pieces) > 0.5
-        masks = {"token": by_token, "sentence": by_sentence, "random token": _shuffled(by_token, gated, noise)}
+        masks = {"token": by_token, "sentence": by_sentence, "random token": _shuffle(by_token, gated, noise)}
         for name, mask in masks.items():
-            kept, lost = (
-                network(inputs_embeds=gates.mask(inputs, torch.where(gated, side.float(), 1.0)), **batch).logits.argmax(-1)
-                == predicted
-                for side in (mask, ~mask)
-            )
+            inputs_of = (gates.mask(inputs, torch.where(gated, side.float(), 1.0)) for side in (mask, ~mask))
+            same, lost = (network(inputs_embeds=masked, **batch).logits.argmax(-1) == predicted for masked in inputs_of)
             shares = (mask & gated).sum(-1) / gated.sum(-1)
-            found.setdefault(name, []).extend(zip(shares.tolist(), kept.tolist(), (~lost).tolist(), strict=True))
+            scores[name] += zip(shares.tolist(), same.tolist(), (~lost).tolist(), strict=True)
         both = (by_token & by_sentence & gated).sum(-1) / (by_token & gated).sum(-1).clamp(min=1)
         inside += both.tolist()
     report: dict[str, Any] = {"rows": len(inside), "consistent": round(sum(inside) / max(1, len(inside)), 4)}
-    for name, values in found.items():
+    for name, values in scores.items():
         means = [round(sum(column) / len(values), 4) for column in zip(*values, strict=True)]
         report[name] = dict(zip(("open", "kept", "lost"), means, strict=True))
     return report
 
 
 def _at_least_one(sentences: torch.Tensor, pieces: torch.Tensor) -> torch.Tensor:
-    """1 for the open pieces, or for the likeliest where none is open: what `Explain` marks."""
+    """Mark the open pieces, or the likeliest where none is open, as `Explain` does."""
     probabilities = torch.where(membership(pieces).sum(1) > 0, is_open(sentences), -1.0)
     best = probabilities == probabilities.amax(-1, keepdim=True)
     return ((probabilities > 0.5) | best).float()
 
 
-def _shuffled(mask: torch.Tensor, gated: torch.Tensor, noise: torch.Generator) -> torch.Tensor:
-    """As many gates of each row, drawn at random."""
+def _shuffle(mask: torch.Tensor, gated: torch.Tensor, noise: torch.Generator) -> torch.Tensor:
     rank = torch.where(gated, torch.rand(mask.shape, generator=noise).to(mask.device), 2.0).argsort(-1).argsort(-1)
     return (rank < (mask & gated).sum(-1, keepdim=True)) & gated

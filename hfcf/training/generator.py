@@ -17,14 +17,13 @@ from hfcf.training.loop import Hyperparameters, Loss, fit
 
 
 def train_generator(rows: Dataset, hp: Hyperparameters, out: Path, *, prefixed: bool = False, max_claim: int = 96) -> None:
-    """Train a claim generator and store it, or its adapter, in `out`.
+    """Train a claim generator and store it, or its adapter, in `out`; an interrupted run goes on.
 
     Args:
         rows: verification rows; those that `usable` leaves out are not trained on.
         hp: how; an encoder-decoder and a decoder-only model both work.
-        out: a folder; an interrupted run in it goes on.
-        prefixed: train the generator of the ablation −EDIT, which is told to support or to refute
-            (`hfcf.engines.generator.prefix`).
+        out: a folder.
+        prefixed: train the generator of the ablation −EDIT, whose source says whether to support or to refute (`generator_prefix`).
         max_claim: tokens of the target.
     """
     rows = usable(rows, prefixed)
@@ -36,25 +35,22 @@ def train_texts(
     pairs: Dataset, hp: Hyperparameters, out: Path, *, max_target: int = 96, prompt: str = PROMPT, checkpoints: bool = True,
     loss: Loss | None = None,
 ) -> None:  # fmt: skip
-    """Train a model that writes one text for another, for `hfcf.engines.generator.Generator` to read; store it in `out`.
+    """Train a model that writes one text for another, for `hfcf.engines.generator.Generator`, and store it in `out`.
 
     Args:
-        pairs: rows of `source` and `target`, of which `hp.max_length` and `max_target` tokens are read.
+        pairs: rows of `source` and `target`, of which `hp.max_length` and `max_target` tokens are read, and the columns of `loss`.
         hp: how.
         out: a folder; an interrupted run in it goes on.
         prompt: for a decoder-only model, {} for the source and what stands after it.
-        checkpoints: see `hfcf.training.loop.fit`.
-        loss: see there; `pairs` have its columns too.
+        checkpoints: see `hfcf.training.loop.fit`, as for `loss`.
     """
     from transformers import AutoModelForCausalLM, AutoModelForSeq2SeqLM, DataCollatorForSeq2Seq
 
     if hp.model.adapter:
         raise ValueError(f"{hp.model.adapter}: a generator's training starts from a whole model, not from an adapter")
-    source, revision = hp.model.source(), hp.model.revision
-    encodes = two_sided(hp.model)
+    encodes, tokenizer = two_sided(hp.model), load_tokenizer(hp.model)
     auto = AutoModelForSeq2SeqLM if encodes else AutoModelForCausalLM
-    tokenizer = load_tokenizer(hp.model)
-    network = auto.from_pretrained(source, revision=revision)
+    network = auto.from_pretrained(hp.model.source(), revision=hp.model.revision)
 
     def encode(batch: Mapping[str, list[Any]]) -> dict[str, Any]:
         ids = tokenizer(batch["source"], truncation=True, max_length=hp.max_length)["input_ids"]
@@ -81,9 +77,9 @@ def train_texts(
 
 
 def usable(rows: Dataset, prefixed: bool) -> Dataset:
-    """The rows whose claim a generator learns to write: the SUPPORTS ones, and for a prefixed one the REFUTES ones too."""
-    wanted = (SUPPORTS, REFUTES) if prefixed else (SUPPORTS,)
-    return rows.select([i for i, label in enumerate(rows["label"]) if label in wanted])
+    """Select the rows whose claim a generator learns to write: SUPPORTS, and for a prefixed one REFUTES too."""
+    labels = (SUPPORTS, REFUTES) if prefixed else (SUPPORTS,)
+    return rows.select([i for i, label in enumerate(rows["label"]) if label in labels])
 
 
 def _texts(evidence: Sequence[Any], labels: Sequence[str], prefixed: bool) -> list[str]:
@@ -97,9 +93,8 @@ def evaluate_generator(
 
     Args:
         rows: verification rows that it was not trained on; those that `usable` leaves out are not scored.
-        model: the generator.
-        prefixed: as it was trained.
         max_length: tokens of evidence that it reads.
+        prefixed: as it was trained.
         num_beams: beams of the search; its best hypothesis is scored.
         take: score the first rows alone: a search costs seconds.
 

@@ -77,7 +77,6 @@ class Loss:
 
 
 def _loss_logger() -> Any:
-    """Return a callback that logs the loss, where Transformers would print it."""
     from transformers import TrainerCallback
 
     class LossLogger(TrainerCallback):
@@ -89,7 +88,6 @@ def _loss_logger() -> Any:
 
 
 def _trainer_with(loss: Loss) -> type[Any]:
-    """Return a Trainer class that uses this loss."""
     from transformers import Trainer
 
     class LossTrainer(Trainer):
@@ -139,19 +137,9 @@ def trained_model(hp: Hyperparameters, out: Path) -> Model:
 
 
 def fit(
-    network: Any,
-    tokenizer: Any,
-    rows: Dataset,
-    hp: Hyperparameters,
-    *,
-    collator: Any,
-    task_type: str,
-    head: tuple[str, ...],
-    out: Path,
-    loss: Loss | None = None,
-    checkpoints: bool = True,
-    callbacks: Sequence[Any] = (),
-) -> Any:
+    network: Any, tokenizer: Any, rows: Dataset, hp: Hyperparameters, *, collator: Any, task_type: str, head: tuple[str, ...],
+    out: Path, loss: Loss | None = None, checkpoints: bool = True, callbacks: Sequence[Any] = (),
+) -> Any:  # fmt: skip
     """Train `network` on tokenised rows and store it in `out`; continue from the checkpoint of an interrupted run.
 
     Args:
@@ -206,7 +194,7 @@ def fit(
             network = network.float().merge_and_unload()
         network.config.save_pretrained(out)
     elif hp.tune == "lowrank":
-        save_patch(network, before, out, hp.rank, whole=head)
+        save_patch(network, before, out, hp.rank, head=head)
     else:
         network.save_pretrained(out)
         tokenizer.save_pretrained(out)

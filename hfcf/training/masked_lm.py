@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -33,17 +34,11 @@ _IGNORED = -100
 
 
 def train_masked_lm(texts: Sequence[str], hp: Hyperparameters, out: Path, *, share: float) -> None:
-    """Train a masked language model and store it in `out`, in half precision.
+    """Train a masked language model on sentences and store it in `out`, in half precision; an interrupted run goes on.
 
     Only words that are one token are masked, never the pieces of longer ones: a mask in use stands for one whole word, and a model
-    that learned to fill in pieces would answer with the beginnings of words. Of the chosen words 80 % become the mask token,
-    10 % another token and 10 % stay (Devlin et al. 2019, BERT).
-
-    Args:
-        texts: sentences, one to a row.
-        hp: how; `tune` must be "full".
-        out: a folder; an interrupted run in it goes on.
-        share: of the words to be masked.
+    that learned to fill in pieces would answer with the beginnings of words. `share` of the words are chosen: of these 80 % become
+    the mask token, 10 % another token and 10 % stay (Devlin et al. 2019, BERT). `hp.tune` must be "full".
     """
     from transformers import AutoModelForMaskedLM, AutoTokenizer, DataCollatorForLanguageModeling
 
@@ -55,18 +50,17 @@ def train_masked_lm(texts: Sequence[str], hp: Hyperparameters, out: Path, *, sha
 
     def encode(batch: Mapping[str, list[str]]) -> dict[str, Any]:
         coded = tokenizer(batch["text"], truncation=True, max_length=hp.max_length)
-        rows = coded["input_ids"]
-        places = [{k for k, _ in words(coded, i, text)} for i, text in enumerate(batch["text"])]
-        labels = [[token if k in its else _IGNORED for k, token in enumerate(row)] for row, its in zip(rows, places, strict=True)]
-        return {"input_ids": rows, "labels": labels, "length": [len(row) for row in rows]}
+        labels = []
+        for i, (text, tokens) in enumerate(zip(batch["text"], coded["input_ids"], strict=True)):
+            places = {k for k, _ in words(coded, i, text)}
+            labels.append([token if k in places else _IGNORED for k, token in enumerate(tokens)])
+        return {"input_ids": coded["input_ids"], "labels": labels, "length": list(map(len, labels))}
 
     def collate(rows: Sequence[Mapping[str, list[int]]]) -> dict[str, torch.Tensor]:
-        given = [
-            {"input_ids": row["input_ids"], "special_tokens_mask": [int(label == _IGNORED) for label in row["labels"]]}
-            for row in rows
-        ]
+        masks = [[int(label == _IGNORED) for label in row["labels"]] for row in rows]
         while True:  # a small batch may get no mask at all
-            batch = dict(masker([dict(one) for one in given]))
+            items = [{"input_ids": row["input_ids"], "special_tokens_mask": mask} for row, mask in zip(rows, masks, strict=True)]
+            batch = dict(masker(items))
             if bool((batch["labels"] != _IGNORED).any()):
                 return batch
 
@@ -84,21 +78,18 @@ def train_masked_lm(texts: Sequence[str], hp: Hyperparameters, out: Path, *, sha
 
 @contextmanager
 def head_at_labels(network: Any) -> Iterator[None]:
-    """Within it, the head and the loss of `network` see the positions with a label alone: several times as fast."""
+    """Show the head and the loss of `network` only the positions with a label, which is several times as fast."""
     handles: list[Any] = []
 
-    def before(_module: Any, inputs: Any, given: dict[str, Any]) -> Any:
-        mask = given["labels"] != _IGNORED
+    def before(_module: Any, inputs: Any, options: dict[str, Any]) -> Any:
+        mask = options["labels"] != _IGNORED
         handles.append(network.base_model.register_forward_hook(keep(mask)))
-        return inputs, {**given, "labels": given["labels"][mask][None]}
+        return inputs, {**options, "labels": options["labels"][mask][None]}
 
     def after(*_: Any) -> None:
         handles.pop().remove()
 
-    hooks = [
-        network.register_forward_pre_hook(before, with_kwargs=True),
-        network.register_forward_hook(after, always_call=True),
-    ]
+    hooks = [network.register_forward_pre_hook(before, with_kwargs=True), network.register_forward_hook(after, always_call=True)]
     try:
         yield
     finally:
@@ -107,30 +98,29 @@ def head_at_labels(network: Any) -> Iterator[None]:
 
 
 def words(coded: Any, i: int, text: str) -> list[tuple[int, tuple[int, int]]]:
-    """The words and numbers of a tokenised text that are one token each: (its place, its span in the text)."""
-    its = coded.word_ids(i)
-    found = []
-    for k, word in enumerate(its):
-        if word is None or word in (its[k - 1] if k else None, its[k + 1] if k + 1 < len(its) else None):
+    """List the words and numbers of a tokenised text that are one token each: (place, span in the text)."""
+    numbers = coded.word_ids(i)
+    sizes, results = Counter(numbers), []
+    for k, number in enumerate(numbers):
+        if number is None or sizes[number] > 1:
             continue
         start, end = coded.token_to_chars(i, k)
         start += len(text[start:end]) - len(text[start:end].lstrip())
         if text[start:end].isalnum():
-            found.append((k, (start, end)))
-    return found
+            results.append((k, (start, end)))
+    return results
 
 
 def evaluate_masked_lm(
     texts: Sequence[str], model: Model, *, max_length: int, share: float = 0.15, seed: int = 13
 ) -> dict[str, Any]:
-    """How often a masked word is the first, or one of the first five, of its fills.
+    """Measure how often a masked word is the first, or one of the first five, of its fills.
 
     Args:
         texts: sentences that it was not trained on.
-        model: the masked language model.
         max_length: tokens that it reads.
         share: of the words of a sentence that are one token, masked together; at least one.
-        seed: which.
+        seed: of the choice of words.
 
     Returns:
         `sentences`, `masked` (words), `top1` and `top5`.
@@ -147,24 +137,18 @@ def evaluate_masked_lm(
             requests.append([text, sorted(rng.sample(spans, max(1, round(share * len(spans)))))])
     ranks = []
     for (text, spans), fills in zip(requests, MaskedLM(model=model, top=5, max_length=max_length).run(requests), strict=True):
-        for (start, end), found in zip(spans, fills, strict=True):
-            given = [word.casefold() for word, _ in found]
-            word = text[start:end].casefold()
-            ranks.append(given.index(word) if word in given else 5)
-    number = max(1, len(ranks))
-    return {
-        "sentences": len(requests),
-        "masked": len(ranks),
-        "top1": round(sum(rank == 0 for rank in ranks) / number, 4),
-        "top5": round(sum(rank < 5 for rank in ranks) / number, 4),
-    }
+        for (start, end), answers in zip(spans, fills, strict=True):
+            ranked, word = [answer.casefold() for answer, _ in answers], text[start:end].casefold()
+            ranks.append(ranked.index(word) if word in ranked else 5)
+    shares = {f"top{most}": round(sum(rank < most for rank in ranks) / max(1, len(ranks)), 4) for most in (1, 5)}
+    return {"sentences": len(requests), "masked": len(ranks), **shares}
 
 
 def cloze(models: Mapping[str, Model], *, max_length: int) -> dict[str, Any]:
-    """The first five fills of each model for each of `CLOZE`, and for how many of these the word given there is one of them."""
+    """Show the first five fills of each model for each of `CLOZE`, and count how often the fitting word is among them."""
     fills = {name: _fills(model, max_length) for name, model in models.items()}
-    hits = {name: sum(word in found[i] for i, (_, word) in enumerate(CLOZE)) for name, found in fills.items()}
-    shown = {text: {name: ", ".join(found[i]) for name, found in fills.items()} for i, (text, _) in enumerate(CLOZE)}
+    hits = {name: sum(word in answers[i] for i, (_, word) in enumerate(CLOZE)) for name, answers in fills.items()}
+    shown = {text: {name: ", ".join(answers[i]) for name, answers in fills.items()} for i, (text, _) in enumerate(CLOZE)}
     return {f"hits of {len(CLOZE)}": hits, **shown}
 
 

@@ -19,11 +19,7 @@ from hfcf.tasks.verification import NOT_ENOUGH_INFO, REFUTES, SUPPORTS
 
 
 def add_nei(ds: Dataset, *, seed: int = 13) -> Dataset:
-    """`ds` and, after it, the NEI rows made from it.
-
-    Args:
-        ds: verification rows.
-        seed: which rows, which way, which piece.
+    """Add NEI rows, made from the verification rows `ds`, after them; `seed` decides which rows, which way and which piece.
 
     >>> rows = [{"id": str(i), "group_id": str(i), "claim": f"claim {i}", "label": "SUPPORTS",
     ...          "evidence": [{"title": "", "text": f"a{i}"}, {"title": "", "text": f"b{i}"}]} for i in range(4)]
@@ -37,35 +33,32 @@ def add_nei(ds: Dataset, *, seed: int = 13) -> Dataset:
     for label in (SUPPORTS, REFUTES):
         members = [i for i, row in enumerate(rows) if row["label"] == label]
         chosen += rng.sample(members, len(members) // 2)
-    picked: list[int] = []
-    changed: list[dict[str, Any]] = []
+    changes: dict[int, dict[str, Any]] = {}
     for i in sorted(chosen):
         drop = rng.random() < 0.5 and sum(_gold(rows[i])) > 1
-        kept = _without_a_piece(rows[i], rng) if drop else _of_another(rows, i, rng)
-        if kept is not None:
-            picked.append(i)
-            changed.append({"evidence": kept[0], "label": NOT_ENOUGH_INFO, "id": f"{rows[i]['id']}-nei"})
-            if "gold" in columns:
-                changed[-1]["gold"] = kept[1]
-    if not picked:
+        if (pieces := _drop_piece(rows[i], rng) if drop else _draw_evidence(rows, i, rng)) is not None:
+            evidence, gold = pieces
+            changes[i] = {"evidence": evidence, "label": NOT_ENOUGH_INFO, "id": f"{rows[i]['id']}-nei"}
+            changes[i] |= {"gold": gold} if "gold" in columns else {}
+    if not changes:
         return ds
-    new = ds.select(picked).map(lambda row, i: changed[i], with_indices=True, features=ds.features, desc="add NEI")
+    by_place = list(changes.values())
+    new = ds.select(list(changes)).map(lambda _, i: by_place[i], with_indices=True, features=ds.features, desc="add NEI")
     return concatenate_datasets([ds, new])
 
 
-def _without_a_piece(row: dict[str, Any], rng: random.Random) -> tuple[list[dict[str, Any]], list[bool]]:
+def _drop_piece(row: dict[str, Any], rng: random.Random) -> tuple[list[dict[str, Any]], list[bool]]:
     gold = _gold(row)
     drop = rng.choice([i for i, true in enumerate(gold) if true])
-    kept = [i for i in range(len(gold)) if i != drop]
-    return [row["evidence"][i] for i in kept], [gold[i] for i in kept]
+    return row["evidence"][:drop] + row["evidence"][drop + 1 :], gold[:drop] + gold[drop + 1 :]
 
 
 def _gold(row: dict[str, Any]) -> list[bool]:
-    """Which pieces are true evidence and no distractors: all, where nothing says otherwise."""
+    """Mark the pieces that are true evidence and no distractors: all, where nothing says otherwise."""
     return row.get("gold") or [True] * len(row["evidence"])
 
 
-def _of_another(rows: list[dict[str, Any]], i: int, rng: random.Random) -> tuple[list[dict[str, Any]], list[bool]] | None:
+def _draw_evidence(rows: list[dict[str, Any]], i: int, rng: random.Random) -> tuple[list[dict[str, Any]], list[bool]] | None:
     for _ in range(100):
         other = rows[rng.randrange(len(rows))]
         if other["group_id"] != rows[i]["group_id"] and other["evidence"]:

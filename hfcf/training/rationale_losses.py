@@ -30,17 +30,13 @@ class Weights:
     sentence_budget: float = 0.5
 
     def __post_init__(self) -> None:
-        for name in ("token_budget", "sentence_budget"):
-            if not 0 < getattr(self, name) <= 1:
-                raise ValueError(f"{name}={getattr(self, name)}: above 0, up to 1")
+        for name, budget in (("token_budget", self.token_budget), ("sentence_budget", self.sentence_budget)):
+            if not 0 < budget <= 1:
+                raise ValueError(f"{name}={budget}: above 0, up to 1")
 
 
 def divergence(full: torch.Tensor, masked: torch.Tensor) -> torch.Tensor:
-    """KL from the full input's class distribution to that of each masked one, from logits.
-
-    >>> divergence(torch.tensor([[2.0, 0.0]]), torch.tensor([[2.0, 0.0]])).tolist()
-    [0.0]
-    """
+    """Compute KL from the full input's class distribution to that of each masked one, from logits."""
     log_p, log_q = full.log_softmax(-1), masked.log_softmax(-1)
     return (log_p.exp() * (log_p - log_q)).sum(-1)
 
@@ -52,7 +48,7 @@ def complement_loss(full: torch.Tensor, complement: torch.Tensor) -> torch.Tenso
 
 
 def disagreement(tokens: torch.Tensor, sentences: torch.Tensor, pieces: torch.Tensor) -> torch.Tensor:
-    """Jensen–Shannon divergence, 0 to log 2, between two distributions over a row's pieces, from gates' locations.
+    """Compute the Jensen–Shannon divergence, 0 to log 2, between two distributions over a row's pieces, from gates' locations.
 
     One is proportional to the mean probability of a piece's token gates, the other to that of its own gate. It asks that the two
     rank pieces alike, not that they mark as much.
@@ -76,7 +72,7 @@ def _distribution(values: torch.Tensor, present: torch.Tensor) -> torch.Tensor:
 
 
 def excess(location: torch.Tensor, present: torch.Tensor, budget: float) -> torch.Tensor:
-    """By how much the expected share of gates that are not shut is over the budget; there is always room for one gate.
+    """Measure by how much the expected share of gates that are not shut is over the budget; there is always room for one gate.
 
     >>> locations, present = torch.tensor([[9.0, 9.0, -9.0, -9.0]]), torch.tensor([[True, True, True, True]])
     >>> [round(float(excess(locations, present, budget)), 2) for budget in (0.25, 0.6)]

@@ -62,27 +62,26 @@ def train_relation(
     encoder = AutoModel.from_pretrained(hp.model.source(), revision=hp.model.revision, dtype=torch.float32, use_safetensors=True)
     network = RBert(encoder, labels)
     most = longest(network, tokenizer, hp.max_length)
-    encoded = _encode(tokenizer, rows)
     classes = {label: i for i, label in enumerate(labels)}
-    kept = [
+    readable = [
         {"input_ids": item.features["input_ids"], "spans": item.extra, "labels": classes[label]}
-        for item, label in zip(encoded, rows["label"], strict=True)
+        for item, label in zip(_encode(tokenizer, rows), rows["label"], strict=True)
         if len(item) <= most
     ]
-    if len(kept) < len(rows):
-        log.warning("%d of %d rows are not trained on: they have more than %d pieces", len(rows) - len(kept), len(rows), most)
-    if not kept:
+    if len(readable) < len(rows):
+        log.warning("%d of %d rows are not trained on: they have more than %d pieces", len(rows) - len(readable), len(rows), most)
+    if not readable:
         raise ValueError(f"there is nothing to train on: none of {len(rows)} rows has at most {most} pieces")
 
     def batch(items: Sequence[Mapping[str, Any]]) -> dict[str, torch.Tensor]:
-        made = [Encoded({"input_ids": item["input_ids"]}, extra=item["spans"]) for item in items]
-        cpu = torch.device("cpu")
-        return {**collate(tokenizer, made, cpu), "labels": torch.tensor([item["labels"] for item in items])}
+        encoded = [Encoded({"input_ids": item["input_ids"]}, extra=item["spans"]) for item in items]
+        labels = torch.tensor([item["labels"] for item in items])
+        return {**collate(tokenizer, encoded, torch.device("cpu")), "labels": labels}
 
     best = None if dev is None else _BestEpoch(tokenizer, dev, most)
-    lengths = [len(row["input_ids"]) for row in kept]
+    lengths = [len(row["input_ids"]) for row in readable]
     fit(
-        network, tokenizer, Dataset.from_list(kept), hp, collator=batch, task_type="", head=(), out=out,
+        network, tokenizer, Dataset.from_list(readable), hp, collator=batch, task_type="", head=(), out=out,
         loss=Loss(of=_loss, columns=("labels",), order=LengthSampler(lengths, hp.batch_size, hp.seed)),
         checkpoints=False, callbacks=[best] if best else [],
     )  # fmt: skip
@@ -94,15 +93,10 @@ def _loss(output: Any, batch: Mapping[str, torch.Tensor]) -> torch.Tensor:
 
 
 class LengthSampler(Sampler[int]):
-    """A random order of rows, other in every epoch, whose batches are of like lengths.
+    """Shuffle rows of some lengths anew in every epoch, in batches of like lengths.
 
     Transformers' own sorts within pools of four batches or more, and so not at all what makes fewer than eight: it pads 72
-    sentences to twice their length, this to 1.3 times.
-
-    Args:
-        lengths: of the rows.
-        batch_size: rows of a batch; the loader must cut the order into such.
-        seed: of the order.
+    sentences to twice their length, this to 1.3 times. The loader must cut the order into batches of `batch_size`.
 
     >>> order = list(LengthSampler([1, 9, 1, 9], 2, seed=1))
     >>> sorted([sorted(order[:2]), sorted(order[2:])])
@@ -129,24 +123,21 @@ class LengthSampler(Sampler[int]):
 
 
 class _BestEpoch(TrainerCallback):
-    """Scores every epoch on development rows, and puts the weights of the best back in the end."""
+    """Score every epoch on development rows, and put the weights of the best back in the end."""
 
     def __init__(self, tokenizer: Any, dev: Dataset, most: int) -> None:
-        self.tokenizer = tokenizer
-        self.gold = list(dev["label"])
-        encoded = _encode(tokenizer, dev)
-        self.read = sorted((i for i, item in enumerate(encoded) if len(item) <= most), key=lambda i: len(encoded[i]))
-        self.encoded = encoded
-        self.best = -1.0
-        self.epochs = self.epoch = 0
+        self.tokenizer, self.gold, self.encoded = tokenizer, list(dev["label"]), _encode(tokenizer, dev)
+        readable = (i for i, item in enumerate(self.encoded) if len(item) <= most)
+        self.order = sorted(readable, key=lambda i: len(self.encoded[i]))
+        self.best, self.epochs, self.epoch = -1.0, 0, 0
         self.weights: dict[str, torch.Tensor] = {}
 
     def on_epoch_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         model = kwargs["model"]
         model.eval()
         predicted: list[str | None] = [None] * len(self.gold)
-        for start in range(0, len(self.read), 32):
-            places = self.read[start : start + 32]
+        for start in range(0, len(self.order), 32):
+            places = self.order[start : start + 32]
             answers = probabilities(model, self.tokenizer, [self.encoded[i] for i in places])
             for i, answer in zip(places, answers, strict=True):
                 predicted[i] = choose(answer, list(answer))
@@ -170,9 +161,13 @@ def evaluate_relation(rows: Dataset, engine: RelationClassifier) -> dict[str, An
     """
     if not len(rows):
         return {"rows": 0}
-    answers = engine.run(requests(rows.select_columns(["tokens", "head", "tail"])))
-    predicted = [None if answer is None else choose(answer, list(answer)) for answer in answers]
+    predicted = _predict(rows, engine)
     return {"rows": len(rows), **scores(list(rows["label"]), predicted), "unread": predicted.count(None)}
+
+
+def _predict(rows: Dataset, engine: RelationClassifier) -> list[str | None]:
+    answers = engine.run(requests(rows.select_columns(["tokens", "head", "tail"])))
+    return [None if answer is None else choose(answer, list(answer)) for answer in answers]
 
 
 def _encode(tokenizer: Any, rows: Dataset) -> list[Encoded]:
@@ -198,9 +193,9 @@ class RelationTrainer:
 
     def predict(self, rows: Dataset, model: Model, *, max_length: int, labels: Sequence[str]) -> list[str]:
         """Return the likeliest label of each row; a sentence too long for the classifier has no relation."""
-        engine = RelationClassifier(model=model, max_length=max_length)
-        answers = engine.run(requests(rows.select_columns(["tokens", "head", "tail"])))
-        return [OTHER if answer is None else choose(answer, list(answer)) for answer in answers]
+        return [
+            OTHER if label is None else label for label in _predict(rows, RelationClassifier(model=model, max_length=max_length))
+        ]
 
     def evaluate(self, rows: Dataset, model: Model, *, max_length: int, ways: int = 2) -> dict[str, Any]:
         """Score a classifier on rows; `ways` makes no difference."""

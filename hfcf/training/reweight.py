@@ -28,27 +28,12 @@ import numpy as np
 
 
 def row_weights(
-    claims: Sequence[str],
-    labels: Sequence[str],
-    *,
-    sizes: Sequence[int] = (2,),
-    common: int = 10,
-    at_least: int = 5,
-    top: int = 20,
-    penalty: float = 0.01,
-    steps: int = 400,
-) -> np.ndarray:
-    """α of every row: how much more than 1 it counts; 0 if nothing in its claim is tied to another label.
+    claims: Sequence[str], labels: Sequence[str], *, sizes: Sequence[int] = (2,), common: int = 10, at_least: int = 5,
+    top: int = 20, penalty: float = 0.01, steps: int = 400,
+) -> np.ndarray:  # fmt: skip
+    """Compute α of every row: how much more than 1 it counts; 0 if nothing in its claim is tied to another label.
 
-    Args:
-        claims: of the rows.
-        labels: of the rows.
-        sizes: words of an n-gram.
-        common: the commonest words that are left out before n-grams are formed, so that one may reach over them.
-        at_least: rows that an n-gram must occur in.
-        top: n-grams that are balanced, for each label: those most tied to it. 0: all, as in the paper.
-        penalty: λ: how much large weights are held down.
-        steps: of the optimiser.
+    The settings are those of `hfcf.training.debias.Debias`; `steps` are the optimiser's.
 
     >>> claims = ["he did not sing"] * 9 + ["she did not act", "it is big", "we are old"]
     >>> row_weights(claims, ["REFUTES"] * 9 + ["SUPPORTS"] * 3, common=0, penalty=0.001).round().tolist()
@@ -62,7 +47,7 @@ def row_weights(
 
 
 def ngrams(claims: Sequence[str], sizes: Sequence[int] = (2,), *, common: int = 10, at_least: int = 5) -> tuple[list[str], Any]:
-    """The n-grams of claims, sorted, and a sparse matrix, n-grams × claims, that is 1 where a claim holds one.
+    """List the n-grams of claims, sorted, with a sparse matrix, n-grams × claims, that is 1 where a claim holds one.
 
     >>> names, held = ngrams(["He did not.", "He did."], [1, 2], common=0, at_least=1)
     >>> dict(zip(names, held.toarray().tolist()))
@@ -73,20 +58,20 @@ def ngrams(claims: Sequence[str], sizes: Sequence[int] = (2,), *, common: int = 
     texts = [re.findall(r"\w+", claim.lower()) for claim in claims]
     counts = Counter(word for words in texts for word in words)
     left_out = set(sorted(counts, key=lambda word: (-counts[word], word))[:common])
-    held = []
+    by_claim = []
     for words in texts:
         words = [word for word in words if word not in left_out]
-        held.append({" ".join(words[i : i + size]) for size in sizes for i in range(len(words) - size + 1)})
-    rows_with = Counter(ngram for found in held for ngram in found)
-    names = sorted(ngram for ngram, count in rows_with.items() if count >= at_least)
+        by_claim.append({" ".join(words[i : i + size]) for size in sizes for i in range(len(words) - size + 1)})
+    claims_with = Counter(ngram for members in by_claim for ngram in members)
+    names = sorted(ngram for ngram, count in claims_with.items() if count >= at_least)
     number = {ngram: j for j, ngram in enumerate(names)}
-    where = [(number[ngram], i) for i, found in enumerate(held) for ngram in found if ngram in number]
+    where = [(number[ngram], i) for i, members in enumerate(by_claim) for ngram in members if ngram in number]
     j, i = np.array(where, dtype=np.int64).reshape(-1, 2).T
     return names, csr_array((np.ones(len(where)), (j, i)), shape=(len(names), len(claims)))
 
 
 def most_biased(held: Any, classes: np.ndarray, top: int) -> np.ndarray:
-    """The numbers of the `top` n-grams of each class with the largest local mutual information, p(j, c) log (p(c | j) / p(c)).
+    """Return the numbers of the `top` n-grams of each class by local mutual information, p(j, c) log (p(c | j) / p(c)).
 
     Both are shares of the rows; theirs are of the n-grams of all claims, which differ by as much as claims do in length.
     """
@@ -97,11 +82,9 @@ def most_biased(held: Any, classes: np.ndarray, top: int) -> np.ndarray:
 
 
 def local_mutual_information(counts: np.ndarray, shares: np.ndarray) -> np.ndarray:
-    """Count(j, c) log (p(c | j) / p(c)), n-grams × classes: the information times the number of all that is counted.
+    """Compute count(j, c) log (p(c | j) / p(c)), n-grams × classes: the information times the number of all that is counted.
 
-    Args:
-        counts: of each n-gram with each class.
-        shares: p(c), of whatever is counted.
+    `counts` are of each n-gram with each class, and `shares` are p(c), of whatever is counted.
 
     >>> local_mutual_information(np.array([[2.0, 0.0], [1.0, 1.0]]), np.array([0.5, 0.5])).round(2).tolist()
     [[1.39, 0.0], [0.0, 0.0]]
@@ -111,24 +94,20 @@ def local_mutual_information(counts: np.ndarray, shares: np.ndarray) -> np.ndarr
 
 
 def bias(held: Any, classes: np.ndarray, alpha: np.ndarray) -> np.ndarray:
-    """bⱼᶜ, n-grams × classes: the weighted share of each class among the rows with an n-gram."""
+    """Compute bⱼᶜ, n-grams × classes: the weighted share of each class among the rows with an n-gram."""
     weighted = held @ (np.eye(classes.max(initial=0) + 1)[classes] * (1 + alpha)[:, None])
     return weighted / weighted.sum(1, keepdims=True)
 
 
 def objective(held: Any, classes: np.ndarray, alpha: np.ndarray, penalty: float) -> float:
-    """Σⱼ maxc bⱼᶜ + λ ‖α‖₂."""
+    """Compute Σⱼ maxc bⱼᶜ + λ ‖α‖₂."""
     return float(bias(held, classes, alpha).max(1, initial=0.0).sum() + penalty * np.linalg.norm(alpha))
 
 
 def balance(held: Any, classes: np.ndarray, penalty: float = 0.01, steps: int = 400) -> np.ndarray:
-    """The α ≥ 0 with the lowest objective that Adam finds from 0. Rows without an n-gram keep 0.
+    """Find the α ≥ 0 with the lowest objective, by Adam from 0 with a rate that falls from 0.3 to 0.
 
-    Args:
-        held: n-grams × rows, 1 where a row holds one.
-        classes: numbers from 0.
-        penalty: λ.
-        steps: of the optimiser, of a rate that falls from 0.3 to 0.
+    `held` is n-grams × rows, 1 where a row holds one; rows without an n-gram keep 0. `penalty` is λ.
     """
     alpha = np.zeros(held.shape[1])
     if not held.nnz:

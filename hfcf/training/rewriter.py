@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import statistics
+from collections import Counter
+from itertools import groupby
 from typing import Any
 
 from datasets import Dataset
@@ -23,12 +25,10 @@ def evaluate_rewriter(
     """Score a rewriter on held-out pairs, beside the baseline that copies the source.
 
     Args:
-        pairs: from `hfcf.training.claim_pairs.claim_pairs`; scored are the first `take`.
-        model: the rewriter.
+        pairs: from `hfcf.training.claim_pairs.claim_pairs`; the first `take` are scored.
         max_length: tokens of a claim that it reads.
         judge: a three-way verifier, asked what the pair's evidence says of the new claim.
         num_beams: beams of the search; its best hypothesis is scored.
-        take: how many pairs.
 
     Returns:
         `pairs`; `bleu` and `chrf` (sacreBLEU, 0–100) of the model and of the copy against the target; `repeats`, the share of new
@@ -40,20 +40,19 @@ def evaluate_rewriter(
         return {"pairs": 0}
     engine = Generator(model=model, num_beams=num_beams, num_return_sequences=1, max_length=max_length)
     sources, targets = list(pairs["source"]), list(pairs["target"])
-    made = [answer[0]["text"] if answer else "" for answer in engine.run([[source, []] for source in sources])]
-
-    changes = [_changes(source, text) for source, text in zip(sources, made, strict=True)]
-    found: dict[str, Any] = {
+    claims = [answer[0]["text"] if answer else "" for answer in engine.run([[source, []] for source in sources])]
+    changes = [_changes(source, claim) for source, claim in zip(sources, claims, strict=True)]
+    report: dict[str, Any] = {
         "pairs": len(pairs),
-        "repeats": _share(normalise(source) == normalise(text) for source, text in zip(sources, made, strict=True)),
-        "one span of 3 words": _share(len(its) == 1 and max(its[0]) <= 3 for its in changes),
-        "words changed": statistics.median(sum(max(out, in_) for out, in_ in its) for its in changes),
+        "repeats": _share(normalise(source) == normalise(claim) for source, claim in zip(sources, claims, strict=True)),
+        "one span of 3 words": _share(len(spans) == 1 and max(spans[0]) <= 3 for spans in changes),
+        "words changed": statistics.median(sum(map(max, spans)) for spans in changes),
     }
     if judge is not None:
         texts = [join(evidence)[0] for evidence in pairs["evidence"]]
-        verdicts = [choose(answer, LABELS) for answer in judge.run([list(pair) for pair in zip(made, texts, strict=True)])]
-        found |= {f"judged {label}": _share(verdict == label for verdict in verdicts) for label in LABELS}
-    return {**found, "model": bleu_chrf(made, targets), "copy": bleu_chrf(sources, targets)}
+        verdicts = [choose(answer, LABELS) for answer in judge.run([list(pair) for pair in zip(claims, texts, strict=True)])]
+        report |= {f"judged {label}": _share(verdict == label for verdict in verdicts) for label in LABELS}
+    return {**report, "model": bleu_chrf(claims, targets), "copy": bleu_chrf(sources, targets)}
 
 
 def _share(marks: Any) -> float:
@@ -61,17 +60,14 @@ def _share(marks: Any) -> float:
 
 
 def _changes(before: str, after: str) -> list[tuple[int, int]]:
-    """Words out and in at each place where two texts differ.
+    """Count the words out and in at each place where two texts differ.
 
     >>> _changes("a 1994 film", "a big 2006 film")
     [(1, 2)]
     """
-    found: list[list[int]] = []
-    last = "same"
-    for kind, part in diff(before, after):
-        if kind != "same":
-            if last == "same":
-                found.append([0, 0])
-            found[-1][kind == "in"] += len(words(part))
-        last = kind
-    return [(out, in_) for out, in_ in found]
+    counts = []
+    for differs, parts in groupby(diff(before, after), key=lambda part: part[0] != "same"):
+        if differs:
+            size = Counter(kind for kind, text in parts for _ in words(text))
+            counts.append((size["out"], size["in"]))
+    return counts

@@ -1,4 +1,4 @@
-"""How the answers of trained models are rated, one scorer a kind of task; `hfcf.core.trainer.Scorer` says what its parts are."""
+"""Scorers rate the answers of trained models, one a kind of task; see `hfcf.core.trainer.Scorer`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hfcf.tasks.verification import LABELS
 
 Array = NDArray[np.float64]
 NONE = "-"
-"""The letter of no relation, which is also what a sentence too long for the classifier gets."""
+"""The letter of no relation, and of a sentence that is too long for the classifier."""
 _LETTERS = string.ascii_letters + string.digits
 
 
@@ -26,10 +26,8 @@ class LabelScorer:
     """Rate labels by accuracy and macro-F1.
 
     Args:
-        labels: those that macro-F1 is the mean over even where no row has them; other labels count where rows have them.
+        labels: macro-F1 is the mean over these even where no row has them, and over others that rows have.
 
-    >>> LabelScorer().scores(["yes", "no"], ["yes", "yes"])
-    {'accuracy': 0.5, 'macro_f1': 0.3333}
     >>> LabelScorer().letters(["yes", "no"]), LabelScorer().letters(["no", "none"])
     ({'no': 'n', 'yes': 'y'}, {'no': 'a', 'none': 'b'})
     >>> VERDICTS.resample(np.ones((1, 4)), np.array(list("SSRR")), np.array([list("SSRS")])).round(4).tolist()
@@ -48,7 +46,7 @@ class LabelScorer:
     def letters(self, labels: Iterable[str]) -> dict[str, str]:
         names = sorted(set(labels))
         initials = {name: name[:1] for name in names}
-        return initials if len(set(initials.values())) == len(names) else in_turn(names)
+        return initials if len(set(initials.values())) == len(names) else _assign_letters(names)
 
     def scores(self, gold: Sequence[str], predicted: Sequence[str]) -> dict[str, float]:
         from hfcf.training.verifier import scores
@@ -76,7 +74,7 @@ class RelationScorer:
     """
 
     metrics: ClassVar[Mapping[str, str]] = {
-        "micro_f1": "Micro-F1", "macro_f1": "Macro-F1, SemEval's official score", "accuracy": "Accuracy",
+        "micro_f1": "Micro-F1", "macro_f1": "Macro-F1, SemEval's official score", "accuracy": "Accuracy"
     }  # fmt: skip
     compared: ClassVar[tuple[str, ...]] = ("micro_f1",)
     note: ClassVar[str] = "Micro-F1 is over the relations with their directions, without Other."
@@ -85,7 +83,7 @@ class RelationScorer:
         return list(rows["label"])
 
     def letters(self, labels: Iterable[str]) -> dict[str, str]:
-        return {OTHER: NONE, **in_turn(sorted(set(labels) - {OTHER}))}
+        return {OTHER: NONE, **_assign_letters(sorted(set(labels) - {OTHER}))}
 
     def scores(self, gold: Sequence[str], predicted: Sequence[str]) -> dict[str, float]:
         return relation.scores(gold, predicted)
@@ -96,12 +94,7 @@ class RelationScorer:
         return np.stack([2 * (counts @ right.T) / np.maximum((counts @ related)[:, None] + counts @ said.T, 1)])
 
 
-def in_turn(labels: Sequence[str]) -> dict[str, str]:
-    """Return a letter for each label, in order.
-
-    Raises:
-        ValueError: more labels than letters.
-    """
+def _assign_letters(labels: Sequence[str]) -> dict[str, str]:
     if len(labels) > len(_LETTERS):
         raise ValueError(f"there are {len(labels)} labels; a comparison has letters for {len(_LETTERS)}")
     return dict(zip(labels, _LETTERS, strict=False))

@@ -5,16 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-import os
-import shutil
-import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 from hfcf.core.model import Model
-from hfcf.core.paths import cache_dir
+from hfcf.core.paths import cache_dir, fill_once
 from hfcf.training.loop import Hyperparameters
 
 log = logging.getLogger(__name__)
@@ -32,51 +29,29 @@ def train_once(kind: str, content: Mapping[str, Any], hp: Hyperparameters, train
     settings = {**asdict(hp), "model": hp.model.key()}
     data = json.dumps([kind, content, settings], sort_keys=True, ensure_ascii=False).encode()
     digest = hashlib.sha256(data).hexdigest()
-    target = _folder(digest)
-    if not target.exists():
-        target.parent.mkdir(parents=True, exist_ok=True)
+
+    def fill(folder: Path) -> None:
         log.info("training the %s", kind)
-        # Train beside the target and rename: neither a kill nor a second process leaves half a model behind.
-        work = Path(tempfile.mkdtemp(dir=target.parent))
-        try:
-            train(work / "model")
-            os.rename(work / "model", target)
-        except OSError:
-            if not target.exists():
-                raise
-        finally:
-            shutil.rmtree(work, ignore_errors=True)
+        train(folder)
+
+    fill_once(_folder(digest), fill)
     return digest
 
 
 def check_full_tuning(name: str, hp: Hyperparameters) -> Hyperparameters:
     """Return the settings of a training if it stores all weights, as `stored_model` expects.
 
-    Args:
-        name: the name of the settings in the system, for the error message.
-        hp: the settings.
-
     Raises:
-        ValueError: the training would store an adapter.
-
-    >>> check_full_tuning("classifier", Hyperparameters(model=Model("mine"), tune="lora"))
-    Traceback (most recent call last):
-        ...
-    ValueError: classifier: tune='lora' would store an adapter, but systems store all weights of what they train: set tune='full'
+        ValueError: the training would store an adapter; the message says the settings' `name` in the system.
     """
     if hp.tune != "full":
-        raise ValueError(
-            f"{name}: tune={hp.tune!r} would store an adapter, but systems store all weights of what they train: set tune='full'"
-        )
+        cure = "systems store all weights of what they train: set tune='full'"
+        raise ValueError(f"{name}: tune={hp.tune!r} would store an adapter, but {cure}")
     return hp
 
 
 def parse_trainings(system: Any) -> None:
-    """Turn the `trainings` of a new system into `Hyperparameters` where they are mappings, and give all of them the system's seed.
-
-    Args:
-        system: a frozen dataclass, in its `__post_init__`.
-    """
+    """Turn the `trainings` of a new system, a frozen dataclass, into `Hyperparameters` with the system's seed."""
     for name in type(system).trainings:
         value = getattr(system, name)
         if isinstance(value, Mapping):
@@ -94,11 +69,7 @@ def ensure_steps(hp: Hyperparameters, steps: int, rows: int) -> Hyperparameters:
 
 
 def stored_model(digest: str) -> Model:
-    """Return the model that `train_once` stored.
-
-    Raises:
-        FileNotFoundError: its folder no longer exists.
-    """
+    """Return the model that `train_once` stored; raise `FileNotFoundError` when its folder no longer exists."""
     folder = _folder(digest)
     if not folder.is_dir():
         raise FileNotFoundError(f"the trained model {folder} does not exist any more: fit the system again")

@@ -18,7 +18,7 @@ _EXAMPLE = re.compile(r'"([^"]+)"?')
 def collect(
     training: Dataset, held: Dataset, excluded: Sequence[Dataset], *, wordnet: bool, held_out: float, seed: int
 ) -> tuple[list[str], dict[str, list[str]], int]:
-    """Sentences to train on, and of each kind those that are held out.
+    """Collect sentences to train on, and of each kind those that are held out.
 
     Args:
         training: verification rows.
@@ -34,70 +34,64 @@ def collect(
     """
     from hfcf.core import offline
 
-    known = {normalise(text) for rows in excluded for text in (*_texts(rows), *sentences(rows))}
-    found = list(glosses(offline.folder("wordnet") / "corpora" / "wordnet")) if wordnet else []
-    apart = [is_held_out(text, held_out, seed) for text in found]
-    every = unique([*sentences(training), *(text for text, out in zip(found, apart, strict=True) if not out)])
-    kept = unique(every, known)
-    known |= {normalise(text) for text in kept}
-    sets = {"corpora": unique(sentences(held), known)}
+    used = {normalise(text) for rows in excluded for text in (*_texts(rows), *sentences(rows))}
+    parts: dict[bool, list[str]] = {True: [], False: []}
+    for text in glosses(offline.folder("wordnet") / "corpora" / "wordnet") if wordnet else ():
+        parts[is_held_out(text, held_out, seed)].append(text)
+    candidates = unique([*sentences(training), *parts[False]])
+    texts = unique(candidates, used)
+    used |= {normalise(text) for text in texts}
+    sets = {"corpora": unique(sentences(held), used)}
     if wordnet:
-        sets["WordNet"] = unique((text for text, out in zip(found, apart, strict=True) if out), known)
-    return kept, sets, len(every) - len(kept)
+        sets["WordNet"] = unique(parts[True], used)
+    return texts, sets, len(candidates) - len(texts)
 
 
 def sentences(rows: Dataset) -> Iterator[str]:
-    """Every sentence of the rows' claims and evidence; titles are none."""
+    """Yield every sentence of the rows' claims and evidence; titles are none."""
     for text in dict.fromkeys(_texts(rows)):
         yield from split_sentences(_plain(text))
 
 
 def glosses(folder: Path) -> Iterator[str]:
-    """Every definition and example of WordNet.
-
-    Args:
-        folder: with WordNet's `data.noun`, `data.verb`, `data.adj` and `data.adv`.
-    """
+    """Yield every definition and example of WordNet, from the folder of its `data.noun`, `data.verb`, `data.adj` and `data.adv`."""
     for part in ("noun", "verb", "adj", "adv"):
         for line in (folder / f"data.{part}").read_text(encoding="utf-8").splitlines():
-            if line.startswith("  "):  # the licence
-                continue
-            yield from gloss_parts(line.partition(" | ")[2])
+            if not line.startswith("  "):  # the licence
+                yield from gloss_parts(line.partition(" | ")[2])
 
 
 def gloss_parts(gloss: str) -> list[str]:
-    """The definition and the examples of one gloss.
+    """List the definition and the examples of one gloss.
 
     >>> gloss_parts('make steady; "steady yourself"; "he steadied the boat"')
     ['make steady', 'steady yourself', 'he steadied the boat']
     """
     definition, quote, examples = gloss.partition('"')
-    found = [definition.strip(" ;"), *_EXAMPLE.findall(quote + examples)]
-    return [text for part in found if (text := _plain(part))]
+    parts = [definition.strip(" ;"), *_EXAMPLE.findall(quote + examples)]
+    return [text for part in parts if (text := _plain(part))]
 
 
 def unique(texts: Iterable[str], without: Collection[str] = (), words: int = 3) -> list[str]:
-    """Texts that differ in their letters and digits and have at least `words` words, in order.
+    """Select texts that differ in their letters and digits and have at least `words` words, in order.
 
     Args:
         texts: sentences.
-        without: texts that count as seen, as `normalised` gives them.
+        without: texts to leave out, as `normalise` gives them.
         words: shorter texts are left out.
 
     >>> unique(["Rome is old.", "rome is old", "Rome!", "It is big."], {"itisbig"})
     ['Rome is old.']
     """
-    seen, found = set(without), []
+    by_key: dict[str, str] = {}
     for text in texts:
-        key = normalise(text)
-        if key not in seen and len(text.split()) >= words:
-            seen.add(key)
-            found.append(text)
-    return found
+        if (key := normalise(text)) not in without and len(text.split()) >= words:
+            by_key.setdefault(key, text)
+    return list(by_key.values())
 
 
 def is_held_out(text: str, share: float, seed: int) -> bool:
-    """Whether a text is of the expected share that is held out. Its letters decide: texts that differ in numbers go together.
+    """Say whether a text is of the expected share that is held out. Its letters decide: texts that differ in numbers go together.
 
     >>> is_held_out("He was born in 1994.", 0.5, 1) == is_held_out("he was born in 2006", 0.5, 1)
     True
@@ -113,5 +107,4 @@ def _texts(rows: Dataset) -> Iterator[str]:
 
 
 def _plain(text: str) -> str:
-    """Quotation marks as they are written, white space single."""
     return " ".join(text.replace("``", '"').replace("''", '"').split())

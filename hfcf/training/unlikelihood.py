@@ -14,7 +14,7 @@ _LEAST = 1e-6
 
 
 def unlikelihood(alpha: float, *, shifted: bool, end: int | None) -> Loss:
-    """Cross-entropy of the tokens of right rows, and `alpha` times −log(1 − p) of those of wrong rows, each a mean over tokens.
+    """Make the loss: the mean cross-entropy of right rows' tokens, and `alpha` times the mean −log(1 − p) of wrong rows' tokens.
 
     This is the objective of Wen et al. 2022 (AutoCAD), after Welleck et al. 2020. A wrong row's end of text does not count, since
     to end is not wrong. Rows say by a column `wrong`, 0 or 1, what they are.
@@ -23,9 +23,6 @@ def unlikelihood(alpha: float, *, shifted: bool, end: int | None) -> Loss:
         alpha: the weight of unlikelihood; 1 in AutoCAD's released settings.
         shifted: the network is decoder-only: what it says at a token is about the next one.
         end: the token at which a text ends.
-
-    >>> unlikelihood(1.0, shifted=True, end=0).columns
-    ('wrong',)
     """
 
     def of(output: Any, batch: Mapping[str, Any]) -> torch.Tensor:
@@ -43,5 +40,4 @@ def unlikelihood(alpha: float, *, shifted: bool, end: int | None) -> Loss:
 
 
 def _mean(values: torch.Tensor, counted: torch.Tensor) -> torch.Tensor:
-    """The mean of those that count; 0 of none."""
     return (values * counted).sum() / counted.sum().clamp(min=1)

@@ -18,20 +18,13 @@ from hfcf.training.loop import Hyperparameters
 
 
 def train_verifier(
-    rows: Dataset,
-    hp: Hyperparameters,
-    out: Path,
-    *,
-    labels: Sequence[str] = LABELS,
-    claim_only: bool = False,
+    rows: Dataset, hp: Hyperparameters, out: Path, *, labels: Sequence[str] = LABELS, claim_only: bool = False,
     debias: Debias | None = None,
-) -> None:
-    """Train a verifier and store it, or its adapter, in `out`.
+) -> None:  # fmt: skip
+    """Train a verifier and store it, or its adapter, in `out`; an interrupted run goes on.
 
     Args:
         rows: verification rows with these labels; for three, NEI rows included (`hfcf.training.nei.add_nei` makes some).
-        hp: how.
-        out: a folder; an interrupted run in it goes on.
         labels: its classes, in the order of its outputs.
         claim_only: hide the evidence: the baseline that shows how much of a score is claim bias.
         debias: train with a loss that keeps it from learning that bias.
@@ -46,7 +39,7 @@ def train_verifier(
 
 
 def of_labels(rows: Dataset, labels: Sequence[str]) -> Dataset:
-    """The rows that have one of some labels.
+    """Select the rows that have one of some labels.
 
     >>> of_labels(Dataset.from_dict({"label": ["REFUTES", "NOT ENOUGH INFO"]}), LABELS[:2])["label"]
     Column(['REFUTES'])
@@ -55,7 +48,7 @@ def of_labels(rows: Dataset, labels: Sequence[str]) -> Dataset:
 
 
 def two_way(rows: Dataset) -> Dataset:
-    """The rows that are SUPPORTS or REFUTES: what RACE's paper trains and evaluates its two-way verifier on."""
+    """Select the rows that are SUPPORTS or REFUTES, on which RACE's paper trains and evaluates its two-way verifier."""
     return of_labels(rows, LABELS[:2])
 
 
@@ -75,11 +68,9 @@ def scores(gold: Sequence[str], predicted: Sequence[str], labels: Sequence[str] 
 
 
 def evaluate_verifier(rows: Dataset, engine: Classifier, *, ways: int = 2, claim_only: bool = False) -> dict[str, Any]:
-    """Score a verifier on rows.
+    """Score a verifier on verification rows.
 
     Args:
-        rows: verification rows.
-        engine: the verifier.
         ways: 2 drops NEI rows and masks that class, as the paper's evaluation does; 3 keeps all.
         claim_only: hide the evidence.
 

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import multiprocess
@@ -16,7 +17,7 @@ import pytest
 import torch
 from accelerate import PartialState
 
-from hfcf.engines import base
+from hfcf.engines import base, process
 from hfcf.engines.base import Encoded, Engine, usage
 
 LOADED: list[torch.device] = []
@@ -210,6 +211,20 @@ def test_workers_of_a_machine_with_two_gpus_take_turns(library: Any, monkeypatch
     assert Lengths().device() == torch.device("cuda", 1)
 
 
+def test_a_rank_takes_its_own_accelerator_before_the_others_have_joined(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("HFCF_DEVICE")
+    monkeypatch.setattr(torch.accelerator, "is_available", lambda: True)
+    monkeypatch.setattr(torch.accelerator, "device_count", lambda: 2)
+    monkeypatch.setattr(torch.accelerator, "current_accelerator", lambda: torch.device("cuda"))
+    monkeypatch.setattr(torch.distributed, "init_process_group", lambda *_, **__: pytest.fail("would wait for the other ranks"))
+    for rank, number in (("0", 0), ("1", 1), ("3", 1)):
+        monkeypatch.setenv("LOCAL_RANK", rank)
+        assert Lengths().device() == torch.device("cuda", number)
+    monkeypatch.setattr(torch.distributed, "is_initialized", lambda: True)
+    monkeypatch.setattr(process, "PartialState", lambda: SimpleNamespace(device=torch.device("meta")))
+    assert Lengths().device() == torch.device("meta")  # of a group that exists, accelerate's device
+
+
 def test_outside_of_pools_accelerate_chooses_the_device(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("HFCF_DEVICE")
     monkeypatch.setattr(PartialState, "device", torch.device("meta"), raising=False)
@@ -217,7 +232,7 @@ def test_outside_of_pools_accelerate_chooses_the_device(monkeypatch: pytest.Monk
 
 
 RANKS = """
-import json, sys
+import json, os, sys
 from dataclasses import dataclass
 import torch
 from accelerate import PartialState
@@ -240,8 +255,10 @@ def answer(batch, rank):
     return {"length": [*lengths], "device": [*devices], "threads": [*threads], "rank": [rank] * len(lengths)}
 
 texts = ["a" * n for n in range(1, 9)]
-own = Lengths().run(texts)
+own = [] if int(os.environ["RANK"]) in json.loads(sys.argv[2]) else Lengths().run(texts)
+assert not torch.distributed.is_initialized()  # a device look-up waits for no other rank
 # Without GPUs accelerate joins the ranks and counts one process, unless `PartialState(cpu=True)` came first.
+PartialState()
 ranks, rank = torch.distributed.get_world_size(), torch.distributed.get_rank()
 shard = Dataset.from_dict({"text": texts}).shard(ranks, rank, contiguous=True)
 rows = shard.map(answer, batched=True, batch_size=2, with_rank=True, num_proc=2)
@@ -251,17 +268,19 @@ PartialState().destroy_process_group()
 """
 
 
-def test_ranks_of_a_launcher_and_their_workers_compute_each_its_share(tmp_path: Path) -> None:
+@pytest.mark.parametrize("idle", [[], [1]])
+def test_ranks_of_a_launcher_and_their_workers_compute_each_its_share(idle: list[int], tmp_path: Path) -> None:
     script = tmp_path / "ranks.py"
     script.write_text(RANKS)
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node=2", str(script), str(tmp_path)]
+    launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node=2"]
+    command = [*launcher, str(script), str(tmp_path), json.dumps(idle)]
     env = {name: value for name, value in os.environ.items() if name != "HFCF_DEVICE"}
     env |= {"HFCF_REQUEST_CACHE": "off", "CUDA_VISIBLE_DEVICES": "", "HF_DATASETS_DISABLE_PROGRESS_BARS": "1"}
     subprocess.run(command, env=env, check=True, timeout=120)
     for rank, lengths in enumerate(([1, 2, 3, 4], [5, 6, 7, 8])):
         ranks, device, own, rows = json.loads((tmp_path / str(rank)).read_text())
         assert (ranks, device) == (2, "cpu")
-        assert own == [[n, "cpu", 3] for n in range(1, 9)]
+        assert own == ([] if rank in idle else [[n, "cpu", 3] for n in range(1, 9)])
         assert rows["length"] == lengths
         assert rows["rank"] == [0, 0, 1, 1]
         assert set(rows["threads"]) == {1}

@@ -19,8 +19,9 @@ import pytest
 from bad_server import Behave, Reply, Start, body, claim, say, starter
 
 from hfcf.engines.base import Usage, usage
-from hfcf.engines.remote import Remote, client
+from hfcf.engines.remote import client
 from hfcf.engines.remote import engine as remote
+from hfcf.engines.remote.engine import Remote
 from hfcf.engines.remote.limits import Limiter, Stopped
 from hfcf.engines.remote.settings import Endpoint, RemoteError
 

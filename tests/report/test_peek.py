@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from hfcf import cli
 from hfcf.cli import console, runs
-from hfcf.report.peek import peek
+from hfcf.report.peek import highlights, peek
 
 
 def shown(capsys: pytest.CaptureFixture[str], *arguments: Any, **options: Any) -> str:
@@ -42,6 +42,13 @@ def test_peek_shows_pairs_and_the_funnel(tmp_path: Path, capsys: pytest.CaptureF
     assert random == shown(capsys, str(tmp_path), random=3)
     assert shown(capsys, str(tmp_path), find="TOWN4Q founded").count(":made:") == 2
     assert "no row of default is like this" in shown(capsys, str(tmp_path), find="nowhere")
+
+
+def test_a_run_ends_with_the_most_probable_pairs_whose_main_text_changed_one_of_a_source(tmp_path: Path) -> None:
+    published(verification([f"Town{i}q is old." for i in range(9)]), tmp_path)
+    headings = [line.plain.split()[0] for line in highlights(tmp_path, 3) if ":made:" in line.plain]
+    assert headings == ["7:made:claim", "6:made:claim", "4:made:claim"]
+    assert sum(":made:" in line.plain for line in highlights(tmp_path, 99)) == 6, "sources that were accepted"
 
 
 def test_changes_are_in_colour_where_there_are_colours(

@@ -1,8 +1,12 @@
-"""What a corpus is made of: its front matter (`CorpusInfo`), its builder (`Corpus`), and helpers that read a record's values."""
+"""Define corpora: their front matter (`CorpusInfo`), their builder (`Corpus`), readers of files and of a record's values."""
 
 from hfcf.corpora.base.builder import Corpus, Files
-from hfcf.corpora.base.info import CorpusConfig, CorpusInfo
-from hfcf.corpora.base.values import as_text, need, text_of
-from hfcf.corpora.formats.read import BadRow, CorpusError
+from hfcf.corpora.base.info import CorpusConfig, CorpusInfo, choice
+from hfcf.corpora.base.splits import split_files
+from hfcf.corpora.base.values import as_text, is_list_of, need, text_of
+from hfcf.corpora.formats.read import BadRow, CorpusError, Record, csv_rows, json_lines, json_list, parquet_rows, text_lines
 
-__all__ = ["BadRow", "Corpus", "CorpusConfig", "CorpusError", "CorpusInfo", "Files", "as_text", "need", "text_of"]
+__all__ = [
+    "BadRow", "Corpus", "CorpusConfig", "CorpusError", "CorpusInfo", "Files", "Record", "as_text", "choice", "csv_rows",
+    "is_list_of", "json_lines", "json_list", "need", "parquet_rows", "split_files", "text_lines", "text_of",
+]  # fmt: skip

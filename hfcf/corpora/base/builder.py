@@ -1,11 +1,11 @@
-"""The builder from release files to canonical rows: it locates files, checks rows, names groups and counts what it leaves out."""
+"""Build canonical rows from release files: locate the files, check rows, name groups and count what is left out."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import logging
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from itertools import count
 from os import PathLike
@@ -20,7 +20,7 @@ from hfcf.core.task import Task, get_task, problem
 from hfcf.corpora.base.info import CorpusConfig, CorpusInfo
 from hfcf.corpora.base.splits import ALIASES
 from hfcf.corpora.base.values import as_text
-from hfcf.corpora.formats.read import BadRow, CorpusError, Record
+from hfcf.corpora.formats.read import BadRow, CorpusError, Record, json_lines
 from hfcf.text.check import kind
 
 log = logging.getLogger(__name__)
@@ -30,7 +30,7 @@ Files = dict[str, list[Path]]
 
 
 class Corpus(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
-    """Build canonical rows from release files; a corpus defines `INFO`, `FILES`, `records` and `fill`."""
+    """Build canonical rows from release files; a corpus defines `INFO`, `FILES` and `fill`."""
 
     BUILDER_CONFIG_CLASS = CorpusConfig
     VERSION = datasets.Version("1.0.0")
@@ -46,12 +46,14 @@ class Corpus(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
     """This corpus's own options of `load`: name → purpose. An option whose name ends in `_dir` is a folder."""
     BLIND: ClassVar[Sequence[str]] = ()
     """Splits without labels, which are loaded only by name."""
+    GROUPS_BY_KEYS: ClassVar[bool] = False
+    """Whether `fill` writes `keys`; then groups are complete only after the last row."""
 
     # --- defined by a corpus
 
     def records(self, path: Path) -> Iterator[Record]:
-        """Yield the records of one file, each with its place in the file."""
-        raise NotImplementedError
+        """Yield the records of a file, each with its place in it; by default its JSON lines."""
+        return json_lines(path)
 
     def fill(self, row: dict[str, Any], record: dict[str, Any]) -> None:
         """Write the record's values into `row`: its task's columns (id, claim, evidence, label …), and group_id or `keys`.
@@ -104,8 +106,7 @@ class Corpus(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
             folder = Path(data_dir).expanduser()
             if not folder.is_dir():
                 raise CorpusError(f"{name}: there is no folder {folder}")
-            files = cls.find(folder, name)
-            if not files:
+            if not (files := cls.find(folder, name)):
                 raise CorpusError(cls.no_split(name, None, files, folder))
         return files, cls.find_resources(folder, options)
 
@@ -117,8 +118,7 @@ class Corpus(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
             files.update({ALIASES.get(str(split), str(split)): _paths(value) for split, value in data_files.items()})
         else:
             for path in _paths(data_files):
-                split = cls.split_of(path)
-                if split is None:
+                if (split := cls.split_of(path)) is None:
                     raise CorpusError(f"{name}: {path.name} is not an official file name; write data_files={{split: path}}")
                 files.setdefault(split, []).append(path)
         if absent := [path for paths in files.values() for path in paths if not path.is_file()]:
@@ -169,39 +169,37 @@ class Corpus(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
         paths = [Path(file) for file in files]
         self.omissions: dict[str, int] = {}
         self.start(paths)
-        rows = self._grouped(self._rows(paths))
-        for i, row in enumerate(rows):
+        for i, row in enumerate(self._grouped(self._rows(paths))):
             yield i, {**row, "corpus": self.config.name, "split": split}
         for why, n in self.omissions.items():
             log.warning("%s, %s: %s %s", self.config.name, split, f"{n:,}", why)
             self.info.description += f"\n{split}: {n:,} {why}"
 
     def _rows(self, paths: Sequence[Path]) -> Iterator[dict[str, Any]]:
+        task = self.task()
         places: dict[str, str] = {}  # of each id
-        n = 0
-        for path in paths:
-            for record in self.records(path):
-                n += 1
-                row: dict[str, Any] = {**deepcopy(dict(self.task().empty_row)), "id": None, **dict.fromkeys(self.EXTRA)}
-                why = self._read(row, record)
-                if row.pop("skip", False):
-                    continue
-                unnamed = row["id"] is None or not str(row["id"]).strip()
-                if unnamed:
-                    row["id"] = f"{record.kind}-{record.number}" if record.unreadable else f"row-{n}"
-                row["id"] = str(as_text(row["id"]))
-                if first := places.get(row["id"]):
-                    why = why or f"the id {row['id']!r} was used before, at {first}"
-                if why and self.config.on_error == "raise":
-                    raise CorpusError(f"{path}, {record.place} (id {row['id']!r}): {why}")
-                if first:
-                    row["id"] = _free_id(row["id"], places)
-                places[row["id"]] = record.place
-                if self.config.on_error == "reject":
-                    row["status"] = {"accepted": False, "stage": "load", "reason": as_text(why)} if why else None
-                row = _storable(row, self.task())
-                # A number that we assigned may be another row's in another file, so the contents name the group.
-                yield {**row, "own": _content(row, self.task()) if unnamed and not record.unreadable else row["id"]}
+        records = ((path, record) for path in paths for record in self.records(path))
+        for n, (path, record) in enumerate(records, 1):
+            row: dict[str, Any] = {**deepcopy(dict(task.empty_row)), "id": None, **dict.fromkeys(self.EXTRA)}
+            why = self._read(row, record)
+            if row.pop("skip", False):
+                continue
+            unnamed = row["id"] is None or not str(row["id"]).strip()
+            if unnamed:
+                row["id"] = f"{record.kind}-{record.number}" if record.unreadable else f"row-{n}"
+            row["id"] = str(as_text(row["id"]))
+            if first := places.get(row["id"]):
+                why = why or f"the id {row['id']!r} was used before, at {first}"
+            if why and self.config.on_error == "raise":
+                raise CorpusError(f"{path}, {record.place} (id {row['id']!r}): {why}")
+            if first:
+                row["id"] = next(name for i in count(2) if (name := f"{row['id']}#{i}") not in places)
+            places[row["id"]] = record.place
+            if self.config.on_error == "reject":
+                row["status"] = {"accepted": False, "stage": "load", "reason": as_text(why)} if why else None
+            row = _storable(row, task)
+            # A number that we assigned may be another row's in another file, so the contents name the group.
+            yield {**row, "own": _content(row, task) if unnamed and not record.unreadable else row["id"]}
 
     def _read(self, row: dict[str, Any], record: Record) -> str | None:
         if record.unreadable:
@@ -215,27 +213,23 @@ class Corpus(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
 
     def _grouped(self, rows: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
         """Add `group_id`: the corpus's own, or one for rows that share `keys` (then all rows are held), or the row's own id."""
-        if not self.groups_by_keys():
+        if not self.GROUPS_BY_KEYS:
             for row in rows:
                 row.pop("keys", None)
                 own = row.pop("own")
                 yield {**row, "group_id": as_text(row.get("group_id")) or own}
             return
-        held = list(rows)
-        own = [row.pop("own") for row in held]
+        every = list(rows)
+        own = [row.pop("own") for row in every]
         # A rejected row joins no groups: good rows have the same groups with and without it.
-        firsts = connected([] if row.get("status") else row.get("keys", []) for row in held)
+        firsts = connected([] if row.get("status") else row.get("keys", []) for row in every)
         names: dict[int, str] = {}
-        for i, row in zip(firsts, held, strict=True):
-            if row.get("group_id") and i not in names:
-                names[i] = row["group_id"]
-        for i, row in zip(firsts, held, strict=True):
+        for i, row in zip(firsts, every, strict=True):
+            if row.get("group_id"):
+                names.setdefault(i, row["group_id"])
+        for i, row in zip(firsts, every, strict=True):
             row.pop("keys", None)
             yield {**row, "group_id": names.get(i, own[i])}
-
-    def groups_by_keys(self) -> bool:
-        """Return whether `fill` writes `keys`; then groups are complete only after the last row."""
-        return False
 
     # --- used by `fill`
 
@@ -254,12 +248,7 @@ class Corpus(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
 
 def _paths(value: Any) -> list[Path]:
     # Not isinstance(…, Path): `datasets` replaces that name in the builder's module when a builder is created.
-    values = [value] if isinstance(value, str | PathLike) else list(value)
-    return [Path(path).expanduser() for path in values]
-
-
-def _free_id(name: str, ids: Container[str]) -> str:
-    return next(candidate for n in count(2) if (candidate := f"{name}#{n}") not in ids)
+    return [Path(path).expanduser() for path in ([value] if isinstance(value, str | PathLike) else value)]
 
 
 def _storable(row: dict[str, Any], task: Task) -> dict[str, Any]:

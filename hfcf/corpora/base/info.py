@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import datasets
@@ -35,16 +35,23 @@ class CorpusInfo:
     """What users should know about the rows, as Markdown."""
 
 
+def choice(*values: str) -> Any:
+    """Declare an option of a `CorpusConfig` that must have one of these values; the first is the default."""
+    return field(default=values[0], metadata={"choices": values})
+
+
 @dataclass
 class CorpusConfig(datasets.BuilderConfig):  # type: ignore[misc]
     """Settings that every corpus has; a corpus adds its own options as fields of a subclass."""
 
-    on_error: str = "raise"
+    on_error: str = choice("raise", "reject")
     # Files that are read beside the split's files (name → path). Their size and time enter the cache key.
     resources: dict[str, str] = field(default_factory=dict)
     stamps: dict[str, tuple[int, int]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.on_error not in ("raise", "reject"):
-            raise ValueError(f"on_error={self.on_error!r}: use 'raise' or 'reject'")
+        for option in fields(self):
+            choices, value = option.metadata.get("choices"), getattr(self, option.name)
+            if choices and value not in choices:
+                raise ValueError(f"{option.name}={value!r}: use {' or '.join(map(repr, choices))}")

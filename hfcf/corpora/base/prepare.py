@@ -18,22 +18,13 @@ from hfcf.corpora.formats.read import CorpusError
 
 
 def prepare_builder(
-    cls: type[Corpus],
-    name: str,
-    *,
-    files: Files,
-    resources: Mapping[str, Path],
-    on_error: str,
-    options: Mapping[str, Any],
+    cls: type[Corpus], name: str, files: Files, resources: Mapping[str, Path], *, on_error: str, options: Mapping[str, Any]
 ) -> Corpus:
     """Return the builder with its rows in the cache; rebuild them if a file, an option or the code has changed."""
     # Explicit files with a hash of their contents: with patterns or data_dir= the builder's cache returned stale rows.
-    data_files = DataFilesDict(
-        {
-            split: DataFilesList([str(path.resolve()) for path in paths], [(_sha256(path),) for path in paths])
-            for split, paths in files.items()
-        }
-    )
+    data_files = DataFilesDict()
+    for split, paths in files.items():
+        data_files[split] = DataFilesList([str(path.resolve()) for path in paths], [(_sha256(path),) for path in paths])
     fields = {field.name for field in dataclasses.fields(cls.BUILDER_CONFIG_CLASS)}
     builder = cls(
         cache_dir=str(cache_dir() / "corpora"),

@@ -1,12 +1,24 @@
-"""Split instructions: names, aliases and slices."""
+"""Names of splits: their files, aliases and slices."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 ALIASES = {"dev": "validation", "valid": "validation", "val": "validation"}
 """Other spellings of an official split → its name."""
 _PART = re.compile(r"\s*(?P<name>\w+)(?P<slice>\[[^\]]*\])?(?P<rounding>\([^)]*\))?\s*")
+
+
+def split_files(
+    *patterns: str, names: Sequence[tuple[str, str]] = (("train", "train"), ("validation", "dev"), ("test", "test"))
+) -> tuple[tuple[str, str], ...]:
+    """List (split, file) for `Corpus.FILES`: each pattern with the name of each split's file in the place of `{}`.
+
+    >>> split_files("data/{}.csv", "{}.csv", names=[("validation", "dev")])
+    (('validation', 'data/dev.csv'), ('validation', 'dev.csv'))
+    """
+    return tuple((split, pattern.format(name)) for split, name in names for pattern in patterns)
 
 
 def parse_split(split: str | None) -> tuple[list[str], str | None]:

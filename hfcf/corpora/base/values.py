@@ -26,6 +26,11 @@ def text_of(record: Mapping[str, Any], name: str) -> str:
     return str(record[name])
 
 
+def is_list_of(value: Any, item: type) -> bool:
+    """Return whether a value is a list whose items all have this type."""
+    return isinstance(value, list) and all(isinstance(one, item) for one in value)
+
+
 def as_text(value: Any) -> str | None:
     r"""Convert a value to text that Arrow can hold: escape lone surrogates, write other types as JSON, keep null.
 

@@ -1,47 +1,43 @@
-"""DyGIE's JSON lines, one document a line, as relation rows: SciERC, and ACE 2005 as its preprocessing writes it.
+"""Read DyGIE's JSON lines, one document a line, as relation rows: SciERC, and ACE 2005 as its preprocessing writes it.
 
-A document has `doc_key`, `sentences` (lists of tokens) and, parallel to them, `ner` ([start, end, type]) and `relations`
-([start, end, start, end, label]); places count the document's tokens and include the last one. Every relation is a row: its
-sentence, with end-exclusive places in it.
+A document has `doc_key`, `sentences` (lists of tokens) and, parallel to them, `ner` ([start, end, type]) and `relations` ([start,
+end, start, end, label]); places count the document's tokens and include the last one. Every relation is a row: its sentence, with
+end-exclusive places in it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from hfcf.corpora.base import BadRow, as_text, need
+from hfcf.corpora.base import BadRow, as_text, is_list_of, need
 from hfcf.corpora.formats.read import Record, json_lines
-from hfcf.corpora.formats.tokens import Span, entity, of_tokens
+from hfcf.corpora.formats.tokens import entity, of_tokens
 from hfcf.text.check import kind
 
 
 def relations(path: Path) -> Iterator[Record]:
-    """A record for each relation of each document; a document that can't be read is one record that says why."""
+    """Yield a record for each relation of each document; a document that can't be read is one record that says why."""
     for document in json_lines(path):
-        if document.unreadable:
-            yield document
-            continue
         try:
-            values = list(_relations(document.value))
+            records = (
+                [document] if document.unreadable else [replace(document, value=value) for value in _relations(document.value)]
+            )
         except BadRow as error:
-            yield Record(document.kind, document.number, {}, f"{document.place}: {error}")
-            continue
-        for value in values:
-            yield Record(document.kind, document.number, value)
+            records = [Record(document.kind, document.number, unreadable=f"{document.place}: {error}")]
+        yield from records
 
 
 def _relations(document: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     need(document, "doc_key", "sentences", "ner", "relations")
     sentences = document["sentences"]
-    if not isinstance(sentences, list) or not all(
-        isinstance(sentence, list) and all(isinstance(token, str) for token in sentence) for sentence in sentences
-    ):
+    if not is_list_of(sentences, list) or not all(is_list_of(sentence, str) for sentence in sentences):
         raise BadRow("'sentences' is no list of lists of tokens")
     for field in ("ner", "relations"):
         parallel = document[field]
-        if not isinstance(parallel, list) or not all(isinstance(items, list) for items in parallel):
+        if not is_list_of(parallel, list):
             raise BadRow(f"{field!r} is no list of lists")
         if len(parallel) != len(sentences):
             raise BadRow(f"{field!r} has {len(parallel)} lists for {len(sentences)} sentences: they must be parallel")
@@ -56,11 +52,7 @@ def _relations(document: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def fill(row: dict[str, Any], record: Mapping[str, Any]) -> str:
-    """Write one relation's id, group and sentence into `row`; its label, as it stands in the file, is returned.
-
-    Raises:
-        BadRow: the relation is no list of four places and a label, or leads out of its sentence.
-    """
+    """Write one relation's id, group and sentence into `row`, and return its label as in the file."""
     document = str(as_text(record["doc_key"]))
     row |= {"id": f"{document}-{record['sentence']}-{record['number']}", "group_id": document}
     row |= of_tokens(record["tokens"])
@@ -72,17 +64,12 @@ def fill(row: dict[str, Any], record: Mapping[str, Any]) -> str:
     if not isinstance(label, str):
         raise BadRow(f"{where}: the label is {kind(label)}, not text")
     types = {tuple(item[:2]): item[2] for item in record["ner"] if isinstance(item, list) and len(item) > 2}
-    for name, (start, last) in (("head", relation[:2]), ("tail", relation[2:4])):
-        span = _inside(record, where, name, start, last)
-        row[name] = entity(span, types.get((start, last), ""))
-    return label
-
-
-def _inside(record: Mapping[str, Any], where: str, name: str, start: int, last: int) -> Span:
     begin, size = record["first"], len(record["tokens"])
-    if not begin <= start <= last < begin + size:
-        raise BadRow(
-            f"{where}: the {name} is at {start}–{last}, outside its sentence, which has the document's tokens "
-            f"{begin}–{begin + size - 1}; places must count the document's tokens and include the last"
-        )
-    return start - begin, last - begin + 1
+    for name, (start, last) in (("head", relation[:2]), ("tail", relation[2:4])):
+        if not begin <= start <= last < begin + size:
+            raise BadRow(
+                f"{where}: the {name} is at {start}–{last}, outside its sentence, which has the document's tokens "
+                f"{begin}–{begin + size - 1}; places must count the document's tokens and include the last"
+            )
+        row[name] = entity((start - begin, last - begin + 1), types.get((start, last), ""))
+    return label

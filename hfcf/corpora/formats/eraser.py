@@ -1,28 +1,27 @@
-"""The form of ERASER's corpora: a file of claims for each split, and documents with a tokenised sentence on each line.
+"""Read ERASER's corpora: a file of claims for each split, and documents with a tokenised sentence on each line.
 
-`{train,val,test}.jsonl` have `annotation_id, query, classification, evidences`; `evidences` lists groups of {docid,
-start_sentence, end_sentence, text} (ends exclusive), which number the lines of `docs/<docid>`, blank ones not counted. A
-file name may spell the docid in the other Unicode normalisation, or "/" as "__". The text that an annotation carries must be
-the text of its lines: a difference, like a document that is not there, makes a bad row, never a guess.
+- Files: `{train,val,test}.jsonl` and the folder `docs` beside them. They have `annotation_id, query, classification, evidences`;
+  `evidences` lists groups of {docid, start_sentence, end_sentence, text} (ends exclusive), which number the non-blank lines of
+  `docs/<docid>`. A file name may spell the docid in the other Unicode normalisation, or "/" as "__". A document that is missing,
+  or whose lines differ from an annotation's text, makes a bad row, never a guess.
+- Evidence: every sentence of the documents with an annotated one, or with the option `context` only sentences at most so many
+  from an annotated one; lines without letters or digits are left out.
+- Extra column: `rationales`, human: the annotated sentences, of all groups together.
 
-The evidence of a row is every sentence of the documents that hold an annotated one (with `context=n` those up to n sentences
-from it); lines without letters or digits are left out. The annotated sentences, of all groups together, are the human
-`rationales`.
-
-ERASER: DeYoung, Jain, Rajani, Lehman, Xiong, Socher and Wallace, "ERASER: A Benchmark to Evaluate Rationalized NLP Models",
-ACL 2020.
+ERASER: DeYoung, Jain, Rajani, Lehman, Xiong, Socher and Wallace, "ERASER: A Benchmark to Evaluate Rationalized NLP Models", ACL
+2020.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
 from hfcf.core.schema import RATIONALES
-from hfcf.corpora.base import BadRow, Corpus, CorpusConfig, CorpusError, need, text_of
-from hfcf.corpora.formats.read import Record, json_lines, lines
+from hfcf.corpora.base import BadRow, Corpus, CorpusConfig, CorpusError, is_list_of, need, split_files, text_of
+from hfcf.corpora.formats.read import lines
 from hfcf.corpora.formats.spans import says_nothing, whole_pieces
 from hfcf.corpora.formats.wikipedia import nfc
 from hfcf.text.check import kind
@@ -39,7 +38,7 @@ CITATION = """@inproceedings{deyoung-etal-2020-eraser,
 
 @dataclass
 class EraserConfig(CorpusConfig):
-    """The option of ERASER's corpora."""
+    """ERASER's option."""
 
     context: int | None = None
 
@@ -56,29 +55,24 @@ class Eraser(Corpus):
     """Claims and documents → rows; a corpus adds its INFO, and `title`."""
 
     BUILDER_CONFIG_CLASS = EraserConfig
-    FILES = (("train", "train.jsonl"), ("validation", "val.jsonl"), ("test", "test.jsonl"))
+    FILES = split_files("{}.jsonl", names=(("train", "train"), ("validation", "val"), ("test", "test")))
+    GROUPS_BY_KEYS = True
     EXTRA: ClassVar = {"rationales": RATIONALES}
     OPTIONS: ClassVar = {"context": "keep only sentences at most so many from an annotated one (default: whole documents)"}
 
     def title(self, docid: str) -> str:
-        """The title of a document's pieces."""
+        """Return the title of a document's pieces."""
         raise NotImplementedError
 
     @classmethod
     def find_resources(cls, data_dir: Path, options: Mapping[str, Any]) -> dict[str, Path]:
         return {"docs": data_dir / "docs"} if (data_dir / "docs").is_dir() else {}
 
-    def groups_by_keys(self) -> bool:
-        return True
-
     def start(self, files: Sequence[Path]) -> None:
         if "docs" not in self.config.resources:
             raise CorpusError(f"{files[0]}: there is no folder docs beside it, which holds the text of the evidence")
         self._paths = {nfc(path.name): path for path in sorted(Path(self.config.resources["docs"]).iterdir())}
         self._documents: dict[str, list[str]] = {}
-
-    def records(self, path: Path) -> Iterator[Record]:
-        return json_lines(path)
 
     def fill(self, row: dict[str, Any], record: dict[str, Any]) -> None:
         need(record, "annotation_id", "query", "classification", "evidences")
@@ -95,15 +89,15 @@ class Eraser(Corpus):
                 )
             marked.setdefault(span["docid"], set()).update(range(start, end))
         row["keys"] = [("claim", row["claim"]), *(("document", docid) for docid in marked)]
-        found: list[int] = []
+        annotated: list[int] = []
         for docid, chosen in marked.items():
             for i, sentence in enumerate(self._sentences(docid)):
                 if i in chosen:
-                    found.append(len(row["evidence"]))
+                    annotated.append(len(row["evidence"]))
                 elif says_nothing(sentence) or not self._near(i, chosen):
                     continue
                 row["evidence"].append({"title": self.title(docid), "text": unbracket(sentence)})
-        row["rationales"] = whole_pieces(row["evidence"], found)
+        row["rationales"] = whole_pieces(row["evidence"], annotated)
         row["label"] = self.label(record["classification"])
 
     def _near(self, i: int, chosen: Collection[int]) -> bool:
@@ -123,8 +117,7 @@ class Eraser(Corpus):
 
 
 def _spans(record: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The annotated spans of all groups."""
-    if not isinstance(record["evidences"], list) or not all(isinstance(group, list) for group in record["evidences"]):
+    if not is_list_of(record["evidences"], list):
         raise BadRow(f"the field 'evidences' is {kind(record['evidences'])}, not a list of groups")
     spans = [span for group in record["evidences"] for span in group]
     for span in spans:

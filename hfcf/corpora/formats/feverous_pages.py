@@ -1,4 +1,4 @@
-"""Elements of FEVEROUS's Wikipedia pages (`feverous_wikiv1.db`) as text: sentences, list items, captions, table rows."""
+"""Read elements of FEVEROUS's Wikipedia pages (`feverous_wikiv1.db`) as text: sentences, list items, captions, table rows."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ _ELEMENT = re.compile(r"(.+?)_((?:header_cell|cell|sentence|item|table_caption|s
 
 
 def plain(text: str) -> str:
-    """Text with links as shown: `[[target|shown]]` → shown.
+    """Write links as shown: `[[target|shown]]` → shown.
 
-    FEVEROUS lost the last bracket of a shown text that was itself in brackets; it is put back.
+    FEVEROUS lost the last bracket of a shown text that was itself in brackets; this restores it.
 
     >>> plain("near [[Pittsview,_Alabama|Pittsview]] in [[Russian|[ˈzapədʲnʲɪk]])")
     'near Pittsview in [ˈzapədʲnʲɪk])'
     """
-    return re.sub(r"\[\[(?:[^\[\]|]*\|)?(.*?)\]\]", lambda link: _shown(link[1]), text).strip()
 
+    def label(link: re.Match[str]) -> str:
+        return link[1] + "]" if link[1].startswith("[") and "]" not in link[1] else link[1]
 
-def _shown(text: str) -> str:
-    return text + "]" if text.startswith("[") and "]" not in text else text
+    return re.sub(r"\[\[(?:[^\[\]|]*\|)?(.*?)\]\]", label, text).strip()
 
 
 class Pages:
@@ -39,23 +39,23 @@ class Pages:
         self._last: tuple[str, dict[str, Any]] = ("", {})
 
     def page(self, title: str) -> dict[str, Any]:
-        """A page's elements."""
+        """Return a page's elements."""
         if self._last[0] != title:
             name = unicodedata.normalize("NFD", title)
-            found = self._connection.execute("SELECT data FROM wiki WHERE id = ?", (name,)).fetchone()
-            if found is None:
+            page = self._connection.execute("SELECT data FROM wiki WHERE id = ?", (name,)).fetchone()
+            if page is None:
                 raise BadRow(f"the page {title!r} is not in the database")
-            self._last = (title, json.loads(found[0]))
+            self._last = (title, json.loads(page[0]))
         return self._last[1]
 
     def pieces(self, content: Sequence[str]) -> list[dict[str, str]]:
-        """Pieces of evidence for element ids such as "Anarchism_sentence_0": cells of one table row make one piece."""
+        """Return the pieces of evidence of element ids such as "Anarchism_sentence_0": cells of one table row make one piece."""
         elements: dict[tuple[str, str], list[str]] = {}
         for name in content:
-            found = _ELEMENT.fullmatch(name)
-            if not found:
+            match = _ELEMENT.fullmatch(name)
+            if not match:
                 raise BadRow(f"the evidence id {name!r} has no known form, such as 'Title_sentence_0' or 'Title_cell_0_1_2'")
-            title, element = found.groups()
+            title, element = match.groups()
             cell = re.fullmatch(r"(?:header_)?cell_(\d+)_\d+_\d+", element)
             elements.setdefault((title, f"table_{cell[1]}" if cell else element), []).append(element)
         return [
@@ -68,7 +68,7 @@ class Pages:
 
 @contextmanager
 def open_pages(path: Path) -> Iterator[Pages]:
-    """The pages of `feverous_wikiv1.db`."""
+    """Open `feverous_wikiv1.db`."""
     with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as connection:
         tables = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
         if "wiki" not in tables:
@@ -77,23 +77,21 @@ def open_pages(path: Path) -> Iterator[Pages]:
 
 
 def _texts(page: Mapping[str, Any], names: Sequence[str], title: str) -> list[str]:
-    """The texts of one element, or of the cells of one table."""
     kind = re.sub(r"(_\d+)+$", "", names[0])
     if kind == "title":
         return [title]
     if kind in ("cell", "header_cell"):
-        return table_rows(_table(page, names[0]), names)
+        return _table_rows(_table(page, names[0]), names)
     if kind == "table_caption":
         return [str(_table(page, names[0]).get("caption", ""))]
     if kind == "item":
         items = page.get(f"list_{names[0].split('_')[1]}", {}).get("list", [])
-        found = [item["value"] for item in items if item["id"] == names[0]]
+        element = next((item for item in items if item["id"] == names[0]), None)
     else:
         element = page.get(names[0])
-        found = [] if element is None else [element["value"] if isinstance(element, dict) else element]
-    if not found:
+    if element is None:
         raise BadRow(f"the page {title!r} has no {names[0]}")
-    return [str(found[0])]
+    return [str(element["value"] if isinstance(element, dict) else element)]
 
 
 def _table(page: Mapping[str, Any], name: str) -> dict[str, Any]:
@@ -103,18 +101,11 @@ def _table(page: Mapping[str, Any], name: str) -> dict[str, Any]:
     return dict(page[f"table_{number}"])
 
 
-def table_rows(table: Mapping[str, Any], names: Sequence[str]) -> list[str]:
-    """Cells of a table as text, one for each row: "row header: column header is value; column header is value."
+def _table_rows(table: Mapping[str, Any], names: Sequence[str]) -> list[str]:
+    """Write cells of a table as text, one for each row: "row header: column header is value; column header is value."
 
-    A cell's headers are the nearest header cells above it and to its left. A header cell that was named itself is left
-    out when it is the header of another named cell, which says it already.
-
-    >>> def cell(name, value, header=False):
-    ...     return {"id": name, "value": value, "is_header": header, "column_span": "1", "row_span": "1"}
-    >>> head = [cell("header_cell_0_0_0", "Year", True), cell("header_cell_0_0_1", "Film", True)]
-    >>> body = [cell("cell_0_1_0", "1994"), cell("cell_0_1_1", "Speed")]
-    >>> table_rows({"table": [head, body]}, ["cell_0_1_0", "cell_0_1_1"])
-    ['Year is 1994; Film is Speed.']
+    A cell's headers are the nearest header cells above it and to its left. A named header cell is left out if it is the header of
+    another named cell, whose text includes it.
     """
     grid = _grid(table["table"])
     at = {cell["id"]: (r, c) for r, row in reversed(list(enumerate(grid))) for c, cell in reversed(list(enumerate(row)))}
@@ -137,7 +128,7 @@ def table_rows(table: Mapping[str, Any], names: Sequence[str]) -> list[str]:
 
 
 def _sentence(cells: Sequence[tuple[str, str]]) -> str:
-    """Phrases of one row, each row header said once, before the first phrase that it is the header of."""
+    """Join the phrases of one row, each row header once, before its first phrase."""
     parts, before = [], ""
     for header, phrase in cells:
         parts.append(f"{header}: {phrase}" if header and header != before else phrase)
@@ -150,7 +141,7 @@ def _value(cell: Mapping[str, Any]) -> str:
 
 
 def _grid(rows: Sequence[Sequence[Mapping[str, Any]]]) -> list[list[Mapping[str, Any]]]:
-    """The table as a full grid: a cell stands at every place that it spans."""
+    """Return the table as a full grid: a cell is at every place that it spans."""
     empty: Mapping[str, Any] = {"id": "", "value": "", "is_header": False}
     places: dict[tuple[int, int], Mapping[str, Any]] = {}
     for r, row in enumerate(rows):

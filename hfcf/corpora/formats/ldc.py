@@ -1,8 +1,8 @@
-"""One document of ACE's LDC release: its text, the sentences in it, and the relation mentions that its annotation names.
+"""Read a document of ACE's LDC release: its text, the sentences in it, and the relation mentions of its annotation.
 
 Places in an .apf.xml count the characters of the .sgm without its tags, from 0, the last one included; line ends count, as one
-character each, and an entity such as &amp; counts as it stands in the file, five characters. That is how the released
-preprocessing scripts read them, too. Here the text is decoded ("&"), and every place is moved along.
+character each, and an entity such as &amp; counts as in the file, five characters. The released preprocessing scripts count so,
+too. Here the text is decoded ("&"), and every place is moved along.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Document:
     mentions: dict[str, Mention]
 
     def relations(self) -> Iterator[dict[str, Any]]:
-        """Each relation mention: `id`, `type`, `subtype`, and the ids of its two arguments, null where it has none."""
+        """Yield each relation mention: `id`, `type`, `subtype`, and the ids of its two arguments or null."""
         for relation in self.root.iter("relation"):
             for mention in relation.iter("relation_mention"):
                 arguments = {item.get("ROLE"): item.get("REFID") for item in mention.iter("relation_mention_argument")}
@@ -59,21 +59,13 @@ class Document:
                 }  # fmt: skip
 
     def sentence(self, place: Span) -> int | None:
-        """The number of the sentence that a place lies in."""
+        """Return the number of the sentence that includes a place."""
         i = bisect_right(self.sentences, place[0], key=lambda sentence: sentence[0]) - 1
         return i if i >= 0 and place[1] <= self.sentences[i][1] else None
 
 
 def read(sgm: Path, apf: Path) -> Document:
-    """Read a document.
-
-    Args:
-        sgm: its text.
-        apf: its annotation.
-
-    Raises:
-        BadRow: a file can't be read.
-    """
+    """Read a document's text (.sgm) and its annotation (.apf.xml); raise `BadRow` if a file can't be read."""
     try:
         # The places count LF, which a copy may have turned into CRLF.
         raw = sgm.read_bytes().decode("utf-8").replace("\r\n", "\n")
@@ -88,19 +80,19 @@ def read(sgm: Path, apf: Path) -> Document:
     mentions = {}
     for entity in root.iter("entity"):
         for mention in entity.iter("entity_mention"):
-            found = Mention(entity.get("TYPE") or "")
+            head = Mention(entity.get("TYPE") or "")
             try:
-                found.place = _place(mention, text, moved)
+                head.place = _place(mention, text, moved)
             except BadRow as error:  # of the relations that name it alone
-                found.trouble = str(error)
-            mentions[str(mention.get("ID"))] = found
-    sentences = [(moved[start], moved[end]) for start, end in _blocks(raw)]
-    whole = [mention.place for mention in mentions.values() if not mention.trouble]
-    return Document(name, text, list(_sentences(text, sentences, whole)), root, mentions)
+                head.trouble = str(error)
+            mentions[str(mention.get("ID"))] = head
+    blocks = [(moved[start], moved[end]) for start, end in _blocks(raw)]
+    entities = [mention.place for mention in mentions.values() if not mention.trouble]
+    return Document(name, text, list(_sentences(text, blocks, entities)), root, mentions)
 
 
 def _decoded(raw: str) -> tuple[str, list[int]]:
-    """A text with its escapes decoded, and for each place of the raw one, its end included, where it is now."""
+    """Decode a text's escapes; also return the new place of each raw one, the end included."""
     parts: list[str] = []
     moved: list[int] = []
     done = length = 0
@@ -132,21 +124,20 @@ def _place(mention: ElementTree.Element, text: str, moved: list[int]) -> Span:
 
 
 def _blocks(raw: str) -> Iterator[Span]:
-    """The parts of the TEXT element between tags and blank lines, as places in the text without tags."""
+    """Yield the parts of the TEXT element between tags and blank lines, as places in the text without tags."""
     inside, start, removed = False, 0, 0
-    for found in _BREAK.finditer(raw):
-        end = found.start() - removed
+    for gap in _BREAK.finditer(raw):
+        end = gap.start() - removed
         if inside and end > start:
             yield start, end
-        tag = found[0].startswith("<")
-        removed += len(found[0]) if tag else 0
-        start = found.end() - removed
-        if re.match(r"</?TEXT\b", found[0], re.IGNORECASE):
-            inside = not found[0].startswith("</")
+        removed += len(gap[0]) if gap[0].startswith("<") else 0
+        start = gap.end() - removed
+        if re.match(r"</?TEXT\b", gap[0], re.IGNORECASE):
+            inside = not gap[0].startswith("</")
 
 
 def _sentences(text: str, blocks: list[Span], entities: list[Span]) -> Iterator[Span]:
-    """The sentences of each block; none ends inside what must stay whole."""
+    """Yield the sentences of each block; none ends inside an entity."""
     for start, end in blocks:
         flat = text[start:end].replace("\n", " ").replace("\t", " ")
         places: list[Span] = []

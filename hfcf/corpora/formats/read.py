@@ -1,4 +1,4 @@
-"""Files as records, each with its place; what can't be read is a record that says why, so that nothing is lost."""
+"""Read files as records, each with its place; a record that can't be read says why, so that nothing is lost."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from typing import Any
 
 
 class CorpusError(ValueError):
-    """Release files that are missing or hold something else than expected."""
+    """Release files are missing or have an unexpected content."""
 
 
 class BadRow(ValueError):
-    """One record that can't be read; the text says why, for a person."""
+    """A record can't be read; the text tells a person why."""
 
 
 @dataclass
 class Record:
-    """One record of a file: its fields, or why it has none that could be read."""
+    """A record of a file: its fields, or why they can't be read."""
 
     kind: str
-    """What the file is counted in: "line" or "item"."""
+    """The unit of the file's count: "line", "item" …."""
     number: int
     """From 1."""
     value: dict[str, Any] = field(default_factory=dict)
@@ -32,12 +32,12 @@ class Record:
 
     @property
     def place(self) -> str:
-        """Where it stands, for a message."""
+        """Return where it stands, for a message."""
         return f"{self.kind} {self.number}"
 
 
 def json_list(path: Path) -> Iterator[Record]:
-    """The items of a file that is one JSON list."""
+    """Yield the items of a file that is one JSON list."""
     try:
         items = json.loads(path.read_bytes().decode("utf-8-sig"))
     except (ValueError, RecursionError) as error:
@@ -49,30 +49,26 @@ def json_list(path: Path) -> Iterator[Record]:
 
 
 def json_lines(path: Path) -> Iterator[Record]:
-    """The lines of a JSON-lines file; blank ones are no records."""
-    # Bytes are split at line feeds only: str.splitlines would also split at U+2028 and others inside a text.
-    with path.open("rb") as file:
-        for i, line in enumerate(file, 1):
-            if i == 1:
-                line = line.removeprefix(b"\xef\xbb\xbf")
-            if not line.strip():
-                continue
+    """Yield the lines of a JSON-lines file; blank ones are no records."""
+    for i, line in _numbered(path):
+        if line.strip():
             try:
                 yield _record("line", i, json.loads(line.decode()))
-            except UnicodeDecodeError as error:
-                yield Record("line", i, unreadable=f"line {i} is not UTF-8: {_bytes(error)}")
-            except json.JSONDecodeError as error:
-                yield Record(
-                    "line", i, unreadable=f"line {i} is not JSON: {error.msg.removesuffix(' at')} at character {error.pos}"
-                )
-            except RecursionError:
-                yield Record("line", i, unreadable=f"line {i} is not JSON that can be read: it is nested too deeply")
-            except ValueError as error:
-                yield Record("line", i, unreadable=f"line {i} is not JSON: {error}")
+            except (ValueError, RecursionError) as error:
+                yield Record("line", i, unreadable=f"line {i} is not {_form(error)}")
+
+
+def text_lines(path: Path) -> Iterator[Record]:
+    """Yield the lines of a text file without their ends, blank ones too, each as the field "line"."""
+    for i, line in _numbered(path):
+        try:
+            yield Record("line", i, {"line": line.decode().rstrip("\r\n")})
+        except UnicodeDecodeError as error:
+            yield Record("line", i, unreadable=f"line {i} is not {_form(error)}")
 
 
 def csv_rows(path: Path, delimiter: str = ",") -> Iterator[Record]:
-    """The rows of a CSV file with a header; `number` counts lines, as an editor does."""
+    """Yield the rows of a CSV file with a header; `number` counts lines, as an editor does."""
     limit = csv.field_size_limit(sys.maxsize)  # A long text is a row to reject, not a file to fail on.
     try:
         # A byte that is not UTF-8 becomes half a surrogate pair, which the checks of a row find and name.
@@ -91,8 +87,7 @@ def csv_rows(path: Path, delimiter: str = ",") -> Iterator[Record]:
                 if not cells:
                     continue
                 if len(cells) != len(header):
-                    why = f"line {start} has {len(cells)} fields and the header {len(header)}"
-                    yield Record("line", start, unreadable=why)
+                    yield Record("line", start, unreadable=f"line {start} has {len(cells)} fields and the header {len(header)}")
                 else:
                     yield Record("line", start, dict(zip(header, cells, strict=True)))
     finally:
@@ -100,11 +95,7 @@ def csv_rows(path: Path, delimiter: str = ",") -> Iterator[Record]:
 
 
 def parquet_rows(path: Path, columns: Sequence[str]) -> Iterator[Record]:
-    """The rows of a Parquet file: those of the columns that it has; a class (`ClassLabel`) is its name.
-
-    Raises:
-        CorpusError: the file is no Parquet.
-    """
+    """Yield the rows of a Parquet file with those of the columns that it has; a class (`ClassLabel`) is its name."""
     import pyarrow as pa
     import pyarrow.parquet as pq
     from datasets import ClassLabel, Features
@@ -125,25 +116,20 @@ def parquet_rows(path: Path, columns: Sequence[str]) -> Iterator[Record]:
         raise _unreadable_file(path, error) from None
 
 
-def text_lines(path: Path) -> Iterator[Record]:
-    """The lines of a text file without their ends, blank ones too, each as the field "line"."""
-    with path.open("rb") as file:
-        for i, line in enumerate(file, 1):
-            if i == 1:
-                line = line.removeprefix(b"\xef\xbb\xbf")
-            try:
-                yield Record("line", i, {"line": line.decode().rstrip("\r\n")})
-            except UnicodeDecodeError as error:
-                yield Record("line", i, unreadable=f"line {i} is not UTF-8: {_bytes(error)}")
-
-
 def lines(path: Path) -> list[str]:
-    """The lines of a text file, without their ends."""
+    """Return the lines of a text file, without their ends."""
     try:
         text = path.read_bytes().decode()
     except UnicodeDecodeError as error:
-        raise _unreadable_file(path, f"not UTF-8: {_bytes(error)}") from None
+        raise _unreadable_file(path, f"not {_form(error)}") from None
     return [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")]
+
+
+def _numbered(path: Path) -> Iterator[tuple[int, bytes]]:
+    # Bytes are split at line feeds only: str.splitlines would also split at U+2028 and others inside a text.
+    with path.open("rb") as file:
+        for i, line in enumerate(file, 1):
+            yield i, line.removeprefix(b"\xef\xbb\xbf") if i == 1 else line
 
 
 def _record(kind: str, number: int, value: Any) -> Record:
@@ -152,8 +138,13 @@ def _record(kind: str, number: int, value: Any) -> Record:
     return Record(kind, number, unreadable=f"{kind} {number} is a {type(value).__name__}, not an object with fields")
 
 
-def _bytes(error: UnicodeDecodeError) -> str:
-    return f"byte 0x{error.object[error.start]:02x} at position {error.start}"
+def _form(error: Exception) -> str:
+    """Return the form that a line does not have, and why it does not."""
+    if isinstance(error, UnicodeDecodeError):
+        return f"UTF-8: byte 0x{error.object[error.start]:02x} at position {error.start}"
+    if isinstance(error, json.JSONDecodeError):
+        return f"JSON: {error.msg.removesuffix(' at')} at character {error.pos}"
+    return "JSON that can be read: it is nested too deeply" if isinstance(error, RecursionError) else f"JSON: {error}"
 
 
 def _unreadable_file(path: Path, why: object) -> CorpusError:

@@ -1,26 +1,25 @@
-"""A user's own rows: JSON lines, CSV and Parquet.
+"""Rows of a user's own files: JSON lines, CSV and Parquet.
 
     ds = hfcf.load("jsonl", data_files="claims.jsonl", split="train")
     ds = hfcf.load("csv", data_files={"train": "a.csv", "validation": "b.csv"}, on_error="reject")
-    ds = hfcf.load("parquet", data_dir="out/mine/data/augmented", split="train")  # what `hfcf run` made
+    ds = hfcf.load("parquet", data_dir="out/mine/data/augmented", split="train")  # written by `hfcf run`
 
-- Fields: `claim`, `evidence` and `label` (else `gold_label`, as in files of FEVER with text); `id` and `group_id` if there
-  are any (else row-1, row-2 …, and as the group the row's id; without an id, "row-" and a hash of claim and evidence, since
-  row 1 of another file is another row). Others are left out. A file's split is "train" unless `data_files` or its name
-  (`dev.jsonl`, `test.csv` …) says otherwise. In a folder of Parquet shards are read, too (`train-….parquet`), and where it has
-  none its `data/` or `data/default/`.
-- The header of a CSV may spell these with capitals and surrounding blanks.
-- Evidence, in any of these forms: a list of {"title": …, "text": …}, a list of [title, text], a list of texts, or
-  one text. In CSV a cell is one text, or one of the lists as JSON; a column `title` is the title of a cell's one
-  text. A cell that begins as a list of these (two brackets, or a bracket and a quote) and is no JSON is refused.
-- Labels: SUPPORTS, REFUTES and NOT ENOUGH INFO, spelt so; the option `labels` maps others: labels={"true":
-  "SUPPORTS"}, numbers and booleans as JSON writes them, and True and False for CSV also as Python does. A class of
-  Parquet (`ClassLabel`) is read as its name.
-- With on_error="reject" every record becomes a row; one that can't be worked on has a `status` that says why, and
-  its values as far as they could be read: broken lines are `line-<number>`, a repeated id gets "#2" and so on.
+- Fields: `claim`, `evidence` and `label` (else `gold_label`, as in files of FEVER with text); optionally `id` and `group_id`
+  (else row-1, row-2 …, and as the group the row's id; without an id, "row-" and a hash of claim and evidence, since row 1 of
+  another file is another row). Others are ignored. The header of a CSV may have capitals and surrounding blanks.
+- Splits: "train" unless `data_files` or the file's name (`dev.jsonl`, `test.csv` …) says otherwise. A folder may have Parquet
+  shards (`train-….parquet`); without any files, its `data/` or `data/default/` is read.
+- Evidence, in any of these forms: a list of {"title": …, "text": …}, a list of [title, text], a list of texts, or one text. In
+  CSV a cell is one text, or one of the lists as JSON; a column `title` is the title of a cell's one text. A cell that begins as a
+  list of these (two brackets, or a bracket and a quote) and is no JSON is refused.
+- Labels: SUPPORTS, REFUTES and NOT ENOUGH INFO; the option `labels` maps others: labels={"true": "SUPPORTS"}, numbers and
+  booleans as JSON writes them, and True and False for CSV also as Python does. A class of Parquet (`ClassLabel`) is read as its
+  name.
+- With on_error="reject" every record becomes a row; one that can't be worked on has a `status` that says why, and its readable
+  values: broken lines are `line-<number>`, a repeated id gets "#2" and so on.
 
-One row: {"id": "1", "claim": "Rome is in Italy.", "evidence": [{"title": "Rome", "text": "Rome is the capital of
-Italy."}], "label": "SUPPORTS"}.
+One row: {"id": "1", "claim": "Rome is in Italy.", "evidence": [{"title": "Rome", "text": "Rome is the capital of Italy."}],
+"label": "SUPPORTS"}.
 """
 
 from __future__ import annotations
@@ -38,31 +37,18 @@ from hfcf.corpora.formats.read import Record, csv_rows, json_lines, parquet_rows
 from hfcf.tasks.verification import LABELS
 from hfcf.text.check import kind
 
-INFO = CorpusInfo(
-    name="records",
-    title="Rows from a user's own files",
-    paper="",
-    citation="",
-    licence="unknown",
-    splits={},
-    labels={label: label for label in LABELS},
-    release="yours",
-    layout="`data_files=`, or `{train,dev,test}.*` in a folder; what `hfcf run` made",
-    notes="`id, claim, evidence, label`; see [columns.md](columns.md)",
-)
-
 _FIELDS = ("id", "group_id", "claim", "evidence", "title", "label", "gold_label")
 _ENDINGS = {"jsonl": (".jsonl",), "csv": (".csv",), "parquet": own_files.PARQUET}
 _FORMS = 'a list of {"title", "text"}, a list of [title, text], a list of texts, or one text'
 _LISTS = ("[[", "[{", "['", '["')
 _CURE = 'map yours with the option labels, in a recipe options: {labels: {"true": SUPPORTS}}'
 _NO_CSV = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16", b"PK\x03\x04": "an Excel workbook"}
-"""How files begin that a spreadsheet saves in other forms."""
+"""First bytes of files that a spreadsheet saves in other forms."""
 
 
 @dataclass
 class RecordsConfig(CorpusConfig):
-    """The option of a user's own files."""
+    """Options of a user's own files."""
 
     labels: dict[str, str] = field(default_factory=dict)
     numbered: bool = False
@@ -80,7 +66,18 @@ class Records(Corpus):
     """JSON lines, CSV or Parquet → rows; `corpus` is "jsonl", "csv" or "parquet"."""
 
     BUILDER_CONFIG_CLASS = RecordsConfig
-    INFO = INFO
+    INFO = CorpusInfo(
+        name="records",
+        title="Rows from a user's own files",
+        paper="",
+        citation="",
+        licence="unknown",
+        splits={},
+        labels={label: label for label in LABELS},
+        release="yours",
+        layout="`data_files=`, or `{train,dev,test}.*` in a folder; what `hfcf run` made",
+        notes="`id, claim, evidence, label`; see [columns.md](columns.md)",
+    )
     FILES = own_files.patterns(*(ending for endings in _ENDINGS.values() for ending in endings))
     OPTIONS: ClassVar = {
         "labels": "label of the file → SUPPORTS, REFUTES or NOT ENOUGH INFO",
@@ -130,27 +127,23 @@ class Records(Corpus):
 
 
 def _table(path: Path) -> Iterator[Record]:
-    """The rows of a user's CSV, the known columns under their names however the header spells them.
-
-    Raises:
-        CorpusError: a spreadsheet's file of another form.
-    """
+    """Yield the rows of a CSV, with the known columns' names; raise `CorpusError` for a spreadsheet's file of another form."""
     with path.open("rb") as file:
         line = file.readline()
     for mark, form in _NO_CSV.items():
         if line.startswith(mark):
             raise CorpusError(f"{path}: the file is {form}: save it as CSV UTF-8")
     header = line.decode("utf-8-sig", "replace").strip()
-    if len(next(csv.reader([header]), [])) == 1 and (found := next((one for one in ";\t" if one in header), None)):
-        raise CorpusError(f"{path}: the file is separated by {found!r}, not by commas: save it with commas")
+    if len(next(csv.reader([header]), [])) == 1 and (separator := next((one for one in ";\t" if one in header), None)):
+        raise CorpusError(f"{path}: the file is separated by {separator!r}, not by commas: save it with commas")
     for record in csv_rows(path):
-        yield replace(record, value=_meant(record.value))
+        yield replace(record, value=_rename_columns(record.value))
 
 
-def _meant(value: Mapping[str, Any]) -> dict[str, Any]:
-    """A row with the known columns under their names.
+def _rename_columns(value: Mapping[str, Any]) -> dict[str, Any]:
+    """Give the known columns their names, however the header spells them.
 
-    >>> _meant({" Claim": "C.", "Source": "S."})
+    >>> _rename_columns({" Claim": "C.", "Source": "S."})
     {'claim': 'C.', 'Source': 'S.'}
     """
     plain = {name: name.strip().lower() for name in value}
@@ -158,7 +151,7 @@ def _meant(value: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _pieces(value: Any, title: Any) -> tuple[list[dict[str, Any]], str | None]:
-    """The pieces, as far as they can be read, and what is wrong with them."""
+    """Return the readable pieces, and the first problem of the others."""
     if value is None:
         return [], None
     if isinstance(value, str):

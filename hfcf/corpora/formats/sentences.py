@@ -1,4 +1,4 @@
-"""Sentences of running Wikipedia text, close to Stanford CoreNLP's, by which HoVer counts them."""
+"""Split Wikipedia text into sentences, close to Stanford CoreNLP, by which HoVer counts them."""
 
 from __future__ import annotations
 
@@ -10,18 +10,15 @@ _ABBREVIATIONS = re.compile(
     "adm|approx|assoc|aug|bros|ca|capt|cf|co|col|corp|dec|dept|dr|eds?|est|etc|feb|fig|fr|ft|gen|gov|hon|inc|jan|jr|ltd?|maj|mrs?|ms|"
     "mt|nos?|nov|oct|op|orig|pp|pres|prof|pt|rev|sen|sept|sgt|sr|ste?|subsp|var|vols?|vs"
 )
-
-
 # An abbreviation that may also end a sentence does so before one of these.
 _STARTERS = re.compile(r"\s+(?:A|An|As|At|For|From|He|Her|His|In|It|Its|On|She|The|Their|There|They|This|When)\b")
 _TITLES = re.compile("adm|capt|col|dr|fr|ft|gen|gov|hon|maj|mrs?|ms|mt|nos?|pres|prof|rev|sen|sgt|ste?|vols?|vs")
 
 
 def split_sentences(text: str) -> list[str]:
-    """The sentences of a text.
+    """Split a text at ., ! or ? before a word that starts like a sentence, except after initials and abbreviations.
 
-    Their ends are ., ! or ? before a word that starts like a sentence, except after initials and abbreviations. CoreNLP
-    decides in much the same way with a longer list, so on some pages the counts differ.
+    CoreNLP decides in much the same way with a longer list of abbreviations, so on some pages the counts differ.
 
     >>> split_sentences("Robert W. Derminer was born in St. Louis. He left the U.S. in 2005! (He sang.) It ended.")
     ['Robert W. Derminer was born in St. Louis.', 'He left the U.S. in 2005!', '(He sang.)', 'It ended.']
@@ -39,7 +36,6 @@ def split_sentences(text: str) -> list[str]:
 
 
 def _abbreviated(word: str, text: str, end: int) -> bool:
-    """Whether the full stop after `word` ends no sentence."""
     if re.fullmatch("[A-Z]", word) or _TITLES.fullmatch(word.casefold()):
         return True
     abbreviation = re.fullmatch(r"(?:\w\.)+\w", word) or _ABBREVIATIONS.fullmatch(word.casefold())

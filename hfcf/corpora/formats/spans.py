@@ -1,4 +1,4 @@
-"""Human rationales that are whole pieces of evidence, and pieces that are none."""
+"""Mark whole pieces of evidence as human rationales, and recognise lines that can't be pieces."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def whole_pieces(evidence: Sequence[Mapping[str, Any]], marked: Collection[int] | None = None) -> list[dict[str, Any]]:
-    """Rationales over the whole text of the marked pieces; of every piece by default.
+    """Return rationales over the whole text of the marked pieces; of every piece by default.
 
     >>> whole_pieces([{"text": "It rains."}, {"text": "Snow."}], {1})
     [{'field': 'evidence', 'piece': 1, 'start': 0, 'end': 5, 'score': 1.0}]
@@ -20,7 +20,7 @@ def whole_pieces(evidence: Sequence[Mapping[str, Any]], marked: Collection[int] 
 
 
 def says_nothing(sentence: str) -> bool:
-    """Whether a line of a document has neither letters nor digits: stages would reject a row for such a piece.
+    """Return whether a line has neither letters nor digits: stages would reject a row with such a piece.
 
     >>> says_nothing("' .") and not says_nothing("1994")
     True

@@ -1,7 +1,7 @@
-"""Beam search whose texts mention what they must: any model of Transformers, every row its own constraints.
+"""Beam search under lexical constraints: any model of Transformers, with constraints of its own for every row.
 
-A row's constraints are a conjunction of clauses, a clause a list of alternatives: `[["Rome", "Paris"], ["1994"]]` is met by a
-text that names Rome or Paris, and 1994. `generate_constrained` is the call; the files below it are one idea each.
+A row's constraints are a conjunction of clauses, and a clause is a list of alternatives: a text that names Rome or Paris, and 1994,
+meets `[["Rome", "Paris"], ["1994"]]`.
 """
 
 from __future__ import annotations
@@ -27,34 +27,33 @@ def generate_constrained(
     num_return_sequences: int = 1,
     **settings: Any,
 ) -> ConstrainedOutput:
-    """Beam search in which every row's texts meet that row's clauses, in about the time of a plain one.
+    """Search texts that meet every row's clauses, in about the time of a plain beam search.
 
-    A phrase counts where it stands in the generated text as whole words, anywhere; one occurrence serves every clause that it
-    stands in, and what a prompt says does not count. Of the texts of at most `max_new_tokens` tokens, those that meet every
-    clause are searched; a search ends a text only then. Where no text can meet them all (the length does not suffice, the
-    tokenizer cannot write a phrase), the texts meet as many clauses as can be met, and `satisfied` says so. Up to twelve clauses
-    to a row this is exact, however narrow the beam, unless a logits processor forbids the tokens; above, a row's goal is
-    the clauses whose shortest phrases, one after the other, fit in the length. A row without clauses is searched as the
-    library's own beam search does it.
+    A phrase counts anywhere in the generated text as complete words; one occurrence serves every clause that has it, and the prompt
+    does not count. The search ends a text only when it meets every clause. Where no text of at most `max_new_tokens` tokens can
+    meet them all (too short, or a phrase that the tokenizer cannot write), the texts meet as many as possible, and `satisfied` is
+    False. With up to twelve clauses in a row this is exact, however narrow the beam, unless a logits processor forbids the
+    tokens; with more, a row's goal is the clauses whose shortest phrases, one after the other, fit in the length. A row without
+    clauses is searched as by Transformers' own beam search.
 
     Args:
         model: an encoder-decoder or decoder-only model of Transformers.
         inputs: `input_ids` and `attention_mask`, padded on the left for a decoder-only model.
-        constraints: for each row a list of clauses, each a list of alternatives. An alternative is a string, taken in the forms
-            that it has inside a sentence, at its start and after a bracket, or a sequence of token ids, taken as it is.
-        tokenizer: the model's, if there are strings.
-        vocabulary: `Vocabulary(tokenizer)`, in its place: made once, it saves a fraction of a second on every call.
+        constraints: for each row a list of clauses, each a list of alternatives. An alternative is a string, in the forms that it
+            has inside a sentence, at its start and after a bracket, or an exact sequence of token ids.
+        tokenizer: the model's tokenizer, if there are strings.
+        vocabulary: `Vocabulary(tokenizer)` instead of the tokenizer: shared by all calls, it saves a fraction of a second on each.
         num_beams: beams of the search.
-        num_return_sequences: hypotheses to each row; fewer where fewer are found, marked by a score of -1e9.
-        settings: of `generate`: `max_new_tokens`, `length_penalty`, `early_stopping`, `no_repeat_ngram_size`, logits processors,
-            stopping criteria, `cache_implementation` and so on.
+        num_return_sequences: hypotheses for each row; places without a hypothesis have a score of -1e9.
+        settings: arguments of `generate`: `max_new_tokens`, `length_penalty`, `early_stopping`, `no_repeat_ngram_size`, logits
+            processors, stopping criteria, `cache_implementation` and so on.
 
     Returns:
         `sequences`, `sequences_scores`, `satisfied`, `met` and `ended`.
 
     Raises:
-        ValueError: for an empty clause or alternative, more than 62 clauses, a string without a tokenizer, a token that the model
-            does not know (it names the row); for sampling, streaming and inputs that the search cannot hand on.
+        ValueError: for an empty clause or alternative, more than 62 clauses, a string without a tokenizer, a token outside the
+            vocabulary (with the row); for sampling, streaming and inputs that the search cannot pass to the model.
 
     >>> import torch
     >>> from transformers import GPT2Config, GPT2LMHeadModel
@@ -62,8 +61,8 @@ def generate_constrained(
     >>> model = GPT2LMHeadModel(GPT2Config(vocab_size=50, n_embd=16, n_layer=1, n_head=2, eos_token_id=1, bos_token_id=1))
     >>> inputs = {"input_ids": torch.tensor([[5, 6], [7, 8]]), "attention_mask": torch.ones(2, 2, dtype=torch.long)}
     >>> constraints = [[[[20, 21], [30]], [[40]]], []]  # 20 21 or 30, and 40; the second row has none
-    >>> found = generate_constrained(model, inputs, constraints, num_beams=4, max_new_tokens=6, pad_token_id=0)
-    >>> found.satisfied.tolist(), found.met
+    >>> output = generate_constrained(model, inputs, constraints, num_beams=4, max_new_tokens=6, pad_token_id=0)
+    >>> output.satisfied.tolist(), output.met
     ([True, True], [[True, True], []])
     """
     from hfcf.engines.constrained.search import Compiled, constrained_beam_search
@@ -75,7 +74,7 @@ def generate_constrained(
     ends = settings.get("eos_token_id", config.eos_token_id)
     ends, size = [ends] if isinstance(ends, int) else list(ends or []), model.get_output_embeddings().weight.shape[0]
     rows = [compile_row(clauses, vocabulary, ends, size, row) for row, clauses in enumerate(constraints)]
-    found: ConstrainedOutput = model.generate(
+    output: ConstrainedOutput = model.generate(
         **inputs,
         **settings,
         num_beams=num_beams,
@@ -85,4 +84,4 @@ def generate_constrained(
         custom_generate=constrained_beam_search,
         constraints=Compiled([automaton for automaton, _ in rows], [classes for _, classes in rows]),
     )
-    return found
+    return output

@@ -1,8 +1,7 @@
-"""Attention for beams: what all beams of a row have in common is stored and multiplied once per row.
+"""Attention for beams: keys and values that all beams of a row share are stored and multiplied once per row.
 
-The function is registered with Transformers' `AttentionInterface`, so every model that goes through it (T5, BART, GPT-2, Llama
-and most others) decodes with it unchanged. Keys of fewer rows than the queries belong to the beams of each row in turn: the
-encoder's, and the prompt's of a decoder-only model.
+It is registered with Transformers' `AttentionInterface`, which T5, BART, GPT-2, Llama and most other models call. Keys of fewer
+rows than the queries, the encoder's or those of a decoder-only model's prompt, belong to the beams of each row in turn.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ import torch
 
 NAME = "hfcf_beams"
 
-# Not every model hands unknown arguments on to its attention, so the cache is found here while a model is stepped.
+# Not every model passes unknown arguments to its attention, so the cache is here while a model is stepped.
 _stepped: ContextVar[Any] = ContextVar("stepped", default=None)
 _LOCK = Lock()
 
@@ -31,14 +30,14 @@ def beam_attention(
     scaling: float | None = None,
     **kwargs: Any,
 ) -> tuple[torch.Tensor, None]:
-    """Attention of one token of every beam.
+    """Compute the attention of one token of every beam.
 
     Args:
         module: the attention layer.
         query: of shape (rows × beams, heads, 1, size).
         key: of shape (rows, heads, length, size) where all beams have the same keys, else (rows × beams, heads, length, size).
         value: as `key`.
-        attention_mask: to add, or what may be seen.
+        attention_mask: a mask to add, or a boolean one of visible keys.
         scaling: factor of the scores.
         kwargs: passed on.
 
@@ -52,14 +51,14 @@ def beam_attention(
     if layer is not None and layer.prefix is not None:
         return _after_prefix(query, key, value, layer.prefix, attention_mask, scaling), None
     if layer is not None and query.shape[2] == layer.length:  # the first step
-        # The prompt can be looked up in the cache later if it is what this layer attends to, as it is, and nothing else is.
+        # The prompt can be looked up in the cache later if this layer attends to exactly that.
         one_mask = attention_mask is None or attention_mask.shape[1] == 1
         plain = all(kwargs.get(name) is None for name in ("position_bias", "s_aux", "softcap"))
         layer.sharable = key is layer.keys and value is layer.values and one_mask and plain
     beams = query.shape[0] // key.shape[0]
     if beams == 1:
         return sdpa_attention_forward(module, query, key, value, attention_mask, scaling=scaling, **kwargs)
-    # The beams of a row stand side by side as if they were the tokens of one query; none of them is the future of another.
+    # The beams of a row stand side by side like the tokens of one query; none is in the future of another.
     folded = query.reshape(key.shape[0], beams, *query.shape[1:3], -1).transpose(1, 2).flatten(2, 3)
     output, _ = sdpa_attention_forward(
         module, folded, key, value, attention_mask, scaling=scaling, **{**kwargs, "is_causal": False}
@@ -75,7 +74,7 @@ def _after_prefix(
     attention_mask: torch.Tensor | None,
     scaling: float | None,
 ) -> torch.Tensor:
-    """One softmax over the row's prompt and the beam's own tokens, with one product for each."""
+    # One softmax over the row's prompt and the beam's own tokens, with one product for each.
     keys, values = prefix
     (rows, groups, length, size), (total, heads, _, _) = keys.shape, query.shape
     beams, share, wide = total // rows, heads // groups, values.shape[-1]
@@ -85,8 +84,8 @@ def _after_prefix(
     scores = (common @ keys.transpose(2, 3)).view(rows, groups, beams, share, length)
     scores = torch.cat([scores.transpose(1, 2).reshape(total, groups, share, length), own @ key.transpose(2, 3)], -1)
     if attention_mask is not None:
-        seen = attention_mask[:, :, -1:]
-        scores = scores.masked_fill(~seen, torch.finfo(scores.dtype).min) if seen.dtype == torch.bool else scores + seen
+        mask = attention_mask[:, :, -1:]
+        scores = scores.masked_fill(~mask, torch.finfo(scores.dtype).min) if mask.dtype == torch.bool else scores + mask
     weights = scores.softmax(-1, dtype=torch.float32).to(query.dtype)
     ahead = weights[..., :length].view(rows, beams, groups, share, length).transpose(1, 2)
     first = (ahead.reshape(rows, groups, beams * share, length) @ values).view(rows, groups, beams, share, wide)
@@ -95,12 +94,9 @@ def _after_prefix(
 
 
 class Attending:
-    """Let a model's layers call `beam_attention` while it is stepped, and put back what they called before.
+    """Let a model's layers call `beam_attention` while it is stepped, and restore their attention afterwards.
 
-    A model is not stepped by two threads at once: each would find the other's attention.
-
-    Args:
-        model: the model.
+    A lock keeps two threads from stepping at once: each would change the other's attention.
     """
 
     def __init__(self, model: Any) -> None:
@@ -118,7 +114,7 @@ class Attending:
 
     @contextmanager
     def step(self, cache: Any) -> Iterator[None]:
-        """One forward. Of a decoder-only model's cache, the layers' `prefix` holds the prompts once per row; else None."""
+        """Set the attention for one forward; `cache` is a decoder-only model's, whose layers hold the prompts once per row."""
         with _LOCK:
             token = _stepped.set(cache)
             for config in self._configs:

@@ -1,24 +1,19 @@
-"""One row's constraints as an automaton over tokens: Aho-Corasick, with the edges of words.
-
-A pattern is a token sequence that serves one or more clauses. Following every partial match at once gives a deterministic
-automaton whose states are the nodes of Aho and Corasick's (1975), so phrases may overlap, nest, begin alike or be a prefix of
-another. Two things are added. A pattern may have to begin where a word can begin and to end where a word ends; the end shows
-only in the next token, so a state also holds the matches that wait for it. And an edge carries the clauses that it meets, so
-one occurrence serves every clause it stands in.
-"""
+"""One row's constraints as an automaton over tokens: Aho-Corasick, with word boundaries."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import reduce
+from operator import or_
 
 import numpy as np
 
-# What a token does to a phrase that stands right before it, by its first characters. A full stop ends the phrase unless a digit
-# follows it: "3" is no whole word of "3.5" (hfcf.text.mentions.WORD_END).
+# The effect of a token, by its first characters, on a phrase right before it. A full stop ends the phrase unless a digit follows:
+# "3" is no word of "3.5" (hfcf.text.mentions.WORD_END).
 CONTINUES, ENDS, STOP, DIGIT = range(4)
 END_OF_TEXT = 2 * ENDS + 1  # a token's class is twice the above, plus one if a word can begin right after it
-TEXTLESS = 2 * DIGIT  # nothing is sure about the words around it, so that it ends none, not even after a full stop
+TEXTLESS = 2 * DIGIT  # nothing is known of the words around it, so it ends none, not even after a full stop
 
 
 @dataclass(frozen=True)
@@ -27,10 +22,9 @@ class Pattern:
 
     Args:
         tokens: the sequence.
-        clauses: a bit for each clause it meets.
+        clauses: a bit for each clause that it meets.
         word: whether it counts only where it ends a word.
-        start: whether it counts only where a word can begin before its first token: at the start, or after a token that ends in
-            a character of no word.
+        start: whether it counts only where a word can begin: at the start, or after a token whose last character is of no word.
     """
 
     tokens: tuple[int, ...]
@@ -38,31 +32,41 @@ class Pattern:
     word: bool = False
     start: bool = False
 
+    @property
+    def numbers(self) -> list[int]:
+        """The numbers of the clauses."""
+        return [number for number in range(self.clauses.bit_length()) if self.clauses >> number & 1]
+
 
 class Automaton:
-    """The transitions of one row's patterns.
+    """Compute the transitions of one row's patterns.
+
+    Following every partial match at once gives a deterministic automaton whose states are the nodes of Aho and Corasick's (1975),
+    so phrases may overlap, nest, begin alike or be a prefix of another. Two things are added. A pattern may have to begin and end
+    at word boundaries; the end of a word shows only in the next token, so a state also holds the matches that wait for it. And an
+    edge carries the clauses that it meets, so one occurrence serves every clause that has it.
 
     Columns stand for tokens: column 0 to 7 for the tokens of each class that are in no pattern, column 8 for the end of text, and
     one column for each token of the patterns.
 
     Args:
         patterns: the patterns; none for a row without constraints.
-        clauses: how many clauses there are, at most 62.
-        classes: of each token of the vocabulary, its class (`END_OF_TEXT` above says how it is coded). Token sequences without
-            edges of words need none: every token has class 0 then.
+        clauses: number of clauses, at most 62.
+        classes: the class of each token of the vocabulary, coded as in `END_OF_TEXT`. Patterns without word boundaries need none:
+            every token has class 0 then.
         ends: the tokens that end a text.
 
     Attributes:
         goto: next state, of shape (states, columns). State 0 is the start.
         gain: bits of the clauses met on the way, of the same shape.
         last: bits of the clauses that are met if the text ends in a state, of shape (states,).
-        near: for each state and clause, the fewest tokens that are missing from an occurrence that has begun; -1 for none begun.
+        near: the fewest tokens missing from an occurrence that has begun, of shape (states, clauses); -1 for none begun.
         tokens: the tokens of the patterns, sorted; their columns are 9, 10 …
-        kinds: what the token of each column does to a phrase before it.
+        kinds: the effect of each column's token on a phrase before it.
         written: which columns stand for a token that can be written.
         waiting: for each state, bits of the matches that wait for the end of their word, and of those that saw a full stop.
         opened: for each state, whether a word can begin now.
-        edges: (state, next state, gain) wherever a state goes on otherwise than the empty state (0 or 1) would.
+        edges: (state, next state, gain) wherever a state differs from the empty state (0 or 1).
 
     >>> automaton = Automaton([Pattern((5, 6), 0b01), Pattern((6,), 0b10)], 2)
     >>> five, six = (9 + list(automaton.tokens).index(token) for token in (5, 6))
@@ -78,7 +82,7 @@ class Automaton:
         alphabet = {token for pattern in patterns for token in pattern.tokens}
         kinds = np.zeros(1, np.int8) if classes is None else classes
         if any(pattern.start for pattern in patterns):
-            # A word may need something to begin after: one token of each class stands for it, so that a search can write it.
+            # A word may need a token to begin after: one of each class is in the alphabet, so that a search can write it.
             for kind in range(8):
                 alphabet.update([int(token) for token in np.flatnonzero(kinds == kind) if token not in ends][:1])
         self.tokens = np.array(sorted(alphabet), np.int64)
@@ -90,25 +94,25 @@ class Automaton:
         for number, pattern in enumerate(self.patterns):
             self._starting.setdefault(pattern.tokens[0], []).append(number)
         self._build()
-        # Which columns stand for a token that can be written; a plan does not use the end of the text.
+        # A plan does not use the end of the text.
         used = np.bincount(kinds, minlength=8)[:8] if classes is not None else np.array([1] + [0] * 7)
         for kind in [*self._kind, *(int(kinds[token]) for token in ends if classes is not None and token not in self._column)]:
             used[kind] -= classes is not None
         self.written = np.concatenate([used > 0, [False], np.ones(len(self.tokens), bool)])
 
     def columns(self, vocabulary: int, classes: np.ndarray | None, ends: Iterable[int]) -> np.ndarray:
-        """The column of each token of a vocabulary of that size."""
-        # What the tokenizer does not know has no text.
-        found = np.full(vocabulary, 0 if classes is None else TEXTLESS, np.int16)
+        """Return the column of each token of a vocabulary of that size."""
+        # Tokens beyond the tokenizer's have no text.
+        columns = np.full(vocabulary, 0 if classes is None else TEXTLESS, np.int16)
         if classes is not None:
-            found[: len(classes)] = classes[:vocabulary]
-        found[[token for token in ends if token < vocabulary]] = 8
-        found[self.tokens] = 9 + np.arange(len(self.tokens))
-        return found
+            columns[: len(classes)] = classes[:vocabulary]
+        columns[[token for token in ends if token < vocabulary]] = 8
+        columns[self.tokens] = 9 + np.arange(len(self.tokens))
+        return columns
 
     def _build(self) -> None:
-        # A state is its partial matches (pattern, tokens matched) and whether a word can begin now. A whole match that waits for
-        # the end of its word counts one token more than the pattern has, and two more after a full stop.
+        # A state is its partial matches (pattern, tokens matched) and whether a word can begin now. A complete match waits for the
+        # end of its word; after a full stop it counts one token more than the pattern has.
         empty: frozenset[tuple[int, int]] = frozenset()
         self._states: list[tuple[frozenset[tuple[int, int]], bool]] = [(empty, True), (empty, False)]
         index = {state: i for i, state in enumerate(self._states)}
@@ -126,8 +130,8 @@ class Automaton:
                 base = 0 if opened else 1
                 go, get = goto[base].copy(), gain[base].copy()
                 special = {self._column[self.patterns[p].tokens[i]] for p, i in items if i < len(self.patterns[p].tokens)}
-            wait = sum_bits(self.patterns[p].clauses for p, i in items if i == len(self.patterns[p].tokens))
-            stopped = sum_bits(self.patterns[p].clauses for p, i in items if i > len(self.patterns[p].tokens))
+            wait = all_clauses(self.patterns[p] for p, i in items if i == len(self.patterns[p].tokens))
+            stopped = all_clauses(self.patterns[p] for p, i in items if i > len(self.patterns[p].tokens))
             self.waiting.append((wait, stopped))
             if wait or stopped:
                 get |= np.where(self.kinds == ENDS, wait, 0) | np.where(self.kinds != DIGIT, stopped, 0)
@@ -151,7 +155,7 @@ class Automaton:
         for number, (items, _) in enumerate(self._states):
             for p, i in items:
                 missing = max(0, len(self.patterns[p].tokens) - i)
-                for clause in bits_of(self.patterns[p].clauses):
+                for clause in self.patterns[p].numbers:
                     before = self.near[number, clause]
                     self.near[number, clause] = missing if before < 0 else min(before, missing)
 
@@ -171,27 +175,15 @@ class Automaton:
             elif i == length and kind == STOP:
                 moved.append((p, i + 1))
         begun = [(p, 1) for p in self._starting.get(token, ()) if opened or not self.patterns[p].start]
-        kept = set()
+        matches = set()
         for p, i in moved + begun:
             if i == len(self.patterns[p].tokens) and not self.patterns[p].word:
                 bits |= self.patterns[p].clauses
             else:
-                kept.add((p, i))
-        return (frozenset(kept), bool(opens) or column == 8), bits
+                matches.add((p, i))
+        return (frozenset(matches), bool(opens) or column == 8), bits
 
 
-def sum_bits(values: Iterable[int]) -> int:
-    """The bits that are set in any of the values."""
-    bits = 0
-    for value in values:
-        bits |= value
-    return bits
-
-
-def bits_of(value: int) -> list[int]:
-    """The numbers of the bits that are set.
-
-    >>> bits_of(0b101)
-    [0, 2]
-    """
-    return [bit for bit in range(value.bit_length()) if value >> bit & 1]
+def all_clauses(patterns: Iterable[Pattern]) -> int:
+    """Return the bits of the clauses that any of the patterns meets."""
+    return reduce(or_, (pattern.clauses for pattern in patterns), 0)

@@ -1,9 +1,8 @@
-"""A model's next-token logits for every beam, with the cache moved along: what a search needs of Transformers.
+"""A model's next-token logits for every beam, with its cache.
 
-A beam search of the library's own copies the whole cache at every step, the encoder's or prompt's part with it, though all beams
-of a row have the same; and it computes that part once per beam. Here the first step is taken once per row, the common part is
-kept once per row, and only what the beams wrote is copied, once, into a buffer that is kept. `forward` and the cache are the
-library's interface for this, so no model is rewritten.
+Transformers' beam search computes the encoder's or prompt's part of the cache once per beam and copies it at every step, though it
+is equal for all beams of a row. Here the first step is taken once per row, the common part is stored once per row, and a step
+copies only the beams' own tokens. `forward` and the cache are Transformers' interface for this, so no model is rewritten.
 """
 
 from __future__ import annotations
@@ -23,11 +22,11 @@ from hfcf.engines.constrained.attention import Attending
 class BeamLayer(CacheLayerMixin):
     """One layer's keys and values: those of the first step once per row, and each beam's own.
 
-    What the beams wrote lies packed at the start of a buffer and is moved to the start of another one when beams change places,
-    with room for one token more: one copy a step, no memory asked for, and keys that attention reads in one piece.
+    The beams' own lie packed at the start of a buffer. When beams change places, they move to the start of a second buffer, with
+    room for one token more: one copy a step, no allocation, and contiguous keys.
 
     Args:
-        tokens: how many steps are taken after the first.
+        tokens: number of steps after the first.
     """
 
     is_sliding = False
@@ -60,7 +59,7 @@ class BeamLayer(CacheLayerMixin):
         return self.keys, self.values
 
     def expand(self, beams: int, *, share: bool) -> None:
-        """Go from rows to beams; `share` keeps what is there once per row, where `beam_attention` looks it up."""
+        """Go from rows to beams; `share` stores the first step once per row, where `beam_attention` looks it up."""
         first = self._both()
         if share:
             self.prefix, self.length = first, 0
@@ -71,7 +70,7 @@ class BeamLayer(CacheLayerMixin):
         self.reorder(rows, None)
 
     def reorder(self, beams: torch.Tensor, rows: torch.Tensor | None) -> None:
-        """Keep the beams at `beams`, and make room for a token; `rows` are those of the prefix to keep, None for all."""
+        """Select the beams at `beams`, make room for a token, and select the prefix of `rows` (None for all)."""
         moved = []
         for i, states in enumerate(self._both()):
             shape = (len(beams), states.shape[1], self.length + 1, states.shape[3])
@@ -102,7 +101,7 @@ class Beams:
         model: an encoder-decoder or decoder-only model.
         input_ids: decoder prompts, each row's once per beam, as `generate` hands them to a decoding loop.
         beams: beams of a row.
-        tokens: how many tokens will be asked for at most.
+        tokens: the most tokens that the search will take.
         inputs: the model's other inputs, as `generate` hands them on.
 
     Attributes:
@@ -123,22 +122,22 @@ class Beams:
         self.encoded = copy.copy(inputs["encoder_outputs"]) if self.two_sided else None
         if self.encoded is not None:
             self.encoded.last_hidden_state = self.encoded.last_hidden_state[::step].contiguous()
-        if (given := inputs.get("position_ids")) is not None and not self.two_sided:
+        if (positions := inputs.get("position_ids")) is not None and not self.two_sided:
             expected = self._position_ids(self.ids.shape[1])[:: beams // step]
-            if given.dim() != 2 or not bool((given[::beams] == expected).all()):
+            if positions.dim() != 2 or not bool((positions[::beams] == expected).all()):
                 raise ValueError("the constrained search counts positions by the attention mask: leave position_ids out")
         if self.narrows:
-            # The cross-attention cache stays the library's: it is filled in the first step, once per row, and never moved.
+            # Transformers' cross-attention cache is filled in the first step, once per row, and never moved.
             own = Cache(layer_class_to_replicate=partial(BeamLayer, tokens))  # type: ignore[arg-type]
             self.cache = EncoderDecoderCache(own, DynamicCache()) if self.two_sided else own
 
     @property
     def _own(self) -> Any:
-        """The cache of what the decoder wrote."""
+        """The cache of the decoder's own tokens."""
         return self.cache.self_attention_cache if isinstance(self.cache, EncoderDecoderCache) else self.cache
 
     def first(self) -> torch.Tensor:
-        """Logits after the prompts, of shape (rows × beams, vocabulary)."""
+        """Return the logits after the prompts, of shape (rows × beams, vocabulary)."""
         logits = self._forward(self.ids)
         if not self.narrows:
             return logits
@@ -152,10 +151,10 @@ class Beams:
         return logits.repeat_interleave(self.beams, 0)
 
     def next(self, beams: torch.Tensor, tokens: torch.Tensor, rows: torch.Tensor | None = None) -> torch.Tensor:
-        """Logits after one token more.
+        """Return the logits after one token more.
 
         Args:
-            beams: which beam each goes on from, counted over all rows.
+            beams: the beam that each continues, counted over all rows.
             tokens: its token.
             rows: the rows that stay in the batch; None for all.
         """
@@ -205,7 +204,7 @@ class Beams:
 
 
 def _plain(cache: Any) -> bool:
-    """Whether a cache has growing layers alone, which `BeamLayer` can stand in for; sliding and static ones are kept."""
+    """Return whether a cache has growing layers alone, which `BeamLayer` can replace; sliding and static ones stay."""
     own = cache.self_attention_cache if isinstance(cache, EncoderDecoderCache) else cache
     if type(own) is not DynamicCache or own.offloading or own.get_seq_length() > 0:
         return False

@@ -1,4 +1,4 @@
-"""Which continuations a step looks at, and which of them go on: beams shared out over banks of equal progress."""
+"""The continuations that a step considers, and the choice of those that go on: beams shared out over banks of equal progress."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ class Candidates:
 
 
 def candidates(scores: Scores, now: Progress, tracker: Tracker, ends: torch.Tensor) -> Candidates:
-    """The best continuations of the beams that have reached their row's goal, and of those that have not.
+    """Return the best continuations of the beams that have reached their row's goal, and of those that have not.
 
-    The former are those of a plain beam search. The latter are added whatever their scores are: every token that begins or
-    continues a phrase that is still to be met, and every beam's best token (Post and Vilar, 2018). Apart, because a beam that
-    has written improbable phrases would not find its natural ending among the best of all beams.
+    The former are those of a plain beam search. For the latter, every token that begins or continues an unmet phrase and every
+    beam's best token are added, whatever their scores (Post and Vilar, 2018). The two are separate, because a beam that has written
+    improbable phrases would not have its natural ending among the best of all beams.
     """
     alive, width = scores.shift > -torch.inf, scores.shift.shape[1]
     reached = alive & (now.need == 0)
@@ -52,7 +52,7 @@ def candidates(scores: Scores, now: Progress, tracker: Tracker, ends: torch.Tens
 
 
 def _leading(scores: Scores, now: Progress, tracker: Tracker, waiting: torch.Tensor) -> Part:
-    """Of every waiting beam: the tokens that lead on, and its best token."""
+    """Return the tokens that lead each waiting beam on, and its best token."""
     width, (rows, words) = waiting.shape[1], tracker.tokens.shape
     each = torch.arange(width, device=waiting.device)
     beam, token = each.repeat_interleave(words).expand(rows, -1), tracker.tokens.clamp(min=0).repeat(1, width)
@@ -68,25 +68,24 @@ def _leading(scores: Scores, now: Progress, tracker: Tracker, waiting: torch.Ten
 
 
 def _without(part: Part, other: Part, vocabulary: int) -> Part:
-    """`part` less what is in `other` already."""
-    known = (other[1] * vocabulary + other[2]).masked_fill(other[0] == -torch.inf, -1).sort(1).values
-    asked = part[1] * vocabulary + part[2]
-    at = torch.searchsorted(known, asked).clamp(max=known.shape[1] - 1)
-    return part[0].masked_fill(known.gather(1, at) == asked, -torch.inf), part[1], part[2]
+    """Return `part` without the continuations of `other`."""
+    others = (other[1] * vocabulary + other[2]).masked_fill(other[0] == -torch.inf, -1).sort(1).values
+    keys = part[1] * vocabulary + part[2]
+    at = torch.searchsorted(others, keys).clamp(max=others.shape[1] - 1)
+    return part[0].masked_fill(others.gather(1, at) == keys, -torch.inf), part[1], part[2]
 
 
 def share_out(score: torch.Tensor, bank: torch.Tensor, width: int) -> torch.Tensor:
-    """The candidates that go on: a third by banks, the fullest first, and of the others the best.
+    """Choose the candidates that go on: a third by banks, the fullest first, and the best of the others.
 
-    By banks: each bank's best, then each bank's second best and so on (Post and Vilar, 2018). They share out all beams so;
-    with few beams and many banks that leaves no room for the hypotheses that the model likes, and phrases are written early and out
-    of place. A text in which they fall into place is likely to go on from those; nothing is lost, as every hypothesis
-    that is kept can still meet its clauses in time.
+    By banks: each bank's best, then each bank's second best and so on. Deviation: Post and Vilar (2018) share out all beams so;
+    with few beams and many banks that leaves no room for the hypotheses that the model prefers, and phrases are written early and
+    out of place. Clauses are not lost, as every hypothesis can still meet its own in time.
 
     Args:
         score: of shape (rows, candidates); `-inf` for those that cannot go on, which come last.
         bank: of the same shape.
-        width: how many go on.
+        width: number of candidates that go on.
 
     >>> score, bank = torch.tensor([[-1.0, -2.0, -3.0, -4.0]]), torch.tensor([[0, 0, 1, 1]])
     >>> share_out(score, bank, 3).tolist()
@@ -98,9 +97,9 @@ def share_out(score: torch.Tensor, bank: torch.Tensor, width: int) -> torch.Tens
     first = torch.ones_like(order, dtype=torch.bool)
     first[:, 1:] = banks[:, 1:] != banks[:, :-1]
     turn = place - torch.where(first, place, 0).cummax(1).values
-    # Places are in the order of banks already, so they settle which bank comes first within a turn.
+    # Places are in the order of banks, so they decide which bank comes first within a turn.
     key = (turn * order.shape[1] + place).masked_fill(score.gather(1, order) == -torch.inf, torch.iinfo(torch.long).max)
     shared = order.gather(1, key.topk(-(-width // 3), dim=1, largest=False).indices)
-    # Those that cannot go on come after those that can, but may not be taken twice.
+    # Candidates that cannot go on come after those that can, but may not be chosen twice.
     others = score.clamp(min=torch.finfo(score.dtype).min).scatter(1, shared, -torch.inf)
     return torch.cat([shared, others.topk(width - shared.shape[1], dim=1).indices], 1)

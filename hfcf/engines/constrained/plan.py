@@ -1,23 +1,23 @@
-"""How many tokens a row still needs: what lets a search end only when its clauses are met, and still end in time."""
+"""The number of tokens that a row still needs, so that a search ends in time and with its clauses met."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from hfcf.engines.constrained.automaton import CONTINUES, DIGIT, ENDS, STOP, Automaton
+from hfcf.engines.constrained.automaton import CONTINUES, DIGIT, ENDS, STOP, Automaton, all_clauses
 
 EXACT_CLAUSES = 12
-"""Rows with more clauses than this are planned by a bound instead of the exact number (`affordable`)."""
+"""Rows with more clauses are planned by a bound (`affordable`) instead of the exact number."""
 
 NEVER = 30_000
 
 
 def needed(automaton: Automaton, goal: int) -> np.ndarray:
-    """The fewest tokens after which `goal` of the clauses are met, for every state and every set of clauses met so far.
+    """Return the fewest tokens after which `goal` of the clauses are met, for every state and every set of clauses met so far.
 
-    A shortest path in the product of the automaton and the sets of clauses, exact whatever phrases share or overlap. An edge
-    never loses a clause, so the sets are taken from the largest down, and within one size a path only follows phrases that have
-    begun; a phrase that begins does so as from an empty state, which is looked up once for all states.
+    This is a shortest path in the product of the automaton and the sets of clauses, exact for phrases that overlap. An edge never
+    loses a clause, so the sets are filled in from the largest down, and within one size a path only follows phrases that have
+    begun; a phrase begins as from an empty state, which is looked up once for all states.
 
     Returns:
         Of shape (states, 2 ** clauses); `NEVER` where no number of tokens suffices.
@@ -34,8 +34,8 @@ def needed(automaton: Automaton, goal: int) -> np.ndarray:
     table[np.bitwise_count(sets[None, :] | automaton.last[:, None]) >= goal] = 0
     edges = np.array(automaton.edges, np.int64).reshape(-1, 3)
     base = np.where(automaton.opened, 0, 1)
-    # What a match that waits gains from a token that begins anew, by what that token does to the word before it. A full stop
-    # keeps the match waiting, which is an edge of its own.
+    # The gain of a waiting match from a token that begins anew, by that token's effect on the word before it. A full stop keeps the
+    # match waiting, which is an edge of its own.
     kinds = (ENDS, DIGIT, CONTINUES, STOP)
     extra = [np.where(kind == ENDS, waiting[:, 0], 0) | np.where(kind != DIGIT, waiting[:, 1], 0) for kind in kinds]
     columns = [np.flatnonzero(automaton.written & (automaton.kinds == kind)) for kind in kinds]
@@ -64,12 +64,10 @@ def needed(automaton: Automaton, goal: int) -> np.ndarray:
 
 
 def reachable(automaton: Automaton, tokens: int) -> tuple[int, np.ndarray]:
-    """The most clauses that `tokens` tokens can meet, and the table of `needed` for that goal."""
-    written = 0
-    for pattern in automaton.patterns:
-        written |= pattern.clauses
-    # What can be met with a goal can be met with every smaller one, so the largest is found by halving.
-    low, high, best = 0, written.bit_count(), needed(automaton, written.bit_count())
+    """Return the most clauses that `tokens` tokens can meet, and the table of `needed` for that goal."""
+    # A goal that can be met in time implies every smaller one, so the largest is found by bisection.
+    low, high = 0, all_clauses(automaton.patterns).bit_count()
+    best = needed(automaton, high)
     if best[0, 0] <= tokens:
         return high, best
     best = needed(automaton, 0)
@@ -84,7 +82,7 @@ def reachable(automaton: Automaton, tokens: int) -> tuple[int, np.ndarray]:
 
 
 def progress(automaton: Automaton) -> np.ndarray:
-    """The bank of every state and set of clauses met: clauses met first, and then how near the nearest phrase is.
+    """Return the bank of every state and set of clauses met: by the clauses met, then by the nearness of the nearest phrase.
 
     Beams are shared out over banks (Post and Vilar, 2018), so that a hypothesis that has begun a phrase does not compete with
     those that have not.
@@ -101,22 +99,21 @@ def progress(automaton: Automaton) -> np.ndarray:
 
 
 def reach(automaton: Automaton) -> int:
-    """One more than the longest pattern: what a match that is all there is worth in a bank."""
+    """Return one more than the longest pattern: the worth of a complete match in a bank."""
     return 1 + max((len(pattern.tokens) for pattern in automaton.patterns), default=0)
 
 
 def shortest(automaton: Automaton) -> np.ndarray:
-    """The length of each clause's shortest pattern, and one token more where a word must be able to begin before it."""
+    """Return the length of each clause's shortest pattern, with two tokens more where a word must be able to begin before it."""
     lengths = np.full(automaton.clauses, NEVER, np.int64)
     for pattern in automaton.patterns:
-        for clause in range(automaton.clauses):
-            if pattern.clauses >> clause & 1:
-                lengths[clause] = min(lengths[clause], len(pattern.tokens) + 2 * pattern.start)
+        for clause in pattern.numbers:
+            lengths[clause] = min(lengths[clause], len(pattern.tokens) + 2 * pattern.start)
     return lengths
 
 
 def affordable(automaton: Automaton, tokens: int, met: int = 0) -> int:
-    """Bits of the clauses, those met and then the shortest first, whose shortest patterns one after the other fit in `tokens`."""
+    """Return the bits of the clauses met and of those, the shortest first, whose shortest patterns fit in `tokens` in sequence."""
     lengths, bits = shortest(automaton), met
     for clause in np.argsort(lengths, kind="stable"):
         if not met >> int(clause) & 1:

@@ -1,10 +1,8 @@
 """Beam search under constraints: a decoding loop for `generate(custom_generate=…)`.
 
-Beams are shared out over banks of equal progress (dynamic beam allocation: Post and Vilar, 2018; Hu et al., 2019). What is ours:
-every hypothesis knows the fewest tokens that its row still needs, and one that could not finish in time is not kept; so a narrow
-beam meets every clause wherever any text of the allowed length does.
-
-A row without constraints takes the very steps of the library's own beam search.
+Beams are shared out over banks of equal progress (dynamic beam allocation: Post and Vilar, 2018; Hu et al., 2019). In addition,
+every hypothesis knows the fewest tokens that its row still needs, and is dropped if it could not finish in time; so a narrow beam
+meets every clause wherever any text of the allowed length does.
 """
 
 from __future__ import annotations
@@ -25,9 +23,9 @@ from hfcf.engines.constrained.top import Scores
 from hfcf.engines.constrained.tracker import Progress, Tracker
 
 NONE = -1.0e9
-"""The score of a place that no hypothesis has taken, as in the library's search."""
+"""The score of a place without a hypothesis, as in Transformers' search."""
 
-# Processors that look at each hypothesis alone. With any other, rows stay in the batch when they are done: it may count them.
+# Processors that look at each hypothesis alone. Others may count the rows, so with them finished rows stay in the batch.
 _BY_HYPOTHESIS = {
     *("MinLengthLogitsProcessor", "MinNewTokensLengthLogitsProcessor", "NoRepeatNGramLogitsProcessor"),
     *("NoBadWordsLogitsProcessor", "SequenceBiasLogitsProcessor"),
@@ -38,10 +36,10 @@ _BY_HYPOTHESIS = {
 
 @dataclass(frozen=True)
 class ConstrainedOutput:
-    """What a constrained search found: rows × num_return_sequences hypotheses, those of a row together and best first.
+    """The result of a constrained search: rows × num_return_sequences hypotheses, those of a row together and best first.
 
     Args:
-        sequences: token ids, with the prompt of a decoder-only model, filled up with the padding token.
+        sequences: token ids, with the prompt of a decoder-only model, padded at the end.
         sequences_scores: sums of log-probabilities divided by length ** length_penalty; -1e9 where a row has fewer hypotheses.
         satisfied: whether all clauses of the row are met.
         met: whether each clause of the row is met, one list for each hypothesis.
@@ -61,14 +59,14 @@ class Compiled:
 
     Args:
         automata: each row's automaton.
-        classes: the classes of the tokens that each was made with, None where it has only token sequences.
+        classes: the token classes of each automaton, None where it has only token sequences.
     """
 
     automata: Sequence[Automaton]
     classes: Sequence[np.ndarray | None]
 
     def columns(self, vocabulary: int, ends: Sequence[int]) -> np.ndarray:
-        """Each row's column for every token."""
+        """Return each row's column for every token."""
         pairs = zip(self.automata, self.classes, strict=True)
         return np.stack([automaton.columns(vocabulary, classes, ends) for automaton, classes in pairs])
 
@@ -84,12 +82,12 @@ def constrained_beam_search(
     streamer: Any = None,
     **model_kwargs: Any,
 ) -> ConstrainedOutput | torch.Tensor:
-    """The decoding loop; `generate` calls it with everything prepared.
+    """Run the decoding loop; `generate` calls it with everything prepared.
 
     Args:
         model: the model.
         input_ids: prompts, each once per beam.
-        logits_processor: applied to the log-probabilities, as in the library's beam search.
+        logits_processor: applied to the log-probabilities, as in Transformers' beam search.
         stopping_criteria: besides the end token and the length; a hypothesis that they stop counts if its goal is reached.
         generation_config: `num_beams`, `num_return_sequences`, `max_length`, `length_penalty`, `early_stopping` are used.
         constraints: each row's automaton; without it the search is a plain one.
@@ -101,13 +99,13 @@ def constrained_beam_search(
         A `ConstrainedOutput` with `return_dict_in_generate`, else its sequences.
     """
     if generation_config.do_sample or synced_gpus or streamer is not None:
-        raise ValueError("the constrained search neither samples nor streams, nor waits for the other parts of a sharded model")
-    known = {"attention_mask", "encoder_outputs", "past_key_values", "use_cache", "position_ids", "logits_to_keep"}
-    known |= {"output_attentions", "output_hidden_states", "return_dict"}
-    given = {key for key, value in model_kwargs.items() if value is not None and not (isinstance(value, dict) and not value)}
-    if odd := sorted(given - known):
-        raise ValueError(f"the constrained search does not hand {', '.join(odd)} to the model: leave it out")
-    # PEFT puts its soft prompts in before each step, through a method of the model that this search does not call.
+        raise ValueError("the constrained search does not support sampling, streaming or a sharded model (synced_gpus)")
+    allowed = {"attention_mask", "encoder_outputs", "past_key_values", "use_cache", "position_ids", "logits_to_keep"}
+    allowed |= {"output_attentions", "output_hidden_states", "return_dict"}
+    inputs = {key for key, value in model_kwargs.items() if value is not None and not (isinstance(value, dict) and not value)}
+    if odd := sorted(inputs - allowed):
+        raise ValueError(f"the constrained search does not pass {', '.join(odd)} to the model: leave it out")
+    # PEFT inserts its soft prompts before each step, in a method of the model that this search does not call.
     adapter = getattr(model.__dict__.get("prepare_inputs_for_generation"), "__self__", None)
     if getattr(getattr(adapter, "active_peft_config", None), "is_prompt_learning", False):
         raise ValueError("the constrained search does not work with prompt learning; adapters such as LoRA do")
@@ -139,14 +137,14 @@ class _Search:
         self.length, self.limit = self.prompt, config.max_length
         # One beam is a greedy search, which is over when its text is.
         self.stops_early = config.early_stopping is True or self.width == 1
-        # A model that is made to write a token first, or the end token last, has one token less for its text.
+        # A forced first token, or a forced end token at the limit, leaves one token less for the text.
         self.usable = self.limit - int(config.forced_eos_token_id is not None)
         forced = int(config.forced_bos_token_id is not None and self.prompt == 1)
         self.tokens = max(0, self.usable - self.prompt - forced)
         self.criteria = [one for one in criteria if not isinstance(one, MaxLengthCriteria | EosTokenCriteria)]
         ends, pad = config._eos_token_tensor, config._pad_token_tensor
         self.ends = ends.to(self.device) if ends is not None else torch.zeros(0, dtype=torch.long, device=self.device)
-        # What follows an ended text; the library takes a padding token 0 for none, and so do we, to give the same sequences.
+        # The token after an ended text. Transformers reads a padding token 0 as none; so do we, for the same sequences.
         self.fill = (int(pad) if pad is not None else 0) or (int(self.ends[0]) if len(self.ends) else 0)
         self.beams = Beams(model, input_ids, self.width, self.limit - self.prompt, model_kwargs)
         self.narrows = self.beams.narrows and all(type(one).__name__ in _BY_HYPOTHESIS for one in processors)
@@ -155,15 +153,15 @@ class _Search:
         def every(value: float, dtype: torch.dtype) -> torch.Tensor:
             return torch.full((rows, self.width), value, dtype=dtype, device=self.device)
 
-        # The hypotheses that go on, of the rows that are still in the batch.
+        # The unfinished hypotheses of the rows that are still in the batch.
         self.rows = torch.arange(rows, device=self.device)
         self.scores = every(-torch.inf, torch.float32)
         self.scores[:, 0] = 0
         self.texts = every(self.fill, torch.long)[..., None].repeat(1, 1, self.limit)
         self.texts[:, :, : self.prompt] = input_ids.view(rows, self.width, -1)
-        # The finished ones, of all rows.
-        self.found, self.found_scores, self.found_met = self.texts.clone(), every(NONE, torch.float32), every(0, torch.long)
-        self.found_length, self.finished = every(self.prompt, torch.long), every(False, torch.bool)
+        # The finished ones of all rows.
+        self.best, self.best_scores, self.best_met = self.texts.clone(), every(NONE, torch.float32), every(0, torch.long)
+        self.best_length, self.finished = every(self.prompt, torch.long), every(False, torch.bool)
         self.improvable = torch.ones(rows, dtype=torch.bool, device=self.device)
 
     def run(self) -> None:
@@ -175,20 +173,20 @@ class _Search:
             logits = self.beams.next(*step)
 
     def _step(self, logits: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor | None] | None:
-        """Choose the next token of every beam: which beams go on, with what, and which rows stay; None when all is done."""
+        """Choose the beams that go on, their next tokens and the rows that stay (None for all); return None at the end."""
         left = max(0, self.usable - self.length - 1)
-        found, after = self._found(self._scores(logits), left)
-        lost = (found.score == -torch.inf).all(1) & ~self.finished[self.rows].any(1)
+        choices, after = self._candidates(self._scores(logits), left)
+        lost = (choices.score == -torch.inf).all(1) & ~self.finished[self.rows].any(1)
         if bool(lost.any()):
             self._settle(lost, self._scores(logits), left)
-            found, after = self._found(self._scores(logits), left)
+            choices, after = self._candidates(self._scores(logits), left)
         self.length += 1
-        stops, counts = self._stops(found)
-        self._take_up(found, after, (found.score > -torch.inf) & stops & counts & (after.need == 0))
-        score = found.score.masked_fill(stops, -torch.inf)
+        stops, counts = self._stops(choices)
+        self._finish(choices, after, (choices.score > -torch.inf) & stops & counts & (after.need == 0))
+        score = choices.score.masked_fill(stops, -torch.inf)
         index = share_out(score, after.bank, self.width)
         before = self.texts, self.scores, self.now
-        beam, token = found.beam.gather(1, index), found.token.gather(1, index)
+        beam, token = choices.beam.gather(1, index), choices.token.gather(1, index)
         self.scores, self.now = score.gather(1, index), after.take(index)
         self.texts = self.texts.gather(1, beam[..., None].expand(-1, -1, self.limit))
         self.texts[:, :, self.length - 1] = token
@@ -205,89 +203,88 @@ class _Search:
         return flat[rows].flatten(), token[rows].flatten(), rows
 
     def _scores(self, logits: torch.Tensor) -> torch.Tensor:
-        """The log-probability of every token for every beam."""
         scores = logits.float().log_softmax(-1)
         if self.processors:
             scores = self.processors(self.texts[:, :, : self.length].flatten(0, 1), scores)  # type: ignore[arg-type]
         return scores.contiguous()
 
-    def _found(self, scores: torch.Tensor, left: int) -> tuple[Candidates, Progress]:
-        """The candidates that can reach their row's goal with `left` tokens more; none that ends its text before."""
+    def _candidates(self, scores: torch.Tensor, left: int) -> tuple[Candidates, Progress]:
+        """Return the candidates that can reach their row's goal with `left` tokens more; none that ends its text before."""
         early = (self.now.need > 0).view(-1, 1)
         scores[:, self.ends] = scores[:, self.ends].masked_fill(early, -torch.inf)
         self.tracker.forbid_late(scores, self.now, left)
-        found = candidates(Scores(scores, self.scores), self.now, self.tracker, self.ends)
-        return found, self.tracker.move(self.now.take(found.beam), found.token)
+        choices = candidates(Scores(scores, self.scores), self.now, self.tracker, self.ends)
+        return choices, self.tracker.move(self.now.take(choices.beam), choices.token)
 
     def _settle(self, lost: torch.Tensor, scores: torch.Tensor, left: int) -> None:
-        """Every token that leads a row on in time is forbidden, and it has no text: be content with what can still be met."""
+        """Lower the goal of the rows that have no text, and whose tokens that reach the goal in time are all forbidden."""
         for row in lost.nonzero().flatten().tolist():
             alive = (self.scores[row] > -torch.inf)[:, None]
             self.tracker.lower(row, self.now, (scores.view(*self.scores.shape, -1)[row] > -torch.inf) & alive, left)
-        self.now = self.tracker.measured(self.now)
+        self.now = self.tracker.remeasure(self.now)
 
-    def _stops(self, found: Candidates) -> tuple[torch.Tensor, torch.Tensor]:
-        """Which candidates cannot go on, and which of those may count as finished."""
+    def _stops(self, choices: Candidates) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return which candidates cannot go on, and which of those may count as finished."""
         if self.length >= self.limit:
-            return torch.ones_like(found.ends), torch.ones_like(found.counts)
+            return torch.ones_like(choices.ends), torch.ones_like(choices.counts)
         if not self.criteria:
-            return found.ends, found.counts
-        texts = self.texts[:, :, : self.length].gather(1, found.beam[..., None].expand(-1, -1, self.length))
-        texts[:, :, -1] = found.token
+            return choices.ends, choices.counts
+        texts = self.texts[:, :, : self.length].gather(1, choices.beam[..., None].expand(-1, -1, self.length))
+        texts[:, :, -1] = choices.token
         hit = torch.stack([one(texts.flatten(0, 1), None) for one in self.criteria]).any(0)
-        return found.ends | hit.view_as(found.ends), found.counts
+        return choices.ends | hit.view_as(choices.ends), choices.counts
 
-    def _take_up(self, found: Candidates, after: Progress, done: torch.Tensor) -> None:
+    def _finish(self, choices: Candidates, after: Progress, done: torch.Tensor) -> None:
         """Put ended hypotheses among the finished ones of their rows, of which the best `num_beams` stay."""
         full = self.finished[self.rows].all(1) & self.stops_early
         done = done & (self.improvable[self.rows] & ~full)[:, None]
         if not bool(done.any()):
             return
-        score = found.score / (self.length - self.prompt) ** self.config.length_penalty
+        score = choices.score / (self.length - self.prompt) ** self.config.length_penalty
         # Below NONE, so that what has not ended does not take an empty place.
         score, index = score.masked_fill(~done, -torch.inf).topk(self.width, dim=1)
-        texts = self.texts.gather(1, found.beam.gather(1, index)[..., None].expand(-1, -1, self.limit))
-        texts[:, :, self.length - 1] = found.token.gather(1, index)
-        self.found_scores[self.rows], keep = torch.cat([self.found_scores[self.rows], score], 1).topk(self.width, dim=1)
-        texts = torch.cat([self.found[self.rows], texts], 1)
-        self.found[self.rows] = texts.gather(1, keep[..., None].expand(-1, -1, self.limit))
+        texts = self.texts.gather(1, choices.beam.gather(1, index)[..., None].expand(-1, -1, self.limit))
+        texts[:, :, self.length - 1] = choices.token.gather(1, index)
+        self.best_scores[self.rows], keep = torch.cat([self.best_scores[self.rows], score], 1).topk(self.width, dim=1)
+        texts = torch.cat([self.best[self.rows], texts], 1)
+        self.best[self.rows] = texts.gather(1, keep[..., None].expand(-1, -1, self.limit))
         met, length = self.tracker.ended(after).gather(1, index), torch.full_like(index, self.length)
-        for old, new in ((self.found_met, met), (self.found_length, length), (self.finished, done.gather(1, index))):
+        for old, new in ((self.best_met, met), (self.best_length, length), (self.finished, done.gather(1, index))):
             old[self.rows] = torch.cat([old[self.rows], new], 1).gather(1, keep)
 
     def _going(self) -> torch.Tensor:
-        """Which rows can still improve, by the library's rule."""
+        """Return which rows can still improve, by Transformers' rule."""
         penalty, stopping = self.config.length_penalty, self.config.early_stopping
         longest = self.limit if stopping == "never" and penalty > 0.0 else self.length
         best = self.scores.amax(1) / (longest - self.prompt) ** penalty
         full = self.finished[self.rows].all(1)
-        worst = torch.where(full, self.found_scores[self.rows].amin(1), NONE)
+        worst = torch.where(full, self.best_scores[self.rows].amin(1), NONE)
         self.improvable[self.rows] = improvable = self.improvable[self.rows] & (best > worst)
         return improvable & ~(full & self.stops_early)
 
     def _rescue(self, lost: torch.Tensor, before: tuple[torch.Tensor, torch.Tensor, Progress]) -> None:
-        """Keep the best a row had, if it must stop with nothing finished: every next token is forbidden, or its time is up."""
+        """Finish the best hypothesis before this step of rows that must stop without a finished one."""
         texts, scores, now = before
         met = self.tracker.ended(now)
         for row in lost.nonzero().flatten().tolist():
             bank = now.bank[row].masked_fill(scores[row] == -torch.inf, -1)
             best = int(scores[row].masked_fill(bank < bank.amax(), -torch.inf).argmax())
             at, length = self.rows[row], self.length - 1
-            self.found[at, 0], self.found_met[at, 0], self.found_length[at, 0] = texts[row, best], met[row, best], length
-            self.found_scores[at, 0] = scores[row, best] / max(1, length - self.prompt) ** self.config.length_penalty
+            self.best[at, 0], self.best_met[at, 0], self.best_length[at, 0] = texts[row, best], met[row, best], length
+            self.best_scores[at, 0] = scores[row, best] / max(1, length - self.prompt) ** self.config.length_penalty
             self.finished[at, 0] = True
 
     def output(self) -> ConstrainedOutput:
         count = self.config.num_return_sequences
-        lengths, met = self.found_length[:, :count], self.found_met[:, :count].tolist()
+        lengths, met = self.best_length[:, :count], self.best_met[:, :count].tolist()
         clauses = [automaton.clauses for automaton in self.constraints.automata]
         listed = [[bits >> clause & 1 == 1 for clause in range(n)] for row, n in zip(met, clauses, strict=True) for bits in row]
         done = self.finished[:, :count].flatten()
-        last = self.found[:, :count].gather(2, (lengths - 1).clamp(min=0)[..., None]).flatten()
+        last = self.best[:, :count].gather(2, (lengths - 1).clamp(min=0)[..., None]).flatten()
         ended = done & torch.isin(last, self.ends) & (lengths.flatten() > self.prompt)
         return ConstrainedOutput(
-            sequences=self.found[:, :count, : int(lengths.max())].flatten(0, 1),
-            sequences_scores=self.found_scores[:, :count].flatten(),
+            sequences=self.best[:, :count, : int(lengths.max())].flatten(0, 1),
+            sequences_scores=self.best_scores[:, :count].flatten(),
             satisfied=torch.tensor([all(one) for one in listed], device=self.device) & done,
             met=listed,
             ended=ended,

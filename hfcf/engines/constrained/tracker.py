@@ -1,12 +1,14 @@
-"""Every beam of every row in its row's automaton: tensors, and gathers to move them on."""
+"""The state of every beam in its row's automaton, as tensors that gathers move on."""
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import torch
+from torch.nn.utils.rnn import pad_sequence
 
 from hfcf.engines.constrained import plan
 from hfcf.engines.constrained.automaton import Automaton
@@ -29,25 +31,25 @@ class Progress:
     bank: torch.Tensor
 
     def take(self, index: torch.Tensor) -> Progress:
-        """The hypotheses at `index`, of shape (rows, any number)."""
+        """Select the hypotheses at `index`, of shape (rows, any number)."""
         return Progress(*(part.gather(1, index) for part in (self.state, self.met, self.need, self.bank)))
 
     def keep(self, rows: torch.Tensor) -> Progress:
-        """The hypotheses of the rows at `rows`."""
+        """Select the hypotheses of the rows at `rows`."""
         return Progress(*(part[rows] for part in (self.state, self.met, self.need, self.bank)))
 
 
 class Tracker:
-    """The tables of all rows, each in one flat tensor.
+    """Follow hypotheses by the tables of all rows, each in one flat tensor.
 
-    Up to `plan.EXACT_CLAUSES` clauses, need and bank are looked up by state and set of clauses met. Above, the need is a bound:
-    the shortest patterns of the clauses that are still to be met, one after the other, less what has been written of one.
+    With up to `plan.EXACT_CLAUSES` clauses, need and bank are looked up by state and set of clauses met. With more, the need is a
+    bound: the shortest patterns of the unmet clauses, one after the other, less the written part of one.
 
     Args:
         automata: each row's automaton.
         columns: each row's column for every token of the vocabulary, of shape (rows, vocabulary).
-        tokens: how many tokens a row may get. A row whose clauses do not all fit has as its goal as many as do.
-        device: where the tensors lie.
+        tokens: tokens that a row may get. The goal of a row whose clauses do not all fit is as many as do.
+        device: the device of the tensors.
     """
 
     def __init__(self, automata: Sequence[Automaton], columns: np.ndarray, tokens: int, device: torch.device) -> None:
@@ -78,9 +80,9 @@ class Tracker:
                 needs.append(np.zeros(1, np.int16))
                 banks.append(np.zeros(1, np.int32))
         self._tables = self._offsets([len(need) for need in needs])
-        # As narrow as they are made: with twelve clauses a row has millions of entries.
+        # In their narrow number types: with twelve clauses a row has millions of entries.
         self._need, self._bank = (torch.as_tensor(np.concatenate(parts), device=device) for parts in (needs, banks))
-        self.tokens = self._alphabet()
+        self.tokens = pad_sequence([self._put(automaton.tokens) for automaton in automata], batch_first=True, padding_value=-1)
         if not self._all_small:
             self._large(targets)
 
@@ -90,32 +92,21 @@ class Tracker:
     def _offsets(self, sizes: Sequence[int]) -> torch.Tensor:
         return self._put(np.concatenate([[0], np.cumsum(sizes)[:-1]]))
 
-    def _alphabet(self) -> torch.Tensor:
-        widest = max(len(automaton.tokens) for automaton in self.automata)
-        found = np.full((len(self.automata), widest), -1, np.int64)
-        for row, automaton in enumerate(self.automata):
-            found[row, : len(automaton.tokens)] = automaton.tokens
-        return self._put(found)
-
     def _large(self, targets: Sequence[int]) -> None:
-        most = max(automaton.clauses for automaton in self.automata)
-        states = sum(len(automaton.goto) for automaton in self.automata)
-        lengths, left, at = np.zeros((len(self.automata), most), np.int64), np.full((states, most), -1, np.int64), 0
-        for row, automaton in enumerate(self.automata):
-            lengths[row, : automaton.clauses] = plan.shortest(automaton)
-            left[at : at + len(automaton.goto), : automaton.clauses] = automaton.near
-            at += len(automaton.goto)
-        self._lengths, self._left = self._put(lengths), self._put(left)
+        self._lengths = pad_sequence([self._put(plan.shortest(automaton)) for automaton in self.automata], batch_first=True)
+        absent = [((0, 0), (0, self._lengths.shape[1] - automaton.clauses)) for automaton in self.automata]
+        near = [np.pad(one.near, width, constant_values=-1) for one, width in zip(self.automata, absent, strict=True)]
+        self._left = self._put(np.concatenate(near))
         self._target = self._put(targets)
         self._span = self._put([plan.reach(automaton) for automaton in self.automata])
 
     def start(self, beams: int) -> Progress:
-        """Every row's beams before the first token."""
+        """Place every row's beams before the first token."""
         state = torch.zeros(len(self._width), beams, dtype=torch.long, device=self.device)
         return Progress(state, state, *self._measure(state, state))
 
     def move(self, now: Progress, tokens: torch.Tensor) -> Progress:
-        """Hypotheses after one token more; `tokens` has their shape."""
+        """Move hypotheses by one token each; `tokens` has their shape."""
         state, met = self._follow(now.state, now.met, self._columns.gather(1, tokens).long())
         return Progress(state, met, *self._measure(state, met))
 
@@ -123,12 +114,12 @@ class Tracker:
         edge = self._edges[:, None] + state * self._width[:, None] + column
         return self._goto[edge], met | self._gain[edge]
 
-    def measured(self, now: Progress) -> Progress:
-        """The same hypotheses, need and bank looked up again."""
+    def remeasure(self, now: Progress) -> Progress:
+        """Look need and bank up again."""
         return Progress(now.state, now.met, *self._measure(now.state, now.met))
 
     def ended(self, now: Progress) -> torch.Tensor:
-        """The clauses that are met if the texts end here."""
+        """Return the clauses that are met if the texts end here."""
         return now.met | self._last[self._states[:, None] + now.state]
 
     def _measure(self, state: torch.Tensor, met: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
@@ -150,9 +141,9 @@ class Tracker:
         return torch.where(small, need, bound), torch.where(small, bank, count * (span + 1) + begun)
 
     def forbid_late(self, scores: torch.Tensor, now: Progress, left: int) -> None:
-        """Forbid the tokens after which a row's goal could not be reached with `left` more; scores: (rows × beams, vocabulary).
+        """Forbid the tokens after which `left` more could not reach a row's goal; scores: (rows × beams, vocabulary).
 
-        Only the last steps have any: before, every token is in time.
+        Only the last steps have such tokens.
         """
         if left >= self._most:
             return
@@ -165,13 +156,13 @@ class Tracker:
             each[row].masked_fill_(late[row][:, self._columns[row].long()], -torch.inf)
 
     def lower(self, row: int, now: Progress, possible: torch.Tensor, left: int) -> None:
-        """Be content with the most clauses that a row can still meet, when its tokens are forbidden.
+        """Lower a row's goal to the most clauses that it can still meet, when its tokens are forbidden.
 
         Args:
             row: the row.
-            now: where its beams stand.
-            possible: which tokens each of its beams may go on with, of shape (beams, vocabulary).
-            left: how many tokens there are after the next.
+            now: the state of its beams.
+            possible: the tokens that each beam may take, of shape (beams, vocabulary).
+            left: tokens left after the next.
         """
         automaton, columns = self.automata[row], self._columns[row].cpu().numpy()
         pairs = [
@@ -190,13 +181,11 @@ class Tracker:
                 return
 
     def keep(self, rows: torch.Tensor) -> Tracker:
-        """The tracker of the rows at `rows`; the tables are shared."""
-        kept = object.__new__(Tracker)
-        kept.__dict__.update(self.__dict__)
-        kept.automata = [self.automata[row] for row in rows.tolist()]
-        kept._goals = [self._goals[row] for row in rows.tolist()]
-        for name in ("_columns", "_width", "_edges", "_small", "_sets", "_states", "_tables", "tokens"):
-            setattr(kept, name, getattr(self, name)[rows])
-        if not self._all_small:
-            kept._lengths, kept._target, kept._span = self._lengths[rows], self._target[rows], self._span[rows]
-        return kept
+        """Return the tracker of the rows at `rows`, which shares the tables."""
+        tracker = copy.copy(self)
+        tracker.automata = [self.automata[row] for row in rows.tolist()]
+        tracker._goals = [self._goals[row] for row in rows.tolist()]
+        large = () if self._all_small else ("_lengths", "_target", "_span")
+        for name in ("_columns", "_width", "_edges", "_small", "_sets", "_states", "_tables", "tokens", *large):
+            setattr(tracker, name, getattr(self, name)[rows])
+        return tracker

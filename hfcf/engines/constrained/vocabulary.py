@@ -1,4 +1,4 @@
-"""What a tokenizer's tokens do to the words around them, and how it writes a phrase."""
+"""The effect of a tokenizer's tokens on the words around them, and its ways to write a phrase."""
 
 from __future__ import annotations
 
@@ -8,16 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from hfcf.engines.constrained.automaton import (
-    CONTINUES,
-    DIGIT,
-    END_OF_TEXT,
-    ENDS,
-    STOP,
-    TEXTLESS,
-    Automaton,
-    Pattern,
-)
+from hfcf.engines.constrained.automaton import CONTINUES, DIGIT, END_OF_TEXT, ENDS, STOP, TEXTLESS, Automaton, Pattern
 from hfcf.text.mentions import mentions
 
 Alternative = str | Sequence[int]
@@ -25,16 +16,12 @@ MOST_CLAUSES = 62
 
 
 class Vocabulary:
-    """A tokenizer's vocabulary, read once: make one and use it for every batch.
-
-    Args:
-        tokenizer: the tokenizer of the model that generates.
-    """
+    """Classify the tokens of a generation model's tokenizer, once for all batches."""
 
     def __init__(self, tokenizer: Any) -> None:
         self.tokenizer = tokenizer
-        # A token's text shows after another one: alone, SentencePiece drops the space that it stands for. And after the first
-        # piece of a word: a tokenizer that marks where words end, not where they begin, puts no space there.
+        # A token's text shows after another token, since SentencePiece drops the space of a single one. And after the first piece
+        # of a word, since a tokenizer that marks the ends of words, not their beginnings, puts no space there.
         texts = self._after(self._ids("a"))
         inside = self._after(self._ids("counterrevolutionaries")[:1])
         self.classes = np.array([_class(text) for text in texts], np.int8)
@@ -45,7 +32,7 @@ class Vocabulary:
         self.classes[self.ends] = END_OF_TEXT
 
     def _after(self, ids: list[int]) -> list[str]:
-        """What each token adds to a text."""
+        """Return the text that each token adds to these ids."""
         before = self._decode([ids])[0]
         return [text[len(before) :] for text in self._decode([[*ids, token] for token in range(len(self.tokenizer))])]
 
@@ -57,25 +44,24 @@ class Vocabulary:
         return list(decode(rows, skip_special_tokens=False, clean_up_tokenization_spaces=False))
 
     def variants(self, phrase: str) -> list[tuple[tuple[int, ...], bool]]:
-        """The token sequences that write a phrase, each with whether it counts only where a word can begin before it.
+        """Return the token sequences that write a phrase, each with whether it counts only where a word can begin before it.
 
-        A phrase inside a sentence, at the start of a text and after a bracket or a quotation mark is three sequences for most
-        tokenizers; each is taken with a capital too, as at the start of a sentence. A sequence that does not decode to the phrase
-        (an unknown character) is left out, so a phrase that the model cannot write has none.
+        For most tokenizers, a phrase has different sequences inside a sentence, at the start of a text and after a bracket; each is
+        also tried with a capital, as at the start of a sentence. A sequence that does not decode to the phrase (an unknown
+        character) is left out, so a phrase that the model cannot write has none.
         """
         forms: list[tuple[int, ...]] = []
         coded = (phrase, unicodedata.normalize("NFC", phrase))
         for text in dict.fromkeys(form for one in coded for form in (one, one[:1].upper() + one[1:])):
             for context in ("a ", "("):
-                before, whole = self._ids(context.strip()), self._ids(context + text)
-                if whole[: len(before)] == before and len(whole) > len(before):
-                    forms.append(tuple(whole[len(before) :]))
+                before, ids = self._ids(context.strip()), self._ids(context + text)
+                if ids[: len(before)] == before and len(ids) > len(before):
+                    forms.append(tuple(ids[len(before) :]))
             forms.append(tuple(self._ids(text)))
-        # A form whose first token brings its own space may stand anywhere; the others need one before them, or a bracket.
-        found = {ids: not self._spaced[ids[0]] for ids in forms if ids}
-        writes = [ids for ids in found if not set(ids) & {*self.tokenizer.all_special_ids}]
-        texts = self._decode(writes) if writes else []
-        return [(ids, found[ids]) for ids, text in zip(writes, texts, strict=True) if mentions(" ".join(text.split()), phrase)]
+        writes = [ids for ids in dict.fromkeys(forms) if ids and not set(ids) & {*self.tokenizer.all_special_ids}]
+        texts = [" ".join(text.split()) for text in self._decode(writes)] if writes else []
+        # A form whose first token brings its own space may stand anywhere; the others need a space or bracket before them.
+        return [(ids, not self._spaced[ids[0]]) for ids, text in zip(writes, texts, strict=True) if mentions(text, phrase)]
 
 
 def _class(text: str) -> int:
@@ -95,14 +81,14 @@ def _class(text: str) -> int:
 def compile_row(
     clauses: Sequence[Sequence[Alternative]], vocabulary: Vocabulary | None, ends: Iterable[int], size: int, row: int
 ) -> tuple[Automaton, np.ndarray | None]:
-    """One row's automaton, and the classes of the tokens that it was made with (none when all alternatives are token sequences).
+    """Build one row's automaton, and return its token classes with it (None when all alternatives are token sequences).
 
     Args:
         clauses: the row's clauses.
         vocabulary: the tokenizer's, if there are strings.
         ends: the tokens that end a text.
-        size: how many tokens the model knows.
-        row: for messages.
+        size: number of the model's tokens.
+        row: the row's number, for messages.
     """
     ends = list(ends)
     if len(clauses) > MOST_CLAUSES:

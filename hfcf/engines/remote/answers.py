@@ -23,7 +23,7 @@ class InvalidAnswer(ValueError):
 
 @lru_cache(maxsize=64)
 def schema_validator(schema: str) -> Any:
-    """The `jsonschema` validator of a schema.
+    """Make the `jsonschema` validator of a schema.
 
     Args:
         schema: JSON text.
@@ -142,15 +142,15 @@ def parse_completion(text: str) -> dict[str, Any]:
     """
     try:
         data = json.loads(text)
-        choice = data["choices"][0]
+        choice, usage = data["choices"][0], data.get("usage") or {}
         content = choice["message"].get("content")
-        usage = data.get("usage") or {}
         if isinstance(content, list):
             content = "".join(part.get("text", "") for part in content)
+        finish, model = choice.get("finish_reason"), data.get("model")
         return {
             "text": _escape_surrogates(content or ""),
-            "finish": (finish := choice.get("finish_reason")) and _escape_surrogates(str(finish)),
-            "model": (model := data.get("model")) and _escape_surrogates(str(model)),
+            "finish": finish and _escape_surrogates(str(finish)),
+            "model": model and _escape_surrogates(str(model)),
             "usage": {kind: int(usage.get(f"{kind}_tokens") or 0) for kind in ("prompt", "completion")},
         }
     except (ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError) as error:

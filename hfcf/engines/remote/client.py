@@ -16,7 +16,6 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from types import TracebackType
 from typing import Any, Self
 
 from hfcf.engines.remote.answers import EXTRA, parse_completion
@@ -44,13 +43,13 @@ class _NoCompletion(httpx2.RemoteProtocolError):
 
 @dataclass
 class _Profile:
-    """What a process knows of an endpoint's model: the state of its rate limits, and the fields that it does not support."""
+    """What a process knows of an endpoint's model."""
 
     limiter: Limiter
     unsupported: set[str] = field(default_factory=set)
 
     def body(self, question: Mapping[str, Any], left_out: set[str]) -> dict[str, Any]:
-        """A question in the form that the endpoint supports, also without the fields in `left_out`."""
+        """Put a question in the form that the endpoint supports, also without the fields in `left_out`."""
         without = self.unsupported | left_out
         body = {name: value for name, value in question.items() if name not in without}
         if "max_tokens" in without:
@@ -110,7 +109,7 @@ class Client:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(self, *error: object) -> None:
         self._client.close()
 
     @property
@@ -201,7 +200,6 @@ class Client:
         return httpx2.Response(response.status_code, headers=headers, content=b"".join(parts), request=request)
 
     def _count(self, response: Any) -> int:
-        """Count the tokens of an answer."""
         try:
             usage = parse_completion(_text(response))["usage"]
         except ValueError:  # its cause quotes the text, which may echo the key
@@ -255,7 +253,7 @@ class Client:
         return f"answers {fault.status_code}: {self._quote(_text(fault))}"
 
     def _quote(self, text: str) -> str:
-        """What a server says, on one short line and without secrets."""
+        """Quote a server on one short line, without secrets."""
         text = " ".join(self.endpoint.mask(text).split())
         return text if len(text) <= 300 else text[:300] + " …"
 

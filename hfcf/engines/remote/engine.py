@@ -76,10 +76,9 @@ class Remote(Engine):
     def run(self, requests: Sequence[Sequence[Message]]) -> list[dict[str, Any]]:
         """Answer every request, in order; equal requests are sent once, and those in the request cache not at all."""
         keys = [json.dumps(messages) for messages in requests]
-        first = dict(zip(keys, requests, strict=True))
         stored, record = _Attempts(open_cache(paid=True), self._head()), usage().setdefault(type(self).__name__, Usage())
         answers, missing = {}, {}
-        for key, messages in first.items():
+        for key, messages in dict(zip(keys, requests, strict=True)).items():
             try:
                 answers[key] = self._answer(messages, stored.get)
             except KeyError:
@@ -129,17 +128,16 @@ class Remote(Engine):
         return answers
 
     def _answer(self, messages: Sequence[Message], ask: Ask) -> dict[str, Any]:
-        """The answer of the first valid attempt."""
+        """Return the answer of the first valid attempt."""
         why = ""
         for attempt in range(self.attempts):
             try:
                 raw = ask(self._question(messages, attempt, why))
-            except Refused as refusal:
-                return {"error": str(refusal)}
-            try:
                 if raw["finish"] == "length":
                     raise InvalidAnswer(f"is cut off at {self.max_tokens} tokens")
                 return {"answer": parse_answer(raw["text"], self.schema)}
+            except Refused as refusal:
+                return {"error": str(refusal)}
             except InvalidAnswer as fault:
                 why = str(fault)
         return {"error": f"{self.attempts} attempts and no valid answer: the last one {why}"}
@@ -159,13 +157,13 @@ class Remote(Engine):
 
 
 class _Attempts:
-    """The request cache as the threads of one run share it: one thread at a time."""
+    """Share the request cache between the threads of one run: one thread at a time."""
 
     def __init__(self, cache: RequestCache | None, head: str) -> None:
         self._cache, self._head, self._lock = cache, head, threading.Lock()
 
     def get(self, question: Mapping[str, Any]) -> dict[str, Any]:
-        """The stored raw attempt at a question; raises KeyError when there is none."""
+        """Return the stored raw attempt at a question; raise `KeyError` when there is none."""
         if self._cache is None:
             raise KeyError
         key = self._key(question)

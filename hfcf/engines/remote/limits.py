@@ -12,12 +12,12 @@ class Stopped(Exception):
 
 
 class Limiter:
-    """Limit requests and tokens in a sliding window; the threads of a process share it.
+    """Limit requests and tokens in a sliding window of some seconds; the threads of a process share it.
 
     Args:
         requests: the largest number in a window; None for no limit.
         tokens: the largest number in a window, estimated until the answer states it; None for no limit.
-        window: the window's length in seconds.
+        window: seconds.
 
     >>> limiter = Limiter(requests=1, window=0.2)
     >>> start = time.monotonic()
@@ -34,17 +34,10 @@ class Limiter:
         self._lock = threading.Lock()
 
     def enter(self, tokens: float, stop: threading.Event) -> list[float]:
-        """Wait for this request's turn.
-
-        Args:
-            tokens: the estimate of what the request takes.
-            stop: ends the wait.
-
-        Returns:
-            The request's entry in the window, for `correct`.
+        """Wait for the turn of a request that takes about this many tokens; return its entry in the window, for `correct`.
 
         Raises:
-            Stopped: `stop` is set.
+            Stopped: `stop` is set, which ends the wait.
         """
         while True:
             if stop.is_set():
@@ -61,13 +54,11 @@ class Limiter:
         now = time.monotonic()
         while self._sent and self._sent[0][0] + self._window <= now:
             self._sent.popleft()
-        wait = self._until - now
-        if self._requests is not None and len(self._sent) >= self._requests:
-            wait = max(wait, self._sent[0][0] + self._window - now)
+        full = self._requests is not None and len(self._sent) >= self._requests
         # A request above the limit is sent when the window is empty: it would wait for ever otherwise.
-        if self._tokens is not None and self._sent and sum(entry[1] for entry in self._sent) + tokens > self._tokens:
-            wait = max(wait, self._sent[0][0] + self._window - now)
-        return wait
+        if self._tokens is not None and self._sent:
+            full = full or sum(entry[1] for entry in self._sent) + tokens > self._tokens
+        return max(self._until, self._sent[0][0] + self._window if full else 0.0) - now
 
     def correct(self, entry: list[float], tokens: float) -> None:
         """Replace a request's estimate by the tokens that it took."""

@@ -1,4 +1,4 @@
-"""How well predicted rationales agree with human ones, and how much the verifier's prediction rests on them.
+"""Score rationales: their agreement with human ones, and how much the verifier's prediction rests on them.
 
 Rationales are a row's `rationales`: `{field, piece, start, end, score}`, spans of code points into a piece's text ("evidence")
 or title ("evidence.title"). Scores are not read, and spans may overlap. A word is what gradient attribution calls one: characters
@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hfcf.text.evidence import join
@@ -43,7 +44,7 @@ class Word(NamedTuple):
 
 
 def words(evidence: Evidence, rationales: Spans = None) -> list[Word]:
-    """Every word of the evidence in reading order, each piece's title before its text.
+    """List the words of the evidence in reading order, each piece's title before its text.
 
     Args:
         evidence: the pieces.
@@ -72,7 +73,7 @@ def words(evidence: Evidence, rationales: Spans = None) -> list[Word]:
 
 
 def agreement(predicted: Spans, human: Spans, evidence: Evidence) -> dict[str, float]:
-    """How well one row's predicted rationales agree with its human ones, by words and by pieces ("sentences").
+    """Compare one row's predicted rationales with its human ones, by words and by pieces ("sentences").
 
     Words are those of the texts: annotators of the corpora here marked sentences, never a title, so a title's word is neither
     right nor wrong. A piece is marked if any of its words is, its title's included: a span that is empty or over spaces alone
@@ -107,11 +108,7 @@ def agreement(predicted: Spans, human: Spans, evidence: Evidence) -> dict[str, f
 
 
 def _scores(pairs: Iterable[tuple[bool, bool]]) -> tuple[float, float, float]:
-    """Precision, recall and F1 of (predicted, human) marks.
-
-    >>> _scores([(True, True), (True, False), (False, False)])
-    (0.5, 1.0, 0.6666666666666666)
-    """
+    """Compute precision, recall and F1 of (predicted, human) marks."""
     pairs = list(pairs)
     both = sum(one and other for one, other in pairs)
     predicted, human = (sum(side) for side in zip(*pairs, strict=True)) if pairs else (0, 0)
@@ -132,8 +129,8 @@ def mean_agreement(rows: Iterable[tuple[Spans, Spans, Evidence]]) -> dict[str, f
 
     >>> evidence = [{"title": "", "text": "Rome is old."}]
     >>> span = {"field": "evidence", "piece": 0, "start": 0, "end": 12, "score": 1.0}
-    >>> found = mean_agreement([([span], [span], evidence), ([], [span], evidence), ([span], [], evidence)])
-    >>> found["token_f1"], found["rows"], found["left_out"]
+    >>> means = mean_agreement([([span], [span], evidence), ([], [span], evidence), ([span], [], evidence)])
+    >>> means["token_f1"], means["rows"], means["left_out"]
     (0.5, 2, 1)
     """
     agreements: list[dict[str, float]] = []
@@ -148,7 +145,7 @@ def mean_agreement(rows: Iterable[tuple[Spans, Spans, Evidence]]) -> dict[str, f
 
 
 def faithfulness(rows: Sequence[Mapping[str, Any]], rationales: Sequence[Spans], engine: Classifier) -> list[dict[str, Any]]:
-    """How much the verifier's prediction rests on each row's rationales.
+    """Measure how much the verifier's prediction rests on each row's rationales.
 
     `sufficiency` is p(label | all evidence) − p(label | the rationales' words alone): low if the words are enough.
     `comprehensiveness` is p(label | all evidence) − p(label | the other words): high if the words are needed. The label is the
@@ -191,41 +188,24 @@ def faithfulness(rows: Sequence[Mapping[str, Any]], rationales: Sequence[Spans],
     for i in range(0, len(answers), 3):
         full, alone, without = answers[i : i + 3]
         label = max(sorted(full), key=lambda name: full[name])
-        results.append(
-            {
-                "label": label,
-                "probability": full[label],
-                "sufficiency": round(full[label] - alone[label], 5),
-                "comprehensiveness": round(full[label] - without[label], 5),
-            }
-        )
+        losses = {"sufficiency": full[label] - alone[label], "comprehensiveness": full[label] - without[label]}
+        rounded = {name: round(loss, 5) for name, loss in losses.items()}
+        results.append({"label": label, "probability": full[label], **rounded})
     return results
 
 
 def _text(evidence: Evidence, text_words: Sequence[Word], marked: bool) -> str:
-    """Keep only the words of the verifier's evidence that are marked, or only those that are not.
-
-    >>> evidence = [{"title": "Rome", "text": "It  is old."}, {"title": "", "text": "Dogs  bark."}]
-    >>> spans = [{"field": "evidence", "piece": 0, "start": 4, "end": 6, "score": 1.0}]
-    >>> _text(evidence, words(evidence, spans), True), _text(evidence, words(evidence, spans), False)
-    ('is', 'Rome: It old. Dogs  bark.')
-    """
+    """Keep only the words of the verifier's evidence that are marked, or only those that are not."""
     if all(word.marked == marked for word in text_words):
         return join(evidence)[0]
     pieces = [{column: piece[column] or "" for column in _FIELDS} for piece in evidence]
     for column, field in _FIELDS.items():
-        for i, some in _by_piece(word for word in text_words if word.field == field).items():
-            if not all(word.marked == marked for word in some):
-                left = (word for word in some if word.marked == marked)
-                pieces[i][column] = " ".join(pieces[i][column][word.start : word.end] for word in left)
+        for i, group in groupby((word for word in text_words if word.field == field), key=lambda word: word.piece):
+            of_piece = list(group)
+            remaining = [word for word in of_piece if word.marked == marked]
+            if len(remaining) < len(of_piece):
+                pieces[i][column] = " ".join(pieces[i][column][word.start : word.end] for word in remaining)
     for piece in pieces:
         if not piece["text"].strip():
             piece["title"], piece["text"] = "", piece["title"]  # a title alone announces nothing: no colon
     return join([piece for piece in pieces if piece["text"].strip()])[0]
-
-
-def _by_piece(text_words: Iterable[Word]) -> dict[int, list[Word]]:
-    pieces: dict[int, list[Word]] = {}
-    for word in text_words:
-        pieces.setdefault(word.piece, []).append(word)
-    return pieces

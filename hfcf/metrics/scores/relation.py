@@ -1,4 +1,4 @@
-"""How well relations are told: micro-F1, SemEval-2010 Task 8's official macro-F1, accuracy.
+"""Score predicted relations: micro-F1, SemEval-2010 Task 8's official macro-F1, accuracy.
 
 Everywhere a missing prediction (None) is one of no relation, as the official scorer has it for skipped sentences.
 """
@@ -69,11 +69,6 @@ def scores(gold: Sequence[str], predicted: Sequence[str | None]) -> dict[str, fl
 
 
 def _type(label: str) -> str:
-    """Strip the direction of a relation.
-
-    >>> _type("Cause-Effect(e2,e1)"), _type("PHYS")
-    ('Cause-Effect', 'PHYS')
-    """
     return _DIRECTION.sub("", label)
 
 

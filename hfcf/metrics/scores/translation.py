@@ -1,4 +1,4 @@
-"""How near texts come to their references: the scores of machine translation."""
+"""Scores of machine translation: how close texts are to their references."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 
 def bleu_chrf(texts: Sequence[str], references: Sequence[str]) -> dict[str, float]:
-    """BLEU and chrF over all texts (sacreBLEU, 0–100), each against its one reference.
+    """Compute BLEU and chrF over all texts (sacreBLEU, 0–100), each against its one reference.
 
     >>> bleu_chrf(["Rome is a very old city."], ["Rome is a very old city."])
     {'bleu': 100.0, 'chrf': 100.0}

@@ -1,9 +1,9 @@
-"""What every `evaluate.Metric` here says of itself, and the mean that it gives."""
+"""Describe an `evaluate.Metric`, and average what it gives."""
 
 from __future__ import annotations
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import evaluate
@@ -11,18 +11,22 @@ from datasets import Features, List, Value
 
 TEXT = Value("string")
 TEXTS = List(TEXT)
+RACE = "Zhu et al. 2023, Explain, Edit, Generate: Rationale-Sensitive Counterfactual Data Augmentation (RACE)"
 
 
-def info(metric: Any, citation: str, **columns: Any) -> evaluate.MetricInfo:
-    """Make the `MetricInfo` of a metric.
+def info(citation: str, **columns: Any) -> Callable[[Any], evaluate.MetricInfo]:
+    """Make the method `_info` of a metric, which its docstring describes.
 
     Args:
-        metric: whose docstring describes it.
         citation: the paper.
         columns: `predictions` and, where it has some, `references`, with their features.
     """
-    docstring = type(metric).__doc__ or ""
-    return evaluate.MetricInfo(description=docstring, citation=citation, inputs_description=docstring, features=Features(columns))
+
+    def method(metric: Any) -> evaluate.MetricInfo:
+        text = type(metric).__doc__ or ""
+        return evaluate.MetricInfo(description=text, citation=citation, inputs_description=text, features=Features(columns))
+
+    return method
 
 
 def mean(scores: Sequence[float | None]) -> float | None:

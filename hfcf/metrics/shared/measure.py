@@ -56,7 +56,7 @@ def measure(ds: Sets, metrics: Metrics | None = None, **map_kwargs: Any) -> Sets
 
 
 def _measure(ds: Dataset, metrics: Mapping[str, Mapping[str, Any]], of: Dataset, map_kwargs: Mapping[str, Any]) -> Dataset:
-    """`measure` with metrics that are fitted to the rows `of`."""
+    """Measure metrics that are fitted to the rows `of`."""
     for name in metrics:
         if name in ds.features:
             raise StageError(f"metrics: the column {name!r} is there already: take it out, or measure the others")
@@ -65,7 +65,7 @@ def _measure(ds: Dataset, metrics: Mapping[str, Mapping[str, Any]], of: Dataset,
         parts.append(_measured(plain, name, dict(settings), fit_to, map_kwargs).select_columns([name]))
     if not len(ds):  # what has no rows would not be joined
         features = Features({name: feature for part in parts for name, feature in part.features.items()})
-        return Dataset.from_dict({name: [] for name in features}, features=features)
+        return schema.no_rows(features)
     return concatenate_datasets(parts, axis=1)
 
 
@@ -86,11 +86,6 @@ def _measured(ds: Dataset, name: str, settings: dict[str, Any], of: Dataset, map
     if lost := [status for status in done["status"] if status and status["accepted"] is False]:
         log.warning("%s: %d of %d rows could not be scored; the first: %s", name, len(lost), len(ds), lost[0]["reason"])
     return done
-
-
-def _of_candidates(name: str) -> bool:
-    """Say whether a metric scores single rows, so that rejected candidates can be scored too."""
-    return getattr(load(name, stage=True), "of_candidates", True)
 
 
 def candidates(rejected: Dataset) -> Dataset:
@@ -116,9 +111,7 @@ def candidates(rejected: Dataset) -> Dataset:
     canonical = {name: feature for name, feature in task.features.items() if name not in schema.COMMON}
     features = Features({**canonical, "edits": schema.EDITS, "change": schema.TEXT})
     # Entities moved along with the edits; their types, which no edit has, are the source's and no metric reads them.
-    return (
-        Dataset.from_list(edited, features=features) if edited else Dataset.from_dict({c: [] for c in features}, features=features)
-    )
+    return Dataset.from_list(edited, features=features) if edited else schema.no_rows(features)
 
 
 def measure_candidates(accepted: Dataset, rejected: Dataset, metrics: Metrics | None = None, **map_kwargs: Any) -> Dataset:
@@ -133,7 +126,8 @@ def measure_candidates(accepted: Dataset, rejected: Dataset, metrics: Metrics | 
     Returns:
         One row for each candidate, with the columns of these metrics and those that say what it changed.
     """
-    of_rows = {name: settings for name, settings in parse_metrics(metrics).items() if _of_candidates(name)}
+    requested = parse_metrics(metrics)
+    of_rows = {name: settings for name, settings in requested.items() if getattr(load(name, stage=True), "of_candidates", True)}
     columns = [*task_of(accepted.column_names).columns, "edits", *of_rows] if of_rows else []
     lost, texts = candidates(rejected), accepted.select_columns(columns)
     if not of_rows or not len(lost):

@@ -148,7 +148,7 @@ def _transport(one: Any, other: Any, costs: Any) -> float:
 
 
 def fit_idf(texts: Iterable[str], model: Model) -> dict[str, Any]:
-    """In how many texts each token id stands, and how many texts there are: what `MoverScore` weighs words by.
+    """Count in how many texts each token id stands, and the texts: `MoverScore` weighs words by these.
 
     One text says of no word how common it is: fewer than two are counted as none, and then every word weighs the same.
 

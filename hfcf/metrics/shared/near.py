@@ -9,7 +9,7 @@ _WIDTH, _PERMUTATIONS = 5, 128
 
 
 def jaccard(one: str | None, other: str | None) -> float:
-    """How much two texts have in common: their shared runs of five characters over all of theirs, 0–1; see `bare`.
+    """Divide the runs of five characters that two texts share by all of theirs, 0–1; see `bare`.
 
     >>> jaccard("Rome is old.", "rome is old"), jaccard("Rome is old.", "Rome is new.")
     (1.0, 0.25)
@@ -32,7 +32,7 @@ def bare(text: str | None) -> str:
 
 
 def _within(text: str, i: int) -> bool:
-    """Whether what stands there is no space and parts two digits."""
+    """Say whether a character is no space and stands between two digits."""
     return not text[i].isspace() and text[max(0, i - 1) : i].isdigit() and text[i + 1 : i + 2].isdigit()
 
 
@@ -42,10 +42,10 @@ def _shingles(text: str | None) -> set[str]:
 
 
 class Near:
-    """Texts by MinHash: `find` says which of those put in comes near a text.
+    """An index of texts by MinHash: `find` returns one that is near a text.
 
-    MinHash proposes and `jaccard` decides, so that what is found is near; of pairs just above the threshold some are missed,
-    the fewer as it is told to propose too many rather than too few.
+    MinHash proposes and `jaccard` decides, so every result is near. Some pairs just above the threshold are missed; few, because
+    MinHash is set to propose too many rather than too few.
 
     Args:
         threshold: the least `jaccard` of near texts.

@@ -26,9 +26,7 @@ def summaries(accepted: Dataset, before: Dataset | None = None) -> dict[str, Any
         numbers, in the same way, of those that say something of a set that no row has. See `summary`.
     """
     after, earlier = summary(accepted), summary(before) if before is not None else {}
-    result: dict[str, Any] = {}
-    for name, distribution in after.items():
-        result[name] = {"after": distribution, **({"before": earlier[name]} if name in earlier else {})}
+    result = {name: {"after": one, **({"before": earlier[name]} if name in earlier else {})} for name, one in after.items()}
     for name in after:
         overall = getattr(import_module(f"hfcf.metrics.{name}"), "overall", None)
         if overall is not None and len(accepted):

@@ -5,9 +5,8 @@ Ids contain letters, so that a spreadsheet does not read one as a number or a da
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 from datasets import Dataset
 
@@ -29,14 +28,7 @@ def export_choices(candidates: Dataset, path: str | Path) -> None:
 
     Args:
         candidates: from `build_attack`.
-        path: the file.
-
-    >>> import tempfile
-    >>> from hfcf.systems.ccg.attack import CANDIDATES, dataset_of
-    >>> file = Path(tempfile.mkdtemp()) / "candidates.csv"
-    >>> export_choices(dataset_of([], CANDIDATES), file)
-    >>> file.read_text("utf-8-sig").strip()
-    '"id","kind","rank","source_label","source","label","sentence","perplexity","chosen"'
+        path: the file, with the columns `COLUMNS`.
     """
     rows = ({**row, "sentence": marked(row), "chosen": "x" if row["chosen"] else ""} for row in candidates)
     write_sheet(Path(path), COLUMNS, rows)
@@ -63,28 +55,26 @@ def import_choices(candidates: Dataset, path: str | Path) -> Dataset:
     marks: dict[tuple[str, str], int] = {}
     picked = []
     for line, cells in read_sheet(where, _NEEDED):
+        at = f"{where}, line {line}"
         row_id = next((each for each in unguarded(cells["id"]) if each in place_of), cells["id"])
         if row_id not in place_of:
-            raise ValueError(f"{where}, line {line}: there is no candidate {row_id!r}: is this the file of another set?")
+            raise ValueError(f"{at}: there is no candidate {row_id!r}: is this the file of another set?")
         if row_id in line_of:
-            raise ValueError(f"{where}, line {line}: the candidate {row_id!r} is in line {line_of[row_id]} already")
+            raise ValueError(f"{at}: the candidate {row_id!r} is in line {line_of[row_id]} already")
         line_of[row_id] = line
         row = candidates[place_of[row_id]]
         for column, written in (("sentence", marked(row)), ("label", row["label"])):
             if not unaltered(cells[column], written):
-                raise ValueError(
-                    f"{where}, line {line}: the {column} of {row_id!r} was altered: {cells[column]!r} instead of {written!r}; "
-                    "put it back, and mark another candidate if it is not good enough"
-                )
+                cure = f"{cells[column]!r} instead of {written!r}; put it back, and mark another candidate if it is not good enough"
+                raise ValueError(f"{at}: the {column} of {row_id!r} was altered: {cure}")
         mark = cells["chosen"].strip().lower()
         if mark not in (*_YES, *_NO):
-            raise ValueError(f"{where}, line {line}: the mark {cells['chosen']!r} is neither x, 1 or yes nor empty")
+            raise ValueError(f"{at}: the mark {cells['chosen']!r} is neither x, 1 or yes nor empty")
         if mark in _YES:
             which = (row["source_id"], row["kind"])
             if which in marks:
-                raise ValueError(
-                    f"{where}, lines {marks[which]} and {line}: two {which[1]} sentences of {which[0]!r} are marked; mark one"
-                )
+                at = f"{where}, lines {marks[which]} and {line}"
+                raise ValueError(f"{at}: two {which[1]} sentences of {which[0]!r} are marked; mark one")
             marks[which] = line
             picked.append(place_of[row_id])
     return _attack_set(candidates, picked)
@@ -98,13 +88,10 @@ def choose_first(candidates: Dataset, *, max_perplexity_ratio: float = 1.5) -> D
 
     Args:
         candidates: from `build_attack`.
-        max_perplexity_ratio: the largest allowed perplexity of a sentence, relative to its source's.
+        max_perplexity_ratio: the largest allowed perplexity of a sentence, relative to its source's; more than 0.
 
     Returns:
         See `import_choices`.
-
-    Raises:
-        ValueError: `max_perplexity_ratio` is not positive.
     """
     if not max_perplexity_ratio > 0:
         raise ValueError(f"max_perplexity_ratio={max_perplexity_ratio}: give more than 0")
@@ -124,8 +111,9 @@ def marked_lines(path: Path) -> int:
 
 
 def _attack_set(candidates: Dataset, picked: Iterable[int]) -> Dataset:
-    def row(one: Mapping[str, Any]) -> dict[str, Any]:
-        own = {"id": f"{one['source_id']}:{one['kind']}", "corpus": f"attack:{one['corpus'] or ''}", "split": "test"}
-        return {**{column: one[column] for column in ATTACK}, **own}
-
-    return dataset_of([row(candidates[i]) for i in sorted(picked)], ATTACK)
+    rows = []
+    for i in sorted(picked):
+        row = {column: candidates[i][column] for column in ATTACK}
+        names = {"id": f"{row['source_id']}:{row['kind']}", "corpus": f"attack:{row['corpus'] or ''}", "split": "test"}
+        rows.append({**row, **names})
+    return dataset_of(rows, ATTACK)

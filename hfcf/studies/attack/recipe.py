@@ -21,12 +21,12 @@ class Attack(Recipe):
     max_length: int | None = None
 
     def arguments(self) -> dict[str, Any]:
-        """What was said, as `build_attack` takes it."""
+        """Return the given arguments of `build_attack`."""
         return {"model": self.model, **self.model_dump(exclude_none=True, exclude={"model"})}
 
 
 class AttackRecipe(Recipe):
-    """A recipe of `hfcf attack candidates`: the rows to alter, and what finds their causal terms."""
+    """A recipe of `hfcf attack candidates`: the rows to alter, and the system that finds their causal terms."""
 
     name: Text | None = None
     corpus: str
@@ -35,21 +35,21 @@ class AttackRecipe(Recipe):
     """The folder of the corpus's release."""
     data_files: Files | None = None
     split: Text | None = None
-    """The rows to alter; "test" unless said."""
+    """The rows to alter; "test" by default."""
     indicator_split: Text | None = None
-    """The rows that the indicator is trained on; "train" unless said."""
+    """The rows that train the indicator; "train" by default."""
     attack: Attack
     settings: dict[str, Any] | None = None
-    """Of CCG, over those of its preset."""
+    """Of CCG, instead of its preset's."""
     preset: str = "paper"
     seed: int = 13
 
 
 def parse_attack(content: Mapping[str, Any], where: str = "the recipe") -> tuple[AttackRecipe, CCG]:
-    """Make a recipe of its content, and the CCG whose first stage finds the causal terms.
+    """Parse a recipe, and build the CCG whose first stage finds the causal terms.
 
     Raises:
-        RecipeError: an unknown key, one that is missing, or a setting that can't be.
+        RecipeError: a key is unknown or missing, or a setting is wrong.
     """
     recipe = recipes.parse(AttackRecipe, content, where)
     system = make_system("ccg", preset=recipe.preset, seed=recipe.seed, settings=recipe.settings, where=f"{where}: settings")

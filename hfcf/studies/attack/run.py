@@ -49,7 +49,7 @@ def make_candidates(recipe: str | Path, out: Path, *, changes: Sequence[str] = (
 
     Raises:
         RecipeError: see `parse_attack`.
-        ValueError: the folder has a spreadsheet with marked lines, or a README that this library did not write.
+        ValueError: the folder has a spreadsheet with marked lines, or a README of another origin.
     """
     path = recipes.find(str(recipe))
     content = recipes.read(path, changes)
@@ -72,7 +72,7 @@ def make_candidates(recipe: str | Path, out: Path, *, changes: Sequence[str] = (
     rows = run_stage(corpus.select(range(limit)), stage, {})
     rest = corpus.select(range(limit, len(corpus)))
     seconds["causal terms"], clock = round(time.perf_counter() - clock, 1), time.perf_counter()
-    donors = _concatenate(rows, rest)
+    donors = concatenate_datasets([rows, rest.cast(Features(rows.features))]) if len(rest) else rows
     candidates = build_attack(rows, donors=donors, seed=ccg.seed, **parsed.attack.arguments())
     seconds["candidates"] = round(time.perf_counter() - clock, 1)
     notes = {
@@ -109,15 +109,12 @@ def make_attack(out: Path, *, automatic: bool = False, max_perplexity_ratio: flo
     # The cache of `datasets` may hold an older file of that name.
     candidates = Dataset(pq.read_table(out / STORE)).cast(CANDIDATES)
     notes = json.loads((out / NOTES).read_text(encoding="utf-8"))
-    if automatic:
-        rows = choose_first(candidates, max_perplexity_ratio=max_perplexity_ratio)
-    else:
-        rows = import_choices(candidates, out / SHEET)
+    ratio = max_perplexity_ratio if automatic else None
+    rows = import_choices(candidates, out / SHEET) if ratio is None else choose_first(candidates, max_perplexity_ratio=ratio)
     if not len(rows):
         cure = "raise --ratio" if automatic else f"mark sentences in {out / SHEET}, or choose with --automatic"
         raise ValueError(f"no candidate is chosen: {cure}")
-    info = corpora.builder_class(notes["recipe"]["corpus"]).INFO
-    info = replace(info, **notes.get("restricted", {}))
+    info = replace(corpora.builder_class(notes["recipe"]["corpus"]).INFO, **notes.get("restricted", {}))
     task = get_task(info.task)
     names = sorted({*info.labels.values(), *rows["label"]})
     file = write_parquet(rows.cast_column("label", ClassLabel(names=names)), out / "data", "test")
@@ -130,14 +127,10 @@ def make_attack(out: Path, *, automatic: bool = False, max_perplexity_ratio: flo
         "configs": configs(out, {"default": {"test": file}}),
     }  # fmt: skip
     card = render(
-        "attack_card.md.jinja", front=yaml.safe_dump(front, sort_keys=False, allow_unicode=True), corpus=info, notes=notes,
-        found=counts, ratio=max_perplexity_ratio if automatic else None, citation=CCG.citation,
+        "attack_card.md.jinja", package="hfcf.studies", front=yaml.safe_dump(front, sort_keys=False, allow_unicode=True),
+        corpus=info, notes=notes, counts=counts, ratio=ratio, citation=CCG.citation,
         not_republished=NOT_REPUBLISHED,
     )  # fmt: skip
     (out / "README.md").write_text(card, encoding="utf-8")
     remove_others(out / "data", [file])
     return counts
-
-
-def _concatenate(rows: Dataset, rest: Dataset) -> Dataset:
-    return concatenate_datasets([rows, rest.cast(Features(rows.features))]) if len(rest) else rows

@@ -1,4 +1,4 @@
-"""Differences between two methods, with rows and seeds drawn again; `hfcf.studies.compare.stats` says what that means."""
+"""Differences between two methods, with rows and seeds drawn again; docs/compare.md says what that means."""
 
 from __future__ import annotations
 
@@ -40,13 +40,9 @@ class Difference(NamedTuple):
 
 
 def paired_bootstrap(
-    layout: Layout,
-    method: str,
-    resamples: int = 10_000,
-    seed: int = 0,
-    unit: Callable[[Seed], Any] | None = None,
+    layout: Layout, method: str, resamples: int = 10_000, seed: int = 0, unit: Callable[[Seed], Any] | None = None,
     across: Callable[[Seed], Any] | None = None,
-) -> list[Difference]:
+) -> list[Difference]:  # fmt: skip
     """Compare one method with the baseline, uncorrected: on each corpus, then averages over the corpora of a setting and over all.
 
     Only seeds that both have are read (`seeds` says which). A corpus that shares none is left out, and so are its averages; an
@@ -79,8 +75,7 @@ def paired_bootstrap(
             groups.append((setting, None, corpora))
     differences = []
     for setting, corpus, corpora in groups:
-        seeds = sorted(set.intersection(*(set(shared[c]) for c in corpora)))
-        if not seeds:
+        if not (seeds := sorted(set.intersection(*(set(shared[c]) for c in corpora)))):
             continue
         # Rows of metrics × (observed, then resamples) × seeds. The same seeds are drawn on all corpora.
         mean = np.mean([drawn[c][:, :, [shared[c].index(s) for s in seeds]] for c in corpora], axis=0)
@@ -92,25 +87,25 @@ def paired_bootstrap(
         for i, (metric, scores) in enumerate(zip(layout.scorer.compared, mean, strict=True)):
             low, high = np.quantile((scores[1:] * weights).sum(axis=1) / n, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
             rows = min(len(layout.about(c)[0]["gold"]) for c in corpora)
-            numbers = (float(scores[0].mean()), float(low), float(high), _p(scores, rows, None if common is None else common[i]))
+            p = _p(scores, rows, None if common is None else common[i])
+            numbers = (float(scores[0].mean()), float(low), float(high), p)
             differences.append(Difference(method, metric, setting, corpus, tuple(seeds), *numbers))
     return differences
 
 
 def _means(values: Array, names: list[Any]) -> Array:
-    """Means along the last axis, one for each name, in the order of the names.
-
-    >>> _means(np.array([[1.0, 2.0, 3.0]]), ["b", "a", "b"]).tolist()
-    [[2.0, 2.0]]
-    """
+    """Average along the last axis, once for each name, in the order of the names."""
     every = np.array(names)
     return np.stack([values[..., every == one].mean(axis=-1) for one in sorted(set(names))], axis=-1)
 
 
 def _p(scores: Array, rows: int, common: Array | None = None) -> float:
-    """The t test that `hfcf.studies.compare.stats` describes, from observed (the first row) and resampled differences of each seed.
+    """Return the p value of the t test that docs/compare.md describes.
 
-    `common`: the means of what is common to several units, whose variance counts too.
+    Args:
+        scores: observed (the first row) and resampled differences of each seed.
+        rows: how many were scored.
+        common: the means of what is common to several units, whose variance counts too.
     """
     observed, n = scores[0], scores.shape[1]
     if n == 1:
@@ -126,16 +121,15 @@ def _p(scores: Array, rows: int, common: Array | None = None) -> float:
 
 
 def _draw(layout: Layout, method: str, corpus: str, seeds: list[Seed], resamples: int, seed: int) -> Array:
-    """Differences of each metric × (observed, then resamples of rows) × seed."""
+    """Return the differences of each metric × (observed, then resamples of rows) × seed."""
     one, other = layout.of(method, corpus), layout.of(layout.baseline, corpus)
     answers = [one[seeds[0]]["gold"], *(one[s]["predicted"] for s in seeds), *(other[s]["predicted"] for s in seeds)]
     # Rows that all models answer alike are interchangeable: counts of the few kinds of rows are drawn, not the rows, with the
     # same distribution.
     kinds, counts = kinds_of(answers)
     random = np.random.default_rng([seed, zlib.crc32(corpus.encode())])
-    parts = [counts[None]]
-    for start in range(0, resamples, _CHUNK):
-        parts.append(random.multinomial(counts.sum(), counts / counts.sum(), size=min(_CHUNK, resamples - start)))
+    sizes = (min(_CHUNK, resamples - start) for start in range(0, resamples, _CHUNK))
+    parts = [counts[None], *(random.multinomial(counts.sum(), counts / counts.sum(), size=size) for size in sizes)]
     scores = [layout.scorer.resample(part.astype(float), kinds[0], kinds[1:]) for part in parts]
     both = np.concatenate(scores, axis=1)
     return both[:, :, : len(seeds)] - both[:, :, len(seeds) :]
@@ -147,11 +141,8 @@ def kinds_of(answers: Sequence[Sequence[Any]]) -> tuple[NDArray[Any], NDArray[np
     Args:
         answers: letters, or open answers, of each row: the true ones, and those of each model.
 
-    Returns:
-        Answers × kinds, and the counts.
-
     >>> kinds, counts = kinds_of(["SRRS", "SRRR"])
-    >>> kinds.tolist(), counts.tolist()
+    >>> kinds.tolist(), counts.tolist()  # answers × kinds
     ([['R', 'S', 'S'], ['R', 'R', 'S']], [2, 1, 1])
     """
     number = Counter(zip(*([tuple(one) if isinstance(one, list) else one for one in each] for each in answers), strict=True))

@@ -1,4 +1,4 @@
-"""Finished cells, a line each of one file: what is there is not computed again, here or elsewhere."""
+"""Finished cells, each a line of one file, so that no process computes them again."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 from filelock import FileLock
 
 SCORED = ("gold", "ids", "letters")
-"""What the cells of an evaluation set have in common: the true answers, a hash of the rows, and the letters of the labels."""
+"""The parts that all cells of an evaluation set share: true answers, a hash of the rows, and the letters of the labels."""
 
 
 def digest(value: Any) -> str:
@@ -28,8 +28,8 @@ class Cells:
     """The cells of one comparison: a file of JSON lines that several processes may append to.
 
     A line `{"set": …}` holds the true answers of an evaluation set, once; a line `{"cell": …}` holds a finished cell with its
-    predicted answers, under the hash of everything that makes it. A cell whose definition has changed is another line: the old
-    one stays, for whoever goes back. What a killed process left of a line is ignored, and removed by the next that writes.
+    predicted answers, under the hash of everything that makes it. A cell whose definition has changed is another line, and the
+    old one stays. An unfinished line of a killed process is ignored, and the next process that writes removes it.
 
     >>> import tempfile
     >>> file = Path(tempfile.mkdtemp()) / "race.jsonl"
@@ -49,8 +49,7 @@ class Cells:
         """Return the cell with its set's answers, if it is finished; a "dev" part is filled likewise."""
         if key not in self._cells:
             self._read()
-        cell = self._cells.get(key)
-        return None if cell is None else self._joined(cell)
+        return self._join(self._cells[key]) if key in self._cells else None
 
     def put(self, key: str, cell: Mapping[str, Any]) -> None:
         """Append a finished cell, and the sets that it is the first of."""
@@ -59,7 +58,7 @@ class Cells:
             self._read()
             sets: dict[str, dict[str, Any]] = {}
             line = {"cell": key, **self._split(cell, sets)}
-            lines = [{"set": name, **content} for name, content in sets.items() if name not in self._sets] + [line]
+            lines = [*({"set": name, **content} for name, content in sets.items() if name not in self._sets), line]
             text = "".join(json.dumps(one, ensure_ascii=False) + "\n" for one in lines)
             with self.file.open("ab") as file:
                 file.truncate(self._read_to)  # a line that a killed process did not finish
@@ -68,7 +67,7 @@ class Cells:
                 os.fsync(file.fileno())
 
     def _split(self, cell: Mapping[str, Any], sets: dict[str, dict[str, Any]]) -> dict[str, Any]:
-        """A cell without what its set says, which goes to `sets`."""
+        """Return a cell without the answers of its set, which go to `sets`."""
         rest = {name: self._split(value, sets) if name == "dev" else value for name, value in cell.items() if name not in SCORED}
         if "gold" not in cell:
             return {**rest, **({"ids": cell["ids"]} if "ids" in cell else {})}
@@ -77,8 +76,8 @@ class Cells:
         sets[name] = content
         return {**rest, "of": name}
 
-    def _joined(self, cell: Mapping[str, Any]) -> dict[str, Any]:
-        content = {name: self._joined(value) if name == "dev" else value for name, value in cell.items() if name != "of"}
+    def _join(self, cell: Mapping[str, Any]) -> dict[str, Any]:
+        content = {name: self._join(value) if name == "dev" else value for name, value in cell.items() if name != "of"}
         return {**content, **(self._sets[cell["of"]] if "of" in cell else {})}
 
     def _read(self) -> None:

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from hfcf.studies.compare import tables
 from hfcf.studies.compare.layout import Cell, Layout
 from hfcf.studies.compare.recipe import ColumnComparison
 from hfcf.studies.compare.runner import Comparison, Place, arrange
 from hfcf.studies.compare.stats import LEVEL, Difference
-from hfcf.studies.compare.tables import bullets, intervals, marker, noise_legend, partial, scores_by_corpus, table
 
 
 @dataclass(frozen=True)
@@ -33,9 +33,9 @@ class Report:
     requested: tuple[Place, ...]
 
     @cached_property
-    def empty(self) -> set[tuple[str, str]]:
-        """Method and column where no counterfactual was made."""
-        return {(cell["method"], cell["corpus"]) for cell in self.cells if cell.get("empty")}
+    def by_column(self) -> dict[tuple[str, str], Cell]:
+        """A cell of each method and column: its counterfactuals are the same for all seeds."""
+        return {(cell["method"], cell["corpus"]): cell for cell in reversed(self.cells)}
 
     @cached_property
     def finished(self) -> set[Place]:
@@ -44,18 +44,14 @@ class Report:
 
     @property
     def missing(self) -> list[Place]:
-        """What is requested and not there."""
+        """Cells that are requested and not there."""
         return [one for one in self.requested if one not in self.finished]
 
     def state(self, method: str, column: str) -> str:
-        """What stands where there is no score: "–" nothing was made, "·" nobody asked for it, "…" it is to come."""
-        if (method, column) in self.empty:
+        """Say why there is no score: "–" nothing was made, "·" nobody asked for it, "…" it is to come."""
+        if any(cell.get("empty") for cell in self.cells if (cell["method"], cell["corpus"]) == (method, column)):
             return "–"
         return "…" if any((one[0], one[2]) == (method, column) for one in self.requested) else "·"
-
-    def any(self, method: str, column: str) -> Cell | None:
-        """A cell of a method and a column: what its counterfactuals are is the same for all seeds."""
-        return next((cell for cell in self.cells if (cell["method"], cell["corpus"]) == (method, column)), None)
 
 
 def make_report(comparison: Comparison, cells: Iterable[dict[str, Any]], rows: str = "test") -> Report:
@@ -64,7 +60,7 @@ def make_report(comparison: Comparison, cells: Iterable[dict[str, Any]], rows: s
     Args:
         comparison: whose they are.
         cells: from `hfcf.studies.compare.runner.read`.
-        rows: "test"; or "dev": nothing then says what the test rows' scores are, so that settings can be chosen without them.
+        rows: "test"; or "dev": the page then leaves out the test rows' scores, so that settings can be chosen without them.
             Columns that share a model share its development rows: the first of them stands for all.
     """
     shown = [sample.sets[0] for sample in comparison.samples] if rows == "dev" else comparison.sets
@@ -79,21 +75,9 @@ def make_report(comparison: Comparison, cells: Iterable[dict[str, Any]], rows: s
 
 def csv_columns(layout: Layout) -> list[str]:
     """List the columns of `table.csv`."""
-    return [
-        *(
-            "recipe",
-            "method",
-            "corpus",
-            "setting",
-            "seed",
-            "train_rows",
-            "counterfactuals",
-            "counterfactuals_dropped",
-            "ratio",
-            "rows",
-        ),
-        *(*layout.scorer.metrics, "best_epoch", "ids", "seconds", "cpu_seconds", "making_cpu_seconds"),
-    ]
+    about = ["recipe", "method", "corpus", "setting", "seed", "train_rows", "counterfactuals", "counterfactuals_dropped", "ratio"]
+    ending = ["best_epoch", "ids", "seconds", "cpu_seconds", "making_cpu_seconds"]
+    return [*about, "rows", *layout.scorer.metrics, *ending]
 
 
 def markdown(
@@ -109,31 +93,30 @@ def markdown(
         command: that made it.
     """
     layout, paper = report.layout, recipe.paper
-    title = f"# {comparison.name}" + (": development rows" if report.rows == "dev" else "")
-    missing = partial(
-        [(m, name, seed) for m, seed, name in report.missing], len(report.requested), "wanted cells (method × column × seed)"
-    )
-    parts = [title, missing, bullets(_legend(report, differences))]
+    title = comparison.name + (": development rows" if report.rows == "dev" else "")
+    absent = [(method, column, seed) for method, seed, column in report.missing]
+    missing = tables.partial(absent, len(report.requested), "wanted cells (method × column × seed)")
+    sections = []
     for metric, heading in layout.scorer.metrics.items():
-        parts += [f"## {heading} (%)", _scores(comparison, report, metric, differences)]
+        sections += [f"## {heading} (%)", _scores(comparison, report, metric, differences)]
         if metric in layout.scorer.compared:
-            parts += [f"## {heading}: difference from {layout.baseline}", intervals(layout, differences, metric)]
-    parts += ["## Counterfactuals", _amounts(comparison, report)]
+            sections += [f"## {heading}: difference from {layout.baseline}", tables.intervals(layout, differences, metric)]
+    sections += ["## Counterfactuals", _amounts(comparison, report)]
     if paper and paper.augmentation:
-        parts += ["### Beside the paper's Table 8", beside(report, paper.augmentation)]
+        sections += ["### Beside the paper's Table 8", beside(report, paper.augmentation)]
     if paper and paper.scores:
-        parts += ["## The paper's figures", bullets([paper.about]), paper_scores(paper.scores)]
-    parts += ["## How it was made", bullets([*_provenance(comparison, report, recipe, command), *recipe.notes])]
-    return "\n\n".join(part for part in parts if part) + "\n"
+        sections += ["## The paper's figures", tables.bullets([paper.about]), paper_scores(paper.scores)]
+    sections += ["## How it was made", tables.bullets([*_provenance(comparison, report, recipe, command), *recipe.notes])]
+    return tables.page(title, missing, _legend(report, differences), sections)
 
 
 def _legend(report: Report, differences: Sequence[Difference]) -> list[str]:
     seeds = report.layout.seeds
-    k = f"(k of {len(seeds)}) where only k are there"
+    of_seeds = f"Mean ± sample standard deviation over {len(seeds)} seeds ({', '.join(map(str, seeds))})"
     dev = "**Scores of the development rows, which chose the epoch too:** to choose settings by, not to report."
-    lines = [
+    legend = [
         dev if report.rows == "dev" else "",
-        f"Mean ± sample standard deviation over {len(seeds)} seeds ({', '.join(map(str, seeds))}); {k}.",
+        f"{of_seeds}; (k of {len(seeds)}) where only k are there.",
         "The best method of a column is bold, the second best underlined.",
         report.layout.scorer.note,
         "–: the method made no counterfactual, so nothing was trained. ·: not run; `--full` runs it. …: to come.",
@@ -143,68 +126,59 @@ def _legend(report: Report, differences: Sequence[Difference]) -> list[str]:
             f"Intervals: {LEVEL:.0%}, percentiles over scored rows and seeds drawn again, paired. They speak for these "
             "counterfactuals and, with few seeds, for these seeds on other rows."
         )
-        lines += [noise_legend(report.layout, "rows and seeds", f"{len(differences)} differences"), spoken]
-    return lines
+        legend += [tables.noise_legend(report.layout, "rows and seeds", f"{len(differences)} differences"), spoken]
+    return legend
 
 
 def _scores(comparison: Comparison, report: Report, metric: str, differences: Sequence[Difference]) -> str:
-    """Mean and deviation of each method and column; see the legend for what stands where there is none."""
-    layout = report.layout
-    samples = {one.name: (sample, one) for sample in comparison.samples for one in sample.sets}
-    sizes = []
-    for column in layout.corpora:
-        sample, one = samples[column]
-        sizes.append(f"{len(sample.train):,} / {len(sample.dev if report.rows == 'dev' and sample.dev else one.rows):,}")
-    rows = [["*rows: trained on / scored*", *sizes]]
-    for method, texts in scores_by_corpus(layout, metric, differences, second=True).iterrows():
-        rows.append([str(method), *(text or report.state(str(method), str(column)) for column, text in texts.items())])
-    return table(["Method", *layout.corpora], rows)
+    """Return mean and deviation of each method and column; the legend says what stands where there is none."""
+    layout, sizes = report.layout, {}
+    for sample in comparison.samples:
+        for one in sample.sets:
+            scored = sample.dev if report.rows == "dev" and sample.dev else one.rows
+            sizes[one.name] = f"{len(sample.train):,} / {len(scored):,}"
+    columns = {
+        column: {method: report.state(method, column) for method in layout.methods} | texts
+        for column, texts in tables.score_columns(layout, metric, differences, second=True).items()
+    }
+    return tables.grid(layout.methods, columns, ["*rows: trained on / scored*", *(sizes[column] for column in columns)])
 
 
 def _amounts(comparison: Comparison, report: Report) -> str:
-    """How many counterfactuals each method adds to each sample, and how many that is to a hundred of its rows."""
-    rows = []
-    for method in (method.name for method in comparison.methods if method.system is not None):
-        cells = [report.any(method, column) for column in report.layout.corpora]
-        rows.append([method, *(f"{cell['counterfactuals']:,} ({100 * cell['ratio']:.0f} %)" if cell else "·" for cell in cells)])
-    return table(["Method", *report.layout.corpora], rows)
+    """Return how many counterfactuals each method adds to each sample, and how many that is to a hundred of its rows."""
+    columns: dict[str, dict[str, str]] = {column: {} for column in report.layout.corpora}
+    for (method, column), cell in report.by_column.items():
+        columns[column][method] = f"{cell['counterfactuals']:,} ({100 * cell['ratio']:.0f} %)"
+    return tables.grid([method.name for method in comparison.methods if method.system is not None], columns, empty="·")
 
 
 def beside(report: Report, groups: Mapping[str, Mapping[str, Any]]) -> str:
     """Return means over groups of columns, ours and the paper's: `{group: {columns: […], method: [number, ratio]}}`."""
-    rows = []
-    methods = dict.fromkeys(m for group in groups.values() for m in group if m != "columns")
-    for method in methods:
-        row = [method]
-        for group in groups.values():
-            cells = [cell for column in group["columns"] if (cell := report.any(method, column))]
+    methods = dict.fromkeys(method for group in groups.values() for method in group if method != "columns")
+    rows = {method: [method] for method in methods}
+    for group in groups.values():
+        names = group["columns"]
+        for method, row in rows.items():
+            cells = [report.by_column[method, column] for column in names if (method, column) in report.by_column]
             text = "·"
             if cells:
                 number, ratio = (statistics.mean(cell[key] for cell in cells) for key in ("counterfactuals", "ratio"))
                 text = f"{number:,.0f} ({100 * ratio:.0f} %)"
-                text += f", {len(cells)} of {len(group['columns'])} columns" if len(cells) < len(group["columns"]) else ""
+                text += f", {len(cells)} of {len(names)} columns" if len(cells) < len(names) else ""
             figures = group.get(method)
             row += [text, f"{figures[0]:,} ({figures[1]} %)" if figures else "–"]
-        rows.append(row)
-    return table(["Method", *(title for group in groups for title in (f"{group}: ours", "the paper's"))], rows)
+    return tables.table(["Method", *(title for group in groups for title in (f"{group}: ours", "the paper's"))], rows.values())
 
 
 def paper_scores(figures: Mapping[str, Mapping[str, str]]) -> str:
-    """Return the paper's figures, marked as ours are.
-
-    >>> print(paper_scores({"none": {"1%": "33.26 ± 1.43"}, "CCG": {"1%": "42.66 ± 2.00", "3%": "66.3"}}))
-    | Method | 1% | 3% |
-    |---|---|---|
-    | none | <u>33.26 ± 1.43</u> | – |
-    | CCG | **42.66 ± 2.00** | **66.3** |
-    """
-    columns = list(dict.fromkeys(column for scores in figures.values() for column in scores))
-    marks = {c: marker([scores[c].split()[0] for scores in figures.values() if c in scores]) for c in columns}
-    rows = [
-        [method, *(marks[c](scores[c].split()[0], scores[c]) if c in scores else "–" for c in columns)]
-        for method, scores in figures.items()
-    ]
-    return table(["Method", *columns], rows)
+    """Return the paper's figures, marked as ours are."""
+    columns: dict[str, dict[str, str]] = {}
+    for method, scores in figures.items():
+        for column, text in scores.items():
+            columns.setdefault(column, {})[method] = text
+    for column, texts in columns.items():
+        columns[column] = tables.mark_best({method: text.split()[0] for method, text in texts.items()}, texts)
+    return tables.grid(figures, columns)
 
 
 def _provenance(comparison: Comparison, report: Report, recipe: ColumnComparison, command: str) -> list[str]:
@@ -217,17 +191,13 @@ def _provenance(comparison: Comparison, report: Report, recipe: ColumnComparison
         f"Counterfactuals are made once for each sample, with seed {recipe.seed}; the other seeds are the {recipe.key}s'.",
     ]
     if trained := [cell for cell in report.cells if not cell.get("empty")]:
-        seconds = [cell["cpu_seconds"] for cell in trained]
-        lines.append(
-            f"A cell is one training and one evaluation: {statistics.median(seconds):.0f} CPU seconds in the median, "
-            f"{max(seconds):.0f} at most. Making the counterfactuals of a sample: "
-            f"{max(cell['making_cpu_seconds'] for cell in trained):.0f} at most."
-        )
-        dropped = max(cell["counterfactuals_dropped"] for cell in report.cells)
-        repeats = " or ".join(comparison.repeats)
-        lines.append(f"Counterfactuals left out because a development or test row has their {repeats}: {dropped} at most.")
-    if seen := {cell["corpus"]: cell["seen"] for cell in trained if cell.get("seen")}:
-        numbers = ", ".join(f"{column}: {n}" for column, n in seen.items())
+        making = max(cell["making_cpu_seconds"] for cell in trained)
+        lines += [
+            f"{tables.time_spent(trained)} Making the counterfactuals of a sample: {making:.0f} at most.",
+            tables.dropped_counterfactuals(report.cells, "a development or test", comparison.repeats),
+        ]
+    if repeated := {cell["corpus"]: cell["seen"] for cell in trained if cell.get("seen")}:
+        numbers = ", ".join(f"{column}: {n}" for column, n in repeated.items())
         lines.append(f"Scored rows whose sentence is also one of the training rows, left in as in the paper: {numbers}.")
     layout = report.layout
     every = [(method, seed, column) for column in layout.corpora for method in layout.methods for seed in layout.seeds]
@@ -238,7 +208,7 @@ def _provenance(comparison: Comparison, report: Report, recipe: ColumnComparison
 
 
 def _by_column(places: Sequence[Place]) -> str:
-    """Cells by column.
+    """Name cells by column.
 
     >>> _by_column([("CCG", 13, "1%"), ("CCG", 14, "1%"), ("EDA", 14, "1%")])
     '1%: CCG (13, 14), EDA (14)'

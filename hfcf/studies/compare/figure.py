@@ -30,14 +30,8 @@ def figure(layout: Layout, differences: Sequence[Difference], metric: str = "") 
         layout: the cells.
         differences: `stats.differences(layout)`; what is not in it is left empty.
         metric: one of those that `differences` has; the first that the layout's scorer compares unless given.
-
-    >>> from hfcf.studies.compare.layout import lay_out
-    >>> layout = lay_out([], "None", ["None", "RACE"], [13], {"FM2": "challenge"})
-    >>> tested = [Difference("RACE", "accuracy", "challenge", "FM2", (13,), 0.012, -0.004, 0.031, 0.2)]
-    >>> [axes.get_title(loc="left") for axes in figure(layout, tested).axes]
-    ['Challenge']
     """
-    methods = [method for method in layout.methods if method != layout.baseline]
+    methods = layout.compared
     metric = metric or layout.scorer.compared[0]
     shown = [one for one in differences if one.metric == metric]
     panels: dict[str | None, list[str | None]] = {}
@@ -53,82 +47,43 @@ def figure(layout: Layout, differences: Sequence[Difference], metric: str = "") 
     every = drawn.subplots(max(len(panels), 1), 1, sharex=True, squeeze=False, height_ratios=heights or None)[:, 0]
     for axes, (where, places) in zip(every, panels.items(), strict=False):
         axes.set_title(where.capitalize() if where else "All corpora", loc="left", fontsize=_SIZE, fontweight="bold")
-        _panel(axes, places, methods, [one for one in shown if one.setting == where])
+        _draw_differences(axes, places, methods, [one for one in shown if one.setting == where])
     every[-1].tick_params(axis="x", labelbottom=True, labelsize=_SIZE - 1)
     label = f"{_spoken(metric)}: difference from {layout.baseline} in points, {LEVEL:.0%} interval (filled: beyond noise)"
     every[-1].set_xlabel(label, fontsize=_SIZE)
-    if methods:
-        handles = [_dot(i, label=method) for i, method in enumerate(methods)]
-        drawn.legend(handles=handles, loc="outside lower center", ncols=columns, fontsize=_SIZE - 1, frameon=False)
-    return fix_axes(drawn)
+    return _finish(drawn, {method: _dot(i) for i, method in enumerate(methods)}, columns)
 
 
 def save(layout: Layout, differences: Sequence[Difference], folder: Path, metric: str = "") -> list[Path]:
-    """Write the figure as `figure.svg` and `figure.png`, the same bytes for the same cells and release of matplotlib.
-
-    Returns:
-        The two files.
-
-    >>> from tempfile import TemporaryDirectory
-    >>> from hfcf.studies.compare.layout import lay_out
-    >>> layout = lay_out([], "None", ["None", "RACE"], [13], {"FM2": "challenge"})
-    >>> with TemporaryDirectory() as folder:
-    ...     [file.name for file in save(layout, [], Path(folder))]
-    ['figure.svg', 'figure.png']
-    """
+    """Write the figure as `figure.svg` and `figure.png`, the same bytes for the same cells and release of matplotlib."""
     return store(lambda: figure(layout, differences, metric), folder)
 
 
-def fix_axes(drawn: Figure) -> Figure:
-    """Return the figure with its axes where the layout's solver put them, to four decimals."""
-    # The solver differs in the last digits from call to call, which would change ids in the SVG.
-    drawn.draw_without_rendering()
-    drawn.set_layout_engine("none")
-    for axes in drawn.axes:
-        left, bottom, width, height = (round(side, 4) for side in axes.get_position().bounds)
-        axes.set_position((left, bottom, width, height))
-    return drawn
-
-
 def figure_of_sizes(layout: Layout, full: Sequence[Cell] = (), metric: str = "") -> Figure:
-    """Draw scores against the number of training rows, as in CrossAug's Figure 3: a panel for each corpus, a line for each method.
-
-    A line is the method's mean over samples and seeds; the scale of rows is a logarithm's.
+    """Draw mean scores against the number of training rows (CrossAug, Figure 3): a panel for each corpus, a line for each method.
 
     Args:
         layout: its seeds are `hfcf.studies.compare.samples.Training`; what is missing is left out.
         full: cells on all rows; the baseline's mean is a dashed line.
         metric: the first that the layout's scorer compares unless given.
-
-    >>> from hfcf.studies.compare.layout import lay_out
-    >>> from hfcf.studies.compare.samples import Training
-    >>> cell = {"setting": "challenge", "corpus": "FM2", "ids": "a1", "gold": "SR", "predicted": "SS"}
-    >>> cells = [{**cell, "method": "none", "seed": Training(n, 1, 13), "accuracy": 0.5} for n in (240, 483)]
-    >>> axes = figure_of_sizes(lay_out(cells, "none")).axes[0]
-    >>> axes.get_title(), axes.lines[0].get_xydata().tolist()
-    ('FM2', [[240.0, 50.0], [483.0, 50.0]])
     """
     metric = metric or layout.scorer.compared[0]
-    columns = max(min(len(layout.corpora), 2), 1)
-    rows = max(-(-len(layout.corpora) // columns), 1)
-    drawn, every = _panels(rows, columns, 0.3 + 0.2 * -(-len(layout.methods) // 4))
+    drawn, every = _panels(max(len(layout.corpora), 1), 2, 0.3 + 0.2 * -(-len(layout.methods) // 4))
     layouts = by_size(layout)
-    for axes, corpus in zip(every, layout.corpora, strict=False):
+    for axes, corpus in zip(every, layout.corpora, strict=False):  # one panel stands even without a corpus
         for i, method in enumerate(layout.methods):
             points = [(n, *one) for n, part in layouts.items() if (one := _summary(part, method, corpus, metric))]
             if points:
-                axes.plot(*list(zip(*points, strict=True))[:2], **_line(i), label=method)
+                axes.plot(*list(zip(*points, strict=True))[:2], **_style(i, markersize=4.5, linewidth=1.4), label=method)
         axes.set_xscale("log")
         axes.set_xticks(list(layouts), [f"{n:,}" for n in layouts])
         axes.xaxis.set_minor_locator(NullLocator())
-        if reached := [cell[metric] for cell in full if (cell["method"], cell["corpus"]) == (layout.baseline, corpus)]:
+        if scores := [cell[metric] for cell in full if (cell["method"], cell["corpus"]) == (layout.baseline, corpus)]:
             label = f"{layout.baseline}, all rows"
-            axes.axhline(100 * mean_std(reached)[0], color="0.35", linewidth=1, linestyle="--", label=label)
+            axes.axhline(100 * mean_std(scores)[0], color="0.35", linewidth=1, linestyle="--", label=label)
         axes.set_title(corpus, fontsize=_SIZE, fontweight="bold")
         axes.set_xlabel("training rows", fontsize=_SIZE - 1)
-    for axes in every[len(layout.corpora) :]:
-        axes.remove()
-    return _finish(drawn, metric)
+    return _finish_curves(drawn, metric)
 
 
 def figure_of_curves(layout: Layout, curves: Mapping[str, Mapping[Any, str]], metric: str = "") -> Figure:
@@ -149,10 +104,10 @@ def figure_of_curves(layout: Layout, curves: Mapping[str, Mapping[Any, str]], me
     ('K', [[1.0, 50.0], [2.0, 50.0]])
     """
     metric = metric or layout.scorer.compared[0]
-    drawn, every = _panels(1, len(curves), 0.4)
+    drawn, every = _panels(len(curves), len(curves), 0.4)
     for axes, (name, values) in zip(every, curves.items(), strict=True):
         for i, corpus in enumerate(layout.corpora):
-            line = _line(i)
+            line = _style(i, markersize=4.5, linewidth=1.4)
             if base := _summary(layout, layout.baseline, corpus, metric):
                 axes.axhline(base[0], color=line["color"], linewidth=1, linestyle="--", label=f"{corpus}, {layout.baseline}")
             points = [(float(n), *one) for n, method in values.items() if (one := _summary(layout, method, corpus, metric))]
@@ -163,50 +118,63 @@ def figure_of_curves(layout: Layout, curves: Mapping[str, Mapping[Any, str]], me
                 axes.plot(x, y, **line, label=corpus)
         axes.set_xlabel(name, fontsize=_SIZE)
         axes.set_xticks([float(value) for value in values], [f"{value}" for value in values])
-    return _finish(drawn, metric, columns=4)
+    return _finish_curves(drawn, metric, columns=4)
 
 
 def _summary(layout: Layout, method: str, corpus: str, metric: str) -> tuple[float, float] | None:
-    """Mean and deviation in points, 0 of a single seed; None without a cell."""
+    """Return mean and deviation in points, 0 of a single seed; None without a cell."""
     if not (scores := [cell[metric] for cell in layout.of(method, corpus).values()]):
         return None
     mean, deviation = mean_std(scores)
     return 100 * mean, 100 * deviation if len(scores) > 1 else 0.0
 
 
-def _panels(rows: int, columns: int, below: float) -> tuple[Figure, list[Axes]]:
+def _panels(number: int, columns: int, below: float) -> tuple[Figure, list[Axes]]:
+    columns = min(number, columns)
+    rows = -(-number // columns)
     drawn = Figure(figsize=(_PANEL[0] * columns, _PANEL[1] * rows + below), layout="constrained")
-    return drawn, list(drawn.subplots(rows, columns, squeeze=False).flat)
+    every = list(drawn.subplots(rows, columns, squeeze=False).flat)
+    for axes in every[number:]:
+        axes.remove()
+    return drawn, every[:number]
 
 
-def _line(i: int) -> dict[str, Any]:
-    """How the i-th line is drawn."""
-    colour, marker = COLOURS[i % len(COLOURS)], MARKERS[i % len(MARKERS)]
-    return {"color": colour, "marker": marker, "markersize": 4.5, "linewidth": 1.4}
+def _style(i: int, **options: Any) -> dict[str, Any]:
+    return {"color": COLOURS[i % len(COLOURS)], "marker": MARKERS[i % len(MARKERS)], **options}
 
 
-def _finish(drawn: Figure, metric: str, columns: int | None = None) -> Figure:
-    """Style the panels and put one legend for all below them."""
-    named: dict[str, Any] = {}
+def _dot(i: int, x: float = 0, y: float = 0, filled: bool = True) -> Line2D:
+    style = _style(i, markersize=5, linestyle="none")
+    return Line2D([x], [y], **style, markerfacecolor=style["color"] if filled else "white")
+
+
+def _finish_curves(drawn: Figure, metric: str, columns: int | None = None) -> Figure:
+    handles: dict[str, Any] = {}
     for axes in drawn.axes:
         axes.set_ylabel(f"{_spoken(metric)} (%)", fontsize=_SIZE - 1)
         axes.tick_params(labelsize=_SIZE - 1)
         axes.grid(color="0.9", linewidth=0.6)
         axes.set_axisbelow(True)
         axes.spines[["top", "right"]].set_visible(False)
-        named |= {label: handle for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)}
-    if named:
-        ncols = columns or min(len(named), 4)
-        drawn.legend(named.values(), named, loc="outside lower center", ncols=ncols, fontsize=_SIZE - 1, frameon=False)
-    return fix_axes(drawn)
+        handles |= {label: handle for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)}
+    return _finish(drawn, handles, columns or min(len(handles), 4))
+
+
+def _finish(drawn: Figure, handles: Mapping[str, Any], columns: int) -> Figure:
+    """Put one legend for all panels below them, and fix the axes where the layout's solver put them, to four decimals."""
+    if handles:
+        size = _SIZE - 1
+        drawn.legend(handles.values(), handles, loc="outside lower center", ncols=columns, fontsize=size, frameon=False)
+    # The solver differs in the last digits from call to call, which would change ids in the SVG.
+    drawn.draw_without_rendering()
+    drawn.set_layout_engine("none")
+    for axes in drawn.axes:
+        left, bottom, width, height = (round(side, 4) for side in axes.get_position().bounds)
+        axes.set_position((left, bottom, width, height))
+    return drawn
 
 
 def _spoken(metric: str) -> str:
-    """A metric in words.
-
-    >>> _spoken("micro_f1")
-    'micro-F1'
-    """
     return metric.replace("_f1", "-F1").replace("_", " ")
 
 
@@ -214,7 +182,7 @@ def store(draw: Callable[[], Figure], folder: Path) -> list[Path]:
     """Write what `draw` returns as `figure.svg` and `figure.png`, the same bytes each time."""
     folder.mkdir(parents=True, exist_ok=True)
     files = [folder / "figure.svg", folder / "figure.png"]
-    # Element ids are hashes, salted at random unless told; files would else state the time and the release.
+    # Without these, ids of elements are hashes with a random salt, and files state the time and the release.
     with rc_context({"svg.hashsalt": "hfcf", "svg.fonttype": "path", "font.family": "DejaVu Sans"}):
         drawn = draw()
         drawn.savefig(files[0], metadata={"Date": None, "Creator": None})
@@ -222,7 +190,7 @@ def store(draw: Callable[[], Figure], folder: Path) -> list[Path]:
     return files
 
 
-def _panel(axes: Axes, places: Sequence[str | None], methods: Sequence[str], differences: Sequence[Difference]) -> None:
+def _draw_differences(axes: Axes, places: Sequence[str | None], methods: Sequence[str], differences: Sequence[Difference]) -> None:
     axes.axvline(0, color="black", linewidth=0.8)
     axes.set_ylim(len(places) - 0.5, -0.5)  # the first on top
     axes.set_yticks(range(len(places)), [place or "average" for place in places], fontsize=_SIZE)
@@ -237,13 +205,6 @@ def _panel(axes: Axes, places: Sequence[str | None], methods: Sequence[str], dif
     for one in differences:
         i = methods.index(one.method)
         y = places.index(one.corpus) + 0.7 * ((i + 0.5) / len(methods) - 0.5)
-        axes.hlines(y, 100 * one.low, 100 * one.high, color=COLOURS[i % len(COLOURS)], linewidth=1.4)
+        axes.hlines(y, 100 * one.low, 100 * one.high, color=_style(i)["color"], linewidth=1.4)
         axes.add_line(_dot(i, 100 * one.value, y, filled=one.beyond_noise))
     axes.autoscale_view(scaley=False)
-
-
-def _dot(i: int, x: float = 0, y: float = 0, filled: bool = True, label: str = "") -> Line2D:
-    """The i-th method's marker."""
-    colour, marker = COLOURS[i % len(COLOURS)], MARKERS[i % len(MARKERS)]
-    face = colour if filled else "white"
-    return Line2D([x], [y], color=colour, marker=marker, markerfacecolor=face, markersize=5, linestyle="none", label=label)

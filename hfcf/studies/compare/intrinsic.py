@@ -70,7 +70,7 @@ def _rows(comparison: Comparison, method: Any, encoder: Model, work: Path, verif
 
 
 def _flip(comparison: Comparison, claims: Sequence[Mapping[str, Any]], verifiers: Sequence[Path]) -> float | None:
-    """The mean accuracy of the verifiers on the counterfactuals; None if they are not all there."""
+    """Return the mean accuracy of the verifiers on the counterfactuals; None if they are not all there."""
     if not claims or not verifiers:
         return None
     sample = comparison.samples[0]
@@ -86,12 +86,9 @@ def _flip(comparison: Comparison, claims: Sequence[Mapping[str, Any]], verifiers
 def claims(rows: Dataset) -> list[dict[str, Any]]:
     """Return the accepted counterfactuals (c′, E, y′), each with its source's claim as `source_claim`."""
     sources = dict(zip(rows["id"], rows["claim"], strict=True))
-    columns = list(task_of(rows.features).features)
-    return [
-        {**{column: row[column] for column in columns}, "source_claim": sources[row["source_id"]]}
-        for row in expand(rows)
-        if row["change"] == "claim"
-    ]
+    columns = task_of(rows.features).features
+    changed = [row for row in expand(rows) if row["change"] == "claim"]
+    return [{**{column: row[column] for column in columns}, "source_claim": sources[row["source_id"]]} for row in changed]
 
 
 def candidates(rows: Dataset) -> list[dict[str, Any]]:
@@ -102,16 +99,14 @@ def candidates(rows: Dataset) -> list[dict[str, Any]]:
     columns, generated = list(task_of(rows.features).features), []
     for row in rows.select_columns([*columns, "candidates"]):
         source = {column: row[column] for column in columns}
-        claims = [one for one in row["candidates"] or [] if one["change"] == "claim" and not _rejected_by_writer(one)]
-        for i, one in enumerate(claims):
+        claims = [one for one in row["candidates"] or [] if one["change"] == "claim"]
+        written = [one for one in claims if not (one["status"] and _WRITERS.match(one["status"]["stage"]))]
+        for i, one in enumerate(written):
             label = one["label"] or opposite(row["label"])
-            own = {"id": f"{row['id']}:{i}", "claim": one["claim"], "label": label, "source_claim": row["claim"]}
-            generated.append({**source, **own})
+            generated.append(
+                {**source, "id": f"{row['id']}:{i}", "claim": one["claim"], "label": label, "source_claim": row["claim"]}
+            )
     return generated
-
-
-def _rejected_by_writer(candidate: Mapping[str, Any]) -> bool:
-    return bool(candidate["status"] and _WRITERS.match(candidate["status"]["stage"]))
 
 
 def intrinsic(claims: Sequence[Mapping[str, Any]], mover: MoverScore) -> dict[str, Any]:

@@ -36,6 +36,11 @@ class Layout:
     alone: frozenset[str] = frozenset()
     scorer: Scorer = _LABELS
 
+    @property
+    def compared(self) -> list[str]:
+        """The methods that are compared with the baseline."""
+        return [method for method in self.methods if method != self.baseline]
+
     def of(self, method: str, corpus: str) -> dict[Seed, Cell]:
         """Return a method's cells on a corpus, by seed."""
         return {seed: self.cells[method, seed, corpus] for seed in self.seeds if (method, seed, corpus) in self.cells}
@@ -51,14 +56,9 @@ class Layout:
 
 
 def lay_out(
-    cells: Iterable[Cell],
-    baseline: str,
-    methods: Sequence[str] | None = None,
-    seeds: Sequence[Seed] | None = None,
-    corpora: Mapping[str, str] | None = None,
-    alone: Iterable[str] = (),
-    scorer: Scorer = _LABELS,
-) -> Layout:
+    cells: Iterable[Cell], baseline: str, methods: Sequence[str] | None = None, seeds: Sequence[Seed] | None = None,
+    corpora: Mapping[str, str] | None = None, alone: Iterable[str] = (), scorer: Scorer = _LABELS,
+) -> Layout:  # fmt: skip
     """Check cells against each other and order them.
 
     Args:
@@ -83,49 +83,41 @@ def lay_out(
     [('None', 13, 'FM2'), ('RACE', 14, 'FM2')]
     """
     cells = list(cells)
-    if methods is None:
-        methods = [baseline, *(cell["method"] for cell in cells)]
-    if seeds is None:
-        seeds = sorted({cell["seed"] for cell in cells})
-    if corpora is None:
-        corpora = {}
-        for cell in cells:
-            corpora.setdefault(cell["corpus"], cell["setting"])
+    first: dict[str, Cell] = {}
+    for cell in cells:
+        first.setdefault(cell["corpus"], cell)
+    methods = [baseline, *(cell["method"] for cell in cells)] if methods is None else methods
+    seeds = sorted({cell["seed"] for cell in cells}) if seeds is None else seeds
+    corpora = {corpus: cell["setting"] for corpus, cell in first.items()} if corpora is None else corpora
     if baseline not in methods:
         raise ValueError(f"the baseline {baseline!r} is none of the methods {', '.join(methods)}")
     if unknown := set(corpora.values()) - set(SETTINGS):
         raise ValueError(f"{', '.join(sorted(unknown))}: no setting; settings are {', '.join(SETTINGS)}")
     placed: dict[tuple[str, Seed, str], Cell] = {}
-    first: dict[str, Cell] = {}
     for cell in cells:
         key = (cell["method"], cell["seed"], cell["corpus"])
         if key in placed:
-            raise ValueError(f"{name(cell)} comes twice")
+            raise ValueError(f"{_name(cell)} comes twice")
         if cell["method"] not in methods or cell["seed"] not in seeds or corpora.get(cell["corpus"]) != cell["setting"]:
-            raise ValueError(f"{name(cell)} ({cell['setting']}) is none of the table's")
-        _check(cell, first.setdefault(cell["corpus"], cell))
+            raise ValueError(f"{_name(cell)} ({cell['setting']}) is none of the table's")
+        _check(cell, first[cell["corpus"]])
         placed[key] = cell
-    by_setting = sorted(corpora.items(), key=lambda item: SETTINGS.index(item[1]))
     methods = tuple(dict.fromkeys(methods))
-    order = [(method, seed, corpus) for method in methods for seed in seeds for corpus, _ in by_setting]
-    cells_ = {key: placed[key] for key in order if key in placed}
-    return Layout(methods, tuple(seeds), dict(by_setting), baseline, cells_, frozenset(alone), scorer)
+    by_setting = dict(sorted(corpora.items(), key=lambda item: SETTINGS.index(item[1])))
+    order = [(method, seed, corpus) for method in methods for seed in seeds for corpus in by_setting]
+    in_order = {key: placed[key] for key in order if key in placed}
+    return Layout(methods, tuple(seeds), by_setting, baseline, in_order, frozenset(alone), scorer)
 
 
-def name(cell: Cell) -> str:
-    """Name a cell for messages.
-
-    >>> name({"method": "RACE", "seed": 13, "corpus": "FM2"})
-    'the cell RACE × 13 × FM2'
-    """
+def _name(cell: Cell) -> str:
     return f"the cell {cell['method']} × {cell['seed']} × {cell['corpus']}"
 
 
 def _check(cell: Cell, first: Cell) -> None:
     gold, predicted = cell["gold"], cell["predicted"]
     if not gold:
-        raise ValueError(f"{name(cell)} has no rows")
+        raise ValueError(f"{_name(cell)} has no rows")
     if len(gold) != len(predicted):
-        raise ValueError(f"{name(cell)} contradicts itself: it has {len(predicted)} answers to {len(gold)} rows")
+        raise ValueError(f"{_name(cell)} contradicts itself: it has {len(predicted)} answers to {len(gold)} rows")
     if cell["ids"] != first["ids"] or gold != first["gold"]:
-        raise ValueError(f"{name(cell)} has other rows (ids {cell['ids']}) than {name(first)} (ids {first['ids']})")
+        raise ValueError(f"{_name(cell)} has other rows (ids {cell['ids']}) than {_name(first)} (ids {first['ids']})")

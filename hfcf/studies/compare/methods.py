@@ -71,19 +71,14 @@ class Method:
 
     @cached_property
     def definition(self) -> dict[str, Any]:
-        """Everything that what it trains on, and how, depends on, besides the rows."""
-        return {
-            **({"debias": self.debias.settings()} if self.debias else {}), **({"copies": True} if self.copies else {}),
-            **({"changes": list(self.changes)} if self.system and self.changes else {}), **self.making,
-        }  # fmt: skip
+        """Everything that its training depends on, besides the rows."""
+        debias = {"debias": self.debias.settings()} if self.debias else {}
+        changes = {"changes": list(self.changes)} if self.system and self.changes else {}
+        return {**debias, **({"copies": True} if self.copies else {}), **changes, **self.making}
 
 
 def build_methods(recipe: SetComparison | ColumnComparison, task: Task | None = None) -> list[Method]:
-    """Build the recipe's methods, in order; null adds nothing.
-
-    Args:
-        recipe: what it says of them.
-        task: of the rows, which systems of several tasks follow.
+    """Build the recipe's methods, in order; null adds nothing. Systems of several tasks follow the task of the rows.
 
     Raises:
         RecipeError: an unknown setting or change, a method that names no system, or a baseline that is no method.
@@ -96,8 +91,7 @@ def build_methods(recipe: SetComparison | ColumnComparison, task: Task | None = 
 
 
 def _build(recipe: SetComparison | ColumnComparison, name: str, part: Any, task: Task | None) -> Method:
-    where = f"methods: {name}"
-    debias = getattr(part, "debias", None)
+    where, debias = f"methods: {name}", getattr(part, "debias", None)
     debias = Debias.of(debias, f"{where}: debias") if debias else None
     if (system := part.system or recipe.system) is None:
         if debias is None or part.model_fields_set > {"debias"}:
@@ -105,8 +99,7 @@ def _build(recipe: SetComparison | ColumnComparison, name: str, part: Any, task:
         return Method(name, None, debias=debias)
     common = recipe.settings if system == recipe.system else None
     settings = {**(common or {}), **(part.settings or {})}
-    task_name = task.name if task else None
-    built = make_system(system, preset=recipe.preset, seed=recipe.seed, settings=settings, task=task_name)
+    built = make_system(system, preset=recipe.preset, seed=recipe.seed, settings=settings, task=task.name if task else None)
     allowed = load_trainer(get_task(built.task).trainer).changes
     changes = getattr(part, "changes", None)
     recipes.check(changes or (), allowed, f"{where}: changes")
@@ -114,10 +107,10 @@ def _build(recipe: SetComparison | ColumnComparison, name: str, part: Any, task:
 
 
 def check_methods(methods: Sequence[Method], task: Task) -> None:
-    """Say now, not after hours, that a method is of another task or that one of its models is not there.
+    """Check before anything is computed that the methods are of the task and that all their models can be read.
 
     Raises:
-        RecipeError: it is.
+        RecipeError: they are not, or a model can't.
     """
     for method in methods:
         if method.system is not None and method.system.task != task.name:
@@ -160,13 +153,13 @@ def copies(originals: Dataset, labels: Iterable[str]) -> Dataset:
 
 
 def _values(state: Mapping[str, Any]) -> list[str]:
-    """A stage's settings without their names; its state holds what is no field too: the prompt of a language model."""
+    """List a stage's settings without their names; its state holds more than fields: the prompt of a language model."""
     plain = [_plain(value) for name, value in state.items() if name not in _NEUTRAL]
     return sorted(json.dumps(value, sort_keys=True, ensure_ascii=False, default=str) for value in plain)
 
 
 def _plain(value: Any) -> Any:
-    """A setting with weights in the place of their names, those inside other settings too."""
+    """Return a setting with weights in the place of their names, those inside other settings too."""
     if isinstance(value, Model):
         return value.key()
     if isinstance(value, Engine):

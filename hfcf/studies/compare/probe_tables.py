@@ -1,4 +1,4 @@
-"""The section of a table about what claims give away."""
+"""The section of a page about what claims give away."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from hfcf.studies.compare.layout import Layout
 from hfcf.studies.compare.probes import SHORTCUTS, TOP, by_shortcut
 from hfcf.studies.compare.runner import Comparison
-from hfcf.studies.compare.tables import majority, table
+from hfcf.studies.compare.tables import majority, points, table
 
 
 def probes_section(comparison: Comparison, layout: Layout, probed: Sequence[Mapping[str, Any]]) -> str:
@@ -27,22 +27,11 @@ def probes_section(comparison: Comparison, layout: Layout, probed: Sequence[Mapp
 
 
 def claims_table(layout: Layout, probed: Sequence[Mapping[str, Any]], corpora: Mapping[str, str]) -> str:
-    """Return accuracies of the model of claims, training sets down.
-
-    Args:
-        layout: the cells, for the commonest label of each corpus.
-        probed: see `hfcf.studies.compare.probes.probe`.
-        corpora: the `ids` of each corpus, by name.
-
-    >>> from hfcf.studies.compare.layout import lay_out
-    >>> one = {"method": "none", "rows": 480, "majority": 0.5, "cross_validated": 0.61, "evaluated": {"a1": 0.55}}
-    >>> print(claims_table(lay_out([], "none", ["none"], [13], {"FM2": "challenge"}), [one], {"FM2": "a1"}).splitlines()[-1])
-    | none | 480 | 50.0 | 61.0 | 55.0 |
-    """
+    """Return accuracies of the model of claims, training sets down; `corpora` has the `ids` of each corpus."""
     rows = [["*majority label*", "–", "–", "–", *(majority(layout, corpus, "accuracy") for corpus in corpora)]]
     for one in probed:
-        row = [one["method"], f"{one['rows']:,}", _points(one["majority"]), _points(one["cross_validated"])]
-        rows.append(row + [_points(one["evaluated"].get(ids)) for ids in corpora.values()])
+        shares = [one["majority"], one["cross_validated"], *(one["evaluated"].get(ids) for ids in corpora.values())]
+        rows.append([one["method"], f"{one['rows']:,}", *map(points, shares)])
     sentence = (
         "Accuracy (%) of a logistic regression over the words and bigrams of claims, without evidence. Cross-validated: on the "
         "training rows themselves, in five folds that never part a row from its counterfactuals; corpora: trained on all of them. "
@@ -52,17 +41,11 @@ def claims_table(layout: Layout, probed: Sequence[Mapping[str, Any]], corpora: M
 
 
 def shortcuts_table(layout: Layout, accuracies: Sequence[Mapping[str, Any]]) -> str:
-    """Return accuracies of the verifiers by shortcut phrase and label, methods across.
-
-    >>> from hfcf.studies.compare.layout import lay_out
-    >>> one = {"claims": "did not", "label": "REFUTES", "rows": 12, "accuracy": {"none": 0.75}}
-    >>> print(shortcuts_table(lay_out([], "none", ["none"], [13], {"FM2": "challenge"}), [one]).splitlines()[-1])
-    | did not | REFUTES | 12 | 75.0 |
-    """
+    """Return accuracies of the verifiers by shortcut phrase and label, methods across."""
     rows = []
     for one in accuracies:
         claims = one["claims"] if one["claims"] in SHORTCUTS else f"*{one['claims']}*"
-        rows.append([claims, one["label"], f"{one['rows']:,}", *(_points(one["accuracy"][method]) for method in layout.methods)])
+        rows.append([claims, one["label"], f"{one['rows']:,}", *(points(one["accuracy"][method]) for method in layout.methods)])
     sentence = (
         "Accuracy (%) of the verifiers, mean over seeds, on the evaluation rows of all corpora whose claim has the words (whole "
         f"words; a claim counts under each that it has), by the row's label. These: {', '.join(SHORTCUTS)}."
@@ -71,24 +54,13 @@ def shortcuts_table(layout: Layout, accuracies: Sequence[Mapping[str, Any]]) -> 
 
 
 def bigrams_table(probed: Sequence[Mapping[str, Any]]) -> str:
-    """Return the bigrams that go with a label, and the label's share among the rows that have one, training sets across.
-
-    >>> before = {"label": "REFUTES", "bigram": "did not", "lmi": 0.0014, "rows": 20, "share": 0.9}
-    >>> after = {**before, "rows": 30, "share": 0.6}
-    >>> print(bigrams_table([{"method": "none", "bigrams": [before]}, {"method": "CrossAug", "bigrams": [after]}]).splitlines()[-1])
-    | REFUTES | did not | 1,400 | 90.0 (20) | 60.0 (30) |
-    """
+    """Return the bigrams that go with a label, and the label's share among the rows that have one, training sets across."""
     rows = []
-    for same in zip(*(one["bigrams"] for one in probed), strict=True):
-        first = same[0]
-        row = [first["label"], first["bigram"], f"{1e6 * first['lmi']:,.0f}"]
-        rows.append(row + [f"{_points(one['share'])} ({one['rows']:,})" for one in same])
+    for first, *others in zip(*(one["bigrams"] for one in probed), strict=True):
+        shares = [f"{points(one['share'])} ({one['rows']:,})" for one in (first, *others)]
+        rows.append([first["label"], first["bigram"], f"{1e6 * first['lmi']:,.0f}", *shares])
     sentence = (
         f"The {TOP} bigrams of the training claims with the highest local mutual information (× 10⁶) towards each label, before "
         "anything is added, and p(label | bigram) in % among the rows of each method's training set that have it (how many)."
     )
     return sentence + "\n\n" + table(["Towards", "Bigram", "LMI", *(one["method"] for one in probed)], rows)
-
-
-def _points(share: float | None) -> str:
-    return "–" if share is None else f"{100 * share:.1f}"

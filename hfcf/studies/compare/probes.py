@@ -29,9 +29,9 @@ from hfcf.training.reweight import local_mutual_information, ngrams
 VERSION = "1"
 """Raise it when the same rows give other numbers."""
 SHORTCUTS = (
-    *("did not", "failed to", "never", "was not", "is not", "only", "incapable of", "unable to", "refused to", "yet to", "not"),
-)
-"""What Schuster et al. (2019, Table 1) and Thorne et al. (2018) name. A claim counts under each that it holds."""
+    "did not", "failed to", "never", "was not", "is not", "only", "incapable of", "unable to", "refused to", "yet to", "not"
+)  # fmt: skip
+"""The phrases that Schuster et al. (2019, Table 1) and Thorne et al. (2018) name. A claim counts under each that it holds."""
 _PATTERNS = {phrase: re.compile(r"\b" + r"\s+".join(phrase.split()) + r"\b", re.IGNORECASE) for phrase in SHORTCUTS}
 ANY, NONE = "any of these", "none of these"
 TOP = 5
@@ -40,11 +40,7 @@ TOP = 5
 def probe(comparison: Comparison, work: Path) -> list[dict[str, Any]]:
     """Measure what the claims of each training set give away: of the rows alone first, then of each method that adds some.
 
-    Results are cells, beside the others. Methods that differ in how they train, and not in what on, are left out.
-
-    Args:
-        comparison: from `open_comparison`.
-        work: for counterfactuals.
+    Results are stored as cells. Methods that differ only in how they train are left out. Counterfactuals are kept in `work`.
 
     Returns:
         For each training set its `method`, `rows`, `majority`, `cross_validated`, `evaluated` (by the `ids` of the evaluation
@@ -106,11 +102,6 @@ def telling(claims: Sequence[str], labels: Sequence[str], top: int = TOP) -> lis
         `label`, `bigram` and `lmi`, above 0 only; labels in alphabetical order, the highest first.
 
     Source: Schuster et al. 2019, "Towards Debiasing Fact Verification Models", EMNLP, section 2.
-
-    >>> for one in telling(["it did not sing", "he did not act", "she can act"], ["REFUTES", "REFUTES", "SUPPORTS"], top=1):
-    ...     print(one["label"], one["bigram"], round(one["lmi"], 4))
-    REFUTES did not 0.0719
-    SUPPORTS can act 0.1733
     """
     classes, own = np.unique(np.array(labels, dtype=str), return_inverse=True)
     names, held = ngrams(list(claims), (2,), common=0, at_least=1)
@@ -119,9 +110,8 @@ def telling(claims: Sequence[str], labels: Sequence[str], top: int = TOP) -> lis
     information = local_mutual_information(counts, counts.sum(0) / total) / total
     bigrams = []
     for label, column in zip(classes.tolist(), information.T, strict=True):
-        for j in np.argsort(-column.round(12), kind="stable")[:top]:  # the names are sorted: ties are by text
-            if column[j] > 0:
-                bigrams.append({"label": label, "bigram": names[j], "lmi": float(column[j])})
+        best = np.argsort(-column.round(12), kind="stable")[:top]  # the names are sorted: ties are by text
+        bigrams += [{"label": label, "bigram": names[j], "lmi": float(column[j])} for j in best if column[j] > 0]
     return bigrams
 
 
@@ -138,50 +128,39 @@ def shares(bigrams: Sequence[Mapping[str, Any]], rows: Dataset) -> list[dict[str
 
 
 def shortcuts(claim: str) -> set[str]:
-    """Return the shortcut phrases that a claim holds, as whole words in any case.
-
-    >>> sorted(shortcuts("It Did  not sing; nothing is lonely.")), shortcuts("A knot.")
-    (['did not', 'not'], set())
-    """
+    """Return the shortcut phrases that a claim holds, as whole words in any case."""
     return {phrase for phrase, pattern in _PATTERNS.items() if pattern.search(claim)}
 
 
 def by_shortcut(layout: Layout, sets: Sequence[EvaluationSet]) -> list[dict[str, Any]]:
     """Return accuracy on all evaluation rows together by shortcut phrase and gold label.
 
-    Args:
-        layout: the cells. A method's seeds that miss a corpus are left out.
-        sets: the rows that the cells were evaluated on.
+    Seeds of a method that miss a corpus are left out, and so are phrases that no row has.
 
     Returns:
-        `claims` (with which phrase), `label`, `rows` and `accuracy`: by method, the mean over its seeds, None without any. What no
-        row has is left out.
+        `claims` (with which phrase), `label`, `rows` and `accuracy`: by method, the mean over its seeds, None without any.
     """
-    rows = [(shortcuts(claim), label) for one in sets for claim, label in zip(one.rows["claim"], one.rows["label"], strict=True)]
-    answers = {
+    phrases = [shortcuts(claim) for one in sets for claim in one.rows["claim"]]
+    labels = np.array([label for one in sets for label in one.rows["label"]], dtype=str)
+    right = {
         method: [
-            [right for one in sets for right in _right(layout.cells[method, seed, one.name])]
-            for seed in layout.seeds
-            if all((method, seed, one.name) in layout.cells for one in sets)
+            [gold == answer for cell in cells for gold, answer in zip(cell["gold"], cell["predicted"], strict=True)]
+            for cells in _whole_seeds(layout, method, sets)
         ]
         for method in layout.methods
     }
+    groups = {ANY: [bool(of_claim) for of_claim in phrases], NONE: [not of_claim for of_claim in phrases]}
+    groups |= {phrase: [phrase in of_claim for of_claim in phrases] for phrase in SHORTCUTS}
     table = []
-    for phrase in (ANY, NONE, *SHORTCUTS):
-        for label in sorted({label for _, label in rows}, reverse=True):
-            which = [i for i, (held, gold) in enumerate(rows) if gold == label and _in(phrase, held)]
-            if which:
-                accuracy = {
-                    method: statistics.fmean(each[i] for each in trained for i in which) if trained else None
-                    for method, trained in answers.items()
-                }
-                table.append({"claims": phrase, "label": label, "rows": len(which), "accuracy": accuracy})
+    for name, members in groups.items():
+        for label in sorted(set(labels.tolist()), reverse=True):
+            which = np.array(members, dtype=bool) & (labels == label)
+            if which.any():
+                accuracy = {method: float(np.array(each)[:, which].mean()) if each else None for method, each in right.items()}
+                table.append({"claims": name, "label": label, "rows": int(which.sum()), "accuracy": accuracy})
     return table
 
 
-def _right(cell: Cell) -> list[bool]:
-    return [gold == answer for gold, answer in zip(cell["gold"], cell["predicted"], strict=True)]
-
-
-def _in(phrase: str, held: set[str]) -> bool:
-    return bool(held) if phrase == ANY else not held if phrase == NONE else phrase in held
+def _whole_seeds(layout: Layout, method: str, sets: Sequence[EvaluationSet]) -> list[list[Cell]]:
+    places = [[(method, seed, one.name) for one in sets] for seed in layout.seeds]
+    return [[layout.cells[one] for one in of_seed] for of_seed in places if all(one in layout.cells for one in of_seed)]

@@ -6,7 +6,7 @@ Only words of texts are marked, by all methods alike: no annotator of the corpor
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from hfcf.core.model import Model
@@ -33,9 +33,9 @@ def cure(rows: Sequence[Row], verifier: Model, explainer: Model, max_length: int
     stage = Explain(verifier=verifier, method="cure", explainer_model=explainer, max_length=max_length)
     results: list[Marks | None] = []
     for answer in stage.batch([dict(row) for row in rows]):
-        spans = [] if isinstance(answer, Reject) else [span for span in answer["rationales"] if span["field"] == TEXT]
-        pieces = [] if isinstance(answer, Reject) else [sentence["piece"] for sentence in answer["sentence_rationales"]]
-        results.append(Marks(spans, pieces) if spans else None)
+        marks = {} if isinstance(answer, Reject) else answer
+        spans = [span for span in marks.get("rationales", ()) if span["field"] == TEXT]
+        results.append(Marks(spans, [one["piece"] for one in marks["sentence_rationales"]]) if spans else None)
     return results
 
 
@@ -43,21 +43,19 @@ def gradient(rows: Sequence[Row], budgets: Sequence[Marks], verifier: Model, max
     """Mark the words with the highest gradient × input of the row's label, and the pieces with the highest mean over words."""
     joined = [join(row["evidence"]) for row in rows]
     requests = [[row["claim"], text, row["label"]] for row, (text, _) in zip(rows, joined, strict=True)]
+    attributions = Attribution(model=verifier, max_length=max_length).run(requests)
     results = []
-    for row, (_, parts), scored, budget in zip(
-        rows, joined, Attribution(model=verifier, max_length=max_length).run(requests), budgets, strict=True
-    ):
-        here: list[tuple[float, int, int, int]] = []
+    for row, (_, parts), scored, budget in zip(rows, joined, attributions, budgets, strict=True):
+        ranked: list[tuple[float, int, int, int]] = []
         by_piece: dict[int, list[float]] = {}
         for _, (field, piece, start, end), score in placed(parts, scored):
             by_piece.setdefault(piece, []).append(score)
             if field == TEXT:
-                here.append((-score, piece, start, end))
-        best = sorted(here)[: _size(row, budget)]
-        spans = [{"field": TEXT, "piece": piece, "start": start, "end": end} for _, piece, start, end in best]
-        results.append(
-            Marks(spans, _best({piece: sum(scores) / len(scores) for piece, scores in by_piece.items()}, len(budget.pieces)))
-        )
+                ranked.append((-score, piece, start, end))
+        size = sum(word.marked for word in words(row["evidence"], budget.spans) if word.field == TEXT)
+        spans = [{"field": TEXT, "piece": piece, "start": start, "end": end} for _, piece, start, end in sorted(ranked)[:size]]
+        means = {piece: sum(scores) / len(scores) for piece, scores in by_piece.items()}
+        results.append(Marks(spans, _best(means, len(budget.pieces))))
     return results
 
 
@@ -85,18 +83,10 @@ def at_random(rows: Sequence[Row], budgets: Sequence[Marks], seed: int) -> list[
     return results
 
 
-def _size(row: Row, budget: Marks) -> int:
-    return sum(word.marked for word in words(row["evidence"], budget.spans) if word.field == TEXT)
-
-
 def _best(scores: Mapping[int, float], number: int) -> list[int]:
-    """The pieces with the highest scores, in reading order; ties go to the earlier.
+    """List the pieces with the highest scores, in reading order; ties go to the earlier.
 
     >>> _best({0: 0.1, 1: 0.5, 2: 0.5}, 1)
     [1]
     """
-    return sorted(_ranked(scores.items())[:number])
-
-
-def _ranked(scores: Iterable[tuple[int, float]]) -> list[int]:
-    return [piece for piece, _ in sorted(scores, key=lambda item: (-item[1], item[0]))]
+    return sorted(sorted(scores, key=lambda piece: (-scores[piece], piece))[:number])

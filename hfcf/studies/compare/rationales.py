@@ -32,13 +32,10 @@ def rationale_table(recipe: RationaleComparison, out: Path, *, full: bool = Fals
     many rows lost pieces, and how many a human rationale. Rows without one left, or on which CURE marks nothing, are left out for
     all methods. The baselines mark as many words and pieces of each row as CURE does.
 
-    Args:
-        recipe: what to compare, on which rows.
-        out: a folder.
-        full: all rows, not the first by a hash of their ids.
+    With `full` all rows are scored, not the first by a hash of their ids.
 
     Returns:
-        What `rationales.json` holds.
+        The content of `rationales.json`.
     """
     verifier, explainer = recipe.verifier, recipe.explainer
     engine = Classifier(model=verifier, max_length=recipe.max_length)
@@ -60,27 +57,23 @@ def rationale_table(recipe: RationaleComparison, out: Path, *, full: bool = Fals
         }
         scores = {method: np.mean([score(rows, marks, engine) for marks in draws], axis=0) for method, draws in methods.items()}
         labels = [answer["label"] for answer in faithfulness(rows, [[] for _ in rows], engine)]
-        corpora.append(
-            {
-                "corpus": source.get("name", source["corpus"]), "rows": len(rows), **cut,
-                "CURE marked nothing": len(marked) - len(rows),
-                "verifier right": sum(label == row["label"] for label, row in zip(labels, rows, strict=True)),
-                "verifier says NOT ENOUGH INFO": labels.count(NOT_ENOUGH_INFO),
-                "methods": {method: _summary(values, scores[BASELINE]) for method, values in scores.items()},
-            }
-        )  # fmt: skip
-    report = {
-        "verifier": verifier.name, "adapter": verifier.adapter, "explainer": explainer.name, "max_length": engine.max_length,
-        "seeds": seeds, "full": full, "corpora": corpora,
-    }  # fmt: skip
+        part = {"corpus": source.get("name", source["corpus"]), "rows": len(rows), **cut}
+        part["CURE marked nothing"] = len(marked) - len(rows)
+        part["verifier right"] = sum(label == row["label"] for label, row in zip(labels, rows, strict=True))
+        part["verifier says NOT ENOUGH INFO"] = labels.count(NOT_ENOUGH_INFO)
+        part["methods"] = {method: _summary(values, scores[BASELINE]) for method, values in scores.items()}
+        corpora.append(part)
+    models = {"verifier": verifier.name, "adapter": verifier.adapter, "explainer": explainer.name}
+    report = {**models, "max_length": engine.max_length, "seeds": seeds, "full": full, "corpora": corpora}
     out.mkdir(parents=True, exist_ok=True)
     (out / "rationales.json").write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
     (out / "rationales.md").write_text(markdown(report), encoding="utf-8")
     differences = ("token_f1_minus_gradient", "low", "high")
     lines = [
-        {**part, "method": method, **scores, **dict(zip(differences, scores["token_f1 − gradient"], strict=True))}
-        for part in corpora for method, scores in part["methods"].items()
-    ]  # fmt: skip
+        {**part, "method": method, **values, **dict(zip(differences, values["token_f1 − gradient"], strict=True))}
+        for part in corpora
+        for method, values in part["methods"].items()
+    ]
     columns = ("corpus", "rows", "method", *COLUMNS, *differences)
     (out / "rationales.csv").write_text(csv_text(lines, columns), encoding="utf-8")
     return report
@@ -104,10 +97,9 @@ def shorten(rows: Sequence[dict[str, Any]], engine: Classifier) -> tuple[list[di
     from transformers import AutoTokenizer
 
     tokenizer = AutoTokenizer.from_pretrained(engine.model.source(), revision=engine.model.revision)
-    shortened, lost, gold_lost, empty = [], 0, 0, 0
+    shortened, lost, gold_lost = [], 0, 0
     for row in rows:
         if row["label"] == NOT_ENOUGH_INFO or not row["rationales"]:
-            empty += 1
             continue
         text, parts = join(row["evidence"])
         encoded = encode_pairs(tokenizer, [[row["claim"], text]], engine.max_length, return_offsets_mapping=True)
@@ -119,11 +111,9 @@ def shorten(rows: Sequence[dict[str, Any]], engine: Classifier) -> tuple[list[di
         gold = [span for span in row["rationales"] if span["piece"] < number]
         lost += number < len(row["evidence"])
         gold_lost += len(gold) < len(row["rationales"])
-        if not gold:
-            empty += 1
-            continue
-        shortened.append({**row, "evidence": row["evidence"][:number], "rationales": gold})
-    return shortened, {"cut": lost, "cut gold": gold_lost, "without gold": empty}
+        if gold:
+            shortened.append({**row, "evidence": row["evidence"][:number], "rationales": gold})
+    return shortened, {"cut": lost, "cut gold": gold_lost, "without gold": len(rows) - len(shortened)}
 
 
 def score(rows: Sequence[dict[str, Any]], marked: Sequence[Marks], engine: Classifier) -> np.ndarray:

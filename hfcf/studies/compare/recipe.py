@@ -14,7 +14,7 @@ from hfcf.training.loop import Hyperparameters
 Setting: TypeAlias = Literal["in-domain", "out-of-domain", "challenge"]
 SETTINGS: tuple[str, ...] = get_args(Setting)
 KINDS = {"verifiers": "verifier", "relations": "classifier", "models": "model"}
-"""The kinds of comparison that train models, and the key that says what and how."""
+"""The kinds of comparison that train models, and the key of each that names the model and its training."""
 Source: TypeAlias = dict[str, Any]
 """Arguments of `hfcf.load` with `corpus`; each corpus has options of its own."""
 
@@ -36,25 +36,24 @@ class TrainingSettings(Recipe):
     rank: int = Hyperparameters.rank
 
 
-def hyperparameters(given: Mapping[str, Any], where: str) -> Hyperparameters:
-    """Return how a recipe trains what it compares.
+def hyperparameters(settings: Mapping[str, Any], where: str) -> Hyperparameters:
+    """Return how a recipe trains its models.
 
     >>> hyperparameters({"epochs": 2}, "verifier")
     Traceback (most recent call last):
     hfcf.core.recipe.RecipeError: verifier: the key 'model' is missing
     """
-    parsed = recipes.parse(TrainingSettings, given, where)
+    parsed = recipes.parse(TrainingSettings, settings, where)
     if parsed.model is None:
         raise RecipeError(f"{where}: the key 'model' is missing")
     return Hyperparameters(**{name: getattr(parsed, name) for name in parsed.model_fields_set})
 
 
-def _check_training(given: dict[str, Any]) -> dict[str, Any]:
-    recipes.parse(TrainingSettings, given, "")
-    return given
+def _check_training(settings: dict[str, Any]) -> dict[str, Any]:
+    recipes.parse(TrainingSettings, settings, "")
+    return settings  # as the recipe has them: tables print them so
 
 
-# As it is given: tables print it so.
 TrainingKey = Annotated[dict[str, Any], AfterValidator(_check_training), WithJsonSchema(TrainingSettings.model_json_schema())]
 
 
@@ -142,8 +141,7 @@ class _Shared(Recipe):
     @property
     def key(self) -> str:
         """The key that says what is trained."""
-        kind: str = getattr(self, "compare", "models")
-        return KINDS[kind]
+        return KINDS[getattr(self, "compare", "models")]
 
     @property
     def training(self) -> dict[str, Any]:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import shlex
-import statistics
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +17,7 @@ from hfcf.studies.compare.rationales import rationale_table
 from hfcf.studies.compare.recipe import ColumnComparison, RationaleComparison, SetComparison, parse_comparison
 from hfcf.studies.compare.runner import Comparison, arrange, fill, on_samples, open_comparison, read
 from hfcf.studies.compare.stats import differences, differences_by_size
-from hfcf.studies.compare.tables import bullets, csv_text
+from hfcf.studies.compare.tables import csv_text
 
 
 def compare(
@@ -50,22 +48,24 @@ def compare(
     Raises:
         RecipeError: an unknown key, one that is missing, or a value that can't be.
     """
-    path = recipes.find(str(recipe))
+    path, folder = recipes.find(str(recipe)), Path(out)
     content = recipes.read(path, changes)
     content.setdefault("name", path.stem)
     parsed = parse_comparison(content, path.name)
     if isinstance(parsed, RationaleComparison):
-        rationale_table(parsed, Path(out), full=full)
-        return {"table": str(Path(out) / "rationales.md"), "missing": 0}
-    given = ["hfcf", "compare", str(recipe), "--out", str(out), *(part for one in changes for part in ("--set", one))]
-    command = shlex.join([*given, *(["--full"] if full else [])])
+        rationale_table(parsed, folder, full=full)
+        return {"table": str(folder / "rationales.md"), "missing": 0}
+    options = [part for one in changes for part in ("--set", one)] + (["--full"] if full else [])
+    command = shlex.join(["hfcf", "compare", str(recipe), "--out", str(out), *options])
+    if isinstance(parsed, SetComparison) and parsed.low_resource and parsed.probes:
+        raise recipes.RecipeError("low_resource: bias probes are of all rows, not of samples: leave one of the two out")
+    comparison = open_comparison(parsed, Path(results), full=full)
     if isinstance(parsed, ColumnComparison):
-        return _by_columns(parsed, Path(out), Path(results), full, command)
-    return (_on_samples if parsed.low_resource else _on_sets)(parsed, Path(out), Path(results), full, command)
+        return _by_columns(parsed, comparison, folder, command)
+    return (_on_samples if parsed.low_resource else _on_sets)(parsed, comparison, folder, command)
 
 
-def _on_sets(recipe: SetComparison, out: Path, results: Path, full: bool, command: str) -> dict[str, Any]:
-    comparison = open_comparison(recipe, results, full=full)
+def _on_sets(recipe: SetComparison, comparison: Comparison, out: Path, command: str) -> dict[str, Any]:
     fill(comparison, out / "work")
     # They take their time: another process may finish cells meanwhile.
     intrinsic = intrinsic_rows(comparison, recipe.encoder, out / "work") if recipe.encoder else []
@@ -75,22 +75,19 @@ def _on_sets(recipe: SetComparison, out: Path, results: Path, full: bool, comman
     tested = differences(layout)
     text = set_page.markdown(layout, tested, intrinsic, comparison.name, comparison.repeats)
     text += probes_section(comparison, layout, probed) if probed else ""
-    text += _provenance(recipe, comparison, cells, command)
+    text += set_page.provenance(recipe, comparison, cells, command)
     if cells:
         figure.save(layout, tested, out)
     return _write(out, text, layout.cells.values(), set_page.csv_columns(layout), len(layout.missing()))
 
 
-def _on_samples(recipe: SetComparison, out: Path, results: Path, full: bool, command: str) -> dict[str, Any]:
-    if recipe.probes:
-        raise recipes.RecipeError("low_resource: bias probes are of all rows, not of samples: leave one of the two out")
-    comparison = open_comparison(recipe, results, full=full)
+def _on_samples(recipe: SetComparison, comparison: Comparison, out: Path, command: str) -> dict[str, Any]:
     samples = on_samples(comparison, recipe)
     fill(samples, out / "work")
     layout = arrange(samples, read(samples))
     all_rows = read(comparison)  # those that the recipe without `low_resource` left
     text = set_page.markdown_of_samples(layout, differences_by_size(layout), all_rows, comparison.name, comparison.repeats)
-    text += _provenance(recipe, comparison, list(layout.cells.values()), command)
+    text += set_page.provenance(recipe, comparison, list(layout.cells.values()), command)
     lines = [{**cell, **key[1]._asdict()} for key, cell in layout.cells.items()]
     lines += [{**cell, "size": cell["train_rows"] - cell["counterfactuals"]} for cell in all_rows]
     if layout.cells:
@@ -98,8 +95,7 @@ def _on_samples(recipe: SetComparison, out: Path, results: Path, full: bool, com
     return _write(out, text, lines, set_page.csv_columns(layout, samples=True), len(layout.missing()))
 
 
-def _by_columns(recipe: ColumnComparison, out: Path, results: Path, full: bool, command: str) -> dict[str, Any]:
-    comparison = open_comparison(recipe, results, full=full)
+def _by_columns(recipe: ColumnComparison, comparison: Comparison, out: Path, command: str) -> dict[str, Any]:
     fill(comparison, out / "work")
     report = column_page.make_report(comparison, read(comparison), recipe.report)
     layout, curves = report.layout, recipe.curves
@@ -112,35 +108,8 @@ def _by_columns(recipe: ColumnComparison, out: Path, results: Path, full: bool, 
     return _write(out, text, report.cells, column_page.csv_columns(layout), len(report.missing))
 
 
-def _write(out: Path, text: str, cells: Any, columns: Sequence[str], missing: int) -> dict[str, Any]:
+def _write(out: Path, text: str, cells: Iterable[Cell], columns: Sequence[str], missing: int) -> dict[str, Any]:
     out.mkdir(parents=True, exist_ok=True)
     (out / "table.md").write_text(text, encoding="utf-8")
     (out / "table.csv").write_text(csv_text(cells, columns), encoding="utf-8")
     return {"table": str(out / "table.md"), "missing": missing}
-
-
-def _provenance(recipe: SetComparison, comparison: Comparison, cells: Sequence[Cell], command: str) -> str:
-    """The last section of the table: what it was made of."""
-    sample, corpus = comparison.samples[0], recipe.train["corpus"]
-    if recipe.low_resource:
-        rows = f"class-balanced samples of {len(sample.train):,} rows of {corpus}; it sees no other row."
-    else:
-        rows = f"{len(sample.train):,} rows of {corpus}" + (
-            f" (of {len(sample.rows):,}; its system was fitted on all)." if sample.take is not None else "."
-        )
-    lines = [
-        f"Command: `{command}`.",
-        f"Every method starts from the same {rows}",
-        f"{recipe.key.capitalize()}: {json.dumps(recipe.training, ensure_ascii=False)}.",
-    ]
-    if cells:
-        seconds = [cell["cpu_seconds"] for cell in cells]
-        lines.append(
-            "A cell is one training and one evaluation: "
-            f"{statistics.median(seconds):.0f} CPU seconds in the median, {max(seconds):.0f} at most."
-        )
-        dropped = max(cell["counterfactuals_dropped"] for cell in cells)
-        lines.append(
-            f"Counterfactuals left out because an evaluation row has their {' or '.join(comparison.repeats)}: {dropped} at most."
-        )
-    return f"\n## How it was made\n\n{bullets([*lines, *recipe.notes])}\n"

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +24,9 @@ from hfcf.core.trainer import Scorer, Trainer, load_scorer, load_trainer
 from hfcf.studies.compare.cells import Cells, digest
 from hfcf.studies.compare.layout import Layout, lay_out
 from hfcf.studies.compare.methods import Method, build_methods, check_methods, training_rows
-from hfcf.studies.compare.recipe import ColumnComparison, SetComparison
+from hfcf.studies.compare.recipe import ColumnComparison, Run, SetComparison
 from hfcf.studies.compare.samples import Sample, draw_samples, load_columns, load_sample
-from hfcf.studies.compare.sets import EvaluationSet, check_apart
+from hfcf.studies.compare.sets import EvaluationSet, check_no_overlap
 from hfcf.training.loop import trained_model
 
 log = logging.getLogger(__name__)
@@ -33,7 +34,7 @@ log = logging.getLogger(__name__)
 VERSION = "2"
 """Raise it when the same recipe gives other numbers: it is part of every cell's key."""
 READY = "scored"
-"""The file beside a model that is whole."""
+"""The file beside a model that is trained to the end."""
 
 Place = tuple[str, Any, str]
 """A cell's method, seed (or `Training` on a sample) and set."""
@@ -71,7 +72,7 @@ class Comparison:
 
     @cached_property
     def repeats(self) -> list[str]:
-        """By which texts rows repeat each other, such as a claim and its evidence."""
+        """The kinds of text by which rows repeat each other, such as a claim and its evidence."""
         return [kind for kind, _ in self.task.identity(self.samples[0].rows[0])]
 
     @cached_property
@@ -81,12 +82,10 @@ class Comparison:
 
     @cached_property
     def places(self) -> dict[Place, tuple[Method, Sample, int, EvaluationSet]]:
-        """What each cell of the table is of, in the order of the recipe."""
+        """Method, sample, seed and set of each cell of the table, in the order of the recipe."""
         every = sorted(((sample, one) for sample in self.samples for one in sample.sets), key=lambda pair: pair[1].order)
-        return {
-            (method.name, sample.seed(seed), one.name): (method, sample, seed, one)
-            for sample, one in every for seed in self.seeds for method in self.methods
-        }  # fmt: skip
+        parts = ((method, sample, seed, one) for sample, one in every for seed in self.seeds for method in self.methods)
+        return {(method.name, sample.seed(seed), one.name): (method, sample, seed, one) for method, sample, seed, one in parts}
 
     def definition(self, method: Method, sample: Sample, seed: int) -> dict[str, Any]:
         """Return everything that a trained model depends on."""
@@ -98,12 +97,16 @@ class Comparison:
         return {**parts, **method.definition}
 
     def key(self, place: Place) -> str:
-        """Return under what a cell is stored."""
+        """Return the key under which a cell is stored."""
         method, sample, seed, one = self.places[place]
         return digest({**self.definition(method, sample, seed), "ids": one.ids})
 
+    def finished(self, place: Place) -> bool:
+        """Say whether a cell is stored."""
+        return self.cells.get(self.key(place)) is not None
+
     def folder(self, method: Method, sample: Sample, seed: int, work: Path) -> Path:
-        """Return where a model is trained: an interrupted training goes on only as what it was."""
+        """Return where a model is trained: an interrupted training goes on only with the same definition."""
         return work / digest(self.definition(method, sample, seed))
 
     def letters(self, sample: Sample, *rows: Dataset) -> dict[str, str] | None:
@@ -121,31 +124,30 @@ def open_comparison(recipe: SetComparison | ColumnComparison, results: Path, *, 
     """Load the rows, and name the cells, of a comparison recipe.
 
     Args:
-        recipe: what to compare; of `low_resource` a `Comparison` on all rows, which `on_samples` divides.
+        recipe: what to compare; with `low_resource` on all rows, which `on_samples` divides.
         results: the folder of the files of cells.
-        full: all rows of a comparison on sets, whatever `take` and `evaluate_take` say; all cells of one by columns, whatever `run`
-            says.
+        full: see `hfcf.studies.compare.run.compare`.
 
     Raises:
         RecipeError: what can't be: a method of another task, an unknown name in `run` or `curves`, too few rows.
     """
     build_methods(recipe)  # which raises what can be known before rows are loaded
-    columns, named = isinstance(recipe, ColumnComparison), None
+    requested, file, columns = None, recipe.name, isinstance(recipe, ColumnComparison)
     if isinstance(recipe, ColumnComparison):
         for name, values in (recipe.curves or {}).items():
             recipes.check(values.values(), recipe.methods, f"curves: {name}")
-        named = check_run(recipe)
+        requested = None if recipe.run is None else places_to_run(recipe, recipe.run)
+        file = recipe.cells or recipe.name
         task, samples = load_columns(recipe)
     else:
         task, sample = load_sample(recipe, full=full)
         samples = [sample]
     methods = build_methods(recipe, task)
     check_methods(methods, task)
-    file = results / f"{getattr(recipe, 'cells', None) or recipe.name}.jsonl"
-    baseline = recipe.baseline or methods[0].name
-    opened = Comparison(recipe.name, task, methods, baseline, recipe.seeds, samples, Cells(file), columns)
-    every = list(opened.places)
-    return replace(opened, requested=list(dict.fromkeys([*(every if named is None else named), *(every if full else [])])))
+    baseline, cells = recipe.baseline or methods[0].name, Cells(results / f"{file}.jsonl")
+    opened = Comparison(recipe.name, task, methods, baseline, recipe.seeds, samples, cells, columns)
+    others = opened.places if full or requested is None else ()
+    return replace(opened, requested=list(dict.fromkeys([*(requested or ()), *others])))
 
 
 def on_samples(comparison: Comparison, recipe: SetComparison) -> Comparison:
@@ -156,45 +158,37 @@ def on_samples(comparison: Comparison, recipe: SetComparison) -> Comparison:
     return replace(opened, requested=list(opened.places))
 
 
-def check_run(recipe: ColumnComparison) -> list[Place] | None:
-    """List the cells that `run` names, in its order; None without one."""
-    if recipe.run is None:
-        return None
-    choices: dict[str, list[Any]] = {
-        "methods": list(recipe.methods), "columns": [one.name for one in recipe.columns], "seeds": list(recipe.seeds)
-    }  # fmt: skip
+def places_to_run(recipe: ColumnComparison, runs: Sequence[Run]) -> list[Place]:
+    """List the cells that `run` names, in its order."""
+    columns = [column.name for column in recipe.columns]
+    choices: dict[str, list[Any]] = {"columns": columns, "seeds": list(recipe.seeds), "methods": list(recipe.methods)}
     places: list[Place] = []
-    for i, run in enumerate(recipe.run):
-        named = {key: every if (given := getattr(run, key)) is None else given for key, every in choices.items()}
+    for i, run in enumerate(runs):
+        chosen = {key: every if getattr(run, key) is None else getattr(run, key) for key, every in choices.items()}
         for key, every in choices.items():
-            recipes.check(map(str, named[key]), map(str, every), f"run: {i + 1}: {key}")
-        places += [(m, seed, name) for name in named["columns"] for seed in named["seeds"] for m in named["methods"]]
+            recipes.check(map(str, chosen[key]), map(str, every), f"run: {i + 1}: {key}")
+        places += [(method, seed, column) for column, seed, method in product(*chosen.values())]
     return places
 
 
 def fill(comparison: Comparison, work: Path) -> None:
-    """Compute the requested cells that are missing; several processes may share the work, each training is one's.
+    """Compute the requested cells that are missing; several processes may share the work, one for each training.
 
     Args:
         comparison: from `open_comparison`.
         work: a folder for counterfactuals, and for models that are in training.
     """
     for place in comparison.requested:
-        if comparison.cells.get(comparison.key(place)) is not None:
+        if comparison.finished(place):
             continue
         method, sample, seed, _ = comparison.places[place]
         folder = comparison.folder(method, sample, seed, work)
+        same_model = [(*place[:2], one.name) for one in sample.sets]
         with try_lock(folder.with_suffix(".lock")) as free:
-            if free and (missing := missing_sets(comparison, place)):
+            places = [one for one in same_model if one in comparison.requested and not comparison.finished(one)]
+            if free and places:
+                missing = [comparison.places[one][3] for one in places]
                 _train_and_score(comparison, method, sample, seed, missing, folder)
-
-
-def missing_sets(comparison: Comparison, place: Place) -> list[EvaluationSet]:
-    """List the sets of requested cells that are not there and that one model answers."""
-    method, seed, _ = place
-    places = [(method, seed, one.name) for one in comparison.places[place][1].sets]
-    absent = [one for one in places if one in comparison.requested and comparison.cells.get(comparison.key(one)) is None]
-    return [comparison.places[one][3] for one in absent]
 
 
 def read(comparison: Comparison) -> list[dict[str, Any]]:
@@ -211,10 +205,10 @@ def read(comparison: Comparison) -> list[dict[str, Any]]:
 
 
 def arrange(comparison: Comparison, cells: Sequence[dict[str, Any]], corpora: dict[str, str] | None = None) -> Layout:
-    """Put cells in the order of the recipe; `corpora` has the settings of the sets of the table, if not of all."""
+    """Put cells in the order of the recipe; `corpora` has the settings of the sets of the table, if not all are in it."""
     corpora = {one.name: one.setting for one in comparison.sets} if corpora is None else corpora
     seeds = dict.fromkeys(sample.seed(seed) for sample in comparison.samples for seed in comparison.seeds)
-    # Columns that share their test rows are no independent corpora: there is no average over them.
+    # Columns that share their test rows are no independent corpora: no average is taken over them.
     alone = corpora if comparison.columns else [one.name for one in comparison.sets if not one.averaged]
     methods = [method.name for method in comparison.methods]
     return lay_out(cells, comparison.baseline, methods, list(seeds), corpora, alone, comparison.scorer)
@@ -244,8 +238,7 @@ def counterfactuals(comparison: Comparison, method: Method, sample: Sample, work
 
 def make_rows(method: Method, rows: Dataset, take: int | None) -> Dataset:
     """Run the method's system, fitted on all rows, on the first `take`. Methods that share stages share their model calls."""
-    if method.system is None:
-        raise ValueError(f"{method.name} makes no counterfactuals")
+    assert method.system is not None
     result: Dataset = method.system(rows, limit=take)
     return result
 
@@ -258,22 +251,21 @@ def _train_and_score(
     rows, dropped = training_rows(method, sample.train, with_counterfactuals, sample.scored)
     added = len(rows) - len(sample.train)
     about = {
-        "recipe": comparison.name, "method": method.name, "seed": seed,
-        **(dict(zip(("size", "sample"), sample.number, strict=True)) if sample.number else {}),
-        "train_rows": len(rows), "counterfactuals": added, "counterfactuals_dropped": dropped,
-        "ratio": round(added / len(sample.train), 4), "making_cpu_seconds": making,
+        "recipe": comparison.name, "method": method.name, "seed": seed, **sample.about, "train_rows": len(rows),
+        "counterfactuals": added, "counterfactuals_dropped": dropped, "ratio": round(added / len(sample.train), 4),
+        "making_cpu_seconds": making,
     }  # fmt: skip
 
     def put(one: EvaluationSet, content: dict[str, Any]) -> None:
         place = (method.name, sample.seed(seed), one.name)
         comparison.cells.put(comparison.key(place), {**about, "corpus": one.name, "ids": one.ids, **content})
 
-    if comparison.columns and method.system and not added:
-        for one in missing:  # nothing to train on that the baseline is not trained on
+    if comparison.columns and method.system and not added:  # nothing to train on that the baseline is not trained on
+        for one in missing:
             put(one, {"empty": True})
         return
     if not comparison.columns:
-        check_apart(sample.sets, rows)
+        check_no_overlap(sample.sets, rows)
     start, cpu = time.perf_counter(), time.process_time()
     hp = replace(sample.hp, seed=seed)
     best = comparison.trainer.train(rows, hp, folder, labels=sample.labels, dev=sample.dev, debias=method.debias)
@@ -281,21 +273,21 @@ def _train_and_score(
     def answer(part: Dataset) -> list[Any]:
         return comparison.trainer.predict(part, trained_model(hp, folder), max_length=hp.max_length, labels=sample.labels)
 
-    on_dev = None if sample.dev is None else answer(sample.dev)
+    dev = None if sample.dev is None else (sample.dev, answer(sample.dev))
     training = time.perf_counter() - start, time.process_time() - cpu
     for one in missing:
         start, cpu = time.perf_counter(), time.process_time()
         predicted = answer(one.rows)
         seconds = [time.perf_counter() - start + training[0], time.process_time() - cpu + training[1]]
-        letters = comparison.letters(sample, *([] if sample.dev is None else [sample.dev]), one.rows)
-        scored = {**score(comparison.scorer, one.rows, predicted, letters), "seen": one.seen, "best_epoch": best}
+        letters = comparison.letters(sample, *(dev[:1] if dev else ()), one.rows)
+        scored = {**score(comparison.scorer, one.rows, predicted, letters), "seen": one.repeated, "best_epoch": best}
         content = {name: value for name, value in scored.items() if value is not None}
-        if sample.dev is not None and on_dev is not None:
-            dev = {"rows": len(sample.dev), "ids": sample.definition["dev"]}
-            content["dev"] = {**dev, **score(comparison.scorer, sample.dev, on_dev, letters)}
+        if dev:
+            about_dev = {"rows": len(dev[0]), "ids": sample.definition["dev"]}
+            content["dev"] = {**about_dev, **score(comparison.scorer, *dev, letters)}
         put(one, {**content, "seconds": round(seconds[0], 1), "cpu_seconds": round(seconds[1], 1)})
     if method.plain and not comparison.columns and not sample.number:
-        (folder / READY).touch()  # it says later which counterfactuals flip
+        (folder / READY).touch()  # intrinsic scores ask it which counterfactuals flip
     else:
         shutil.rmtree(folder)
 
@@ -312,7 +304,7 @@ def score(scorer: Scorer, rows: Dataset, predicted: Sequence[Any], letters: dict
 
 @contextmanager
 def try_lock(lock: Path) -> Iterator[bool]:
-    """Say whether nobody else holds the lock, which is held meanwhile."""
+    """Hold a lock; yield False if another process holds it."""
     lock.parent.mkdir(parents=True, exist_ok=True)
     try:
         with FileLock(lock, timeout=0):

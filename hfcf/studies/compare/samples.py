@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
+from itertools import product
 from typing import Any, NamedTuple
 
 from datasets import Dataset
@@ -16,7 +16,7 @@ from hfcf.core.task import Task, task_of
 from hfcf.core.trainer import load_trainer
 from hfcf.studies.compare.cells import digest
 from hfcf.studies.compare.recipe import Column, ColumnComparison, LowResource, SetComparison, Source, hyperparameters
-from hfcf.studies.compare.sets import EvaluationSet, load_sets, rows_digest
+from hfcf.studies.compare.sets import EvaluationSet, check_names, load_sets, rows_digest
 from hfcf.training.data import drop_overlap, load_rows
 from hfcf.training.loop import Hyperparameters
 from hfcf.training.verifier import of_labels
@@ -25,11 +25,7 @@ PARTS = ("train", "dev", "test")
 
 
 class Training(NamedTuple):
-    """One training of a method on a small sample: of how many rows, which sample of them, with which seed.
-
-    >>> str(Training(240, 1, 13))
-    '240 rows, sample 1, seed 13'
-    """
+    """One training of a method on a small sample: of how many rows, which sample of them, with which seed."""
 
     size: int
     sample: int
@@ -88,21 +84,21 @@ class Sample:
         """A hash of the rows' groups, which debiased trainings keep together."""
         return digest(list(zip(self.train["corpus"], self.train["group_id"], strict=True)))
 
+    @property
+    def about(self) -> dict[str, int]:
+        """What a cell says of its sub-sample."""
+        return dict(zip(("size", "sample"), self.number, strict=True)) if self.number else {}
+
     def seed(self, seed: int) -> Any:
-        """What tells a training apart in tables: its seed, or on a sub-sample its `Training`."""
+        """Return what names a training in tables: its seed, or on a sub-sample its `Training`."""
         return Training(*self.number, seed) if self.number else seed
 
 
 def load_sample(recipe: SetComparison, *, full: bool) -> tuple[Task, Sample]:
-    """Load the training rows and the evaluation sets of a comparison on sets.
-
-    Args:
-        recipe: what to load.
-        full: all rows, whatever `take` and `evaluate_take` say.
-    """
+    """Load the training rows and the evaluation sets of a comparison on sets; with `full` all rows, whatever the recipe takes."""
     hp = hyperparameters(recipe.training, recipe.key)
     source = {**recipe.train, **({"split": recipe.split} if recipe.split else {})}
-    rows = load_rows([recipes.locate(_with_corpus(source, "train"), recipe.data_dir)], training=True)
+    rows = _load(source, recipe.data_dir, "train", training=True)
     task = task_of(rows.features)
     labels = _labels(task, recipe.ways, rows)
     rows = of_labels(rows, labels) if labels else rows
@@ -129,15 +125,12 @@ def draw_samples(sample: Sample, low_resource: LowResource) -> list[Sample]:
     Raises:
         RecipeError: there are too few rows of a label.
     """
-    samples = []
-    for size in low_resource.sizes:
-        for seed in low_resource.samples:
-            try:
-                rows = balanced_sample(sample.train, size, seed)
-            except ValueError as error:
-                raise RecipeError(f"low_resource: {error}") from error
-            samples.append(replace(sample, rows=rows, take=None, number=(size, seed)))
-    return samples
+    numbers = list(product(low_resource.sizes, low_resource.samples))
+    try:
+        parts = [balanced_sample(sample.train, size, seed) for size, seed in numbers]
+    except ValueError as error:
+        raise RecipeError(f"low_resource: {error}") from error
+    return [replace(sample, rows=rows, take=None, number=number) for rows, number in zip(parts, numbers, strict=True)]
 
 
 def load_columns(recipe: ColumnComparison) -> tuple[Task, list[Sample]]:
@@ -149,8 +142,7 @@ def load_columns(recipe: ColumnComparison) -> tuple[Task, list[Sample]]:
         RecipeError: a name that comes twice, a missing corpus, rows of another task than the first, or none.
     """
     names = [column.name for column in recipe.columns]
-    if twice := [name for name in dict.fromkeys(names) if names.count(name) > 1]:
-        raise RecipeError(f"columns: {twice[0]!r}: give each a name of its own")
+    check_names(names, "columns")
     loaded: dict[str, Dataset] = {}  # many columns share their development and test rows
     parts = {column.name: [_load_part(recipe, column, part, loaded) for part in PARTS] for column in recipe.columns}
     task = task_of(parts[names[0]][0].features)
@@ -164,8 +156,8 @@ def load_columns(recipe: ColumnComparison) -> tuple[Task, list[Sample]]:
         one = Sample(train, None, _labels(task, None, train), hp, (), dev)
         key = digest([repr(hp), rows_digest(train), rows_digest(dev)])
         sample = samples.get(key, one)
-        seen = drop_overlap(test, train)[1]
-        test_set = EvaluationSet(column.name, column.setting or recipe.defaults.setting, test, seen=seen, order=order)
+        setting = column.setting or recipe.defaults.setting
+        test_set = EvaluationSet(column.name, setting, test, repeated=drop_overlap(test, train)[1], order=order)
         samples[key] = replace(sample, sets=(*sample.sets, test_set))
     return task, list(samples.values())
 
@@ -177,14 +169,13 @@ def _load_part(recipe: ColumnComparison, column: Column, part: str, loaded: dict
     place = f"columns: {column.name}: {part}"
     key = digest([part == "train", source])
     if key not in loaded:
-        located = recipes.locate(_with_corpus(source, place), recipe.data_dir)
-        loaded[key] = load_rows([located], training=part == "train")
+        loaded[key] = _load(source, recipe.data_dir, place, training=part == "train")
         if not len(loaded[key]):
             raise RecipeError(f"{place}: there are no rows")
     return loaded[key]
 
 
-def _with_corpus(source: Source, where: str) -> Mapping[str, Any]:
+def _load(source: Source, data_dir: str | None, where: str, *, training: bool) -> Dataset:
     if "corpus" not in source:
         raise RecipeError(f"{where}: the key 'corpus' is missing")
-    return source
+    return load_rows([recipes.locate(source, data_dir)], training=training)

@@ -36,8 +36,8 @@ class EvaluationSet:
         removed: how many overlap with training rows and were removed.
         expected: rows by label that the paper counts, if it counts this corpus.
         averaged: whether it counts in the averages over sets; one whose rows stand in another should not.
-        seen: how many rows repeat a training row and were not removed.
-        order: its place in the recipe.
+        repeated: how many rows repeat a training row and were not removed.
+        order: its position in the recipe.
     """
 
     name: str
@@ -47,7 +47,7 @@ class EvaluationSet:
     removed: int | None = None
     expected: Mapping[str, int] | None = None
     averaged: bool = True
-    seen: int | None = None
+    repeated: int | None = None
     order: int = 0
 
     @cached_property
@@ -60,11 +60,10 @@ class EvaluationSet:
         """What a cell says of its set."""
         about = {"corpus": self.name, "setting": self.setting, "rows": len(self.rows), "ids": self.ids}
         if self.available is None:
-            return {**about, "seen": self.seen}
-        return {
-            **about, "labels": count_labels(self.rows, list(self.available)), "available": sum(self.available.values()),
-            "available_labels": dict(self.available), "expected": self.expected, "removed_as_overlap": self.removed,
-        }  # fmt: skip
+            return {**about, "seen": self.repeated}
+        labels, available = count_labels(self.rows, list(self.available)), sum(self.available.values())
+        counted = {"labels": labels, "available": available, "available_labels": dict(self.available)}
+        return {**about, **counted, "expected": self.expected, "removed_as_overlap": self.removed}
 
 
 def rows_digest(rows: Dataset) -> str:
@@ -88,8 +87,7 @@ def load_sets(
         labels: that the models tell apart; empty: rows have no labels.
     """
     names = [source.name or source.corpus for source in sources]
-    if twice := [name for name in dict.fromkeys(names) if names.count(name) > 1]:
-        raise RecipeError(f"evaluate: {twice[0]} comes twice: give each a name of its own")
+    check_names(names, "evaluate")
     sets = []
     for order, (name, source) in enumerate(zip(names, sources, strict=True)):
         rows = load_rows([recipes.locate(source.source, data_dir)])
@@ -101,17 +99,23 @@ def load_sets(
             log.warning("%s is not evaluated on: each of its %d rows overlaps with a training row", name, len(rows))
             continue
         rank = [hashlib.sha256(f"{name}:{row_id}".encode()).hexdigest() for row_id in separate["id"]]
-        first = sorted(range(len(separate)), key=rank.__getitem__)[:take]
-        sets.append(
-            EvaluationSet(
-                name, source.setting, separate.select(first), count_labels(rows, labels), len(rows) - len(separate),
-                source.expected, source.averaged, order=order,
-            )
-        )  # fmt: skip
+        first = separate.select(sorted(range(len(separate)), key=rank.__getitem__)[:take])
+        available, removed = count_labels(rows, labels), len(rows) - len(separate)
+        sets.append(EvaluationSet(name, source.setting, first, available, removed, source.expected, source.averaged, order=order))
     return sets
 
 
-def check_apart(sets: Sequence[EvaluationSet], training: Dataset) -> None:
+def check_names(names: Sequence[str], where: str) -> None:
+    """Check that no two parts of a recipe have the same name.
+
+    Raises:
+        RecipeError: two have.
+    """
+    if repeated := [name for name, number in Counter(names).items() if number > 1]:
+        raise RecipeError(f"{where}: {repeated[0]!r}: give each a name of its own; this one comes twice")
+
+
+def check_no_overlap(sets: Sequence[EvaluationSet], training: Dataset) -> None:
     """Check that no evaluation row shares a group or a text with the training rows, counterfactuals included.
 
     Raises:

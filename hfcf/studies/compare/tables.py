@@ -1,4 +1,4 @@
-"""The parts that the tables of all comparisons are made of, as Markdown."""
+"""The parts of the pages of all comparisons, as Markdown."""
 
 from __future__ import annotations
 
@@ -14,7 +14,13 @@ from hfcf.studies.compare.bootstrap import kinds_of
 from hfcf.studies.compare.layout import SETTINGS, Cell, Layout
 from hfcf.studies.compare.stats import LEVEL, Difference, mean_std
 
-_NAMED = 10  # missing cells
+_LISTED = 10  # missing cells
+
+
+def page(title: str, missing: str, legend: Iterable[str], sections: Iterable[str]) -> str:
+    """Return a page; parts that are empty are left out."""
+    parts = [f"# {title}", missing, bullets(legend), *sections]
+    return "\n\n".join(part for part in parts if part) + "\n"
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -28,6 +34,19 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     lines = [[" ".join(cell.replace("|", r"\|").split()) for cell in row] for row in (header, *rows)]
     texts = ["| " + " | ".join(line) + " |" for line in lines]
     return "\n".join([texts[0], "|" + "---|" * len(header), *texts[1:]])
+
+
+def grid(methods: Iterable[str], columns: Mapping[str, Mapping[str, str]], *first: Sequence[str], empty: str = "–") -> str:
+    """Return a table with methods down, after some first rows, and columns across.
+
+    >>> print(grid(["none", "RACE"], {"FM2": {"RACE": "70.0"}}))
+    | Method | FM2 |
+    |---|---|
+    | none | – |
+    | RACE | 70.0 |
+    """
+    rows = ([method, *(texts.get(method, empty) for texts in columns.values())] for method in methods)
+    return table(["Method", *columns], [*first, *rows])
 
 
 def csv_text(cells: Iterable[Cell], columns: Sequence[str]) -> str:
@@ -54,72 +73,70 @@ def partial(missing: Sequence[Sequence[Any]], total: int, what: str) -> str:
     if not missing:
         return ""
     names = [" × ".join(map(str, key)) for key in missing]
-    named = "; ".join(names[:_NAMED]) + (f"; and {len(names) - _NAMED} more" if len(names) > _NAMED else "")
-    return f"**Partial:** {len(names)} of {total} {what} are missing: {named}."
+    listed = "; ".join(names[:_LISTED]) + (f"; and {len(names) - _LISTED} more" if len(names) > _LISTED else "")
+    return f"**Partial:** {len(names)} of {total} {what} are missing: {listed}."
+
+
+def points(share: float | None) -> str:
+    """Return a share in points of a hundred, "–" if it is not known."""
+    return "–" if share is None else f"{100 * share:.1f}"
 
 
 def score_column(
     values: Mapping[str, Sequence[float]], expected: int, starred: Iterable[str] = (), *, best: bool = True, second: bool = False
 ) -> dict[str, str]:
-    """Return the text of each method's scores in one column: mean ± deviation in points, the best mean bold.
+    """Return the text of each method's scores in one column: mean ± deviation in points.
 
     Args:
         values: 0–1, of each method that has any.
-        expected: how many there should be; fewer are told.
+        expected: how many there should be; the text says so where there are fewer.
         starred: methods that get a star: their difference from the baseline is beyond noise.
-        best: mark the best.
+        best: make the best mean bold.
         second: underline the second best.
 
     >>> score_column({"none": [0.5, 0.6], "EDA": [0.5], "RACE": [0.7, 0.7]}, 2, ["RACE"], second=True)
     {'none': '<u>55.0 ± 7.1</u>', 'EDA': '50.0 (1 of 2)', 'RACE': '**70.0 ± 0.0**\\\\*'}
     """
     stats = {method: mean_std(scores) for method, scores in values.items() if scores}
-    mark = marker([f"{100 * mean:.1f}" for mean, _ in stats.values()], second=second)
-    texts = {}
-    for method, (mean, deviation) in stats.items():
+    texts = {method: points(mean) for method, (mean, _) in stats.items()}
+    with_deviation = {
+        method: texts[method] + (f" ± {points(deviation)}" if len(values[method]) > 1 else "")
+        for method, (_, deviation) in stats.items()
+    }
+    marked = mark_best(texts, with_deviation, second=second) if best else with_deviation
+    for method in stats:
         n = len(values[method])
-        text = f"{100 * mean:.1f}" + (f" ± {100 * deviation:.1f}" if n > 1 else "")
-        text = (mark(f"{100 * mean:.1f}", text) if best else text) + (r"\*" if method in starred else "")
-        texts[method] = text + (f" ({n} of {expected})" if n < expected else "")
-    return texts
+        marked[method] += (r"\*" if method in starred else "") + (f" ({n} of {expected})" if n < expected else "")
+    return marked
 
 
-def marker(values: Sequence[str], *, second: bool = True) -> Any:
-    """Return what makes the text of the best of some numbers bold and underlines that of the second best; equal ones share a mark.
+def mark_best(numbers: Mapping[str, str], texts: Mapping[str, str], *, second: bool = True) -> dict[str, str]:
+    """Make the text of the best number bold and underline that of the second best; equal numbers share a mark.
 
-    >>> mark = marker(["66.3", "64.0", "62.8"])
-    >>> mark("66.3", "66.3 ± 1.1"), mark("64.0", "64.0"), mark("62.8", "62.8")
-    ('**66.3 ± 1.1**', '<u>64.0</u>', '62.8')
+    >>> mark_best({"a": "66.3", "b": "64.0", "c": "62.8"}, {"a": "66.3 ± 1.1", "b": "64.0", "c": "62.8"})
+    {'a': '**66.3 ± 1.1**', 'b': '<u>64.0</u>', 'c': '62.8'}
     """
-    best, runner_up = [*sorted(set(map(float, values)), reverse=True), math.nan, math.nan][:2]
-
-    def mark(value: str, text: str) -> str:
-        return f"**{text}**" if float(value) == best else f"<u>{text}</u>" if second and float(value) == runner_up else text
-
-    return mark
+    values = {name: float(number) for name, number in numbers.items()}
+    best, runner_up = [*sorted(set(values.values()), reverse=True), math.nan, math.nan][:2]
+    styles = {best: "**{}**"} | ({runner_up: "<u>{}</u>"} if second else {})
+    return {name: styles.get(value, "{}").format(texts[name]) for name, value in values.items()}
 
 
-def scores_by_corpus(layout: Layout, metric: str, differences: Iterable[Difference] = (), *, second: bool = False) -> DataFrame:
-    """Return the texts of all scores, methods down and corpora across; "" where there is none."""
+def score_columns(
+    layout: Layout, metric: str, differences: Iterable[Difference] = (), *, second: bool = False
+) -> dict[str, dict[str, str]]:
+    """Return the texts of all scores by corpus and method."""
     starred = {(one.corpus, one.method) for one in differences if one.metric == metric and one.beyond_noise}
-    frame = DataFrame(index=list(layout.methods))
+    columns = {}
     for corpus in layout.corpora:
         values = {method: [cell[metric] for cell in layout.of(method, corpus).values()] for method in layout.methods}
         marked = [method for method in layout.methods if (corpus, method) in starred]
-        frame[corpus] = frame.index.map(
-            {**dict.fromkeys(frame.index, ""), **score_column(values, len(layout.seeds), marked, second=second)}
-        )
-    return frame
+        columns[corpus] = score_column(values, len(layout.seeds), marked, second=second)
+    return columns
 
 
 def noise_legend(layout: Layout, of: str, over: str) -> str:
-    """Say what a star means.
-
-    Args:
-        layout: whose baseline is compared with.
-        of: what the test draws again.
-        over: how many differences Holm's correction is over.
-    """
+    """Say what a star means, in a test that draws `of` again, with Holm's correction over `over`."""
     return (
         f"\\* the difference from {layout.baseline} is beyond noise: p < {1 - LEVEL:.2f} in a test of {of}, after Holm's "
         f"correction over the {over}, and its interval is off 0."
@@ -135,7 +152,6 @@ def intervals(layout: Layout, differences: Sequence[Difference], metric: str) ->
     >>> print(intervals(layout, tested, "accuracy").splitlines()[-1])
     | FM2 | +1.2 [−0.4, +3.1] |
     """
-    methods = [method for method in layout.methods if method != layout.baseline]
     by_place = {(one.setting, one.corpus, one.method): one for one in differences if one.metric == metric}
     averages = {one.setting for one in by_place.values() if one.corpus is None}
     places: list[tuple[str | None, str | None]] = [(setting, corpus) for corpus, setting in layout.corpora.items()]
@@ -143,24 +159,19 @@ def intervals(layout: Layout, differences: Sequence[Difference], metric: str) ->
     rows, notes = [], []
     for setting, corpus in places:
         place = corpus or f"*average, {setting or 'all corpora'}*"
-        of_place = {method: by_place.get((setting, corpus, method)) for method in methods}
+        of_place = {method: by_place.get((setting, corpus, method)) for method in layout.compared}
         rows.append([place, *("–" if one is None else difference_text(one) for one in of_place.values())])
-        notes += [
-            f"{method} on {place}: {', '.join(map(str, one.seeds))}"
-            for method, one in of_place.items() if one and len(one.seeds) < len(layout.seeds)
-        ]  # fmt: skip
-    text = f"Points; difference [{LEVEL:.0%} interval].\n\n" + table(["", *methods], rows)
+        fewer = {method: one.seeds for method, one in of_place.items() if one and len(one.seeds) < len(layout.seeds)}
+        notes += [f"{method} on {place}: {', '.join(map(str, seeds))}" for method, seeds in fewer.items()]
+    text = f"Points; difference [{LEVEL:.0%} interval].\n\n" + table(["", *layout.compared], rows)
     return text + (f"\n\nOnly the seeds that both methods have (one alone is never marked): {'; '.join(notes)}." if notes else "")
 
 
 def difference_text(one: Difference) -> str:
-    """Return a difference in points with its interval and mark.
-
-    >>> difference_text(Difference("RACE", "accuracy", "challenge", "FM2", (13,), 0.012, -0.004, 0.031, 0.2))
-    '+1.2 [−0.4, +3.1]'
-    """
+    """Return a difference in points with its interval and mark."""
     # `+ 0.0` after rounding, or −0.0001 would print as −0.0.
-    value, low, high = (f"{round(100 * x, 1) + 0.0:+.1f}".replace("-", "−").replace("+0.0", "0.0") for x in one[5:8])
+    numbers = (f"{round(100 * x, 1) + 0.0:+.1f}".replace("-", "−").replace("+0.0", "0.0") for x in (one.value, one.low, one.high))
+    value, low, high = numbers
     return f"{value} [{low}, {high}]" + (r"\*" if one.beyond_noise else "")
 
 
@@ -178,9 +189,22 @@ def majority(layout: Layout, corpus: str, metric: str) -> str:
     """Return the score of always giving the commonest answer, in points."""
     if not (cells := layout.about(corpus)) or metric not in layout.scorer.compared:
         return "–"
-    gold = cells[0]["gold"]
-    commonest = Counter(gold if isinstance(gold, str) else map(repr, gold)).most_common(1)[0][0]
-    answer = commonest if isinstance(gold, str) else next(one for one in gold if repr(one) == commonest)
-    kinds, counts = kinds_of([gold, [answer] * len(gold)])
+    gold = list(cells[0]["gold"])
+    commonest = Counter(map(repr, gold)).most_common(1)[0][0]
+    answer = next(one for one in gold if repr(one) == commonest)
+    kinds, counts = kinds_of([cells[0]["gold"], [answer] * len(gold)])
     scores = layout.scorer.resample(counts[None].astype(np.float64), kinds[0], kinds[1:])
-    return f"{100 * scores[layout.scorer.compared.index(metric), 0, 0]:.1f}"
+    return points(scores[layout.scorer.compared.index(metric), 0, 0])
+
+
+def time_spent(cells: Sequence[Cell]) -> str:
+    """Say how long the training and the evaluation of a cell took."""
+    seconds = [cell["cpu_seconds"] for cell in cells]
+    median, most = np.median(seconds), max(seconds)
+    return f"A cell is one training and one evaluation: {median:.0f} CPU seconds in the median, {most:.0f} at most."
+
+
+def dropped_counterfactuals(cells: Iterable[Cell], where: str, repeats: Iterable[str]) -> str:
+    """Say how many counterfactuals were left out because a row of `where` repeats them."""
+    dropped = max(cell["counterfactuals_dropped"] for cell in cells)
+    return f"Counterfactuals left out because {where} row has their {' or '.join(repeats)}: {dropped} at most."

@@ -21,15 +21,13 @@ _SHOWN = 10  # problems in one message
 def import_(out: str | Path, *, partial: bool = False) -> dict[str, Any]:
     """Read the filled sheets of a folder, and write `ratings.json` and `ratings.md` into it.
 
-    The result depends only on the sheets and `key.json`.
-
     Args:
         out: the folder of `export`.
         partial: summarise the existing answers, even if some are missing.
 
     Returns:
-        The content of `ratings.json`: see `hfcf.studies.human.summary.summarise`; also `missing`, the number of missing answers of
-        each sheet, and `notes`.
+        The content of `ratings.json`, which depends only on the sheets and `key.json`: the results of
+        `hfcf.studies.human.summary.summarise`, `missing`, the number of missing answers of each sheet, and `notes`.
 
     Raises:
         FileNotFoundError: the folder has no key.
@@ -57,39 +55,37 @@ def import_(out: str | Path, *, partial: bool = False) -> dict[str, Any]:
     problems: list[str] = []
     notes: list[dict[str, Any]] = []
     for rater in range(1, key["raters"] + 1):
-        path = sheet(folder, rater)
-        if not path.exists():
-            if not partial:
-                problems.append(f"there is no {path}: put the filled sheet there, saved as CSV")
-            continue
-        _read(path, key, protocol, rater - 1, answers, problems, notes)
-    missing = _missing(folder, key, protocol, answers)
+        if (path := sheet(folder, rater)).exists():
+            sheet_notes, sheet_problems = _read(path, key, protocol, rater - 1, answers)
+            notes += sheet_notes
+            problems += sheet_problems
+        elif not partial:
+            problems.append(f"there is no {path}: put the filled sheet there, saved as CSV")
+    cells = [(f"{question} of {item}", values) for item, own in answers.items() for question, values in own.items()]
+    gaps = [[name for name, values in cells if values[rater] is None] for rater in range(key["raters"])]
+    missing = {sheet(folder, rater): names for rater, names in enumerate(gaps, 1) if names}
     if not partial and not problems:
         problems += [
-            f"{path}: {n} of {len(key['items']) * len(protocol.questions)} answers are missing, the first of them {first}: "
+            f"{path}: {len(names)} of {len(cells)} answers are missing, the first of them {names[0]}: "
             "fill them in, or summarise the existing ones with --partial"
-            for path, (n, first) in missing.items()
+            for path, names in missing.items()
         ]
     if problems:
         more = f"\n… and {len(problems) - _SHOWN} more" if len(problems) > _SHOWN else ""
         raise ValueError("\n".join(problems[:_SHOWN]) + more)
     results = summarise(key, answers)
-    results |= {"missing": {Path(path).name: n for path, (n, _) in missing.items()}, "notes": notes, "answers": answers}
+    results |= {"missing": {path.name: len(names) for path, names in missing.items()}, "notes": notes, "answers": answers}
     (folder / RATINGS).write_text(json.dumps(results, indent=1, ensure_ascii=False, allow_nan=False) + "\n", encoding="utf-8")
     (folder / TABLE).write_text(ratings_table(results), encoding="utf-8")
     return results
 
 
 def _read(
-    path: Path,
-    key: Mapping[str, Any],
-    protocol: Protocol,
-    rater: int,
-    answers: Mapping[str, Mapping[str, list[Any]]],
-    problems: list[str],
-    notes: list[dict[str, Any]],
-) -> None:
-    """Add a sheet's answers to `answers`, and its errors to `problems`."""
+    path: Path, key: Mapping[str, Any], protocol: Protocol, rater: int, answers: Mapping[str, Mapping[str, list[Any]]]
+) -> tuple[list[dict[str, Any]], list[str]]:
+    """Add a sheet's answers to `answers`; return its notes and its errors."""
+    notes: list[dict[str, Any]] = []
+    problems: list[str] = []
     line_of: dict[str, int] = {}
     names = [question.name for question in protocol.questions]
     for line, cells in read_sheet(path, ["id", *protocol.shows, *names]):
@@ -105,9 +101,8 @@ def _read(
         item = key["items"][item_id]
         for column in protocol.shows:
             if not unaltered(cells[column], written := item["texts"][column]):
-                problems.append(
-                    f"{at}: the {column} of {item_id} was altered: {cells[column]!r} instead of {written!r}; put it back"
-                )
+                cure = f"{cells[column]!r} instead of {written!r}; put it back"
+                problems.append(f"{at}: the {column} of {item_id} was altered: {cure}")
         for question in protocol.questions:
             if cells[question.name].strip():
                 try:
@@ -116,16 +111,4 @@ def _read(
                     problems.append(f"{at}, column {question.name}: {error}")
         if note := cells.get(NOTE, "").strip():
             notes.append({"rater": rater + 1, "id": item_id, "note": note})
-
-
-def _missing(
-    folder: Path, key: Mapping[str, Any], protocol: Protocol, answers: Mapping[str, Mapping[str, list[Any]]]
-) -> dict[str, tuple[int, str]]:
-    """Return how many answers each incomplete sheet lacks, and the first of them."""
-    missing = {}
-    for rater in range(key["raters"]):
-        gaps = [f"{question.name} of {item}" for item in key["items"] for question in protocol.questions
-                if answers[item][question.name][rater] is None]  # fmt: skip
-        if gaps:
-            missing[str(sheet(folder, rater + 1))] = (len(gaps), gaps[0])
-    return missing
+    return notes, problems

@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from hfcf.core.rating import Display, Protocol, Row
-from hfcf.studies.human.units import show, unit_of
+from hfcf.core.rating import Display, Protocol, Row, Unit
+from hfcf.studies.human.protocols import show, unit_of
 
 
 class Line(NamedTuple):
@@ -29,17 +29,14 @@ class Line(NamedTuple):
 def build_lines(
     protocol: Protocol, method: str, rows: Iterable[Row], sources: Mapping[str, Row] | None, seed: int
 ) -> tuple[list[Line], dict[str, int]]:
-    """Return the lines of a method's rows, and why other rows can't be rated.
+    """Return one line for each source of a method's rows, and {reason: number of rows that can't be rated}.
 
     Args:
         protocol: what is rated.
         method: its name.
         rows: with the columns of the protocol's `Unit`, and `source_id` if a row was made from another.
         sources: by id.
-        seed: of the sides of two texts, and of the row of each source.
-
-    Returns:
-        One line for each source of the rows, and {reason: rows}. The seed decides which of several rows of a source is used.
+        seed: of the sides of two texts, and of the choice among several rows of a source.
 
     Raises:
         ValueError: a column is missing, or the rows need sources and there are none.
@@ -53,7 +50,7 @@ def build_lines(
     best: dict[str, tuple[str, Line]] = {}
     reasons: Counter[str] = Counter()
     for number, row in enumerate(rows):
-        _check(protocol, method, number, row, sources is not None)
+        _check(protocol, unit, f"{method}, row {number}", row, sources is not None)
         row_id = str(row["id"])
         source_id = str(row.get("source_id") or row_id)
         if sources is not None and source_id not in sources and unit.needs_source(row):
@@ -75,12 +72,7 @@ def build_lines(
 
 
 def draw(lines: Mapping[str, Sequence[Line]], protocol: Protocol, seed: int) -> list[Line]:
-    """Draw the rows to rate of each method and stratum; sources that most methods have come first.
-
-    Args:
-        lines: of each method.
-        protocol: how many rows, of which strata.
-        seed: which ones, whatever the order of `lines`.
+    """Draw the protocol's rows of each method and stratum, in any order of `lines`; sources that most methods have come first.
 
     >>> lines = {m: [Line(m, s, s, Display({})) for s in sources] for m, sources in (("one", "abc"), ("other", "cb"))}
     >>> from dataclasses import replace
@@ -100,16 +92,13 @@ def draw(lines: Mapping[str, Sequence[Line]], protocol: Protocol, seed: int) -> 
     return picked
 
 
-def _check(protocol: Protocol, method: str, number: int, row: Row, sourced: bool) -> None:
-    unit = unit_of(protocol)
+def _check(protocol: Protocol, unit: Unit, where: str, row: Row, sourced: bool) -> None:
     if missing := [column for column in unit.columns if column not in row]:
-        raise ValueError(
-            f"{method}, row {number}: there is no column {missing[0]!r}; {protocol.name} reads {', '.join(unit.columns)}; "
-            "rename yours"
-        )
+        columns = ", ".join(unit.columns)
+        raise ValueError(f"{where}: there is no column {missing[0]!r}; {protocol.name} reads {columns}; rename yours")
     if not sourced and unit.needs_source(row):
         raise ValueError(
-            f"{method}, row {number}: {protocol.name} shows a row beside its source, and this set has no source rows: give them as "
+            f"{where}: {protocol.name} shows a row beside its source, and this set has no source rows: give them as "
             "sources (--sources)"
         )
 

@@ -11,16 +11,16 @@ from typing import Any
 from hfcf.core.rating import Protocol
 from hfcf.hub.render import render
 from hfcf.studies.human.draw import Line, build_lines, draw
-from hfcf.studies.human.protocols import PROTOCOLS
+from hfcf.studies.human.protocols import PROTOCOLS, unit_of
 from hfcf.studies.human.sets import RowSet, read_rows, read_sources
-from hfcf.studies.human.units import unit_of
 from hfcf.studies.sheets import read_sheet, write_sheet
 
 KEY, RATERS, INSTRUCTIONS, NOTE = "key.json", "raters", "instructions.html", "note"
+_CURE = "give sets that were made from the same rows"
 
 
 def protocol_of(protocol: str | Protocol) -> Protocol:
-    """Return a protocol by name; a `Protocol` is returned as it is.
+    """Return a protocol by name, or a `Protocol` as it is.
 
     Raises:
         ValueError: there is no protocol of this name; the message lists them.
@@ -117,24 +117,20 @@ def export(
 
 
 def write(key: Mapping[str, Any], folder: Path) -> None:
-    """Write a key, and what follows from it: the instructions and every rater's empty sheet.
-
-    Args:
-        key: the content of `key.json`.
-        folder: of the key.
-    """
+    """Write a key (the content of `key.json`) to its folder, with the instructions and every rater's empty sheet."""
     protocol = Protocol.from_json(key["protocol"])
     (folder / RATERS).mkdir(parents=True, exist_ok=True)
-    for rater in range(1, key["raters"] + 1):
+    sheets = [sheet(folder, rater) for rater in range(1, key["raters"] + 1)]
+    for rater, path in enumerate(sheets, 1):
         order = list(key["items"])
         random.Random(f"{key['seed']}:rater:{rater}").shuffle(order)
         empty = dict.fromkeys([*(question.name for question in protocol.questions), NOTE], "")
         rows = [{"id": item, **key["items"][item]["texts"], **empty} for item in order]
-        write_sheet(sheet(folder, rater), ["id", *protocol.shows, *empty], rows)
-    page = render("rating.html.jinja", protocol=protocol, lines=len(key["items"]))
+        write_sheet(path, ["id", *protocol.shows, *empty], rows)
+    page = render("rating.html.jinja", package="hfcf.studies", protocol=protocol, lines=len(key["items"]))
     (folder / RATERS / INSTRUCTIONS).write_text(page, encoding="utf-8")
     for old in (folder / RATERS).glob("rater-*.csv"):
-        if old not in [sheet(folder, rater) for rater in range(1, key["raters"] + 1)]:
+        if old not in sheets:
             old.unlink()
     (folder / KEY).write_text(json.dumps(key, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
@@ -146,35 +142,37 @@ def sheet(folder: Path, rater: int) -> Path:
 
 def _items(picked: list[Line], protocol: Protocol, seed: int) -> list[dict[str, Any]]:
     """Return the key's items in a random order: a line each, or one for all methods if raters mark words in the source."""
-    if not unit_of(protocol).shared:
-        strata: dict[str, str] = {}
-        for line in picked:
-            if (other := strata.setdefault(line.source, line.stratum)) != line.stratum:
-                labels = f"{other} for one method and {line.stratum} for {line.method}"
-                raise ValueError(f"the source {line.source!r} is {labels}: give sets that were made from the same rows")
-        items = [
-            {
-                "method": line.method, "row": line.row, "source": line.source, "stratum": line.stratum, **line.display.extras,
-                "texts": {column: line.display.texts[column] for column in protocol.shows},
-            }
-            for line in picked
-        ]  # fmt: skip
-    else:
-        by_source: dict[str, dict[str, Any]] = {}
-        for line in picked:
-            own = {name: line.display.extras[name] for name in ("tokens", "free")}
-            item = by_source.setdefault(
-                line.source, {"source": line.source, "stratum": "", **own, "terms": {}, "texts": line.display.texts}
-            )
-            if item["texts"] != line.display.texts:
-                methods = f"{next(iter(item['terms']))} and {line.method}"
-                raise ValueError(
-                    f"{methods} show other texts for the source {line.source!r}: give sets that were made from the same rows"
-                )
-            item["terms"][line.method] = line.display.extras["terms"]
-        items = list(by_source.values())
+    items = _shared_items(picked) if unit_of(protocol).shared else _separate_items(picked, protocol)
     random.Random(f"{seed}:items").shuffle(items)
     return items
+
+
+def _separate_items(picked: list[Line], protocol: Protocol) -> list[dict[str, Any]]:
+    strata: dict[str, str] = {}
+    for line in picked:
+        if (other := strata.setdefault(line.source, line.stratum)) != line.stratum:
+            labels = f"{other} for one method and {line.stratum} for {line.method}"
+            raise ValueError(f"the source {line.source!r} is {labels}: {_CURE}")
+    return [
+        {
+            "method": line.method, "row": line.row, "source": line.source, "stratum": line.stratum, **line.display.extras,
+            "texts": {column: line.display.texts[column] for column in protocol.shows},
+        }
+        for line in picked
+    ]  # fmt: skip
+
+
+def _shared_items(picked: list[Line]) -> list[dict[str, Any]]:
+    items: dict[str, dict[str, Any]] = {}
+    for line in picked:
+        source, texts = line.source, line.display.texts
+        words = {name: line.display.extras[name] for name in ("tokens", "free")}
+        item = items.setdefault(source, {"source": source, "stratum": "", **words, "terms": {}, "texts": texts})
+        if item["texts"] != texts:
+            methods = f"{next(iter(item['terms']))} and {line.method}"
+            raise ValueError(f"{methods} show other texts for the source {source!r}: {_CURE}")
+        item["terms"][line.method] = line.display.extras["terms"]
+    return list(items.values())
 
 
 def _check_free(folder: Path) -> None:
@@ -187,6 +185,5 @@ def _check_free(folder: Path) -> None:
     key = json.loads((folder / KEY).read_text(encoding="utf-8"))
     names = [question["name"] for question in key["protocol"]["questions"]]
     for path in sheets:
-        n = sum(bool(cells.get(name, "").strip()) for _, cells in read_sheet(path, names) for name in (*names, NOTE))
-        if n:
+        if n := sum(bool(cells.get(name, "").strip()) for _, cells in read_sheet(path, names) for name in (*names, NOTE)):
             raise ValueError(f"{path} holds {n} answers and notes, which would be lost: give another folder, or move the file")

@@ -1,7 +1,8 @@
-"""Collect the papers' human evaluations: the modules `rating` in the systems' folders, and those of papers without a system here.
+"""Collect the papers' human evaluations, and show rows as their sheets do.
 
-All hide the methods and draw an order for each rater; the papers mention neither. A comment says where a protocol differs from its
-paper otherwise. Wordings and examples are ours: the papers print criteria, not their rating sheets.
+A system's folder has its evaluation in a module `rating`; those of papers without a system are in this folder. All hide the
+methods and draw an order for each rater; the papers mention neither. A comment says where a protocol differs from its paper
+otherwise. Wordings and examples are ours: the papers print criteria, not their rating sheets.
 """
 
 from __future__ import annotations
@@ -13,7 +14,9 @@ from pkgutil import iter_modules
 from types import ModuleType
 
 from hfcf import systems
+from hfcf.core.rating import Display, Protocol, Row, Unit
 from hfcf.studies.human import checkwhy, rgf
+from hfcf.text.check import text_problem
 
 
 def _modules() -> Iterator[ModuleType]:
@@ -26,3 +29,43 @@ PROTOCOLS = {protocol.name: protocol for module in _modules() for protocol in mo
 """By name."""
 UNITS = {name: unit for module in _modules() for name, unit in module.UNITS.items()}
 """By name; a protocol of your own shows one of these."""
+
+
+def unit_of(protocol: Protocol) -> Unit:
+    """Return what a line of the protocol's sheets shows.
+
+    Raises:
+        ValueError: the protocol names no unit; the message lists them.
+    """
+    if protocol.unit not in UNITS:
+        raise ValueError(f"{protocol.name}: there is no unit {protocol.unit!r}: choose one of {', '.join(UNITS)}")
+    return UNITS[protocol.unit]
+
+
+def show(protocol: Protocol, row: Row, source: Row | None, side: str) -> Display:
+    """Return the line of a method's row.
+
+    Args:
+        protocol: what is shown.
+        row: a method's.
+        source: the row that it was made from; None if the row itself has what is shown of it.
+        side: of the method's text, "1" or "2", if there are two.
+
+    Raises:
+        ValueError: the protocol can't rate the row; the message has the reason.
+
+    >>> row = {"tokens": "eggs in buckets".split(), "head": {"start": 0, "end": 1}, "tail": {"start": 2, "end": 3}, "label": "PHYS"}
+    >>> show(PROTOCOLS["ccg_commonsense"], row, None, "1").texts
+    {'sentence': '[eggs]₁ in [buckets]₂', 'relation': '₁–₂: phys'}
+    """
+    try:
+        display = unit_of(protocol).show(row, source, side)
+    except (KeyError, TypeError, IndexError, AttributeError) as error:
+        reason = f"there is no {error}" if isinstance(error, KeyError) else str(error)
+        raise ValueError(f"it can't be shown: {reason}") from error
+    for column in protocol.shows:
+        if problem := text_problem(display.texts[column], f"the {column.replace('_', ' ')}", letters=False):
+            raise ValueError(problem)
+    if protocol.strata and display.label not in protocol.strata:
+        raise ValueError(f"its source's label is {display.label}")
+    return display

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
+
+from hfcf.corpora.formats.read import json_lines
 
 RowSet = str | Path | Iterable[Mapping[str, Any]]
 """A `Dataset`, rows, a file (`.parquet`, `.jsonl`), or a folder: of a run, or of such files."""
@@ -13,9 +14,6 @@ RowSet = str | Path | Iterable[Mapping[str, Any]]
 
 def read_rows(rows: RowSet) -> Iterator[dict[str, Any]]:
     """Yield the rows of a set, labels as text; of a run's folder its counterfactuals.
-
-    Args:
-        rows: see `RowSet`.
 
     Raises:
         FileNotFoundError: the path does not exist or holds no such files.
@@ -25,7 +23,7 @@ def read_rows(rows: RowSet) -> Iterator[dict[str, Any]]:
     [{'id': '1'}]
     """
     if not isinstance(rows, (str, Path)):
-        yield from map(_label_names(rows), rows)
+        yield from _name_labels(rows)
         return
     for file in _files(Path(rows)):
         if file.suffix == ".parquet":
@@ -33,10 +31,12 @@ def read_rows(rows: RowSet) -> Iterator[dict[str, Any]]:
             from datasets import Dataset
 
             # The cache of `datasets` may hold an older file of that name.
-            ds = Dataset(pq.read_table(file))
-            yield from map(_label_names(ds), ds)
+            yield from _name_labels(Dataset(pq.read_table(file)))
         else:
-            yield from _lines(file)
+            for record in json_lines(file):
+                if record.unreadable:
+                    raise ValueError(f"{file}, {record.unreadable}: write a JSON object on each line")
+                yield record.value
 
 
 def read_sources(rows: RowSet) -> dict[str, dict[str, Any]] | None:
@@ -60,26 +60,9 @@ def _files(path: Path) -> list[Path]:
     return files
 
 
-def _lines(file: Path) -> Iterator[dict[str, Any]]:
-    with file.open(encoding="utf-8-sig") as lines:
-        for number, line in enumerate(lines, 1):
-            if not line.strip():
-                continue
-            try:
-                row = json.loads(line)
-            except json.JSONDecodeError as error:
-                raise ValueError(f"{file}, line {number} is not JSON: {error}") from error
-            if not isinstance(row, dict):
-                raise ValueError(f"{file}, line {number} is not a JSON object")
-            yield row
-
-
-def _label_names(rows: Any) -> Any:
-    """Return a function that replaces the class numbers of a published set by their names."""
+def _name_labels(rows: Any) -> Iterator[dict[str, Any]]:
+    """Yield rows with the class names of a published set in the place of the class numbers."""
     features = getattr(rows, "features", None) or {}
     classes = {name: feature for name, feature in features.items() if hasattr(feature, "int2str")}
-
-    def name_labels(row: Mapping[str, Any]) -> dict[str, Any]:
-        return {**row, **{name: feature.int2str(row[name]) for name, feature in classes.items() if row[name] is not None}}
-
-    return name_labels
+    for row in rows:
+        yield {**row, **{name: feature.int2str(row[name]) for name, feature in classes.items() if row[name] is not None}}

@@ -16,21 +16,15 @@ Answers = Mapping[str, Mapping[str, Sequence[Any]]]
 
 
 def summarise(key: Mapping[str, Any], answers: Answers) -> dict[str, Any]:
-    """Compute the results of a human evaluation.
+    """Compute the results of a human evaluation from the key of `export` and the answers of all raters.
 
-    A row's rating is the mean of its raters'; a method's `mean` and `sd` (n − 1, null for one row) are those of its rows, in units
-    of the scale. `decided` counts the rating of each row's majority, or without one the median (`no_majority` rows);
-    `decided_mean` is its mean. Rows without an answer are left out.
-
-    For a comparison with a reference, `win`, `tie` and `lose` are counted over all judgements (`judgements`) and over decisions
-    (`decided`); three different judgements decide on a tie. `p` is the two-sided sign test's: wins against losses without ties, one
-    decision for each row. For marked words, a method's `f1` (with `precision` and `recall`) compares its causal terms with the
-    words that more than half of a row's raters marked, for each row, and then takes the mean (CCG's macro-F1); a row where neither
-    has a word counts 1.
-
-    Args:
-        key: of `export`.
-        answers: of all raters.
+    - Scales: a row's rating is the mean of its raters'; a method's `mean` and `sd` (n − 1, null for one row) are those of its rows,
+      in units of the scale. `decided` counts the rating of each row's majority, or without one the median (`no_majority` rows);
+      `decided_mean` is its mean. Rows without an answer are left out.
+    - Comparisons with a reference: `win`, `tie` and `lose` of all `judgements` and of each row's decision (`decided`); three
+      different judgements decide on a tie. `p` is the two-sided sign test's, of decisions without ties.
+    - Marked words: `f1`, `precision` and `recall` of a method's causal terms against the words that more than half of a row's
+      raters marked, then the mean over rows (CCG's macro-F1); a row where neither has a word counts 1.
 
     Returns:
         `protocol`, `paper`, `raters`, `seed`; `methods`: {method: {question: {stratum or "all": numbers}}}; `agreement`: {question:
@@ -166,9 +160,8 @@ def _versus(protocol: Protocol, key: Mapping[str, Any], answers: Answers) -> lis
             signs = [rows[one][source] - rows[other][source] for source in rows[one] if source in rows[other]]
             if signs:
                 ways = _sides([math.copysign(1, sign) if sign else 0 for sign in signs])
-                comparisons.append(
-                    {"question": question.name, "method": one, "other": other, "rows": len(signs), **ways, "p": _sign(signs)}
-                )
+                names = {"question": question.name, "method": one, "other": other}
+                comparisons.append({**names, "rows": len(signs), **ways, "p": _sign(signs)})
     for entry, p in zip(comparisons, holm([entry["p"] for entry in comparisons]), strict=True):
         entry["adjusted"] = round(p, 5)
     return comparisons

@@ -9,10 +9,7 @@ from hfcf.hub.render import cell
 
 
 def ratings_table(results: Mapping[str, Any]) -> str:
-    """Write a page with a table of methods for each stratum, the agreement, and the methods against each other.
-
-    Args:
-        results: the content of `ratings.json`.
+    """Write `ratings.json` as a page: a table of methods for each stratum, the agreement, and the methods against each other.
 
     >>> numbers = {"rows": 2, "ratings": 6, "mean": 4.5, "sd": 0.7, "decided": {}, "no_majority": 0, "decided_mean": 4.5}
     >>> agreement = {"fluency": {"alpha": None, "level": "ordinal", "ratings": 6}}
@@ -47,7 +44,8 @@ def ratings_table(results: Mapping[str, Any]) -> str:
     if results["versus"]:
         columns = ("question", "method", "other", "rows", "win", "tie", "lose")
         lines = [
-            [*(str(one[name]) for name in columns), *(_number(one[p], 4) for p in ("p", "adjusted"))] for one in results["versus"]
+            [*(str(pair[name]) for name in columns), _number(pair["p"], 4), _number(pair["adjusted"], 4)]
+            for pair in results["versus"]
         ]
         parts += ["## Methods against each other, on the same sources", _table([*columns, "p (sign test)", "p (Holm)"], lines)]
     return "\n\n".join(parts) + "\n"
@@ -71,5 +69,4 @@ def _number(value: float | None, digits: int) -> str:
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join(f"| {' | '.join(map(cell, line))} |" for line in lines)
+    return "\n".join(f"| {' | '.join(map(cell, line))} |" for line in [head, ["---"] * len(head), *rows])

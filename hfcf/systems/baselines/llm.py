@@ -15,7 +15,7 @@ from hfcf.core.system import System
 from hfcf.core.task import TaskColumns
 from hfcf.engines.classifier import Classifier
 from hfcf.engines.relation import RelationClassifier
-from hfcf.engines.remote import Remote
+from hfcf.engines.remote.engine import Remote
 from hfcf.prompts.relations import SEMEVAL
 from hfcf.tasks import DEFAULT
 from hfcf.tasks.judge import JudgeCandidates

@@ -299,7 +299,7 @@ def test_bad_constraints_are_named(constraints: Any, message: str) -> None:
 
 def test_what_the_search_cannot_do_is_refused() -> None:
     network, given = exhaustive.model("gpt2", 40), exhaustive.inputs("gpt2", 40, 2, 0)
-    with pytest.raises(ValueError, match="neither samples nor streams"):
+    with pytest.raises(ValueError, match="sampling, streaming"):
         network.generate(**given, do_sample=True, custom_generate=constrained_beam_search, max_new_tokens=3)
     with pytest.raises(ValueError, match="token_type_ids"):
         generate_constrained(network, {**given, "token_type_ids": given["input_ids"]}, [[], []], max_new_tokens=3)

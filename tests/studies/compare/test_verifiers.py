@@ -21,7 +21,7 @@ from hfcf.studies.compare.methods import Method, build_methods, training_rows
 from hfcf.studies.compare.recipe import Evaluation, parse_comparison
 from hfcf.studies.compare.run import compare
 from hfcf.studies.compare.runner import Comparison, open_comparison
-from hfcf.studies.compare.sets import check_apart, load_sets
+from hfcf.studies.compare.sets import check_no_overlap, load_sets
 from hfcf.systems.race.system import RACE
 from hfcf.tasks.verification import LABELS, NOT_ENOUGH_INFO, REFUTES, SUPPORTS
 from hfcf.training import verifier
@@ -227,7 +227,7 @@ def test_overlap_with_training_is_an_error_where_it_should_be_gone(content: dict
     sets = load_sets([Evaluation(**content["evaluate"][0])], None, training, None, LABELS[:2])
     again = Dataset.from_list([{**row(98, REFUTES, claim="Town 3 is OLD"), "group_id": "x", "corpus": "x"}])
     with pytest.raises(ValueError, match=r"1 evaluation rows of Other overlap"):
-        check_apart(sets, again)
+        check_no_overlap(sets, again)
 
 
 @pytest.mark.parametrize(

@@ -34,6 +34,7 @@ from hfcf.tasks.relation import entities, roles
 
 wordnet = pytest.mark.skipif(not installed("wordnet"), reason=f"WordNet is not installed: {offline.INSTALL}")
 
+SENTENCE = sentence.SentenceRewriting()
 # Entities in brackets, the head with a star.
 SENTENCES = [
     ("The large [*eggs] were quickly moved into old metal [buckets] near the house .", "Entity-Destination(e1,e2)"),
@@ -77,11 +78,11 @@ def check_kept(source: dict[str, Any], made: dict[str, Any]) -> None:
 
 def test_edits_of_a_text_become_edits_of_its_tokens() -> None:
     source = row("A half-dark , [*dark] dark-ish [room] is dark", "a")
-    text = sentence.text(source)
+    text = SENTENCE.text(source)
     found = [
         {"field": "claim", "piece": -1, "start": i, "end": i + 4, "before": "dark", "after": "very dim"}
         for i in range(len(text))
-        if text.startswith("dark", i) and i not in sentence.protected(source)
+        if text.startswith("dark", i) and i not in SENTENCE.protected(source)
     ]
     made = apply_edits(source, sentence.token_edits(source["tokens"], found))
     assert " ".join(made["tokens"]) == "A half-very dim , dark very dim-ish room is very dim"
@@ -101,7 +102,7 @@ def test_two_edits_of_one_token_are_one() -> None:
 
 def test_a_sentence_written_anew_keeps_its_entities() -> None:
     source = row("The [*key] is moved into a [big chest] .", "a")
-    made = sentence.rewritten(source, "Surely, the Key comes from that big  chest's lid!", "b", "stage")
+    made = SENTENCE.rewritten(source, "Surely, the Key comes from that big  chest's lid!", "b", "stage")
     assert made["status"] is None
     assert made["text"] == "Surely , the key comes from that big chest 's lid !"
     assert made["label"] == "b"
@@ -122,7 +123,7 @@ def test_any_words_around_the_entities_are_reached_by_edits() -> None:
             "tokens": old, "head": {"start": spans["X"], "end": spans["X"] + 1},
             "tail": {"start": spans["Y"], "end": spans["Y"] + 2}, "label": "a",
         }  # fmt: skip
-        made = sentence.rewritten(source, " ".join(new), "b", "stage")
+        made = SENTENCE.rewritten(source, " ".join(new), "b", "stage")
         if new == old:
             assert made["status"]["reason"] == "repeats the source's sentence"
         else:
@@ -142,14 +143,14 @@ def test_any_words_around_the_entities_are_reached_by_edits() -> None:
     ],
 )
 def test_a_sentence_that_is_no_row_is_rejected(said: str, reason: str) -> None:
-    made = sentence.rewritten(row("The [*key] is in a [chest] .", "a"), said, "b", "stage")
+    made = SENTENCE.rewritten(row("The [*key] is in a [chest] .", "a"), said, "b", "stage")
     assert made["status"] == {"accepted": False, "stage": "stage", "reason": reason}
     assert made["label"] == "b"
 
 
 def test_entities_that_share_words_are_told() -> None:
     source = {**row("The [*key] is in a [chest] .", "a"), "tail": {"start": 1, "end": 4}}
-    made = sentence.rewritten(source, "key is in", "b", "stage")
+    made = SENTENCE.rewritten(source, "key is in", "b", "stage")
     assert made["status"]["reason"] == "one entity lies inside the other"
 
 
@@ -176,16 +177,16 @@ TREEBANK = "He `` moved '' the [*key -LRB- old -RRB-] into a [chest] -LRB- 5 -RR
 def test_brackets_and_quotes_come_back_as_the_row_has_them(said: str, made: str) -> None:
     source = row(TREEBANK, "a")
     assert " ".join(sentence.plain(source["tokens"])) == 'He " moved " the key ( old ) into a chest ( 5 ) .'
-    found = sentence.rewritten(source, said, "b", "stage")
+    found = SENTENCE.rewritten(source, said, "b", "stage")
     assert (found["status"], found["text"]) == (None, made)
     check_kept(source, apply_edits(source, found["edits"]) | {"edits": found["edits"]})
 
 
 def test_marks_that_the_row_has_as_people_write_them_stay() -> None:
     source = row("A 5 '' [*key] ( \" big \" ) into a [chest]", "a")
-    found = sentence.rewritten(source, 'The 5 " key ( " big " ) into a [chest]', "b", "stage")
+    found = SENTENCE.rewritten(source, 'The 5 " key ( " big " ) into a [chest]', "b", "stage")
     assert found["text"] == 'The 5 " key ( " big " ) into a [ chest ]'
-    inches = sentence.rewritten(row("A 5 '' [*key] into a [chest]", "a"), 'The 5 " key into a chest', "b", "stage")
+    inches = SENTENCE.rewritten(row("A 5 '' [*key] into a [chest]", "a"), 'The 5 " key into a chest', "b", "stage")
     assert [(edit["before"], edit["after"]) for edit in inches["edits"]] == [("A", "The")]
 
 
@@ -197,7 +198,7 @@ def test_neither_entities_nor_halves_of_contractions_are_edited() -> None:
     found: dict[int, set[str]] = {}
     sources = list(rows())
     for i, source in enumerate(sources):
-        text, kept = sentence.text(source), sentence.protected(source)
+        text, kept = SENTENCE.text(source), SENTENCE.protected(source)
         for seed in range(40):
             for edit in synonym_edits(text, random.Random(seed), share=1.0, protected=kept):
                 found.setdefault(i, set()).add(edit["before"])
@@ -527,6 +528,6 @@ def test_the_rows_of_a_recipe_say_which_preset() -> None:
 def test_draws_are_those_of_the_stored_comparisons() -> None:
     source = row(*SENTENCES[0])
     stage = Synonym(task="relation").rewrite_synonym
-    text = sentence.text(source)
-    made = synonym_edits(text, random.Random("13:rewrite_relation_synonym:row-0"), protected=sentence.protected(source))
+    text = SENTENCE.text(source)
+    made = synonym_edits(text, random.Random("13:rewrite_relation_synonym:row-0"), protected=SENTENCE.protected(source))
     assert stage.row(source)["candidates"][0]["edits"] == sentence.token_edits(source["tokens"], made)

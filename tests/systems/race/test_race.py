@@ -28,7 +28,7 @@ from hfcf.systems.race.filter import FilterClaim
 from hfcf.systems.race.generate import GenerateClaim, clauses
 from hfcf.systems.race.system import RACE
 from hfcf.tasks.verification import LABELS
-from hfcf.text.entities import ENOUGH, EntityTable, form
+from hfcf.text.entities import ENOUGH, Collector, form
 from hfcf.text.evidence import evidence_texts
 
 SUPPORTS, REFUTES, NEI = LABELS
@@ -276,8 +276,8 @@ def test_places_that_one_row_alone_has_are_left_out_where_enough_have_more() -> 
     def rows(*twice: str) -> list[list[dict[str, str]]]:
         return [[{"text": text, "type": "GPE"}] * 2 for text in (*twice, *places, "Orchestra")]
 
-    assert EntityTable.collect(rows(*places)).values["GPE"][""] == sorted(places)
-    assert "Orchestra" in EntityTable.collect(rows(*places[1:])).values["GPE"][""], "too few to be choosy"
+    assert Collector(rows(*places)).table().values["GPE"][""] == sorted(places)
+    assert "Orchestra" in Collector(rows(*places[1:])).table().values["GPE"][""], "too few to be choosy"
 
 
 @pytest.mark.parametrize(("text", "expected"), [("1994", "Year"), ("2100", "Year"), ("6554", "N"), ("0931", "N")])
@@ -574,7 +574,7 @@ def test_fit_does_not_depend_on_order_or_doubles_and_is_named_by_its_content(rac
     assert race.fitted is None
     assert one.edit_evidence.fitted == one.filter_claim.fitted == one.fitted
     values = json.loads(artifact_path(one.fitted).read_text())["entities"]
-    assert values == EntityTable.collect([e for e in row["entities"] if e["field"] != "claim"] for row in tagged).values
+    assert values == Collector([e for e in row["entities"] if e["field"] != "claim"] for row in tagged).table().values
     assert set(values) == {"GPE", "DATE", "NUM"}
 
 
