@@ -13,8 +13,11 @@ from datasets import Dataset
 from offline_models import installed
 
 import hfcf
+from hfcf.cli import console
+from hfcf.cli.listing import list_
 from hfcf.core import recipe
 from hfcf.core.model import Model
+from hfcf.core.recipe import RecipeError
 from hfcf.core.stage import StageError
 from hfcf.core.system import System
 from hfcf.core.task import get_task, revert_edits
@@ -50,6 +53,19 @@ def test_rewriting_baselines_work_on_claims_and_on_sentences() -> None:
     rewriting = {name for name in systems() if len(system_class(name).works_on()) > 1}
     assert rewriting == {"synonym", "masked_lm", "back_translation", "paraphrase", "llm"}
     assert sorted(system_class("synonym").works_on()) == ["relation", "verification"]
+
+
+@pytest.mark.parametrize("name", ["synonym", "masked_lm", "back_translation", "llm"])
+def test_the_former_name_of_a_baseline_leads_to_its_name(name: str) -> None:
+    with pytest.raises(RecipeError, match=f"'relation_{name}'.*; it is '{name}' now"):
+        system_class(f"relation_{name}")
+
+
+def test_the_list_names_every_task_of_a_system(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(console.out, "width", 200)
+    list_("systems")
+    lines = [line for line in capsys.readouterr().out.splitlines() if "rewrite_synonym" in line]
+    assert sorted(task for line in lines for task in ("relation", "verification") if task in line) == ["relation", "verification"]
 
 
 @pytest.fixture

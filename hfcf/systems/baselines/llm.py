@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pkgutil import resolve_name
 from typing import Any, ClassVar
@@ -90,9 +89,10 @@ class RewriteLlm(Stage):
         answers = iter(self._engine.run([prompt.messages(row, self.shots) for row in readable]))
         results: list[dict[str, Any] | Reject] = []
         for row, problem in zip(rows, problems, strict=True):
-            answer: Mapping[str, Any] = next(answers) if problem is None else {"error": problem}
-            if "error" in answer:
-                results.append(settle([], problem or f"the language model: {answer['error']}"))
+            if problem is not None:
+                results.append(settle([], problem))
+            elif "error" in (answer := next(answers)):
+                results.append(settle([], f"the language model: {answer['error']}"))
             else:
                 results.append(settle([prompt.candidate(row, answer["answer"], self.name)], "there is no candidate"))
         return results

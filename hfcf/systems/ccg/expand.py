@@ -43,19 +43,18 @@ def fit_relation_net(rows: Iterable[Mapping[str, Any]]) -> RelationNet:
 class ExpandRelation(Stage):
     """Find relations other than its own that a row's entities may have, by their hypernyms in WordNet (section 3.3, Algorithm 1).
 
-    Input columns: `tokens`, `head`, `tail`, `label`. Output column: `new_relations`, ranked, all that are found: how many are
-    written (the paper's K) is for the stage that edits.
+    Input columns: `tokens`, `head`, `tail`, `label`. Output column: `new_relations`, all of them, ranked; `EditRelation` applies
+    the paper's K.
 
-    The two head words' hypernyms are looked up in the training set's RelationNet, nearest first; `RelationNet.expand_all` says
-    how, and where text, algorithm and released code differ. Rejected are rows of the label "Other", rows with a head word that
-    WordNet knows no noun for, and rows whose words have no other relation within the threshold.
+    The two head words' hypernyms are looked up in the training set's RelationNet, nearest first; `RelationNet.expand_all`
+    describes how, and where text, algorithm and released code differ. Rejected are rows of the label "Other", rows with a head
+    word that WordNet knows no noun for, and rows whose words have no other relation within the threshold.
 
     Args:
-        ratio: H, how much of the way up to the root is gone, from 0 to 1 (section 5.8).
-        order: "lca" is the paper's, from the bottom up. "pooled" is the ablation w/o LCA (section 5.4): the paper does not say
-            what takes the hops' place; we rank the relations of all hops up to the threshold by their count alone. "random" is
-            the ablation w/o WBR: all other relations of the training set in random order, each row's own draw; it asks WordNet
-            nothing, so that rows with unknown words are kept.
+        ratio: H, the share of the way up to the root, from 0 to 1 (section 5.8).
+        order: "lca" is the paper's, from the bottom up. "pooled" is the ablation w/o LCA (section 5.4), which the paper does not
+            describe: we rank the relations of all hops up to the threshold by their count alone. "random" is the ablation w/o
+            WBR: all other relations of the training set in random order for each row, also for words that WordNet doesn't know.
         fitted: the sha256 of the fitted file with the RelationNet; `ccg.fit(ds)` sets it.
 
     >>> from hfcf.core.store import save_artifact

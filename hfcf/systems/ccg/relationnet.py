@@ -105,7 +105,7 @@ class RelationNet:
         }
 
     def expand(self, head: str, tail: str, relation: str, ratio: float = 0.8, order: str = LCA) -> list[str]:
-        """Relations other than `relation` that two words may have, best first; none if WordNet doesn't know them. See `expand_all`.
+        """Rank relations other than `relation` that two words may have; none if WordNet doesn't know them. See `expand_all`.
 
         >>> RelationNet.collect([Triple("egg", "bucket", "in"), Triple("egg", "hen", "of")]).expand("egg", "jar", "of")
         ['in']
@@ -113,22 +113,20 @@ class RelationNet:
         return self.expand_all([Triple(head, tail, relation)], ratio, order)[0]
 
     def expand_all(self, requests: Iterable[Triple], ratio: float = 0.8, order: str = LCA) -> list[list[str]]:
-        """`expand` for many rows at once.
+        """Rank the relations that the words of many rows may have (`expand`).
 
-        A pair of hypernyms that lie i and j steps above the words is i + j hops away. Hops are gone through from 0 up to the
-        threshold, and at each the relations that its pairs have are added, most frequent first (counts summed over the hop's
-        pairs), unless a nearer hop had them. Relations that are equally frequent come by name; in the released code by which was
-        counted first, which the order of the training rows decides.
+        A pair of hypernyms i and j steps above the words is i + j hops away. From hop 0 up to the threshold the relations of each
+        hop's pairs are added, most frequent first (counts summed over its pairs), unless a nearer hop had them. Equally frequent
+        ones come by name; in the released code by the order of the training rows.
 
         The threshold, with paths of m and n synsets: Algorithm 1 goes through `range(len(H1 + H2) * H)`, hops below (m + n)·H,
-        which at the paper's H = 0.8 may be hops that no pair has; the text says only that H controls the scope. Here it is as in
-        the released code: hops up to ⌈(m − 1 + n − 1)·H⌉, itself included, so that H = 1 is all the way up and 0 the words alone.
+        which at the paper's H = 0.8 may be hops that no pair has; the text says only that H controls the scope. As in the released
+        code, the last hop here is ⌈(m − 1 + n − 1)·H⌉, so that H = 1 is all the way up and 0 the words alone.
 
         Args:
             requests: both head words and the row's own relation, which is left out.
             ratio: H, from 0 to 1.
-            order: "lca", as above; "pooled": all hops up to the threshold are one, so that the lowest hypernyms do not come
-                first.
+            order: "lca", as above; "pooled": all hops up to the threshold are one, without a preference for low hypernyms.
         """
         noun, rows = wordnet().noun, list(requests)
         nouns = [(noun(row.head), noun(row.tail)) for row in rows]
