@@ -96,35 +96,38 @@ class Stage:
         if "id" not in rows:
             raise StageError(f"{self.name}: there is no column 'id'; hfcf.load(…) makes rows with one")
         batched = not isinstance(rows["id"], str)
-        columns = self._read(rows, batched)
+        inputs, outputs = self.inputs, self.columns()  # once: some stages make them from their task's
+        columns = self._read(rows, batched, inputs, outputs)
         ids = columns["id"]
         values = [{name: columns[name][i] for name in columns} for i in range(len(ids))]
         todo = [i for i, row in enumerate(values) if not (row["status"] and row["status"]["accepted"] is False)]
         results: dict[int, dict[str, Any] | Reject] = {}
         sound = []
         for i in todo:
-            row = {name: values[i][name] for name in ("id", *self.inputs)}
+            row = {name: values[i][name] for name in ("id", *inputs)}
             if why := problem(row):
                 results[i] = Reject(why)
             else:
-                self._check_filled(row)
+                self._check_filled(row, inputs)
                 sound.append((i, row))
         answers = self.batch([row for _, row in sound]) if sound else []
         if len(answers) != len(sound):
             raise StageError(f"{self.name}: {len(sound)} rows went in and {len(answers)} came out")
         results.update((i, answer) for (i, _), answer in zip(sound, answers, strict=True))
-        written = [self._write(values[i], results.get(i)) for i in range(len(values))]
+        written = [self._write(values[i], results.get(i), outputs) for i in range(len(values))]
         if not batched:
             return written[0]
-        return {column: [row[column] for row in written] for column in self.columns()}
+        return {column: [row[column] for row in written] for column in outputs}
 
-    def _read(self, rows: Mapping[str, Any], batched: bool) -> dict[str, list[Any]]:
+    def _read(
+        self, rows: Mapping[str, Any], batched: bool, inputs: Mapping[str, Any], outputs: Mapping[str, Any]
+    ) -> dict[str, list[Any]]:
         """Read the declared inputs, and the present values of the outputs, as lists."""
-        names = dict.fromkeys(["id", *self.inputs, *self.columns()])
+        names = dict.fromkeys(["id", *inputs, *outputs])
         for column in names:
             if column in rows:
                 continue
-            if column in self.inputs:
+            if column in inputs:
                 filler = self.produced_by.get(column)
                 cure = f"{filler} fills it: map that stage first" if filler else "hfcf.load(…) makes rows that have it"
                 raise StageError(f"{self.name} reads the column {column!r}, which is missing; {cure}")
@@ -133,17 +136,17 @@ class Stage:
             )
         return {column: list(_plain(rows[column])) if batched else [_plain(rows[column])] for column in names}
 
-    def _check_filled(self, row: dict[str, Any]) -> None:
-        for column in self.inputs:
+    def _check_filled(self, row: dict[str, Any], inputs: Mapping[str, Any]) -> None:
+        for column in inputs:
             if row[column] is None and column in self.produced_by:
                 raise StageError(
                     f"{self.name} reads the column {column!r}, which is null on the undecided row {row['id']!r}; "
                     f"{self.produced_by[column]} fills it: map that stage first"
                 )
 
-    def _write(self, row: dict[str, Any], result: dict[str, Any] | Reject | None) -> dict[str, Any]:
+    def _write(self, row: dict[str, Any], result: dict[str, Any] | Reject | None, columns: Mapping[str, Any]) -> dict[str, Any]:
         """Cast the row's output columns to their declared features."""
-        old = {column: row[column] for column in self.columns()}
+        old = {column: row[column] for column in columns}
         if result is None:
             return old
         if isinstance(result, Reject):
@@ -151,7 +154,6 @@ class Stage:
                 raise StageError(f"{self.name}: row {row['id']!r}: {result.reason}")
             status = {"accepted": False, "stage": self.name, "reason": result.reason}
             result = {**result.outputs, "status": status}
-        columns = self.columns()
         for column in result:
             if column not in columns:
                 raise StageError(f"{self.name} returned the undeclared column {column!r} for row {row['id']!r}")
