@@ -190,10 +190,10 @@ class FindPaths(Stage):
     def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
         reasons = ["the relation is Other" if row["label"] == OTHER else overlap(row) for row in rows]
         parses = iter(self.parser.run([row["tokens"] for row, reason in zip(rows, reasons, strict=True) if not reason]))
-        return [Reject(reason) if reason else _found(row, next(parses)) for row, reason in zip(rows, reasons, strict=True)]
+        return [Reject(reason) if reason else _mark_paths(row, next(parses)) for row, reason in zip(rows, reasons, strict=True)]
 
 
-def _found(row: Mapping[str, Any], parse: Mapping[str, Any]) -> dict[str, Any] | Reject:
+def _mark_paths(row: Mapping[str, Any], parse: Mapping[str, Any]) -> dict[str, Any] | Reject:
     words = set(context(row))
     graphs = {"syntactic": syntactic(parse), "semantic": semantic(parse, row["tokens"])}
     paths = {}
