@@ -9,7 +9,6 @@ from __future__ import annotations
 import importlib.util
 import json
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +41,12 @@ def folder(name: str) -> Path:
         raise FileNotFoundError(f"the offline model {name!r} is not installed; install it: {INSTALL}")
     if convert is None:
         return root / inside
-    return fill_once(cache_dir() / "offline" / f"{name}-{_FORM}", partial(convert, root / inside))
+
+    def fill(out: Path) -> None:
+        out.mkdir()
+        convert(root / inside, out)
+
+    return fill_once(cache_dir() / "offline" / f"{name}-{_FORM}", fill)
 
 
 _FORM = "1"  # raise it when a conversion changes

@@ -15,7 +15,11 @@ def cache_dir() -> Path:
 
 
 def fill_once(target: Path, fill: Callable[[Path], object]) -> Path:
-    """Fill a folder unless it exists, and return it.
+    """Make and fill a folder unless it exists, and return it.
+
+    Args:
+        target: the folder.
+        fill: makes the folder that is its argument and writes its files.
 
     It is filled under another name and then renamed: neither a kill nor a second process leaves half a folder behind.
     """
@@ -23,7 +27,6 @@ def fill_once(target: Path, fill: Callable[[Path], object]) -> Path:
         target.parent.mkdir(parents=True, exist_ok=True)
         work = Path(tempfile.mkdtemp(dir=target.parent))
         part = work / target.name  # inside, because `mkdtemp` makes what no other user may read
-        part.mkdir()
         try:
             fill(part)
             os.rename(part, target)

@@ -199,7 +199,7 @@ def test_other_processes_read_back_what_was_pushed(
     before = {name: tensor.clone() for name, tensor in network.state_dict().items()}
     network.classifier.weight.data += 1
     (tmp_path / "patch").mkdir()
-    save_patch(network, before, tmp_path / "patch", rank=1, whole=())
+    save_patch(network, before, tmp_path / "patch", rank=1, head=())
     adapter = model_folder(tmp_path / "adapter", str(tmp_path / "patch"), tune="lowrank")
     whole = model_folder(tmp_path / "whole", tiny_model("verifier"))
     push(run_out, NAME)
