@@ -131,8 +131,8 @@ class Task:
 
     def counterfactual_row(self, row: Row, candidate: Row) -> dict[str, Any]:
         """Return the own columns and the label of the counterfactual that a candidate is of a row."""
-        texts = self.apply_edits(row, candidate["edits"])
-        others = {name: candidate[name] for name in self.candidate if name in self.features and name not in texts}
+        texts, own = self.apply_edits(row, candidate["edits"]), self.features
+        others = {name: candidate[name] for name in self.candidate if name in own and name not in texts}
         return {**texts, **others}
 
     def outcome(self, row: Row) -> str | None:

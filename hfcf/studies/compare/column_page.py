@@ -103,7 +103,7 @@ def markdown(
             sections += [f"## {heading}: difference from {layout.baseline}", tables.intervals(layout, differences, metric)]
     sections += ["## Counterfactuals", _amounts(comparison, report)]
     if paper and paper.augmentation:
-        sections += ["### Beside the paper's Table 8", beside(report, paper.augmentation)]
+        sections += ["### Beside the paper's Table 8", average_amounts(report, paper.augmentation)]
     if paper and paper.scores:
         sections += ["## The paper's figures", tables.bullets([paper.about]), paper_scores(paper.scores)]
     sections += ["## How it was made", tables.bullets([*_provenance(comparison, report, recipe, command), *recipe.notes])]
@@ -152,7 +152,7 @@ def _amounts(comparison: Comparison, report: Report) -> str:
     return tables.grid([method.name for method in comparison.methods if method.system is not None], columns, empty="·")
 
 
-def beside(report: Report, groups: Mapping[str, Mapping[str, Any]]) -> str:
+def average_amounts(report: Report, groups: Mapping[str, Mapping[str, Any]]) -> str:
     """Return means over groups of columns, ours and the paper's: `{group: {columns: […], method: [number, ratio]}}`."""
     methods = dict.fromkeys(method for group in groups.values() for method in group if method != "columns")
     rows = {method: [method] for method in methods}
