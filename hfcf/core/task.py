@@ -168,7 +168,7 @@ def tasks() -> dict[str, Task]:
     """List every task by name: those of this library, then those that other packages offer as entry points `hfcf.tasks`.
 
     >>> sorted(tasks())
-    ['relation', 'verification']
+    ['qa', 'relation', 'verification']
     """
     modules = map(import_module, discover_modules("hfcf.tasks").values())
     own = [module.TASK for module in modules if hasattr(module, "TASK")]

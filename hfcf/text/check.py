@@ -26,13 +26,14 @@ def kind(value: Any) -> str:
     return names.get(type(value), type(value).__name__)
 
 
-def text_problem(value: Any, what: str, *, letters: bool = True) -> str | None:
+def text_problem(value: Any, what: str, *, letters: bool = True, limit: int = MAX_CHARACTERS) -> str | None:
     """Say why a text can't be worked on, or None when it can.
 
     Args:
         value: the text, or what stands in its place.
         what: what to call it.
         letters: whether a text without letters is a problem.
+        limit: characters of the longest text that is none.
 
     >>> text_problem("a\\x07b", "the claim")
     'the claim holds the control character U+0007 at position 1'
@@ -43,8 +44,8 @@ def text_problem(value: Any, what: str, *, letters: bool = True) -> str | None:
         return f"{what} is {kind(value)}, not text"
     if not value.strip():
         return f"{what} is empty"
-    if len(value) > MAX_CHARACTERS:
-        return f"{what} has {len(value):,} characters; the limit is {MAX_CHARACTERS:,}"
+    if len(value) > limit:
+        return f"{what} has {len(value):,} characters; the limit is {limit:,}"
     if match := _SURROGATE.search(value):
         return f"{what} holds half of a surrogate pair at position {match.start()}: the file's encoding is broken"
     if match := CONTROL.search(value):

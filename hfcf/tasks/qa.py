@@ -1,0 +1,179 @@
+"""Question answering: a question, a passage with its title, and the answers, in SQuAD's columns."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from datasets import List
+
+from hfcf.core.edits import Edit, by_place, refuse_rest, replace_text, rewrite
+from hfcf.core.model import Model
+from hfcf.core.schema import INT, TEXT
+from hfcf.core.segments import Mark, Segment
+from hfcf.core.task import HubNames, Row, Task
+from hfcf.text.check import text_problem
+
+MAX_CONTEXT = 2_000_000
+"""Characters of the longest passage that is worked on: readers go through it in windows."""
+TEXTS = ("title", "context", "question")
+NO_ANSWERS: dict[str, list[Any]] = {"text": [], "answer_start": []}
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class QuestionAnswering(Task):
+    """Rows of `title`, `context`, `question` and `answers`, `{text, answer_start}`.
+
+    Several `text`s are alternatives: a reader that gives one of them is right. `answer_start` has the place of each in the context,
+    in code points; it is empty where the answers are no spans of it (yes and no) or where there is no context (open questions).
+
+    >>> row = {"question": "who?", "context": "Ada wrote it.", "answers": {"text": ["Ada"], "answer_start": [0]}}
+    >>> TASK.validate(row), TASK.validate({**row, "answers": {"text": ["Ada"], "answer_start": [4]}})
+    (None, "the answer 'Ada' does not stand at character 4 of the context, where 'wro' stands")
+    """
+
+    def validate(self, row: Row) -> str | None:
+        if "question" in row and (why := text_problem(row["question"], "the question")):
+            return why
+        if row.get("title") and (why := text_problem(row["title"], "the title", letters=False)):
+            return why
+        # No context is an open question, which has no spans.
+        if row.get("context") and (why := text_problem(row["context"], "the context", limit=MAX_CONTEXT)):
+            return why
+        if "answers" not in row:
+            return None
+        answers = row["answers"]
+        if answers is None or answers["text"] is None:
+            return "the answers are null"
+        for text in answers["text"]:
+            if why := text_problem(text, "an answer", letters=False):
+                return why
+        return _misplaced(row["context"] or "", answers) if "context" in row else None
+
+    def segments(self, row: Row) -> list[Segment]:
+        question, title, context = (str(row.get(name) or "") for name in ("question", "title", "context"))
+        answers = row.get("answers") or NO_ANSWERS
+        places = sorted(set(zip(answers["answer_start"] or [], answers["text"] or [], strict=False)))
+        marks = tuple(Mark(at, at + len(text), "answer") for at, text in places if context[at : at + len(text)] == text)
+        return [
+            Segment("question", -1, question, "question"),
+            Segment("context.title", -1, title, "context"),
+            Segment("context", -1, context, "context", marks),
+            Segment("answers", -1, " / ".join(dict.fromkeys(answers["text"] or [])), "answer"),
+        ]
+
+    def named_texts(self, row: Row) -> list[tuple[str, Any]]:
+        texts = [(f"the {name}", row[name]) for name in TEXTS]
+        return texts + [("an answer", text) for text in (row["answers"] or NO_ANSWERS)["text"] or []]
+
+    def apply_edits(self, row: Row, edits: Iterable[Row]) -> dict[str, Any]:
+        places = by_place(edits)
+        texts: dict[str, Any] = {name: replace_text(row.get(name) or "", places.pop((name, -1), [])) for name in TEXTS}
+        if answers := places.pop(("answers", -1), []):
+            texts["answers"] = json.loads(replace_text(answers_text(row["answers"]), answers))
+        elif "answers" in row:
+            texts["answers"] = row["answers"]
+        refuse_rest(places)
+        return texts
+
+    def identity(self, row: Row) -> list[tuple[str, str]]:
+        texts = [("question", row.get("question") or ""), ("context", row.get("context") or "")]
+        return [(kind, text) for kind, text in texts if text]  # open questions share no context
+
+    def outcome(self, row: Row) -> str | None:
+        return ((row.get("answers") or NO_ANSWERS)["text"] or [None])[0]
+
+    def changed(self, row: Row) -> tuple[str, str]:
+        """Return the question before and after: the context is another passage, not a rewritten one.
+
+        Raises:
+            ValueError: the row's edits do not fit its texts.
+        """
+        return self.revert_edits(row, row["edits"])["question"], row["question"]
+
+    def judge(self, rows: Sequence[Row], model: Model, max_length: int) -> list[dict[str, float] | None]:
+        """Ask a reader for its answers, with their probabilities."""
+        from hfcf.engines.reader import Reader
+
+        answers = Reader(model=model, max_length=max_length).run([[row["question"], row["context"] or ""] for row in rows])
+        return [{one["text"]: one["probability"] for one in reversed(spans)} or None for spans in answers]
+
+
+def _misplaced(context: str, answers: Mapping[str, Any]) -> str | None:
+    """Say which answer does not stand at its place, or None."""
+    texts, starts = answers["text"], answers["answer_start"] or []
+    if starts and len(starts) != len(texts):
+        return f"there are {len(texts)} answers and {len(starts)} places of answers"
+    for text, start in zip(texts, starts, strict=False):
+        if start is None or start < 0 or context[start : start + len(text)] != text:
+            at = "null" if start is None else f"character {start}"
+            there = context[start : start + len(text)] if start is not None and start >= 0 else ""
+            why = f"the answer {text!r} does not stand at {at} of the context, where {there!r} stands"
+            return why + _other_unit(context, text, start)
+    return None
+
+
+def _other_unit(context: str, text: str, start: int | None) -> str:
+    """Say in which other unit the place would be right: JavaScript and Java count UTF-16, C and Rust bytes."""
+    for codec, width, unit in (("utf-16-le", 2, "UTF-16 code units"), ("utf-8", 1, "bytes of UTF-8")):
+        if start is not None and start >= 0 and context.encode(codec)[start * width :].startswith(text.encode(codec)):
+            return f"; it counts {unit}: count characters (code points)"
+    return ""
+
+
+def span_problem(row: Row) -> str | None:
+    """Say why a row has no spans to work on, or None: stages that need the places of answers reject it with this.
+
+    >>> span_problem({"context": "", "answers": {"text": ["Ada"], "answer_start": []}})
+    'the row has no context'
+    >>> span_problem({"context": "Is it? It is.", "answers": {"text": ["yes"], "answer_start": []}})
+    'its answers are no spans of its context'
+    """
+    if not row["context"]:
+        return "the row has no context"
+    if not row["answers"]["text"]:
+        return "the row has no answer"
+    return None if row["answers"]["answer_start"] else "its answers are no spans of its context"
+
+
+def answers_text(answers: Mapping[str, Any]) -> str:
+    """Write answers as the text that an edit of the field `answers` changes.
+
+    >>> answers_text({"text": ["Ada"], "answer_start": [0]})
+    '{"text": ["Ada"], "answer_start": [0]}'
+    """
+    return json.dumps({name: list(answers[name] or []) for name in NO_ANSWERS}, ensure_ascii=False)
+
+
+def rewrite_all(row: Row, **new: Any) -> list[Edit]:
+    """Return the edits that make of a row's texts and answers new ones: one over the whole of each that differs.
+
+    Args:
+        row: the source.
+        new: `title`, `context`, `question` and `answers`, as far as they change.
+
+    >>> row = {"title": "", "context": "Ada wrote it.", "question": "who?", "answers": {"text": ["Ada"], "answer_start": [0]}}
+    >>> edits = rewrite_all(row, question="what?", answers={"text": ["it"], "answer_start": [10]})
+    >>> [edit["field"] for edit in edits], TASK.apply_edits(row, edits)["answers"]
+    (['question', 'answers'], {'text': ['it'], 'answer_start': [10]})
+    """
+    before = {**{name: row.get(name) or "" for name in TEXTS}, "answers": answers_text(row["answers"])}
+    after = {name: answers_text(value) if name == "answers" else value for name, value in new.items()}
+    return [one for name in before if name in after and before[name] != after[name] for one in rewrite(name, before[name], after[name])]
+
+
+ANSWERS = {"text": List(TEXT), "answer_start": List(INT)}
+TASK = QuestionAnswering(
+    name="qa",
+    columns={"title": TEXT, "context": TEXT, "question": TEXT, "answers": ANSWERS},
+    signature=("question", "answers"),
+    empty_row={"title": "", "context": "", "question": None, "answers": NO_ANSWERS},
+    labelled=False,
+    outcome_name="answer",
+    candidate={"title": TEXT, "context": TEXT, "question": TEXT, "answers": ANSWERS},
+    trainer="hfcf.training.reader:TRAINER",
+    scorer="hfcf.training.scorers:ANSWERS",
+    hub=HubNames(categories=("question-answering",), ids=("extractive-qa",), tag="question-answering"),
+)
