@@ -161,7 +161,8 @@ def rewrite_all(row: Row, **new: Any) -> list[Edit]:
     """
     before = {**{name: row.get(name) or "" for name in TEXTS}, "answers": answers_text(row["answers"])}
     after = {name: answers_text(value) if name == "answers" else value for name, value in new.items()}
-    return [one for name in before if name in after and before[name] != after[name] for one in rewrite(name, before[name], after[name])]
+    changes = [name for name in before if name in after and before[name] != after[name]]
+    return [edit for name in changes for edit in rewrite(name, before[name], after[name])]
 
 
 ANSWERS = {"text": List(TEXT), "answer_start": List(INT)}
