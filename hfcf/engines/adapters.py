@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -57,7 +57,7 @@ def quiet_peft() -> Iterator[None]:
         yield
 
 
-def save_patch(network: Any, before: dict[str, Any], out: Path, rank: int, head: tuple[str, ...]) -> None:
+def save_patch(network: Any, before: Mapping[str, Any], out: Path, rank: int, head: tuple[str, ...]) -> None:
     """Store the changes of training beside the network's configuration.
 
     Args:

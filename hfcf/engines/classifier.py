@@ -37,12 +37,15 @@ def encode_pairs(tokenizer: Any, requests: Sequence[Sequence[str]], max_length: 
     The tokenizer's own "only_second" fails on a claim that leaves no room, and "longest_first" would cut long claims while
     evidence could still be cut.
     """
-    half = max_length // 2
-    claims = [request[0] for request in requests]
-    heads = tokenizer(claims, add_special_tokens=False, return_offsets_mapping=True)["offset_mapping"]
-    claims = [claim[: head[half - 1][1]] if len(head) > half else claim for claim, head in zip(claims, heads, strict=True)]
+    claims = cut_firsts(tokenizer, [request[0] for request in requests], max_length // 2)
     evidence = [request[1] for request in requests]
     return tokenizer(claims, evidence, truncation="only_second", max_length=max_length, **kwargs)
+
+
+def cut_firsts(tokenizer: Any, texts: Sequence[str], tokens: int) -> list[str]:
+    """Cut the first texts of pairs that have more than some tokens."""
+    heads = tokenizer(list(texts), add_special_tokens=False, return_offsets_mapping=True)["offset_mapping"]
+    return [text[: head[tokens - 1][1]] if len(head) > tokens else text for text, head in zip(texts, heads, strict=True)]
 
 
 def encode_spans(tokenizer: Any, requests: Sequence[Any], max_length: int) -> list[tuple[dict[str, list[int]], list[Any]]]:

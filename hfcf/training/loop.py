@@ -139,6 +139,7 @@ def trained_model(hp: Hyperparameters, out: Path) -> Model:
 def fit(
     network: Any, tokenizer: Any, rows: Dataset, hp: Hyperparameters, *, collator: Any, task_type: str, head: tuple[str, ...],
     out: Path, loss: Loss | None = None, checkpoints: bool = True, callbacks: Sequence[Any] = (),
+    base: Mapping[str, Any] | None = None,
 ) -> Any:  # fmt: skip
     """Train `network` on tokenised rows and store it in `out`; continue from the checkpoint of an interrupted run.
 
@@ -148,6 +149,8 @@ def fit(
         loss: replaces the network's own; `rows` have its columns too.
         checkpoints: without them an interrupted run starts again, and a short one writes nothing but its model.
         callbacks: Transformers' `TrainerCallback`s.
+        base: with `tune="lowrank"`, the tensors from which the change counts, where training does not start from them: those of the
+            model without its adapter.
 
     Returns:
         The trained network, adapters merged, in evaluation mode.
@@ -164,8 +167,9 @@ def fit(
         )  # fmt: skip
         with quiet_peft():
             network = get_peft_model(network, config)
-    before = {name: tensor.clone() for name, tensor in network.state_dict().items()} if hp.tune == "lowrank" else {}
-    if before:
+    before: Mapping[str, Any] = {}
+    if hp.tune == "lowrank":
+        before = base or {name: tensor.clone() for name, tensor in network.state_dict().items()}
         # A change of the embeddings has as many rows as the vocabulary: it would not be small in any form.
         network.get_input_embeddings().weight.requires_grad = False
     work = out / "checkpoints"

@@ -1,0 +1,197 @@
+"""Read answers from passages: spans by an extractive reader (BERT, RoBERTa …), or texts by an encoder-decoder (T5)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import torch
+
+from hfcf.core.model import Model
+from hfcf.engines.adapters import load_network
+from hfcf.engines.base import Encoded, Engine, pad
+from hfcf.engines.classifier import ROUND, cut_firsts
+from hfcf.engines.generator import Generator, two_sided
+
+CANDIDATES = 20
+"""Starts, and ends, of a window that are combined to spans."""
+SEPARATOR = " » "
+"""Between the question, the title and the passage that an encoder-decoder reads (RGF, appendix A)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reader(Engine):
+    """Answers to `[question, context]` or `[question, context, title]` requests, by any `AutoModelForQuestionAnswering` or T5.
+
+    An answer is a list of `{"text", "start", "end", "score", "probability"}`, the likeliest first, no text twice. `start` and `end`
+    are code points of the context. The probability of a span is that of its first token times that of its last one, both over the
+    tokens of its window and the first token of the input, which stands for "no answer here"; `score` is its logarithm.
+
+    A context longer than the model reads is read in windows that overlap. A question is cut where it fills half of the input. Spans
+    begin and end with whole words.
+
+    An encoder-decoder writes its answers: `start` and `end` are those of the text's first place in the context, or -1.
+
+    Args:
+        model: an extractive reader, or an encoder-decoder that was trained on `question » title » passage` → answer.
+        max_length: tokens of a window, the question included.
+        stride: tokens that two windows share, at most a quarter of `max_length`.
+        n_best: answers of a request.
+        max_answer: tokens of the longest answer.
+    """
+
+    model: Model
+    max_length: int = 384
+    stride: int = 128
+    n_best: int = 5
+    max_answer: int = 30
+
+    def run(self, requests: Sequence[Any]) -> list[Any]:
+        if not two_sided(self.model):
+            return super().run([list(request[:2]) for request in requests])
+        engine = Generator(
+            model=self.model, num_beams=max(self.n_best, 4), num_return_sequences=self.n_best, max_new_tokens=self.max_answer,
+            max_length=self.max_length,
+        )  # fmt: skip
+        answers = engine.run([[generative_input(*request), []] for request in requests])
+        return [[_locate(one, request[1]) for one in texts] for texts, request in zip(answers, requests, strict=True)]
+
+    def load(self, device: torch.device) -> Any:
+        return load_reader(self.model, device, self.dtype())
+
+    def encode(self, loaded: Any, requests: Sequence[Any]) -> list[Encoded]:
+        tokenizer = loaded[1]
+        windows = encode_windows(tokenizer, requests, self.max_length, self.stride)
+        encoded = []
+        for (_, context), parts in zip(requests, windows, strict=True):
+            ids = [token for features, _ in parts for token in features["input_ids"]]
+            encoded.append(Encoded({"input_ids": ids}, [parts, context]))
+        return encoded
+
+    def forward(self, loaded: Any, encoded: Sequence[Any]) -> list[Any]:
+        network, tokenizer = loaded
+        windows = [(i, features, places) for i, item in enumerate(encoded) for features, places in item.extra[0]]
+        spans: list[dict[str, dict[str, Any]]] = [{} for _ in encoded]
+        # A long context alone has more windows than a batch holds.
+        size = self.room(max(len(features["input_ids"]) for _, features, _ in windows)) if windows else 1
+        for first in range(0, len(windows), size):
+            part = windows[first : first + size]
+            with torch.inference_mode():
+                output = network(**pad(tokenizer, [Encoded(features) for _, features, _ in part], network.device))
+            starts, ends = output.start_logits.float().cpu(), output.end_logits.float().cpu()
+            for (i, _, places), start, end in zip(part, starts, ends, strict=True):
+                for span in best_spans(start, end, places, self.max_answer):
+                    _keep(spans[i], span, encoded[i].extra[1])
+        return [self._ranked(found.values()) for found in spans]
+
+    def _ranked(self, spans: Any) -> list[dict[str, Any]]:
+        return sorted(spans, key=lambda one: (-one["probability"], one["start"], one["end"]))[: self.n_best]
+
+
+def load_reader(model: Model, device: torch.device, dtype: torch.dtype) -> tuple[Any, Any]:
+    """Load an extractive reader, with its adapter merged in, and its tokenizer, once for all settings of the engine."""
+    return _load(model, device, dtype, model.key())
+
+
+@lru_cache(maxsize=8)
+def _load(model: Model, device: torch.device, dtype: torch.dtype, contents: str) -> tuple[Any, Any]:
+    # `contents` is in the key, so that weights that were trained again in place are read again.
+    from transformers import AutoModelForQuestionAnswering, AutoTokenizer
+
+    network = load_network(AutoModelForQuestionAnswering, model, dtype).to(device)
+    return network, AutoTokenizer.from_pretrained(model.source(), revision=model.revision)
+
+
+def generative_input(question: str, context: str, title: str = "") -> str:
+    """Write what an encoder-decoder reads: question, title and passage (RGF, appendix A).
+
+    >>> generative_input("who wrote it", "Ada wrote it.", "Notes"), generative_input("who wrote it", "Ada wrote it.")
+    ('who wrote it » Notes » Ada wrote it.', 'who wrote it » Ada wrote it.')
+    """
+    return SEPARATOR.join(part for part in (question, title, context) if part)
+
+
+Places = list[tuple[int, int] | None]
+"""The characters of each token of a window in the context, of whole words; None outside the context."""
+
+
+def encode_windows(
+    tokenizer: Any, requests: Sequence[Sequence[str]], max_length: int, stride: int
+) -> list[list[tuple[dict[str, list[int]], Places]]]:
+    """Tokenise `[question, context]` pairs in windows: of each request, the inputs and the places of each window.
+
+    A request without a context has no window.
+    """
+    windows: list[list[tuple[dict[str, list[int]], Places]]] = [[] for _ in requests]
+    read = [i for i, request in enumerate(requests) if request[1] and request[0]]
+    if not read:
+        return windows
+    questions = cut_firsts(tokenizer, [requests[i][0] for i in read], max_length // 2)
+    encoded = tokenizer(
+        questions, [requests[i][1] for i in read], truncation="only_second", max_length=max_length,
+        stride=min(stride, max_length // 4), return_overflowing_tokens=True, return_offsets_mapping=True,
+    )  # fmt: skip
+    names = [name for name in tokenizer.model_input_names if name in encoded and name != "attention_mask"]  # `pad` makes the mask
+    for window, request in enumerate(encoded["overflow_to_sample_mapping"]):
+        features = {name: encoded[name][window] for name in names}
+        windows[read[request]].append((features, _places(encoded, window)))
+    return windows
+
+
+def _places(encoded: Any, window: int) -> Places:
+    offsets, parts, words = encoded["offset_mapping"][window], encoded.sequence_ids(window), encoded.word_ids(window)
+    whole: dict[int, tuple[int, int]] = {}
+    for (start, end), part, word in zip(offsets, parts, words, strict=True):
+        if part == 1 and word is not None and start < end:
+            first, last = whole.get(word, (start, end))
+            whole[word] = (min(first, start), max(last, end))
+    return [whole.get(word) if part == 1 and word is not None else None for part, word in zip(parts, words, strict=True)]
+
+
+def best_spans(start: torch.Tensor, end: torch.Tensor, places: Places, longest: int) -> Iterator[tuple[int, int, float]]:
+    """Yield the likely spans of a window as (first character, end, probability).
+
+    Args:
+        start: logits of each token to be the first one; padding may follow.
+        end: logits of each token to be the last one.
+        places: of each token in the context.
+        longest: tokens of a span.
+    """
+    readable = torch.tensor([i == 0 or place is not None for i, place in enumerate(places)])
+    first, last = (torch.where(readable, side[: len(places)], -math.inf).softmax(-1) for side in (start, end))
+    tokens_at = {i: place for i, place in enumerate(places) if place is not None}
+    if not tokens_at:
+        return
+    index = torch.tensor(list(tokens_at))
+    some = min(CANDIDATES, len(index))
+    starts, ends = (index[side[index].topk(some).indices].tolist() for side in (first, last))
+    for i in starts:
+        for j in ends:
+            if i <= j < i + longest:
+                yield tokens_at[i][0], tokens_at[j][1], float(first[i] * last[j])
+
+
+def _keep(spans: dict[str, dict[str, Any]], span: tuple[int, int, float], context: str) -> None:
+    """Add a span unless its text has a likelier place; of equally likely ones the first in the context stays."""
+    start, end, probability = span
+    probability = round(probability, ROUND)
+    text = context[start:end]
+    old = spans.get(text)
+    if text.strip() and (old is None or (-probability, start) < (-old["probability"], old["start"])):
+        score = round(math.log(max(span[2], 1e-12)), ROUND)
+        spans[text] = {"text": text, "start": start, "end": end, "score": score, "probability": probability}
+
+
+def _locate(answer: dict[str, Any], context: str) -> dict[str, Any]:
+    start = context.find(answer["text"])
+    end = start + len(answer["text"]) if start >= 0 else -1
+    return {
+        "text": answer["text"],
+        "start": start,
+        "end": end,
+        "score": answer["score"],
+        "probability": round(math.exp(answer["score"]), ROUND),
+    }

@@ -1,0 +1,131 @@
+"""Questions made of claims, to train a reader before it sees a real question: unsupervised question answering by clozes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from random import Random
+from typing import Any
+
+from datasets import Dataset
+
+from hfcf.engines.ner import Ner
+from hfcf.tasks.qa import TASK
+from hfcf.tasks.verification import SUPPORTS
+from hfcf.text.mentions import WORD_END, WORD_START
+from hfcf.text.normalise import normalise
+
+WH = {
+    "PERSON": ("who",),
+    "DATE": ("when", "what year", "what date"),
+    "GPE": ("where", "what place", "which country or city"),
+    "ORG": ("what", "what organization", "who"),
+    "NUM": ("how many", "how much", "what number"),
+}
+"""Question words for an entity of each of the types of `hfcf.engines.ner.TYPES`."""
+_PREPOSITION = re.compile(r"\s+(?:in|on|at|by|of|from|to|for|with|during|until|since|as)\s*$", re.IGNORECASE)
+_ENDS = " ,.;:!?"
+_DRAWS = 8
+"""Pieces that are drawn to fill up a passage; those that are too long or hold the answer are not used."""
+
+
+def cloze_questions(rows: Dataset, ner: Ner, *, seed: int = 13, words: int = 90) -> Dataset:
+    """Make a question of each entity of a claim that stands in its evidence: the entity is the answer, the rest the question.
+
+    Source: Lewis et al. 2019, Unsupervised Question Answering by Cloze Translation: an entity is masked and the cloze becomes a
+    question with the wh-word of the entity's type. Deviations: they mask entities of the passage's own sentences and translate the
+    clozes with a model that they train on unpaired questions; claims already say in other words what the evidence says, and a rule
+    fronts the wh-word. They read whole paragraphs; here the evidence stands among other rows' evidence.
+
+    Args:
+        rows: verification rows. Those that are supported are read: what others claim is false or unknown.
+        ner: finds the claims' entities.
+        seed: of the choice of the wh-word, of the pieces that are added, and of their order.
+        words: of a passage: the row's evidence is filled up to so many with pieces of other rows that do not hold the answer.
+
+    Returns:
+        Rows of question answering in the order of the claims, each with one answer and all its places' first; the group is the
+        claim's.
+    """
+    kept = rows.select([i for i, label in enumerate(rows["label"]) if label == SUPPORTS])
+    entities = ner.run(list(kept["claim"]))
+    others = [piece for evidence in kept["evidence"] for piece in evidence]
+    made: dict[str, list[Any]] = {name: [] for name in TASK.features}
+    seen: set[tuple[str, str]] = set()
+    for row, spans in zip(kept, entities, strict=True):
+        for question in _questions(row, spans, others, seed, words):
+            key = (normalise(question["question"]), question["answers"]["text"][0])
+            if key not in seen:  # corpora repeat claims
+                seen.add(key)
+                for name in made:
+                    made[name].append(question[name])
+    return Dataset.from_dict(made, features=TASK.features)
+
+
+def _questions(
+    row: Mapping[str, Any], spans: Sequence[Sequence[Any]], others: Sequence[Mapping[str, str]], seed: int, words: int
+) -> Iterator[dict[str, Any]]:
+    for n, (start, end, kind) in enumerate(spans):
+        answer = row["claim"][start:end]
+        random = Random(f"{seed}:cloze:{row['corpus']}:{row['id']}:{n}")
+        passage = _passage(row["evidence"], others, answer, random, words)
+        match = _find(answer, passage)
+        first, last = clause(row["claim"], start, end)
+        question = wh_question(row["claim"][first:last], start - first, end - first, random.choice(WH[kind]))
+        # A question of a word or two, or one that holds its answer, teaches nothing.
+        if match is None or len(question.split()) < 4 or _find(answer, question):
+            continue
+        # Searchers write neither capitals nor question marks, as in Natural Questions; others do, as in SQuAD.
+        question = question.lower() if random.random() < 0.5 else question[0].upper() + question[1:] + "?"
+        yield {
+            "id": f"{row['id']}:cloze:{n}", "title": row["evidence"][0]["title"] or "", "context": passage, "question": question,
+            "answers": {"text": [passage[match.start() : match.end()]], "answer_start": [match.start()]},
+            **{name: row[name] for name in ("group_id", "corpus", "split")},
+        }  # fmt: skip
+
+
+def clause(claim: str, start: int, end: int, longest: int = 20) -> tuple[int, int]:
+    """Return the part of a claim, from comma to comma, around a span: as much of it as a question of so many words holds.
+
+    What stands before the span, the subject most often, is taken first.
+
+    >>> claim = "Ada, who was born in London, wrote the first program, which was never run."
+    >>> claim[slice(*clause(claim, 21, 27, 9))], claim[slice(*clause(claim, 21, 27))] == claim
+    ('Ada, who was born in London', True)
+    """
+    cuts = [0, *(match.end() for match in re.finditer(r"[,;]\s", claim)), len(claim)]
+    first = max(i for i, cut in enumerate(cuts[:-1]) if cut <= start)
+    last = min(i for i, cut in enumerate(cuts) if cut >= end)
+    for left, right in [(i, last) for i in range(first - 1, -1, -1)] + [(0, i) for i in range(last + 1, len(cuts))]:
+        if len(claim[cuts[min(left, first)] : cuts[right]].split()) > longest:
+            break
+        first, last = min(left, first), right
+    return cuts[first], len(claim[: cuts[last]].rstrip(_ENDS)) if last < len(cuts) - 1 else cuts[last]
+
+
+def wh_question(claim: str, start: int, end: int, wh: str) -> str:
+    """Put a question word in the place of a span of a claim, and at the front.
+
+    >>> wh_question("Rome was founded by Romulus in 753 BC.", 20, 27, "who"), wh_question("Romulus founded Rome.", 0, 7, "who")
+    ('who Rome was founded in 753 BC', 'who founded Rome')
+    """
+    before, after = claim[:start], claim[end:].strip().strip(_ENDS)
+    before = re.sub(r"\bthe\s*$", "", _PREPOSITION.sub("", re.sub(r"\b(?:the|an?)\s*$", "", before))).strip(_ENDS)
+    return " ".join(part for part in (wh, before, after) if part)
+
+
+def _passage(
+    evidence: Sequence[Mapping[str, str]], others: Sequence[Mapping[str, str]], answer: str, random: Random, words: int
+) -> str:
+    """Join the evidence with pieces of other rows, in random order."""
+    texts = [piece["text"] for piece in evidence]
+    for text in (random.choice(others)["text"] for _ in range(_DRAWS)):
+        missing = words - sum(len(text.split()) for text in texts)
+        if missing > 0 and len(text.split()) <= 2 * missing and text not in texts and _find(answer, text) is None:
+            texts.append(text)
+    random.shuffle(texts)
+    return " ".join(texts)
+
+
+def _find(phrase: str, text: str) -> re.Match[str] | None:
+    return re.search(WORD_START + re.escape(phrase) + WORD_END, text, re.IGNORECASE)
