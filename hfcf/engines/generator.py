@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 
@@ -36,6 +36,8 @@ class Generator(Engine):
     """
 
     VERSION = "2"
+    prompt: ClassVar[str] = PROMPT
+    """The prompt of a decoder-only model: a subclass that writes other texts has its own, and its name in the cache's keys."""
 
     model: Model
     num_beams: int = 30
@@ -57,7 +59,7 @@ class Generator(Engine):
         rows = tokenizer([text for text, _ in requests], truncation=True, max_length=self.max_length)["input_ids"]
         if not network.config.is_encoder_decoder:
             # Added after the cut, so that a long text does not lose the word that asks for the claim.
-            ending = tokenizer(PROMPT.format(""), add_special_tokens=False)["input_ids"]
+            ending = tokenizer(self.prompt.format(""), add_special_tokens=False)["input_ids"]
             rows = [row + ending for row in rows]
         return [Encoded({"input_ids": row}, clauses) for row, (_, clauses) in zip(rows, requests, strict=True)]
 

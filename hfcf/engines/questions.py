@@ -1,0 +1,162 @@
+"""Models of RGF that write: a question for an answer in a passage, answers of a passage, the references of a question."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from hfcf.engines.base import Encoded, skip_empty
+from hfcf.engines.generator import Generator
+from hfcf.text.questions import ANSWER, join_parts, mark_answer
+
+_LONGEST_TOKEN = 24
+"""Characters of a passage that one token may take up, for a bound on what is tokenised at all."""
+_LONGEST_WORD = 40
+"""Characters in which a cut looks for white space: some scripts have none."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class QuestionGenerator(Generator):
+    """Questions for `[title, context, start, end]` requests, the answer being `context[start:end]`, by beam search.
+
+    The model reads `title » passage`, with the answer in it as `« answer = … »` (RGF, appendix A). Of a longer passage it reads a
+    window with the answer in its middle, as far as there is text on both sides. An answer is as `Generator`'s; None where the
+    answer itself is longer than `max_length`.
+
+    The settings are those of `Generator`.
+
+    >>> QuestionGenerator.prompt
+    '{}\\nQuestion:'
+    """
+
+    VERSION = "1"
+    prompt: ClassVar[str] = "{}\nQuestion:"
+
+    num_beams: int = 15
+    num_return_sequences: int = 15
+    max_new_tokens: int = 256
+    max_length: int = 640
+
+    def texts(self, tokenizer: Any, requests: Sequence[Any]) -> list[str | None]:
+        """Write each request as the model reads it."""
+        return [fit_marked(tokenizer, title, text, start, end, self.max_length) for title, text, start, end in requests]
+
+    def encode(self, loaded: Any, requests: Sequence[Any]) -> list[Encoded]:
+        texts = self.texts(loaded[1], requests)
+        encoded = iter(super().encode(loaded, [[text, []] for text in texts if text is not None]) if any(texts) else [])
+        return [Encoded({"input_ids": []}, []) if text is None else next(encoded) for text in texts]
+
+    def forward(self, loaded: Any, encoded: Sequence[Any]) -> list[Any]:
+        return skip_empty(encoded, lambda items: super(QuestionGenerator, self).forward(loaded, items))
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnswerGenerator(QuestionGenerator):
+    """Texts that are likely answers to some question, for `[title, context]` requests: `title » passage` → answer (appendix A).
+
+    Of a long passage the model reads the beginning.
+
+    >>> AnswerGenerator.prompt
+    '{}\\nAnswer:'
+    """
+
+    prompt: ClassVar[str] = "{}\nAnswer:"
+
+    max_new_tokens: int = 32
+
+    def texts(self, tokenizer: Any, requests: Sequence[Any]) -> list[str | None]:
+        return [join_parts(title, context) for title, context in requests]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Decomposer(QuestionGenerator):
+    """The references of questions, for `[question, title, context, start, end]` requests, by a model trained on QED.
+
+    The model reads `question » title » passage`, the answer marked in it, and writes what `hfcf.text.questions.write_references`
+    writes.
+
+    >>> Decomposer.prompt
+    '{}\\nReferences:'
+    """
+
+    prompt: ClassVar[str] = "{}\nReferences:"
+
+    num_beams: int = 4
+    num_return_sequences: int = 1
+
+    def texts(self, tokenizer: Any, requests: Sequence[Any]) -> list[str | None]:
+        return [
+            fit_marked(tokenizer, join_parts(question, title), text, start, end, self.max_length)
+            for question, title, text, start, end in requests
+        ]
+
+
+def fit_marked(tokenizer: Any, head: str, context: str, start: int, end: int, max_length: int) -> str | None:
+    """Write `head » passage` with the answer marked, in at most `max_length` tokens; None if the answer alone is longer.
+
+    A passage that is too long is cut to a window around the answer, between words; the head is left out where it takes more than
+    half of the tokens.
+
+    Args:
+        tokenizer: a fast one.
+        head: the title, or what else stands before the passage.
+        context: the passage.
+        start: of the answer, in code points.
+        end: of the answer.
+        max_length: tokens of the text with those that the tokenizer adds.
+    """
+    reach = max_length * _LONGEST_TOKEN
+    whole = join_parts(head, mark_answer(context, start, end))
+    if len(whole) <= 2 * reach and _tokens(tokenizer, whole) <= max_length:
+        return whole
+    answer = ANSWER.format(context[start:end])
+    if len(answer) > reach or _tokens(tokenizer, answer) > max_length:
+        return None
+    if head and (len(head) > reach or _tokens(tokenizer, head) > max_length // 2):
+        head = ""
+    room = max_length - _tokens(tokenizer, join_parts(head, answer))
+    left, right = _words(tokenizer, context[max(0, start - reach) : start]), _words(tokenizer, context[end : end + reach])
+    while room >= 0:
+        # Half of the room to each side; what one does not need is the other's.
+        before = min(len(left[1]), max(room // 2, room - len(right[1])))
+        after = min(len(right[1]), room - before)
+        text = join_parts(head, _tail(left, before) + answer + _head(right, after))
+        if _tokens(tokenizer, text) <= max_length:
+            return text
+        room -= 8  # pieces tokenise to a little more or less than the whole
+    return join_parts(head, answer) if _tokens(tokenizer, join_parts(head, answer)) <= max_length else answer
+
+
+Tokens = tuple[str, list[tuple[int, int]]]
+
+
+def _tokens(tokenizer: Any, text: str) -> int:
+    return len(tokenizer(text, verbose=False)["input_ids"])
+
+
+def _words(tokenizer: Any, text: str) -> Tokens:
+    encoded = tokenizer(text, add_special_tokens=False, return_offsets_mapping=True, verbose=False)
+    return text, [(start, end) for start, end in encoded["offset_mapping"]]
+
+
+def _tail(side: Tokens, tokens: int) -> str:
+    """Return the end of a text in so many tokens, from a whole word on."""
+    text, places = side
+    if tokens >= len(places):
+        return text
+    at = places[-tokens][0] if tokens > 0 else len(text)
+    space = re.search(r"(?<=\s)\S", text[max(0, at - 1) : at + _LONGEST_WORD])
+    return text[max(0, at - 1) + space.start() if space else at :]
+
+
+def _head(side: Tokens, tokens: int) -> str:
+    """Return the beginning of a text in so many tokens, up to a whole word."""
+    text, places = side
+    if tokens >= len(places):
+        return text
+    at = places[tokens - 1][1] if tokens > 0 else 0
+    first = max(0, at - _LONGEST_WORD)
+    spaces = [place.start() for place in re.finditer(r"(?<=\S)\s", text[first : at + 1])]
+    return text[: first + spaces[-1] if spaces else at]

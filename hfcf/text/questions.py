@@ -1,0 +1,137 @@
+"""Questions as RGF writes, compares and takes them apart: answers marked in passages, words, references and predicates."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import count
+from typing import Any
+
+SEPARATOR = " » "
+"""Between the parts of what a model of RGF reads: question, title, passage (appendix A)."""
+ANSWER = "« answer = {} »"
+"""An answer in a passage (appendix A: "enclosed in the passage using character sequences ‘« answer =’ and ‘»’")."""
+PREFIX = 10
+"""Two predicates are the same one when they begin with more than so many equal characters (section 3.5)."""
+NO_REFERENCE = "none"
+
+Span = tuple[int, int]
+
+
+def mark_answer(context: str, start: int, end: int) -> str:
+    """Return a passage with the answer marked.
+
+    >>> mark_answer("Ada wrote it.", 0, 3)
+    '« answer = Ada » wrote it.'
+    """
+    return context[:start] + ANSWER.format(context[start:end]) + context[end:]
+
+
+def join_parts(*parts: str) -> str:
+    """Join question, title and passage, as far as there are, by the separator.
+
+    >>> join_parts("Notes", "Ada wrote it."), join_parts("", "Ada wrote it.")
+    ('Notes » Ada wrote it.', 'Ada wrote it.')
+    """
+    return SEPARATOR.join(part for part in parts if part)
+
+
+# --- references and predicates (QED)
+
+
+def write_references(equalities: Iterable[Mapping[str, Any]]) -> str:
+    """Write QED's referential equalities as the text that a decomposer is trained to write.
+
+    "reference in the question = reference in the sentence", in the order of the question, with " ; " between two. A reference that
+    the sentence only implies (a bridge without words of its own) has nothing after "=".
+
+    Source: RGF refers to the QED paper (Lamm et al. 2021) for its linearisation of explanations. Ours is another: it leaves out
+    the selected sentence, because RGF reads the references of the question alone.
+
+    Args:
+        equalities: `referential_equalities` of a row of QED, `{question_reference, sentence_reference}` with `start` and `string`.
+
+    >>> write_references([{"question_reference": {"start": 8, "string": "the first nobel prize"},
+    ...                    "sentence_reference": {"string": "The first Nobel Prize"}}])
+    'the first nobel prize = The first Nobel Prize'
+    >>> write_references([])
+    'none'
+    """
+    ordered = sorted(equalities, key=lambda one: one["question_reference"]["start"])
+    pairs = [(one["question_reference"]["string"], (one["sentence_reference"] or {}).get("string") or "") for one in ordered]
+    return " ; ".join(f"{question.strip()} = {sentence.strip()}".strip() for question, sentence in pairs) or NO_REFERENCE
+
+
+def read_references(text: str, question: str) -> list[Span]:
+    """Find the references of a text like that of `write_references` in its question: sorted, disjoint code points.
+
+    What does not stand in the question as whole words, whatever the case, is left out; of two that overlap, the longer one stays.
+
+    >>> question = "who is the captain of Richmond?"
+    >>> [question[start:end] for start, end in read_references("richmond = The club ; the mayor = he", question)]
+    ['Richmond']
+    """
+    if text.strip() == NO_REFERENCE:
+        return []
+    phrases = {part.partition(" =")[0].strip() for part in text.split(" ; ")} - {""}
+    spans: list[Span] = []
+    for phrase in sorted(phrases, key=lambda one: (-len(one), one)):
+        places = re.finditer(rf"(?<!\w){re.escape(phrase)}(?!\w)", question, re.IGNORECASE)
+        free = [place.span() for place in places if all(place.end() <= start or place.start() >= end for start, end in spans)]
+        spans += free[:1]
+    return sorted(spans)
+
+
+def predicate(question: str, references: Sequence[Span]) -> str:
+    """Return a question with its references replaced by X, Y, Z, X4, X5 …, in lower case and without the question mark.
+
+    Args:
+        question: its text.
+        references: sorted, disjoint code points of it.
+
+    >>> predicate("Who is the captain of Richmond in 1994?", [(22, 30), (34, 38)])
+    'who is the captain of X in Y'
+    """
+    parts, last = [], 0
+    names = (("X", "Y", "Z")[n] if n < 3 else f"X{n + 1}" for n in count())
+    for (start, end), name in zip(references, names, strict=False):
+        parts += [question[last:start].lower(), name]
+        last = end
+    return " ".join("".join([*parts, question[last:].lower()]).split()).rstrip("?!. ")
+
+
+def same_predicate(one: str, other: str) -> bool:
+    """Say whether two predicates are one: equal, or equal in more than their first ten characters (section 3.5).
+
+    >>> same_predicate("who is the captain of X", "who is the captain of X in Y"), same_predicate("who is X", "who was X")
+    (True, False)
+    """
+    head, other_head = one[: PREFIX + 1], other[: PREFIX + 1]
+    return one == other or (head == other_head and len(head) > PREFIX)
+
+
+def compare_questions(one: tuple[str, Sequence[Span]], other: tuple[str, Sequence[Span]]) -> str:
+    """Say what changes from a question to another: "reference", "predicate", "both", or "question" where neither can be told.
+
+    References are compared as sets of strings, whatever their case; predicates by `same_predicate`. A change of predicate alone
+    also requires that all references are kept; others may come (section 6.1, footnote 4). "question" is the answer for a question
+    without references, which nothing keeps, and where predicate and references are the same.
+
+    Args:
+        one: the source's question, and its references as `predicate` takes them.
+        other: the new one.
+
+    >>> source = ("who is the captain of richmond?", [(22, 30)])
+    >>> compare_questions(source, ("who is the captain of essendon?", [(22, 30)]))
+    'reference'
+    >>> compare_questions(source, ("who wears number 9 for richmond?", [(10, 18), (23, 31)]))
+    'predicate'
+    >>> compare_questions(source, ("who did graham tackle in the final?", [(8, 14), (25, 34)]))
+    'both'
+    """
+    old, new = ({question[start:end].lower() for start, end in spans} for question, spans in (one, other))
+    if not old:
+        return "question"
+    if same_predicate(predicate(*one), predicate(*other)):
+        return "reference" if old != new else "question"
+    return "predicate" if old <= new else "both"
