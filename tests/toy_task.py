@@ -163,6 +163,9 @@ class ExactMatch:
     def scores(self, gold: Sequence[str], predicted: Sequence[str]) -> dict[str, float]:
         return {"em": round(float(np.mean([one == other for one, other in zip(gold, predicted, strict=True)])), 4)}
 
+    def right(self, gold: Sequence[str], predicted: Sequence[str]) -> list[bool]:
+        return [one == other for one, other in zip(gold, predicted, strict=True)]
+
     def resample(self, counts: Any, gold: Any, predicted: Any) -> Any:
         return np.stack([counts @ (predicted == gold).T.astype(float) / counts.sum(axis=1, keepdims=True)])
 

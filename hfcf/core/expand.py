@@ -129,10 +129,11 @@ def balanced_sample(ds: Dataset, n: int, seed: int) -> Dataset:
     """Draw a class-balanced sample, as low-resource comparisons train on.
 
     Which rows are in it depends on their ids and the seed alone, whatever their order, and a larger sample of the same seed holds
-    the smaller one. If `n` is not a multiple of the number of labels, the alphabetically first ones have a row more.
+    the smaller one. If `n` is not a multiple of the number of labels, the alphabetically first ones have a row more. Of rows
+    without labels it is a plain sample.
 
     Args:
-        ds: rows with `id` and `label`.
+        ds: rows with `id` and, where their task has labels, `label`.
         n: rows of the sample.
         seed: which ones.
 
@@ -151,11 +152,13 @@ def balanced_sample(ds: Dataset, n: int, seed: int) -> Dataset:
     """
     if n < 1:
         raise ValueError(f"a sample of {n} rows: 1 or more")
-    ids, labels = list(ds["id"]), list(ds["label"])
+    ids, labels = list(ds["id"]), list(ds["label"]) if "label" in ds.features else [""] * len(ds)
     available = dict(sorted(Counter(labels).items()))
     share, more = divmod(n, max(len(available), 1))
     quota = {label: share + (i < more) for i, label in enumerate(available)}
     if not available or any(quota[label] > available[label] for label in available):
+        if "label" not in ds.features:
+            raise ValueError(f"a sample of {n:,} rows needs as many; there are {len(ds):,}")
         counts = ", ".join(f"{rows:,} {label}" for label, rows in available.items()) or "no rows"
         needed = max(quota.values(), default=n)
         raise ValueError(f"a class-balanced sample of {n:,} rows needs {needed:,} of each label; there are {counts}")

@@ -73,6 +73,9 @@ class Scorer(Protocol):
     def scores(self, gold: Sequence[Any], predicted: Sequence[Any]) -> dict[str, float]:
         """Return all `metrics` of answers, 0–1, to four decimals."""
 
+    def right(self, gold: Sequence[Any], predicted: Sequence[Any]) -> list[bool]:
+        """Say of each answer, as it is or as it is stored, whether it is right: what `hfcf.consistency` conditions on."""
+
     def resample(self, counts: NDArray[np.float64], gold: NDArray[Any], predicted: NDArray[Any]) -> NDArray[np.float64]:
         """Return the `compared` scores of many samples of rows at once: metrics × samples × models.
 

@@ -1,4 +1,4 @@
-"""Answers as SQuAD's scorer compares them."""
+"""Answers as SQuAD v1.1 compares them."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ _ARTICLES = re.compile(r"\b(a|an|the)\b")
 
 
 def normalise_answer(text: str) -> str:
-    """Reduce an answer to what SQuAD's scorer compares: lower case, without ASCII punctuation, articles and more than one space.
+    """Reduce an answer to what counts for equality: lower case, without punctuation, articles and needless white space.
 
-    Nothing may be left: of "A" (the blood group), of "%". No two answers of which nothing is left are the same answer.
+    Source: Rajpurkar et al. 2016, the official script `evaluate-v1.1.py`, which MRQA uses, too. As there, only ASCII punctuation is
+    dropped: “–”, “’” and “»” stay, so that scores are those of other papers. A punctuation mark leaves no space: "U.S." is "us",
+    "19-20" is "1920".
 
-    Source: the official script of SQuAD v1.1 (`normalize_answer`), which MRQA uses, too.
-
-    >>> normalise_answer("The  Captain's (old) Ship!"), normalise_answer("A")
-    ('captains old ship', '')
+    >>> normalise_answer("The  Who, a band!"), normalise_answer("the 1990’s"), normalise_answer("The")
+    ('who band', '1990’s', '')
     """
     return " ".join(_ARTICLES.sub(" ", text.lower().translate(_PUNCTUATION)).split())
 
@@ -26,7 +26,7 @@ def normalise_answer(text: str) -> str:
 def matches(answer: str, others: Iterable[str]) -> bool:
     """Say whether an answer is one of others, after `normalise_answer`.
 
-    An answer that only holds another, or stands in it, is not that answer.
+    An answer that only holds another, or stands in it, is not that answer. No two answers of which nothing is left are the same.
 
     >>> matches("the Beatles", ["Beatles", "The Fab Four"]), matches("John Lennon", ["Lennon"]), matches("?", ["!"])
     (True, False, False)

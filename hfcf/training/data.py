@@ -8,13 +8,14 @@ from typing import Any
 from datasets import Dataset, concatenate_datasets
 
 from hfcf import corpora
+from hfcf.core.pairs import is_paired, sources
 from hfcf.core.recipe import RecipeError
 from hfcf.core.splits import group_safe_split, text_keys
 from hfcf.core.task import task_of
 from hfcf.training.distractors import from_recipe
 
 
-def load_rows(sources: Sequence[Mapping[str, Any]], *, training: bool = False, extra: Sequence[str] = ()) -> Dataset:
+def load_rows(sources: Sequence[Mapping[str, Any]], *, training: bool = False, extra: Sequence[str] | None = ()) -> Dataset:
     """Load several corpora and concatenate their canonical columns.
 
     Args:
@@ -22,7 +23,7 @@ def load_rows(sources: Sequence[Mapping[str, Any]], *, training: bool = False, e
             first n rows and `skip: n` drops them; `half: 0` or `half: 1` selects one half of its groups; `distractors` as in
             the recipe of a run; with `on_error: reject`, unreadable rows are dropped.
         training: the rows are for training: those of a dev or test split need `role: train`.
-        extra: further columns to load; every corpus must have them.
+        extra: further columns to load; every corpus must have them. None: all that a corpus has.
 
     Raises:
         RecipeError: `training` with rows of another split than "train", and their source does not say `role: train`.
@@ -30,7 +31,7 @@ def load_rows(sources: Sequence[Mapping[str, Any]], *, training: bool = False, e
     return concatenate_datasets([_load(source, training, extra) for source in sources])
 
 
-def _load(source: Mapping[str, Any], training: bool, extra: Sequence[str]) -> Dataset:
+def _load(source: Mapping[str, Any], training: bool, extra: Sequence[str] | None) -> Dataset:
     options = {"split": "train", **source}
     name, take, skip, half, distractors = (options.pop(key, None) for key in ("corpus", "take", "skip", "half", "distractors"))
     try:
@@ -39,6 +40,8 @@ def _load(source: Mapping[str, Any], training: bool, extra: Sequence[str]) -> Da
         raise RecipeError(str(error)) from error
     if options.get("on_error") == "reject":
         ds = ds.select([i for i, status in enumerate(ds["status"]) if status is None or status["accepted"] is not False])
+    if extra is None:
+        extra = [name for name in ds.column_names if name not in (*task_of(ds.features).features, "status")]
     ds = from_recipe(ds.select_columns([*task_of(ds.features).features, *extra]), distractors)
     if training and (others := not_for_training(ds["split"], source.get("role"))):
         cure = "which are not for training; to train on them, add to their source: role: train"
@@ -66,7 +69,11 @@ def drop_overlap(ds: Dataset, of: Dataset) -> tuple[Dataset, int]:
 
 
 def drop_related(ds: Dataset, training: Dataset) -> Dataset:
-    """Drop the rows of `ds` that share a group, a claim, their evidence or their sentence with training rows."""
+    """Drop the rows of `ds` that share a group or a text of their `Task.identity` with training rows; of pairs, if a side does."""
     groups = set(zip(training["corpus"], training["group_id"], strict=True))
-    keep = [i for i, key in enumerate(zip(ds["corpus"], ds["group_id"], strict=True)) if key not in groups]
-    return drop_overlap(ds.select(keep), training)[0]
+    texts = {key for keys in text_keys(training) for key in keys}
+    keep = set(range(len(ds)))
+    for side in (ds, sources(ds)) if is_paired(ds) else (ds,):
+        known = zip(zip(side["corpus"], side["group_id"], strict=True), text_keys(side), strict=True)
+        keep -= {i for i, (group, keys) in enumerate(known) if group in groups or not texts.isdisjoint(keys)}
+    return ds.select(sorted(keep))

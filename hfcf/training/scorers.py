@@ -11,7 +11,7 @@ import numpy as np
 from datasets import Dataset
 from numpy.typing import NDArray
 
-from hfcf.metrics.scores import relation
+from hfcf.metrics.scores import answers, relation
 from hfcf.tasks.relation import OTHER
 from hfcf.tasks.verification import LABELS
 
@@ -53,6 +53,9 @@ class LabelScorer:
 
         return scores(gold, predicted, [*self.labels, *sorted(set(gold) - set(self.labels))])
 
+    def right(self, gold: Sequence[str], predicted: Sequence[str]) -> list[bool]:
+        return [one == other for one, other in zip(gold, predicted, strict=True)]
+
     def resample(self, counts: Array, gold: NDArray[Any], predicted: NDArray[Any]) -> Array:
         accuracy = counts @ (predicted == gold).T.astype(float) / counts.sum(axis=1, keepdims=True)
         always = [label[0] for label in self.labels]
@@ -88,10 +91,51 @@ class RelationScorer:
     def scores(self, gold: Sequence[str], predicted: Sequence[str]) -> dict[str, float]:
         return relation.scores(gold, predicted)
 
+    def right(self, gold: Sequence[str], predicted: Sequence[str]) -> list[bool]:
+        return [one == other for one, other in zip(gold, predicted, strict=True)]
+
     def resample(self, counts: Array, gold: NDArray[Any], predicted: NDArray[Any]) -> Array:
         related, said = (gold != NONE).astype(float), (predicted != NONE).astype(float)
         right = (predicted == gold) * related
         return np.stack([2 * (counts @ right.T) / np.maximum((counts @ related)[:, None] + counts @ said.T, 1)])
+
+
+@dataclass(frozen=True)
+class AnswerScorer:
+    """Rate answers in words by exact match and F1; see `hfcf.metrics.scores.answers`.
+
+    The gold answer of a row is the list of its alternatives, empty where it has no answer. Rows with a true column `regex` (Curated
+    TREC) have patterns instead. An answer is a text, "" where the model gives none.
+
+    >>> gold, predicted = np.array([["Ada"], []], dtype=object), np.array([["Ada King", ""]], dtype=object)
+    >>> ANSWERS.resample(np.array([[1.0, 1.0], [2.0, 0.0]]), gold, predicted).round(4).tolist()
+    [[[0.5], [0.0]], [[0.8333], [0.6667]]]
+    """
+
+    metrics: ClassVar[Mapping[str, str]] = {"em": "Exact match", "f1": "F1"}
+    compared: ClassVar[tuple[str, ...]] = ("em", "f1")
+    note: ClassVar[str] = "Exact match and F1 are SQuAD's, the best over a row's alternative answers."
+
+    def gold(self, rows: Dataset) -> list[answers.Gold]:
+        patterns = rows["regex"] if "regex" in rows.column_names else [False] * len(rows)
+        alternatives = [list(dict.fromkeys((one or {}).get("text") or [])) for one in rows["answers"]]
+        return [{"regex": texts} if regex else texts for texts, regex in zip(alternatives, patterns, strict=True)]
+
+    def letters(self, labels: Iterable[str]) -> None:
+        return None
+
+    def scores(self, gold: Sequence[answers.Gold], predicted: Sequence[str]) -> dict[str, float]:
+        return answers.scores(gold, predicted)
+
+    def right(self, gold: Sequence[answers.Gold], predicted: Sequence[str]) -> list[bool]:
+        return [answers.exact_match(one, other) == 1 for one, other in zip(gold, predicted, strict=True)]
+
+    def resample(self, counts: Array, gold: NDArray[Any], predicted: NDArray[Any]) -> Array:
+        of_rows = [
+            np.array([[score(one, said) for one, said in zip(gold, each, strict=True)] for each in predicted])
+            for score in (answers.exact_match, answers.f1)
+        ]
+        return np.stack([counts @ each.T / counts.sum(axis=1, keepdims=True) for each in of_rows])
 
 
 def _assign_letters(labels: Sequence[str]) -> dict[str, str]:
@@ -102,3 +146,4 @@ def _assign_letters(labels: Sequence[str]) -> dict[str, str]:
 
 VERDICTS = LabelScorer(labels=LABELS[:2])
 RELATIONS = RelationScorer()
+ANSWERS = AnswerScorer()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import zlib
 from collections import Counter
@@ -144,10 +145,19 @@ def kinds_of(answers: Sequence[Sequence[Any]]) -> tuple[NDArray[Any], NDArray[np
     >>> kinds, counts = kinds_of(["SRRS", "SRRR"])
     >>> kinds.tolist(), counts.tolist()  # answers × kinds
     ([['R', 'S', 'S'], ['R', 'R', 'S']], [2, 1, 1])
+    >>> kinds_of([[["Ada", "Byron"], ["Ada", "Byron"], []], ["Ada", "Ada", ""]])[1].tolist()
+    [2, 1]
     """
-    number = Counter(zip(*([tuple(one) if isinstance(one, list) else one for one in each] for each in answers), strict=True))
+    letters = all(isinstance(each, str) for each in answers)
+    rows: dict[Any, Sequence[Any]] = {}
+    number: Counter[Any] = Counter()
+    for row in zip(*answers, strict=True):
+        # An open answer may be a list of alternatives, which has no hash.
+        key = row if letters else json.dumps(row, sort_keys=True, ensure_ascii=False)
+        rows.setdefault(key, row)
+        number[key] += 1
     order = sorted(number)
-    kinds = np.empty((len(answers), len(order)), dtype="<U1" if all(isinstance(each, str) for each in answers) else object)
+    kinds = np.empty((len(answers), len(order)), dtype="<U1" if letters else object)
     for i, j in np.ndindex(*kinds.shape):
-        kinds[i, j] = order[j][i]
+        kinds[i, j] = rows[order[j]][i]
     return kinds, np.array([number[kind] for kind in order])

@@ -13,6 +13,8 @@ from filelock import FileLock
 
 SCORED = ("gold", "ids", "letters")
 """The parts that all cells of an evaluation set share: true answers, a hash of the rows, and the letters of the labels."""
+OTHERS = ("dev", "sources")
+"""The parts of a cell that hold the answers to other rows: those that chose the epoch, and the originals of a paired set."""
 
 
 def digest(value: Any) -> str:
@@ -46,7 +48,7 @@ class Cells:
         self._sets: dict[str, dict[str, Any]] = {}
 
     def get(self, key: str) -> dict[str, Any] | None:
-        """Return the cell with its set's answers, if it is finished; a "dev" part is filled likewise."""
+        """Return the cell with its set's answers, if it is finished; parts of `OTHERS` are filled likewise."""
         if key not in self._cells:
             self._read()
         return self._join(self._cells[key]) if key in self._cells else None
@@ -68,7 +70,7 @@ class Cells:
 
     def _split(self, cell: Mapping[str, Any], sets: dict[str, dict[str, Any]]) -> dict[str, Any]:
         """Return a cell without the answers of its set, which go to `sets`."""
-        rest = {name: self._split(value, sets) if name == "dev" else value for name, value in cell.items() if name not in SCORED}
+        rest = {name: self._split(value, sets) if name in OTHERS else value for name, value in cell.items() if name not in SCORED}
         if "gold" not in cell:
             return {**rest, **({"ids": cell["ids"]} if "ids" in cell else {})}
         content = {name: cell[name] for name in SCORED if name in cell}
@@ -77,7 +79,7 @@ class Cells:
         return {**rest, "of": name}
 
     def _join(self, cell: Mapping[str, Any]) -> dict[str, Any]:
-        content = {name: self._join(value) if name == "dev" else value for name, value in cell.items() if name != "of"}
+        content = {name: self._join(value) if name in OTHERS else value for name, value in cell.items() if name != "of"}
         return {**content, **(self._sets[cell["of"]] if "of" in cell else {})}
 
     def _read(self) -> None:

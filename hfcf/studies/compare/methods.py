@@ -140,13 +140,13 @@ def training_rows(method: Method, originals: Dataset, rows: Dataset | None, scor
     columns = [name for name in originals.column_names if name in scored[0].features]
     rest, dropped = drop_overlap(additions, concatenate_datasets([part.select_columns(columns) for part in scored]))
     if method.copies:
-        rest = copies(originals, rest["label"])
+        rest = copies(originals, rest["label"] if "label" in rest.features else [""] * len(rest))
     return concatenate_datasets([originals, rest.cast(originals.features)]), dropped
 
 
 def copies(originals: Dataset, labels: Iterable[str]) -> Dataset:
-    """Return for each label a row that has it, each row in turn, in the order of a hash of their ids."""
-    ids, own = originals["id"], originals["label"]
+    """Return for each label a row that has it, each row in turn, in the order of a hash of their ids; "" of rows without labels."""
+    ids, own = originals["id"], originals["label"] if "label" in originals.features else [""] * len(originals)
     order = sorted(range(len(originals)), key=lambda i: digest(ids[i]))
     in_turn = {label: itertools.cycle([i for i in order if own[i] == label]) for label in set(own)}
     return originals.select([next(in_turn[label]) for label in labels])

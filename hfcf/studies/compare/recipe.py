@@ -94,6 +94,33 @@ class LowResource(Recipe):
         return sorted(numbers) if least else numbers
 
 
+class Pairs(Recipe):
+    """What the rows of an evaluation set are paired with; give one of `originals`, `run` and `within`."""
+
+    originals: Source | None = None
+    """Where the originals lie, over the set's own corpus: the set's rows are the counterfactuals."""
+    run: Text | None = None
+    """The folder of a run: the set's rows are the originals, and the run's rows of them the counterfactuals."""
+    within: Text | None = None
+    """The column that rows have in common two of which are a pair, such as an ambiguous question."""
+    on: str | list[str] | None = None
+    """With `originals`, the column that has their id, or a column of each side whose texts are equal."""
+    ratings: Text | None = None
+    """With `run`, the folder of `hfcf rate`: rows that each rater finds correct are kept. Without it they are "not cleaned"."""
+
+    @model_validator(mode="after")
+    def _check_pairs(self) -> Self:
+        if sum(one is not None for one in (self.originals, self.run, self.within)) != 1:
+            raise ValueError(": give one of originals, run and within")
+        if (self.originals is None) != (self.on is None):
+            raise ValueError(": originals needs the key on, and nothing else takes it")
+        if isinstance(self.on, list) and len(self.on) != 2:
+            raise ValueError(f": on: {self.on}: a column, or one of each side")
+        if self.ratings is not None and self.run is None:
+            raise ValueError(": ratings are of the rows of a run")
+        return self
+
+
 class Evaluation(BaseModel):
     """Rows to evaluate on; besides these keys a corpus takes options of its own."""
 
@@ -108,6 +135,8 @@ class Evaluation(BaseModel):
     """Rows by label that the paper counts."""
     averaged: bool = True
     """Whether it counts in averages over sets; one whose rows stand in another should not."""
+    pairs: Pairs | None = None
+    """What its rows are paired with: models are then scored on pairwise consistency, too."""
 
     @property
     def source(self) -> Source:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 import shutil
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -27,6 +28,7 @@ from hfcf.studies.compare.methods import Method, build_methods, check_methods, t
 from hfcf.studies.compare.recipe import ColumnComparison, Run, SetComparison
 from hfcf.studies.compare.samples import Sample, draw_samples, load_columns, load_sample
 from hfcf.studies.compare.sets import EvaluationSet, check_no_overlap
+from hfcf.training.consistency import PairScorer
 from hfcf.training.loop import trained_model
 
 log = logging.getLogger(__name__)
@@ -278,13 +280,20 @@ def _train_and_score(
     for one in missing:
         start, cpu = time.perf_counter(), time.process_time()
         predicted = answer(one.rows)
-        seconds = [time.perf_counter() - start + training[0], time.process_time() - cpu + training[1]]
-        letters = comparison.letters(sample, *(dev[:1] if dev else ()), one.rows)
+        letters = comparison.letters(sample, *(dev[:1] if dev else ()), *one.scored)
         scored = {**score(comparison.scorer, one.rows, predicted, letters), "seen": one.repeated, "best_epoch": best}
         content = {name: value for name, value in scored.items() if value is not None}
+        if one.sources is not None:
+            originals = {
+                "rows": len(one.sources),
+                "ids": one.ids,
+                **score(comparison.scorer, one.sources, answer(one.sources), letters),
+            }
+            content |= {"sources": originals, **pair_scores(comparison.scorer, content, originals)}
         if dev:
             about_dev = {"rows": len(dev[0]), "ids": sample.definition["dev"]}
             content["dev"] = {**about_dev, **score(comparison.scorer, *dev, letters)}
+        seconds = [time.perf_counter() - start + training[0], time.process_time() - cpu + training[1]]
         put(one, {**content, "seconds": round(seconds[0], 1), "cpu_seconds": round(seconds[1], 1)})
     if method.plain and not comparison.columns and not sample.number:
         (folder / READY).touch()  # intrinsic scores ask it which counterfactuals flip
@@ -300,6 +309,21 @@ def score(scorer: Scorer, rows: Dataset, predicted: Sequence[Any], letters: dict
         return {**scores, "gold": gold, "predicted": list(predicted)}
     texts = {name: "".join(letters[label] for label in said) for name, said in (("gold", gold), ("predicted", predicted))}
     return {**scores, **texts, "letters": letters}
+
+
+def answer_pairs(cell: Mapping[str, Any], sources: Mapping[str, Any]) -> dict[str, list[list[Any]]]:
+    """Return the true and the predicted answers of the pairs of a cell, each to the original and to the counterfactual.
+
+    >>> answer_pairs({"gold": "RS", "predicted": "RR"}, {"gold": "SS", "predicted": "SR"})
+    {'gold': [['S', 'R'], ['S', 'S']], 'predicted': [['S', 'R'], ['R', 'R']]}
+    """
+    return {name: [list(pair) for pair in zip(sources[name], cell[name], strict=True)] for name in ("gold", "predicted")}
+
+
+def pair_scores(scorer: Scorer, cell: Mapping[str, Any], sources: Mapping[str, Any]) -> dict[str, float]:
+    """Return the scores of pairs; one that has no value, the consistency of a model that is right on no original, is left out."""
+    scores = PairScorer(scorer).scores(**answer_pairs(cell, sources))
+    return {name: value for name, value in scores.items() if not math.isnan(value)}
 
 
 @contextmanager

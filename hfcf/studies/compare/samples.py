@@ -65,7 +65,7 @@ class Sample:
     @cached_property
     def scored(self) -> list[Dataset]:
         """All rows that models are scored on, to choose the epoch or to evaluate."""
-        return [*([] if self.dev is None else [self.dev]), *(one.rows for one in self.sets)]
+        return [*([] if self.dev is None else [self.dev]), *(rows for one in self.sets for rows in one.scored)]
 
     @cached_property
     def definition(self) -> dict[str, Any]:
@@ -117,7 +117,7 @@ def _labels(task: Task, ways: int | None, rows: Dataset) -> tuple[str, ...]:
 
 
 def draw_samples(sample: Sample, low_resource: LowResource) -> list[Sample]:
-    """Draw class-balanced samples of a sample's training rows, small ones first; all are scored on the same sets.
+    """Draw samples of a sample's training rows, class-balanced where they have labels, small ones first; all have the same sets.
 
     Within a seed a larger sample holds the smaller one, where CrossAug's paper draws each anew: sizes are then compared on rows
     that they share, and a system is asked nothing twice. Systems are fitted on the sample and see no other row.

@@ -13,10 +13,13 @@ from typing import Any
 from datasets import Dataset
 
 from hfcf.core import recipe as recipes
+from hfcf.core.pairs import is_paired
+from hfcf.core.pairs import sources as sources_of
 from hfcf.core.recipe import RecipeError
 from hfcf.core.schema import COMMON
 from hfcf.core.task import task_of
 from hfcf.studies.compare.cells import digest
+from hfcf.studies.compare.paired import load_pairs
 from hfcf.studies.compare.recipe import Evaluation
 from hfcf.training.data import drop_related, load_rows
 from hfcf.training.verifier import of_labels
@@ -31,13 +34,15 @@ class EvaluationSet:
     Args:
         name: in the tables.
         setting: "in-domain", "out-of-domain" or "challenge" (RACE, section 4).
-        rows: what is evaluated.
+        rows: what is evaluated; of a paired set the counterfactuals, with their originals.
         available: rows by label before anything is left out; None where nothing is.
+        there: rows before anything is left out.
         removed: how many overlap with training rows and were removed.
         expected: rows by label that the paper counts, if it counts this corpus.
         averaged: whether it counts in the averages over sets; one whose rows stand in another should not.
         repeated: how many rows repeat a training row and were not removed.
         order: its position in the recipe.
+        cleaned: of pairs that a system made, whether a person has sorted out the bad ones.
     """
 
     name: str
@@ -49,11 +54,24 @@ class EvaluationSet:
     averaged: bool = True
     repeated: int | None = None
     order: int = 0
+    there: int | None = None
+    cleaned: bool | None = None
 
     @cached_property
     def ids(self) -> str:
         """A hash of which rows these are, and of what is in them."""
-        return rows_digest(self.rows)
+        own = rows_digest(self.rows)
+        return own if self.sources is None else digest([own, rows_digest(self.sources)])
+
+    @cached_property
+    def sources(self) -> Dataset | None:
+        """The original of each row, of a paired set."""
+        return sources_of(self.rows) if is_paired(self.rows) else None
+
+    @property
+    def scored(self) -> list[Dataset]:
+        """All rows that models are scored on."""
+        return [self.rows] if self.sources is None else [self.rows, self.sources]
 
     @cached_property
     def about(self) -> dict[str, Any]:
@@ -61,8 +79,8 @@ class EvaluationSet:
         about = {"corpus": self.name, "setting": self.setting, "rows": len(self.rows), "ids": self.ids}
         if self.available is None:
             return {**about, "seen": self.repeated}
-        labels, available = count_labels(self.rows, list(self.available)), sum(self.available.values())
-        counted = {"labels": labels, "available": available, "available_labels": dict(self.available)}
+        labels = count_labels(self.rows, list(self.available))
+        counted = {"labels": labels, "available": self.there, "available_labels": dict(self.available)}
         return {**about, **counted, "expected": self.expected, "removed_as_overlap": self.removed}
 
 
@@ -90,10 +108,14 @@ def load_sets(
     check_names(names, "evaluate")
     sets = []
     for order, (name, source) in enumerate(zip(names, sources, strict=True)):
-        rows = load_rows([recipes.locate(source.source, data_dir)])
-        rows = of_labels(rows, labels) if labels else rows
+        rows, cleaned = load_rows([recipes.locate(source.source, data_dir)], extra=None), None
+        if source.pairs:
+            rows, cleaned = load_pairs(rows, source, data_dir, f"evaluate: {name}: pairs")
+        rows = _of_labels(rows, labels) if labels else rows
         if not len(rows):
-            raise RecipeError(f"evaluate: {name}: no row is {' or '.join(labels)}")
+            raise RecipeError(
+                f"evaluate: {name}: no row is {' or '.join(labels)}" if labels else f"evaluate: {name}: there are no rows"
+            )
         separate = drop_related(rows, training)
         if not len(separate):
             log.warning("%s is not evaluated on: each of its %d rows overlaps with a training row", name, len(rows))
@@ -101,8 +123,16 @@ def load_sets(
         rank = [hashlib.sha256(f"{name}:{row_id}".encode()).hexdigest() for row_id in separate["id"]]
         first = separate.select(sorted(range(len(separate)), key=rank.__getitem__)[:take])
         available, removed = count_labels(rows, labels), len(rows) - len(separate)
-        sets.append(EvaluationSet(name, source.setting, first, available, removed, source.expected, source.averaged, order=order))
+        counted = {"available": available, "removed": removed, "there": len(rows), "expected": source.expected}
+        sets.append(EvaluationSet(name, source.setting, first, **counted, averaged=source.averaged, order=order, cleaned=cleaned))
     return sets
+
+
+def _of_labels(rows: Dataset, labels: Sequence[str]) -> Dataset:
+    """Select the rows of some labels; of pairs, those that have them on both sides."""
+    if is_paired(rows):
+        rows = rows.select([i for i, label in enumerate(sources_of(rows)["label"]) if label in labels])
+    return of_labels(rows, labels)
 
 
 def check_names(names: Sequence[str], where: str) -> None:

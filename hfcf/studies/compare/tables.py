@@ -186,13 +186,12 @@ def spread(cells: Sequence[Cell], column: str) -> str:
 
 
 def majority(layout: Layout, corpus: str, metric: str) -> str:
-    """Return the score of always giving the commonest answer, in points."""
-    if not (cells := layout.about(corpus)) or metric not in layout.scorer.compared:
+    """Return the score of always giving the commonest label, in points; "–" for open answers, of which none is common."""
+    if not (cells := layout.about(corpus)) or metric not in layout.scorer.compared or not isinstance(cells[0]["gold"], str):
         return "–"
     gold = list(cells[0]["gold"])
-    commonest = Counter(map(repr, gold)).most_common(1)[0][0]
-    answer = next(one for one in gold if repr(one) == commonest)
-    kinds, counts = kinds_of([cells[0]["gold"], [answer] * len(gold)])
+    answer = Counter(gold).most_common(1)[0][0]
+    kinds, counts = kinds_of([cells[0]["gold"], answer * len(gold)])
     scores = layout.scorer.resample(counts[None].astype(np.float64), kinds[0], kinds[1:])
     return points(scores[layout.scorer.compared.index(metric), 0, 0])
 

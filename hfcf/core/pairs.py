@@ -1,0 +1,133 @@
+"""Paired sets: each row is a counterfactual with the original row in its column `source`, so that the two are never out of step."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from datasets import Dataset, Features
+
+from hfcf.core import schema
+from hfcf.core.task import task_of
+from hfcf.text.normalise import normalise
+
+SOURCE = "source"
+"""The column of a paired set that holds the original row, in the task's columns."""
+
+
+def pair(counterfactuals: Dataset, originals: Dataset, on: str | tuple[str, str] = "source_id", *, seed: int = 13) -> Dataset:
+    """Put beside each counterfactual the original that it belongs to.
+
+    Source: Paranjape et al. 2022, RGF, section 6.1. Quoref's contrast set pairs a perturbed question with the original that it
+    names: `on="original_id"`. The output of a system, `hfcf.expand(ds)`, names it in `source_id`. AdversarialQA names none: the
+    paper draws "an original question q and a generated question q′ from the same passage": `on=("context", "context")`. The paper
+    does not say how many it draws: here each q′ comes once, with an original that its id and the seed draw.
+
+    Args:
+        counterfactuals: rows of a task.
+        originals: rows of the same task.
+        on: the column of the counterfactuals that has the originals' `id`; or a column of each side, whose texts are equal but for
+            case, spaces and punctuation.
+        seed: which original is drawn where several match.
+
+    Returns:
+        The rows of `counterfactuals` in order, with the column `source`. With a pair of columns, those without a match are left
+        out.
+
+    Raises:
+        ValueError: a column is not there, the two are of different tasks, or a counterfactual's original is not there.
+
+    >>> old = {"id": "1", "claim": "Rome is old.", "evidence": [], "label": "SUPPORTS"}
+    >>> new = {**old, "id": "2", "claim": "Rome is new.", "label": "REFUTES", "original_id": "1"}
+    >>> pair(Dataset.from_list([new]), Dataset.from_list([old]), "original_id")[0]["source"]["claim"]
+    'Rome is old.'
+    """
+    by_id = isinstance(on, str)
+    left, right = (on, "id") if isinstance(on, str) else on
+    _check(counterfactuals, left, "counterfactuals")
+    _check(originals, right, "originals")
+    task, other = task_of(counterfactuals.features), task_of(originals.features)
+    if task is not other:
+        raise ValueError(f"pairs: the counterfactuals are {task.name} rows, and the originals are {other.name} rows")
+    read = str if by_id else normalise
+    places: dict[str, list[int]] = {}
+    for i, value in enumerate(originals[right]):
+        places.setdefault(read(value or ""), []).append(i)
+    if by_id and (twice := [name for name, here in places.items() if len(here) > 1]):
+        raise ValueError(f"pairs: {len(twice)} ids of the originals are there more than once, the first: {twice[0]!r}")
+    chosen: list[tuple[int, int]] = []
+    for i, (row_id, value) in enumerate(zip(counterfactuals["id"], counterfactuals[left], strict=True)):
+        here = places.get(read(value or ""), []) if value else []
+        if here:
+            chosen.append((i, random.Random(f"{seed}:pairs:{row_id}").choice(here)))
+        elif by_id:
+            raise ValueError(
+                f"pairs: row {row_id!r}: its {left} is {value!r}, which is no id of the originals: give the set that it was made "
+                "from, or select the rows whose originals you have"
+            )
+    return _join(counterfactuals.select([i for i, _ in chosen]), originals.select([j for _, j in chosen]))
+
+
+def pair_within(rows: Dataset, by: str, *, seed: int = 13) -> Dataset:
+    """Draw two rows of each group, and take one as the original, the other as the counterfactual.
+
+    Source: Paranjape et al. 2022, RGF, section 6.1: "For AmbigQA, we pair two disambiguated questions". The paper does not say
+    which two of several, nor which is the original: here the group's name and the seed draw both.
+
+    Args:
+        rows: of a task.
+        by: the column that rows of a group have in common, such as the ambiguous question.
+        seed: of the draw.
+
+    Returns:
+        A row for each group that has two different rows or more, in the order of the groups, with the column `source`.
+
+    Raises:
+        ValueError: the column is not there.
+
+    >>> row = {"claim": "Rome is old.", "evidence": [], "label": "SUPPORTS"}
+    >>> ds = Dataset.from_list([{**row, "id": name, "case": name[0]} for name in ("a1", "a2", "b1")])
+    >>> pairs = pair_within(ds, "case")
+    >>> len(pairs), sorted([pairs[0]["id"], pairs[0]["source"]["id"]])
+    (1, ['a1', 'a2'])
+    """
+    _check(rows, by, "rows")
+    groups: dict[Any, list[int]] = {}
+    for i, name in enumerate(rows[by]):
+        if name:
+            groups.setdefault(name, []).append(i)
+    drawn = [random.Random(f"{seed}:pairs:{name}").sample(places, 2) for name, places in groups.items() if len(places) > 1]
+    return _join(rows.select([one for one, _ in drawn]), rows.select([other for _, other in drawn]))
+
+
+def is_paired(ds: Dataset) -> bool:
+    """Say whether each row of a set has its original beside it."""
+    return SOURCE in ds.features
+
+
+def sources(pairs: Dataset) -> Dataset:
+    """Return the originals of a paired set, one for each of its rows, in the task's columns.
+
+    Raises:
+        ValueError: the set is not paired.
+    """
+    if not is_paired(pairs):
+        raise ValueError(f"this is no paired set, there is no column {SOURCE!r}: hfcf.pair(counterfactuals, originals) makes one")
+    features = Features(pairs.features[SOURCE])
+    return Dataset.from_list(pairs[SOURCE][:], features=features) if len(pairs) else schema.no_rows(features)
+
+
+def _check(ds: Dataset, column: str, name: str) -> None:
+    if column not in ds.features:
+        raise ValueError(f"pairs: the {name} have no column {column!r}; they have {', '.join(ds.column_names)}")
+
+
+def _join(counterfactuals: Dataset, originals: Dataset) -> Dataset:
+    # A column that both sides have belongs to their rows, such as whether answers are patterns; others are a system's work.
+    own_columns, shared = task_of(originals.features).features, {*counterfactuals.features} - {SOURCE, "status"}
+    columns = [name for name in originals.features if name in own_columns or name in shared]
+    plain: Sequence[Mapping[str, Any]] = originals.select_columns(columns).to_list()
+    own = Features({name: originals.features[name] for name in columns})
+    kept = counterfactuals.remove_columns([SOURCE]) if SOURCE in counterfactuals.features else counterfactuals
+    return kept.add_column(SOURCE, list(plain), feature=dict(own))

@@ -1,0 +1,94 @@
+"""Pairwise consistency: how often a model that is right on an original is right on its counterfactual, too."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from datasets import Dataset
+
+from hfcf.core.pairs import sources
+from hfcf.core.task import task_of
+from hfcf.metrics.minimality import minimality
+
+BINS = {"1–4": (1, 4), "5–10": (5, 10), ">10": (11, None)}
+"""Bins of the word edit distance (RGF, appendix C.4)."""
+
+
+def consistency(
+    source_right: Sequence[bool], right: Sequence[bool], strata: Mapping[str, Sequence[str | None]] | None = None
+) -> dict[str, Any]:
+    """Compute C(D), the accuracy on counterfactuals conditioned on right answers to their originals.
+
+    Source: Paranjape et al. 2022, RGF, section 6.1: C(D) = E_D[f(q′, c′) = a′ | f(q, c) = a]. It is not the share of pairs that
+    are both right (`both`), which a model raises by being right on more originals.
+
+    Args:
+        source_right: of each pair, whether the model is right on the original.
+        right: whether it is right on the counterfactual.
+        strata: {name: the stratum of each pair}; None is a pair that belongs to none.
+
+    Returns:
+        `pairs`; `conditioned`, how many have a right original; `consistency` (0–1, None without any such); `source` and
+        `counterfactual`, the accuracy on each side, and `both`, all 0–1 (None without pairs); and, by the name of the strata, the
+        same numbers of each.
+
+    >>> numbers = consistency([True, True, False, False], [True, False, True, False], {"change": ["a", "b", "b", None]})
+    >>> numbers["consistency"], numbers["both"], numbers["conditioned"], numbers["change"]["b"]["consistency"]
+    (0.5, 0.25, 2, 0.0)
+    """
+    pairs = list(zip(source_right, right, strict=True))
+    conditioned = [other for one, other in pairs if one]
+    n, both = len(pairs), sum(conditioned)
+    numbers = {
+        "consistency": both / len(conditioned) if conditioned else None,
+        "source": len(conditioned) / n if n else None,
+        "counterfactual": sum(other for _, other in pairs) / n if n else None,
+        "both": both / n if n else None,
+    }
+    result: dict[str, Any] = {"pairs": n, "conditioned": len(conditioned)}
+    result |= {name: None if value is None else round(value, 4) for name, value in numbers.items()}
+    for name, of_pairs in (strata or {}).items():
+        result[name] = {}
+        for stratum in ordered_strata(of_pairs):
+            which = [i for i, one in enumerate(of_pairs) if one == stratum]
+            result[name][stratum] = consistency([source_right[i] for i in which], [right[i] for i in which])
+    return result
+
+
+def edit_bin(distance: int) -> str:
+    """Name the bin of a word edit distance.
+
+    >>> edit_bin(0), edit_bin(4), edit_bin(5), edit_bin(11)
+    ('0', '1–4', '5–10', '>10')
+    """
+    return next((name for name, (low, high) in BINS.items() if distance >= low and (high is None or distance <= high)), "0")
+
+
+def strata_of(pairs: Dataset) -> dict[str, list[str | None]]:
+    """Return what stratifies a paired set: `change`, if it has that column, and `edit distance`.
+
+    The distance is that of `hfcf.metrics.minimality` between the texts that tell two rows apart, such as the questions; "0" are
+    pairs whose texts are equal, because something else was changed.
+
+    Args:
+        pairs: from `hfcf.pair`.
+    """
+    task = task_of(pairs.features)
+    columns = [name for name in task.columns if name in pairs.features]
+    rows, originals = pairs.select_columns(columns), sources(pairs)
+    texts = [[task.segments(row)[0].text for row in (old, new)] for old, new in zip(originals, rows, strict=True)]
+    distances: list[str | None] = [edit_bin(minimality(old, new)["distance"]) for old, new in texts]
+    change = {"change": list(pairs["change"])} if "change" in pairs.features else {}
+    return {**change, "edit distance": distances}
+
+
+def ordered_strata(strata: Sequence[str | None]) -> list[str]:
+    """List the strata that are there: bins by distance, others as they first come.
+
+    >>> ordered_strata([">10", "1–4", None]), ordered_strata(["predicate", "reference"])
+    (['1–4', '>10'], ['predicate', 'reference'])
+    """
+    bins = ("0", *BINS)
+    present = [one for one in dict.fromkeys(strata) if one is not None]
+    return sorted(present, key=lambda one: bins.index(one) if one in bins else -1)

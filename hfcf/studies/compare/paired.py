@@ -1,0 +1,66 @@
+"""The paired sets of a comparison: the rows of an evaluation set, with what they are paired with."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from datasets import Dataset, Features
+
+from hfcf.core import recipe as recipes
+from hfcf.core import schema
+from hfcf.core.pairs import pair, pair_within
+from hfcf.core.recipe import RecipeError
+from hfcf.core.task import task_of
+from hfcf.studies.compare.recipe import Evaluation
+from hfcf.studies.human.clean import rated_correct
+from hfcf.studies.human.sets import read_rows
+from hfcf.training.data import load_rows
+
+log = logging.getLogger(__name__)
+
+
+def load_pairs(rows: Dataset, source: Evaluation, data_dir: str | None, where: str) -> tuple[Dataset, bool | None]:
+    """Pair the rows of an evaluation set as its recipe says.
+
+    Args:
+        rows: of its corpus.
+        source: with `pairs`.
+        data_dir: what folders of corpora are relative to.
+        where: the set, for errors.
+
+    Returns:
+        The pairs, and whether a person cleaned them: None of those that people wrote.
+
+    Raises:
+        RecipeError: a column or a file is not there, or no pair is left.
+    """
+    assert source.pairs is not None
+    how, cleaned = source.pairs, None
+    try:
+        if how.within is not None:
+            pairs = pair_within(rows, how.within)
+        elif how.run is not None:
+            pairs, cleaned = pair(_made(rows, how.run, how.ratings), rows), how.ratings is not None
+        else:
+            of = recipes.locate({**source.source, **(how.originals or {})}, data_dir)
+            on = how.on or ""
+            pairs = pair(rows, load_rows([of], extra=None), on if isinstance(on, str) else (on[0], on[1]))
+    except (ValueError, OSError) as error:
+        raise RecipeError(f"{where}: {error}") from error
+    if not len(pairs):
+        raise RecipeError(f"{where}: there are no pairs")
+    return pairs, cleaned
+
+
+def _made(originals: Dataset, run: str, ratings: str | None) -> Dataset:
+    """Read a run's counterfactuals of some originals; with ratings, those that people found correct."""
+    task, ids = task_of(originals.features), set(originals["id"])
+    features = Features({**task.features, **{name: schema.PROVENANCE[name] for name in ("source_id", "change")}})
+    made: list[dict[str, Any]] = [{name: row[name] for name in features} for row in read_rows(run)]
+    of_these = [row for row in made if row["source_id"] in ids]
+    log.info("%s: %d of its %d counterfactuals are of the set's rows", run, len(of_these), len(made))
+    if ratings is not None:
+        correct = rated_correct(ratings)
+        of_these = [row for row in of_these if row["id"] in correct]
+    return Dataset.from_list(of_these, features=features) if of_these else schema.no_rows(features)

@@ -1,0 +1,111 @@
+"""Ask a model of any task about a paired set, and rate its pairwise consistency."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from datasets import Dataset
+from numpy.typing import NDArray
+
+from hfcf.core.model import Model
+from hfcf.core.pairs import sources
+from hfcf.core.task import task_of
+from hfcf.core.trainer import Scorer, load_scorer, load_trainer
+from hfcf.metrics.scores import consistency as scores
+from hfcf.training.loop import Hyperparameters
+
+Array = NDArray[np.float64]
+
+
+def consistency(
+    pairs: Dataset, model: str | Model, *, max_length: int = Hyperparameters.max_length, labels: Sequence[str] | None = None
+) -> dict[str, Any]:
+    """Score the pairwise consistency of a model on a paired set, by category and by edit distance.
+
+    Args:
+        pairs: from `hfcf.pair` or `hfcf.pair_within`: rows of a task with their originals in `source`. A column `change` has the
+            categories, such as "reference" and "predicate".
+        model: a model of that task: a Hub id, a folder, or a `Model`.
+        max_length: tokens that it reads at once.
+        labels: that it tells apart; the task's own, or those of the rows, unless given.
+
+    Returns:
+        As `hfcf.metrics.scores.consistency.consistency`, with the strata of `strata_of`: `change` and `edit distance`.
+
+    Raises:
+        ValueError: the set is not paired, or no model of this library answers rows of its task.
+
+    Source: Paranjape et al. 2022, RGF, section 6.1 and appendix C.4. An answer is right as the task's scorer says: the label, or
+    the exact match with one of the alternatives.
+    """
+    task, originals = task_of(pairs.features), sources(pairs)
+    if not task.trainer or not task.scorer:
+        raise ValueError(f"no model of this library answers {task.name} rows")
+    trainer, scorer, reference = load_trainer(task.trainer), load_scorer(task.scorer), Model.of(model)
+    if labels is None:
+        own = task.labels or (sorted({*pairs["label"], *originals["label"]}) if task.labelled else ())
+        labels = own if trainer.ways is None else own[: trainer.ways]
+
+    def right(rows: Dataset) -> list[bool]:
+        return scorer.right(scorer.gold(rows), trainer.predict(rows, reference, max_length=max_length, labels=labels))
+
+    return scores.consistency(right(originals), right(pairs), scores.strata_of(pairs))
+
+
+@dataclass(frozen=True)
+class PairScorer:
+    """Rate answers to pairs by their consistency; an answer is a list: to the original, and to the counterfactual.
+
+    Args:
+        of: rates the answers to single rows.
+
+    >>> from hfcf.training.scorers import VERDICTS
+    >>> scorer, gold = PairScorer(VERDICTS), [["S", "R"], ["S", "R"]]
+    >>> scorer.scores(gold, [["S", "R"], ["R", "R"]])
+    {'consistency': 1.0, 'source_right': 0.5, 'counterfactual_right': 1.0}
+    """
+
+    metrics: ClassVar[dict[str, str]] = {
+        "consistency": "Pairwise consistency", "source_right": "Right on the originals of the pairs",
+        "counterfactual_right": "Right on the counterfactuals of the pairs",
+    }  # fmt: skip
+    compared: ClassVar[tuple[str, ...]] = ("consistency",)
+    note: ClassVar[str] = (
+        "Pairwise consistency is the accuracy on counterfactuals whose originals the same model answers right (RGF, section 6.1): "
+        "each model is scored on pairs of its own."
+    )
+
+    of: Scorer
+
+    def gold(self, rows: Dataset) -> list[list[Any]]:
+        """Return the true answers to the original and the counterfactual of each pair."""
+        sides = zip(self.of.gold(sources(rows)), self.of.gold(rows), strict=True)
+        return [list(pair) for pair in sides]
+
+    def letters(self, labels: Any) -> None:
+        """Return None: answers are stored as they are."""
+        return
+
+    def right(self, gold: Sequence[Sequence[Any]], predicted: Sequence[Sequence[Any]]) -> list[bool]:
+        """Say of each pair whether both of its answers are right."""
+        old, new = self._sides(gold, predicted)
+        return [one and other for one, other in zip(old, new, strict=True)]
+
+    def scores(self, gold: Sequence[Sequence[Any]], predicted: Sequence[Sequence[Any]]) -> dict[str, float]:
+        """Return all `metrics`; consistency is nan where no original is right."""
+        numbers = scores.consistency(*self._sides(gold, predicted))
+        values = [numbers[name] for name in ("consistency", "source", "counterfactual")]
+        return dict(zip(self.metrics, [float("nan") if one is None else one for one in values], strict=True))
+
+    def resample(self, counts: Array, gold: NDArray[Any], predicted: NDArray[Any]) -> Array:
+        """Return the consistency of many samples of pairs; 0 in a sample without a right original."""
+        sides = [self._sides(list(gold), list(each)) for each in predicted]
+        old, new = (np.array([of_model[i] for of_model in sides], dtype=float) for i in (0, 1))
+        return np.stack([counts @ (old * new).T / np.maximum(counts @ old.T, 1)])
+
+    def _sides(self, gold: Sequence[Any], predicted: Sequence[Any]) -> tuple[list[bool], list[bool]]:
+        old, new = (self.of.right([one[i] for one in gold], [one[i] for one in predicted]) for i in (0, 1))
+        return old, new
