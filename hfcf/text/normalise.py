@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+import unicodedata
+
 BRACKETS = {"-LRB-": "(", "-RRB-": ")", "-LSB-": "[", "-RSB-": "]", "-LCB-": "{", "-RCB-": "}"}
 """The Penn Treebank's names of brackets."""
 
@@ -24,3 +27,20 @@ def normalise(text: str) -> str:
     True
     """
     return "".join(character for character in text.casefold() if character.isalnum())
+
+
+_NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
+
+
+def fold(text: str) -> str:
+    """Reduce a text to what its words are looked up by: case, accents and forms of the same character are folded.
+
+    >>> fold("Beyoncé’s ﬁrst Straße"), fold("Beyonce\u0301") == fold("beyonce")
+    ('beyonce’s first strasse', True)
+    """
+    return _NOT_ASCII.sub(_plain, text).casefold() if not text.isascii() else text.lower()
+
+
+def _plain(match: re.Match[str]) -> str:
+    characters = unicodedata.normalize("NFKD", match[0].casefold())
+    return "".join(character for character in characters if not unicodedata.category(character).startswith("M"))

@@ -1,0 +1,211 @@
+"""Passage collections: rows of `id, title, text` in one memory-mapped file, named by the hash of their content."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import tempfile
+from array import array
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hfcf.core.paths import cache_dir, fill_once
+from hfcf.text.check import kind
+
+if TYPE_CHECKING:
+    from datasets import Dataset
+
+COLUMNS = ("id", "title", "text")
+_BATCH = 1_000
+"""Rows that are hashed and written at once; part of the hash."""
+
+Row = tuple[str, str, str]
+
+
+class RepeatedIds(ValueError):
+    """Several passages have the same id.
+
+    Args:
+        hashes: `hash` of each of these ids, in this process. The ids themselves are not held: 21 million take gigabytes.
+    """
+
+    def __init__(self, hashes: frozenset[int]) -> None:
+        super().__init__("several passages have the same id")
+        self.hashes = hashes
+
+
+@dataclass(frozen=True)
+class Passages:
+    """A reference to a passage collection in the cache, by the hash of its rows. It holds no text: pickle it, compare it.
+
+    Args:
+        sha: the hash; `Passages.of` and `store` compute it.
+
+    >>> from datasets import Dataset
+    >>> passages = Passages.of(Dataset.from_list([{"title": "Rome", "text": "Rome is old."}, {"title": "", "text": "Cats purr."}]))
+    >>> passages.open()[1]["text"], passages == Passages.of(passages.open())
+    ('Cats purr.', True)
+    """
+
+    sha: str
+
+    @classmethod
+    def of(cls, value: Passages | Dataset) -> Passages:
+        """Make a reference of a `Dataset` with the column `text`, and optionally `id` and `title`; other columns are left out.
+
+        The rows are copied to the cache once, by batches. A missing `id` is the row's number, from 0; a missing title is empty.
+
+        Raises:
+            ValueError: there is no such column, a text is null or blank, or an id is another row's; it names the row and the cure.
+        """
+        if isinstance(value, Passages):
+            return value
+        fingerprint = value._fingerprint
+        if _file(fingerprint).is_file():  # `open` returned it
+            return cls(fingerprint)
+        if (passages := recall(fingerprint)) is None:
+            try:
+                passages = store(_rows_of(value))
+            except RepeatedIds as error:
+                raise ValueError(_repeated(value, error.hashes)) from None
+            remember(fingerprint, passages)
+        return passages
+
+    def key(self) -> str:
+        """Identify the rows in every cache."""
+        return self.sha
+
+    def folder(self) -> Path:
+        """Return the folder of the collection; what is made of it is kept elsewhere."""
+        return _file(self.sha).parent
+
+    def open(self) -> Dataset:
+        """Return the rows as a memory-mapped `Dataset` of `id, title, text`; a passage's number is its place, from 0.
+
+        Raises:
+            FileNotFoundError: the cache does not have them any more.
+        """
+        return _open(_file(self.sha), self.sha)
+
+
+@lru_cache(maxsize=8)
+def _open(path: Path, sha: str) -> Dataset:
+    from datasets import Dataset
+    from datasets.table import MemoryMappedTable
+
+    if not path.is_file():
+        raise FileNotFoundError(f"the passage collection {path} does not exist any more: load it and make its reference again")
+    return Dataset(MemoryMappedTable.from_file(str(path)), fingerprint=sha)
+
+
+def _file(sha: str) -> Path:
+    return cache_dir() / "passages" / sha / "passages.arrow"
+
+
+def passage_problem(title: Any, text: Any) -> str | None:
+    r"""Say why a passage can't be stored, or None.
+
+    >>> passage_problem("", None), passage_problem("", " "), passage_problem("a\ud800", "b")
+    ('the text is null', 'the text is empty', 'the title holds half of a surrogate pair: the encoding is broken')
+    """
+    for what, value in (("the title", title), ("the text", text)):
+        if not isinstance(value, str):
+            return f"{what} is {kind(value)}" + ("" if value is None else ", not text")
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            return f"{what} holds half of a surrogate pair: the encoding is broken"
+    return None if text.strip() else "the text is empty"
+
+
+def store(rows: Iterable[Row]) -> Passages:
+    """Write passages, `(id, title, text)`, into the cache as they come: one batch is in memory, and eight bytes of each id.
+
+    Raises:
+        RepeatedIds: an id is another row's.
+        ValueError: there are no rows.
+    """
+    import numpy as np
+    import pyarrow as pa
+
+    schema = pa.schema([(name, pa.string()) for name in COLUMNS])
+    root = cache_dir() / "passages"
+    root.mkdir(parents=True, exist_ok=True)
+    work, digest, ids = Path(tempfile.mkdtemp(dir=root)), hashlib.sha256(), array("q")
+    try:
+        (work / "new").mkdir()
+        with pa.OSFile(str(work / "new" / "passages.arrow"), "wb") as sink, pa.ipc.new_stream(sink, schema) as writer:
+            source = iter(rows)
+            while batch := list(islice(source, _BATCH)):
+                columns = list(map(list, zip(*batch, strict=True)))
+                digest.update(json.dumps(columns, ensure_ascii=False).encode())
+                ids.extend(map(hash, columns[0]))
+                writer.write_batch(pa.record_batch([pa.array(column, pa.string()) for column in columns], schema=schema))
+        if not ids:
+            raise ValueError("the collection has no passages")
+        values, counts = np.unique(np.frombuffer(ids, dtype=np.int64), return_counts=True)
+        if (repeated := values[counts > 1]).size:
+            raise RepeatedIds(frozenset(repeated.tolist()))
+        passages = Passages(digest.hexdigest())
+        fill_once(passages.folder(), (work / "new").rename)
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+    return passages
+
+
+def remember(source: str, passages: Passages) -> None:
+    """Note which collection a source gave, so that it is read once."""
+    path = _note(source)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = Path(tempfile.mkdtemp(dir=path.parent)) / "sha"
+    part.write_text(passages.sha, encoding="utf-8")
+    part.replace(path)
+    part.parent.rmdir()
+
+
+def recall(source: str) -> Passages | None:
+    """Return the collection that a source gave, while the cache has it."""
+    if not (path := _note(source)).is_file():
+        return None
+    passages = Passages(path.read_text(encoding="utf-8"))
+    return passages if _file(passages.sha).is_file() else None
+
+
+def _note(source: str) -> Path:
+    return cache_dir() / "passages" / "sources" / hashlib.sha256(source.encode()).hexdigest()
+
+
+def _rows_of(ds: Dataset) -> Iterator[Row]:
+    names = [name for name in COLUMNS if name in ds.column_names]
+    if COLUMNS[2] not in names:
+        raise ValueError(
+            f"the passages have no column 'text'; they have {', '.join(ds.column_names)}: rename the one with the texts"
+        )
+    number = 0
+    for table in ds.select_columns(names).with_format("arrow").iter(_BATCH):
+        for row in table.to_pylist():
+            title, text, name = row.get("title"), row["text"], row.get("id", number)
+            title = "" if title is None else title
+            if why := passage_problem(title, text):
+                raise ValueError(f"row {number} of the passages: {why}; correct it, or leave such rows out with ds.filter(…)")
+            if name is None:
+                raise ValueError(
+                    f"row {number} of the passages: the id is null; fill it, or leave the column out to number the rows"
+                )
+            yield str(name), title, text
+            number += 1
+
+
+def _repeated(ds: Dataset, hashes: frozenset[int]) -> str:
+    firsts: dict[str, int] = {}
+    for number, name in enumerate(map(str, ds.with_format(None)["id"])):
+        if hash(name) in hashes:
+            if name in firsts:
+                return f"row {number} of the passages: its id {name!r} is that of row {firsts[name]}, too; every id must differ"
+            firsts[name] = number
+    raise RuntimeError("two ids that differ have the same hash of 64 bits: leave the column id out")

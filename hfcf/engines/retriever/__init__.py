@@ -1,0 +1,143 @@
+"""Passages of a collection for questions, by BM25 or by a dense bi-encoder."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import torch
+from filelock import FileLock
+
+from hfcf.core.model import Model
+from hfcf.core.passages import Passages
+from hfcf.core.paths import cache_dir, fill_once
+from hfcf.engines.base import Engine
+from hfcf.engines.retriever import bm25
+
+if TYPE_CHECKING:
+    from hfcf.engines.retriever.dense import Encoder
+
+METHODS = ("bm25", "dense")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Retriever(Engine):
+    """The best passages for questions, each `{"number", "id", "title", "text", "score"}`, the best first.
+
+    A request is a question. Scores are rounded to five decimals, and ties are broken by the passage's number in the collection, so
+    equal questions have equal answers in every process. A collection of fewer than `k` passages gives fewer, and so does BM25 for a
+    question that shares words with fewer: an empty question, or one without any word of the collection, gets `[]`.
+
+    The index is built at the first request, once for the collection and the settings, into `indexes` of the cache folder; every
+    process reads it memory-mapped. The request cache holds numbers and scores; titles and texts are read from the collection.
+
+    Title and text are searched as one. For BM25 see `hfcf.engines.retriever.bm25`: words are folded by Unicode, and a word that a
+    question has twice counts twice.
+
+    Deviations: RGF (section 3.1) retrieves with REALM's bi-encoder of 128 dimensions, fine-tuned on Natural Questions, which
+    Transformers can't load any more; the nearest with open weights are DPR's two encoders, of 768 dimensions, also trained on it:
+    `method="dense", model=Model("facebook/dpr-question_encoder-single-nq-base"),
+    passage_model=Model("facebook/dpr-ctx_encoder-single-nq-base"), pooling="pooler"`. BM25 is what needs no model.
+
+    Args:
+        passages: the collection.
+        method: "bm25", or "dense" (extra `dense`).
+        k: how many passages.
+        k1: of BM25: how soon more occurrences of a word add little.
+        b: of BM25: how much long passages lose, from 0 to 1.
+        model: of "dense": the encoder of questions.
+        passage_model: of "dense": the encoder of passages; by default that of questions.
+        pooling: of "dense": which vector stands for a text: "mean" of its tokens, that of the first token ("cls"), or the model's
+            own ("pooler").
+        normalise: of "dense": whether vectors get length 1, so that the inner product is the cosine.
+        max_length: of "dense": tokens of a question, or of a passage with its title; the rest is not read.
+
+    Raises:
+        ValueError: a setting has a value that is none, or "dense" has no model.
+        ModuleNotFoundError: "dense" without FAISS; the message has the command that installs it.
+
+    >>> from datasets import Dataset
+    >>> rows = [{"title": "Rome", "text": "Rome is old."}, {"title": "Cats", "text": "Cats purr."}]
+    >>> retriever = Retriever(passages=Passages.of(Dataset.from_list(rows)), k=5)
+    >>> [[hit["title"] for hit in hits] for hits in retriever.run(["how old is Rome?", "why?"])]
+    [['Rome'], []]
+    """
+
+    VERSION: ClassVar[str] = "1"
+
+    passages: Passages
+    method: str = "bm25"
+    k: int = 20
+    k1: float = 1.5
+    b: float = 0.75
+    model: Model | None = None
+    passage_model: Model | None = None
+    pooling: str = "mean"
+    normalise: bool = False
+    max_length: int = 256
+
+    def __post_init__(self) -> None:
+        if self.method not in METHODS:
+            raise ValueError(f"method={self.method!r}: use {' or '.join(map(repr, METHODS))}")
+        if self.k < 1:
+            raise ValueError(f"k={self.k}: at least one passage")
+        if self.k1 < 0 or not 0 <= self.b <= 1:
+            raise ValueError(f"k1={self.k1}, b={self.b}: k1 is 0 or more, and b from 0 to 1")
+        if self.method == "dense":
+            self._encoder(self.model)
+
+    def run(self, requests: Sequence[Any]) -> list[Any]:
+        if wrong := [request for request in requests if not isinstance(request, str)]:
+            raise TypeError(f"a question is text; this is {wrong[0]!r}")
+        found = super().run(requests)
+        numbers = sorted({number for hits in found for number, _ in hits})
+        columns = self.passages.open()[numbers] if numbers else {}
+        rows = {
+            number: {"number": number, **{name: values[i] for name, values in columns.items()}} for i, number in enumerate(numbers)
+        }
+        return [[{**rows[number], "score": score} for number, score in hits] for hits in found]
+
+    def settings(self) -> dict[str, Any]:
+        return {**super().settings(), "passages": self.passages.key()}
+
+    def room(self, length: int) -> int:
+        # Padding moves the last bits of a vector, and with them the order of passages: each question is encoded alone.
+        return super().room(length) if self.method == "bm25" else 1
+
+    def load(self, device: torch.device) -> Any:
+        passages = self.passages.open()
+        if self.method == "bm25":
+            name = {"bm25": bm25.VERSION, "passages": self.passages.key(), "k1": self.k1, "b": self.b}
+            return bm25.Index(_built(name, lambda folder: bm25.build(folder, passages, self.k1, self.b)), len(passages))
+        from hfcf.engines.retriever import dense
+
+        encoder = self._encoder(self.passage_model or self.model)
+        name = {"dense": dense.VERSION, "passages": self.passages.key(), "encoder": encoder.key(), "dtype": str(self.dtype())}
+        folder = _built(name, lambda folder: dense.build(folder, passages, encoder, device, self.dtype()))
+        return dense.Index(folder, self._encoder(self.model), device, self.dtype())
+
+    def encode(self, loaded: Any, requests: Sequence[Any]) -> list[Any]:
+        return [loaded.encode(request) for request in requests]
+
+    def forward(self, loaded: Any, encoded: Sequence[Any]) -> list[Any]:
+        return [loaded.search(item, self.k) for item in encoded]
+
+    def _encoder(self, model: Model | None) -> Encoder:
+        from hfcf.engines.retriever.dense import Encoder
+
+        if model is None:
+            raise ValueError('method="dense" has no model: give the encoder of questions as model=Model(…)')
+        return Encoder(model, self.pooling, self.normalise, self.max_length)
+
+
+def _built(name: dict[str, Any], build: Callable[[Path], None]) -> Path:
+    """Return the folder of an index; the first process builds it, and the others wait."""
+    method = next(iter(name))
+    target = cache_dir() / "indexes" / f"{method}-{hashlib.sha256(json.dumps(name).encode()).hexdigest()[:32]}"
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(target.with_suffix(".lock")):
+        return fill_once(target, build)

@@ -1,0 +1,32 @@
+"""Choose the best of many scores in a way that equal runs repeat."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hfcf.engines.classifier import ROUND
+
+Hits = list[list[float]]
+"""`[number, score]` of each passage, the best first."""
+
+
+def best(numbers: np.ndarray, scores: np.ndarray, k: int) -> Hits:
+    """Return the k best passages by rounded score; ties are broken by number.
+
+    bm25s and FAISS choose by unrounded scores, and any of equal ones.
+
+    Args:
+        numbers: of the passages.
+        scores: theirs, in float64.
+        k: how many.
+
+    >>> best(np.array([4, 7, 9]), np.array([2.0, 3.0, 2.000001]), 2)
+    [[7, 3.0], [4, 2.0]]
+    """
+    if len(scores) > k:
+        # What is rounded to the k-th best score or more lies above this limit.
+        near = scores >= np.partition(scores, len(scores) - k)[len(scores) - k] - 2 * 10**-ROUND
+        numbers, scores = numbers[near], scores[near]
+    scores = np.round(scores, ROUND)
+    order = np.lexsort((numbers, -scores))[:k]
+    return [[int(number), float(score)] for number, score in zip(numbers[order], scores[order], strict=True)]

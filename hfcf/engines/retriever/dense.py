@@ -1,0 +1,173 @@
+"""Vectors of questions and passages by an encoder, and a FAISS index of the passages', read memory-mapped."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from hfcf.core.model import Model
+from hfcf.engines.adapters import load_network
+from hfcf.engines.base import Encoded, pad
+from hfcf.engines.retriever.best import Hits, best
+
+if TYPE_CHECKING:
+    from datasets import Dataset
+
+VERSION = "1"
+"""Raise it when the same collection and encoder give another index: it is part of the index's name."""
+POOLINGS = ("mean", "cls", "pooler")
+CHUNK = 4_096
+"""Passages that are tokenised at once, and sorted by length."""
+_BATCH_TOKENS = 8_192
+_FILE = "vectors.faiss"
+INSTALL = 'FAISS is not installed; the extra has it: pip install "hfcf[dense]", or pip install "faiss-cpu>=1.11"'
+
+
+@dataclass(frozen=True)
+class Encoder:
+    """How a text becomes a vector; the arguments are those of `Retriever`.
+
+    Raises:
+        ValueError: there is no such pooling.
+    """
+
+    model: Model
+    pooling: str
+    normalise: bool
+    max_length: int
+
+    def __post_init__(self) -> None:
+        if self.pooling not in POOLINGS:
+            raise ValueError(f"pooling={self.pooling!r}: use {', '.join(map(repr, POOLINGS))}")
+
+    def key(self) -> list[Any]:
+        """Return everything that changes a vector, in JSON-able values."""
+        return [self.model.key(), self.pooling, self.normalise, self.max_length]
+
+    def load(self, device: torch.device, dtype: torch.dtype) -> tuple[Any, Any]:
+        """Load the network and its tokenizer."""
+        import transformers
+        from transformers import AutoConfig, AutoTokenizer
+
+        config = AutoConfig.from_pretrained(self.model.source(), revision=self.model.revision)
+        # `AutoModel` reads both of DPR's encoders as that of questions, and leaves the other's weights random.
+        passages = any("ContextEncoder" in name for name in config.architectures or ())
+        network = load_network(transformers.DPRContextEncoder if passages else transformers.AutoModel, self.model, dtype).to(device)
+        return network, AutoTokenizer.from_pretrained(self.model.source(), revision=self.model.revision)
+
+    def tokenise(self, tokenizer: Any, titles: Sequence[str], texts: Sequence[str]) -> list[Encoded]:
+        """Bring texts into the network's form, each as a pair with its title where it has one, as DPR was trained."""
+        rows = []
+        for title, text in zip(titles, texts, strict=True):
+            pair = (title, text) if title else (text,)
+            row = tokenizer(*pair, truncation="longest_first", max_length=self.max_length, return_attention_mask=False)
+            rows.append(Encoded({name: row[name] for name in tokenizer.model_input_names if name in row}))
+        return rows
+
+    def vectors(self, network: Any, tokenizer: Any, encoded: Sequence[Encoded]) -> np.ndarray:
+        """Return the vectors of one batch, in float32."""
+        batch = pad(tokenizer, encoded, network.device)
+        with torch.inference_mode():
+            output = network(**batch)
+        if self.pooling == "pooler":
+            if getattr(output, "pooler_output", None) is None:
+                raise ValueError(f'{self.model.name} has no pooled output: use pooling="mean" or "cls"')
+            vectors = output.pooler_output.float()
+        elif getattr(output, "last_hidden_state", None) is None:
+            raise ValueError(f'{self.model.name} gives one vector only: use pooling="pooler"')
+        elif self.pooling == "cls":
+            vectors = output.last_hidden_state[:, 0].float()
+        else:
+            mask = batch["attention_mask"].unsqueeze(-1).float()
+            vectors = (output.last_hidden_state.float() * mask).sum(1) / mask.sum(1).clamp(min=1)
+        vectors = torch.nn.functional.normalize(vectors, dim=-1) if self.normalise else vectors
+        return np.ascontiguousarray(vectors.cpu().numpy(), dtype=np.float32)
+
+
+def build(folder: Path, passages: Dataset, encoder: Encoder, device: torch.device, dtype: torch.dtype) -> None:
+    """Write the index of a collection's vectors, `IndexFlatIP`, into a new folder.
+
+    Memory: all vectors, 4 bytes a dimension and passage: 21 million of 768 dimensions take 65 GB, of 128 dimensions 11 GB.
+
+    Raises:
+        ModuleNotFoundError: FAISS is not installed.
+        ValueError: the encoder has no such pooling, or a vector that is no number.
+    """
+    faiss = _faiss()
+    network, tokenizer = encoder.load(device, dtype)
+    index: Any = None
+    for start in range(0, len(passages), CHUNK):
+        part = passages[start : start + CHUNK]
+        encoded = encoder.tokenise(tokenizer, part["title"], part["text"])
+        order = sorted(range(len(encoded)), key=lambda i: len(encoded[i]))
+        vectors: Any = None
+        while order:
+            size = max(1, _BATCH_TOKENS // max(1, len(encoded[order[-1]])))
+            batch, order = order[-size:], order[:-size]
+            values = encoder.vectors(network, tokenizer, [encoded[i] for i in batch])
+            vectors = np.empty((len(encoded), values.shape[1]), dtype=np.float32) if vectors is None else vectors
+            vectors[batch] = values
+        if not np.isfinite(vectors).all():
+            number = start + int(np.argmin(np.isfinite(vectors).all(axis=1)))
+            raise ValueError(f"{encoder.model.name} gives passage {number} a vector that is no number; try dtype='float32'")
+        index = faiss.IndexFlatIP(vectors.shape[1]) if index is None else index
+        index.add(vectors)
+    folder.mkdir()
+    faiss.write_index(index, str(folder / _FILE))
+
+
+class Index:
+    """Search in the file of `build`, memory-mapped.
+
+    Args:
+        folder: that of `build`.
+        encoder: that of the questions.
+        device: for the questions' encoder; FAISS computes on the CPU.
+        dtype: of the encoder.
+    """
+
+    def __init__(self, folder: Path, encoder: Encoder, device: torch.device, dtype: torch.dtype) -> None:
+        faiss = _faiss()
+        # `IO_FLAG_MMAP` reads a flat index into memory; this flag maps it.
+        self._index = faiss.read_index(str(folder / _FILE), faiss.IO_FLAG_MMAP_IFC)
+        self._encoder, (self._network, self._tokenizer) = encoder, encoder.load(device, dtype)
+
+    def encode(self, text: str) -> Encoded:
+        """Return a question in the network's form, without tokens if it is blank."""
+        return self._encoder.tokenise(self._tokenizer, [""], [text])[0] if text.strip() else Encoded({"input_ids": []})
+
+    def search(self, question: Encoded, k: int) -> Hits:
+        """Return the passages with the largest inner product, computed again in float64."""
+        if not len(question):
+            return []
+        vector = self._encoder.vectors(self._network, self._tokenizer, [question])
+        if vector.shape[1] != self._index.d:
+            raise ValueError(
+                f"the questions' vectors have {vector.shape[1]} dimensions, the passages' {self._index.d}: the encoders differ"
+            )
+        size = min(2 * k, self._index.ntotal)
+        while True:
+            _, places = self._index.search(vector, size)
+            numbers = np.sort(places[0])
+            vectors = self._index.reconstruct_batch(numbers)
+            scores = vectors.astype(np.float64) @ vector[0].astype(np.float64)
+            hits = best(numbers, scores, k)
+            # By how much FAISS, in float32, may misjudge a score, and rounding move it.
+            slack = 2e-5 + 1e-5 * float(np.linalg.norm(vector) * np.linalg.norm(vectors, axis=1).max())
+            # FAISS cuts equal passages anywhere: read on until the last is worse than the k-th by more than this.
+            if size == self._index.ntotal or scores.min() < hits[-1][1] - slack:
+                return hits
+            size = min(4 * size, self._index.ntotal)
+
+
+def _faiss() -> Any:
+    try:
+        import faiss
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(INSTALL) from error
+    return faiss
