@@ -68,12 +68,13 @@ class Passages:
         fingerprint = value._fingerprint
         if _file(fingerprint).is_file():  # `open` returned it
             return cls(fingerprint)
-        if (passages := recall(fingerprint)) is None:
-            try:
-                passages = store(_rows_of(value))
-            except RepeatedIds as error:
-                raise ValueError(_repeated(value, error.hashes)) from None
-            remember(fingerprint, passages)
+        if known := recall(fingerprint):
+            return known[0]
+        try:
+            passages = store(_rows_of(value))
+        except RepeatedIds as error:
+            raise ValueError(_repeated(value, error.hashes)) from None
+        remember(fingerprint, passages)
         return passages
 
     def key(self) -> str:
@@ -123,8 +124,12 @@ def passage_problem(title: Any, text: Any) -> str | None:
     return None if text.strip() else "the text is empty"
 
 
-def store(rows: Iterable[Row]) -> Passages:
+def store(rows: Iterable[Row], *, unique: bool = False) -> Passages:
     """Write passages, `(id, title, text)`, into the cache as they come: one batch is in memory, and eight bytes of each id.
+
+    Args:
+        rows: the passages.
+        unique: whether it is known that their ids differ.
 
     Raises:
         RepeatedIds: an id is another row's.
@@ -149,7 +154,7 @@ def store(rows: Iterable[Row]) -> Passages:
         if not ids:
             raise ValueError("the collection has no passages")
         values, counts = np.unique(np.frombuffer(ids, dtype=np.int64), return_counts=True)
-        if (repeated := values[counts > 1]).size:
+        if not unique and (repeated := values[counts > 1]).size:
             raise RepeatedIds(frozenset(repeated.tolist()))
         passages = Passages(digest.hexdigest())
         fill_once(passages.folder(), (work / "new").rename)
@@ -158,22 +163,22 @@ def store(rows: Iterable[Row]) -> Passages:
     return passages
 
 
-def remember(source: str, passages: Passages) -> None:
-    """Note which collection a source gave, so that it is read once."""
+def remember(source: str, passages: Passages, notes: str = "") -> None:
+    """Note which collection a source gave, and what is to be known of it, so that the source is read once."""
     path = _note(source)
     path.parent.mkdir(parents=True, exist_ok=True)
-    part = Path(tempfile.mkdtemp(dir=path.parent)) / "sha"
-    part.write_text(passages.sha, encoding="utf-8")
-    part.replace(path)
-    part.parent.rmdir()
+    work = Path(tempfile.mkdtemp(dir=path.parent))
+    (work / "note").write_text(f"{passages.sha}\n{notes}", encoding="utf-8")
+    (work / "note").replace(path)
+    work.rmdir()
 
 
-def recall(source: str) -> Passages | None:
-    """Return the collection that a source gave, while the cache has it."""
+def recall(source: str) -> tuple[Passages, str] | None:
+    """Return the collection that a source gave, and the notes, while the cache has it."""
     if not (path := _note(source)).is_file():
         return None
-    passages = Passages(path.read_text(encoding="utf-8"))
-    return passages if _file(passages.sha).is_file() else None
+    sha, _, notes = path.read_text(encoding="utf-8").partition("\n")
+    return (Passages(sha), notes) if _file(sha).is_file() else None
 
 
 def _note(source: str) -> Path:

@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 
     from hfcf.corpora.base import Corpus
 
+PASSAGES = "passages"
+"""The name of passage collections, whose rows are no task's."""
+_NO_CORPORA = tuple(f"hfcf.corpora.{name}" for name in ("base", "formats", PASSAGES))
+
 DataFiles = str | Path | Sequence[str | Path] | Mapping[str, str | Path | Sequence[str | Path]]
 
 
@@ -33,6 +37,8 @@ def load(
     **options: Any,
 ) -> Dataset | DatasetDict:
     """Load a corpus from its original release files, with the canonical columns of its task.
+
+    `load("passages", …)` loads a passage collection, of `id, title, text`: see `hfcf.corpora.formats.passages`.
 
     Args:
         name: one of `names()`. "jsonl", "csv" and "parquet" read a user's own claims, "relations" a user's own sentences.
@@ -56,6 +62,12 @@ def load(
 
     if role not in (None, "train"):
         raise ValueError(f"role={role!r}: the only role is 'train' (rows of a dev or test split used for training)")
+    if name == PASSAGES:
+        from hfcf.corpora.formats.passages import load_passages
+
+        if split or role:
+            raise ValueError("a passage collection has neither splits nor roles")
+        return load_passages(data_dir=data_dir, data_files=data_files, on_error=on_error, **options)
     cls = builder_class(name)
     if data_dir is not None:
         data_dir = resolve_folder(str(data_dir)) or data_dir
@@ -92,6 +104,6 @@ def names() -> list[str]:
 
 
 def _modules() -> dict[str, str]:
-    # Each module of this folder is a corpus; what corpora share is in these two subfolders.
+    # Each module of this folder is a corpus, but for the passages; what corpora share is in these two subfolders.
     modules = discover("hfcf.corpora", "hfcf.corpora")
-    return {name: module for name, module in modules.items() if module not in ("hfcf.corpora.base", "hfcf.corpora.formats")}
+    return {name: module for name, module in modules.items() if module not in _NO_CORPORA}

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from datasets import Dataset, Features, List
@@ -12,6 +10,7 @@ from datasets.fingerprint import Hasher
 
 from hfcf.core.schema import BOOL
 from hfcf.core.task import problem
+from hfcf.corpora.formats.passages import load_passages
 from hfcf.text.normalise import normalise
 
 GOLD = List(BOOL)
@@ -71,12 +70,9 @@ def from_recipe(ds: Dataset, settings: Mapping[str, Any] | None) -> Dataset:
     """Fill the evidence as a recipe's `distractors: {collection: FILE, pieces: 5}` says; without it, return the rows unchanged.
 
     Raises:
-        ValueError: there is no such file of JSON lines `{title, text}`.
+        ValueError: there is no such file, or it is no passage collection (`hfcf.corpora.formats.passages`).
     """
     if not settings:
         return ds
-    path = Path(settings["collection"])
-    if not path.is_file():
-        raise ValueError(f"distractors: there is no collection {path}, JSON lines of title and text")
-    collection = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+    collection = [{"title": row["title"], "text": row["text"]} for row in load_passages(data_files=settings["collection"])]
     return fill_evidence(ds, collection, pieces=settings.get("pieces", 5))

@@ -10,6 +10,7 @@ import bisect
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -37,16 +38,22 @@ def words_of(text: str) -> list[str]:
     >>> words_of("Who wrote the Season-5 finale of Beyoncé?")
     ['who', 'wrote', 'season', '5', 'finale', 'beyonce']
     """
+    skip = _stop_words()
+    return [word for word in _WORD.findall(fold(text)) if word not in skip]
+
+
+@cache
+def _stop_words() -> frozenset[str]:
     from bm25s.stopwords import STOPWORDS_EN
 
-    return [word for word in _WORD.findall(fold(text)) if word not in STOPWORDS_EN]
+    return frozenset(STOPWORDS_EN)
 
 
 def build(folder: Path, passages: Dataset, k1: float, b: float, chunk: int = CHUNK) -> None:
     """Write the index of a collection into a new folder.
 
-    The scores are those of bm25s' default, Lucene's variant: ln(1 + (N - n + 0.5) / (n + 0.5)) · f / (k1 · (1 - b + b · l / L) + f),
-    for a word with f occurrences in a passage of l words, that is in n of N passages of L words on average.
+    A word with f occurrences in a passage of l words, that n of N passages have, of L words on average, adds
+    ln(1 + (N - n + 0.5) / (n + 0.5)) · f / (k1 · (1 - b + b · l / L) + f): bm25s' default, Lucene's variant, here in float64.
 
     Memory: the vocabulary, a few hundred bytes a word; the chunk; and what the system maps of the index, 12 bytes for each
     different word of each passage, which it may write out at any time. The counts go through files of as many bytes.
