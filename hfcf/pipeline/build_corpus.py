@@ -68,7 +68,7 @@ def card(info: CorpusInfo, splits: Mapping[str, Dataset], files: Mapping[str, st
     for split, ds in splits.items():
         sizes.add(SplitInfo(name=split, num_bytes=ds.data.nbytes, num_examples=len(ds)))
     DatasetInfosDict({"default": DatasetInfo(features=first.features, splits=sizes)}).to_dataset_card_data(data)
-    counts = {split: Counter(ds["label"]) for split, ds in splits.items()}
+    counts = {split: Counter(ds["label"] if task.labelled else []) for split, ds in splits.items()}
     present = {label for count in counts.values() for label in count if label is not None}
     # A user's own open labels come from the rows.
     labels = task.labels or list(dict.fromkeys(info.labels.values())) or sorted(present)

@@ -167,11 +167,11 @@ class Corpus(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
 
     def _generate_examples(self, files: list[str], split: str) -> Iterator[tuple[int, dict[str, Any]]]:
         paths = [Path(file) for file in files]
-        self.omissions: dict[str, int] = {}
+        self.notes: dict[str, int] = {}
         self.start(paths)
         for i, row in enumerate(self._grouped(self._rows(paths))):
             yield i, {**row, "corpus": self.config.name, "split": split}
-        for why, n in self.omissions.items():
+        for why, n in self.notes.items():
             log.warning("%s, %s: %s %s", self.config.name, split, f"{n:,}", why)
             self.info.description += f"\n{split}: {n:,} {why}"
 
@@ -243,7 +243,11 @@ class Corpus(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
     def leave_out(self, row: dict[str, Any], why: str) -> None:
         """Omit this row and count it under `why`; the log and the dataset card report the counts."""
         row["skip"] = True
-        self.omissions[why] = self.omissions.get(why, 0) + 1
+        self.note(why)
+
+    def note(self, why: str) -> None:
+        """Count something that was done to a row, under `why`, a phrase that follows a number, as in "rows were left out"."""
+        self.notes[why] = self.notes.get(why, 0) + 1
 
 
 def _paths(value: Any) -> list[Path]:

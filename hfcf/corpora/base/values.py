@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeGuard, TypeVar
 
 from hfcf.corpora.formats.read import BadRow
 from hfcf.text.check import kind
+
+Item = TypeVar("Item")
 
 
 def need(record: Mapping[str, Any], *fields: str) -> None:
@@ -26,7 +28,7 @@ def text_of(record: Mapping[str, Any], name: str) -> str:
     return str(record[name])
 
 
-def is_list_of(value: Any, item: type) -> bool:
+def is_list_of(value: Any, item: type[Item]) -> TypeGuard[list[Item]]:
     """Return whether a value is a list whose items all have this type."""
     return isinstance(value, list) and all(isinstance(one, item) for one in value)
 

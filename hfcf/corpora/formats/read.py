@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import json
 import sys
+import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -36,12 +38,17 @@ class Record:
         return f"{self.kind} {self.number}"
 
 
-def json_list(path: Path) -> Iterator[Record]:
-    """Yield the items of a file that is one JSON list."""
+def json_list(path: Path, key: str | None = None) -> Iterator[Record]:
+    """Yield the items of a file that is one JSON list, or an object with the list under `key`."""
     try:
         items = json.loads(path.read_bytes().decode("utf-8-sig"))
     except (ValueError, RecursionError) as error:
         raise _unreadable_file(path, error) from None
+    if key is not None:
+        if not isinstance(items, dict) or key not in items:
+            names = ", ".join(map(repr, items)) if isinstance(items, dict) else f"a JSON {type(items).__name__}"
+            raise _unreadable_file(path, f"expected an object with {key!r}, found {names or 'an empty object'}")
+        items = items[key]
     if not isinstance(items, list):
         raise _unreadable_file(path, f"a JSON {type(items).__name__}, not a list of records")
     for i, item in enumerate(items, 1):
@@ -49,7 +56,7 @@ def json_list(path: Path) -> Iterator[Record]:
 
 
 def json_lines(path: Path) -> Iterator[Record]:
-    """Yield the lines of a JSON-lines file; blank ones are no records."""
+    """Yield the lines of a JSON-lines file, which may be compressed (`.gz`); blank ones are no records."""
     for i, line in _numbered(path):
         if line.strip():
             try:
@@ -127,9 +134,12 @@ def lines(path: Path) -> list[str]:
 
 def _numbered(path: Path) -> Iterator[tuple[int, bytes]]:
     # Bytes are split at line feeds only: str.splitlines would also split at U+2028 and others inside a text.
-    with path.open("rb") as file:
-        for i, line in enumerate(file, 1):
-            yield i, line.removeprefix(b"\xef\xbb\xbf") if i == 1 else line
+    with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as file:
+        try:
+            for i, line in enumerate(file, 1):
+                yield i, line.removeprefix(b"\xef\xbb\xbf") if i == 1 else line
+        except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+            raise _unreadable_file(path, error) from None
 
 
 def _record(kind: str, number: int, value: Any) -> Record:

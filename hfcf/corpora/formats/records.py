@@ -26,7 +26,7 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -95,7 +95,7 @@ class Records(Corpus):
     def records(self, path: Path) -> Iterator[Record]:
         if self.config.name == "parquet":
             return parquet_rows(path, _FIELDS)
-        return _table(path) if self.config.name == "csv" else json_lines(path)
+        return table_rows(path, _FIELDS) if self.config.name == "csv" else json_lines(path)
 
     def fill(self, row: dict[str, Any], record: dict[str, Any]) -> None:
         if "label" not in record and "gold_label" in record:
@@ -126,8 +126,12 @@ class Records(Corpus):
         return value
 
 
-def _table(path: Path) -> Iterator[Record]:
-    """Yield the rows of a CSV, with the known columns' names; raise `CorpusError` for a spreadsheet's file of another form."""
+def table_rows(path: Path, fields: Collection[str]) -> Iterator[Record]:
+    """Yield the rows of a user's CSV, in whose header the known fields may have capitals and surrounding blanks.
+
+    Raises:
+        CorpusError: the file is a spreadsheet's of another form.
+    """
     with path.open("rb") as file:
         line = file.readline()
     for mark, form in _NO_CSV.items():
@@ -137,17 +141,17 @@ def _table(path: Path) -> Iterator[Record]:
     if len(next(csv.reader([header]), [])) == 1 and (separator := next((one for one in ";\t" if one in header), None)):
         raise CorpusError(f"{path}: the file is separated by {separator!r}, not by commas: save it with commas")
     for record in csv_rows(path):
-        yield replace(record, value=_rename_columns(record.value))
+        yield replace(record, value=_rename_columns(record.value, fields))
 
 
-def _rename_columns(value: Mapping[str, Any]) -> dict[str, Any]:
+def _rename_columns(value: Mapping[str, Any], fields: Collection[str]) -> dict[str, Any]:
     """Give the known columns their names, however the header spells them.
 
-    >>> _rename_columns({" Claim": "C.", "Source": "S."})
+    >>> _rename_columns({" Claim": "C.", "Source": "S."}, ["claim"])
     {'claim': 'C.', 'Source': 'S.'}
     """
     plain = {name: name.strip().lower() for name in value}
-    return {plain[name] if plain[name] in _FIELDS and plain[name] not in value else name: cell for name, cell in value.items()}
+    return {plain[name] if plain[name] in fields and plain[name] not in value else name: cell for name, cell in value.items()}
 
 
 def _pieces(value: Any, title: Any) -> tuple[list[dict[str, Any]], str | None]:

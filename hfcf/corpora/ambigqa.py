@@ -1,0 +1,106 @@
+"""AmbigQA (AmbigNQ): questions of NQ-open, and those among them that are ambiguous, rewritten for each of their answers.
+
+- Files: `train_light.json` and `dev_light.json` of the light version, in `data_dir` or its `ambignq_light/`; or `train.json` and
+  `dev.json` of the full one, in `data_dir` or its `ambignq/`. The test split is not public.
+- A row for each disambiguated question of an annotation `multipleQAs`. The annotations `singleAnswer` of a question are one row:
+  the question itself, with the answers of all these annotators. Where annotators disagree whether a question is ambiguous, it has
+  rows of both kinds; two annotators who disambiguate it may have written the same question, and both rows stay.
+- A pair, as the paper of RGF takes it (§6.1): two rows with the same `group_id` and `annotation`.
+- A row has no context, and its answers have no places. The texts are alternatives.
+- Group: the id of the question in Natural Questions. Ids: that id, or with "-<annotation>-<question>" after it.
+- Extra columns: `original_question`; `ambiguous`, whether the row is a disambiguated question; `annotation`, the number of its
+  annotation from 0, null for a row of `singleAnswer`.
+
+One row: question "When did the Simpsons first air on television as an animated short on the Tracey Ullman Show?", answers {"text":
+["April 19, 1987"], "answer_start": []}, original_question "When did the simpsons first air on television?", ambiguous true,
+annotation 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+from datasets import Value
+
+from hfcf.core.schema import INT, TEXT
+from hfcf.corpora.base import BadRow, Corpus, CorpusInfo, Record, as_text, is_list_of, json_list, need, split_files, text_of
+from hfcf.corpora.formats.answers import open_answers
+from hfcf.text.check import kind
+
+_NAMES = (("train", "train"), ("validation", "dev"))
+
+
+class AmbigQA(Corpus):
+    """Release files → rows."""
+
+    INFO = CorpusInfo(
+        name="ambigqa",
+        title="AmbigQA: answering ambiguous open-domain questions",
+        paper="Min et al. (EMNLP 2020), AmbigQA: Answering Ambiguous Open-domain Questions",
+        citation="""@inproceedings{min-etal-2020-ambigqa,
+  title = {{A}mbig{QA}: Answering Ambiguous Open-domain Questions},
+  author = {Min, Sewon and Michael, Julian and Hajishirzi, Hannaneh and Zettlemoyer, Luke},
+  booktitle = {Proceedings of EMNLP},
+  year = {2020}
+}""",
+        licence="cc-by-sa-3.0",
+        hub_id="sewon/ambig_qa",
+        splits={"train": 10_036, "validation": 2_002},  # questions before they are disambiguated
+        labels={},
+        task="qa",
+        release="nlp.cs.washington.edu/ambigqa",
+        layout="`train_light.json`, `dev_light.json`, or the full `train.json`, `dev.json`",
+        notes="no passages; a row for each disambiguated question; not checked against the real files",
+    )
+    FILES = split_files("{}_light.json", "ambignq_light/{}_light.json", "{}.json", "ambignq/{}.json", names=_NAMES)
+    ONE_FORM = True
+    EXTRA: ClassVar = {"original_question": TEXT, "ambiguous": Value("bool"), "annotation": INT}
+
+    def records(self, path: Path) -> Iterator[Record]:
+        for record in json_list(path):
+            if record.unreadable:
+                yield record
+                continue
+            try:
+                yield from (replace(record, value={**record.value, **fields}) for fields in _questions(record.value))
+            except BadRow as error:
+                yield replace(record, unreadable=f"{record.place}: {error}")
+
+    def fill(self, row: dict[str, Any], record: dict[str, Any]) -> None:
+        name = str(as_text(record["id"]))
+        row |= {"id": name + record["suffix"], "group_id": name, "original_question": as_text(record["question"])}
+        row |= {"ambiguous": record["annotation"] is not None, "annotation": record["annotation"]}
+        row |= {"question": record["asked"], "answers": record["answers"]}
+
+
+def _questions(record: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """List the questions that a record asks, each with its answers, its annotation and the end of its id."""
+    need(record, "id", "question", "annotations")
+    question = text_of(record, "question")
+    if not is_list_of(record["annotations"], dict) or not record["annotations"]:
+        raise BadRow(f"annotations is {kind(record['annotations'])}, not a list of annotations")
+    single: list[str] = []
+    pairs: list[dict[str, Any]] = []
+    for i, annotation in enumerate(record["annotations"]):
+        need(annotation, "type")
+        if annotation["type"] == "singleAnswer":
+            need(annotation, "answer")
+            single += open_answers(annotation["answer"], "answer")["text"]
+        elif annotation["type"] == "multipleQAs":
+            need(annotation, "qaPairs")
+            if not is_list_of(annotation["qaPairs"], dict):
+                raise BadRow(f"qaPairs is {kind(annotation['qaPairs'])}, not a list of {{question, answer}}")
+            for k, pair in enumerate(annotation["qaPairs"]):
+                need(pair, "question", "answer")
+                answers = open_answers(pair["answer"], "answer")
+                pairs.append({"asked": text_of(pair, "question"), "answers": answers, "annotation": i, "suffix": f"-{i}-{k}"})
+        else:
+            raise BadRow(f"the type {as_text(annotation['type'])} is unknown; the known ones are singleAnswer and multipleQAs")
+    own = [{"asked": question, "answers": open_answers(single, "answer"), "annotation": None, "suffix": ""}] if single else []
+    return [*own, *pairs]
+
+
+BUILDER = AmbigQA

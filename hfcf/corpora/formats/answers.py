@@ -1,0 +1,128 @@
+"""Write answers with exact places: spans of a context, alternatives of several spans, and texts that are looked up in it."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from datasets import List
+
+from hfcf.core.schema import INT
+from hfcf.corpora.base.values import need
+from hfcf.corpora.formats.read import BadRow
+from hfcf.tasks.qa import NO_ANSWERS, misplaced
+from hfcf.text.check import kind
+
+Span = tuple[int, str]
+"""Where a text starts, in code points, and the text."""
+ALTERNATIVES = List(List(INT))
+"""The column `alternatives`: each right answer as the list of its parts, which are numbers of answers from 0."""
+
+
+def open_answers(texts: Any, field: str) -> dict[str, list[Any]]:
+    """Return answers that have no place, each once.
+
+    Args:
+        texts: the list of texts.
+        field: what the file calls it, for the message.
+
+    Raises:
+        BadRow: it is no list of texts.
+
+    >>> open_answers(["1988", "in 1988", "1988"], "answer")
+    {'text': ['1988', 'in 1988'], 'answer_start': []}
+    """
+    if not isinstance(texts, list):
+        raise BadRow(f"the field {field!r} is {kind(texts)}, not a list of texts")
+    for i, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise BadRow(f"item {i} of {field!r} is {kind(text)}, not text")
+    return {"text": list(dict.fromkeys(texts)), "answer_start": []}
+
+
+def listed_answers(answers: Any, field: str = "answers") -> dict[str, list[Any]]:
+    """Return answers from SQuAD's list of {text, answer_start}; their places are not checked.
+
+    >>> listed_answers([{"text": "Ada", "answer_start": 0}])
+    {'text': ['Ada'], 'answer_start': [0]}
+    """
+    if not isinstance(answers, list):
+        raise BadRow(f"the field {field!r} is {kind(answers)}, not a list of {{text, answer_start}}")
+    for i, answer in enumerate(answers):
+        if not isinstance(answer, dict):
+            raise BadRow(f"item {i} of {field!r} is {kind(answer)}, not an object with text and answer_start")
+        need(answer, "text", "answer_start")
+    return typed_answers([one["text"] for one in answers], [one["answer_start"] for one in answers])
+
+
+def typed_answers(texts: Sequence[Any], starts: Sequence[Any]) -> dict[str, list[Any]]:
+    """Return answers whose texts are texts and whose places are whole numbers; otherwise raise `BadRow`."""
+    for i, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise BadRow(f"the text of answer {i} is {kind(text)}, not text")
+    for i, start in enumerate(starts):
+        if type(start) is not int:
+            raise BadRow(f"answer_start of answer {i} is {kind(start)} ({start!r}), not a whole number")
+    return {"text": list(texts), "answer_start": list(starts)}
+
+
+def check_places(context: str, answers: dict[str, list[Any]]) -> dict[str, list[Any]]:
+    """Return answers that stand at their places in the context; raise `BadRow` for the first that does not."""
+    if why := misplaced(context, answers):
+        raise BadRow(why)
+    return answers
+
+
+def alternative_answers(alternatives: Iterable[Iterable[Span]]) -> tuple[dict[str, list[Any]], list[list[int]]]:
+    """Return answers from right answers that may have several parts, and the column `alternatives`.
+
+    Args:
+        alternatives: the parts of each right answer. A part or an answer that comes again is written once.
+
+    >>> alternative_answers([[(0, "Ada")], [(0, "Ada"), (8, "Bo")], [(0, "Ada")]])
+    ({'text': ['Ada', 'Bo'], 'answer_start': [0, 8]}, [[0], [0, 1]])
+    """
+    numbers: dict[Span, int] = {}
+    lists = [[numbers.setdefault(span, len(numbers)) for span in spans] for spans in alternatives]
+    unique = [list(one) for one in dict.fromkeys(map(tuple, lists)) if one]
+    return {"text": [text for _, text in numbers], "answer_start": [start for start, _ in numbers]}, unique
+
+
+def places(context: str, text: str) -> list[int]:
+    """List where a text stands in a context as whole words.
+
+    >>> places("In 1 year or 11, 1 is 1.", "1")
+    [3, 17, 22]
+    """
+    if not text.strip():
+        return []
+    left, right = (r"(?<!\w)" if text[0].isalnum() else ""), (r"(?!\w)" if text[-1].isalnum() else "")
+    return [match.start() for match in re.finditer(f"{left}{re.escape(text)}{right}", context)]
+
+
+def looked_up(context: str, texts: Sequence[str]) -> dict[str, list[Any]]:
+    """Return the places of texts in a context: every one, for the texts that stand in it; without any, the texts alone.
+
+    "yes" and "no" are not looked up: they answer the question, and where they stand in a context it is by chance.
+
+    >>> looked_up("Ada met Bo. Ada left.", ["Ada", "Ada Lovelace"])
+    {'text': ['Ada', 'Ada'], 'answer_start': [0, 12]}
+    >>> looked_up("There is no doubt.", ["no"])
+    {'text': ['no'], 'answer_start': []}
+    """
+    unique = list(dict.fromkeys(texts))
+    spans = [(start, text) for text in unique if text.strip().lower() not in ("yes", "no") for start in places(context, text)]
+    if not spans:
+        return {**NO_ANSWERS, "text": unique}
+    return {"text": [text for _, text in spans], "answer_start": [start for start, _ in spans]}
+
+
+def context_group(context: str) -> str:
+    """Name the group of the questions on one context.
+
+    >>> context_group("Ada wrote it.")
+    'context-35b4a3ba4ee7'
+    """
+    return f"context-{hashlib.sha256(context.encode(errors='backslashreplace')).hexdigest()[:12]}"

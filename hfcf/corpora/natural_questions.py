@@ -1,0 +1,230 @@
+"""Natural Questions (NQ): questions that people asked a search engine, and the answers that annotators marked in a Wikipedia page.
+
+Two forms; the option `form` chooses where a folder holds both. Otherwise the files decide.
+
+`form="short"`, the release with its short answers:
+
+- Files: the simplified train set, `v1.0-simplified_simplified-nq-train.jsonl` (or `simplified-nq-train.jsonl`), whose pages are
+  texts; the dev set and the original shards, `v1.0-simplified_nq-dev-all.jsonl`, `nq-train-*.jsonl`, `nq-dev-*.jsonl`, whose
+  pages are tokens. All may be compressed (`.gz`), and may lie in `v1.0-simplified/`, `v1.0/train/` and `v1.0/dev/`.
+- Context: the long answer, its tokens joined by blanks, without HTML tokens. Where annotators marked several long answers, it is
+  the one in which most of them gave a short answer or yes or no; of equals, the first annotator's.
+- HTML tokens are those that the release marks. The simplified text has no marks; there a token is HTML if it has the form of a
+  tag with a capital, as all of the release's have (`<P>`, `</Table>`, `<Th_colspan="2">`).
+- Answers: the short answers in the context. Those of several annotators are alternatives, and an annotator's own may be a list of
+  spans that answer together: `alternatives` has their numbers. Yes and no are answers without a place; they stand only where more
+  annotators say so than mark a span.
+- Questions without a short answer, and without yes or no, are left out and counted.
+- Title: `document_title`; in the simplified text the page's name in `document_url`. Group: the title.
+- Extra columns: `alternatives`; `annotators`, how many gave an answer in the context (the official metric of NQ asks for two of
+  the dev set's five); `url`.
+
+`form="mrqa"`, `NaturalQuestionsShort.jsonl.gz` of the MRQA 2019 shared task: see `hfcf.corpora.formats.mrqa`. Its extra column is
+`aliases`; titles are empty, contexts keep their HTML tokens, and the group is the context.
+
+One row (made up): question "where is lake bled", title "Lake Bled", context "Lake Bled lies in Slovenia .", answers {"text":
+["Slovenia"], "answer_start": [18]}, alternatives [[0]], annotators 1.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, ClassVar
+from urllib.parse import unquote
+
+from hfcf.core.schema import INT, TEXT
+from hfcf.corpora.base import BadRow, Corpus, CorpusError, CorpusInfo, Files, Record, as_text, is_list_of, json_lines, need, text_of
+from hfcf.corpora.formats import mrqa
+from hfcf.corpora.formats.answers import ALTERNATIVES, alternative_answers
+from hfcf.text.check import kind
+
+_TAG = re.compile(r"</?[A-Z][A-Za-z0-9]*(?:[_ /][^<>]*)?>")
+_STEMS = (
+    ("train", "v1.0-simplified_simplified-nq-train.jsonl"),
+    ("train", "simplified-nq-train.jsonl"),
+    ("train", "v1.0-simplified/simplified-nq-train.jsonl"),
+    ("train", "nq-train-*.jsonl"),
+    ("train", "v1.0/train/nq-train-*.jsonl"),
+    ("validation", "v1.0-simplified_nq-dev-all.jsonl"),
+    ("validation", "nq-dev-*.jsonl"),
+    ("validation", "v1.0/dev/nq-dev-*.jsonl"),
+)
+_SHORT = tuple((split, f"{stem}{ending}") for split, stem in _STEMS for ending in ("", ".gz"))
+_MRQA = tuple(
+    (split, f"{folder}NaturalQuestionsShort{ending}")
+    for split, folder in (("train", "train/"), ("validation", "dev/"), ("train", ""))
+    for ending in mrqa.ENDINGS
+)
+FORMS = ("short", "mrqa")
+
+
+class NaturalQuestions(Corpus):
+    """Release files → rows."""
+
+    INFO = CorpusInfo(
+        name="natural_questions",
+        title="Natural Questions: a benchmark for question answering research",
+        paper="Kwiatkowski et al. (TACL 2019), Natural Questions: A Benchmark for Question Answering Research",
+        citation="""@article{kwiatkowski-etal-2019-natural,
+  title = {Natural Questions: A Benchmark for Question Answering Research},
+  author = {Kwiatkowski, Tom and Palomaki, Jennimaria and Redfield, Olivia and Collins, Michael and Parikh, Ankur and Alberti, Chris
+    and Epstein, Danielle and Polosukhin, Illia and Devlin, Jacob and Lee, Kenton and Toutanova, Kristina and Jones, Llion and
+    Kelcey, Matthew and Chang, Ming-Wei and Dai, Andrew M. and Uszkoreit, Jakob and Le, Quoc and Petrov, Slav},
+  journal = {Transactions of the Association for Computational Linguistics},
+  volume = {7},
+  year = {2019}
+}""",
+        licence="cc-by-sa-3.0",
+        hub_id="google-research-datasets/natural_questions",
+        splits={"train": 307_373, "validation": 7_830},  # with the questions that have no short answer
+        labels={},
+        task="qa",
+        release="ai.google.com/research/NaturalQuestions; the MRQA form: github.com/mrqa/MRQA-Shared-Task-2019",
+        layout="`v1.0-simplified_simplified-nq-train.jsonl`, `nq-dev-*.jsonl.gz` …, or `NaturalQuestionsShort.jsonl.gz`",
+        notes='`form="short"` or `"mrqa"`; `alternatives`; not checked against the real files',
+    )
+    FILES = (*_SHORT, *_MRQA)
+    OPTIONS: ClassVar = {"form": "short or mrqa, where a folder holds files of both forms"}
+    EXTRA: ClassVar = {"alternatives": ALTERNATIVES, "annotators": INT, "url": TEXT, **mrqa.EXTRA}
+
+    @classmethod
+    def find(cls, data_dir: Path, name: str) -> Files:
+        files: Files = {}
+        for patterns in (_SHORT, _MRQA):
+            chosen: dict[str, str] = {}
+            for split, pattern in patterns:
+                for path in sorted(data_dir.glob(pattern)):
+                    actual = (mrqa.split_of(path) if patterns is _MRQA else None) or split
+                    # The same rows may lie there in several places, and compressed: the first pattern that fits is read.
+                    if chosen.setdefault(actual, pattern) == pattern:
+                        files.setdefault(actual, []).append(path)
+        return files
+
+    @classmethod
+    def split_of(cls, path: Path) -> str | None:
+        return mrqa.split_of(path) or next((split for split, pattern in _SHORT if path.match(Path(pattern).name)), None)
+
+    @classmethod
+    def locate(cls, name: str, *, data_dir: Any, data_files: Any, options: dict[str, Any]) -> tuple[Files, dict[str, Path]]:
+        """Return the files of each split, of one form."""
+        form = options.get("form")
+        if form not in (None, *FORMS):
+            raise ValueError(f"form={form!r}: use {' or '.join(map(repr, FORMS))}")
+        files, resources = super().locate(name, data_dir=data_dir, data_files=data_files, options=options)
+        forms = {path: "mrqa" if mrqa.header(path) else "short" for paths in files.values() for path in paths}
+        if form is None and len(set(forms.values())) > 1:
+            names = ", ".join(f"{path.name} ({of})" for path, of in forms.items())
+            raise CorpusError(f"{name}: there are files of two forms, {names}: choose with form='short' or form='mrqa'")
+        kept = {split: [path for path in paths if form in (None, forms[path])] for split, paths in files.items()}
+        if not any(kept.values()):
+            raise CorpusError(f"{name}: no file is of the form {form!r}: there is {', '.join(path.name for path in forms)}")
+        return {split: paths for split, paths in kept.items() if paths}, resources
+
+    def records(self, path: Path) -> Iterator[Record]:
+        return mrqa.questions(path) if mrqa.header(path) else json_lines(path)
+
+    def fill(self, row: dict[str, Any], record: dict[str, Any]) -> None:
+        if "dataset" in record:  # `mrqa.questions` writes it
+            mrqa.fill_question(row, record)
+            return
+        need(record, "example_id", "question_text", "annotations")
+        row |= {
+            "id": record["example_id"],
+            "question": text_of(record, "question_text"),
+            "url": as_text(record.get("document_url")),
+        }
+        row["title"] = row["group_id"] = as_text(_title(record))
+        tokens, is_html = _tokens(record)
+        if not is_list_of(record["annotations"], dict):
+            raise BadRow(f"annotations is {kind(record['annotations'])}, not a list of objects")
+        marks = [_mark(annotation, len(tokens)) for annotation in record["annotations"]]
+        answered = [mark for mark in marks if mark["short"] or mark["yes_no"]]
+        if not answered:
+            self.leave_out(row, "questions without a short answer, yes or no were left out")
+            return
+        places = [mark["long"] for mark in answered]
+        best = max(dict.fromkeys(places), key=places.count)  # of equals, the first
+        answered = [mark for mark in answered if mark["long"] == best]
+        row["context"], starts = _join(tokens, is_html, *best)
+        row["annotators"] = len(answered)
+        spans = [mark["short"] for mark in answered if mark["short"]]
+        verdicts = [mark["yes_no"] for mark in answered if mark["yes_no"]]
+        if len(verdicts) > len(spans):
+            answer = max(dict.fromkeys(verdicts), key=verdicts.count)
+            row |= {"answers": {"text": [answer], "answer_start": []}, "alternatives": []}
+            return
+        found = [[_cut(row["context"], tokens, starts, *span) for span in one] for one in spans]
+        row["answers"], row["alternatives"] = alternative_answers(found)
+
+
+def _title(record: Mapping[str, Any]) -> str:
+    if "document_title" in record:
+        return text_of(record, "document_title")
+    need(record, "document_url")
+    title = re.search("[?&]title=([^&#]+)", html.unescape(text_of(record, "document_url")))
+    if not title:
+        raise BadRow(f"there is no document_title, and no title= in the document_url {record['document_url']!r}")
+    return unquote(title[1]).replace("_", " ")
+
+
+def _tokens(record: Mapping[str, Any]) -> tuple[list[str], list[bool]]:
+    """Return the tokens of a page, and which of them are HTML."""
+    if "document_text" in record:
+        tokens = text_of(record, "document_text").split(" ")
+        return tokens, [bool(_TAG.fullmatch(token)) for token in tokens]
+    need(record, "document_tokens")
+    items = record["document_tokens"]
+    if not is_list_of(items, dict) or not all(isinstance(one.get("token"), str) and "html_token" in one for one in items):
+        raise BadRow("document_tokens is no list of {token, html_token}")
+    return [one["token"] for one in items], [bool(one["html_token"]) for one in items]
+
+
+def _mark(annotation: Mapping[str, Any], size: int) -> dict[str, Any]:
+    """Return what an annotator marked: the long answer, the spans of the short one, and "yes" or "no"."""
+    need(annotation, "long_answer", "short_answers", "yes_no_answer")
+    if annotation["yes_no_answer"] not in ("YES", "NO", "NONE"):
+        raise BadRow(f"yes_no_answer is {as_text(annotation['yes_no_answer'])}; the known ones are YES, NO and NONE")
+    if not is_list_of(annotation["short_answers"], dict):
+        raise BadRow(f"short_answers is {kind(annotation['short_answers'])}, not a list of {{start_token, end_token}}")
+    if not isinstance(annotation["long_answer"], dict):
+        raise BadRow(f"long_answer is {kind(annotation['long_answer'])}, not {{start_token, end_token}}")
+    short = tuple(_place(span, size) for span in annotation["short_answers"])
+    yes_no = {"YES": "yes", "NO": "no"}.get(annotation["yes_no_answer"])
+    long = _place(annotation["long_answer"], size) if short or yes_no else None
+    if long and any(not long[0] <= start < end <= long[1] for start, end in short):
+        raise BadRow(f"a short answer at tokens {short} lies outside the long answer at {long}")
+    return {"long": long, "short": short, "yes_no": yes_no}
+
+
+def _place(span: Mapping[str, Any], size: int) -> tuple[int, int]:
+    need(span, "start_token", "end_token")
+    start, end = span["start_token"], span["end_token"]
+    if type(start) is not int or type(end) is not int or not 0 <= start < end <= size:
+        raise BadRow(f"an answer is at the tokens {start}–{end}, no place in the {size} tokens of the page")
+    return start, end
+
+
+def _join(tokens: list[str], is_html: list[bool], start: int, end: int) -> tuple[str, dict[int, int]]:
+    """Return the text of some tokens, without HTML, and where each token starts in it."""
+    starts: dict[int, int] = {}
+    at = 0
+    for i in range(start, end):
+        if not is_html[i] and tokens[i]:
+            starts[i] = at
+            at += len(tokens[i]) + 1
+    return " ".join(tokens[i] for i in starts), starts
+
+
+def _cut(context: str, tokens: list[str], starts: dict[int, int], start: int, end: int) -> tuple[int, str]:
+    """Return where the text of some tokens starts in the context, and the text."""
+    inside = [i for i in range(start, end) if i in starts]
+    if not inside:
+        raise BadRow(f"the short answer at tokens {start}–{end} has only HTML tokens: {' '.join(tokens[start:end])}")
+    first, last = starts[inside[0]], starts[inside[-1]] + len(tokens[inside[-1]])
+    return first, context[first:last]
+
+
+BUILDER = NaturalQuestions

@@ -1,0 +1,145 @@
+"""QED: questions of Natural Questions on one paragraph, with an explanation of how the paragraph answers them.
+
+- Files: `qed-train.jsonlines` and `qed-dev.jsonlines`.
+- Context: `paragraph_text`, tokens joined by blanks, as Natural Questions has them. Title: `title_text`. The question has no
+  question mark.
+- Answers: every span of `original_nq_answers`. These are alternatives, one of each annotator, and an alternative may be a list of
+  several spans that answer the question together; `alternatives` has their numbers: [[0], [1, 2]] is one span, or two together.
+- The explanation, which a categoriser of question changes is trained on (§4.2 of RGF): `question_references` has the noun phrases
+  of the question that stand for something in the sentence, `sentence_references`, parallel to it, what that is called there;
+  both empty where `explanation_type` is not "single_sentence". A reference that the sentence only implies has null places, an
+  empty text and a `bridge`: the preposition that would tie it to the sentence, which may be "". `bridge` is null otherwise.
+  `answer_references` has the spans that the annotators of QED took for the answer.
+- Places are code points with an exclusive end (the release's README calls them inclusive; its texts show otherwise): those of
+  `question_references` in the question, all others in the context. Every one is checked.
+- Group: the title.
+- Further extra columns: `selected_sentence`, the sentence that answers; `sentence_starts`; `url`.
+
+One row: question "who got the first nobel prize in physics", answers {"text": ["Wilhelm Conrad Röntgen , of Germany", "Wilhelm
+Conrad Röntgen"], "answer_start": [56, 56]}, alternatives [[0], [1]], question_references [{"start": 8, "end": 40, "text": "the
+first nobel prize in physics"}], sentence_references [{"start": 0, "end": 32, "text": "The first Nobel Prize in Physics",
+"bridge": null}].
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from datasets import List
+
+from hfcf.core.schema import INT, TEXT
+from hfcf.corpora.base import BadRow, Corpus, CorpusInfo, as_text, is_list_of, need, split_files, text_of
+from hfcf.corpora.formats.answers import ALTERNATIVES, alternative_answers, check_places
+from hfcf.text.check import kind
+
+EXPLANATIONS = ("single_sentence", "multi_sentence", "none")
+SPAN = {"start": INT, "end": INT, "text": TEXT}
+
+
+class QED(Corpus):
+    """Release files → rows."""
+
+    INFO = CorpusInfo(
+        name="qed",
+        title="QED: explanations in question answering",
+        paper="Lamm et al. (TACL 2021), QED: A Framework and Dataset for Explanations in Question Answering",
+        citation="""@article{lamm-etal-2021-qed,
+  title = {{QED}: A Framework and Dataset for Explanations in Question Answering},
+  author = {Lamm, Matthew and Palomaki, Jennimaria and Alberti, Chris and Andor, Daniel and Choi, Eunsol and Soares, Livio Baldini
+    and Collins, Michael},
+  journal = {Transactions of the Association for Computational Linguistics},
+  volume = {9},
+  year = {2021}
+}""",
+        licence="cc-by-sa-3.0",
+        splits={"train": 7_638, "validation": 1_355},
+        labels={},
+        task="qa",
+        release="github.com/google-research-datasets/QED",
+        layout="`qed-train.jsonlines`, `qed-dev.jsonlines`",
+        notes="real questions, tokenised paragraphs; `question_references` and `sentence_references`; `alternatives`",
+    )
+    FILES = split_files("qed-{}.jsonlines", names=(("train", "train"), ("validation", "dev")))
+    EXTRA: ClassVar = {
+        "alternatives": ALTERNATIVES,
+        "explanation_type": TEXT,
+        "question_references": List(SPAN),
+        "sentence_references": List({**SPAN, "bridge": TEXT}),
+        "answer_references": List(SPAN),
+        "selected_sentence": SPAN,
+        "sentence_starts": List(INT),
+        "url": TEXT,
+    }
+
+    def fill(self, row: dict[str, Any], record: dict[str, Any]) -> None:
+        need(record, "example_id", "title_text", "question_text", "paragraph_text", "original_nq_answers", "annotation")
+        context, question = text_of(record, "paragraph_text"), text_of(record, "question_text")
+        row |= {"id": record["example_id"], "context": context, "question": question, "url": as_text(record.get("url"))}
+        row["title"] = row["group_id"] = as_text(text_of(record, "title_text"))
+        alternatives = record["original_nq_answers"]
+        if not (is_list_of(alternatives, list) and all(is_list_of(one, dict) for one in alternatives)):
+            raise BadRow(f"original_nq_answers is {kind(alternatives)}, not a list of lists of {{start, end, string}}")
+        spans = [[span_of(span, context, "an answer") for span in one] for one in alternatives]
+        if any(span["start"] is None for one in spans for span in one):
+            raise BadRow("an answer has no place in the paragraph")
+        answers, row["alternatives"] = alternative_answers([(span["start"], span["text"]) for span in one] for one in spans)
+        row["answers"] = check_places(context, answers)
+        starts = record.get("sentence_starts")
+        if starts is not None and not is_list_of(starts, int):
+            raise BadRow(f"sentence_starts is {kind(starts)}, not a list of numbers")
+        row["sentence_starts"] = starts
+        row |= self._explanation(record["annotation"], question, context)
+
+    def _explanation(self, annotation: Any, question: str, context: str) -> dict[str, Any]:
+        if not isinstance(annotation, dict) or annotation.get("explanation_type") not in EXPLANATIONS:
+            found = as_text(annotation.get("explanation_type") if isinstance(annotation, dict) else annotation)
+            raise BadRow(f"the explanation_type is {found}; the known ones are {', '.join(EXPLANATIONS)}")
+        equalities, answers = (annotation.get(name) or [] for name in ("referential_equalities", "answer"))
+        for name, items, fields in (
+            ("referential_equalities", equalities, ("question_reference", "sentence_reference")),
+            ("answer", answers, ("paragraph_reference",)),
+        ):
+            if not is_list_of(items, dict) or not all(isinstance(item.get(field), dict) for item in items for field in fields):
+                raise BadRow(f"{name} is no list of objects with {' and '.join(fields)}")
+        sentence = annotation.get("selected_sentence")
+        return {
+            "explanation_type": annotation["explanation_type"],
+            "question_references": [
+                span_of(one["question_reference"], question, "a reference of the question") for one in equalities
+            ],
+            "sentence_references": [
+                {
+                    **span_of(one["sentence_reference"], context, "a reference of the sentence"),
+                    "bridge": _bridge(one["sentence_reference"]),
+                }
+                for one in equalities
+            ],
+            "answer_references": [span_of(one["paragraph_reference"], context, "an answer's reference") for one in answers],
+            "selected_sentence": span_of(sentence, context, "the selected sentence") if sentence else None,
+        }
+
+
+def span_of(span: dict[str, Any], text: str, what: str) -> dict[str, Any]:
+    """Return a span of the release as {start, end, text}; places that are missing there, −1 or null, are null.
+
+    Raises:
+        BadRow: another text stands there.
+
+    >>> span_of({"start": 4, "end": 7, "string": "Ada"}, "and Ada", "a span"), span_of({"start": -1, "end": -1}, "", "a span")
+    ({'start': 4, 'end': 7, 'text': 'Ada'}, {'start': None, 'end': None, 'text': ''})
+    """
+    start, end, string = span.get("start"), span.get("end"), span.get("string") or ""
+    if start in (None, -1) and end in (None, -1) and not string:
+        return {"start": None, "end": None, "text": ""}
+    if type(start) is not int or type(end) is not int or start < 0 or text[start:end] != string:
+        there = text[start:end] if type(start) is int and type(end) is int and start >= 0 else ""
+        raise BadRow(f"{what} {string!r} does not stand at {start}–{end}, where {there!r} stands")
+    return {"start": start, "end": end, "text": string}
+
+
+def _bridge(span: dict[str, Any]) -> str | None:
+    bridge = span.get("bridge")
+    return None if bridge is None or bridge is False else str(bridge)
+
+
+BUILDER = QED

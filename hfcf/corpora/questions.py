@@ -1,0 +1,170 @@
+"""Questions of a user's own files, with or without passages: JSON lines, CSV and Parquet.
+
+    ds = hfcf.load("questions", data_files="mine.jsonl", split="train", on_error="reject")
+    ds = hfcf.load("questions", data_dir="out/squad", split="validation")  # written by a dataset script, or Dataset.to_parquet
+
+- Files: `train`, `validation` (or `dev`) and `test`, each as `.jsonl`, else `.csv`, else `.parquet`, else `<split>-….parquet`
+  (shards), as `hfcf` and the Hub write them; in `data_dir`, or its `data/` or `data/default/`, whichever has any first.
+  `data_files` names other files, which are train unless their names, or a mapping, say otherwise; their ending is their form.
+- Fields: `question`, and `answers` or `answer`; optionally `context`, `title`, `id`, `group_id`, `aliases`. Others are ignored.
+- Answers, in any of these forms: SQuAD's {"text": […], "answer_start": […]}; a list of {"text": …, "answer_start": …}; a list of
+  texts, or one text, which may have its place beside it in a field `answer_start`. In CSV a cell is one text, or one of the
+  others as JSON. A question without an answer has [] or null.
+- Places are characters (code points), and every one is checked. A wrong place is an error that says what stands there, and
+  whether it counts UTF-16 or bytes instead.
+- Answers whose form has no places are looked up in the context, as whole words and with the same capitals. Every place is
+  written, since nothing says which one is meant, and of several answers those that stand somewhere; `aliases` keeps them all.
+  Where none stands in the context, the answers stay without places: a row that stages which need spans reject. "yes" and "no"
+  are never looked up. An empty list `answer_start` in SQuAD's form says that the answers are no spans, and nothing is looked up.
+- Group: `group_id`, else the title, else the context, else the row's id; without an id, a hash of the row's texts.
+- Extra column: `aliases`, every right answer, as the row lists them.
+
+One row: {"question": "Where is Lake Bled?", "context": "Lake Bled lies in Slovenia.", "answer": "Slovenia"}.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, ClassVar
+
+from datasets import List
+
+from hfcf.core.schema import TEXT
+from hfcf.corpora.base import (
+    BadRow,
+    Corpus,
+    CorpusError,
+    CorpusInfo,
+    Files,
+    Record,
+    as_text,
+    json_lines,
+    need,
+    parquet_rows,
+)
+from hfcf.corpora.formats import own_files
+from hfcf.corpora.formats.answers import check_places, context_group, listed_answers, looked_up, open_answers, typed_answers
+from hfcf.corpora.formats.records import table_rows
+from hfcf.text.check import kind
+
+_FIELDS = ("id", "group_id", "title", "context", "question", "answers", "answer", "answer_start", "aliases")
+_FORMS = '{"text": […], "answer_start": […]}, a list of {"text", "answer_start"}, a list of texts, or one text'
+
+
+class Questions(Corpus):
+    """JSON lines, CSV or Parquet → rows."""
+
+    INFO = CorpusInfo(
+        name="questions",
+        title="Questions from a user's own files",
+        paper="",
+        citation="",
+        licence="unknown",
+        splits={},
+        labels={},
+        task="qa",
+        release="yours",
+        layout="`{train,dev,test}.jsonl`, `.csv` or `.parquet`, or `data_files=`",
+        notes="SQuAD's columns, or answers as texts; see below",
+    )
+    FILES = own_files.patterns(".jsonl", ".csv", *own_files.PARQUET)
+    EXTRA: ClassVar = {"aliases": List(TEXT)}
+
+    @classmethod
+    def split_of(cls, path: Path) -> str | None:
+        return own_files.split_of(path, cls.FILES)
+
+    @classmethod
+    def find(cls, data_dir: Path, name: str) -> Files:
+        return own_files.find(data_dir, cls.FILES)
+
+    def records(self, path: Path) -> Iterator[Record]:
+        if path.suffix == ".parquet":
+            return parquet_rows(path, _FIELDS)
+        if path.suffix == ".csv":
+            return (_parsed(record) for record in table_rows(path, _FIELDS))
+        if path.name.endswith((".jsonl", ".jsonl.gz", ".jsonlines")):
+            return json_lines(path)
+        raise CorpusError(f"{path}: its ending is none of .jsonl, .csv and .parquet")
+
+    def fill(self, row: dict[str, Any], record: dict[str, Any]) -> None:
+        row |= {name: record.get(name) for name in ("id", "group_id", "question")}
+        row |= {name: "" if record.get(name) is None else record[name] for name in ("title", "context")}
+        need(record, "question")
+        for name in ("title", "context"):
+            if not isinstance(row[name], str):
+                raise BadRow(f"the field {name!r} is {kind(row[name])}, not text")
+        row["group_id"] = row["group_id"] or row["title"] or (context_group(row["context"]) if row["context"] else None)
+        answers, aliases = _answers(record, row["context"])
+        if record.get("aliases") is not None:
+            aliases = open_answers(record["aliases"], "aliases")["text"]
+        row["aliases"] = list(map(as_text, aliases))
+        row["answers"] = check_places(row["context"], answers)
+
+
+def _answers(record: Mapping[str, Any], context: str) -> tuple[dict[str, list[Any]], list[str]]:
+    """Return the answers with the places that the record gives, or that are looked up; and all of its right answers."""
+    fields = [name for name in ("answers", "answer") if name in record]
+    filled = [name for name in fields if record[name] is not None]
+    if not fields:
+        names = ", ".join(map(repr, record)) or "no fields"
+        raise BadRow(f"there is neither 'answers' nor 'answer': found {names}; a question without an answer has \"answers\": []")
+    if len(filled) == 2:
+        raise BadRow("there are both 'answers' and 'answer': leave one out")
+    if not filled:
+        return {"text": [], "answer_start": []}, []
+    name, value, start = filled[0], record[filled[0]], record.get("answer_start")
+    if start is not None:
+        if not isinstance(value, str):
+            raise BadRow(f"answer_start stands beside {kind(value)} in {name!r}; only one text may have its place beside it")
+        return typed_answers([value], [start]), [value]
+    if isinstance(value, dict):
+        need(value, "text")
+        texts, starts = value["text"], value.get("answer_start")
+        if starts is None:
+            return _looked_up(texts, f"{name}.text", context)
+        if isinstance(texts, str) and not isinstance(starts, list):
+            texts, starts = [texts], [starts]
+        if not isinstance(texts, list) or not isinstance(starts, list):
+            raise BadRow(f"{name}.text is {kind(texts)} and {name}.answer_start {kind(starts)}; both are lists of the same length")
+        return typed_answers(texts, starts), list(dict.fromkeys(texts))
+    if isinstance(value, list) and any(isinstance(one, dict) for one in value):
+        if any(isinstance(one, dict) and one.get("answer_start") is not None for one in value):
+            answers = listed_answers(value, name)
+            return answers, list(dict.fromkeys(answers["text"]))
+        texts = [one.get("text") if isinstance(one, dict) else one for one in value]
+        return _looked_up(texts, f"{name}.text", context)
+    if isinstance(value, str):
+        return _looked_up([value] if value.strip() else [], name, context)
+    if not isinstance(value, list):
+        raise BadRow(f"{name!r} is {kind(value)} ({(as_text(value) or '')[:60]}); the known forms are {_FORMS}")
+    return _looked_up(value, name, context)
+
+
+def _looked_up(texts: Any, field: str, context: str) -> tuple[dict[str, list[Any]], list[str]]:
+    unique = open_answers([texts] if isinstance(texts, str) else texts, field)["text"]
+    return looked_up(context, unique), unique
+
+
+def _parsed(record: Record) -> Record:
+    """Return a CSV's record with the cells that hold lists, objects and numbers read as JSON."""
+    cells = dict(record.value)
+    for name in ("answers", "answer", "aliases"):
+        if str(cells.get(name, "")).lstrip().startswith(("[", "{")):
+            try:
+                cells[name] = json.loads(cells[name])
+            except (ValueError, RecursionError):
+                if str(cells[name]).lstrip().startswith(("[{", '["', "['", '{"', "{'")):
+                    why = f"{record.place}: {name} begins as a list or an object and is no JSON: write it with json.dumps"
+                    return Record(record.kind, record.number, record.value, unreadable=why)
+    if "aliases" in cells and not cells["aliases"]:
+        cells["aliases"] = None
+    start = str(cells.get("answer_start", "")).strip()
+    if "answer_start" in cells:
+        cells["answer_start"] = int(start) if start.lstrip("-").isdigit() else start or None
+    return Record(record.kind, record.number, cells, record.unreadable)
+
+
+BUILDER = Questions
