@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema, field_validat
 
 from hfcf import corpora
 from hfcf.core import recipe as recipes
+from hfcf.core.model import Model
 from hfcf.core.recipe import Files, ModelReference, Recipe, RecipeError, Text
 from hfcf.metrics.shared.settings import parse_metrics
 from hfcf.training.loop import Hyperparameters
@@ -143,6 +144,8 @@ class TrainRecipe(Recipe):
     """Rows whose texts may not be trained on."""
     split: Text | None = None
     """Replaces the split of every source in `data`."""
+    half: int | None = None
+    """0 or 1: train on one half of the groups of every source in `data`, as one of an ensemble does."""
     held_out: float = 0.0
     """Share of the groups that is held out, to score on."""
     ways: int = 3
@@ -173,6 +176,10 @@ class TrainRecipe(Recipe):
         if self.ways not in (2, 3) or (self.ways == 2 and getattr(self, "nei", None)):
             raise ValueError("ways: 3, or 2 without nei: a two-way verifier knows no NOT ENOUGH INFO")
         return self
+
+    def columns(self) -> tuple[str, ...]:
+        """Return the columns that it reads beside those of the task."""
+        return ()
 
     def hyperparameters(self) -> Hyperparameters:
         """Return the settings of the training loop."""
@@ -277,9 +284,46 @@ class RelationRecipe(TrainRecipe):
     evaluate: EvaluationSources = ()
 
 
-_Kinds = VerifierRecipe | GeneratorRecipe | RewriterRecipe | ExplainerRecipe | MaskedLMRecipe | RelationRecipe
+class Clozes(Recipe):
+    """Questions made of claims, see `hfcf.training.cloze.cloze_questions`; `data` then has claims with evidence."""
+
+    backend: Literal["spacy", "stanza"] = "stanza"
+    """What finds the claims' entities."""
+    model: ModelReference = Model("en")
+    """Its model."""
+    words: int = 90
+    """Words that a passage is filled up to."""
+
+
+class ReaderRecipe(TrainRecipe):
+    """A reader, which answers a question from a passage."""
+
+    train: Literal["reader"]
+    model: StartModel
+    clozes: Clozes | None = None
+    """Train on questions made of claims, in the place of questions."""
+    evaluate: EvaluationSources = ()
+
+
+class QuestionWriterRecipe(TrainRecipe):
+    """A generator of questions for answers, of answers for passages, or of the references in questions (QED)."""
+
+    train: Literal["question_generator", "answer_generator", "decomposer"]
+    model: StartModel
+    evaluate: EvaluationSources = ()
+
+    def columns(self) -> tuple[str, ...]:
+        return ("question_references", "sentence_references") if self.train == "decomposer" else ()
+
+
+_Kinds = (
+    VerifierRecipe | GeneratorRecipe | RewriterRecipe | ExplainerRecipe | MaskedLMRecipe | RelationRecipe | ReaderRecipe
+    | QuestionWriterRecipe
+)  # fmt: skip
 AnyTrainRecipe = Annotated[_Kinds, Field(discriminator="train")]
-TRAININGS: dict[str, type[TrainRecipe]] = {get_args(kind.model_fields["train"].annotation)[0]: kind for kind in get_args(_Kinds)}
+TRAININGS: dict[str, type[TrainRecipe]] = {
+    name: kind for kind in get_args(_Kinds) for name in get_args(kind.model_fields["train"].annotation)
+}
 """The type of each kind of training."""
 
 

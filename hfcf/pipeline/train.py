@@ -44,7 +44,9 @@ def train(
     """
     parsed = recipes.parse_train(recipe, where)
     check_overwrite(out)
-    rows = load_rows(_arguments(parsed.data, parsed.data_dir, split=parsed.split), training=True)
+    rows = load_rows(
+        _arguments(parsed.data, parsed.data_dir, split=parsed.split, half=parsed.half), training=True, extra=parsed.columns()
+    )
     dropped = 0
     if parsed.exclude:
         rows, dropped = drop_overlap(rows, load_rows(_arguments(parsed.exclude, parsed.data_dir)))
@@ -161,6 +163,33 @@ def _train_relation(recipe: recipes.RelationRecipe, training: Dataset, held_out:
     return {name: evaluate_relation(rows, engine) for name, rows in sets.items()}
 
 
+def _train_reader(recipe: recipes.ReaderRecipe, training: Dataset, held_out: Dataset, out: Path) -> dict[str, Any]:
+    from hfcf.training.reader import TRAINER, train_reader
+
+    hp, sizes = recipe.hyperparameters(), {}
+    if clozes := recipe.clozes:
+        from hfcf.engines.ner import Ner
+        from hfcf.training.cloze import cloze_questions
+
+        ner = Ner(backend=clozes.backend, model=clozes.model)
+        training, held_out = (cloze_questions(rows, ner, seed=hp.seed, words=clozes.words) for rows in (training, held_out))
+        sizes = {"trained on": {"clozes": len(training)}}
+    train_reader(training, hp, out)
+    sets = {**_by_corpus(held_out), **_evaluation_sets(recipe.evaluate, recipe.data_dir, training)}
+    model = trained_model(hp, out)
+    return {**sizes, **{name: TRAINER.evaluate(rows, model, max_length=hp.max_length) for name, rows in sets.items()}}
+
+
+def _train_question_writer(recipe: recipes.QuestionWriterRecipe, training: Dataset, held_out: Dataset, out: Path) -> dict[str, Any]:
+    from hfcf.training.questions import evaluate_writer, train_writer
+
+    hp = recipe.hyperparameters()
+    train_writer(recipe.train, training, hp, out)
+    sets = {**_by_corpus(held_out), **_evaluation_sets(recipe.evaluate, recipe.data_dir, training, recipe.columns())}
+    model = trained_model(hp, out)
+    return {name: evaluate_writer(recipe.train, rows, model, max_length=hp.max_length) for name, rows in sets.items()}
+
+
 _TRAIN: dict[type[recipes.TrainRecipe], Callable[[Any, Dataset, Dataset, Path], dict[str, Any]]] = {
     recipes.VerifierRecipe: _train_verifier,
     recipes.GeneratorRecipe: _train_generator,
@@ -168,19 +197,25 @@ _TRAIN: dict[type[recipes.TrainRecipe], Callable[[Any, Dataset, Dataset, Path], 
     recipes.ExplainerRecipe: _train_explainer,
     recipes.MaskedLMRecipe: _train_masked_lm,
     recipes.RelationRecipe: _train_relation,
+    recipes.ReaderRecipe: _train_reader,
+    recipes.QuestionWriterRecipe: _train_question_writer,
 }
 """The function that trains and scores a recipe of each kind; it takes the training rows, the held-out rows and the folder."""
 
 
-def _arguments(sources: Sequence[recipes.Source], data_dir: str | None, *, split: str | None = None) -> list[dict[str, Any]]:
-    """Return the arguments of `load_rows` for sources whose folders lie in `data_dir`."""
-    other = {"split": split} if split else {}
+def _arguments(
+    sources: Sequence[recipes.Source], data_dir: str | None, *, split: str | None = None, half: int | None = None
+) -> list[dict[str, Any]]:
+    """Return the arguments of `load_rows` for sources whose folders lie in `data_dir`, with another split or half if given."""
+    other = {**({"split": split} if split else {}), **({} if half is None else {"half": half})}
     return [{**locate(source.arguments(), data_dir), **other} for source in sources]
 
 
-def _evaluation_sets(sources: Sequence[recipes.Source], data_dir: str | None, training: Dataset) -> dict[str, Dataset]:
+def _evaluation_sets(
+    sources: Sequence[recipes.Source], data_dir: str | None, training: Dataset, extra: Sequence[str] = ()
+) -> dict[str, Dataset]:
     """Load the rows to score on, without those that overlap with the training rows."""
-    loaded = {source.name or source.corpus: load_rows(_arguments([source], data_dir)) for source in sources}
+    loaded = {source.name or source.corpus: load_rows(_arguments([source], data_dir), extra=extra) for source in sources}
     return {name: drop_related(rows, training) for name, rows in loaded.items()}
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import count
 from typing import Any
 
@@ -39,7 +39,7 @@ def join_parts(*parts: str) -> str:
 # --- references and predicates (QED)
 
 
-def write_references(equalities: Iterable[Mapping[str, Any]]) -> str:
+def write_references(question: Sequence[Mapping[str, Any]], sentence: Sequence[Mapping[str, Any]]) -> str:
     """Write QED's referential equalities as the text that a decomposer is trained to write.
 
     "reference in the question = reference in the sentence", in the order of the question, with " ; " between two. A reference that
@@ -49,17 +49,16 @@ def write_references(equalities: Iterable[Mapping[str, Any]]) -> str:
     the selected sentence, because RGF reads the references of the question alone.
 
     Args:
-        equalities: `referential_equalities` of a row of QED, `{question_reference, sentence_reference}` with `start` and `string`.
+        question: the references in the question, `{start, end, text}`: the column `question_references` of the corpus `qed`.
+        sentence: those in the sentence, parallel to them: the column `sentence_references`.
 
-    >>> write_references([{"question_reference": {"start": 8, "string": "the first nobel prize"},
-    ...                    "sentence_reference": {"string": "The first Nobel Prize"}}])
+    >>> write_references([{"start": 8, "end": 29, "text": "the first nobel prize"}], [{"text": "The first Nobel Prize"}])
     'the first nobel prize = The first Nobel Prize'
-    >>> write_references([])
+    >>> write_references([], [])
     'none'
     """
-    ordered = sorted(equalities, key=lambda one: one["question_reference"]["start"])
-    pairs = [(one["question_reference"]["string"], (one["sentence_reference"] or {}).get("string") or "") for one in ordered]
-    return " ; ".join(f"{question.strip()} = {sentence.strip()}".strip() for question, sentence in pairs) or NO_REFERENCE
+    pairs = sorted(zip(question, sentence, strict=True), key=lambda pair: pair[0]["start"])
+    return " ; ".join(f"{one['text'].strip()} = {other['text'].strip()}".strip() for one, other in pairs) or NO_REFERENCE
 
 
 def read_references(text: str, question: str) -> list[Span]:
