@@ -1,6 +1,6 @@
 """Collect the papers' human evaluations, and show rows as their sheets do.
 
-A system's folder has its evaluation in a module `rating`; those of papers without a system are in this folder. All hide the
+A system's folder has its evaluation in a module `rating`; CheckWhy's, which has no system, is in this folder. All hide the
 methods and draw an order for each rater; the papers mention neither. A comment says where a protocol differs from its paper
 otherwise. Wordings and examples are ours: the papers print criteria, not their rating sheets.
 """
@@ -15,14 +15,14 @@ from types import ModuleType
 
 from hfcf import systems
 from hfcf.core.rating import Display, Protocol, Row, Unit
-from hfcf.studies.human import checkwhy, rgf
+from hfcf.studies.human import checkwhy
 from hfcf.text.check import text_problem
 
 
 def _modules() -> Iterator[ModuleType]:
     folders = (f"{systems.__name__}.{folder.name}" for folder in iter_modules(systems.__path__) if folder.ispkg)
     yield from (import_module(f"{folder}.rating") for folder in folders if find_spec(f"{folder}.rating"))
-    yield from (checkwhy, rgf)
+    yield checkwhy
 
 
 PROTOCOLS = {protocol.name: protocol for module in _modules() for protocol in module.PROTOCOLS}
