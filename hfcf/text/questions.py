@@ -49,16 +49,16 @@ def write_references(question: Sequence[Mapping[str, Any]], sentence: Sequence[M
     the selected sentence, because RGF reads the references of the question alone.
 
     Args:
-        question: the references in the question, `{start, end, text}`: the column `question_references` of the corpus `qed`.
-        sentence: those in the sentence, parallel to them: the column `sentence_references`.
+        question: the references of the question, `{start, text}`: `question_references` of a row of the corpus "qed".
+        sentence: those of the sentence, parallel to them: `sentence_references`.
 
-    >>> write_references([{"start": 8, "end": 29, "text": "the first nobel prize"}], [{"text": "The first Nobel Prize"}])
+    >>> write_references([{"start": 8, "text": "the first nobel prize"}], [{"start": 0, "text": "The first Nobel Prize"}])
     'the first nobel prize = The first Nobel Prize'
     >>> write_references([], [])
     'none'
     """
     pairs = sorted(zip(question, sentence, strict=True), key=lambda pair: pair[0]["start"])
-    return " ; ".join(f"{one['text'].strip()} = {other['text'].strip()}".strip() for one, other in pairs) or NO_REFERENCE
+    return " ; ".join(f"{one['text'].strip()} = {(other['text'] or '').strip()}".strip() for one, other in pairs) or NO_REFERENCE
 
 
 def read_references(text: str, question: str) -> list[Span]:
