@@ -1,0 +1,142 @@
+"""Near misses of a question: the passages that a retriever finds for it, and other answers in them (RGF, section 3.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from hfcf.core.candidates import settle
+from hfcf.core.model import Model
+from hfcf.core.passages import Passages
+from hfcf.core.stage import Reject, Stage, StageError
+from hfcf.engines.reader import Reader
+from hfcf.engines.retriever import Retriever
+from hfcf.systems.rgf.candidates import CANDIDATES, PASSAGES, READER, answer_candidates, passage_problem
+from hfcf.tasks.qa import ANSWERS, TASK
+
+NO_COLLECTION = (
+    "takes passages from a collection, and has none: give the system passages=…, a file or a "
+    "Dataset with the columns title and text"
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Retrieve(Stage):
+    """Find the passages that are nearest to the question.
+
+    Input columns: the task's. Output column: `passages`, the best first, with `rank` from 1. A row without an answer is rejected,
+    because no answer could be told to be another one; a row without a context (an open question) is not. The source's own passage
+    may be among them, as it may for the paper's retriever; another answer in it is a counterfactual, too.
+
+    The default is BM25, which needs no model; `hfcf.engines.retriever.Retriever` says what stands in for the paper's REALM.
+
+    Args:
+        passages: the collection.
+        k: passages to a question. The paper does not print its number; its analyses (section 6.2) begin with 20 candidates.
+        retrieval: "bm25" or "dense".
+        encoder: of "dense": the encoder of questions.
+        passage_encoder: of "dense": the encoder of passages; by default that of questions.
+        pooling: of "dense": "mean", "cls" or "pooler".
+
+    Raises:
+        StageError: there is no collection.
+
+    >>> Retrieve(passages=Passages("a sha256")).k
+    20
+    """
+
+    inputs: ClassVar = TASK.columns
+    outputs: ClassVar = {"passages": PASSAGES}
+
+    passages: Passages | None = None
+    k: int = 20
+    retrieval: str = "bm25"
+    encoder: Model | None = None
+    passage_encoder: Model | None = None
+    pooling: str = "mean"
+
+    def __post_init__(self) -> None:
+        self._engine(Passages(""))  # checks the settings
+
+    def check_fitted(self) -> None:
+        if self.passages is None:
+            raise StageError(f"{self.name} {NO_COLLECTION}")
+
+    def _engine(self, passages: Passages) -> Retriever:
+        return Retriever(
+            passages=passages, k=self.k, method=self.retrieval, model=self.encoder, passage_model=self.passage_encoder,
+            pooling=self.pooling,
+        )  # fmt: skip
+
+    def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
+        answered = [row for row in rows if row["answers"]["text"]]
+        assert self.passages is not None
+        hits = iter(self._engine(self.passages).run([row["question"] for row in answered]))
+        results: list[dict[str, Any] | Reject] = []
+        for row in rows:
+            if not row["answers"]["text"]:
+                results.append(Reject("the row has no answer"))
+            elif not (passages := next(hits)):
+                results.append(Reject("the retriever finds no passage for the question", passages=[]))
+            else:
+                results.append({"passages": [_passage(hit, rank) for rank, hit in enumerate(passages, 1)]})
+        return results
+
+
+def _passage(hit: Mapping[str, Any], rank: int) -> dict[str, Any]:
+    return {**{name: hit[name] for name in ("id", "title", "text", "score")}, "rank": rank}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Read(Stage):
+    """Read answers to the source's question in the retrieved passages; keep those that are no gold answers: the near misses.
+
+    Input columns: `question`, `answers`, `passages`. Output column: `candidates`, one for each passage and answer, by rank and
+    then by probability, without a question yet. An answer is kept that "does not match any of the gold answers": that is equal to
+    none of them, aliases included, after SQuAD's normalisation. One that holds a gold answer, or stands in it, is kept. What else
+    is rejected stands at `answer_candidates`.
+
+    Deviation: REALM reads with a model that is trained together with its retriever; here any extractive reader (or an
+    encoder-decoder, whose texts count where they stand in the passage) reads each passage by itself.
+
+    Args:
+        reader: the reader.
+        n_best: answers that are read in each passage. The paper pairs passages with answers, and does not say how many of one.
+        reader_length: tokens of a window of the passage, with the question.
+
+    >>> list(Read(reader=Model("me/reader")).outputs)
+    ['candidates']
+    """
+
+    inputs: ClassVar = {"question": TASK.columns["question"], "answers": ANSWERS, "passages": PASSAGES}
+    outputs: ClassVar = {"candidates": CANDIDATES}
+    produced_by: ClassVar = {"passages": "rgf.retrieve"}
+    batch_size: ClassVar[int] = 64
+
+    reader: Model
+    n_best: int = 5
+    reader_length: int = 384
+
+    def __post_init__(self) -> None:
+        if self.n_best < 1:
+            raise ValueError(f"n_best={self.n_best}: read at least 1 answer in a passage")
+
+    def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
+        engine = Reader(model=self.reader, max_length=self.reader_length, n_best=self.n_best)
+        requests = [
+            [row["question"], passage["text"], passage["title"] or ""]
+            for row in rows
+            for passage in row["passages"]
+            if passage_problem(passage) is None
+        ]
+        answers = iter(engine.run(requests))
+        results: list[dict[str, Any] | Reject] = []
+        for row in rows:
+            candidates, seen = [], set[tuple[str, str]]()
+            for passage in row["passages"]:
+                spans = next(answers) if passage_problem(passage) is None else []
+                read = [(one["text"], one["start"], [(READER, one["probability"])]) for one in spans]
+                candidates += answer_candidates(self.name, passage, row["answers"]["text"], read, seen)
+            results.append(settle(candidates, "there is no passage"))
+        return results
