@@ -1,0 +1,108 @@
+"""Questions for answers in passages (RGF, section 3.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from hfcf.core.candidates import Candidate, reject, settle, undecided
+from hfcf.core.edits import words
+from hfcf.core.model import Model
+from hfcf.core.stage import Reject, Stage
+from hfcf.engines.questions import QuestionGenerator
+from hfcf.systems.rgf.candidates import CANDIDATES, QUESTION
+from hfcf.tasks.qa import TASK
+from hfcf.text.check import text_problem
+
+
+def question_words(question: str) -> list[str]:
+    """List the words of a question as they count for equality and distance: `hfcf.core.edits.words`, case folded, no punctuation.
+
+    Generators differ in the question mark and in capitals, which change no question.
+
+    >>> question_words("Who’s the Captain of RFC?") == question_words("who's the captain of rfc")
+    True
+    """
+    bare = (word.strip().casefold().replace("’", "'") for word in words(question))
+    return [word for word in bare if any(character.isalnum() for character in word)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class GenerateQuestion(Stage):
+    """Write questions to which the answer of a passage is the answer.
+
+    Input columns: `question`, `candidates`. Output column: `candidates`: each open one of a passage and an answer becomes one for
+    each question, in the order of the beam search. The model reads `title » passage`, the answer marked in it; of a long passage a
+    window around the answer (`hfcf.engines.questions.QuestionGenerator`). Rejected are a question with the source's words
+    (`question_words`), one with the words of a better one for the same answer and passage, and one that the limit of tokens cuts
+    off.
+
+    Args:
+        generator: an encoder-decoder or decoder-only model, trained on passage and answer → question
+            (`recipes/train_question_generator.yaml`).
+        questions: how many to an answer. Section 3.3 generates 15; appendix A takes the top candidate: 1.
+        num_beams: beams of the search.
+        max_new_tokens: of the longest question.
+        max_length: tokens of title and passage.
+
+    Raises:
+        ValueError: `questions` is not from 1 to `num_beams`.
+
+    >>> GenerateQuestion(generator=Model("me/t5-questions"), questions=1).num_beams
+    15
+    """
+
+    inputs: ClassVar = {"question": TASK.columns["question"], "candidates": CANDIDATES}
+    outputs: ClassVar = {"candidates": CANDIDATES}
+    produced_by: ClassVar = {"candidates": "the stage that finds answers"}
+    batch_size: ClassVar[int] = 32
+
+    generator: Model
+    questions: int = 15
+    num_beams: int = 15
+    max_new_tokens: int = 256
+    max_length: int = 640
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.questions <= self.num_beams:
+            raise ValueError(f"questions ({self.questions}) is from 1 to num_beams ({self.num_beams}): change one of them")
+
+    def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
+        engine = QuestionGenerator(
+            model=self.generator, num_beams=self.num_beams, num_return_sequences=self.questions,
+            max_new_tokens=self.max_new_tokens, max_length=self.max_length,
+        )  # fmt: skip
+        places = [place(one) for row in rows for one in row["candidates"] if undecided(one)]
+        answers = iter(engine.run(places))
+        results: list[dict[str, Any] | Reject] = []
+        for row in rows:
+            candidates: list[Candidate] = []
+            for one in row["candidates"]:
+                candidates += self._ask(row["question"], one, next(answers)) if undecided(one) else [one]
+            results.append(settle(candidates, "there is no answer to ask for"))
+        return results
+
+    def _ask(self, source: str, answer: Candidate, texts: Sequence[Mapping[str, Any]] | None) -> list[Candidate]:
+        if texts is None:
+            return [reject(answer, self.name, "the answer is longer than the question generator reads")]
+        if not texts:
+            return [reject(answer, self.name, "the question generator wrote nothing")]
+        candidates, seen = [], {tuple(question_words(source)): "repeats the source's question"}
+        for text in texts:
+            scores = [*answer["scores"], {"name": QUESTION, "value": text["score"]}]
+            one, key = {**answer, "question": text["text"], "scores": scores}, tuple(question_words(text["text"]))
+            if not text["finished"]:
+                one = reject(one, self.name, f"is cut off at {self.max_new_tokens} tokens")
+            elif why := text_problem(text["text"], "the question") or seen.get(key):
+                one = reject(one, self.name, why)
+            else:
+                seen[key] = "repeats another question for the same answer"
+            candidates.append(one)
+        return candidates
+
+
+def place(candidate: Mapping[str, Any]) -> list[Any]:
+    """Return title, passage, start and end of a candidate's answer."""
+    (text,), (start,) = candidate["answers"]["text"], candidate["answers"]["answer_start"]
+    return [candidate["title"], candidate["context"], start, start + len(text)]
