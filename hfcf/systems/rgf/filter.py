@@ -1,0 +1,161 @@
+"""Filters on generated questions: readers that give the answer back, and nearness to the source's question (RGF, section 3.4)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from hfcf.core.candidates import Candidate, reject, settle, undecided
+from hfcf.core.model import Model
+from hfcf.core.stage import Reject, Stage
+from hfcf.engines.reader import Reader
+from hfcf.systems.rgf.candidates import AGREE, CANDIDATES, DISTANCE, QUESTION, RANK, value
+from hfcf.systems.rgf.generate import question_words
+from hfcf.tasks.qa import TASK
+from hfcf.text.squad import matches
+
+
+@dataclass(frozen=True, kw_only=True)
+class RoundTrip(Stage):
+    """Keep a question where enough readers answer it from its passage with the answer that it was generated for.
+
+    Input column: `candidates`. Output column: `candidates`, with the number of readers that agree among their scores. A reader's
+    best answer is compared after SQuAD's normalisation. Section 3.4 says that at least 5 of 6 readers agree, which is the default;
+    appendix A says "more than 5 out of 6".
+
+    Args:
+        readers: models that are trained alike, but for the seed (and, for small ones, the half of the data). None of them switches
+            the filter off: all pass, and no score is written.
+        agree: how many of them must agree.
+        reader_length: tokens of a window of the passage, with the question.
+
+    Raises:
+        ValueError: so many can't agree, or a reader is named twice.
+
+    >>> RoundTrip(readers=(Model("a"), Model("b")), agree=3)
+    Traceback (most recent call last):
+    ValueError: agree=3: there are 2 readers, so give a number from 1 to 2
+    """
+
+    inputs: ClassVar = {"candidates": CANDIDATES}
+    outputs: ClassVar = {"candidates": CANDIDATES}
+    produced_by: ClassVar = {"candidates": "rgf.generate_question"}
+    batch_size: ClassVar[int] = 32
+
+    readers: tuple[Model, ...] = ()
+    agree: int = 5
+    reader_length: int = 384
+
+    def __post_init__(self) -> None:
+        check_agreement(self.readers, self.agree)
+
+    def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
+        if not self.readers:
+            return [{"candidates": row["candidates"]} for row in rows]
+        open_ = [one for row in rows for one in row["candidates"] if undecided(one)]
+        requests = [[one["question"], one["context"], one["title"]] for one in open_]
+        counts = [0] * len(open_)
+        for reader in self.readers:
+            spans = Reader(model=reader, max_length=self.reader_length, n_best=1).run(requests)
+            for i, (one, best) in enumerate(zip(open_, spans, strict=True)):
+                counts[i] += bool(best) and matches(best[0]["text"], one["answers"]["text"])
+        remaining = iter(counts)
+        results: list[dict[str, Any] | Reject] = []
+        for row in rows:
+            judged = [self._judge(one, next(remaining)) if undecided(one) else one for one in row["candidates"]]
+            results.append(settle(judged, "there is no question to answer"))
+        return results
+
+    def _judge(self, one: Candidate, count: int) -> Candidate:
+        one = {**one, "scores": [*one["scores"], {"name": AGREE, "value": float(count)}]}
+        if count >= self.agree:
+            return one
+        return reject(one, self.name, f"{count} of {len(self.readers)} readers give the answer; {self.agree} must")
+
+
+def check_agreement(readers: Sequence[Model], agree: int) -> None:
+    """Raise `ValueError` when so many readers can't agree, or one of them is named twice and would agree with itself."""
+    if readers and not 1 <= agree <= len(readers):
+        raise ValueError(f"agree={agree}: there are {len(readers)} readers, so give a number from 1 to {len(readers)}")
+    if twice := next((one for i, one in enumerate(readers) if one in readers[:i]), None):
+        raise ValueError(f"readers: {twice.name!r} is named twice: it would only agree with itself")
+
+
+def word_distance(one: str, other: str) -> int:
+    """Count the words that are put in, taken out or replaced at least from a question to another (Levenshtein).
+
+    Words are those of `question_words`: case and punctuation do not count.
+
+    >>> word_distance("who is the captain of richmond", "Who was the first captain of Richmond?")
+    2
+    """
+    from rapidfuzz.distance import Levenshtein
+
+    return Levenshtein.distance(question_words(one), question_words(other))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Minimality(Stage):
+    """Keep the question that is nearest to the source's: the smallest word-level edit distance.
+
+    Input columns: `question`, `candidates`. Output column: `candidates`, with their distances among their scores. Of equally near
+    ones the one of the better retrieval rank is kept, then that of the likelier question, then that of the text that sorts first.
+    "For each original (q, c, a) triple we select the generated (q′, c′, a′) with the smallest word-edit distance" (section 3.4);
+    what a word is, the paper does not say: see `word_distance`.
+
+    Args:
+        keep: how many are kept: 1 for training data; None, all, for evaluation sets and analyses.
+        distance: the least and the greatest distance that is kept, such as (1, 4); None in the place of the second is no limit.
+            The paper's bins are 1–4, 5–10 and above 10 (Table 9).
+
+    Raises:
+        ValueError: `keep` is less than 1, or the distances are no range.
+
+    >>> Minimality(keep=None, distance=(11, None)).distance
+    (11, None)
+    """
+
+    inputs: ClassVar = {"question": TASK.columns["question"], "candidates": CANDIDATES}
+    outputs: ClassVar = {"candidates": CANDIDATES}
+    produced_by: ClassVar = {"candidates": "rgf.round_trip"}
+
+    keep: int | None = 1
+    distance: tuple[int, int | None] | None = None
+
+    def __post_init__(self) -> None:
+        if self.keep is not None and self.keep < 1:
+            raise ValueError(f"keep={self.keep}: keep at least 1, or None for all")
+        if self.distance is not None:
+            low, high = self.distance
+            if low < 0 or (high is not None and high < low):
+                raise ValueError(f"distance={self.distance}: give the least and the greatest, such as (1, 4) or (11, None)")
+
+    def row(self, row: dict[str, Any]) -> dict[str, Any]:
+        candidates = [self._measure(row["question"], one) if undecided(one) else one for one in row["candidates"]]
+        order = sorted((i for i, one in enumerate(candidates) if undecided(one)), key=lambda i: _nearness(candidates[i]))
+        keep = len(order) if self.keep is None else self.keep
+        for i in order[keep:]:
+            last, own = (int(value(candidates[j], DISTANCE)) for j in (order[keep - 1], i))
+            reason = f"another question is {'as near' if last == own else 'nearer'} (distance {last}, of this one {own})"
+            candidates[i] = reject(candidates[i], self.name, reason)
+        result = settle(candidates, "there is no question to choose")
+        if isinstance(result, Reject):
+            raise result
+        return result
+
+    def _measure(self, source: str, one: Candidate) -> Candidate:
+        distance = word_distance(source, one["question"])
+        one = {**one, "scores": [*one["scores"], {"name": DISTANCE, "value": float(distance)}]}
+        if self.distance is None:
+            return one
+        low, high = self.distance
+        if low <= distance and (high is None or distance <= high):
+            return one
+        limits = f"at least {low}" if high is None else f"from {low} to {high}"
+        return reject(one, self.name, f"the distance from the source's question is {distance}, and not {limits}")
+
+
+def _nearness(one: Mapping[str, Any]) -> tuple[Any, ...]:
+    rank, score = value(one, RANK), round(value(one, QUESTION), 5)
+    return value(one, DISTANCE), rank, -score, one["question"], one["answers"]["answer_start"][0], one["answers"]["text"][0]
