@@ -1,0 +1,115 @@
+"""What changes in a question: its references, its predicate or both (RGF, section 3.5); the counterfactuals."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from datasets import List
+
+from hfcf.core.candidates import undecided
+from hfcf.core.model import Model
+from hfcf.core.schema import TEXT
+from hfcf.core.stage import Reject, Stage
+from hfcf.engines.noun_phrases import NounPhrases
+from hfcf.engines.questions import Decomposer
+from hfcf.systems.rgf.candidates import CANDIDATES
+from hfcf.systems.rgf.generate import place
+from hfcf.tasks.judge import decide
+from hfcf.tasks.qa import TASK, rewrite_all
+from hfcf.text.questions import Span, compare_questions, predicate, read_references
+
+DECOMPOSITIONS = List({"question": TEXT, "predicate": TEXT, "references": List(TEXT), "by": TEXT})
+"""How the questions of a row were taken apart; `by` is "QED" or "noun phrases"."""
+QED, PHRASES = "QED", "noun phrases"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Categorise(Stage):
+    """Say what changes from the source's question to each new one; accept the new ones and write the counterfactuals.
+
+    Input columns: the task's, `candidates`. Output columns: `candidates`, whose `change` is "reference", "predicate", "both" or
+    "question" (nothing of it can be told: `hfcf.text.questions.compare_questions` has the rules); `decompositions`, how the
+    source's question and those of accepted candidates were taken apart, and by what; `counterfactuals`.
+
+    A score of each accepted candidate names what took the questions apart: "references by QED" or "references by noun phrases",
+    the number of references of its question.
+
+    Deviations: the paper categorises evaluation data only, by exact match of strings; here every counterfactual is categorised,
+    and case does not count.
+
+    Args:
+        system: the name in provenance.
+        decomposer: an encoder-decoder or decoder-only model trained on QED (`hfcf.engines.questions.Decomposer`); the paper's is
+            T5-large. None: the noun phrases of the question are taken for its references, which is much coarser.
+        phrases: the spaCy pipeline that finds the noun phrases.
+        max_length: tokens that the decomposer reads.
+
+    >>> list(Categorise(system="rgf").outputs)
+    ['candidates', 'decompositions', 'counterfactuals']
+    """
+
+    inputs: ClassVar = {**TASK.features, "candidates": CANDIDATES}
+    outputs: ClassVar = {
+        "candidates": CANDIDATES, "decompositions": DECOMPOSITIONS, "counterfactuals": List(dict(TASK.counterfactual)),
+    }  # fmt: skip
+    produced_by: ClassVar = {"candidates": "rgf.minimality"}
+
+    system: str
+    decomposer: Model | None = None
+    phrases: Model = Model("offline:spacy")
+    max_length: int = 640
+
+    def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
+        questions = [[row, *(one for one in row["candidates"] if undecided(one))] for row in rows]
+        spans = iter(self._references([one for group in questions for one in group]))
+        by = QED if self.decomposer else PHRASES
+        written, decompositions = [], []
+        for row in rows:
+            source, parts = (row["question"], next(spans)), []
+            parts.append(_decomposition(*source, by))
+            candidates = []
+            for one in row["candidates"]:
+                if undecided(one):
+                    new = (one["question"], next(spans))
+                    parts.append(_decomposition(*new, by))
+                    one = {
+                        **one, "change": compare_questions(source, new),
+                        "edits": rewrite_all(row, **{name: one[name] for name in TASK.columns}),
+                        "scores": [*one["scores"], {"name": f"references by {by}", "value": float(len(new[1]))}],
+                    }  # fmt: skip
+                candidates.append(one)
+            written.append({**row, "candidates": candidates})
+            decompositions.append(parts)
+        results = decide(self.name, self.system, TASK, written, None)
+        return [
+            result if isinstance(result, Reject) else {**result, "decompositions": parts}
+            for result, parts in zip(results, decompositions, strict=True)
+        ]
+
+    def _references(self, questions: list[Mapping[str, Any]]) -> list[list[Span]]:
+        """Find the references of the questions of rows and candidates."""
+        if self.decomposer is None:
+            texts = NounPhrases(model=self.phrases).run([one["question"] for one in questions])
+            return [[(start, end) for start, end in spans] for spans in texts]
+        engine = Decomposer(model=self.decomposer, max_length=self.max_length)
+        answers = engine.run([[one["question"], *_first_place(one)] for one in questions])
+        # None: the answer alone is longer than the model reads, which leaves the question without references.
+        return [
+            read_references(texts[0]["text"], one["question"]) if texts else []
+            for one, texts in zip(questions, answers, strict=True)
+        ]
+
+
+def _first_place(row: Mapping[str, Any]) -> list[Any]:
+    """Return title, passage, start and end of a row's first answer; of an answer without a place, the passage's beginning."""
+    answers = row["answers"]
+    if not answers["answer_start"]:
+        return [row["title"] or "", row["context"] or "", 0, 0]
+    return place({**row, "title": row["title"] or "", "answers": {name: answers[name][:1] for name in answers}})
+
+
+def _decomposition(question: str, spans: list[Span], by: str) -> dict[str, Any]:
+    references = [question[start:end] for start, end in spans]
+    return {"question": question, "predicate": predicate(question, spans), "references": references, "by": by}
