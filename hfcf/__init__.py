@@ -12,6 +12,7 @@ _PUBLIC = {
     "CCG": "hfcf.systems.ccg.system",
     "CrossAug": "hfcf.systems.crossaug",
     "RACE": "hfcf.systems.race.system",
+    "RGF": "hfcf.systems.rgf.system",
     "accepted": "hfcf.core.candidates",
     "build_attack": "hfcf.systems.ccg.attack",
     "expand": "hfcf.core.expand",
@@ -37,10 +38,12 @@ if TYPE_CHECKING:
     from hfcf.systems.ccg.system import CCG
     from hfcf.systems.crossaug import CrossAug
     from hfcf.systems.race.system import RACE
+    from hfcf.systems.rgf.system import RGF
 
 __all__ = [
     "CCG",
     "RACE",
+    "RGF",
     "CrossAug",
     "accepted",
     "build_attack",
