@@ -1,0 +1,173 @@
+"""The baselines' passages and answers, which have nothing to do with the question (RGF, section 5.1)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from hfcf.core.candidates import Candidate, settle
+from hfcf.core.model import Model
+from hfcf.core.passages import Passages
+from hfcf.core.stage import Reject, Stage, StageError
+from hfcf.engines.questions import AnswerGenerator
+from hfcf.systems.rgf.candidates import ANSWER, CANDIDATES, PASSAGES, answer_candidates, passage_problem
+from hfcf.systems.rgf.retrieve import NO_COLLECTION
+from hfcf.tasks.qa import ANSWERS, TASK
+
+SENTENCE_ENDS = (".", "!", "?", "。", "।", "؟")
+DRAWS = 1_000
+"""Passages that are drawn for a row until one will do."""
+ANSWERING = {"answerer": "which writes likely answers of a passage; a model trained on passage → answer"}
+"""What the baselines require besides RGF's settings."""
+OFFLINE_ANSWERING: dict[str, Any] = {"answerer": Model("offline:t5", adapter="hfcf:answer_generator"), "answers": 8}
+
+
+@dataclass(frozen=True, kw_only=True)
+class TakeContext(Stage):
+    """Take the row's own passage: c′ = c (Gold Agen-Qgen).
+
+    Input columns: the task's. Output column: `passages`, one, without rank and score. A row without a context or an answer is
+    rejected.
+
+    >>> row = {"id": "7", "title": "", "context": "Ada wrote it.", "question": "who?", "answers": {"text": ["Ada"]}}
+    >>> TakeContext().row(row)["passages"][0]["text"]
+    'Ada wrote it.'
+    """
+
+    inputs: ClassVar = TASK.columns
+    outputs: ClassVar = {"passages": PASSAGES}
+
+    def row(self, row: dict[str, Any]) -> dict[str, Any]:
+        check_row(row)
+        if not row["context"]:
+            raise Reject("the row has no context")
+        return {"passages": [_passage(row["id"], row["title"] or "", row["context"])]}
+
+
+@dataclass(frozen=True, kw_only=True)
+class DrawPassage(Stage):
+    """Draw a passage of the collection at random, whatever the question (Rand. Agen-Qgen).
+
+    Input columns: the task's. Output column: `passages`, one, without rank and score. The draw depends on the row's id and the
+    seed.
+
+    Deviation: the paper's passages are drawn by PAQ's learned selector, so that they look like those that Natural Questions asks
+    about; it is not packaged. Here all passages are equally likely that are text one can ask about: they have at least
+    `least_words` words and end like a sentence, which leaves out headings, stubs and most lists and tables.
+
+    Args:
+        passages: the collection.
+        least_words: of a passage, as white space divides them.
+
+    Raises:
+        StageError: there is no collection.
+
+    >>> DrawPassage(passages=Passages("a sha256")).least_words
+    20
+    """
+
+    inputs: ClassVar = TASK.columns
+    outputs: ClassVar = {"passages": PASSAGES}
+
+    passages: Passages | None = None
+    least_words: int = 20
+
+    def check_fitted(self) -> None:
+        if self.passages is None:
+            raise StageError(f"{self.name} {NO_COLLECTION}")
+
+    def row(self, row: dict[str, Any]) -> dict[str, Any]:
+        check_row(row)
+        assert self.passages is not None
+        collection, draw = self.passages.open(), self.random(row["id"])
+        for _ in range(DRAWS):
+            passage = collection[draw.randrange(len(collection))]
+            if len(passage["text"].split()) >= self.least_words and passage["text"].rstrip(" \"'”’)»").endswith(SENTENCE_ENDS):
+                return {"passages": [_passage(passage["id"], passage["title"], passage["text"])]}
+        raise Reject(f"none of {DRAWS} passages that were drawn has {self.least_words} words and ends like a sentence")
+
+
+def check_row(row: Mapping[str, Any]) -> None:
+    """Raise `Reject` for a row without an answer: no answer could be told to be another one."""
+    if not row["answers"]["text"]:
+        raise Reject("the row has no answer")
+
+
+def _passage(name: str, title: str, text: str) -> dict[str, Any]:
+    return {"id": name, "title": title, "text": text, "score": None, "rank": None}
+
+
+@dataclass(frozen=True, kw_only=True)
+class GenerateAnswer(Stage):
+    """Write likely answers of a passage without any question, c → a; keep those that are no gold answers (section 5.1).
+
+    Input columns: `answers`, `passages`. Output column: `candidates`, one for each text of the beam search, the best first,
+    without a question yet. The model reads `title » passage` (appendix A). A text is searched in the passage: the first place as
+    whole words, first with its case, then without, is the answer, as the passage writes it; one that does not stand there is
+    rejected. What else is rejected stands at `answer_candidates`.
+
+    Args:
+        answerer: an encoder-decoder or decoder-only model, trained on passage → answer.
+        answers: how many texts of the search; the paper's are the top 15.
+        num_beams: beams of the search.
+        max_length: tokens of title and passage; of a longer one the beginning is read.
+        max_answer: tokens of the longest answer.
+
+    Raises:
+        ValueError: `answers` is not from 1 to `num_beams`.
+
+    >>> GenerateAnswer(answerer=Model("me/t5-answers")).answers
+    15
+    """
+
+    inputs: ClassVar = {"answers": ANSWERS, "passages": PASSAGES}
+    outputs: ClassVar = {"candidates": CANDIDATES}
+    produced_by: ClassVar = {"passages": "the stage that chooses passages"}
+    batch_size: ClassVar[int] = 32
+
+    answerer: Model
+    answers: int = 15
+    num_beams: int = 15
+    max_length: int = 640
+    max_answer: int = 32
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.answers <= self.num_beams:
+            raise ValueError(f"answers ({self.answers}) is from 1 to num_beams ({self.num_beams}): change one of them")
+
+    def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
+        engine = AnswerGenerator(
+            model=self.answerer, num_beams=self.num_beams, num_return_sequences=self.answers, max_new_tokens=self.max_answer,
+            max_length=self.max_length,
+        )  # fmt: skip
+        requests = [
+            [passage["title"], passage["text"]] for row in rows for passage in row["passages"] if passage_problem(passage) is None
+        ]
+        texts = iter(engine.run(requests))
+        results: list[dict[str, Any] | Reject] = []
+        for row in rows:
+            candidates: list[Candidate] = []
+            seen = set[tuple[str, str]]()
+            for passage in row["passages"]:
+                written = next(texts) if passage_problem(passage) is None else []
+                answers = [(*find_answer(one["text"], passage["text"]), [(ANSWER, one["score"])]) for one in written]
+                candidates += answer_candidates(self.name, passage, row["answers"]["text"], answers, seen)
+            results.append(settle(candidates, "there is no passage"))
+        return results
+
+
+def find_answer(text: str, passage: str) -> tuple[str, int]:
+    """Find a text in a passage as whole words; return it as it stands there, with its start, or as it is, with −1.
+
+    White space between words may be of any kind and length; a search without case is made where one with case fails.
+
+    >>> find_answer("ada lovelace", "Adaline knew Ada  Lovelace."), find_answer("ada", "Adaline"), find_answer("*", "a * b")
+    (('Ada  Lovelace', 13), ('ada', -1), ('*', 2))
+    """
+    words = r"\s+".join(map(re.escape, text.split()))
+    for flags in (0, re.IGNORECASE):
+        if words and (place := re.search(rf"(?<!\w){words}(?!\w)", passage, flags)):
+            return place[0], place.start()
+    return text, -1
