@@ -15,11 +15,14 @@ _PUBLIC = {
     "RGF": "hfcf.systems.rgf.system",
     "accepted": "hfcf.core.candidates",
     "build_attack": "hfcf.systems.ccg.attack",
+    "consistency": "hfcf.training.consistency",
     "expand": "hfcf.core.expand",
     "generate_constrained": "hfcf.engines.constrained",
     "load": "hfcf.corpora",
     "load_result": "hfcf.hub.result",
     "measure": "hfcf.metrics.shared.measure",
+    "pair": "hfcf.core.pairs",
+    "pair_within": "hfcf.core.pairs",
     "prepare": "hfcf.core.schema",
     "rejected": "hfcf.core.expand",
     "run": "hfcf.pipeline.run",
@@ -28,6 +31,7 @@ _PUBLIC = {
 if TYPE_CHECKING:
     from hfcf.core.candidates import accepted
     from hfcf.core.expand import expand, rejected
+    from hfcf.core.pairs import pair, pair_within
     from hfcf.core.schema import prepare
     from hfcf.corpora import load
     from hfcf.engines.constrained import generate_constrained
@@ -39,6 +43,7 @@ if TYPE_CHECKING:
     from hfcf.systems.crossaug import CrossAug
     from hfcf.systems.race.system import RACE
     from hfcf.systems.rgf.system import RGF
+    from hfcf.training.consistency import consistency
 
 __all__ = [
     "CCG",
@@ -47,11 +52,14 @@ __all__ = [
     "CrossAug",
     "accepted",
     "build_attack",
+    "consistency",
     "expand",
     "generate_constrained",
     "load",
     "load_result",
     "measure",
+    "pair",
+    "pair_within",
     "prepare",
     "rejected",
     "run",

@@ -9,7 +9,6 @@ from datasets import Dataset
 
 from hfcf.core.pairs import sources
 from hfcf.core.task import task_of
-from hfcf.metrics.minimality import minimality
 
 BINS = {"1–4": (1, 4), "5–10": (5, 10), ">10": (11, None)}
 """Bins of the word edit distance (RGF, appendix C.4)."""
@@ -74,6 +73,8 @@ def strata_of(pairs: Dataset) -> dict[str, list[str | None]]:
     Args:
         pairs: from `hfcf.pair`.
     """
+    from hfcf.metrics.minimality import minimality
+
     task = task_of(pairs.features)
     columns = [name for name in task.columns if name in pairs.features]
     rows, originals = pairs.select_columns(columns), sources(pairs)

@@ -11,6 +11,7 @@ from hfcf.core import recipe as recipes
 from hfcf.studies.compare import column_page, figure, set_page
 from hfcf.studies.compare.intrinsic import intrinsic_rows
 from hfcf.studies.compare.layout import Cell
+from hfcf.studies.compare.pair_page import pairs_section
 from hfcf.studies.compare.probe_tables import probes_section
 from hfcf.studies.compare.probes import probe
 from hfcf.studies.compare.rationales import rationale_table
@@ -74,6 +75,7 @@ def _on_sets(recipe: SetComparison, comparison: Comparison, out: Path, command: 
     layout = arrange(comparison, cells)
     tested = differences(layout)
     text = set_page.markdown(layout, tested, intrinsic, comparison.name, comparison.repeats)
+    text += pairs_section(comparison, layout)
     text += probes_section(comparison, layout, probed) if probed else ""
     text += set_page.provenance(recipe, comparison, cells, command)
     if cells:

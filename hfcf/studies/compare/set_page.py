@@ -10,6 +10,7 @@ from typing import Any
 
 from hfcf.studies.compare import tables
 from hfcf.studies.compare.layout import Cell, Layout
+from hfcf.studies.compare.pair_page import PAIR_METRICS
 from hfcf.studies.compare.recipe import SetComparison
 from hfcf.studies.compare.runner import Comparison
 from hfcf.studies.compare.stats import LEVEL, Difference, by_size, mean_std
@@ -22,7 +23,8 @@ _DECIMALS = {"Flu": 2, "Div": 2}  # as in the paper's Table 4; the others have 4
 def csv_columns(layout: Layout, *, samples: bool = False) -> list[str]:
     """List the columns of `table.csv`."""
     about = ["recipe", "method", *(["size", "sample"] if samples else []), "seed", *_COLUMNS]
-    return [*about, *layout.scorer.metrics, "ids", "seconds", "cpu_seconds"]
+    pairs = PAIR_METRICS if any("sources" in cell for cell in layout.cells.values()) else ()
+    return [*about, *layout.scorer.metrics, *pairs, "ids", "seconds", "cpu_seconds"]
 
 
 def markdown(
@@ -80,7 +82,7 @@ def markdown_of_samples(
                 of_corpus = [cell for cell in full if cell["corpus"] == corpus]
                 values = {method: [cell[metric] for cell in of_corpus if cell["method"] == method] for method in layout.methods}
                 columns["all rows"] = tables.score_column(values, 0, best=False)
-            share = f"; majority label {tables.majority(layout, corpus, metric)}" if layout.about(corpus) else ""
+            share = f"; majority label {tables.majority(layout, corpus, metric)}" if tables.has_labels(layout, corpus) else ""
             scores[metric] += [f"### {corpus} ({setting}{share})", tables.grid(layout.methods, columns)]
     for metric in layout.scorer.compared:
         of_sizes = {size: tables.intervals(part, differences.get(size, ()), metric) for size, part in layouts.items()}
@@ -108,10 +110,11 @@ def _legend_of_samples(layout: Layout, differences: Mapping[int, Sequence[Differ
     samples, seeds = (list(dict.fromkeys(getattr(training, name) for training in layout.seeds)) for name in ("sample", "seed"))
     n = len(samples) * len(seeds)
     numbers = [", ".join(map(str, each)) for each in (samples, seeds)]
+    labelled = any(tables.has_labels(layout, corpus) for corpus in layout.corpora)
     drawn = (
-        f"Class-balanced samples of the training rows: {numbers[0]} of each size, a larger one holding the smaller of its number; "
-        f"training seeds on each: {numbers[1]}. Mean ± sample standard deviation over these {n} trainings; (k of {n}) where only k "
-        "are there. The best method of a column is bold."
+        f"{'Class-balanced' if labelled else 'Random'} samples of the training rows: {numbers[0]} of each size, a larger one "
+        f"holding the smaller of its number; training seeds on each: {numbers[1]}. Mean ± sample standard deviation over these {n} "
+        f"trainings; (k of {n}) where only k are there. The best method of a column is bold."
     )
     all_rows = "All rows: the same methods on all rows that samples are drawn from, mean ± deviation over training seeds."
     legend = [drawn, all_rows if full else ""]
@@ -134,7 +137,8 @@ def _scores(layout: Layout, differences: Sequence[Difference], metric: str) -> s
     settings = ["", *(setting.capitalize() for setting in layout.corpora.values())]
     groups = ["" if one == other else other for one, other in pairwise(settings)]
     rows: list[list[str]] = [["", "", *(f"**{corpus}**" for corpus in layout.corpora)]]
-    rows.append(["*majority label*", "–", *(tables.majority(layout, corpus, metric) for corpus in layout.corpora)])
+    if not layout.cells or any(tables.has_labels(layout, corpus) for corpus in layout.corpora):
+        rows.append(["*majority label*", "–", *(tables.majority(layout, corpus, metric) for corpus in layout.corpora)])
     columns = tables.score_columns(layout, metric, differences)
     for method in layout.methods:
         cells = [cell for corpus in layout.corpora for cell in layout.of(method, corpus).values()]
@@ -154,7 +158,8 @@ def _ratios(layout: Layout) -> dict[str, str]:
 
 def _sizes(layout: Layout) -> str:
     """Return rows of each corpus and, if that is known of any, whether they are those that the paper counts."""
-    header = ["Corpus", "Setting", "There", "Evaluated", "Of these"]
+    labelled = not layout.cells or any(tables.has_labels(layout, corpus) for corpus in layout.corpora)
+    header = ["Corpus", "Setting", "There", "Evaluated", *(["Of these"] if labelled else [])]
     if counted := any(cell["expected"] for cell in layout.cells.values()):
         header += ["RACE's Table 8", "Is it that set?"]
     rows = []
@@ -162,7 +167,8 @@ def _sizes(layout: Layout) -> str:
         texts = ["–"] * (len(header) - 2)
         if cells := layout.about(corpus):
             first = cells[0]
-            texts = [_counts(first["available_labels"]), tables.spread(cells, "rows"), _counts(first["labels"])]
+            there = _counts(first["available_labels"]) if labelled else tables.spread(cells, "available")
+            texts = [there, tables.spread(cells, "rows"), *([_counts(first["labels"])] if labelled else [])]
             texts += [_counts(first["expected"]), _against_paper(first)] if counted else []
         rows.append([corpus, setting, *texts])
     return tables.table(header, rows)
@@ -220,7 +226,7 @@ def provenance(recipe: SetComparison, comparison: Comparison, cells: Sequence[Ce
     sample, corpus = comparison.samples[0], recipe.train["corpus"]
     rows = f"{len(sample.train):,} rows of {corpus}"
     if recipe.low_resource:
-        rows = f"class-balanced samples of {rows}; it sees no other row."
+        rows = f"{'class-balanced' if sample.labels else 'random'} samples of {rows}; it sees no other row."
     else:
         rows += "." if sample.take is None else f" (of {len(sample.rows):,}; its system was fitted on all)."
     lines = [

@@ -6,7 +6,7 @@ import hashlib
 import logging
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -123,8 +123,8 @@ def load_sets(
         rank = [hashlib.sha256(f"{name}:{row_id}".encode()).hexdigest() for row_id in separate["id"]]
         first = separate.select(sorted(range(len(separate)), key=rank.__getitem__)[:take])
         available, removed = count_labels(rows, labels), len(rows) - len(separate)
-        counted = {"available": available, "removed": removed, "there": len(rows), "expected": source.expected}
-        sets.append(EvaluationSet(name, source.setting, first, **counted, averaged=source.averaged, order=order, cleaned=cleaned))
+        one = EvaluationSet(name, source.setting, first, available, removed, source.expected, source.averaged, order=order)
+        sets.append(replace(one, there=len(rows), cleaned=cleaned))
     return sets
 
 

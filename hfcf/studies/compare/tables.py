@@ -185,10 +185,16 @@ def spread(cells: Sequence[Cell], column: str) -> str:
     return "–".join(f"{n:,}" for n in dict.fromkeys((numbers[0], numbers[-1]))) if numbers else "–"
 
 
+def has_labels(layout: Layout, corpus: str) -> bool:
+    """Say whether the answers of a corpus's cells are labels, stored as letters; False without a cell."""
+    return any(isinstance(cell["gold"], str) for cell in layout.about(corpus))
+
+
 def majority(layout: Layout, corpus: str, metric: str) -> str:
     """Return the score of always giving the commonest label, in points; "–" for open answers, of which none is common."""
-    if not (cells := layout.about(corpus)) or metric not in layout.scorer.compared or not isinstance(cells[0]["gold"], str):
+    if not has_labels(layout, corpus) or metric not in layout.scorer.compared:
         return "–"
+    cells = layout.about(corpus)
     gold = list(cells[0]["gold"])
     answer = Counter(gold).most_common(1)[0][0]
     kinds, counts = kinds_of([cells[0]["gold"], answer * len(gold)])

@@ -12,7 +12,8 @@ from hfcf.studies.human.export import KEY
 def rated_correct(folder: str | Path, question: str = "correctness", *, answer: int = 1) -> set[str]:
     """List the ids of the rows of which every rater gave an answer, and all the same one.
 
-    `hfcf rate export rgf mine=FOLDER --rows N --out RATED` writes the sheets. When they are filled, `hfcf rate import RATED` reads them.
+    `hfcf rate export rgf mine=FOLDER --rows N --out RATED` writes the sheets. When they are filled,
+    `hfcf rate import RATED` reads them.
 
     Source: RGF, section 6.1 and appendix B: incorrect triples are discarded by hand until 1,000 pairs of a category are there. The
     paper does not say how many people decide on one: here all that rated it.

@@ -1,0 +1,78 @@
+"""Paired sets: from data in the style of Quoref's contrast set, AdversarialQA and AmbigQA, and from a system's output."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from datasets import Dataset, Features, Value
+
+from hfcf.core.pairs import pair, pair_within, sources
+from hfcf.core.task import get_task
+
+TASK = get_task("qa")
+
+
+def row(name: str, context: str = "Ada wrote it.", **more: Any) -> dict[str, Any]:
+    answers = {"text": [context.split()[0]], "answer_start": [0]}
+    own = {"id": name, "title": "", "context": context, "question": f"who {name}", "answers": answers, "group_id": name}
+    return {**own, "corpus": "made", "split": "test", **more}
+
+
+def rows(*made: dict[str, Any], **extra: str) -> Dataset:
+    return Dataset.from_list(list(made), features=Features({**TASK.features, **{k: Value(v) for k, v in extra.items()}}))
+
+
+def test_a_contrast_set_names_its_originals() -> None:
+    old = rows(row("a"), row("b"), row("unused"))
+    new = rows(*(row(name, original_id=of) for name, of in (("b1", "b"), ("a1", "a"), ("b2", "b"))), original_id="string")
+    pairs = pair(new, old, "original_id")
+    assert pairs["id"][:] == ["b1", "a1", "b2"]
+    assert sources(pairs)["id"][:] == ["b", "a", "b"]
+    assert sources(pairs).features == old.features
+    assert pairs["original_id"][:] == ["b", "a", "b"]
+
+
+def test_the_questions_of_a_passage() -> None:
+    old = rows(row("a1"), row("a2"), row("b1", "Byron did."))
+    new = rows(row("x", "ADA wrote it"), row("y"), row("z", "Nobody did."))
+    drawn = pair(new, old, ("context", "context"), seed=1)
+    assert drawn["id"][:] == ["x", "y"]
+    assert {one["id"] for one in drawn["source"]} <= {"a1", "a2"}
+    assert pair(new.select([1, 0]), old, ("context", "context"), seed=1)["source"][1]["id"] == drawn["source"][0]["id"]
+    several = {pair(new, old, ("context", "context"), seed=seed)["source"][0]["id"] for seed in range(20)}
+    assert several == {"a1", "a2"}
+
+
+def test_two_disambiguated_questions_of_one() -> None:
+    made = rows(*(row(f"{case}{i}", case=case) for case, n in (("a", 3), ("b", 1), ("c", 2)) for i in range(n)), case="string")
+    pairs = pair_within(made, "case")
+    assert [one["case"] for one in pairs] == ["a", "c"]
+    assert all(one["id"] != one["source"]["id"] and one["source"]["id"].startswith(one["case"]) for one in pairs)
+    assert pair_within(made.select(range(3, 4)), "case").num_rows == 0
+
+
+def test_what_both_sides_have_is_kept_and_a_systems_work_is_not() -> None:
+    old = rows(row("a", regex=True, candidates="[]"), regex="bool", candidates="string")
+    new = rows(row("a1", source_id="a", regex=False), source_id="string", regex="bool")
+    (one,) = pair(new, old)
+    assert one["source"]["regex"] is True
+    assert "candidates" not in one["source"]
+
+
+@pytest.mark.parametrize(
+    ("on", "message"),
+    [
+        ("original_id", "row 'a1': its original_id is 'gone', which is no id of the originals"),
+        ("source_id", "the counterfactuals have no column 'source_id'"),
+    ],
+)
+def test_what_does_not_fit_is_told(on: str, message: str) -> None:
+    new = rows(row("a1", original_id="gone"), original_id="string")
+    with pytest.raises(ValueError, match=message):
+        pair(new, rows(row("a")), on)
+    with pytest.raises(ValueError, match="1 ids of the originals are there more than once, the first: 'a'"):
+        pair(new, rows(row("a"), row("a")), "original_id")
+    claims = Dataset.from_list([{"id": "a", "claim": "c", "evidence": [], "label": "REFUTES"}])
+    with pytest.raises(ValueError, match="the counterfactuals are qa rows, and the originals are verification rows"):
+        pair(new, claims, "original_id")

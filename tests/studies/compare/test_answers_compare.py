@@ -1,0 +1,194 @@
+"""Comparisons of tasks without labels: open answers with alternatives, paired sets, small samples."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import asked
+import numpy as np
+import pytest
+from datasets import Dataset
+
+from hfcf import systems
+from hfcf.core.recipe import RecipeError
+from hfcf.studies.compare.bootstrap import kinds_of, paired_bootstrap
+from hfcf.studies.compare.layout import lay_out
+from hfcf.studies.compare.recipe import parse_comparison
+from hfcf.studies.compare.run import compare
+from hfcf.training.consistency import consistency
+from hfcf.training.data import drop_related
+from hfcf.training.scorers import ANSWERS
+
+
+@pytest.fixture(autouse=True)
+def parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A reader that knows the answers, a system of questions, and corpora of this file."""
+    known = systems.systems()
+    monkeypatch.setattr(systems, "systems", lambda: {**known, "again": "asked:Again"})
+    monkeypatch.setitem(sys.modules, "hfcf.training.reader", asked)
+    made = {
+        "train": asked.originals(16, "old", "train"), "original": asked.originals(60), "perturbed": asked.perturbed(60),
+    }  # fmt: skip
+    monkeypatch.setattr("hfcf.corpora.load", lambda corpus, split="train", data_dir=None: made[split])
+
+
+def recipe(tmp_path: Path, **more: Any) -> Path:
+    (tmp_path / "weights").mkdir()
+    pairs = {"originals": {"split": "original"}, "on": "original_id"}
+    content = {
+        "compare": "models", "name": "asked", "seeds": [1, 2], "methods": {"none": None, "again": {"system": "again"}},
+        "model": {"model": str(tmp_path / "weights")}, "train": {"corpus": "asked", "split": "train"},
+        "evaluate": [
+            {"name": "Old", "setting": "in-domain", "corpus": "asked", "split": "original"},
+            {"name": "Contrast", "setting": "challenge", "corpus": "asked", "split": "perturbed", "pairs": pairs},
+        ],
+        **more,
+    }  # fmt: skip
+    path = tmp_path / "asked.yaml"
+    path.write_text(json.dumps(content), encoding="utf-8")
+    return path
+
+
+def section(text: str, title: str) -> str:
+    return text.split(f"{title}\n")[1].split("\n#")[0]
+
+
+def test_open_answers_and_pairs_are_compared(tmp_path: Path) -> None:
+    path, out, results = recipe(tmp_path), tmp_path / "out", tmp_path / "results"
+    assert compare(path, out, results=results)["missing"] == 0
+    lines = [json.loads(line) for line in (results / "asked.jsonl").read_text(encoding="utf-8").splitlines()]
+    cells = {(one["method"], one["corpus"]): one for one in lines if "cell" in one}
+    assert cells["again", "Old"]["counterfactuals"] == 16
+    none, again = cells["none", "Contrast"], cells["again", "Contrast"]
+    old, new = (cells[method, "Old"]["predicted"] for method in ("none", "again"))
+    assert old == new, "the reader's answers to the originals do not depend on what it was trained on"
+    right_old = np.array([one.startswith("the ") for one in none["sources"]["predicted"]])
+    for cell in (none, again):
+        right = np.array([one.startswith("the ") for one in cell["predicted"]])
+        assert cell["em"] == round(right.mean(), 4) < cell["f1"] < 1
+        assert cell["consistency"] == round(right[right_old].mean(), 4)
+        assert cell["source_right"] == round(right_old.mean(), 4)
+    assert again["consistency"] > none["consistency"]
+    gold = [one["gold"] for one in lines if "set" in one]
+    assert len(gold) == 3, "the true answers to originals, counterfactuals, and the plain set stand once each"
+    text = (out / "table.md").read_text(encoding="utf-8")
+    assert "majority" not in text
+    assert "| Contrast | challenge | 60 | 60 |" in section(text, "## Sizes")
+    table = section(text, "## Pairwise consistency (%)")
+    assert "| *pairs* | 60 |" in table
+    assert f"| none | {100 * none['consistency']:.1f} ± 0.0 |" in table
+    assert f"| again | **{100 * again['consistency']:.1f} ± 0.0**" in table
+    assert "| *pairs* | 30 | 30 |" in section(text, "### By change (%)")
+    assert "| Method | Contrast: 1–4 | Contrast: 5–10 |" in section(text, "### By edit distance (%)")
+    assert "consistency" in (out / "table.csv").read_text(encoding="utf-8").splitlines()[0].split(",")
+    assert compare(path, out, results=results)["missing"] == 0
+    assert len((results / "asked.jsonl").read_text(encoding="utf-8").splitlines()) == len(lines)
+
+
+def test_small_samples_need_no_labels(tmp_path: Path) -> None:
+    path = recipe(tmp_path, low_resource={"sizes": [4, 8], "samples": [1]})
+    assert compare(path, tmp_path / "out", results=tmp_path / "results")["missing"] == 0
+    text = (tmp_path / "out" / "table.md").read_text(encoding="utf-8")
+    assert "- Random samples of the training rows: 1 of each size" in text
+    assert "### Old (in-domain)\n" in text
+
+
+def test_a_pair_is_related_to_training_if_one_side_is(tmp_path: Path) -> None:
+    from hfcf.core.pairs import pair
+
+    pairs = pair(asked.perturbed(4), asked.originals(4), "original_id")
+    training = asked.rows({**asked.question("other", about="ships"), "question": "Who wrote of engines in town2?"})
+    assert drop_related(pairs, training)["id"][:] == ["town0-cf", "town1-cf", "town3-cf"]
+    assert len(drop_related(pairs.remove_columns("source"), training)) == 4
+
+
+def test_consistency_of_a_model(tmp_path: Path) -> None:
+    from hfcf.core.pairs import pair
+
+    (tmp_path / "rows").write_text("40", encoding="utf-8")
+    numbers = consistency(pair(asked.perturbed(60), asked.originals(60), "original_id"), str(tmp_path))
+    assert numbers["pairs"] == 60
+    assert 0 < numbers["conditioned"] < 60
+    assert numbers["consistency"] == pytest.approx(numbers["both"] * 60 / numbers["conditioned"], abs=2e-4)
+    assert {name: one["pairs"] for name, one in numbers["change"].items()} == {"reference": 30, "predicate": 30}
+    assert {name: one["pairs"] for name, one in numbers["edit distance"].items()} == {"1–4": 30, "5–10": 30}
+    halves = numbers["change"].values()
+    assert sum(one["conditioned"] for one in halves) == numbers["conditioned"]
+    with pytest.raises(ValueError, match=r"no paired set.*'source'"):
+        consistency(asked.originals(2), str(tmp_path))
+
+
+def test_resampled_scores_are_those_of_the_drawn_rows() -> None:
+    random = np.random.default_rng(3)
+    alternatives = [["Ada Lovelace", "Ada"], ["Lord Byron"], [], {"regex": ["Lon.on"]}]
+    said = ["Ada", "Byron", "", "London", "Ada Byron"]
+    gold = [alternatives[i] for i in random.integers(0, 4, 50)]
+    models = [[said[i] for i in random.integers(0, 5, 50)] for _ in range(3)]
+    kinds, counts = kinds_of([gold, *models])
+    assert counts.sum() == 50
+    observed = ANSWERS.resample(counts[None].astype(float), kinds[0], kinds[1:])
+    for i, metric in enumerate(ANSWERS.compared):
+        assert observed[i, 0].round(4).tolist() == [ANSWERS.scores(gold, each)[metric] for each in models]
+
+
+def test_intervals_of_fractional_scores() -> None:
+    cell = {"setting": "in-domain", "corpus": "Old", "ids": "a", "gold": [["ada byron"]] * 40, "seed": 1}
+    cells = [
+        {**cell, "method": "none", "predicted": ["rome"] * 20 + ["ada byron"] * 20},
+        {**cell, "method": "one", "predicted": ["ada"] * 40},
+    ]
+    em, f1 = paired_bootstrap(lay_out(cells, "none", scorer=ANSWERS), "one", 200)
+    assert (em.metric, em.value) == ("em", -0.5)
+    assert f1.value == pytest.approx(2 / 3 - 0.5)
+    assert f1.low < f1.value < f1.high
+
+
+@pytest.mark.parametrize(
+    ("pairs", "message"),
+    [
+        ({}, "give one of originals, run and within"),
+        ({"originals": {"split": "original"}}, "originals needs the key on"),
+        ({"within": "case", "ratings": "out"}, "ratings are of the rows of a run"),
+    ],
+)
+def test_pairs_of_a_recipe_are_checked(pairs: dict[str, Any], message: str, tmp_path: Path) -> None:
+    one = {"name": "Contrast", "setting": "challenge", "corpus": "asked", "pairs": pairs}
+    content = json.loads(recipe(tmp_path).read_text(encoding="utf-8"))
+    with pytest.raises(RecipeError, match=message):
+        parse_comparison({**content, "evaluate": [one]}, "asked.yaml")
+
+
+def test_a_run_is_paired_with_its_originals_and_labelled_as_not_cleaned(tmp_path: Path) -> None:
+    made = asked.perturbed(60).rename_column("original_id", "source_id")
+    (tmp_path / "run").mkdir()
+    made.to_parquet(str(tmp_path / "run" / "rows.parquet"))
+    one = {"name": "Ours", "setting": "in-domain", "corpus": "asked", "split": "original", "pairs": {"run": str(tmp_path / "run")}}
+    path = recipe(tmp_path, evaluate=[one])
+    compare(path, tmp_path / "out", results=tmp_path / "results")
+    text = (tmp_path / "out" / "table.md").read_text(encoding="utf-8")
+    assert "| *pairs* | 60, not cleaned |" in text
+    assert "- Not cleaned: the pairs are a system's" in text
+
+
+def test_what_people_found_wrong_is_left_out(tmp_path: Path) -> None:
+    from hfcf.studies.compare.paired import load_pairs
+    from hfcf.studies.compare.recipe import Evaluation
+    from hfcf.studies.human.collect import import_
+    from hfcf.studies.human.export import export
+
+    made: Dataset = asked.perturbed(6).rename_column("original_id", "source_id")
+    made.to_parquet(str(tmp_path / "rows.parquet"))
+    export({"ours": tmp_path / "rows.parquet"}, "rgf", tmp_path / "rated", raters=1)
+    sheet = tmp_path / "rated" / "raters" / "rater-1.csv"
+    lines = sheet.read_text("utf-8-sig").splitlines()
+    filled = [line.replace(',"","",""', ',"1","0",""' if "town3" in line else ',"1","1",""') for line in lines]
+    sheet.write_text("\n".join(filled), "utf-8")
+    import_(tmp_path / "rated")
+    pairs = {"run": str(tmp_path / "rows.parquet"), "ratings": str(tmp_path / "rated")}
+    source = Evaluation.model_validate({"corpus": "asked", "setting": "in-domain", "pairs": pairs})
+    rows, cleaned = load_pairs(asked.originals(6), source, None, "evaluate: Ours")
+    assert cleaned is True
+    assert rows["id"][:] == [f"town{i}-cf" for i in (0, 1, 2, 4, 5)]
