@@ -18,6 +18,7 @@ from transformers import (
     BartForConditionalGeneration,
     BertConfig,
     BertForMaskedLM,
+    BertForQuestionAnswering,
     BertForSequenceClassification,
     BertModel,
     GPT2Config,
@@ -72,6 +73,16 @@ def classifier(folder: Path) -> str:
         id2label=dict(enumerate(LABELS)), label2id={label: i for i, label in enumerate(LABELS)}, initializer_range=0.5,
     )  # fmt: skip
     return _save(BertForSequenceClassification(config), tokenizer(pair=True), folder)
+
+
+def reader(folder: Path) -> str:
+    """An extractive reader without dropout, whose answers differ from question to question."""
+    torch.manual_seed(0)
+    config = BertConfig(
+        vocab_size=1500, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=64, initializer_range=0.5,
+        hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0,
+    )  # fmt: skip
+    return _save(BertForQuestionAnswering(config), tokenizer(pair=True), folder)
 
 
 def verifier(folder: Path) -> str:

@@ -1,0 +1,143 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from datasets import Dataset
+from transformers import AutoTokenizer
+
+from hfcf.core.model import Model
+from hfcf.core.task import get_task
+from hfcf.engines.ner import Ner
+from hfcf.engines.reader import encode_windows
+from hfcf.tasks.qa import TASK
+from hfcf.training.cloze import cloze_questions, wh_question
+from hfcf.training.loop import Hyperparameters, trained_model
+from hfcf.training.reader import TRAINER, encode_spans, train_reader
+
+Tiny = Callable[[str], str]
+YEARS = ["1990", "1994", "2006", "1843", "1905", "2011"]
+
+
+def row(n: int, context: str, answer: str | None, question: str = "when was it made") -> dict[str, Any]:
+    answers = {"text": [] if answer is None else [answer], "answer_start": [] if answer is None else [context.index(answer)]}
+    return {
+        "id": str(n), "title": "Film", "context": context, "question": question, "answers": answers, "group_id": str(n),
+        "corpus": "made", "split": "train",
+    }  # fmt: skip
+
+
+def rows(*more: dict[str, Any]) -> Dataset:
+    made = [
+        row(n, f"the film {where} in {year} .", year) for n, (year, where) in enumerate((y, w) for y in YEARS for w in ("", "of"))
+    ]
+    return Dataset.from_list([*made, *more], features=TASK.features)
+
+
+@pytest.fixture(autouse=True)
+def on_cpu(monkeypatch: pytest.MonkeyPatch, no_request_cache: None) -> None:
+    monkeypatch.setenv("HFCF_DEVICE", "cpu")
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+
+
+@pytest.fixture
+def hp(tiny_model: Tiny) -> Hyperparameters:
+    return Hyperparameters(model=Model(tiny_model("reader")), max_length=48, batch_size=4, learning_rate=3e-3, epochs=12)
+
+
+@pytest.mark.parametrize("tune", ["full", "lowrank"])
+def test_it_learns_where_the_answer_stands(hp: Hyperparameters, tmp_path: Path, tune: str) -> None:
+    hp = Hyperparameters(**{**vars(hp), "tune": tune, "rank": 16})
+    before = TRAINER.evaluate(rows(), hp.model, max_length=48)
+    train_reader(rows(row(99, "Is it? It is.", None)), hp, tmp_path)
+    after = TRAINER.evaluate(rows(), trained_model(hp, tmp_path), max_length=48)
+    assert after["em"] == 1.0 > before["em"]
+
+
+def test_training_goes_on_from_an_adapter(hp: Hyperparameters, tmp_path: Path) -> None:
+    first = Hyperparameters(**{**vars(hp), "tune": "lowrank", "rank": 16})
+    train_reader(rows(), first, tmp_path / "first")
+    start = Model(hp.model.name, adapter=str(tmp_path / "first"))
+    second = Hyperparameters(**{**vars(first), "model": start, "learning_rate": 1e-9, "epochs": 1})
+    train_reader(rows(), second, tmp_path / "second")
+    # Nothing was learned in the second training, and its patch of the model without an adapter still holds the first one's.
+    assert TRAINER.evaluate(rows(), trained_model(second, tmp_path / "second"), max_length=48)["em"] == 1.0
+    with pytest.raises(ValueError, match="starts from an adapter"):
+        train_reader(rows(), Hyperparameters(**{**vars(second), "tune": "lora"}), tmp_path / "third")
+
+
+def test_an_encoder_decoder_learns_to_write_the_answer(tiny_model: Tiny, tmp_path: Path) -> None:
+    hp = Hyperparameters(model=Model(tiny_model("t5")), max_length=48, batch_size=4, learning_rate=3e-3, epochs=1)
+    train_reader(rows(), hp, tmp_path)
+    predicted = TRAINER.predict(rows(), trained_model(hp, tmp_path), max_length=48)
+    assert len(predicted) == len(rows())
+
+
+def test_rows_without_spans_alone_are_refused(hp: Hyperparameters, tmp_path: Path) -> None:
+    without = Dataset.from_list([row(0, "Is it? It is.", None)], features=TASK.features)
+    with pytest.raises(ValueError, match="none of the 1 rows has an answer that is a span"):
+        train_reader(without, hp, tmp_path)
+    with pytest.raises(ValueError, match="debias"):
+        TRAINER.train(rows(), hp, tmp_path, debias=object())
+
+
+def test_open_questions_are_not_read_and_are_counted(hp: Hyperparameters) -> None:
+    open_question = {**row(7, "x", None), "context": "", "answers": {"text": ["Ada"], "answer_start": []}}
+    scores = TRAINER.evaluate(rows(open_question), hp.model, max_length=48)
+    assert scores["rows"] == len(rows())
+    assert scores["skipped"] == 1
+    assert TRAINER.evaluate(Dataset.from_list([open_question], features=TASK.features), hp.model, max_length=48)["rows"] == 0
+
+
+def test_a_span_is_learned_in_the_windows_that_hold_it(hp: Hyperparameters) -> None:
+    context = "the film was made . " * 30 + "It was in 2006 . " + "the city was made . " * 30
+    tokenizer = AutoTokenizer.from_pretrained(hp.model.name)
+    encoded = encode_spans(Dataset.from_list([row(0, context, "2006")], features=TASK.features), tokenizer, 48)
+    [windows] = encode_windows(tokenizer, [["when was it made", context]], 48, 128)
+    assert len(encoded) == len(windows) > 5
+    with_answer = 0
+    for one, (_, places) in zip(encoded, windows, strict=True):
+        first, last = one["start_positions"], one["end_positions"]
+        if (first, last) != (0, 0):
+            with_answer += 1
+            assert context[places[first][0] : places[last][1]] == "2006"  # type: ignore[index]
+        else:
+            assert not any(place and "2006" in context[place[0] : place[1]] for place in places)
+    assert 1 <= with_answer < len(windows)
+
+
+# --- clozes
+
+
+def claim(n: int, text: str, evidence: str, label: str = "SUPPORTS") -> dict[str, Any]:
+    return {
+        "id": str(n), "claim": text, "evidence": [{"title": "T", "text": evidence}], "label": label, "group_id": f"g{n}",
+        "corpus": "made", "split": "train",
+    }  # fmt: skip
+
+
+def test_clozes_are_questions_whose_answers_stand_in_their_passages(spacy_ner: Ner) -> None:
+    claims = [
+        claim(
+            0,
+            "Barack Obama was born in Honolulu in 1961.",
+            "Obama was born on August 4, 1961, in Honolulu. Barack Obama is a lawyer.",
+        ),
+        claim(1, "Barack Obama was born in Kenya in 1961.", "Obama was born on August 4, 1961, in Honolulu.", "REFUTES"),
+        claim(2, "Marie Curie won two Nobel Prizes in France.", "In France, Marie Curie received the Nobel Prize two times."),
+    ]
+    made = cloze_questions(Dataset.from_list(claims, features=get_task("verification").features), spacy_ner)
+    assert {one["id"].split(":")[0] for one in made} == {"0", "2"}  # what a refuted claim says is false
+    assert {one["group_id"] for one in made} == {"g0", "g2"}
+    for one in made:
+        assert TASK.validate(one) is None
+        assert one["answers"]["answer_start"]
+        assert one["answers"]["text"][0].lower() not in one["question"].lower()
+    again = cloze_questions(Dataset.from_list(claims, features=get_task("verification").features), spacy_ner)
+    assert again.to_list() == made.to_list()
+
+
+def test_a_preposition_before_the_answer_goes_with_it() -> None:
+    assert wh_question("Obama was born in Honolulu.", 18, 26, "where") == "where Obama was born"
