@@ -73,7 +73,7 @@ class PassageSource(Recipe):
     data_files: Files | None = None
     """A file or several; see `hfcf.corpora.passages`."""
     data_dir: Text | None = None
-    """A folder with them, or a saved `Dataset`."""
+    """A folder with them, or a saved `Dataset`; with `from`, the folder in which the corpora's folders lie."""
     on_error: Literal["raise", "reject"] = "raise"
     """For lines that can't be read: raise an error, or leave them out."""
     rows: list[dict[str, Any]] | None = Field(default=None, alias="from")
@@ -81,8 +81,9 @@ class PassageSource(Recipe):
 
     @model_validator(mode="after")
     def _check_place(self) -> Self:
-        if sum(place is not None for place in (self.data_files, self.data_dir, self.rows)) != 1:
-            raise ValueError(": give one of data_files, data_dir and from")
+        folder = None if self.rows else self.data_dir
+        if sum(place is not None for place in (self.data_files, folder, self.rows)) != 1:
+            raise ValueError(": give one of data_files, data_dir and from; from takes a data_dir, too")
         if self.rows is not None and not all("corpus" in row for row in self.rows):
             raise ValueError(": from: each of the list needs the key 'corpus'")
         return self
@@ -111,7 +112,7 @@ def from_recipe(settings: Any, data_dir: str | None = None, where: str = "passag
         return Passages.of(load_passages(**locate(place, data_dir), on_error=source.on_error))
     rows: list[Dataset] = []
     for row in source.rows:
-        arguments = locate(row, data_dir)
+        arguments = locate(row, source.data_dir or data_dir)
         try:
             loaded = corpora.load(arguments.pop("corpus"), **arguments)
         except TypeError as error:  # an option that the corpus does not have
