@@ -1,0 +1,327 @@
+"""RGF's stages one by one: what each keeps, what it rejects and why, ties and counts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from offline_models import installed
+
+from hfcf.core.model import Model
+from hfcf.core.stage import Reject
+from hfcf.engines.noun_phrases import NounPhrases
+from hfcf.engines.questions import AnswerGenerator, Decomposer, QuestionGenerator
+from hfcf.engines.reader import Reader
+from hfcf.systems.rgf.answers import GenerateAnswer, TakeContext, find_answer
+from hfcf.systems.rgf.candidates import AGREE, DISTANCE, QUESTION, RANK, value
+from hfcf.systems.rgf.categorise import Categorise
+from hfcf.systems.rgf.filter import Minimality, RoundTrip, word_distance
+from hfcf.systems.rgf.generate import GenerateQuestion
+from hfcf.systems.rgf.retrieve import Read, Retrieve
+
+MODEL = Model("planted")
+
+
+def plant(patch: pytest.MonkeyPatch, engine: type[Any], answers: Sequence[Any]) -> list[Any]:
+    """Let an engine give these answers, in order; return where its requests will stand."""
+    asked: list[Any] = []
+
+    def run(self: Any, requests: Sequence[Any]) -> list[Any]:
+        asked.extend(requests)
+        return list(answers[: len(requests)])
+
+    patch.setattr(engine, "run", run)
+    return asked
+
+
+def span(text: str, context: str, probability: float = 0.5) -> dict[str, Any]:
+    return {"text": text, "start": context.find(text), "end": -1, "score": -0.7, "probability": probability}
+
+
+def passage(text: str, rank: int = 1, title: str = "T") -> dict[str, Any]:
+    return {"id": f"p{rank}", "title": title, "text": text, "score": 2.0, "rank": rank}
+
+
+def candidate(question: str | None = None, *, rank: float = 1, score: float = -1.0, answer: str = "Ada") -> dict[str, Any]:
+    scores = [{"name": RANK, "value": float(rank)}, {"name": QUESTION, "value": score}]
+    return {
+        "title": "T", "context": f"{answer} wrote it.", "question": question, "change": None, "edits": [], "scores": scores,
+        "answers": {"text": [answer], "answer_start": [0]}, "status": None,
+    }  # fmt: skip
+
+
+def reasons(candidates: Sequence[Any]) -> list[str | None]:
+    return [one["status"] and one["status"]["reason"] for one in candidates]
+
+
+# --- read
+
+
+def test_reading_keeps_what_is_no_gold_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    first, second = "👩‍🚀 The Beatles met The Fab Four, and then e\u0301douard; 50 % came.", "👩‍🚀 Edouard again."
+    answers = [
+        [
+            span(text, first)
+            for text in ("The Beatles", "Fab Four", "e\u0301douard", "Fab", "%", "nowhere", "E\u0301douard", "The Fab")
+        ],
+        [],
+        [span("e\u0301douard", first), span("Four", first)],
+    ]
+    asked = plant(monkeypatch, Reader, answers)
+    row = {
+        "id": "1", "question": "who?", "answers": {"text": ["beatles", "the fab four!"]},
+        "passages": [passage(first), passage(second, 2, ""), passage(" ", 3), passage(first, 4, "copy")],
+    }  # fmt: skip
+    (result,) = Read(reader=MODEL, n_best=8).batch([row])
+    assert asked == [["who?", first, "T"], ["who?", second, ""], ["who?", first, "copy"]]
+    assert not isinstance(result, Reject)
+    made = [(one["answers"]["text"], one["status"] and one["status"]["reason"]) for one in result["candidates"]]
+    assert made == [
+        (["The Beatles"], "the answer is a gold answer of the source"),
+        (["Fab Four"], "the answer is a gold answer of the source"),
+        (["e\u0301douard"], None),
+        (["Fab"], None),  # a part of a gold answer is another answer
+        (["%"], "nothing is left of the answer after SQuAD's normalisation"),
+        (["nowhere"], "the answer does not stand in the passage"),
+        (["E\u0301douard"], "the answer does not stand in the passage"),
+        (["The Fab"], "the answer repeats another one of the passage"),
+        ([], "no answer was found in the passage"),
+        ([], "the passage is empty"),
+        (["e\u0301douard"], "the answer repeats another one of the passage"),
+        (["Four"], None),
+    ]
+    for one in result["candidates"]:
+        for text, start in zip(one["answers"]["text"], one["answers"]["answer_start"], strict=False):
+            assert one["context"][start : start + len(text)] == text
+    assert [value(one, RANK) for one in result["candidates"]] == [1.0] * 8 + [2.0, 3.0, 4.0, 4.0]
+
+
+def test_a_row_whose_answers_are_all_gold_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
+    plant(monkeypatch, Reader, [[span("Ada", "Ada wrote it.")]])
+    row = {"id": "1", "question": "who?", "answers": {"text": ["ada"]}, "passages": [passage("Ada wrote it.")]}
+    (result,) = Read(reader=MODEL).batch([row])
+    assert isinstance(result, Reject)
+    assert result.reason == "no candidate is left of 1: the answer is a gold answer of the source (1)"
+    assert len(result.outputs["candidates"]) == 1
+
+
+# --- generate question
+
+
+def test_questions_of_no_use_are_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
+    def text(words: str, finished: bool = True) -> dict[str, Any]:
+        return {"text": words, "score": -1.0, "finished": finished}
+
+    source, gone = "Who wrote it?", {**candidate(), "status": {"accepted": False, "stage": "read", "reason": "gone"}}
+    answers = [[text("who wrote  it"), text("what is “it”"), text("What is it?"), text("what is", False), text("?!")], None, []]
+    asked = plant(monkeypatch, QuestionGenerator, answers)
+    row = {"id": "1", "question": source, "candidates": [candidate(), gone, candidate(answer="Bob"), candidate(answer="Eve")]}
+    (result,) = GenerateQuestion(generator=MODEL, questions=5, max_new_tokens=7).batch([row])
+    assert asked == [["T", f"{name} wrote it.", 0, 3] for name in ("Ada", "Bob", "Eve")]
+    assert not isinstance(result, Reject)
+    assert reasons(result["candidates"]) == [
+        "repeats the source's question", None, "repeats another question for the same answer", "is cut off at 7 tokens",
+        "the question has no letters", "gone", "the answer is longer than the question generator reads",
+        "the question generator wrote nothing",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("questions", [0, 16])
+def test_there_are_as_many_questions_as_beams_at_most(questions: int) -> None:
+    with pytest.raises(ValueError, match=rf"questions \({questions}\) is from 1 to num_beams \(15\)"):
+        GenerateQuestion(generator=MODEL, questions=questions)
+
+
+def test_vowel_signs_make_a_question_another_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    plant(monkeypatch, QuestionGenerator, [[{"text": "यह की है", "score": -1.0, "finished": True}]])
+    (result,) = GenerateQuestion(generator=MODEL).batch([{"id": "1", "question": "यह कि है", "candidates": [candidate()]}])
+    assert not isinstance(result, Reject)
+    assert reasons(result["candidates"]) == [None]
+
+
+# --- round trip
+
+
+def test_enough_readers_must_agree(monkeypatch: pytest.MonkeyPatch) -> None:
+    def run(self: Reader, requests: Sequence[Any]) -> list[Any]:
+        number = int(self.model.name)
+        assert self.n_best == 1
+        return [[span("the Ada!", context)] if number < int(question[-1]) else [] for question, context, _ in requests]
+
+    monkeypatch.setattr(Reader, "run", run)
+    readers = tuple(Model(str(i)) for i in range(6))
+    row = {"id": "1", "candidates": [candidate(f"who {count}") for count in range(7)]}
+    for agree in (1, 5, 6):
+        (result,) = RoundTrip(readers=readers, agree=agree).batch([row])
+        assert not isinstance(result, Reject)
+        assert [value(one, AGREE) for one in result["candidates"]] == list(range(7))
+        assert [one["status"] is None for one in result["candidates"]] == [count >= agree for count in range(7)]
+        assert reasons(result["candidates"])[0] == f"0 of 6 readers give the answer; {agree} must"
+    assert RoundTrip().batch([row]) == [{"candidates": row["candidates"]}]
+
+
+def test_a_reader_that_says_more_does_not_agree(monkeypatch: pytest.MonkeyPatch) -> None:
+    plant(monkeypatch, Reader, [[span("Ada wrote", "Ada wrote it.")]])
+    (result,) = RoundTrip(readers=(MODEL,), agree=1).batch([{"id": "1", "candidates": [candidate("who")]}])
+    assert isinstance(result, Reject)
+    assert result.reason == "no candidate is left of 1: 0 of 1 readers give the answer; 1 must (1)"
+
+
+@pytest.mark.parametrize(("names", "agree", "why"), [
+    ("abcdef", 7, "agree=7: there are 6 readers, so give a number from 1 to 6"),
+    ("abcdef", 0, "agree=0: there are 6 readers"),
+    ("aba", 2, "readers: 'a' is named twice"),
+])  # fmt: skip
+def test_impossible_agreement_is_an_error(names: str, agree: int, why: str) -> None:
+    with pytest.raises(ValueError, match=why):
+        RoundTrip(readers=tuple(map(Model, names)), agree=agree)
+
+
+# --- minimality
+
+
+def test_the_nearest_question_is_kept() -> None:
+    row = {
+        "id": "1", "question": "who is the captain of richmond?",
+        "candidates": [candidate("Who led Richmond"), candidate("who was the captain of Richmond"), candidate("why")],
+    }  # fmt: skip
+    result = Minimality().row(row)
+    assert [value(one, DISTANCE) for one in result["candidates"]] == [4.0, 1.0, 6.0]
+    assert reasons(result["candidates"]) == [
+        "another question is nearer (distance 1, of this one 4)", None, "another question is nearer (distance 1, of this one 6)",
+    ]  # fmt: skip
+    assert reasons(Minimality(keep=2).row(row)["candidates"])[2] == "another question is nearer (distance 4, of this one 6)"
+    assert reasons(Minimality(keep=None).row(row)["candidates"]) == [None] * 3
+
+
+@pytest.mark.parametrize(("one", "other"), [
+    (candidate("who was she", rank=1, score=-9.0), candidate("who was he", rank=2, score=-1.0)),
+    (candidate("who was she", rank=2, score=-1.0), candidate("who was he", rank=2, score=-1.1)),
+    (candidate("who was he", rank=2), candidate("who was she", rank=2)),
+    (candidate("who was he", rank=2, answer="Ada"), candidate("who was he", rank=2, answer="Bob")),
+])  # fmt: skip
+def test_ties_go_to_rank_then_score_then_text(one: dict[str, Any], other: dict[str, Any]) -> None:
+    for candidates in ([one, other], [other, one]):
+        result = Minimality().row({"id": "1", "question": "who was it", "candidates": candidates})
+        kept, lost = (next(c for c in result["candidates"] if (c["status"] is None) is state) for state in (True, False))
+        assert (kept["question"], kept["answers"]) == (one["question"], one["answers"])
+        assert reasons([lost]) == ["another question is as near (distance 1, of this one 1)"]
+
+
+def test_a_range_of_distances() -> None:
+    row = {"id": "1", "question": "a b c", "candidates": [candidate("a b x"), candidate("x y z"), candidate("a b c d e f g")]}
+    assert reasons(Minimality(keep=None, distance=(2, 3)).row(row)["candidates"]) == [
+        "the distance from the source's question is 1, and not from 2 to 3", None,
+        "the distance from the source's question is 4, and not from 2 to 3",
+    ]  # fmt: skip
+    with pytest.raises(Reject, match="is 3, and not at least 11"):
+        Minimality(distance=(11, None)).row(row)
+    for bad in ((4, 1), (-1, 2)):
+        with pytest.raises(ValueError, match="give the least and the greatest"):
+            Minimality(distance=bad)
+    with pytest.raises(ValueError, match="keep=0"):
+        Minimality(keep=0)
+
+
+def test_case_and_punctuation_are_no_distance() -> None:
+    assert word_distance("Who’s the Captain?", "who's the captain") == 0
+    assert word_distance("who is it", "") == 3
+
+
+# --- categorise
+
+CONTEXT = "Steve Morris captained it."
+SOURCE = {
+    "id": "1", "title": "R", "context": "Trent Cotchin leads it.", "question": "who is the captain of richmond football club?",
+    "answers": {"text": ["Trent Cotchin"], "answer_start": [0]}, "group_id": "g", "corpus": "c", "split": "train",
+}  # fmt: skip
+TABLE_1 = [
+    ("who is the captain of richmond's vfl reserve team?", "richmond's vfl reserve team = it", "reference", "who is the captain of X"),
+    ("who wears number 9 for richmond football club?", "number 9 = it ; richmond football club = it", "predicate",
+     "who wears X for Y"),
+    ("who did graham negate in the grand final last year?", "graham = he ; the grand final =", "both",
+     "who did X negate in Y last year"),
+    ("who is the captain of richmond football club now?", "richmond football club = it", "question", "who is the captain of X now"),
+]  # fmt: skip
+
+
+def test_the_examples_of_table_1(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = ["richmond football club = it", *(text for _, text, _, _ in TABLE_1)]
+    asked = plant(monkeypatch, Decomposer, [[{"text": text, "score": -1.0, "finished": True}] for text in texts])
+    new = {"title": "S", "context": CONTEXT, "answers": {"text": ["Steve Morris"], "answer_start": [0]}}
+    row = {**SOURCE, "candidates": [{**candidate(question), **new} for question, *_ in TABLE_1]}
+    (result,) = Categorise(system="rgf", decomposer=MODEL).batch([row])
+    assert asked[:2] == [[SOURCE["question"], "R", SOURCE["context"], 0, 13], [TABLE_1[0][0], "S", CONTEXT, 0, 12]]
+    assert not isinstance(result, Reject)
+    assert [one["change"] for one in result["counterfactuals"]] == [change for *_, change, _ in TABLE_1]
+    assert [one["predicate"] for one in result["decompositions"]] == ["who is the captain of X", *(p for *_, p in TABLE_1)]
+    assert {one["by"] for one in result["decompositions"]} == {"QED"}
+    assert value(result["counterfactuals"][1], "references by QED") == 2.0
+    assert [one["id"] for one in result["counterfactuals"]] == [
+        "1:rgf:reference",
+        "1:rgf:predicate",
+        "1:rgf:both",
+        "1:rgf:question",
+    ]
+    assert result["status"] == {"accepted": True, "stage": "categorise", "reason": None}
+
+
+def test_a_decomposer_that_finds_nothing_categorises_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    plant(monkeypatch, Decomposer, [None, [{"text": "richmond = it", "score": -1.0, "finished": True}]])
+    (result,) = Categorise(system="rgf", decomposer=MODEL).batch([{**SOURCE, "candidates": [candidate("who leads richmond?")]}])
+    assert not isinstance(result, Reject)
+    assert [one["change"] for one in result["counterfactuals"]] == ["question"]
+
+
+@pytest.mark.skipif(not installed("spacy"), reason="the offline spaCy pipeline is not installed")
+def test_noun_phrases_stand_in_and_are_named() -> None:
+    row = {**SOURCE, "candidates": [candidate("who is the captain of essendon football club?")]}
+    (result,) = Categorise(system="rgf").batch([row])
+    assert not isinstance(result, Reject)
+    (made,) = result["counterfactuals"]
+    assert made["change"] == "reference"
+    assert value(made, "references by noun phrases") == 1.0
+    assert {one["by"] for one in result["decompositions"]} == {"noun phrases"}
+    text = "which team did he beat at the 👩‍🚀 cup of nations in 1994"
+    assert [text[start:end] for start, end in NounPhrases().run([text])[0]] == ["nations"]
+
+
+# --- the baselines' answers
+
+
+def test_written_answers_are_found_in_the_passage(monkeypatch: pytest.MonkeyPatch) -> None:
+    context = "👩‍🚀 Zoë met  Ada Lovelace (not ada), in Lovelaceville."
+    texts = ["Ada Lovelace", "met ada", "lovelace", "Zoë", "nobody", "the"]
+    plant(monkeypatch, AnswerGenerator, [[{"text": text, "score": -1.0, "finished": True} for text in texts]])
+    row = {"id": "1", "answers": {"text": ["zoë"]}, "passages": [{**passage(context), "rank": None, "score": None}]}
+    (result,) = GenerateAnswer(answerer=MODEL).batch([row])
+    assert not isinstance(result, Reject)
+    assert [one["answers"]["text"] for one in result["candidates"]] == [["Ada Lovelace"], ["met  Ada"], ["Lovelace"], ["Zoë"],
+                                                                        ["nobody"], ["the"]]  # fmt: skip
+    assert reasons(result["candidates"]) == [
+        None, None, None, "the answer is a gold answer of the source", *["the answer does not stand in the passage"] * 2,
+    ]  # fmt: skip
+    for one in result["candidates"]:
+        assert [score["name"] for score in one["scores"]] == ["log-probability of the answer"]
+        for text, start in zip(one["answers"]["text"], one["answers"]["answer_start"], strict=False):
+            assert context[start : start + len(text)] == text
+    assert find_answer("", context) == ("", -1)
+    with pytest.raises(ValueError, match=r"answers \(16\) is from 1 to num_beams \(15\)"):
+        GenerateAnswer(answerer=MODEL, answers=16)
+
+
+@pytest.mark.parametrize(("change", "why"), [
+    ({"context": ""}, "the row has no context"), ({"answers": {"text": [], "answer_start": []}}, "the row has no answer"),
+])  # fmt: skip
+def test_a_row_without_a_context_has_none_to_take(change: dict[str, Any], why: str) -> None:
+    with pytest.raises(Reject, match=why):
+        TakeContext().row({**SOURCE, **change})
+
+
+@pytest.mark.parametrize(("settings", "why"), [
+    ({"k": 0}, "k=0"), ({"retrieval": "sparse"}, "'sparse'"), ({"retrieval": "dense"}, 'method="dense" has no model'),
+])  # fmt: skip
+def test_settings_of_retrieval_are_checked_at_once(settings: dict[str, Any], why: str) -> None:
+    with pytest.raises(ValueError, match=why):
+        Retrieve(**settings)
