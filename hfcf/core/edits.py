@@ -119,3 +119,28 @@ def reverse(edits: Iterable[Mapping[str, Any]], length: Callable[[str, str], int
         shifts[place] = shifts.get(place, 0) + after - before
         back.append({**edit, "start": start, "end": start + after, "before": edit["after"], "after": edit["before"]})
     return back
+
+
+def plain_words(text: str) -> list[str]:
+    """List the words of a text as they count for equality and distance: `words`, case folded, without punctuation.
+
+    Generators differ in the question mark and in capitals, which change no question.
+
+    >>> plain_words("Who’s the Captain of RFC?") == plain_words("who's the captain of rfc")
+    True
+    """
+    bare = (word.strip().casefold().replace("’", "'") for word in words(text))
+    return [word for word in bare if any(character.isalnum() for character in word)]
+
+
+def word_distance(one: str, other: str) -> int:
+    """Count the words that are put in, taken out or replaced at least from a text to another (Levenshtein).
+
+    Words are those of `plain_words`: case and punctuation do not count.
+
+    >>> word_distance("who is the captain of richmond", "Who was the first captain of Richmond?")
+    2
+    """
+    from rapidfuzz.distance import Levenshtein
+
+    return Levenshtein.distance(plain_words(one), plain_words(other))

@@ -69,7 +69,7 @@ def pair(counterfactuals: Dataset, originals: Dataset, on: str | tuple[str, str]
     return _join(counterfactuals.select([i for i, _ in chosen]), originals.select([j for _, j in chosen]))
 
 
-def pair_within(rows: Dataset, by: str, *, seed: int = 13) -> Dataset:
+def pair_within(rows: Dataset, by: str | Sequence[str], *, seed: int = 13) -> Dataset:
     """Draw two rows of each group, and take one as the original, the other as the counterfactual.
 
     Source: Paranjape et al. 2022, RGF, section 6.1: "For AmbigQA, we pair two disambiguated questions". The paper does not say
@@ -77,7 +77,8 @@ def pair_within(rows: Dataset, by: str, *, seed: int = 13) -> Dataset:
 
     Args:
         rows: of a task.
-        by: the column that rows of a group have in common, such as the ambiguous question.
+        by: the column that rows of a group have in common, such as the ambiguous question, or several. Rows that lack one are in no
+            group: of AmbigQA, `by=("group_id", "annotation")` leaves out questions that are not ambiguous.
         seed: of the draw.
 
     Returns:
@@ -92,11 +93,13 @@ def pair_within(rows: Dataset, by: str, *, seed: int = 13) -> Dataset:
     >>> len(pairs), sorted([pairs[0]["id"], pairs[0]["source"]["id"]])
     (1, ['a1', 'a2'])
     """
-    _check(rows, by, "rows")
+    columns = [by] if isinstance(by, str) else list(by)
+    for column in columns:
+        _check(rows, column, "rows")
     groups: dict[Any, list[int]] = {}
-    for i, name in enumerate(rows[by]):
-        if name:
-            groups.setdefault(name, []).append(i)
+    for i, names in enumerate(zip(*(rows[column] for column in columns), strict=True)):
+        if all(name not in (None, "") for name in names):
+            groups.setdefault(":".join(map(str, names)), []).append(i)
     drawn = [random.Random(f"{seed}:pairs:{name}").sample(places, 2) for name, places in groups.items() if len(places) > 1]
     return _join(rows.select([one for one, _ in drawn]), rows.select([other for _, other in drawn]))
 

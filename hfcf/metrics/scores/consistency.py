@@ -7,6 +7,7 @@ from typing import Any
 
 from datasets import Dataset
 
+from hfcf.core.edits import word_distance
 from hfcf.core.pairs import sources
 from hfcf.core.task import task_of
 
@@ -67,19 +68,17 @@ def edit_bin(distance: int) -> str:
 def strata_of(pairs: Dataset) -> dict[str, list[str | None]]:
     """Return what stratifies a paired set: `change`, if it has that column, and `edit distance`.
 
-    The distance is that of `hfcf.metrics.minimality` between the texts that tell two rows apart, such as the questions; "0" are
+    The distance is `hfcf.core.edits.word_distance` between the texts that tell two rows apart, such as the questions; "0" are
     pairs whose texts are equal, because something else was changed.
 
     Args:
         pairs: from `hfcf.pair`.
     """
-    from hfcf.metrics.minimality import minimality
-
     task = task_of(pairs.features)
     columns = [name for name in task.columns if name in pairs.features]
     rows, originals = pairs.select_columns(columns), sources(pairs)
     texts = [[task.segments(row)[0].text for row in (old, new)] for old, new in zip(originals, rows, strict=True)]
-    distances: list[str | None] = [edit_bin(minimality(old, new)["distance"]) for old, new in texts]
+    distances: list[str | None] = [edit_bin(word_distance(old, new)) for old, new in texts]
     change = {"change": list(pairs["change"])} if "change" in pairs.features else {}
     return {**change, "edit distance": distances}
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from functools import cached_property
@@ -25,6 +26,8 @@ from hfcf.studies.compare.cells import digest
 from hfcf.studies.compare.recipe import ColumnComparison, SetComparison
 from hfcf.training.data import drop_overlap
 from hfcf.training.debias import Debias
+
+log = logging.getLogger(__name__)
 
 _NEUTRAL = ("VERSION", "strict", "fitted")  # what it was fitted on are the rows, which a cell knows
 
@@ -102,7 +105,8 @@ def _build(recipe: SetComparison | ColumnComparison, name: str, part: Any, task:
     built = make_system(system, preset=recipe.preset, seed=recipe.seed, settings=settings, task=task.name if task else None)
     allowed = load_trainer(get_task(built.task).trainer).changes
     changes = getattr(part, "changes", None)
-    recipes.check(changes or (), allowed, f"{where}: changes")
+    if allowed:  # else they are those that the system writes
+        recipes.check(changes or (), allowed, f"{where}: changes")
     return Method(name, built, tuple(allowed[:1] if changes is None else changes), bool(part.copies), debias)
 
 
@@ -135,7 +139,11 @@ def training_rows(method: Method, originals: Dataset, rows: Dataset | None, scor
         return originals, 0
     additions = expand(rows)
     if method.changes:
+        kinds = sorted(set(additions["change"]))
         additions = additions.select([i for i, change in enumerate(additions["change"]) if change in method.changes])
+        if not len(additions):
+            names, there = ", ".join(method.changes), ", ".join(kinds) or "none"
+            log.warning("%s: no counterfactual is a change of %s; they are changes of: %s", method.name, names, there)
     additions = additions.select_columns(originals.column_names).cast(originals.features)
     columns = [name for name in originals.column_names if name in scored[0].features]
     rest, dropped = drop_overlap(additions, concatenate_datasets([part.select_columns(columns) for part in scored]))

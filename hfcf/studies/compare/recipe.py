@@ -101,8 +101,8 @@ class Pairs(Recipe):
     """Where the originals lie, over the set's own corpus: the set's rows are the counterfactuals."""
     run: Text | None = None
     """The folder of a run: the set's rows are the originals, and the run's rows of them the counterfactuals."""
-    within: Text | None = None
-    """The column that rows have in common two of which are a pair, such as an ambiguous question."""
+    within: str | list[str] | None = None
+    """The column, or columns, that rows have in common two of which are a pair, such as an ambiguous question."""
     on: str | list[str] | None = None
     """With `originals`, the column that has their id, or a column of each side whose texts are equal."""
     ratings: Text | None = None

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from hfcf.core.candidates import Candidate, reject, settle, undecided
+from hfcf.core.edits import word_distance
 from hfcf.core.model import Model
 from hfcf.core.stage import Reject, Stage
 from hfcf.engines.reader import Reader
 from hfcf.systems.rgf.candidates import AGREE, CANDIDATES, DISTANCE, QUESTION, RANK, value
-from hfcf.systems.rgf.generate import question_words
 from hfcf.tasks.qa import TASK
 from hfcf.text.squad import matches
 
@@ -82,19 +82,6 @@ def check_agreement(readers: Sequence[Model], agree: int) -> None:
         raise ValueError(f"readers: {twice.name!r} is named twice: it would only agree with itself")
 
 
-def word_distance(one: str, other: str) -> int:
-    """Count the words that are put in, taken out or replaced at least from a question to another (Levenshtein).
-
-    Words are those of `question_words`: case and punctuation do not count.
-
-    >>> word_distance("who is the captain of richmond", "Who was the first captain of Richmond?")
-    2
-    """
-    from rapidfuzz.distance import Levenshtein
-
-    return Levenshtein.distance(question_words(one), question_words(other))
-
-
 @dataclass(frozen=True, kw_only=True)
 class Minimality(Stage):
     """Keep the question that is nearest to the source's: the smallest word-level edit distance.
@@ -102,7 +89,7 @@ class Minimality(Stage):
     Input columns: `question`, `candidates`. Output column: `candidates`, with their distances among their scores. Of equally near
     ones the one of the better retrieval rank is kept, then that of the likelier question, then that of the text that sorts first.
     "For each original (q, c, a) triple we select the generated (q′, c′, a′) with the smallest word-edit distance" (section 3.4);
-    what a word is, the paper does not say: see `word_distance`.
+    what a word is, the paper does not say: see `hfcf.core.edits.word_distance`.
 
     Args:
         keep: how many are kept: 1 for training data; None, all, for evaluation sets and analyses.

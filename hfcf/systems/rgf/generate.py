@@ -7,25 +7,13 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from hfcf.core.candidates import Candidate, reject, settle, undecided
-from hfcf.core.edits import words
+from hfcf.core.edits import plain_words
 from hfcf.core.model import Model
 from hfcf.core.stage import Reject, Stage
 from hfcf.engines.questions import QuestionGenerator
 from hfcf.systems.rgf.candidates import CANDIDATES, QUESTION
 from hfcf.tasks.qa import TASK
 from hfcf.text.check import text_problem
-
-
-def question_words(question: str) -> list[str]:
-    """List the words of a question as they count for equality and distance: `hfcf.core.edits.words`, case folded, no punctuation.
-
-    Generators differ in the question mark and in capitals, which change no question.
-
-    >>> question_words("Who’s the Captain of RFC?") == question_words("who's the captain of rfc")
-    True
-    """
-    bare = (word.strip().casefold().replace("’", "'") for word in words(question))
-    return [word for word in bare if any(character.isalnum() for character in word)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,7 +23,7 @@ class GenerateQuestion(Stage):
     Input columns: `question`, `candidates`. Output column: `candidates`: each open one of a passage and an answer becomes one for
     each question, in the order of the beam search. The model reads `title » passage`, the answer marked in it; of a long passage a
     window around the answer (`hfcf.engines.questions.QuestionGenerator`). Rejected are a question with the source's words
-    (`question_words`), one with the words of a better one for the same answer and passage, and one that the limit of tokens cuts
+    (`plain_words`), one with the words of a better one for the same answer and passage, and one that the limit of tokens cuts
     off.
 
     Args:
@@ -88,10 +76,10 @@ class GenerateQuestion(Stage):
             return [reject(answer, self.name, "the answer is longer than the question generator reads")]
         if not texts:
             return [reject(answer, self.name, "the question generator wrote nothing")]
-        candidates, seen = [], {tuple(question_words(source)): "repeats the source's question"}
+        candidates, seen = [], {tuple(plain_words(source)): "repeats the source's question"}
         for text in texts:
             scores = [*answer["scores"], {"name": QUESTION, "value": text["score"]}]
-            one, key = {**answer, "question": text["text"], "scores": scores}, tuple(question_words(text["text"]))
+            one, key = {**answer, "question": text["text"], "scores": scores}, tuple(plain_words(text["text"]))
             if not text["finished"]:
                 one = reject(one, self.name, f"is cut off at {self.max_new_tokens} tokens")
             elif why := text_problem(text["text"], "the question") or seen.get(key):
