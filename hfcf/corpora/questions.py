@@ -40,6 +40,7 @@ from hfcf.corpora.base import (
     Files,
     Record,
     as_text,
+    is_list_of,
     json_lines,
     need,
     parquet_rows,
@@ -154,7 +155,10 @@ def _parsed(record: Record) -> Record:
     for name in ("answers", "answer", "aliases"):
         if str(cells.get(name, "")).lstrip().startswith(("[", "{")):
             try:
-                cells[name] = json.loads(cells[name])
+                value = json.loads(cells[name])
+                # A text may be [1]: such a list holds no answer.
+                if isinstance(value, dict) or is_list_of(value, dict) or is_list_of(value, str):
+                    cells[name] = value
             except (ValueError, RecursionError):
                 if str(cells[name]).lstrip().startswith(("[{", '["', "['", '{"', "{'")):
                     why = f"{record.place}: {name} begins as a list or an object and is no JSON: write it with json.dumps"

@@ -35,7 +35,8 @@ def open_answers(texts: Any, field: str) -> dict[str, list[Any]]:
     {'text': ['1988', 'in 1988'], 'answer_start': []}
     """
     if not isinstance(texts, list):
-        raise BadRow(f"the field {field!r} is {kind(texts)}, not a list of texts")
+        what = "one text" if isinstance(texts, str) else kind(texts)
+        raise BadRow(f"the field {field!r} is {what}, not a list of texts")
     for i, text in enumerate(texts):
         if not isinstance(text, str):
             raise BadRow(f"item {i} of {field!r} is {kind(text)}, not text")
@@ -123,6 +124,6 @@ def context_group(context: str) -> str:
     """Name the group of the questions on one context.
 
     >>> context_group("Ada wrote it.")
-    'context-35b4a3ba4ee7'
+    'context-6f13d641d43f'
     """
     return f"context-{hashlib.sha256(context.encode(errors='backslashreplace')).hexdigest()[:12]}"

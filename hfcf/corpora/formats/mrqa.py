@@ -5,7 +5,7 @@
 - A context line is {context, qas: [{qid, question, answers, detected_answers: [{text, char_spans: [[start, end]]}]}]}. The end of
   a place is inclusive. The tokens of the lines are not read.
 - Answers: each place of each detected answer, with the text that stands there. It must be the answer's `text`, but for capitals,
-  blanks and punctuation, which the detection ignored in some datasets.
+  accents, and blanks and punctuation inside, which a detection may ignore.
 - `aliases`: the answers that are right by `answers`, whether they stand in the context or not; the shared task's metric takes
   these.
 - [PAR], [TLE] and [DOC] stay in the context, which stands for no title. Group: the context.
@@ -91,7 +91,9 @@ def _span(context: str, text: str, place: Any) -> tuple[int, str]:
         raise BadRow(f"a place of the answer {text!r} is {as_text(place)}; a place is [start, end], and the end is inclusive")
     start, end = place
     there = context[start : end + 1] if 0 <= start <= end else ""
-    if not there or _plain(there) != _plain(text):
+    # An end that was exclusive would take a blank or a full stop along.
+    edges = there and all(there[at].isalnum() or there[at] == (text.strip() or " ")[at] for at in (0, -1))
+    if not edges or _plain(there) != _plain(text):
         raise BadRow(f"the answer {text!r} does not stand at {start}–{end} (inclusive) of the context, where {there!r} stands")
     return start, there
 

@@ -49,8 +49,9 @@ def questions(path: Path) -> Iterator[Record]:
 
 def fill_question(row: dict[str, Any], record: dict[str, Any]) -> dict[str, list[Any]]:
     """Write a question's texts and its group into `row`, and return its answers, whose places are to be checked."""
+    row["id"] = record.get("id")
     need(record, "id", "title", "context", "question", *([] if record.get("is_impossible") else ["answers"]))
-    row |= {"id": record["id"], "context": record["context"], "question": record["question"]}
+    row |= {"context": record["context"], "question": record["question"]}
     row["title"] = row["group_id"] = as_text(text_of(record, "title"))
     for name in ("context", "question"):
         text_of(record, name)

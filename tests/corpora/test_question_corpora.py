@@ -1,0 +1,441 @@
+"""The corpora of questions and answers: their layouts, what goes wrong with their files, and the real ones."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import datasets
+import pytest
+
+import hfcf
+from hfcf.core.task import get_task, problem
+from hfcf.corpora.base import CorpusError
+from hfcf.pipeline.build_corpus import build
+from hfcf.tasks.qa import misplaced
+
+FIXTURES = Path(__file__).parents[1] / "fixtures" / "corpora"
+DATA = os.environ.get("HFCF_DATA")
+real = pytest.mark.skipif(not DATA, reason="HFCF_DATA, the folder of the real release files, is not set")
+COLUMNS = list(get_task("qa").features)
+NAMES = (
+    "squad", "xquad", "adversarial_qa", "quoref_contrast", "qed", "natural_questions", "mrqa", "nq_open", "triviaqa",
+    "curated_trec", "ambigqa", "boolq_contrast",
+)  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HFCF_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("HF_DATASETS_CACHE", str(tmp_path / "datasets"))
+    datasets.disable_progress_bars()
+
+
+def load(name: str, split: str | None = None, folder: str | None = None, **options: Any) -> Any:
+    return hfcf.load(name, data_dir=FIXTURES / (folder or name), split=split, **options)
+
+
+@pytest.fixture
+def copied(tmp_path: Path) -> Callable[[str], Path]:
+    """`copied("squad")` is a copy of a fixture that a test may spoil."""
+    return lambda name: Path(shutil.copytree(FIXTURES / name, tmp_path / name))
+
+
+def check(ds: datasets.Dataset) -> list[str]:
+    """What every row of a release must be; returns why rows can't be worked on."""
+    assert list(ds.features)[: len(COLUMNS)] == COLUMNS
+    assert len(set(ds["id"])) == len(ds)
+    rows = ds.to_list()
+    for row in rows:
+        answers = row["answers"]
+        assert misplaced(row["context"], answers) is None, row["id"]
+        assert len(answers["answer_start"]) in (0, len(answers["text"]))
+        numbers = {number for one in row.get("alternatives") or [] for number in one}
+        assert numbers in (set(), set(range(len(answers["text"])))), row["id"]
+    return [why for row in rows if (why := problem(row))]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_rows_are_sound_and_can_be_built(name: str, tmp_path: Path) -> None:
+    splits = load(name)
+    for part in splits.values():
+        assert check(part) == []
+        assert set(part["corpus"]) == {name}
+        assert all(part["group_id"])
+    build(name, data_dir=FIXTURES / name, out=tmp_path / "out")
+    built = datasets.load_dataset(str(tmp_path / "out"), cache_dir=str(tmp_path / "hub"))
+    assert {split: part.to_list() for split, part in built.items()} == {split: part.to_list() for split, part in splits.items()}
+    assert "question-answering" in (tmp_path / "out" / "README.md").read_text()
+
+
+# --- SQuAD's layout
+
+
+def test_squad() -> None:
+    splits = load("squad")
+    assert {split: part["id"] for split, part in splits.items()} == {"train": ["s1", "s2", "s3", "s4"], "validation": ["d1"]}
+    ds = splits["train"]
+    assert list(ds.features) == COLUMNS
+    assert ds["title"] == ds["group_id"] == ["Lake_Bled"] * 3 + ["Caf%C3%A9_M%C3%BCller"]
+    assert ds[1]["answers"] == {"text": ["its church", "church"], "answer_start": [91, 95]}
+    assert splits["validation"][0]["answers"]["text"] == ["Moravia", "in Moravia", "Moravia"]  # those of three annotators
+    assert load("xquad", "dev")[0]["answers"]["text"] == ["Moravia"]
+
+
+def test_squad_v2_has_rows_without_an_answer(copied: Callable[[str], Path]) -> None:
+    path = copied("squad") / "train-v1.1.json"
+    content = json.loads(path.read_text())
+    qas = content["data"][0]["paragraphs"][0]["qas"]
+    qas[0] |= {"is_impossible": True, "answers": [], "plausible_answers": [{"text": "Slovenia", "answer_start": 18}]}
+    qas[1]["is_impossible"] = False
+    path.write_text(json.dumps(content))
+    ds = hfcf.load("squad", data_files={"train": path}, split="train")
+    assert ds["answers"][0] == {"text": [], "answer_start": []}
+    assert len(ds["answers"][1]["text"]) == 2
+
+
+BAD_PLACES: list[tuple[str, Any, str]] = [
+    ("one before", 90, r"the answer 'its church' does not stand at character 90 of the context, where ' its churc' stands"),
+    ("UTF-16", 92, "it counts UTF-16 code units"),
+    ("bytes", 94, "it counts bytes of UTF-8"),
+    ("before the text", -1, "does not stand at character -1"),
+    ("after the text", 10_000, "does not stand at character 10000"),
+    ("text", "91", "answer_start of answer 0 is .*'91'"),
+    ("null", None, "answer_start of answer 0 is null"),
+    ("a fraction", 91.0, "answer_start of answer 0 is a number"),
+    ("yes", True, "answer_start of answer 0 is true or false"),
+]
+
+
+@pytest.mark.parametrize(("place", "message"), [pytest.param(place, message, id=name) for name, place, message in BAD_PLACES])
+def test_a_release_with_a_wrong_place_is_refused(copied: Callable[[str], Path], place: Any, message: str) -> None:
+    folder = copied("squad")
+    path = folder / "train-v1.1.json"
+    content = json.loads(path.read_text())
+    content["data"][0]["paragraphs"][0]["qas"][1]["answers"][0]["answer_start"] = place
+    path.write_text(json.dumps(content))
+    with pytest.raises(CorpusError, match=rf"train-v1\.1\.json, question 2 \(id 's2'\): .*({message})"):
+        hfcf.load("squad", data_dir=folder, split="train")
+    ds = hfcf.load("squad", data_dir=folder, split="train", on_error="reject")
+    assert [row["status"] is None for row in ds] == [True, False, True, True]
+    assert ds[1]["question"] == "What is on the island?"
+    clean = load("squad", "train")
+    kept = ds.filter(lambda row: row["status"] is None).remove_columns("status").to_list()
+    assert kept == [row for row in clean.to_list() if row["id"] != "s2"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('"data"', '"articles"', "expected an object with 'data', found 'version', 'articles'"),
+        ('"paragraphs"', '"passages"', r"item 1: 'paragraphs' is missing .*found 'title', 'passages'"),
+        ('"qas"', '"questions"', r"article 1: 'qas' is missing .*found 'context', 'questions'"),
+        ('"answers"', '"labels"', r"question 1 \(id 's1'\): the field 'answers' is missing: found .*'labels'"),
+        ('"text": "Slovenia"', '"text": 7', r"question 1 \(id 's1'\): the text of answer 0 is a number, not text"),
+        ('"s2"', '"s1"', r"question 2 \(id 's1'\): the id 's1' was used before, at question 1"),
+        ('"question": "Where is Lake Bled?"', '"question": null', r"question 1 \(id 's1'\): the field 'question' is null"),
+    ],
+)
+def test_another_layout_is_named(copied: Callable[[str], Path], old: str, new: str, message: str) -> None:
+    path = copied("squad") / "train-v1.1.json"
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new, 1))
+    with pytest.raises(CorpusError, match=message):
+        hfcf.load("squad", data_files=path)
+
+
+def test_adversarial_qa() -> None:
+    splits = load("adversarial_qa")
+    assert {split: part["id"] for split, part in splits.items()} == {"train": ["combined-train"], "validation": ["combined-dev"]}
+    blind = load("adversarial_qa", "test")
+    assert blind[0]["answers"] == {"text": [], "answer_start": []}
+    bert = load("adversarial_qa", "train", model="bert")
+    assert (bert["id"], bert["model_in_the_loop"]) == (["2_dbert-train"], ["BERT"])
+    alone = hfcf.load("adversarial_qa", data_dir=FIXTURES / "adversarial_qa" / "2_dbert", split="train", model="bert")
+    assert alone["id"] == bert["id"]
+    with pytest.raises(CorpusError, match=r"no folder .*3_droberta"):
+        load("adversarial_qa", model="roberta")
+    with pytest.raises(ValueError, match="model='gpt'"):
+        load("adversarial_qa", model="gpt")
+
+
+def test_quoref_contrast() -> None:
+    ds = load("quoref_contrast", "test")
+    assert ds["id"] == ["o1", "o2", "p1", "p1#2", "p2"]
+    assert ds["kind"] == ["original"] * 2 + ["perturbed"] * 3
+    assert ds["original_id"] == ["o1", "o2", "o1", "o2", "o1"]
+    assert set(ds["group_id"]) == {"A Boat"}
+    assert ds[0]["answers"] == {"text": ["Ada", "Bo"], "answer_start": [0, 8]}
+    assert ds["alternatives"] == [[[0, 1]], [[0]], [[0]], [[0]], [[0, 1]]]
+    # The second original stands one character late in the file.
+    assert ds[1]["answers"] == {"text": ["Bo"], "answer_start": [23]}
+    assert "test: 1 answers that were said to stand one character before their place" in ds.info.description
+    assert load("quoref_contrast", "test", part="perturbed")["id"] == ["p1", "p1#2", "p2"]
+    with pytest.raises(ValueError, match="part='both'"):
+        load("quoref_contrast", part="both")
+
+
+# --- Natural Questions and QED
+
+
+def test_qed() -> None:
+    splits = load("qed")
+    assert {split: part["id"] for split, part in splits.items()} == {"train": ["-11", "12", "13"], "validation": ["14"]}
+    ds = splits["train"]
+    assert ds[0]["answers"] == {"text": ["José Rade and Eva Holm", "José Rade", "Eva Holm"], "answer_start": [36, 36, 50]}
+    assert ds[0]["alternatives"] == [[0], [1, 2]]  # the third annotator says what the first says
+    assert ds[0]["question_references"] == [{"start": 13, "end": 28, "text": "the film vidova"}]
+    assert ds[0]["sentence_references"] == [{"start": 0, "end": 19, "text": "The Vidova ( film )", "bridge": None}]
+    assert ds[0]["answer_references"] == [{"start": 36, "end": 58, "text": "José Rade and Eva Holm"}]
+    assert ds[1]["sentence_references"] == [
+        {"start": None, "end": None, "text": "", "bridge": "in"},
+        {"start": None, "end": None, "text": "", "bridge": ""},
+    ]
+    assert ds["explanation_type"] == ["single_sentence", "single_sentence", "multi_sentence"]
+    assert (ds[2]["question_references"], ds[2]["selected_sentence"]) == ([], None)
+    assert ds[2]["answers"] == {"text": ["Moravia"], "answer_start": [18]}
+    assert ds["group_id"] == ["Vidova (film)", "Vidova (film)", "Ostrava"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        (
+            '"start": 13, "end": 28',
+            '"start": 14, "end": 28',
+            r"line 1 \(id '-11'\): a reference of the question .*at 14–28.*'he film",
+        ),
+        ('"start": 36, "end": 58', '"start": 36, "end": 57', r"an answer 'José Rade and Eva Holm' does not stand at 36–57"),
+        ('"single_sentence"', '"guess"', "explanation_type is guess; the known ones are single_sentence"),
+        ('"original_nq_answers"', '"answers"', "'original_nq_answers' is missing"),
+    ],
+)
+def test_a_wrong_place_in_qed_is_named(copied: Callable[[str], Path], old: str, new: str, message: str) -> None:
+    path = copied("qed") / "qed-train.jsonlines"
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new, 1))
+    with pytest.raises(CorpusError, match=message):
+        hfcf.load("qed", data_files=path)
+
+
+def test_natural_questions_with_short_answers() -> None:
+    splits = load("natural_questions")
+    train, dev = splits["train"], splits["validation"]
+    assert train["id"] == ["101", "102", "104"]
+    assert "train: 2 questions without a short answer, yes or no were left out" in train.info.description
+    assert train["title"] == train["group_id"] == ["Lake Bled (Slovenia)"] * 3
+    assert train[0]["context"] == "Lake Bled lies in Slovenia and is 2,120 m long ."
+    assert train[0]["answers"] == {"text": ["Slovenia"], "answer_start": [18]}
+    assert (train[1]["answers"], train[1]["alternatives"]) == ({"text": ["yes"], "answer_start": []}, [])
+    # A list of two spans answers together; "<" is text.
+    assert train[2]["context"] == "Boats pletna < 20 guests"
+    assert train[2]["answers"] == {"text": ["pletna", "< 20 guests"], "answer_start": [6, 13]}
+    assert train[2]["alternatives"] == [[0, 1]]
+    # Three of four annotators marked the paragraph, and one of them with "in"; yes beats no and a span.
+    assert dev["id"] == ["201", "202"]
+    assert dev[0]["title"] == "Lake Bled"
+    assert dev[0]["answers"] == {"text": ["Slovenia", "in Slovenia"], "answer_start": [18, 15]}
+    assert dev[0]["annotators"] == 3
+    assert dev[1]["answers"] == {"text": ["yes"], "answer_start": []}
+
+
+def test_natural_questions_of_mrqa(tmp_path: Path) -> None:
+    ds = load("natural_questions", "train", "natural_questions_mrqa")
+    assert ds["id"] == ["t1", "t2", "t3"]
+    assert ds["aliases"][0] == ["Slovenia", "the Republic of Slovenia"]
+    assert ds["title"] == [""] * 3
+    both = shutil.copytree(FIXTURES / "natural_questions", tmp_path / "both")
+    shutil.copy(FIXTURES / "natural_questions_mrqa" / "NaturalQuestionsShort.jsonl.gz", both)
+    with pytest.raises(CorpusError, match=r"two forms.*form='short'"):
+        hfcf.load("natural_questions", data_dir=both)
+    assert hfcf.load("natural_questions", data_dir=both, form="mrqa", split="train")["id"] == ds["id"]
+    assert hfcf.load("natural_questions", data_dir=both, form="short", split="train")["id"] == ["101", "102", "104"]
+    with pytest.raises(CorpusError, match="no file is of the form 'mrqa'"):
+        load("natural_questions", form="mrqa")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('"short_answers": [{"start_token": 11', '"short_answers": [{"start_token": 3', "outside the long answer"),
+        ('"end_token": 12}]', '"end_token": 1200}]', r"tokens 11–1200, no place in the \d+ tokens"),
+        ('"yes_no_answer": "YES"', '"yes_no_answer": "MAYBE"', "yes_no_answer is MAYBE"),
+        ("?title=Lake_Bled", "?page=Lake_Bled", "no document_title, and no title="),
+        ('"document_text"', '"text"', "'document_tokens' is missing"),
+    ],
+)
+def test_another_layout_of_natural_questions_is_named(copied: Callable[[str], Path], old: str, new: str, message: str) -> None:
+    path = copied("natural_questions") / "v1.0-simplified_simplified-nq-train.jsonl"
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new, 1))
+    with pytest.raises(CorpusError, match=message):
+        hfcf.load("natural_questions", data_files=path)
+
+
+def test_mrqa() -> None:
+    splits = load("mrqa")
+    assert {split: part["id"] for split, part in splits.items()} == {
+        "train": ["t1", "t2", "t3"],
+        "validation": ["b1", "b2", "b3", "h1", "h2", "h3"],
+    }
+    ds = splits["validation"]
+    assert ds["dataset"] == ["BioASQ"] * 3 + ["HotpotQA"] * 3
+    # The same context is the same group.
+    assert len(set(ds["group_id"])) == 2
+    assert ds[0]["context"].startswith("[TLE] Lake Bled [PAR] Lake Bled 🛶")
+    assert ds[0]["answers"] == {"text": ["Slovenia", "Slovenia"], "answer_start": [42, 53]}
+    assert ds[0]["aliases"] == ["Slovenia", "the Republic of Slovenia"]
+    assert ds[1]["answers"]["text"] == ["the EU"]  # the detection ignored capitals
+    assert load("mrqa", "dev", dataset="HotpotQA")["id"] == ["h1", "h2", "h3"]
+    with pytest.raises(CorpusError, match="'NewsQA'; there are BioASQ, HotpotQA"):
+        load("mrqa", dataset="NewsQA")
+    file = FIXTURES / "mrqa" / "dev" / "BioASQ.jsonl"
+    assert hfcf.load("mrqa", data_files=file, split="validation")["id"] == ["b1", "b2", "b3"]
+    assert hfcf.load("mrqa", data_files={"test": file}, split="test")["id"] == ["b1", "b2", "b3"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("[[42, 49]", "[[42, 50]", r"line 2 \(id 'b1'\): the answer 'Slovenia' does not stand at 42–50 .*'Slovenia '"),
+        ("[[42, 49]", "[[43, 49]", "does not stand at 43–49"),
+        ("[[42, 49]", "[[42]", r"a place of the answer 'Slovenia' is \[42\]"),
+        ('"detected_answers"', '"spans"', "'detected_answers' is missing"),
+        ('"qas"', '"questions"', "'qas' is null, not a list of questions; found .*'questions'"),
+        ('{"header"', '{"head"', "the first line is no header"),
+    ],
+)
+def test_another_layout_of_mrqa_is_named(copied: Callable[[str], Path], old: str, new: str, message: str) -> None:
+    path = copied("mrqa") / "dev" / "BioASQ.jsonl"
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new, 1))
+    with pytest.raises(CorpusError, match=message):
+        hfcf.load("mrqa", data_files={"test": path}, split="test")
+
+
+def test_a_broken_archive_is_named(copied: Callable[[str], Path]) -> None:
+    path = copied("mrqa") / "dev" / "HotpotQA.jsonl.gz"
+    path.write_bytes(path.read_bytes()[:-20])
+    with pytest.raises(CorpusError, match=r"HotpotQA\.jsonl\.gz can't be read: .*end-of-stream"):
+        hfcf.load("mrqa", data_files={"test": path})
+
+
+# --- open questions
+
+
+def test_nq_open() -> None:
+    splits = load("nq_open")
+    assert {split: len(part) for split, part in splits.items()} == {"train": 1, "validation": 2, "efficientqa": 1}
+    ds = splits["validation"]
+    assert ds[0]["answers"] == {"text": ["Slovenia", "in Slovenia"], "answer_start": []}
+    assert (ds["id"], ds["context"], ds["title"]) == (["row-1", "row-2"], ["", ""], ["", ""])
+    assert len({*ds["group_id"], *splits["train"]["group_id"]}) == 3
+
+
+def test_triviaqa() -> None:
+    splits = load("triviaqa")
+    assert {split: part["id"] for split, part in splits.items()} == {"train": ["tc_1"], "validation": ["tc_2", "tc_3"]}
+    assert splits["train"][0]["answers"] == {"text": ["Lake Bled", "Blejsko jezero", "Bled"], "answer_start": []}
+    assert splits["train"][0]["normalized_aliases"] == ["blejsko jezero", "lake bled"]
+    blind = load("triviaqa", "test")
+    assert (blind["id"], blind[0]["answers"]["text"]) == (["tc_4"], [])
+
+
+def test_curated_trec_keeps_patterns() -> None:
+    splits = load("curated_trec")
+    assert [answers["text"] for answers in splits["train"]["answers"]] == [["19(63|64)"], [r"Slovenia\b", "(in )?Slovenia"]]
+    assert splits["test"]["question"] == ["When did Café Müller close?", 'Who rows "pletnas"?']
+    assert splits["test"][0]["answers"] == {"text": ["1960", r"\d{4}"], "answer_start": []}
+    assert {flag for part in splits.values() for flag in part["regex"]} == {True}
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ('{"question": "Who?", "answer": ["a("]}', r"'a\(' is no regular expression"),
+        ('{"question": "Who?", "answer": "a"}', "'answer' is one text, not a list of texts"),
+        ("Who?\t__import__('os')", "the answers are no list"),
+        ("Who?", "the line has 1 fields"),
+    ],
+)
+def test_a_bad_line_of_curated_trec_is_named(tmp_path: Path, line: str, message: str) -> None:
+    path = tmp_path / "CuratedTrec-test.txt"
+    path.write_text(f"{line}\n")
+    with pytest.raises(CorpusError, match=message):
+        hfcf.load("curated_trec", data_dir=tmp_path)
+
+
+def test_ambigqa() -> None:
+    ds = load("ambigqa", "dev")
+    assert ds["id"] == ["-7", "-7-0-0", "-7-0-1", "8"]
+    assert ds["group_id"] == ["-7", "-7", "-7", "8"]
+    assert ds["ambiguous"] == [False, True, True, False]
+    assert ds["annotation"] == [None, 0, 0, None]
+    assert [answers["text"] for answers in ds["answers"]] == [["1961", "in 1961"], ["1961"], ["May 4, 1963", "1963"], ["Moravia"]]
+    assert ds["original_question"] == ["When did Vidova first air?"] * 3 + ["Where is Ostrava?"]
+    assert ds["question"][1] == "When did Vidova first air in Denmark?"
+
+
+def test_another_layout_of_ambigqa_is_named(copied: Callable[[str], Path]) -> None:
+    path = copied("ambigqa") / "dev_light.json"
+    path.write_text(path.read_text().replace("multipleQAs", "manyQAs"))
+    with pytest.raises(CorpusError, match="item 1: the type manyQAs is unknown"):
+        hfcf.load("ambigqa", data_files=path)
+
+
+def test_boolq_contrast() -> None:
+    ds = load("boolq_contrast", "dev")
+    assert ds["id"] == ["1", "1-1", "1-3", "2"]
+    assert ds["original_id"] == ["1", "1", "1", "2"]
+    assert ds["kind"] == ["original", "perturbed", "perturbed", "original"]
+    assert [answers["text"] for answers in ds["answers"]] == [["yes"], ["no"], ["yes"], ["no"]]
+    assert not any(answers["answer_start"] for answers in ds["answers"])
+    assert ds["group_id"] == ["Lake Bled"] * 3 + ["Pletna"]
+    assert "1 perturbed questions without text were left out" in ds.info.description
+
+
+def test_an_unknown_answer_of_boolq_is_named(copied: Callable[[str], Path]) -> None:
+    folder = copied("boolq_contrast")
+    path = folder / "BoolQ" / "boolq_perturbed.json"
+    path.write_text(path.read_text().replace('"FALSE"', '"PERHAPS"', 1))
+    with pytest.raises(CorpusError, match=r"item 2 \(id '1-1'\): the answer is 'PERHAPS'; the known ones are TRUE and FALSE"):
+        hfcf.load("boolq_contrast", data_dir=folder)
+
+
+# --- real files
+
+
+PAIRS = {"quoref_contrast": {"original": 247, "perturbed": 402}, "boolq_contrast": {"original": 69, "perturbed": 335}}
+
+
+@real
+@pytest.mark.parametrize(
+    ("name", "folder", "sizes", "unworkable"),
+    [
+        ("xquad", "xquad_en", {"validation": 826}, 0),
+        ("quoref_contrast", "quoref_contrast", {"test": 247 + 402}, 0),
+        ("qed", "qed", {"validation": 1000}, 2),  # two paragraphs hold a bidirectional override
+        ("nq_open", "nq_open", {"validation": 3327, "efficientqa": 1800}, 0),
+        ("boolq_contrast", "boolq_contrast", {"validation": 69 + 335}, 0),
+    ],
+)
+def test_real_files(name: str, folder: str, sizes: dict[str, int], unworkable: int) -> None:
+    splits = hfcf.load(name, data_dir=Path(str(DATA)) / folder)
+    assert {split: len(part) for split, part in splits.items()} == sizes
+    reasons = [why for part in splits.values() for why in check(part)]
+    assert len(reasons) == unworkable
+    assert all("U+202C" in why for why in reasons)
+    if name in PAIRS:
+        ds = splits[next(iter(sizes))]
+        assert Counter(ds["kind"]) == PAIRS[name]
+        groups = {row["id"]: row["group_id"] for row in ds if row["kind"] == "original"}
+        assert all(groups[row["original_id"]] == row["group_id"] for row in ds)

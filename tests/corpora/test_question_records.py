@@ -1,0 +1,198 @@
+"""A user's own questions: the forms of their answers, bad ones, and sets that other libraries write."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import datasets
+import pytest
+from datasets import Dataset
+
+import hfcf
+from hfcf.core.task import get_task, problem
+from hfcf.corpora.base import CorpusError
+from hfcf.pipeline.build_corpus import build
+from hfcf.tasks.qa import span_problem
+
+CONTEXT = "Ada 🛶 rowed to Bled. Then Ada slept, not Adalbert."
+PLACED: dict[str, list[Any]] = {"text": ["Ada", "Bled"], "answer_start": [0, 15]}
+FOUND: dict[str, list[Any]] = {"text": ["Ada", "Ada", "Bled"], "answer_start": [0, 26, 15]}
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HFCF_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("HF_DATASETS_CACHE", str(tmp_path / "datasets"))
+    datasets.disable_progress_bars()
+
+
+def write(path: Path, *rows: Any) -> Path:
+    path.write_text("".join((row if isinstance(row, str) else json.dumps(row)) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+def load(path: Path, **options: Any) -> Dataset:
+    return hfcf.load("questions", data_files=path, split="train", **options)
+
+
+FORMS: list[tuple[dict[str, Any], dict[str, list[Any]], list[str]]] = [
+    ({"answers": PLACED}, PLACED, ["Ada", "Bled"]),
+    ({"answers": [{"text": "Ada", "answer_start": 0}, {"text": "Bled", "answer_start": 15}]}, PLACED, ["Ada", "Bled"]),
+    ({"answers": {"text": "Bled", "answer_start": 15}}, {"text": ["Bled"], "answer_start": [15]}, ["Bled"]),
+    ({"answer": "Bled", "answer_start": 15}, {"text": ["Bled"], "answer_start": [15]}, ["Bled"]),
+    ({"answers": ["Ada", "Bled"]}, FOUND, ["Ada", "Bled"]),
+    ({"answers": {"text": ["Ada", "Bled"]}}, FOUND, ["Ada", "Bled"]),
+    ({"answers": [{"text": "Ada"}, {"text": "Bled"}]}, FOUND, ["Ada", "Bled"]),
+    ({"answer": "Bled"}, {"text": ["Bled"], "answer_start": [15]}, ["Bled"]),
+    # The texts that stand there are the answers; all of them stay in `aliases`.
+    ({"answers": ["Lake Bled", "Bled"]}, {"text": ["Bled"], "answer_start": [15]}, ["Lake Bled", "Bled"]),
+    ({"answers": ["Bled", "Bled"], "aliases": ["Veldes"]}, {"text": ["Bled"], "answer_start": [15]}, ["Veldes"]),
+    # No spans.
+    ({"answer": "Slovenia"}, {"text": ["Slovenia"], "answer_start": []}, ["Slovenia"]),
+    ({"answer": "bled"}, {"text": ["bled"], "answer_start": []}, ["bled"]),
+    ({"answer": "No", "context": "No one knows."}, {"text": ["No"], "answer_start": []}, ["No"]),
+    ({"answers": {"text": ["Ada"], "answer_start": []}}, {"text": ["Ada"], "answer_start": []}, ["Ada"]),
+    ({"answer": "Ada", "context": ""}, {"text": ["Ada"], "answer_start": []}, ["Ada"]),
+    ({"answer": "Ada", "context": None}, {"text": ["Ada"], "answer_start": []}, ["Ada"]),
+    # No answer.
+    ({"answers": []}, {"text": [], "answer_start": []}, []),
+    ({"answer": None}, {"text": [], "answer_start": []}, []),
+    ({"answers": {"text": [], "answer_start": []}}, {"text": [], "answer_start": []}, []),
+]
+
+
+def test_forms_of_answers(tmp_path: Path) -> None:
+    rows = [{"question": "Who?", "context": CONTEXT, **fields} for fields, _, _ in FORMS]
+    ds = load(write(tmp_path / "mine.jsonl", *rows))
+    assert ds["answers"] == [answers for _, answers, _ in FORMS]
+    assert ds["aliases"] == [aliases for _, _, aliases in FORMS]
+    assert list(ds.features) == [*get_task("qa").features, "aliases"]
+    assert [problem(row) for row in ds.to_list() if problem(row)] == []
+    reasons = [span_problem(row) for row in ds.to_list()]
+    assert reasons[:10] == [None] * 10
+    assert reasons[10:14] == ["its answers are no spans of its context"] * 4
+    assert reasons[14:] == ["the row has no context"] * 2 + ["the row has no answer"] * 3
+
+
+BAD: list[tuple[Any, str]] = [
+    ({"answers": {"text": ["Bled"], "answer_start": [16]}}, "'Bled' does not stand at character 16 .* UTF-16 code units"),
+    ({"answers": {"text": ["Bled"], "answer_start": [18]}}, "it counts bytes of UTF-8"),
+    ({"answers": {"text": ["Oslo"], "answer_start": [0]}}, "'Oslo' does not stand at character 0 .*'Ada '"),
+    ({"answers": {"text": ["Ada", "Bled"], "answer_start": [0]}}, "2 answers and 1 places"),
+    ({"answers": {"text": ["Ada"], "answer_start": ["0"]}}, "answer_start of answer 0 is .*'0'.*, not a whole number"),
+    ({"answers": {"text": ["Ada"], "answer_start": 0}}, "both are lists"),
+    ({"answers": [{"text": "Ada", "answer_start": 0}, {"text": "Bled"}]}, "'answer_start' is missing"),
+    ({"answers": ["Ada", 7]}, "item 1 of 'answers' is a number, not text"),
+    ({"answers": 7}, "'answers' is a number .*the known forms are"),
+    ({"answers": ["Ada"], "answer_start": 0}, "only one text may have its place beside it"),
+    ({"answers": ["Ada"], "answer": "Ada"}, "both 'answers' and 'answer'"),
+    ({"anwser": "Ada"}, "neither 'answers' nor 'answer': found 'id', 'question', 'context', 'anwser'"),
+    ({"answer": "Ada", "question": None}, "the question is null"),
+    ({"answer": "Ada", "question": " "}, "the question is empty"),
+    ({"answer": "Ada", "context": ["Ada"]}, "the field 'context' is a list, not text"),
+    ({"answer": "Ada", "title": 7}, "the field 'title' is a number, not text"),
+    ({"answer": "Ada", "context": "Ada\u0007"}, "the context holds the control character"),
+    ({"answer": "Ada", "context": "Ada \ud800"}, "half of a surrogate pair"),
+]
+
+
+def test_bad_rows_are_rejected_alone(tmp_path: Path) -> None:
+    lines: list[Any] = []
+    for n, (fields, _) in enumerate(BAD):
+        lines.append({"id": f"bad-{n}", "question": "Who?", "context": CONTEXT, **fields})
+        lines.append({"id": f"good-{n}", "question": "Who?", "context": CONTEXT, "answer": "Bled"})
+    ds = load(write(tmp_path / "mine.jsonl", *lines, '{"id": "cut'), on_error="reject")
+    assert len(ds) == 2 * len(BAD) + 1
+    for (_, reason), bad, good in zip(BAD, ds.select(range(0, len(ds) - 1, 2)), ds.select(range(1, len(ds), 2)), strict=True):
+        assert bad["status"]["stage"] == "load"
+        with pytest.raises(AssertionError, match=reason):
+            raise AssertionError(bad["status"]["reason"])
+        assert (good["status"], good["answers"]) == (None, {"text": ["Bled"], "answer_start": [15]})
+    assert "is not JSON" in ds[-1]["status"]["reason"]
+
+
+def test_a_wrong_place_raises_with_its_row(tmp_path: Path) -> None:
+    row = {"id": "q7", "question": "Who?", "context": CONTEXT, "answers": {"text": ["Bled"], "answer_start": [16]}}
+    with pytest.raises(CorpusError, match=r"mine\.jsonl, line 1 \(id 'q7'\): the answer 'Bled' .*UTF-16"):
+        load(write(tmp_path / "mine.jsonl", row))
+
+
+def test_groups(tmp_path: Path) -> None:
+    rows = [
+        {"id": "1", "question": "Q?", "answer": "A", "group_id": "mine", "title": "Bled"},
+        {"id": "2", "question": "Q?", "answer": "A", "title": "Bled", "context": "A lake."},
+        {"id": "3", "question": "Q?", "answer": "A", "context": "A lake."},
+        {"id": "4", "question": "Who?", "answer": "A", "context": "A lake."},
+        {"id": "5", "question": "Q?", "answer": "A"},
+        {"question": "Q?", "answer": "A"},
+    ]
+    groups = load(write(tmp_path / "mine.jsonl", *rows))["group_id"]
+    assert groups[:2] == ["mine", "Bled"]
+    assert groups[2] == groups[3] != groups[1]
+    assert groups[2].startswith("context-")
+    assert groups[4] == "5"
+    assert groups[5].startswith("row-")
+
+
+def test_a_long_context(tmp_path: Path) -> None:
+    words = " ".join(f"word{n}" for n in range(20_000))
+    context = f"{words} 🛶 Ada left."
+    row = {"question": "Who left?", "context": context, "answer": "Ada"}
+    ds = load(write(tmp_path / "mine.jsonl", row))
+    assert ds[0]["answers"] == {"text": ["Ada"], "answer_start": [len(words) + 3]}
+    assert problem(ds[0]) is None
+
+
+def test_csv(tmp_path: Path) -> None:
+    path = tmp_path / "mine.csv"
+    header = ["ID", "Question", "context", "Answers", "answer_start"]
+    cells = [
+        ["1", "Who?", CONTEXT, "Bled", ""],
+        ["2", "Who?", CONTEXT, "Bled", "15"],
+        ["3", "Who?", CONTEXT, json.dumps(PLACED), ""],
+        ["4", "Who?", CONTEXT, '["Ada", "Bled"]', ""],
+        ["5", "Who?", CONTEXT, "['Ada']", ""],
+        ["6", "Who?", CONTEXT, "Bled", "sixteen"],
+        ["7", "Who?", CONTEXT, "", ""],
+        ["8", "Who?", "[1] is cited.", "[1]", ""],
+    ]
+    with path.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([header, *cells])
+    ds = load(path, on_error="reject")
+    reasons = [row["status"]["reason"] if row["status"] else None for row in ds]
+    assert [reason is None for reason in reasons] == [True, True, True, True, False, False, True, True]
+    assert "write it with json.dumps" in str(reasons[4])
+    assert "answer_start of answer 0" in str(reasons[5])
+    single = {"text": ["Bled"], "answer_start": [15]}
+    assert ds["answers"][:4] == [single, single, PLACED, FOUND]
+    assert ds["answers"][6] == {"text": [], "answer_start": []}
+
+
+def test_squads_columns_from_parquet(tmp_path: Path) -> None:
+    """`load_dataset("squad")` has these columns."""
+    rows = [
+        {"id": "5733", "title": "Bled", "context": CONTEXT, "question": "Who?", "answers": PLACED},
+        {"id": "5734", "title": "Bled", "context": CONTEXT, "question": "When?", "answers": {"text": [], "answer_start": []}},
+    ]
+    (tmp_path / "data").mkdir()
+    Dataset.from_list(rows).to_parquet(str(tmp_path / "data" / "validation-00000-of-00001.parquet"))
+    ds = hfcf.load("questions", data_dir=tmp_path, split="dev")
+    assert [{name: row[name] for name in rows[0]} for row in ds] == rows
+    assert ds["group_id"] == ["Bled", "Bled"]
+
+
+def test_what_the_library_writes_comes_back(tmp_path: Path) -> None:
+    fixtures = Path(__file__).parents[1] / "fixtures" / "corpora"
+    build("boolq_contrast", data_dir=fixtures / "boolq_contrast", out=tmp_path / "out")
+    original = hfcf.load("boolq_contrast", data_dir=fixtures / "boolq_contrast", split="dev")
+    ds = hfcf.load("questions", data_dir=tmp_path / "out", split="dev")
+    for name in ("id", "group_id", "title", "context", "question", "answers"):
+        assert ds[name] == original[name]
+
+
+def test_an_unknown_ending_is_named(tmp_path: Path) -> None:
+    with pytest.raises(CorpusError, match=r"mine\.txt: its ending is none of"):
+        load(write(tmp_path / "mine.txt", {"question": "Who?"}))
