@@ -10,6 +10,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+REMOTE = "llm:"
+"""The beginning of the name of a model that is asked over an endpoint, where a stage can."""
+
 
 @dataclass(frozen=True)
 class Model:
@@ -80,7 +83,7 @@ def commit(model: Model) -> str | None:
     >>> commit(Model("offline:minilm")) is None
     True
     """
-    if model.name.startswith(("offline:", "hfcf:")) or os.path.isdir(model.name):
+    if model.name.startswith(("offline:", "hfcf:", REMOTE)) or os.path.isdir(model.name):
         return model.revision
     try:
         revision = _identity(model.name, model.revision).rpartition("@")[2]

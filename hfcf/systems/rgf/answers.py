@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -12,7 +11,7 @@ from hfcf.core.model import Model
 from hfcf.core.passages import Passages
 from hfcf.core.stage import Reject, Stage, StageError
 from hfcf.engines.questions import AnswerGenerator
-from hfcf.systems.rgf.candidates import ANSWER, CANDIDATES, PASSAGES, answer_candidates, passage_problem
+from hfcf.systems.rgf.candidates import ANSWER, CANDIDATES, PASSAGES, answer_candidates, find_answer, passage_problem
 from hfcf.systems.rgf.retrieve import NO_COLLECTION
 from hfcf.tasks.qa import ANSWERS, TASK
 
@@ -156,18 +155,3 @@ class GenerateAnswer(Stage):
                 candidates += answer_candidates(self.name, passage, row["answers"]["text"], answers, seen)
             results.append(settle(candidates, "there is no passage"))
         return results
-
-
-def find_answer(text: str, passage: str) -> tuple[str, int]:
-    """Find a text in a passage as whole words; return it as it stands there, with its start, or as it is, with −1.
-
-    White space between words may be of any kind and length; a search without case is made where one with case fails.
-
-    >>> find_answer("ada lovelace", "Adaline knew Ada  Lovelace."), find_answer("ada", "Adaline"), find_answer("*", "a * b")
-    (('Ada  Lovelace', 13), ('ada', -1), ('*', 2))
-    """
-    words = r"\s+".join(map(re.escape, text.split()))
-    for flags in (0, re.IGNORECASE):
-        if words and (place := re.search(rf"(?<!\w){words}(?!\w)", passage, flags)):
-            return place[0], place.start()
-    return text, -1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -45,7 +46,7 @@ def answer_candidates(
     stage: str,
     passage: Mapping[str, Any],
     gold: Sequence[str],
-    answers: Sequence[tuple[str, int, Sequence[tuple[str, float]]]],
+    answers: Sequence[tuple[str, int, Sequence[tuple[str, float | None]]]],
     seen: set[tuple[str, str]],
 ) -> list[Candidate]:
     """Make a candidate of each answer in a passage, without a question yet; one of no use is rejected, with the reason.
@@ -82,13 +83,27 @@ def answer_candidates(
     return candidates
 
 
-def _candidate(passage: Mapping[str, Any], text: str, start: int, scores: Sequence[tuple[str, float]]) -> Candidate:
-    ranked = [(RANK, float(passage["rank"]))] if passage["rank"] is not None else []
-    retrieval = [(RETRIEVAL, passage["score"])] if passage["score"] is not None else []
+def _candidate(passage: Mapping[str, Any], text: str, start: int, scores: Sequence[tuple[str, float | None]]) -> Candidate:
+    numbers = [(RANK, passage["rank"]), (RETRIEVAL, passage["score"]), *scores]
     return {
         "title": passage["title"] or "", "context": passage["text"] or "", "question": None,
         "answers": {"text": [text] if text else [], "answer_start": [start] if text and start >= 0 else []},
         # Only an accepted candidate has edits: they repeat both passages, and most candidates are rejected.
         "change": None, "edits": [],
-        "scores": [{"name": name, "value": number} for name, number in [*ranked, *retrieval, *scores]], "status": None,
+        "scores": [{"name": name, "value": float(number)} for name, number in numbers if number is not None], "status": None,
     }  # fmt: skip
+
+
+def find_answer(text: str, passage: str) -> tuple[str, int]:
+    """Find a text in a passage as whole words; return it as it stands there, with its start, or as it is, with −1.
+
+    White space between words may be of any kind and length; a search without case is made where one with case fails.
+
+    >>> find_answer("ada lovelace", "Adaline knew Ada  Lovelace."), find_answer("ada", "Adaline"), find_answer("*", "a * b")
+    (('Ada  Lovelace', 13), ('ada', -1), ('*', 2))
+    """
+    words = r"\s+".join(map(re.escape, text.split()))
+    for flags in (0, re.IGNORECASE):
+        if words and (place := re.search(rf"(?<!\w){words}(?!\w)", passage, flags)):
+            return place[0], place.start()
+    return text, -1

@@ -13,6 +13,7 @@ from hfcf.core.system import System
 from hfcf.systems.rgf.categorise import Categorise
 from hfcf.systems.rgf.filter import Minimality, RoundTrip
 from hfcf.systems.rgf.generate import GenerateQuestion
+from hfcf.systems.rgf.remote import is_remote
 
 CITATION = """@inproceedings{paranjape-etal-2022-retrieval,
   title = {Retrieval-guided Counterfactual Generation for {QA}},
@@ -71,6 +72,11 @@ class QuestionChain(System):
             object.__setattr__(self, "distance", tuple(self.distance))
         if "passages" in self.__dataclass_fields__:
             object.__setattr__(self, "passages", refer_to(getattr(self, "passages")))  # noqa: B009 - RGF and Rand. have it alone
+        for name in ("decomposer", "answerer", "encoder", "passage_encoder"):
+            if (model := getattr(self, name, None)) is not None and is_remote(model):
+                raise ValueError(
+                    f"{name}={model.name!r}: only reader, generator and readers may be language models behind an endpoint"
+                )
         _ = self.stages  # checks the other settings
 
     generate_question = StageOf(GenerateQuestion)

@@ -12,6 +12,7 @@ from hfcf.core.model import Model
 from hfcf.core.stage import Reject, Stage
 from hfcf.engines.reader import Reader
 from hfcf.systems.rgf.candidates import AGREE, CANDIDATES, DISTANCE, QUESTION, RANK, value
+from hfcf.systems.rgf.remote import prompt_state, read_answers
 from hfcf.tasks.qa import TASK
 from hfcf.text.squad import matches
 
@@ -50,6 +51,9 @@ class RoundTrip(Stage):
     def __post_init__(self) -> None:
         check_agreement(self.readers, self.agree)
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {**super().__getstate__(), **prompt_state(*self.readers)}
+
     def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
         if not self.readers:
             return [{"candidates": row["candidates"]} for row in rows]
@@ -57,7 +61,8 @@ class RoundTrip(Stage):
         requests = [[one["question"], one["context"], one["title"]] for one in open_]
         counts = [0] * len(open_)
         for reader in self.readers:
-            spans = Reader(model=reader, max_length=self.reader_length, n_best=1).run(requests)
+            engine = Reader(model=reader, max_length=self.reader_length, n_best=1)
+            spans = read_answers(engine, requests, self.seed)
             for i, (one, best) in enumerate(zip(open_, spans, strict=True)):
                 counts[i] += bool(best) and matches(best[0]["text"], one["answers"]["text"])
         remaining = iter(counts)

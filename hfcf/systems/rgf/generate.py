@@ -12,6 +12,7 @@ from hfcf.core.model import Model
 from hfcf.core.stage import Reject, Stage
 from hfcf.engines.questions import QuestionGenerator
 from hfcf.systems.rgf.candidates import CANDIDATES, QUESTION
+from hfcf.systems.rgf.remote import prompt_state, write_questions
 from hfcf.tasks.qa import TASK
 from hfcf.text.check import text_problem
 
@@ -28,7 +29,7 @@ class GenerateQuestion(Stage):
 
     Args:
         generator: an encoder-decoder or decoder-only model, trained on passage and answer → question
-            (`recipes/train_question_generator.yaml`).
+            (`recipes/train_question_generator.yaml`); or "llm:NAME" for a language model behind an endpoint.
         questions: how many to an answer. Section 3.3 generates 15; appendix A takes the top candidate: 1.
         num_beams: beams of the search.
         max_new_tokens: of the longest question.
@@ -56,13 +57,16 @@ class GenerateQuestion(Stage):
         if not 1 <= self.questions <= self.num_beams:
             raise ValueError(f"questions ({self.questions}) is from 1 to num_beams ({self.num_beams}): change one of them")
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {**super().__getstate__(), **prompt_state(self.generator)}
+
     def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
         engine = QuestionGenerator(
             model=self.generator, num_beams=self.num_beams, num_return_sequences=self.questions,
             max_new_tokens=self.max_new_tokens, max_length=self.max_length,
         )  # fmt: skip
         places = [place(one) for row in rows for one in row["candidates"] if undecided(one)]
-        answers = iter(engine.run(places))
+        answers = iter(write_questions(engine, places, self.seed))
         results: list[dict[str, Any] | Reject] = []
         for row in rows:
             candidates: list[Candidate] = []
@@ -71,14 +75,18 @@ class GenerateQuestion(Stage):
             results.append(settle(candidates, "there is no answer to ask for"))
         return results
 
-    def _ask(self, source: str, answer: Candidate, texts: Sequence[Mapping[str, Any]] | None) -> list[Candidate]:
+    def _ask(
+        self, source: str, answer: Candidate, texts: Sequence[Mapping[str, Any]] | Mapping[str, str] | None
+    ) -> list[Candidate]:
+        if isinstance(texts, Mapping):
+            return [reject(answer, self.name, f"the language model: {texts['error']}")]
         if texts is None:
             return [reject(answer, self.name, "the answer is longer than the question generator reads")]
         if not texts:
             return [reject(answer, self.name, "the question generator wrote nothing")]
         candidates, seen = [], {tuple(plain_words(source)): "repeats the source's question"}
         for text in texts:
-            scores = [*answer["scores"], {"name": QUESTION, "value": text["score"]}]
+            scores = [*answer["scores"], *([] if text["score"] is None else [{"name": QUESTION, "value": text["score"]}])]
             one, key = {**answer, "question": text["text"], "scores": scores}, tuple(plain_words(text["text"]))
             if not text["finished"]:
                 one = reject(one, self.name, f"is cut off at {self.max_new_tokens} tokens")

@@ -13,6 +13,7 @@ from hfcf.core.stage import Reject, Stage, StageError
 from hfcf.engines.reader import Reader
 from hfcf.engines.retriever import Retriever
 from hfcf.systems.rgf.candidates import CANDIDATES, PASSAGES, READER, answer_candidates, passage_problem
+from hfcf.systems.rgf.remote import prompt_state, read_answers
 from hfcf.tasks.qa import ANSWERS, TASK
 
 NO_COLLECTION = (
@@ -101,7 +102,7 @@ class Read(Stage):
     encoder-decoder, whose texts count where they stand in the passage) reads each passage by itself.
 
     Args:
-        reader: the reader.
+        reader: the reader, or "llm:NAME" for a language model behind an endpoint.
         n_best: answers that are read in each passage. The paper pairs passages with answers, and does not say how many of one.
         reader_length: tokens of a window of the passage, with the question.
 
@@ -122,6 +123,9 @@ class Read(Stage):
         if self.n_best < 1:
             raise ValueError(f"n_best={self.n_best}: read at least 1 answer in a passage")
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {**super().__getstate__(), **prompt_state(self.reader)}
+
     def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
         engine = Reader(model=self.reader, max_length=self.reader_length, n_best=self.n_best)
         requests = [
@@ -130,7 +134,7 @@ class Read(Stage):
             for passage in row["passages"]
             if passage_problem(passage) is None
         ]
-        answers = iter(engine.run(requests))
+        answers = iter(read_answers(engine, requests, self.seed))
         results: list[dict[str, Any] | Reject] = []
         for row in rows:
             candidates, seen = [], set[tuple[str, str]]()

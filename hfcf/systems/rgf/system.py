@@ -10,6 +10,7 @@ from hfcf.core.model import Model
 from hfcf.engines.noun_phrases import NounPhrases
 from hfcf.engines.questions import Decomposer, QuestionGenerator
 from hfcf.engines.reader import Reader
+from hfcf.engines.remote.engine import Remote
 from hfcf.engines.retriever import Retriever
 from hfcf.systems.rgf.chain import OFFLINE, QuestionChain
 from hfcf.systems.rgf.retrieve import Read, Retrieve
@@ -21,6 +22,12 @@ PAPER: dict[str, Any] = {
     "passage_encoder": Model("facebook/dpr-ctx_encoder-single-nq-base"),
     "pooling": "pooler",
 }
+
+_CHAT = Model("llm:gpt-4o-mini")
+LLM: dict[str, Any] = {
+    "reader": _CHAT, "generator": _CHAT, "readers": (_CHAT,), "agree": 1, "n_best": 3, "questions": 3, "max_new_tokens": 48,
+}  # fmt: skip
+"""One language model behind `HFCF_LLM_URL` in the place of all three; name yours, or let any of them be a model of yours."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,7 +59,9 @@ class RGF(QuestionChain):
         distance: the least and greatest word edit distance, such as (1, 4).
         decomposer: takes questions apart; the paper's is T5-large, trained on QED. None: noun phrases stand in, and are named.
 
-    Its other settings are those of the stages of the same name.
+    Its other settings are those of the stages of the same name. `reader`, `generator` and each of `readers` may be "llm:NAME": a
+    language model behind an OpenAI-compatible endpoint (`hfcf.engines.remote.engine.Remote` has its environment variables). The
+    preset "llm" has one for all; its one reader checks questions of its own, so another model there is better.
 
     Raises:
         ValueError: a model that has no default is not given, or settings do not fit together.
@@ -69,8 +78,9 @@ goes without them
     presets: ClassVar = {
         "paper": PAPER,
         "offline": {**OFFLINE, "reader": Model("offline:minilm", adapter="hfcf:reader"), "k": 10, "n_best": 3},
+        "llm": LLM,
     }
-    engines: ClassVar = (Retriever, Reader, QuestionGenerator, Decomposer, NounPhrases)
+    engines: ClassVar = (Retriever, Reader, QuestionGenerator, Decomposer, NounPhrases, Remote)
     required: ClassVar = {
         "reader": "which reads the near misses; hfcf train recipes/train_reader.yaml makes one",
         **QuestionChain.required,

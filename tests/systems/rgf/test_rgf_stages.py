@@ -13,8 +13,8 @@ from hfcf.core.stage import Reject
 from hfcf.engines.noun_phrases import NounPhrases
 from hfcf.engines.questions import AnswerGenerator, Decomposer, QuestionGenerator
 from hfcf.engines.reader import Reader
-from hfcf.systems.rgf.answers import GenerateAnswer, TakeContext, find_answer
-from hfcf.systems.rgf.candidates import AGREE, DISTANCE, QUESTION, RANK, value
+from hfcf.systems.rgf.answers import GenerateAnswer, TakeContext
+from hfcf.systems.rgf.candidates import AGREE, DISTANCE, QUESTION, RANK, find_answer, value
 from hfcf.systems.rgf.categorise import Categorise
 from hfcf.systems.rgf.filter import Minimality, RoundTrip, word_distance
 from hfcf.systems.rgf.generate import GenerateQuestion
@@ -237,7 +237,7 @@ SOURCE = {
     "answers": {"text": ["Trent Cotchin"], "answer_start": [0]}, "group_id": "g", "corpus": "c", "split": "train",
 }  # fmt: skip
 TABLE_1 = [
-    ("who is the captain of richmond's vfl reserve team?", "richmond's vfl reserve team = it", "reference", "who is the captain of X"),
+    ("who is the captain of richmond's reserve team?", "richmond's reserve team = it", "reference", "who is the captain of X"),
     ("who wears number 9 for richmond football club?", "number 9 = it ; richmond football club = it", "predicate",
      "who wears X for Y"),
     ("who did graham negate in the grand final last year?", "graham = he ; the grand final =", "both",

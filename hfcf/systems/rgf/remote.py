@@ -1,0 +1,97 @@
+"""A language model behind an endpoint in the place of a question generator or a reader: `Model("llm:NAME")`."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from hfcf import prompts
+from hfcf.core.model import REMOTE, Model
+from hfcf.engines.questions import QuestionGenerator
+from hfcf.engines.reader import Reader
+from hfcf.engines.remote.engine import Remote
+from hfcf.systems.rgf.candidates import find_answer
+from hfcf.text.questions import mark_answer
+
+WORDS = 300
+"""Words of a passage on either side of the answer that a language model is shown, and half of those that it reads."""
+
+
+def is_remote(model: Model) -> bool:
+    """Say whether a model is asked over an endpoint.
+
+    >>> is_remote(Model("llm:gpt-4o-mini")), is_remote(Model("t5-base"))
+    (True, False)
+    """
+    return model.name.startswith(REMOTE)
+
+
+def prompt_state(*models: Model) -> dict[str, Any]:
+    """Return what belongs to the state of a stage that asks these models: other words in a prompt give other rows."""
+    contents = [prompts.contents(name) for name in ("questions", "answers")]
+    return {"prompts": contents} if any(map(is_remote, models)) else {}
+
+
+def write_questions(engine: QuestionGenerator, requests: Sequence[Any], seed: int) -> list[Any]:
+    """Answer as `QuestionGenerator` does, by its model or over an endpoint.
+
+    A language model is asked for all questions at once. It gives no scores: they are None, and its order counts. Instead of a list,
+    an answer may be `{"error": why}`. Of a long passage it is shown the words around the answer.
+    """
+    if not is_remote(engine.model):
+        return engine.run(requests)
+    number = engine.num_return_sequences
+    messages = []
+    for title, context, start, end in requests:
+        first = [match.start() for match in re.finditer(r"\S+", context[:start])][-WORDS:][:1]
+        last = [match.end() for match in re.finditer(r"\S+", context[end:])][:WORDS][-1:]
+        window = mark_answer(context, start, end)[first[0] if first else 0 :]
+        window = window[: len(window) - (len(context) - end - last[0])] if last else window
+        values = {"title": title, "marked": window, "answer": context[start:end], "number": number}
+        messages.append(prompts.messages("questions", shots=2, **values))
+    answers = _remote(engine.model, "questions", number, engine.max_new_tokens * number, seed).run(messages)
+    return [
+        answer
+        if "error" in answer
+        else [{"text": text, "score": None, "finished": True} for text in _texts(answer["answer"]["questions"])[:number]]
+        for answer in answers
+    ]
+
+
+def read_answers(engine: Reader, requests: Sequence[Any], seed: int) -> list[Any]:
+    """Answer `[question, context, title]` requests as `Reader` does, by its model or over an endpoint.
+
+    A language model's answers are searched in the passage (`find_answer`); their probabilities and scores are None. Of a long
+    passage it reads the beginning. What it can't answer, even in several attempts, has no answer.
+    """
+    if not is_remote(engine.model):
+        return engine.run(requests)
+    messages = []
+    for question, context, title in requests:
+        last = [match.end() for match in re.finditer(r"\S+", context)][: 2 * WORDS][-1:]
+        values = {"title": title, "context": context[: last[0]] if last else "", "question": question, "number": engine.n_best}
+        messages.append(prompts.messages("answers", shots=2, **values))
+    answers = _remote(engine.model, "answers", engine.n_best, 64 + 64 * engine.n_best, seed).run(messages)
+    results = []
+    for answer, (_, context, _) in zip(answers, requests, strict=True):
+        places = [find_answer(text, context) for text in _texts(answer.get("answer", {}).get("answers", []))]
+        results.append(
+            [
+                {"text": text, "start": start, "end": start + len(text) if start >= 0 else -1, "score": None, "probability": None}
+                for text, start in places[: engine.n_best]
+            ]
+        )
+    return results
+
+
+def _texts(texts: Sequence[str]) -> list[str]:
+    """Return the different texts in order, with single spaces."""
+    return [text for text in dict.fromkeys(" ".join(text.split()) for text in texts) if text]
+
+
+def _remote(model: Model, key: str, number: int, max_tokens: int, seed: int) -> Remote:
+    items = {"type": "array", "items": {"type": "string"}, "maxItems": max(number, 1)}
+    schema = {"type": "object", "properties": {key: items}, "required": [key], "additionalProperties": False}
+    return Remote(model=model.name.removeprefix(REMOTE), schema=json.dumps(schema), max_tokens=max_tokens, seed=seed)

@@ -1,0 +1,105 @@
+"""RGF with a language model behind an endpoint in the place of its reader, its generator and the readers of the round trip."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import near_misses
+import pytest
+from bad_server import Reply, Start, say, starter
+from offline_models import installed
+
+import hfcf
+from hfcf import prompts
+from hfcf.core.model import Model, commit
+from hfcf.engines.questions import QuestionGenerator
+from hfcf.engines.reader import Reader
+from hfcf.systems.rgf.remote import WORDS, prompt_state, read_answers, write_questions
+
+CHAT = Model("llm:m")
+
+
+@pytest.fixture(autouse=True)
+def start(monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
+    with starter(monkeypatch) as begin:
+        yield begin
+
+
+def content(asked: dict[str, Any]) -> str:
+    """What a prompt asks about, after the examples."""
+    return asked["messages"][-1]["content"].rpartition("\n\nPassage: ")[2]
+
+
+def chat(_: int, asked: dict[str, Any]) -> Reply:
+    """Read names, ask for them, and give a name back where the question has its number of letters."""
+    text = content(asked)
+    passage, rest = text.partition("\n")[::2]
+    names = [match[0] for match in near_misses.NAME.finditer(passage)]
+    if rest.startswith("Answer: "):
+        answer = rest.removeprefix("Answer: ").partition("\n")[0]
+        return say(json.dumps({"questions": [f"who is the captain with {len(answer)} letters", "who", "who  "]}))
+    if letters := re.search(r"with (\d+) letters", rest):
+        return say(json.dumps({"answers": [name for name in names if len(name) == int(letters[1])][:1]}))
+    return say(json.dumps({"answers": names[:3]}))
+
+
+@pytest.mark.skipif(not installed("spacy"), reason="the offline spaCy pipeline is not installed")
+def test_the_preset_llm(start: Start) -> None:
+    server = start(chat)
+    rgf = hfcf.RGF.preset("llm", passages=near_misses.collection(), k=3, keep=None)
+    ds = rgf(near_misses.rows().select([0]))
+    made = hfcf.expand(ds)
+    assert {row["answers"]["text"][0] for row in made} >= {"👩‍🚀 Zoë", "Steve Morris", "Dyson Heppell"}
+    for row in made:
+        (text,), (start_,) = row["answers"]["text"], row["answers"]["answer_start"]
+        assert row["context"][start_ : start_ + len(text)] == text
+        assert row["question"] == f"who is the captain with {len(text)} letters"
+        assert {score["name"] for score in row["scores"]} == {
+            "retrieval rank", "retrieval score", "readers that agree", "word edit distance", "references by noun phrases",
+        }  # fmt: skip
+    asked = len(server.asked)
+    assert list(rgf(near_misses.rows().select([0]))) == list(ds)
+    assert len(server.asked) == asked  # a second run asks nothing
+
+
+def test_an_answer_of_no_use_is_a_reason(start: Start) -> None:
+    start(lambda number, asked: say("No."))
+    (answer,) = write_questions(QuestionGenerator(model=CHAT, num_return_sequences=2), [["T", "Ada wrote it.", 0, 3]], 13)
+    assert "no JSON object" in answer["error"]
+    assert read_answers(Reader(model=CHAT), [["who?", "Ada wrote it.", "T"]], 13) == [[]]
+    stage = hfcf.RGF.preset("llm").generate_question
+    candidate: dict[str, Any] = {
+        "title": "T", "context": "Ada wrote it.", "question": None, "answers": {"text": ["Ada"], "answer_start": [0]},
+        "change": None, "edits": [], "scores": [], "status": None,
+    }  # fmt: skip
+    (result,) = stage.batch([{"id": "1", "question": "who?", "candidates": [candidate]}])
+    assert "the language model: 3 attempts and no valid answer" in result.reason  # type: ignore[union-attr]
+
+
+def test_a_long_passage_is_shown_around_its_answer(start: Start) -> None:
+    server = start(lambda number, asked: say(json.dumps({"questions": ["what?", "what? "], "answers": ["ADA"]})))
+    context = " ".join(["one"] * 1000 + ["Ada,"] + ["two"] * 1000)
+    at = context.index("Ada")
+    write_questions(QuestionGenerator(model=CHAT, num_return_sequences=3), [["", context, at, at + 3]], 13)
+    shown = content(server.asked[-1]).partition("\n")[0]
+    assert shown == " ".join(["one"] * WORDS + ["« answer = Ada »,"] + ["two"] * (WORDS - 1))
+    read_answers(Reader(model=CHAT, n_best=2), [["who?", context, ""]], 13)
+    assert content(server.asked[-1]).partition("\n")[0] == " ".join(["one"] * 2 * WORDS)
+
+
+def test_the_prompts_are_in_the_state_of_stages_that_ask_them() -> None:
+    state = prompt_state(Model("t5"), CHAT)
+    assert state == {"prompts": [prompts.contents(name) for name in ("questions", "answers")]}
+    assert prompt_state(Model("t5")) == {}
+    rgf = hfcf.RGF.preset("llm")
+    for stage in (rgf.read, rgf.generate_question, rgf.round_trip):
+        assert stage.__getstate__().items() >= state.items()
+        assert pickle.loads(pickle.dumps(stage)) == stage
+    assert commit(CHAT) is None
+    for name in ("decomposer", "encoder"):
+        with pytest.raises(ValueError, match=f"{name}='llm:m': only reader, generator and readers"):
+            hfcf.RGF.preset("llm", **{name: "llm:m"})
