@@ -11,6 +11,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -75,13 +76,11 @@ def build(folder: Path, passages: Dataset, k1: float, b: float, chunk: int = CHU
     lengths, frequencies = np.zeros(len(passages), dtype=np.int64), np.zeros(1, dtype=np.int64)
     for start in range(0, len(passages), chunk):
         part = passages[start : start + chunk]
-        ids = [
-            [vocabulary[word] for word in words_of(f"{title} {text}")]
-            for title, text in zip(part["title"], part["text"], strict=True)
-        ]
+        texts = zip(part["title"], part["text"], strict=True)
+        ids = [list(map(vocabulary.__getitem__, words_of(f"{title} {text}"))) for title, text in texts]
         sizes = np.array([len(row) for row in ids], dtype=np.int64)
         lengths[start : start + len(ids)] = sizes
-        flat = np.fromiter((word for row in ids for word in row), dtype=np.int64, count=sizes.sum())
+        flat = np.fromiter(chain.from_iterable(ids), dtype=np.int64, count=sizes.sum())
         # One number for each pair of passage and word sorts and counts them in one call.
         pairs, counts = np.unique(np.repeat(np.arange(len(ids)), sizes) << 32 | flat, return_counts=True)
         words = (pairs & 0xFFFFFFFF).astype(np.int32)
