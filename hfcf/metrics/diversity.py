@@ -145,7 +145,7 @@ class MeasureDiversity(Stage):
 
     Input columns: the task's texts, `edits`. Output column: `diversity`, `{bleu, inverse}`, 0–1 and 1 or more; null where nothing
     changed. More `inverse` is more diverse. RACE's Table 4 has 1 / BLEU of the corpus, which `overall` gives: the mean
-    of `inverse` is another, larger number.
+    of `inverse` is another, larger number. Of questions, the two questions are compared, not their passages.
 
     Source: RACE, Table 4 (Div.), after Rani et al. 2023.
 

@@ -114,7 +114,8 @@ class MeasureDuplicates(Stage):
 
     Input columns: the task's texts, `edits`; `fit` reads `id` and `change`, too. Output column: `duplicates`,
     `{repeat, near, leak, near_leak, of}`: four verdicts as `duplicates` explains them, and the row that is repeated, the evaluation
-    set's first.
+    set's first. Of questions, `repeat` has the question and the passage of an earlier row, `near` compares questions alone, and
+    `leak` has the question or the passage of an evaluation row.
 
     Source: Lee et al. 2022: near duplicates by MinHash. Deviation: runs of five characters in the place of their
     five-word ones, since a claim has few words.

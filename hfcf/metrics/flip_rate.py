@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, ClassVar
 
 import evaluate
+from datasets import Dataset
 
 from hfcf.core import schema
 from hfcf.core.model import Model, commit
 from hfcf.core.stage import Stage, StageError
 from hfcf.core.task import TaskColumns, get_task
+from hfcf.core.trainer import load_scorer
 from hfcf.engines.classifier import choose
 from hfcf.metrics.shared.fitting import need_names
 from hfcf.metrics.shared.info import RACE, TEXT, info
@@ -69,19 +71,20 @@ def _hash(path: str, size: int, time: int) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class MeasureFlipRate(Stage):
-    """Check whether a model that did not filter the counterfactual predicts its label.
+    """Check whether a model that did not filter the counterfactual predicts its label, or answers its question.
 
-    Input columns: the task's with `label`, which is that of the counterfactual. Output column: `flip_rate`,
+    Input columns: the task's with `label`, which is that of the counterfactual; of questions `answers` stands for it, and a
+    reader's answer flips if the task's scorer calls it right (SQuAD's exact match with one of them). Output column: `flip_rate`,
     `{flipped, predicted, probability}`: whether it does, the label that it predicts, and the probability (0–1) of the
-    counterfactual's label. Evidence is cut at `max_length`, as in all of this library's verdicts; a relation's sentence that is
-    longer is null.
+    counterfactual's label, or of all right answers. Evidence is cut at `max_length`, as in all of this library's verdicts; a
+    relation's sentence that is longer is null.
 
     Source: RACE, Table 4 (Flip.): the accuracy on (c′, E, y′) of a verifier that was fine-tuned on the corpus. The paper filters
     with one, too, and does not say that they are two; here the one that filtered is refused, since it would agree with itself.
 
     Args:
         task: of the rows.
-        verifier: a three-way verifier for claims, an R-BERT for relations.
+        verifier: a three-way verifier for claims, an R-BERT for relations, a reader for questions.
         filtered_by: the models that checked these counterfactuals when they were made.
         max_length: tokens that it reads.
 
@@ -121,14 +124,24 @@ class MeasureFlipRate(Stage):
         return get_task(self.task).judge(rows, self.verifier, self.max_length)
 
     def batch(self, rows: list[dict[str, Any]]) -> list[Any]:
-        return [{"flip_rate": _verdict(answer, row["label"])} for row, answer in zip(rows, self.answers(rows), strict=True)]
+        meant: Sequence[Any]
+        if "label" in self.inputs:
+            meant, right = [row["label"] for row in rows], lambda gold, texts: [gold == text for text in texts]
+        else:
+            scorer = load_scorer(get_task(self.task).scorer)
+            meant = scorer.gold(Dataset.from_list([{name: row[name] for name in self.inputs} for row in rows]))
+            right = lambda gold, texts: scorer.right([gold] * len(texts), texts)  # noqa: E731 - as above
+        return [{"flip_rate": _verdict(*pair, right)} for pair in zip(self.answers(rows), meant, strict=True)]
 
 
-def _verdict(answer: Mapping[str, float] | None, label: str) -> dict[str, Any] | None:
+def _verdict(
+    answer: Mapping[str, float] | None, meant: Any, right: Callable[[Any, list[str]], list[bool]]
+) -> dict[str, Any] | None:
     if answer is None:
         return None
-    predicted = choose(answer, list(answer))
-    return {"flipped": predicted == label, "predicted": predicted, "probability": round(answer.get(label, 0.0), 5)}
+    predicted, texts = choose(answer, list(answer)), list(answer)
+    probability = sum(answer[text] for text, one in zip(texts, right(meant, texts), strict=True) if one)
+    return {"flipped": right(meant, [predicted])[0], "predicted": predicted, "probability": round(probability, 5)}
 
 
 class FlipRate(evaluate.Metric):  # type: ignore[misc]

@@ -19,7 +19,7 @@ from hfcf.tasks import DEFAULT
 
 @dataclass(frozen=True, kw_only=True)
 class MeasureFluency(Stage):
-    """Compute the perplexity of the changed text (the claim, the pieces of evidence that differ, or the sentence).
+    """Compute the perplexity of the changed text (the claim, the pieces of evidence that differ, the sentence, or the question).
 
     Input columns: the task's texts, `edits`. Output column: `fluency`, 1 or more; null where nothing changed, and
     for a text longer than the model reads.

@@ -24,7 +24,8 @@ class MeasureGrammar(Stage):
     """Estimate the probability that the changed text is an acceptable sentence.
 
     Input columns: the task's texts, `edits`. Output column: `grammar`, 0–1; null where nothing changed, and for a
-    text longer than is read.
+    text longer than is read. Of questions it is the question alone; search queries without capitals and marks score low, though
+    RGF's raters call them fluent (appendix B).
 
     Source: Warstadt et al. 2019, CoLA. Deviation: such models are trained on single sentences of linguists' examples, and several
     pieces of evidence are given to them as one text.

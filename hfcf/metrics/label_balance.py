@@ -62,7 +62,7 @@ class MeasureLabelBalance(Stage):
     better: ClassVar = "`balance` near 1"
     of_candidates: ClassVar = False
     published: ClassVar = False
-    inputs: ClassVar[Any] = ColumnsOf("label")
+    inputs: ClassVar[Any] = ColumnsOf("label", why="they have no labels")
     outputs: ClassVar = {"label_balance": schema.FLOAT}
 
     task: str = DEFAULT

@@ -46,6 +46,8 @@ class MeasureMinimality(Stage):
 
     Input columns: the task's texts, `edits`. Output column: `minimality`, `{distance, share}`, the number of edits (0 or
     more) and that number over the source's words (0 or more); only texts that changed are counted. Less is more minimal.
+    Of questions, only the question is counted, since the passage is another one and no edited one: `distance` is then RGF's edit
+    distance (Figure 3), but that case and punctuation count.
 
     Source: Ross et al. 2021, MiCE: the word-level Levenshtein distance, and that over the words of the input. Deviation: the words
     are this library's, not those of a model's tokenizer.

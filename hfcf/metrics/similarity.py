@@ -28,7 +28,7 @@ class MeasureSimilarity(Stage):
 
     Input columns: the task's texts, `edits`. Output column: `similarity`, 0–1, 1 for equal texts; null where nothing changed,
     and where a side has no word that tells texts apart. Of a text the first 512 tokens are read. RACE calls more of it better, and
-    diversity is its opposite.
+    diversity is its opposite. Of questions, the two questions are compared, not their passages: one near 1 may ask the same.
 
     Source: RACE, Table 4 (Sim.): MoverScore of c′ and c. Deviations: see `hfcf.metrics.shared.moverscore.MoverScore`; IDF weights
     come from the sources of the set that the stage is fitted to; fitted to fewer than two, it weighs every word alike.

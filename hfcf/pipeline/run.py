@@ -203,9 +203,10 @@ def select_metrics(metrics: Metrics | None, system: System) -> dict[str, dict[st
         RecipeError: there is no such metric, setting, evaluation set or folder of weights.
         StageError: a metric does not support the system's task, or would ask the model that filtered.
     """
-    selected = parse_metrics(metrics)
-    if "flip_rate" in selected and (own := filter_model(system)) is not None:
-        selected["flip_rate"]["filtered_by"] = [*as_list(selected["flip_rate"].get("filtered_by")), own]
+    selected = parse_metrics(metrics, system.task)
+    own = [model for model in (filter_model(system), *(getattr(system, "readers", None) or ())) if model is not None]
+    if "flip_rate" in selected and own:
+        selected["flip_rate"]["filtered_by"] = [*as_list(selected["flip_rate"].get("filtered_by")), *own]
     check_metrics(selected, system.task)
     return selected
 

@@ -50,8 +50,9 @@ def measure(ds: Sets, metrics: Metrics | None = None, **map_kwargs: Any) -> Sets
         return DatasetDict({split: measure(part, metrics, **map_kwargs) for split, part in ds.items()})
     if not isinstance(ds, Dataset):
         raise StageError(f"metrics: this is a {type(ds).__name__}, not a Dataset: map the stages of hfcf.metrics over a stream")
-    settings = parse_metrics(metrics)
-    check_metrics(settings, task_of(ds.column_names).name)
+    task = task_of(ds.column_names).name
+    settings = parse_metrics(metrics, task)
+    check_metrics(settings, task)
     return _measure(ds, settings, ds, map_kwargs)
 
 
@@ -126,7 +127,7 @@ def measure_candidates(accepted: Dataset, rejected: Dataset, metrics: Metrics | 
     Returns:
         One row for each candidate, with the columns of these metrics and those that say what it changed.
     """
-    requested = parse_metrics(metrics)
+    requested = parse_metrics(metrics, task_of(accepted.column_names).name)
     of_rows = {name: settings for name, settings in requested.items() if getattr(load(name, stage=True), "of_candidates", True)}
     columns = [*task_of(accepted.column_names).columns, "edits", *of_rows] if of_rows else []
     lost, texts = candidates(rejected), accepted.select_columns(columns)

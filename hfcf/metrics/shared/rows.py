@@ -36,6 +36,13 @@ class ColumnsOf(TaskColumns):
         return {name: features[name] for name in self.names}
 
 
+class TextsWith(ColumnsOf):
+    """Declare a task's texts and edits, for a metric of tasks that have some columns; other tasks are refused."""
+
+    def __get__(self, stage: Any, owner: type) -> Any:
+        return self if stage is None else {**super().__get__(stage, owner), **TEXTS_AND_EDITS.columns(get_task(stage.task))}
+
+
 def changed(row: Mapping[str, Any]) -> tuple[str, str]:
     """Return what the counterfactual changed, before and after; see `hfcf.core.segments.changed_texts`.
 

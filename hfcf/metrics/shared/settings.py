@@ -13,19 +13,23 @@ from hfcf import corpora
 from hfcf.core import recipe as recipes
 from hfcf.core.model import Model
 from hfcf.core.recipe import RecipeError
-from hfcf.core.stage import Stage
+from hfcf.core.stage import Stage, StageError
 from hfcf.core.task import task_of
 from hfcf.metrics import load, names
 from hfcf.text.check import kind
 
 DEFAULT: dict[str, Any] = {"minimality": None, "diversity": None, "duplicates": None, "label_balance": None}
-"""What a run measures if its recipe does not say: what needs no model."""
+"""What a run measures if its recipe does not say, as far as its task has it: what needs no model."""
 Metrics = Mapping[str, Mapping[str, Any] | None] | Sequence[str]
 """{metric: its settings, or null}, or a list of metrics."""
 
 
-def parse_metrics(metrics: Metrics | None) -> dict[str, dict[str, Any]]:
-    """Read which metrics to measure, with their settings; `DEFAULT` of None.
+def parse_metrics(metrics: Metrics | None, task: str | None = None) -> dict[str, dict[str, Any]]:
+    """Read which metrics to measure, with their settings.
+
+    Args:
+        metrics: None stands for those of `DEFAULT` that say something of the task.
+        task: of the rows, if it is known.
 
     Raises:
         RecipeError: what is given is neither a mapping nor a list, a name is no metric's, or settings are no mapping.
@@ -34,7 +38,7 @@ def parse_metrics(metrics: Metrics | None) -> dict[str, dict[str, Any]]:
     {'minimality': {}, 'fluency': {}}
     """
     if metrics is None:
-        metrics = DEFAULT
+        metrics = [name for name in DEFAULT if task is None or _supports(name, task)]
     if isinstance(metrics, str) or not isinstance(metrics, Mapping | Sequence):
         what = repr(metrics) if isinstance(metrics, str) else kind(metrics)
         raise RecipeError(f"metrics: a list of names, or a mapping of names to settings; this is {what}")
@@ -47,6 +51,14 @@ def parse_metrics(metrics: Metrics | None) -> dict[str, dict[str, Any]]:
     return {name: dict(settings or {}) for name, settings in metrics.items()}
 
 
+def _supports(name: str, task: str) -> bool:
+    """Say whether a metric reads rows of a task."""
+    try:
+        return bool(load(name, stage=True)(task=task).inputs)
+    except StageError:
+        return False
+
+
 def check_metrics(metrics: Metrics | None, task: str) -> None:
     """Check metrics before hours of work: raise what measuring rows of a task would raise later.
 
@@ -56,7 +68,7 @@ def check_metrics(metrics: Metrics | None, task: str) -> None:
         RecipeError: there is no such metric, setting, folder of weights or evaluation set.
         StageError: a metric that refuses the task or its settings.
     """
-    for name, settings in parse_metrics(metrics).items():
+    for name, settings in parse_metrics(metrics, task).items():
         against = pop_evaluation_sets(name, settings)
         stage = stage_of(name, task, settings)
         for model in _models(stage):

@@ -1,0 +1,99 @@
+"""Which kinds of questions a set has, and whether making counterfactuals shifts them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import evaluate
+from datasets import Dataset
+
+from hfcf.core import schema
+from hfcf.core.edits import plain_words
+from hfcf.core.stage import Stage
+from hfcf.metrics.shared.info import TEXT, info
+from hfcf.metrics.shared.rows import TextsWith, changed, changes
+from hfcf.tasks import DEFAULT
+
+CITATION = "Paranjape et al. 2022, Retrieval-guided Counterfactual Generation for QA (RGF), appendix C.1 and figure 5"
+TOP = 20
+"""Types that the paper's figure shows."""
+
+
+def question_type(question: str) -> str:
+    """Return the first two words of a question, in lower case, without punctuation; fewer where there are no more.
+
+    The paper does not say what a question type is; its figure's bars are such as "who is".
+
+    >>> question_type("Who’s the captain of RFC?"), question_type("Where?"), question_type("?")
+    ("who's the", 'where', '')
+    """
+    return " ".join(plain_words(question)[:2])
+
+
+def common_types(questions: Iterable[str], top: int = TOP) -> dict[str, float]:
+    """Return the share (0–1) of the commonest types of questions, the commonest first; of equal ones the first by alphabet.
+
+    >>> common_types(["who is it", "Who is she?", "when was it"])
+    {'who is': 0.66667, 'when was': 0.33333}
+    """
+    counts = Counter(map(question_type, questions))
+    order = sorted(counts, key=lambda name: (-counts[name], name))[:top]
+    return {name: round(counts[name] / counts.total(), 5) for name in order}
+
+
+def overall(ds: Dataset) -> dict[str, Any]:
+    """Compare the types of a set's questions with those of their sources'.
+
+    Returns:
+        `before` and `after`, {type: share} of the 20 commonest of each; `top_before` and `top_after`, how many of all questions
+        these are of; `distance`, how much of the questions is of another type than before: half the sum of the differences of all
+        shares, 0–1. A source counts once for each of its counterfactuals.
+    """
+    pairs = list(changes(ds))
+    sides = [[one[i] for one in pairs] for i in (0, 1)]
+    every = [common_types(side, len(side)) for side in sides]
+    tops = [dict(list(shares.items())[:TOP]) for shares in every]
+    distance = sum(abs(every[0].get(name, 0.0) - every[1].get(name, 0.0)) for name in {*every[0], *every[1]}) / 2
+    numbers = {"top_before": sum(tops[0].values()), "top_after": sum(tops[1].values()), "distance": distance}
+    return {**{name: round(number, 4) for name, number in numbers.items()}, "before": tops[0], "after": tops[1]}
+
+
+@dataclass(frozen=True, kw_only=True)
+class MeasureQuestionTypes(Stage):
+    """Name the type of the source's question and of the counterfactual's: their first two words.
+
+    Input columns: the task's texts, `edits`. Output column: `question_types`, `{before, after, same}`; neither same types nor
+    others are better. Read the numbers of the set, which `overall` computes: a generator prefers popular types.
+
+    Source: RGF, Figure 5, the 20 commonest types before and after. Deviation: the paper does not define a type; here it is what
+    `question_type` says.
+
+    Args:
+        task: of the rows; those without questions are refused.
+
+    >>> MeasureQuestionTypes().inputs
+    Traceback (most recent call last):
+    hfcf.core.stage.StageError: measure_question_types reads 'question' and can't measure verification rows: they ask nothing
+    """
+
+    better: ClassVar = ""
+    inputs: ClassVar[Any] = TextsWith("question", why="they ask nothing")
+    outputs: ClassVar = {"question_types": {"before": schema.TEXT, "after": schema.TEXT, "same": schema.BOOL}}
+
+    task: str = DEFAULT
+
+    def row(self, row: dict[str, Any]) -> dict[str, Any]:
+        before, after = map(question_type, changed(row))
+        return {"question_types": {"before": before, "after": after, "same": before == after}}
+
+
+class QuestionTypes(evaluate.Metric):  # type: ignore[misc]
+    """The shares (0–1) of the 20 commonest types of `predictions`, questions, as `common_types` gives them."""
+
+    _info = info(CITATION, predictions=TEXT)
+
+    def _compute(self, predictions: Sequence[str]) -> dict[str, Any]:
+        return common_types(predictions)
