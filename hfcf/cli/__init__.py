@@ -1,4 +1,4 @@
-"""`hfcf`: run, peek, report, list, train, evaluate, compare, push, recipe, attack, rate. Each imports only what it needs."""
+"""`hfcf`: run, peek, report, list, train, evaluate, compare, analyse, push, recipe, attack, rate. Imports stay light."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hfcf.cli.console import data_text
 app = typer.Typer(
     help="Counterfactual data for language tasks.", no_args_is_help=True, add_completion=False, pretty_exceptions_show_locals=False
 )
-for command in (runs.run, runs.peek, runs.report, models.train, models.evaluate, models.compare, runs.push):
+for command in (runs.run, runs.peek, runs.report, models.train, models.evaluate, models.compare, studies.analyse, runs.push):
     app.command()(command)
 app.command("list")(listing.list_)
 recipe = typer.Typer(help="What recipes may say.", no_args_is_help=True)

@@ -1,4 +1,4 @@
-"""`hfcf attack` and `hfcf rate`: adversarial test sets, and human evaluation."""
+"""`hfcf analyse`, `hfcf attack` and `hfcf rate`: what runs look like, adversarial test sets, and human evaluation."""
 
 from __future__ import annotations
 
@@ -15,6 +15,19 @@ from hfcf.cli.tables import commonest
 
 attack = typer.Typer(help="Adversarial test sets of relation corpora, as CCG's paper makes them.", no_args_is_help=True)
 rate = typer.Typer(help="Human evaluation: rating sheets with hidden methods, as in the papers.", no_args_is_help=True)
+
+
+def analyse(
+    runs: Annotated[list[str], typer.Argument(help="NAME=FOLDER of a run, one or more.")],
+    out: Annotated[Path, typer.Option(help="The folder for the page and the figures.")],
+) -> None:
+    """Show runs beside each other: edit distances, distances by retrieval rank, types of questions."""
+    from hfcf.studies.analyses import analyse as analyse_runs
+
+    if invalid := next((argument for argument in runs if "=" not in argument), None):
+        raise ValueError(f"{invalid!r}: write NAME=FOLDER")
+    report = analyse_runs(dict(argument.split("=", 1) for argument in runs), out)
+    print_path("the page: ", report["page"])
 
 
 @attack.command("candidates")
