@@ -44,8 +44,8 @@ def load_pairs(rows: Dataset, source: Evaluation, data_dir: str | None, where: s
             pairs, cleaned = pair(_made(rows, how.run, how.ratings), rows), how.ratings is not None
         else:
             of = recipes.locate({**source.source, **(how.originals or {})}, data_dir)
-            on = how.on or ""
-            pairs = pair(rows, load_rows([of], extra=None), on if isinstance(on, str) else (on[0], on[1]))
+            by = how.by or ""
+            pairs = pair(rows, load_rows([of], extra=None), by if isinstance(by, str) else (by[0], by[1]))
     except (ValueError, OSError) as error:
         raise RecipeError(f"{where}: {error}") from error
     if not len(pairs):

@@ -103,7 +103,7 @@ class Pairs(Recipe):
     """The folder of a run: the set's rows are the originals, and the run's rows of them the counterfactuals."""
     within: str | list[str] | None = None
     """The column, or columns, that rows have in common two of which are a pair, such as an ambiguous question."""
-    on: str | list[str] | None = None
+    by: str | list[str] | None = None
     """With `originals`, the column that has their id, or a column of each side whose texts are equal."""
     ratings: Text | None = None
     """With `run`, the folder of `hfcf rate`: rows that each rater finds correct are kept. Without it they are "not cleaned"."""
@@ -112,10 +112,10 @@ class Pairs(Recipe):
     def _check_pairs(self) -> Self:
         if sum(one is not None for one in (self.originals, self.run, self.within)) != 1:
             raise ValueError(": give one of originals, run and within")
-        if (self.originals is None) != (self.on is None):
-            raise ValueError(": originals needs the key on, and nothing else takes it")
-        if isinstance(self.on, list) and len(self.on) != 2:
-            raise ValueError(f": on: {self.on}: a column, or one of each side")
+        if (self.originals is None) != (self.by is None):
+            raise ValueError(": originals needs the key by, and nothing else takes it")
+        if isinstance(self.by, list) and len(self.by) != 2:
+            raise ValueError(f": by: {self.by}: a column, or one of each side")
         if self.ratings is not None and self.run is None:
             raise ValueError(": ratings are of the rows of a run")
         return self

@@ -37,7 +37,7 @@ def parts(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def recipe(tmp_path: Path, **more: Any) -> Path:
     (tmp_path / "weights").mkdir()
-    pairs = {"originals": {"split": "original"}, "on": "original_id"}
+    pairs = {"originals": {"split": "original"}, "by": "original_id"}
     content = {
         "compare": "models", "name": "asked", "seeds": [1, 2], "methods": {"none": None, "again": {"system": "again"}},
         "model": {"model": str(tmp_path / "weights")}, "train": {"corpus": "asked", "split": "train"},
@@ -150,7 +150,7 @@ def test_intervals_of_fractional_scores() -> None:
     ("pairs", "message"),
     [
         ({}, "give one of originals, run and within"),
-        ({"originals": {"split": "original"}}, "originals needs the key on"),
+        ({"originals": {"split": "original"}}, "originals needs the key by"),
         ({"within": "case", "ratings": "out"}, "ratings are of the rows of a run"),
     ],
 )
