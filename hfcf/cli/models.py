@@ -21,7 +21,10 @@ def train(
     set_: Set = None,
     limit: Annotated[int | None, typer.Option(help="Train only on the first rows, to try a recipe out.")] = None,
 ) -> None:
-    """Train a verifier, a generator or rewriter of claims, an explainer, a masked language model or a relation classifier."""
+    """Train a verifier, a generator or rewriter of claims, an explainer, a masked language model or a relation classifier.
+
+    Or, for questions, a reader, a generator of questions or of answers, or a decomposer.
+    """
     console.silence_libraries()
     from hfcf.core import recipe as recipes
     from hfcf.pipeline.train import train as train_recipe
@@ -39,7 +42,7 @@ def evaluate(
     max_length: Annotated[int, typer.Option(help="Tokens of an input.")] = 130,
     ways: Annotated[int, typer.Option(help="For a verifier: 2 drops NOT ENOUGH INFO, as RACE's evaluation does; 3 keeps it.")] = 2,
 ) -> None:
-    """Score a model on corpora of its task: a verifier, beside the majority baseline, or a relation classifier."""
+    """Score a model on corpora of its task: a verifier, beside the majority baseline, a relation classifier or a reader."""
     console.silence_libraries()
     from hfcf import corpora
     from hfcf.core.model import Model

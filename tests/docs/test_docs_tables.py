@@ -102,7 +102,7 @@ def default(field: Field[Any]) -> Any:
     return value.name if isinstance(value, Model) else value
 
 
-@pytest.mark.parametrize("name", ["race", "crossaug", "ccg"])
+@pytest.mark.parametrize("name", ["race", "crossaug", "ccg", "rgf"])
 def test_the_citation_file_names_the_papers_as_the_systems_cite_them(name: str) -> None:
     entry = dict(re.findall(r"^\s*(\w+) = \{(.*)\},?$", system_class(name).citation, re.MULTILINE))
     cited = yaml.safe_load(text_of(ROOT / "CITATION.cff"))
