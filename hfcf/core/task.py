@@ -45,6 +45,8 @@ class Task:
         labels: the labels of all its rows, in the order of a classifier's outputs; None where each corpus has its own.
         labelled: whether its rows have a `label`; a counterfactual of a task without one has another `outcome`.
         outcome_name: what cards call the `outcome`.
+        change_names: what cards call a kind of change, where its name does not say it.
+        shared: what rows share, besides a group, that must be on the same side of a split, for cards: "a claim or …".
         candidate: what a candidate of it holds besides edits, scores and verdict.
         trainer: "module:attribute" of how its models are trained and asked, resolved when it is first used.
         scorer: "module:attribute" of how its models are scored, resolved when it is first used.
@@ -59,6 +61,8 @@ class Task:
     labels: tuple[str, ...] | None = None
     labelled: bool = True
     outcome_name: str = "label"
+    change_names: Mapping[str, str] = field(default_factory=dict)
+    shared: str = "a text"
     candidate: Mapping[str, Any]
     trainer: str = ""
     scorer: str = ""
@@ -134,6 +138,10 @@ class Task:
         texts, own = self.apply_edits(row, candidate["edits"]), self.features
         others = {name: candidate[name] for name in self.candidate if name in own and name not in texts}
         return {**texts, **others}
+
+    def candidate_edits(self, row: Row, candidate: Row) -> Sequence[Row]:
+        """Return the edits that make a candidate of a row, if a task does not say otherwise those that it holds."""
+        return candidate["edits"] or []
 
     def outcome(self, row: Row) -> str | None:
         """Say in words what a counterfactual changes: the label, if a task does not say otherwise."""

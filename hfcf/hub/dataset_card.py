@@ -58,6 +58,7 @@ def dataset_card(
     return render(
         "dataset_card.md.jinja", front=front.to_yaml() + "\n", name=name, command=command, corpus=corpus, run=run, empty=empty,
         examples=examples, columns=list(task.features), outcome=task.outcome_name,
+        changes=task.change_names, shared=task.shared,
         tokenised=TOKENS in task.columns.values(), not_republished=NOT_REPUBLISHED,
         own=own, system=system, flips=flips, inputs=inputs,
         splits=[file["split"] for config in configs if config["config_name"] == "default" for file in config["data_files"]],

@@ -176,6 +176,8 @@ def make_system(
 def model_names(system: System | Stage) -> dict[str, str]:
     """Name the weights that a system (or a stage) reads, with their revision and adapter."""
     values = {field.name: getattr(system, field.name) for field in fields(system)}
+    several = {f"{name} {i}": one for name, value in values.items() if isinstance(value, tuple) for i, one in enumerate(value, 1)}
+    values |= several
     models = {name: value if isinstance(value, Model) else getattr(value, "model", None) for name, value in values.items()}
     return {name: named(model) for name, model in models.items() if isinstance(model, Model)}
 
@@ -229,6 +231,8 @@ def describe_filter(system: System) -> str | None:
     """
     if getattr(system, "verifier", None) is not None:
         return "the verifier named above"
+    if getattr(system, "readers", None):
+        return "the readers named above"
     if not getattr(system, "consistency", False):
         return None
     return "the base model, the indicator named above," if filter_model(system) else "the base model that was trained on these rows"

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from hfcf.core.funnel import short
 from hfcf.core.segments import Mark
-from hfcf.core.task import apply_edits, nearest_task, revert_edits
+from hfcf.core.task import apply_edits, nearest_task, revert_edits, task_of
 from hfcf.report.files import count, numbers, read
 from hfcf.report.measures import low_is_better, measures, ordered
 from hfcf.text.check import MAX_CHARACTERS
@@ -187,8 +187,8 @@ def rejected_row(source: Mapping[str, Any], candidate: str | None) -> dict[str, 
     {'id': '1', 'claim': 'a', 'label': None, 'change': None, 'scores': None, 'edits': []}
     """
     content: Mapping[str, Any] = json.loads(candidate) if candidate else {}
-    edited = content.get("edits") or []
     try:
+        edited = task_of(source).candidate_edits(source, content) if content else []
         columns = apply_edits(source, edited) if edited else {}
     except (ValueError, KeyError, TypeError):
         columns, edited = {}, []

@@ -82,6 +82,23 @@ class QuestionAnswering(Task):
         texts = [("question", row.get("question") or ""), ("context", row.get("context") or "")]
         return [(kind, text) for kind, text in texts if text]  # open questions share no context
 
+    def candidate_edits(self, row: Row, candidate: Row) -> Sequence[Row]:
+        """Return the edits of a candidate; those of one that was rejected before it had any follow from what it has of the row."""
+        fields = {name: value for name in self.columns if (value := candidate.get(name)) is not None}
+        if not (fields.get("answers") or NO_ANSWERS)["text"]:
+            fields.pop("answers", None)
+        return candidate["edits"] or rewrite_all(row, **fields)
+
+    def counterfactual_row(self, row: Row, candidate: Row) -> dict[str, Any]:
+        """Return the counterfactual that a candidate is of a row.
+
+        Raises:
+            ValueError: it has no question yet, or its edits do not fit the row.
+        """
+        if candidate["question"] is None:
+            raise ValueError("the candidate has no question yet")
+        return super().counterfactual_row(row, {**candidate, "edits": self.candidate_edits(row, candidate)})
+
     def outcome(self, row: Row) -> str | None:
         return ((row.get("answers") or NO_ANSWERS)["text"] or [None])[0]
 
@@ -177,6 +194,8 @@ TASK = QuestionAnswering(
     empty_row={"title": "", "context": "", "question": None, "answers": NO_ANSWERS},
     labelled=False,
     outcome_name="answer",
+    change_names={"both": "the reference and the predicate"},
+    shared="a question or a passage",
     candidate={"title": TEXT, "context": TEXT, "question": TEXT, "answers": ANSWERS},
     trainer="hfcf.training.reader:TRAINER",
     scorer="hfcf.training.scorers:ANSWERS",

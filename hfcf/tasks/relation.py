@@ -100,6 +100,7 @@ TASK = Relation(
     columns={"tokens": TOKENS, "head": SPAN, "tail": SPAN},
     signature=("tokens",),
     empty_row={"tokens": [], "head": None, "tail": None, "label": None},
+    shared="a sentence",
     candidate={"text": TEXT, "label": TEXT},
     trainer="hfcf.training.relation:TRAINER",
     scorer="hfcf.training.scorers:RELATIONS",

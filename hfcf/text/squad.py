@@ -33,3 +33,13 @@ def matches(answer: str, others: Iterable[str]) -> bool:
     """
     own = normalise_answer(answer)
     return bool(own) and own in {normalise_answer(other) for other in others}
+
+
+def overlaps(answer: str, others: Iterable[str]) -> bool:
+    """Say whether an answer holds one of others, or stands in it, in whole words after `normalise_answer`.
+
+    >>> overlaps("88", ["88 days"]), overlaps("Ada Lovelace of London", ["Ada Lovelace"]), overlaps("Lady Ada", ["Ada King"])
+    (True, True, False)
+    """
+    own, gold = (f" {normalise_answer(answer)} ", [f" {normalise_answer(other)} " for other in others])
+    return any(own.strip() and other.strip() and (own in other or other in own) for other in gold)

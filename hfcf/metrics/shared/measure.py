@@ -103,11 +103,13 @@ def candidates(rejected: Dataset) -> Dataset:
         if row["level"] != "candidate":
             continue
         source, one = json.loads(row["source"]), json.loads(row["candidate"])
+        own = task_of(source)
         try:
-            texts = task_of(source).counterfactual_row(source, one)
-        except ValueError:  # rejected because its edits do not fit
+            texts = own.counterfactual_row(source, one)
+        except ValueError:  # rejected because its edits do not fit, or before it was complete
             continue
-        edited.append({"id": f"{source['id']}:{len(edited)}", **texts, "edits": one["edits"], "change": one["change"]})
+        edits = own.candidate_edits(source, one)
+        edited.append({"id": f"{source['id']}:{len(edited)}", **texts, "edits": edits, "change": one["change"]})
     task = task_of(edited[0]) if edited else get_task(DEFAULT)
     canonical = {name: feature for name, feature in task.features.items() if name not in schema.COMMON}
     features = Features({**canonical, "edits": schema.EDITS, "change": schema.TEXT})

@@ -113,6 +113,7 @@ class GenerateAnswer(Stage):
         num_beams: beams of the search.
         max_length: tokens of title and passage; of a longer one the beginning is read.
         max_answer: tokens of the longest answer.
+        keep_partial: keep an answer that holds a gold one, or stands in it; see `hfcf.systems.rgf.retrieve.Read`.
 
     Raises:
         ValueError: `answers` is not from 1 to `num_beams`.
@@ -131,6 +132,7 @@ class GenerateAnswer(Stage):
     num_beams: int = 15
     max_length: int = 640
     max_answer: int = 32
+    keep_partial: bool = True
 
     def __post_init__(self) -> None:
         if not 1 <= self.answers <= self.num_beams:
@@ -152,6 +154,8 @@ class GenerateAnswer(Stage):
             for passage in row["passages"]:
                 written = next(texts) if passage_problem(passage) is None else []
                 answers = [(*find_answer(one["text"], passage["text"]), [(ANSWER, one["score"])]) for one in written]
-                candidates += answer_candidates(self.name, passage, row["answers"]["text"], answers, seen)
+                candidates += answer_candidates(
+                    self.name, passage, row["answers"]["text"], answers, seen, keep_partial=self.keep_partial
+                )
             results.append(settle(candidates, "there is no passage"))
         return results

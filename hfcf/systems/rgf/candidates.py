@@ -12,7 +12,7 @@ from hfcf.core.candidates import Candidate, reject
 from hfcf.core.schema import FLOAT, INT, TEXT
 from hfcf.tasks.qa import MAX_CONTEXT, TASK
 from hfcf.text.check import text_problem
-from hfcf.text.squad import matches, normalise_answer
+from hfcf.text.squad import matches, normalise_answer, overlaps
 
 PASSAGES = List({"id": TEXT, "title": TEXT, "text": TEXT, "score": FLOAT, "rank": INT})
 """The passages of a row: what the collection has of them, the retriever's score (higher is nearer), and the rank from 1."""
@@ -48,6 +48,8 @@ def answer_candidates(
     gold: Sequence[str],
     answers: Sequence[tuple[str, int, Sequence[tuple[str, float | None]]]],
     seen: set[tuple[str, str]],
+    *,
+    keep_partial: bool = True,
 ) -> list[Candidate]:
     """Make a candidate of each answer in a passage, without a question yet; one of no use is rejected, with the reason.
 
@@ -61,6 +63,7 @@ def answer_candidates(
         gold: the source's answers, with their aliases.
         answers: (text, start in the passage or −1, scores as (name, value)), the best first.
         seen: passage texts and normalised answers of the row so far; those of this passage are added.
+        keep_partial: whether an answer that holds a gold one, or stands in it, is another answer.
     """
     if why := passage_problem(passage):
         return [reject(_candidate(passage, "", -1, []), stage, why)]
@@ -75,6 +78,8 @@ def answer_candidates(
             one = reject(one, stage, "nothing is left of the answer after SQuAD's normalisation")
         elif matches(text, gold):
             one = reject(one, stage, "the answer is a gold answer of the source")
+        elif not keep_partial and overlaps(text, gold):
+            one = reject(one, stage, "the answer holds a gold answer of the source, or stands in it")
         elif key in seen:
             one = reject(one, stage, "the answer repeats another one of the passage")
         else:

@@ -26,6 +26,7 @@ OFFLINE: dict[str, Any] = {
     "generator": Model("offline:t5", adapter="hfcf:question_generator"),
     "readers": tuple(Model("offline:minilm", adapter=f"hfcf:reader{number}") for number in ("", "_2", "_3")),
     "agree": 2,
+    "keep_partial": False,
     # The paper's search of 15 beams takes seconds of CPU for each answer.
     "questions": 4,
     "num_beams": 4,
@@ -57,6 +58,7 @@ class QuestionChain(System):
     readers: tuple[Model, ...] | None = None
     agree: int = 5
     reader_length: int = 384
+    keep_partial: bool = True
     keep: int | None = 1
     distance: tuple[int, int | None] | None = None
     decomposer: Model | None = None

@@ -95,8 +95,8 @@ class Read(Stage):
 
     Input columns: `question`, `answers`, `passages`. Output column: `candidates`, one for each passage and answer, by rank and
     then by probability, without a question yet. An answer is kept that "does not match any of the gold answers": that is equal to
-    none of them, aliases included, after SQuAD's normalisation. One that holds a gold answer, or stands in it, is kept. What else
-    is rejected stands at `answer_candidates`.
+    none of them, aliases included, after SQuAD's normalisation. One that holds a gold answer, or stands in it, is kept, unless
+    `keep_partial` is false. What else is rejected stands at `answer_candidates`.
 
     Deviation: REALM reads with a model that is trained together with its retriever; here any extractive reader (or an
     encoder-decoder, whose texts count where they stand in the passage) reads each passage by itself.
@@ -105,6 +105,8 @@ class Read(Stage):
         reader: the reader, or "llm:NAME" for a language model behind an endpoint.
         n_best: answers that are read in each passage. The paper pairs passages with answers, and does not say how many of one.
         reader_length: tokens of a window of the passage, with the question.
+        keep_partial: keep an answer that holds a gold one, or stands in it. The paper names equal answers alone, so it keeps them;
+            the offline preset does not: a small reader often cuts the gold answer too short or too long.
 
     >>> list(Read(reader=Model("me/reader")).outputs)
     ['candidates']
@@ -118,6 +120,7 @@ class Read(Stage):
     reader: Model
     n_best: int = 5
     reader_length: int = 384
+    keep_partial: bool = True
 
     def __post_init__(self) -> None:
         if self.n_best < 1:
@@ -141,6 +144,8 @@ class Read(Stage):
             for passage in row["passages"]:
                 spans = next(answers) if passage_problem(passage) is None else []
                 read = [(one["text"], one["start"], [(READER, one["probability"])]) for one in spans]
-                candidates += answer_candidates(self.name, passage, row["answers"]["text"], read, seen)
+                candidates += answer_candidates(
+                    self.name, passage, row["answers"]["text"], read, seen, keep_partial=self.keep_partial
+                )
             results.append(settle(candidates, "there is no passage"))
         return results
