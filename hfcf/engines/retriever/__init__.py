@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import torch
 from filelock import FileLock
@@ -16,10 +16,7 @@ from hfcf.core.model import Model
 from hfcf.core.passages import Passages
 from hfcf.core.paths import cache_dir, fill_once
 from hfcf.engines.base import Engine
-from hfcf.engines.retriever import bm25
-
-if TYPE_CHECKING:
-    from hfcf.engines.retriever.dense import Encoder
+from hfcf.engines.retriever import bm25, dense
 
 METHODS = ("bm25", "dense")
 
@@ -68,6 +65,7 @@ class Retriever(Engine):
     """
 
     VERSION: ClassVar[str] = "1"
+    """Raise it when an index or an answer changes: it is part of both keys."""
 
     passages: Passages
     method: str = "bm25"
@@ -110,15 +108,13 @@ class Retriever(Engine):
 
     def load(self, device: torch.device) -> Any:
         passages = self.passages.open()
+        name: dict[str, Any] = {self.method: self.VERSION, "passages": self.passages.key()}
         if self.method == "bm25":
-            name = {"bm25": bm25.VERSION, "passages": self.passages.key(), "k1": self.k1, "b": self.b}
+            name |= {"k1": self.k1, "b": self.b}
             return bm25.Index(_built(name, lambda folder: bm25.build(folder, passages, self.k1, self.b)), len(passages))
-        from hfcf.engines.retriever import dense
-
         encoder = self._encoder(self.passage_model or self.model)
-        name = {"dense": dense.VERSION, "passages": self.passages.key(), "encoder": encoder.key(), "dtype": str(self.dtype())}
-        folder = _built(name, lambda folder: dense.build(folder, passages, encoder, device, self.dtype()))
-        return dense.Index(folder, self._encoder(self.model), device, self.dtype())
+        name |= {"encoder": encoder.settings(), "dtype": str(encoder.dtype())}
+        return dense.Index(_built(name, lambda folder: dense.build(folder, passages, encoder)), self._encoder(self.model))
 
     def encode(self, loaded: Any, requests: Sequence[Any]) -> list[Any]:
         return [loaded.encode(request) for request in requests]
@@ -126,12 +122,10 @@ class Retriever(Engine):
     def forward(self, loaded: Any, encoded: Sequence[Any]) -> list[Any]:
         return [loaded.search(item, self.k) for item in encoded]
 
-    def _encoder(self, model: Model | None) -> Encoder:
-        from hfcf.engines.retriever.dense import Encoder
-
+    def _encoder(self, model: Model | None) -> dense.Encoder:
         if model is None:
             raise ValueError('method="dense" has no model: give the encoder of questions as model=Model(…)')
-        return Encoder(model, self.pooling, self.normalise, self.max_length)
+        return dense.Encoder(model=model, pooling=self.pooling, normalise=self.normalise, max_length=self.max_length)
 
 
 def _built(name: dict[str, Any], build: Callable[[Path], None]) -> Path:

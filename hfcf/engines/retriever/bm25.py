@@ -23,8 +23,6 @@ from hfcf.text.normalise import fold
 if TYPE_CHECKING:
     from datasets import Dataset
 
-VERSION = "1"
-"""Raise it when the same collection and settings give another index: it is part of the index's name."""
 CHUNK = 20_000
 """Passages that are counted at once."""
 _WORD = re.compile(r"\w+")

@@ -12,25 +12,22 @@ import torch
 
 from hfcf.core.model import Model
 from hfcf.engines.adapters import load_network
-from hfcf.engines.base import Encoded, pad
+from hfcf.engines.base import Encoded, Engine, pad
 from hfcf.engines.retriever.best import Hits, best
 
 if TYPE_CHECKING:
     from datasets import Dataset
 
-VERSION = "1"
-"""Raise it when the same collection and encoder give another index: it is part of the index's name."""
 POOLINGS = ("mean", "cls", "pooler")
 CHUNK = 4_096
 """Passages that are tokenised at once, and sorted by length."""
-_BATCH_TOKENS = 8_192
 _FILE = "vectors.faiss"
 INSTALL = 'FAISS is not installed; the extra has it: pip install "hfcf[dense]", or pip install "faiss-cpu>=1.11"'
 
 
-@dataclass(frozen=True)
-class Encoder:
-    """How a text becomes a vector; the arguments are those of `Retriever`.
+@dataclass(frozen=True, kw_only=True)
+class Encoder(Engine):
+    """Vectors of `[title, text]` requests; the arguments are those of `Retriever`. It is not asked through the request cache.
 
     Raises:
         ValueError: there is no such pooling.
@@ -45,32 +42,26 @@ class Encoder:
         if self.pooling not in POOLINGS:
             raise ValueError(f"pooling={self.pooling!r}: use {', '.join(map(repr, POOLINGS))}")
 
-    def key(self) -> list[Any]:
-        """Return everything that changes a vector, in JSON-able values."""
-        return [self.model.key(), self.pooling, self.normalise, self.max_length]
-
-    def load(self, device: torch.device, dtype: torch.dtype) -> tuple[Any, Any]:
-        """Load the network and its tokenizer."""
+    def load(self, device: torch.device) -> Any:
         import transformers
         from transformers import AutoConfig, AutoTokenizer
 
         config = AutoConfig.from_pretrained(self.model.source(), revision=self.model.revision)
         # `AutoModel` reads both of DPR's encoders as that of questions, and leaves the other's weights random.
         passages = any("ContextEncoder" in name for name in config.architectures or ())
-        network = load_network(transformers.DPRContextEncoder if passages else transformers.AutoModel, self.model, dtype).to(device)
-        return network, AutoTokenizer.from_pretrained(self.model.source(), revision=self.model.revision)
+        network = load_network(transformers.DPRContextEncoder if passages else transformers.AutoModel, self.model, self.dtype())
+        return network.to(device), AutoTokenizer.from_pretrained(self.model.source(), revision=self.model.revision)
 
-    def tokenise(self, tokenizer: Any, titles: Sequence[str], texts: Sequence[str]) -> list[Encoded]:
-        """Bring texts into the network's form, each as a pair with its title where it has one, as DPR was trained."""
-        rows = []
-        for title, text in zip(titles, texts, strict=True):
-            pair = (title, text) if title else (text,)
+    def encode(self, loaded: Any, requests: Sequence[Any]) -> list[Encoded]:
+        tokenizer, rows = loaded[1], []
+        for title, text in requests:
+            pair = (title, text) if title else (text,)  # as DPR was trained
             row = tokenizer(*pair, truncation="longest_first", max_length=self.max_length, return_attention_mask=False)
             rows.append(Encoded({name: row[name] for name in tokenizer.model_input_names if name in row}))
         return rows
 
-    def vectors(self, network: Any, tokenizer: Any, encoded: Sequence[Encoded]) -> np.ndarray:
-        """Return the vectors of one batch, in float32."""
+    def forward(self, loaded: Any, encoded: Sequence[Any]) -> list[Any]:
+        network, tokenizer = loaded
         batch = pad(tokenizer, encoded, network.device)
         with torch.inference_mode():
             output = network(**batch)
@@ -86,35 +77,31 @@ class Encoder:
             mask = batch["attention_mask"].unsqueeze(-1).float()
             vectors = (output.last_hidden_state.float() * mask).sum(1) / mask.sum(1).clamp(min=1)
         vectors = torch.nn.functional.normalize(vectors, dim=-1) if self.normalise else vectors
-        return np.ascontiguousarray(vectors.cpu().numpy(), dtype=np.float32)
+        return [*vectors.cpu().numpy().astype(np.float32)]
 
 
-def build(folder: Path, passages: Dataset, encoder: Encoder, device: torch.device, dtype: torch.dtype) -> None:
+def build(folder: Path, passages: Dataset, encoder: Encoder) -> None:
     """Write the index of a collection's vectors, `IndexFlatIP`, into a new folder.
 
     Memory: all vectors, 4 bytes a dimension and passage: 21 million of 768 dimensions take 65 GB, of 128 dimensions 11 GB.
 
     Raises:
         ModuleNotFoundError: FAISS is not installed.
-        ValueError: the encoder has no such pooling, or a vector that is no number.
+        ValueError: the encoder has no such pooling, or gives a vector that is no number.
     """
     faiss = _faiss()
-    network, tokenizer = encoder.load(device, dtype)
-    index: Any = None
+    loaded, index = encoder.loaded(), None
     for start in range(0, len(passages), CHUNK):
         part = passages[start : start + CHUNK]
-        encoded = encoder.tokenise(tokenizer, part["title"], part["text"])
-        order = sorted(range(len(encoded)), key=lambda i: len(encoded[i]))
-        vectors: Any = None
-        while order:
-            size = max(1, _BATCH_TOKENS // max(1, len(encoded[order[-1]])))
-            batch, order = order[-size:], order[:-size]
-            values = encoder.vectors(network, tokenizer, [encoded[i] for i in batch])
-            vectors = np.empty((len(encoded), values.shape[1]), dtype=np.float32) if vectors is None else vectors
-            vectors[batch] = values
-        if not np.isfinite(vectors).all():
-            number = start + int(np.argmin(np.isfinite(vectors).all(axis=1)))
-            raise ValueError(f"{encoder.model.name} gives passage {number} a vector that is no number; try dtype='float32'")
+        encoded = encoder.encode(loaded, [*zip(part["title"], part["text"], strict=True)])
+        rows: list[Any] = [None] * len(encoded)
+        for batch in encoder.batches([len(item) for item in encoded]):
+            for i, vector in zip(batch, encoder._forward(loaded, [encoded[i] for i in batch]), strict=True):
+                rows[i] = vector
+        vectors = np.stack(rows)
+        if not (finite := np.isfinite(vectors).all(axis=1)).all():
+            number = start + int(np.argmin(finite))
+            raise ValueError(f'{encoder.model.name} gives passage {number} a vector that is no number; try dtype="float32"')
         index = faiss.IndexFlatIP(vectors.shape[1]) if index is None else index
         index.add(vectors)
     folder.mkdir()
@@ -126,26 +113,24 @@ class Index:
 
     Args:
         folder: that of `build`.
-        encoder: that of the questions.
-        device: for the questions' encoder; FAISS computes on the CPU.
-        dtype: of the encoder.
+        encoder: that of the questions. FAISS computes on the CPU.
     """
 
-    def __init__(self, folder: Path, encoder: Encoder, device: torch.device, dtype: torch.dtype) -> None:
+    def __init__(self, folder: Path, encoder: Encoder) -> None:
         faiss = _faiss()
         # `IO_FLAG_MMAP` reads a flat index into memory; this flag maps it.
         self._index = faiss.read_index(str(folder / _FILE), faiss.IO_FLAG_MMAP_IFC)
-        self._encoder, (self._network, self._tokenizer) = encoder, encoder.load(device, dtype)
+        self._encoder, self._loaded = encoder, encoder.loaded()
 
     def encode(self, text: str) -> Encoded:
         """Return a question in the network's form, without tokens if it is blank."""
-        return self._encoder.tokenise(self._tokenizer, [""], [text])[0] if text.strip() else Encoded({"input_ids": []})
+        return self._encoder.encode(self._loaded, [["", text]])[0] if text.strip() else Encoded({"input_ids": []})
 
     def search(self, question: Encoded, k: int) -> Hits:
         """Return the passages with the largest inner product, computed again in float64."""
         if not len(question):
             return []
-        vector = self._encoder.vectors(self._network, self._tokenizer, [question])
+        vector = np.stack(self._encoder.forward(self._loaded, [question]))
         if vector.shape[1] != self._index.d:
             raise ValueError(
                 f"the questions' vectors have {vector.shape[1]} dimensions, the passages' {self._index.d}: the encoders differ"
