@@ -22,7 +22,7 @@ RUNS = [page for page in PAGES if any(block.runs for block in blocks(page))]
 CHEAP = {
     "tutorial_verification.md": ("system=eda", "settings={}"),
     "tutorial_relations.md": ("system=synonym",),
-    "tutorial_qa.md": ("metrics=[minimality]",),
+    "tutorial_qa.md": (),
 }
 """What a tutorial's recipe is run with in the place of a system that asks models; RGF asks planted ones."""
 
