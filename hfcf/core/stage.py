@@ -52,6 +52,8 @@ class Stage:
     """Columns that the stage reads (column → feature)."""
     outputs: ClassVar[Mapping[str, Any]]
     """Columns that it fills, besides `status`."""
+    optional: ClassVar[Mapping[str, Any]] = {}
+    """Columns that it reads from rows that have them; they are None on others."""
     produced_by: ClassVar[Mapping[str, str]] = {}
     """Which call fills an input that is not a column of the corpus."""
     batch_size: ClassVar[int] = 256
@@ -104,7 +106,7 @@ class Stage:
         results: dict[int, dict[str, Any] | Reject] = {}
         sound = []
         for i in todo:
-            row = {name: values[i][name] for name in ("id", *inputs)}
+            row = {name: values[i].get(name) for name in ("id", *inputs, *self.optional)}
             if why := problem(row):
                 results[i] = Reject(why)
             else:
@@ -123,7 +125,7 @@ class Stage:
         self, rows: Mapping[str, Any], batched: bool, inputs: Mapping[str, Any], outputs: Mapping[str, Any]
     ) -> dict[str, list[Any]]:
         """Read the declared inputs, and the present values of the outputs, as lists."""
-        names = dict.fromkeys(["id", *inputs, *outputs])
+        names = dict.fromkeys(["id", *inputs, *(name for name in self.optional if name in rows), *outputs])
         for column in names:
             if column in rows:
                 continue

@@ -175,7 +175,8 @@ def _train_reader(recipe: recipes.ReaderRecipe, training: Dataset, held_out: Dat
         training, held_out = (cloze_questions(rows, ner, seed=hp.seed, words=clozes.words) for rows in (training, held_out))
         sizes = {"trained on": {"clozes": len(training)}}
     train_reader(training, hp, out)
-    sets = {**_by_corpus(held_out), **_evaluation_sets(recipe.evaluate, recipe.data_dir, training)}
+    # With the corpora's own columns: some have aliases of the answers.
+    sets = {**_by_corpus(held_out), **_evaluation_sets(recipe.evaluate, recipe.data_dir, training, None)}
     model = trained_model(hp, out)
     return {**sizes, **{name: TRAINER.evaluate(rows, model, max_length=hp.max_length) for name, rows in sets.items()}}
 
@@ -212,7 +213,7 @@ def _arguments(
 
 
 def _evaluation_sets(
-    sources: Sequence[recipes.Source], data_dir: str | None, training: Dataset, extra: Sequence[str] = ()
+    sources: Sequence[recipes.Source], data_dir: str | None, training: Dataset, extra: Sequence[str] | None = ()
 ) -> dict[str, Dataset]:
     """Load the rows to score on, without those that overlap with the training rows."""
     loaded = {source.name or source.corpus: load_rows(_arguments([source], data_dir), extra=extra) for source in sources}

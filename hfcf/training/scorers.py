@@ -104,8 +104,9 @@ class RelationScorer:
 class AnswerScorer:
     """Rate answers in words by exact match and F1; see `hfcf.metrics.scores.answers`.
 
-    The gold answer of a row is the list of its alternatives, empty where it has no answer. Rows with a true column `regex` (Curated
-    TREC) have patterns instead. An answer is a text, "" where the model gives none.
+    The gold answer of a row is the list of its alternatives, those of a column `aliases` too; it is empty where the row has no
+    answer. Rows with a true column `regex` (Curated TREC) have patterns instead. An answer is a text, "" where the model gives
+    none.
 
     >>> gold, predicted = np.array([["Ada"], []], dtype=object), np.array([["Ada King", ""]], dtype=object)
     >>> ANSWERS.resample(np.array([[1.0, 1.0], [2.0, 0.0]]), gold, predicted).round(4).tolist()
@@ -118,7 +119,9 @@ class AnswerScorer:
 
     def gold(self, rows: Dataset) -> list[answers.Gold]:
         patterns = rows["regex"] if "regex" in rows.column_names else [False] * len(rows)
-        alternatives = [list(dict.fromkeys((one or {}).get("text") or [])) for one in rows["answers"]]
+        aliases = rows["aliases"] if "aliases" in rows.column_names else [None] * len(rows)
+        both = zip(rows["answers"], aliases, strict=True)
+        alternatives = [list(dict.fromkeys([*((one or {}).get("text") or []), *(more or [])])) for one, more in both]
         return [{"regex": texts} if regex else texts for texts, regex in zip(alternatives, patterns, strict=True)]
 
     def letters(self, labels: Iterable[str]) -> None:

@@ -11,7 +11,16 @@ from hfcf.core.model import Model
 from hfcf.core.passages import Passages
 from hfcf.core.stage import Reject, Stage, StageError
 from hfcf.engines.questions import AnswerGenerator
-from hfcf.systems.rgf.candidates import ANSWER, CANDIDATES, PASSAGES, answer_candidates, find_answer, passage_problem
+from hfcf.systems.rgf.candidates import (
+    ALIASES,
+    ANSWER,
+    CANDIDATES,
+    PASSAGES,
+    answer_candidates,
+    find_answer,
+    gold_answers,
+    passage_problem,
+)
 from hfcf.systems.rgf.retrieve import NO_COLLECTION
 from hfcf.tasks.qa import ANSWERS, TASK
 
@@ -102,10 +111,10 @@ def _passage(name: str, title: str, text: str) -> dict[str, Any]:
 class GenerateAnswer(Stage):
     """Write likely answers of a passage without any question, c → a; keep those that are no gold answers (section 5.1).
 
-    Input columns: `answers`, `passages`. Output column: `candidates`, one for each text of the beam search, the best first,
-    without a question yet. The model reads `title » passage` (appendix A). A text is searched in the passage: the first place as
-    whole words, first with its case, then without, is the answer, as the passage writes it; one that does not stand there is
-    rejected. What else is rejected stands at `answer_candidates`.
+    Input columns: `answers`, `passages`, and `aliases` where the corpus has it. Output column: `candidates`, one for each text of
+    the beam search, the best first, without a question yet. The model reads `title » passage` (appendix A). A text is searched in
+    the passage: the first place as whole words, first with its case, then without, is the answer, as the passage writes it; one
+    that does not stand there is rejected. What else is rejected stands at `answer_candidates`.
 
     Args:
         answerer: an encoder-decoder or decoder-only model, trained on passage → answer.
@@ -123,6 +132,7 @@ class GenerateAnswer(Stage):
     """
 
     inputs: ClassVar = {"answers": ANSWERS, "passages": PASSAGES}
+    optional: ClassVar = ALIASES
     outputs: ClassVar = {"candidates": CANDIDATES}
     produced_by: ClassVar = {"passages": "the stage that chooses passages"}
     batch_size: ClassVar[int] = 32
@@ -155,7 +165,7 @@ class GenerateAnswer(Stage):
                 written = next(texts) if passage_problem(passage) is None else []
                 answers = [(*find_answer(one["text"], passage["text"]), [(ANSWER, one["score"])]) for one in written]
                 candidates += answer_candidates(
-                    self.name, passage, row["answers"]["text"], answers, seen, keep_partial=self.keep_partial
+                    self.name, passage, gold_answers(row), answers, seen, keep_partial=self.keep_partial
                 )
             results.append(settle(candidates, "there is no passage"))
         return results

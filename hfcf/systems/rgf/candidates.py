@@ -17,6 +17,8 @@ from hfcf.text.squad import matches, normalise_answer, overlaps
 PASSAGES = List({"id": TEXT, "title": TEXT, "text": TEXT, "score": FLOAT, "rank": INT})
 """The passages of a row: what the collection has of them, the retriever's score (higher is nearer), and the rank from 1."""
 CANDIDATES = List(TASK.candidate_features)
+ALIASES = {"aliases": List(TEXT)}
+"""The column in which some corpora have right answers that do not stand in the context."""
 
 RANK, RETRIEVAL, READER = "retrieval rank", "retrieval score", "reader probability"
 ANSWER, QUESTION = "log-probability of the answer", "log-probability of the question"
@@ -40,6 +42,16 @@ def passage_problem(passage: Mapping[str, Any]) -> str | None:
     """
     title = passage["title"] and text_problem(passage["title"], "the title of the passage", letters=False)
     return title or text_problem(passage["text"], "the passage", limit=MAX_CONTEXT)
+
+
+def gold_answers(row: Mapping[str, Any]) -> list[str]:
+    """List the right answers of a row: its answers, and the aliases that its corpus knows.
+
+    >>> gold_answers({"answers": {"text": ["Rome"]}, "aliases": ["Roma"]}), gold_answers({"answers": {"text": ["Rome"]}})
+    (['Rome', 'Roma'], ['Rome'])
+    """
+    aliases = row.get("aliases") or []
+    return [*row["answers"]["text"], *([aliases] if isinstance(aliases, str) else aliases)]
 
 
 def answer_candidates(

@@ -12,7 +12,7 @@ from hfcf.core.passages import Passages
 from hfcf.core.stage import Reject, Stage, StageError
 from hfcf.engines.reader import Reader
 from hfcf.engines.retriever import Retriever
-from hfcf.systems.rgf.candidates import CANDIDATES, PASSAGES, READER, answer_candidates, passage_problem
+from hfcf.systems.rgf.candidates import ALIASES, CANDIDATES, PASSAGES, READER, answer_candidates, gold_answers, passage_problem
 from hfcf.systems.rgf.remote import prompt_state, read_answers
 from hfcf.tasks.qa import ANSWERS, TASK
 
@@ -93,10 +93,10 @@ def _passage(hit: Mapping[str, Any], rank: int) -> dict[str, Any]:
 class Read(Stage):
     """Read answers to the source's question in the retrieved passages; keep those that are no gold answers: the near misses.
 
-    Input columns: `question`, `answers`, `passages`. Output column: `candidates`, one for each passage and answer, by rank and
-    then by probability, without a question yet. An answer is kept that "does not match any of the gold answers": that is equal to
-    none of them, aliases included, after SQuAD's normalisation. One that holds a gold answer, or stands in it, is kept, unless
-    `keep_partial` is false. What else is rejected stands at `answer_candidates`.
+    Input columns: `question`, `answers`, `passages`, and `aliases` where the corpus has it. Output column: `candidates`, one for
+    each passage and answer, by rank and then by probability, without a question yet. An answer is kept that "does not match any of
+    the gold answers": that is equal to none of them, aliases included, after SQuAD's normalisation. One that holds a gold answer,
+    or stands in it, is kept, unless `keep_partial` is false. What else is rejected stands at `answer_candidates`.
 
     Deviation: REALM reads with a model that is trained together with its retriever; here any extractive reader (or an
     encoder-decoder, whose texts count where they stand in the passage) reads each passage by itself.
@@ -113,6 +113,7 @@ class Read(Stage):
     """
 
     inputs: ClassVar = {"question": TASK.columns["question"], "answers": ANSWERS, "passages": PASSAGES}
+    optional: ClassVar = ALIASES
     outputs: ClassVar = {"candidates": CANDIDATES}
     produced_by: ClassVar = {"passages": "rgf.retrieve"}
     batch_size: ClassVar[int] = 64
@@ -144,8 +145,6 @@ class Read(Stage):
             for passage in row["passages"]:
                 spans = next(answers) if passage_problem(passage) is None else []
                 read = [(one["text"], one["start"], [(READER, one["probability"])]) for one in spans]
-                candidates += answer_candidates(
-                    self.name, passage, row["answers"]["text"], read, seen, keep_partial=self.keep_partial
-                )
+                candidates += answer_candidates(self.name, passage, gold_answers(row), read, seen, keep_partial=self.keep_partial)
             results.append(settle(candidates, "there is no passage"))
         return results

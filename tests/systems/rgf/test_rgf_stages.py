@@ -106,6 +106,19 @@ def test_a_row_whose_answers_are_all_gold_is_rejected(monkeypatch: pytest.Monkey
     assert len(result.outputs["candidates"]) == 1
 
 
+def test_an_alias_is_a_gold_answer_and_a_part_of_one_may_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "Jeff Hogg, the Hulk, led Richmond."
+    plant(monkeypatch, Reader, [[span("the Hulk", text), span("Hogg", text), span("Richmond", text)]] * 2)
+    row = {"id": ["1"], "question": ["who?"], "answers": [{"text": ["Jeff Hogg"], "answer_start": [0]}], "aliases": [["Hulk"]]}
+    rows = {**row, "passages": [[passage(text)]], "candidates": [None], "status": [None]}
+    reasons = {
+        keep: [one["status"] and one["status"]["reason"] for one in Read(reader=MODEL, keep_partial=keep)(rows)["candidates"][0]]
+        for keep in (True, False)
+    }
+    assert reasons[True] == ["the answer is a gold answer of the source", None, None]
+    assert reasons[False][1:] == ["the answer holds a gold answer of the source, or stands in it", None]
+
+
 # --- generate question
 
 
