@@ -18,7 +18,7 @@ from hfcf.systems.rgf.remote import is_remote
 CITATION = """@inproceedings{paranjape-etal-2022-retrieval,
   title = {Retrieval-guided Counterfactual Generation for {QA}},
   author = {Paranjape, Bhargavi and Lamm, Matthew and Tenney, Ian},
-  booktitle = {Proceedings of the 60th Annual Meeting of the Association for Computational Linguistics},
+  booktitle = {Proceedings of ACL},
   year = {2022}
 }"""
 
