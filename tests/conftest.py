@@ -29,9 +29,13 @@ from filelock import FileLock
 from offline_models import installed
 
 import hfcf
+from hfcf import corpora
 from hfcf.core import offline, recipe
 from hfcf.core.model import Model
+from hfcf.core.passages import Passages
 from hfcf.core.paths import cache_dir
+from hfcf.core.recipe import parse
+from hfcf.corpora.passages import PassageSource
 from hfcf.engines.generator import Generator
 from hfcf.engines.ner import Ner
 from hfcf.systems.race.system import RACE
@@ -144,3 +148,16 @@ def data() -> Path:
 @pytest.fixture
 def no_request_cache(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HFCF_REQUEST_CACHE", "off")
+
+
+@pytest.fixture
+def no_passages(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A system reads the collection that its recipe names when it is made; here only its keys and corpora are checked."""
+
+    def read_keys(settings: Any, data_dir: str | None = None, where: str = "passages") -> Passages:
+        content = settings if isinstance(settings, dict) else {"data_files": settings}
+        for row in parse(PassageSource, content, where).rows or ():
+            corpora.builder_class(row["corpus"])
+        return Passages("0" * 64)
+
+    monkeypatch.setattr("hfcf.corpora.passages.from_recipe", read_keys)

@@ -16,9 +16,7 @@ import yaml
 from hfcf import corpora
 from hfcf.core import recipe
 from hfcf.core.model import Model
-from hfcf.core.passages import Passages
 from hfcf.core.system import System
-from hfcf.corpora.passages import PassageSource
 from hfcf.pipeline import run as runner
 from hfcf.pipeline.recipes import TRAININGS, parse_train
 from hfcf.pipeline.schema import KINDS, json_schema, kind_of
@@ -48,19 +46,6 @@ def sources(content: dict[str, Any]) -> list[dict[str, Any]]:
     found += [{**defaults[part], **column.get(part, {})} for column in content.get("columns", []) for part in parts]
     found += [content["dev"]] if "dev" in content else []
     return found + ([content["train"]] if isinstance(content.get("train"), dict) else [])
-
-
-@pytest.fixture
-def no_passages(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A system reads the collection that its recipe names when it is made; here only its keys and corpora are checked."""
-
-    def read_keys(settings: Any, data_dir: str | None = None, where: str = "passages") -> Passages:
-        content = settings if isinstance(settings, dict) else {"data_files": settings}
-        for row in recipe.parse(PassageSource, content, where).rows or ():
-            corpora.builder_class(row["corpus"])
-        return Passages("0" * 64)
-
-    monkeypatch.setattr("hfcf.corpora.passages.from_recipe", read_keys)
 
 
 @pytest.mark.usefixtures("no_passages")
