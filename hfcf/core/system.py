@@ -83,6 +83,11 @@ class System:
                 settings[training] = replace(default, **{**changed, **model})
         return cls(**settings)
 
+    @classmethod
+    def locate(cls, settings: Mapping[str, Any], data_dir: str | None) -> dict[str, Any]:
+        """Put what settings name by a path inside the folder of a recipe's corpora; most systems have no such setting."""
+        return dict(settings)
+
     def _as_models(self, *names: str) -> None:
         """Make `Model`s of settings that were given as a name or a recipe's mapping; None stays where it is the default."""
         for name in names:

@@ -15,11 +15,10 @@ from hfcf.engines.adapters import load_network
 from hfcf.engines.base import Encoded, Engine, pad
 from hfcf.engines.classifier import ROUND, cut_firsts
 from hfcf.engines.generator import Generator, two_sided
+from hfcf.text.questions import join_parts
 
 CANDIDATES = 20
 """Starts, and ends, of a window that are combined to spans."""
-SEPARATOR = " » "
-"""Between the question, the title and the passage that an encoder-decoder reads (RGF, appendix A)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,8 +55,9 @@ class Reader(Engine):
             model=self.model, num_beams=max(self.n_best, 4), num_return_sequences=self.n_best, max_new_tokens=self.max_answer,
             max_length=self.max_length,
         )  # fmt: skip
-        answers = engine.run([[generative_input(*request), []] for request in requests])
-        return [[_locate(one, request[1]) for one in texts] for texts, request in zip(answers, requests, strict=True)]
+        texts = [join_parts(question, *title, context) for question, context, *title in requests]
+        answers = engine.run([[text, []] for text in texts])
+        return [[_locate(one, request[1]) for one in of_request] for of_request, request in zip(answers, requests, strict=True)]
 
     def load(self, device: torch.device) -> Any:
         return load_reader(self.model, device, self.dtype())
@@ -85,9 +85,9 @@ class Reader(Engine):
             for (i, _, places), start, end in zip(part, starts, ends, strict=True):
                 for span in best_spans(start, end, places, self.max_answer):
                     _keep(spans[i], span, encoded[i].extra[1])
-        return [self._ranked(found.values()) for found in spans]
+        return [self._rank(of_request.values()) for of_request in spans]
 
-    def _ranked(self, spans: Any) -> list[dict[str, Any]]:
+    def _rank(self, spans: Any) -> list[dict[str, Any]]:
         return sorted(spans, key=lambda one: (-one["probability"], one["start"], one["end"]))[: self.n_best]
 
 
@@ -103,15 +103,6 @@ def _load(model: Model, device: torch.device, dtype: torch.dtype, contents: str)
 
     network = load_network(AutoModelForQuestionAnswering, model, dtype).to(device)
     return network, AutoTokenizer.from_pretrained(model.source(), revision=model.revision)
-
-
-def generative_input(question: str, context: str, title: str = "") -> str:
-    """Write what an encoder-decoder reads: question, title and passage (RGF, appendix A).
-
-    >>> generative_input("who wrote it", "Ada wrote it.", "Notes"), generative_input("who wrote it", "Ada wrote it.")
-    ('who wrote it » Notes » Ada wrote it.', 'who wrote it » Ada wrote it.')
-    """
-    return SEPARATOR.join(part for part in (question, title, context) if part)
 
 
 Places = list[tuple[int, int] | None]

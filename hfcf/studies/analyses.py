@@ -12,7 +12,7 @@ from typing import Any
 from hfcf.core.edits import word_distance
 from hfcf.core.task import task_of
 from hfcf.metrics.question_types import common_types
-from hfcf.metrics.scores.consistency import edit_bin
+from hfcf.metrics.scores.consistency import ORDER, edit_bin
 from hfcf.studies.compare.figure import COLOURS, store
 from hfcf.studies.compare.tables import page, points, table
 from hfcf.studies.human.sets import read_rows
@@ -118,14 +118,13 @@ def analyse(runs: Mapping[str, str | Path], out: str | Path) -> dict[str, Any]:
 
 
 def _page(texts: Mapping[str, Texts], means: Mapping[str, float | None]) -> str:
-    bins = ("0", "1–4", "5–10", ">10")
     rows = []
     for name, one in texts.items():
         of_bins = [edit_bin(distance) for distance in one.distances]
-        shares = [points(of_bins.count(each) / len(of_bins)) if of_bins else "–" for each in bins]
+        shares = [points(of_bins.count(each) / len(of_bins)) if of_bins else "–" for each in ORDER]
         mean = means[name]
         rows.append([name, f"{len(one.pairs):,}", "–" if mean is None else f"{mean:.1f}", *shares])
-    header = ["Run", "Counterfactuals", "Mean distance", *(f"{each} (%)" for each in bins)]
+    header = ["Run", "Counterfactuals", "Mean distance", *(f"{each} (%)" for each in ORDER)]
     sections = ["## Word edit distance from the source (Figure 3, and the bins of Table 9)", table(header, rows)]
     for name, one in texts.items():
         if by_rank := distance_by_rank(one.ranks):

@@ -12,8 +12,9 @@ from datasets import Dataset, Features, List, Value
 from hfcf.core.model import Model
 from hfcf.engines.adapters import load_network
 from hfcf.engines.generator import two_sided
-from hfcf.engines.reader import Reader, encode_windows, generative_input
+from hfcf.engines.reader import Reader, encode_windows
 from hfcf.tasks.qa import TASK, span_problem
+from hfcf.text.questions import join_parts
 from hfcf.training.generator import train_texts
 from hfcf.training.loop import Hyperparameters, fit
 
@@ -39,7 +40,7 @@ def train_reader(rows: Dataset, hp: Hyperparameters, out: Path) -> None:
         _check_rows(kept, len(rows), "an answer")
         columns = zip(kept["question"], kept["context"], kept["title"], strict=True)
         targets = [answers["text"][0] for answers in kept["answers"]]
-        sources = [generative_input(question, context or "", title or "") for question, context, title in columns]
+        sources = [join_parts(question, title or "", context or "") for question, context, title in columns]
         train_texts(Dataset.from_dict({"source": sources, "target": targets}), hp, out, max_target=Reader.max_answer)
         return
     from transformers import AutoModelForQuestionAnswering, AutoTokenizer, DataCollatorWithPadding, set_seed

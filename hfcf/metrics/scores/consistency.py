@@ -13,6 +13,8 @@ from hfcf.core.task import task_of
 
 BINS = {"1–4": (1, 4), "5–10": (5, 10), ">10": (11, None)}
 """Bins of the word edit distance (RGF, appendix C.4)."""
+ORDER = ("0", *BINS)
+"""All names that `edit_bin` gives, by distance."""
 
 
 def consistency(
@@ -89,6 +91,5 @@ def ordered_strata(strata: Sequence[str | None]) -> list[str]:
     >>> ordered_strata([">10", "1–4", None]), ordered_strata(["predicate", "reference"])
     (['1–4', '>10'], ['predicate', 'reference'])
     """
-    bins = ("0", *BINS)
     present = [one for one in dict.fromkeys(strata) if one is not None]
-    return sorted(present, key=lambda one: bins.index(one) if one in bins else -1)
+    return sorted(present, key=lambda one: ORDER.index(one) if one in ORDER else -1)

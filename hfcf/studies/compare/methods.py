@@ -24,6 +24,7 @@ from hfcf.engines.classifier import Classifier
 from hfcf.pipeline.run import make_system
 from hfcf.studies.compare.cells import digest
 from hfcf.studies.compare.recipe import ColumnComparison, SetComparison
+from hfcf.systems import system_class
 from hfcf.training.data import drop_overlap
 from hfcf.training.debias import Debias
 
@@ -102,8 +103,7 @@ def _build(recipe: SetComparison | ColumnComparison, name: str, part: Any, task:
         return Method(name, None, debias=debias)
     common = recipe.settings if system == recipe.system else None
     settings = {**(common or {}), **(part.settings or {})}
-    if isinstance(passages := settings.get("passages"), Mapping) and "from" in passages:  # corpora, which lie where the others do
-        settings["passages"] = {**passages, "from": [recipes.locate(one, recipe.data_dir) for one in passages["from"]]}
+    settings = system_class(system).locate(settings, recipe.data_dir)
     built = make_system(system, preset=recipe.preset, seed=recipe.seed, settings=settings, task=task.name if task else None)
     allowed = load_trainer(get_task(built.task).trainer).changes
     changes = getattr(part, "changes", None)

@@ -41,7 +41,7 @@ def load_pairs(rows: Dataset, source: Evaluation, data_dir: str | None, where: s
         if how.within is not None:
             pairs = pair_within(rows, how.within)
         elif how.run is not None:
-            pairs, cleaned = pair(_made(rows, how.run, how.ratings), rows), how.ratings is not None
+            pairs, cleaned = pair(read_counterfactuals(rows, how.run, how.ratings), rows), how.ratings is not None
         else:
             of = recipes.locate({**source.source, **(how.originals or {})}, data_dir)
             by = how.by or ""
@@ -53,8 +53,14 @@ def load_pairs(rows: Dataset, source: Evaluation, data_dir: str | None, where: s
     return pairs, cleaned
 
 
-def _made(originals: Dataset, run: str, ratings: str | None) -> Dataset:
-    """Read a run's counterfactuals of some originals; with ratings, those that people found correct."""
+def read_counterfactuals(originals: Dataset, run: str, ratings: str | None) -> Dataset:
+    """Read a run's counterfactuals of some originals.
+
+    Args:
+        originals: the rows.
+        run: the folder of the run.
+        ratings: the folder of ratings of them; with it, only those stay that people found correct.
+    """
     task, ids = task_of(originals.features), set(originals["id"])
     features = Features({**task.features, **{name: schema.PROVENANCE[name] for name in ("source_id", "change")}})
     made: list[dict[str, Any]] = [{name: row[name] for name in features} for row in read_rows(run)]

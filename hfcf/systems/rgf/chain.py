@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 from hfcf.core.chain import StageOf
 from hfcf.core.model import Model
 from hfcf.core.passages import Passages
+from hfcf.core.recipe import locate
 from hfcf.core.system import System
 from hfcf.systems.rgf.categorise import Categorise
 from hfcf.systems.rgf.filter import Minimality, RoundTrip
@@ -63,6 +64,14 @@ class QuestionChain(System):
     distance: tuple[int, int | None] | None = None
     decomposer: Model | None = None
     phrases: Model = Model("offline:spacy")
+
+    @classmethod
+    def locate(cls, settings: Mapping[str, Any], data_dir: str | None) -> dict[str, Any]:
+        """Put the corpora whose contexts are the passages inside the folder of a recipe's corpora."""
+        passages = settings.get("passages")
+        if not (isinstance(passages, Mapping) and "from" in passages):
+            return dict(settings)
+        return {**settings, "passages": {**passages, "from": [locate(one, data_dir) for one in passages["from"]]}}
 
     def __post_init__(self) -> None:
         for name, cure in self.required.items():
