@@ -9,12 +9,15 @@ from datasets import Dataset, Features
 
 from hfcf.core import recipe as recipes
 from hfcf.core import schema
+from hfcf.core.expand import expand
 from hfcf.core.pairs import pair, pair_within
 from hfcf.core.recipe import RecipeError
 from hfcf.core.task import task_of
-from hfcf.studies.compare.recipe import Evaluation
+from hfcf.pipeline.run import make_system
+from hfcf.studies.compare.recipe import Evaluation, Pairs
 from hfcf.studies.human.clean import rated_correct
 from hfcf.studies.human.sets import read_rows
+from hfcf.systems import system_class
 from hfcf.training.data import load_rows
 
 log = logging.getLogger(__name__)
@@ -42,6 +45,8 @@ def load_pairs(rows: Dataset, source: Evaluation, data_dir: str | None, where: s
             pairs = pair_within(rows, how.within)
         elif how.run is not None:
             pairs, cleaned = pair(read_counterfactuals(rows, how.run, how.ratings), rows), how.ratings is not None
+        elif how.system is not None:
+            pairs, cleaned = pair(make_counterfactuals(rows, how, data_dir), rows), False
         else:
             of = recipes.locate({**source.source, **(how.originals or {})}, data_dir)
             by = how.by or ""
@@ -51,6 +56,14 @@ def load_pairs(rows: Dataset, source: Evaluation, data_dir: str | None, where: s
     if not len(pairs):
         raise RecipeError(f"{where}: there are no pairs")
     return pairs, cleaned
+
+
+def make_counterfactuals(originals: Dataset, how: Pairs, data_dir: str | None) -> Dataset:
+    """Run a system on some originals; the request cache keeps what its models answer."""
+    assert how.system is not None
+    task, settings = task_of(originals.features), system_class(how.system).locate(how.settings or {}, data_dir)
+    system = make_system(how.system, preset=how.preset or "paper", settings=settings, task=task.name)
+    return expand(system(originals))
 
 
 def read_counterfactuals(originals: Dataset, run: str, ratings: str | None) -> Dataset:

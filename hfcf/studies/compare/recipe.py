@@ -95,12 +95,18 @@ class LowResource(Recipe):
 
 
 class Pairs(Recipe):
-    """What the rows of an evaluation set are paired with; give one of `originals`, `run` and `within`."""
+    """What the rows of an evaluation set are paired with; give one of `originals`, `run`, `system` and `within`."""
 
     originals: Source | None = None
     """Where the originals lie, over the set's own corpus: the set's rows are the counterfactuals."""
     run: Text | None = None
     """The folder of a run: the set's rows are the originals, and the run's rows of them the counterfactuals."""
+    system: str | None = None
+    """What makes the counterfactuals: the set's rows are the originals."""
+    preset: str | None = None
+    """Of that system; "paper" unless said."""
+    settings: dict[str, Any] | None = None
+    """Of that system."""
     within: str | list[str] | None = None
     """The column, or columns, that rows have in common two of which are a pair, such as an ambiguous question."""
     by: str | list[str] | None = None
@@ -110,8 +116,10 @@ class Pairs(Recipe):
 
     @model_validator(mode="after")
     def _check_pairs(self) -> Self:
-        if sum(one is not None for one in (self.originals, self.run, self.within)) != 1:
-            raise ValueError(": give one of originals, run and within")
+        if sum(one is not None for one in (self.originals, self.run, self.system, self.within)) != 1:
+            raise ValueError(": give one of originals, run, system and within")
+        if self.system is None and (self.preset is not None or self.settings is not None):
+            raise ValueError(": preset and settings are of a system")
         if (self.originals is None) != (self.by is None):
             raise ValueError(": originals needs the key by, and nothing else takes it")
         if isinstance(self.by, list) and len(self.by) != 2:

@@ -149,7 +149,9 @@ def test_intervals_of_fractional_scores() -> None:
 @pytest.mark.parametrize(
     ("pairs", "message"),
     [
-        ({}, "give one of originals, run and within"),
+        ({}, "give one of originals, run, system and within"),
+        ({"system": "again", "run": "out"}, "give one of originals, run, system and within"),
+        ({"within": "case", "preset": "offline"}, "preset and settings are of a system"),
         ({"originals": {"split": "original"}}, "originals needs the key by"),
         ({"within": "case", "ratings": "out"}, "ratings are of the rows of a run"),
     ],
@@ -171,6 +173,12 @@ def test_a_run_is_paired_with_its_originals_and_labelled_as_not_cleaned(tmp_path
     text = (tmp_path / "out" / "table.md").read_text(encoding="utf-8")
     assert "| *pairs* | 60, not cleaned |" in text
     assert "- Not cleaned: the pairs are a system's" in text
+
+
+def test_a_system_makes_the_counterfactuals_of_a_set(tmp_path: Path) -> None:
+    one = {"name": "Ours", "setting": "in-domain", "corpus": "asked", "split": "original", "pairs": {"system": "again"}}
+    compare(recipe(tmp_path, evaluate=[one]), tmp_path / "out", results=tmp_path / "results")
+    assert "| *pairs* | 60, not cleaned |" in (tmp_path / "out" / "table.md").read_text(encoding="utf-8")
 
 
 def test_what_people_found_wrong_is_left_out(tmp_path: Path) -> None:
