@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -89,6 +89,11 @@ class Reader(Engine):
 
     def _rank(self, spans: Any) -> list[dict[str, Any]]:
         return sorted(spans, key=lambda one: (-one["probability"], one["start"], one["end"]))[: self.n_best]
+
+
+def first_texts(answers: Sequence[Sequence[Mapping[str, Any]]]) -> list[str]:
+    """Return the text of the first answer to each question, "" where there is none."""
+    return [one[0]["text"] if one else "" for one in answers]
 
 
 def load_reader(model: Model, device: torch.device, dtype: torch.dtype) -> tuple[Any, Any]:

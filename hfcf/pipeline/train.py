@@ -164,7 +164,8 @@ def _train_relation(recipe: recipes.RelationRecipe, training: Dataset, held_out:
 
 
 def _train_reader(recipe: recipes.ReaderRecipe, training: Dataset, held_out: Dataset, out: Path) -> dict[str, Any]:
-    from hfcf.training.reader import TRAINER, train_reader
+    from hfcf.training.reader import train_reader
+    from hfcf.training.reader_trainer import TRAINER
 
     hp, sizes = recipe.hyperparameters(), {}
     if clozes := recipe.clozes:

@@ -13,13 +13,14 @@ from datasets import Dataset
 
 from hfcf.core.model import Model
 from hfcf.engines.adapters import PATCH, quiet_peft, save_patch
+from hfcf.engines.open_reader import FILE as OPEN_DOMAIN
 
 log = logging.getLogger(__name__)
 
 TUNE = ("full", "lora", "lowrank")
 _WEIGHTS = (
     "model.safetensors", "model-*-of-*.safetensors", "model.safetensors.index.json", "generation_config.json", PATCH,
-    "adapter_model.safetensors", "adapter_config.json", "rbert.safetensors",
+    "adapter_model.safetensors", "adapter_config.json", "rbert.safetensors", OPEN_DOMAIN,
 )  # fmt: skip
 """Files of a training that another one into the same folder may not overwrite."""
 

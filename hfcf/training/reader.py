@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from datasets import Dataset, Features, List, Value
 
-from hfcf.core.model import Model
 from hfcf.engines.adapters import load_network
 from hfcf.engines.generator import two_sided
 from hfcf.engines.reader import Reader, encode_windows
-from hfcf.tasks.qa import TASK, span_problem
+from hfcf.tasks.qa import span_problem
 from hfcf.text.questions import join_parts
 from hfcf.training.generator import train_texts
 from hfcf.training.loop import Hyperparameters, fit
 
 STRIDE = Reader.stride
+TASK_TYPE = "QUESTION_ANS"
+"""What PEFT calls extractive question answering."""
 
 
 def train_reader(rows: Dataset, hp: Hyperparameters, out: Path) -> None:
@@ -43,12 +43,40 @@ def train_reader(rows: Dataset, hp: Hyperparameters, out: Path) -> None:
         sources = [join_parts(question, title or "", context or "") for question, context, title in columns]
         train_texts(Dataset.from_dict({"source": sources, "target": targets}), hp, out, max_target=Reader.max_answer)
         return
-    from transformers import AutoModelForQuestionAnswering, AutoTokenizer, DataCollatorWithPadding, set_seed
+    from transformers import DataCollatorWithPadding
+
+    kept = rows.select([i for i, row in enumerate(rows) if span_problem(row) is None])
+    _check_rows(kept, len(rows), "an answer that is a span of the context")
+    start = load_start(hp)
+    encoded = encode_spans(kept, start.tokenizer, hp.max_length)
+    fit(
+        start.network, start.tokenizer, encoded, hp, collator=DataCollatorWithPadding(start.tokenizer), task_type=TASK_TYPE,
+        head=start.head, out=out, base=start.base,
+    )  # fmt: skip
+
+
+class Start(NamedTuple):
+    """An extractive reader before its training.
+
+    `head` has the names of its new modules; `base` the tensors of the model without its adapter, if it has one.
+    """
+
+    network: Any
+    tokenizer: Any
+    head: tuple[str, ...]
+    base: Mapping[str, Any] | None
+
+
+def load_start(hp: Hyperparameters) -> Start:
+    """Load the extractive reader that a training starts from.
+
+    Raises:
+        ValueError: a model with an adapter, and `tune="lora"`.
+    """
+    from transformers import AutoModelForQuestionAnswering, AutoTokenizer, set_seed
 
     set_seed(hp.seed)  # the new head's weights too
     tokenizer = AutoTokenizer.from_pretrained(hp.model.source(), revision=hp.model.revision)
-    kept = rows.select([i for i, row in enumerate(rows) if span_problem(row) is None])
-    _check_rows(kept, len(rows), "an answer that is a span of the context")
     network, loading = AutoModelForQuestionAnswering.from_pretrained(
         hp.model.source(), revision=hp.model.revision, output_loading_info=True
     )
@@ -59,11 +87,7 @@ def train_reader(rows: Dataset, hp: Hyperparameters, out: Path) -> None:
             raise ValueError("tune='lora': a training that starts from an adapter stores all weights or tune='lowrank'")
         base = {name: tensor.clone() for name, tensor in network.state_dict().items()}
         network = load_network(AutoModelForQuestionAnswering, hp.model, network.dtype)
-    encoded = encode_spans(kept, tokenizer, hp.max_length)
-    fit(
-        network, tokenizer, encoded, hp, collator=DataCollatorWithPadding(tokenizer), task_type="QUESTION_ANS", head=head, out=out,
-        base=base,
-    )  # fmt: skip
+    return Start(network, tokenizer, head, base)
 
 
 def _check_rows(kept: Dataset, total: int, what: str) -> None:
@@ -80,7 +104,7 @@ def encode_spans(rows: Dataset, tokenizer: Any, max_length: int) -> Dataset:
         for windows, answers in zip(encode_windows(tokenizer, requests, max_length, STRIDE), batch["answers"], strict=True):
             start = answers["answer_start"][0]
             for features, places in windows:
-                first, last = _tokens(places, start, start + len(answers["text"][0]))
+                first, last = tokens_of(places, start, start + len(answers["text"][0]))
                 columns["start_positions"].append(first)
                 columns["end_positions"].append(last)
                 for name, values in features.items():
@@ -92,52 +116,10 @@ def encode_spans(rows: Dataset, tokenizer: Any, max_length: int) -> Dataset:
     return rows.map(encode, batched=True, remove_columns=rows.column_names, desc="tokenise", features=Features(features))
 
 
-def _tokens(places: Sequence[tuple[int, int] | None], start: int, end: int) -> tuple[int, int]:
+def tokens_of(places: Sequence[tuple[int, int] | None], start: int, end: int) -> tuple[int, int]:
     """Return the first and the last token of the words that a span touches; 0 and 0 unless the whole span is in the window."""
     inside = [i for i, place in enumerate(places) if place is not None and place[0] < end and start < place[1]]
     covered = [place for i in inside if (place := places[i]) is not None]
     if not inside or min(first for first, _ in covered) > start or max(last for _, last in covered) < end:
         return 0, 0
     return inside[0], inside[-1]
-
-
-@dataclass(frozen=True)
-class ReaderTrainer:
-    """Trains and asks readers for a comparison; see `hfcf.core.trainer.Trainer`."""
-
-    changes: tuple[str, ...] = ()
-    ways: int | None = None
-
-    def train(
-        self, rows: Dataset, hp: Hyperparameters, out: Path, *, labels: Sequence[str] = (), dev: Dataset | None = None,
-        debias: Any = None,
-    ) -> int | None:  # fmt: skip
-        """Train a reader; an interrupted training goes on. No epoch is chosen: it is the last.
-
-        Raises:
-            ValueError: with `debias`, whose losses are of classifiers.
-        """
-        if debias is not None:
-            raise ValueError("debias: its losses are of classifiers; a reader has none")
-        train_reader(rows, hp, out)
-        return None
-
-    def predict(self, rows: Dataset, model: Model, *, max_length: int, labels: Sequence[str] = ()) -> list[str]:
-        """Return the likeliest answer to each row, "" where the reader finds none."""
-        requests = [[row["question"], row["context"] or "", row["title"] or ""] for row in rows.select_columns(list(TASK.columns))]
-        answers = Reader(model=model, max_length=max_length, n_best=1).run(requests)
-        return [one[0]["text"] if one else "" for one in answers]
-
-    def evaluate(self, rows: Dataset, model: Model, *, max_length: int, ways: int = 2) -> dict[str, Any]:
-        """Score a reader on rows by exact match and F1; rows without a context are not read, and `skipped` counts them."""
-        from hfcf.core.trainer import load_scorer
-
-        read = rows.select([i for i, context in enumerate(rows["context"]) if context])
-        if not len(read):
-            return {"rows": 0, "skipped": len(rows)}
-        scorer = load_scorer(TASK.scorer)
-        scores = scorer.scores(scorer.gold(read), self.predict(read, model, max_length=max_length))
-        return {"rows": len(read), **scores, **({"skipped": len(rows) - len(read)} if len(read) < len(rows) else {})}
-
-
-TRAINER = ReaderTrainer()

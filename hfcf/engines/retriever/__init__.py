@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
+import numpy as np
 import torch
 from filelock import FileLock
 
@@ -98,6 +99,15 @@ class Retriever(Engine):
             number: {"number": number, **{name: values[i] for name, values in columns.items()}} for i, number in enumerate(numbers)
         }
         return [[{**rows[number], "score": score} for number, score in hits] for hits in found]
+
+    def vectors(self, numbers: Sequence[int]) -> np.ndarray:
+        """Return the index's vectors of passages by their numbers, passages × dimensions; of "dense" alone."""
+        vectors: np.ndarray = self.loaded().vectors(numbers)
+        return vectors
+
+    def encoder(self) -> dense.Encoder:
+        """Return the encoder of questions; of "dense" alone."""
+        return self._encoder(self.model)
 
     def settings(self) -> dict[str, Any]:
         return {**super().settings(), "passages": self.passages.key()}

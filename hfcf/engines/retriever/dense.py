@@ -65,19 +65,23 @@ class Encoder(Engine):
         batch = pad(tokenizer, encoded, network.device)
         with torch.inference_mode():
             output = network(**batch)
+        vectors = self.pool(output, batch["attention_mask"])
+        return [*vectors.cpu().numpy().astype(np.float32)]
+
+    def pool(self, output: Any, attention_mask: torch.Tensor) -> torch.Tensor:
+        """Return the vector of each text of a batch, from the network's output."""
         if self.pooling == "pooler":
             if getattr(output, "pooler_output", None) is None:
                 raise ValueError(f'{self.model.name} has no pooled output: use pooling="mean" or "cls"')
-            vectors = output.pooler_output.float()
+            vectors: torch.Tensor = output.pooler_output.float()
         elif getattr(output, "last_hidden_state", None) is None:
             raise ValueError(f'{self.model.name} gives one vector only: use pooling="pooler"')
         elif self.pooling == "cls":
             vectors = output.last_hidden_state[:, 0].float()
         else:
-            mask = batch["attention_mask"].unsqueeze(-1).float()
+            mask = attention_mask.unsqueeze(-1).float()
             vectors = (output.last_hidden_state.float() * mask).sum(1) / mask.sum(1).clamp(min=1)
-        vectors = torch.nn.functional.normalize(vectors, dim=-1) if self.normalise else vectors
-        return [*vectors.cpu().numpy().astype(np.float32)]
+        return torch.nn.functional.normalize(vectors, dim=-1) if self.normalise else vectors
 
 
 def build(folder: Path, passages: Dataset, encoder: Encoder) -> None:
@@ -125,6 +129,10 @@ class Index:
     def encode(self, text: str) -> Encoded:
         """Return a question in the network's form, without tokens if it is blank."""
         return self._encoder.encode(self._loaded, [["", text]])[0] if text.strip() else Encoded({"input_ids": []})
+
+    def vectors(self, numbers: Sequence[int]) -> np.ndarray:
+        """Return the vectors of passages by their numbers, passages × dimensions."""
+        return np.asarray(self._index.reconstruct_batch(np.asarray(numbers, dtype=np.int64)))
 
     def search(self, question: Encoded, k: int) -> Hits:
         """Return the passages with the largest inner product, computed again in float64."""

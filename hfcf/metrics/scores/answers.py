@@ -71,7 +71,7 @@ def _hashable(gold: Gold) -> tuple[tuple[str, ...], bool]:
 def _grade(alternatives: tuple[str, ...], regex: bool, predicted: str) -> tuple[float, float]:
     """Return exact match and F1."""
     if regex and alternatives:
-        matched = float(any(_pattern(one).match(predicted) for one in alternatives))
+        matched = float(any(compile_pattern(one).match(predicted) for one in alternatives))
         return matched, matched
     words = normalise_answer(predicted).split()
     of_each = [normalise_answer(one).split() for one in alternatives] or [[]]
@@ -79,7 +79,8 @@ def _grade(alternatives: tuple[str, ...], regex: bool, predicted: str) -> tuple[
 
 
 @lru_cache(maxsize=1 << 12)
-def _pattern(text: str) -> re.Pattern[str]:
+def compile_pattern(text: str) -> re.Pattern[str]:
+    """Compile a gold answer that is a pattern; the error names it."""
     try:
         return re.compile(text, re.IGNORECASE | re.MULTILINE)
     except re.error as error:

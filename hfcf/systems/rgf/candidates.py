@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -12,6 +11,7 @@ from hfcf.core.candidates import Candidate, reject
 from hfcf.core.schema import FLOAT, INT, TEXT
 from hfcf.tasks.qa import MAX_CONTEXT, TASK
 from hfcf.text.check import text_problem
+from hfcf.text.places import find_places
 from hfcf.text.squad import matches, normalise_answer, overlaps
 
 PASSAGES = List({"id": TEXT, "title": TEXT, "text": TEXT, "score": FLOAT, "rank": INT})
@@ -119,8 +119,8 @@ def find_answer(text: str, passage: str) -> tuple[str, int]:
     >>> find_answer("ada lovelace", "Adaline knew Ada  Lovelace."), find_answer("ada", "Adaline"), find_answer("*", "a * b")
     (('Ada  Lovelace', 13), ('ada', -1), ('*', 2))
     """
-    words = r"\s+".join(map(re.escape, text.split()))
-    for flags in (0, re.IGNORECASE):
-        if words and (place := re.search(rf"(?<!\w){words}(?!\w)", passage, flags)):
-            return place[0], place.start()
+    for case in (True, False):
+        if places := find_places(text, passage, case=case):
+            start, end = places[0]
+            return passage[start:end], start
     return text, -1

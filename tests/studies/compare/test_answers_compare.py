@@ -28,7 +28,7 @@ def parts(monkeypatch: pytest.MonkeyPatch) -> None:
     """A reader that knows the answers, a system of questions, and corpora of this file."""
     known = systems.systems()
     monkeypatch.setattr(systems, "systems", lambda: {**known, "again": "asked:Again"})
-    monkeypatch.setitem(sys.modules, "hfcf.training.reader", asked)
+    monkeypatch.setitem(sys.modules, "hfcf.training.reader_trainer", asked)
     made = {
         "train": asked.originals(16, "old", "train"), "original": asked.originals(60), "perturbed": asked.perturbed(60),
     }  # fmt: skip

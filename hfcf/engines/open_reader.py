@@ -1,0 +1,118 @@
+"""Open-domain question answering: a retriever finds passages for a question, and a reader answers from them."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from hfcf.core.model import Model
+from hfcf.core.passages import Passages
+from hfcf.engines.classifier import ROUND
+from hfcf.engines.reader import Reader
+from hfcf.engines.retriever import Retriever
+
+FILE = "open_domain.json"
+"""What a trained reader's folder says of its retriever; a reader without it answers from the passage of the row."""
+ENCODER = "question_encoder"
+"""The folder, beside it, of an encoder of questions that was trained with the reader."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class OpenReader:
+    """Answers to questions from a collection of passages.
+
+    An answer is as `Reader` gives it, with the `passage` (its id) and the `title` where it stands. Its probability is p(c|q) ·
+    p(a|q, c): the softmax of the retriever's scores over the passages of the question, times the reader's probability. Each
+    passage gives as many answers as the reader's `n_best`, all together the likeliest first. A question for which the retriever
+    finds no passage has no answers.
+
+    Source: Guu et al. 2020, REALM, which RGF fine-tunes (section 5.3, appendix A); as in Lee et al. 2019, ORQA, the answer is the
+    likeliest single span: the same text in several passages is not added up.
+
+    Args:
+        reader: reads each passage by itself.
+        retriever: finds the passages.
+        scale: the retriever's scores are multiplied by it before the softmax.
+    """
+
+    reader: Reader
+    retriever: Retriever
+    scale: float = 1.0
+
+    def run(self, questions: Sequence[str]) -> list[list[dict[str, Any]]]:
+        """Answer every question, in order."""
+        return self.read(questions, self.retriever.run(questions))
+
+    def read(self, questions: Sequence[str], hits: Sequence[Sequence[dict[str, Any]]]) -> list[list[dict[str, Any]]]:
+        """Answer questions from the passages that the retriever found for each."""
+        requests = [[question, hit["text"], hit["title"]] for question, found in zip(questions, hits, strict=True) for hit in found]
+        answers = iter(self.reader.run(requests))
+        return [
+            sorted(
+                (
+                    _joint(one, hit, prior)
+                    for hit, prior in zip(found, priors([hit["score"] for hit in found], self.scale), strict=True)
+                    for one in next(answers)
+                ),
+                key=lambda one: -one["score"],
+            )
+            for found in hits
+        ]
+
+
+def _joint(answer: dict[str, Any], hit: dict[str, Any], prior: float) -> dict[str, Any]:
+    score = round(answer["score"] + prior, ROUND)
+    where = {"passage": hit["id"], "title": hit["title"]}
+    return {**answer, "score": score, "probability": round(math.exp(score), ROUND), **where}
+
+
+def priors(scores: Sequence[float], scale: float) -> list[float]:
+    """Return log p(c|q) of each passage: the log-softmax of the retriever's scores.
+
+    >>> [round(math.exp(one), 2) for one in priors([12.0, 11.0], 1.0)]
+    [0.73, 0.27]
+    """
+    if not scores:
+        return []
+    scaled = [scale * score for score in scores]
+    total = max(scaled) + math.log(sum(math.exp(score - max(scaled)) for score in scaled))
+    return [score - total for score in scaled]
+
+
+def store_retriever(folder: Path, retriever: Retriever, scale: float, about: dict[str, Any]) -> None:
+    """Write which retriever a reader in a folder was trained with.
+
+    Args:
+        folder: the reader's, or its adapter's.
+        retriever: the retriever; if the folder has an encoder of questions (`ENCODER`), that stands for its own.
+        scale: as of `OpenReader`.
+        about: counts of the training, for people.
+    """
+    content = {"scale": scale, "retriever": asdict(retriever), "training": about}
+    (folder / FILE).write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+
+
+def stored_open_reader(model: Model, max_length: int) -> OpenReader | None:
+    """Return the open-domain reader that a trained model is; None of a reader that answers from the passage of a row.
+
+    Args:
+        model: a folder, or a model with an adapter in a folder.
+        max_length: tokens of a passage, or of a window of it, with the question.
+    """
+    folder = Path(model.adapter_source() or model.source())
+    if not (folder / FILE).is_file():
+        return None
+    content = json.loads((folder / FILE).read_text(encoding="utf-8"))
+    settings = content["retriever"]
+    for name in ("model", "passage_model"):
+        settings[name] = Model(**settings[name]) if settings[name] else None
+    retriever = Retriever(**{**settings, "passages": Passages(**settings["passages"])})
+    if (folder / ENCODER).is_dir():
+        # The index is that of the passages' own encoder, which was not trained.
+        trained = Model(str(folder / ENCODER), dtype=retriever.encoder().model.dtype)
+        retriever = replace(retriever, model=trained, passage_model=retriever.passage_model or retriever.model)
+    return OpenReader(reader=Reader(model=model, max_length=max_length, n_best=1), retriever=retriever, scale=content["scale"])

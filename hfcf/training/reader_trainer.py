@@ -1,0 +1,73 @@
+"""How a comparison trains and asks readers: those of a passage, and those of the open domain."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from datasets import Dataset
+
+from hfcf.core.model import Model
+from hfcf.core.trainer import load_scorer
+from hfcf.engines.open_reader import stored_open_reader
+from hfcf.engines.reader import Reader, first_texts
+from hfcf.tasks.qa import TASK
+from hfcf.training.loop import Hyperparameters
+from hfcf.training.open_domain import OpenHyperparameters
+from hfcf.training.open_reader import evaluate_open_reader, train_open_reader
+from hfcf.training.reader import train_reader
+
+
+@dataclass(frozen=True)
+class ReaderTrainer:
+    """Trains and asks readers for a comparison; see `hfcf.core.trainer.Trainer`.
+
+    A model of the open domain, which `hfcf.training.open_reader` trains, gets the question alone, whatever context a row has: the
+    hyper-parameters say that a model is to be one, and the model's folder that it is one.
+    """
+
+    changes: tuple[str, ...] = ()
+    ways: int | None = None
+
+    def train(
+        self, rows: Dataset, hp: Hyperparameters, out: Path, *, labels: Sequence[str] = (), dev: Dataset | None = None,
+        debias: Any = None,
+    ) -> int | None:  # fmt: skip
+        """Train a reader; an interrupted training goes on. No epoch is chosen: it is the last.
+
+        Raises:
+            ValueError: with `debias`, whose losses are of classifiers.
+        """
+        if debias is not None:
+            raise ValueError("debias: its losses are of classifiers; a reader has none")
+        if isinstance(hp, OpenHyperparameters):
+            train_open_reader(rows, hp, out)
+        else:
+            train_reader(rows, hp, out)
+        return None
+
+    def predict(self, rows: Dataset, model: Model, *, max_length: int, labels: Sequence[str] = ()) -> list[str]:
+        """Return the likeliest answer to each row, "" where the reader finds none."""
+        if (open_reader := stored_open_reader(model, max_length)) is not None:
+            return first_texts(open_reader.run(rows["question"][:]))
+        requests = [[row["question"], row["context"] or "", row["title"] or ""] for row in rows.select_columns(list(TASK.columns))]
+        return first_texts(Reader(model=model, max_length=max_length, n_best=1).run(requests))
+
+    def evaluate(self, rows: Dataset, model: Model, *, max_length: int, ways: int = 2) -> dict[str, Any]:
+        """Score a reader on rows by exact match and F1; rows without a context are not read, and `skipped` counts them.
+
+        A model of the open domain answers every row: see `hfcf.training.open_reader.evaluate_open_reader`.
+        """
+        if (open_reader := stored_open_reader(model, max_length)) is not None:
+            return evaluate_open_reader(rows, open_reader)
+        read = rows.select([i for i, context in enumerate(rows["context"]) if context])
+        if not len(read):
+            return {"rows": 0, "skipped": len(rows)}
+        scorer = load_scorer(TASK.scorer)
+        scores = scorer.scores(scorer.gold(read), self.predict(read, model, max_length=max_length))
+        return {"rows": len(read), **scores, **({"skipped": len(rows) - len(read)} if len(read) < len(rows) else {})}
+
+
+TRAINER = ReaderTrainer()
