@@ -23,7 +23,7 @@ def train(
 ) -> None:
     """Train a verifier, a generator or rewriter of claims, an explainer, a masked language model or a relation classifier.
 
-    Or, for questions, a reader, a generator of questions or of answers, or a decomposer.
+    Or, for questions, a reader, one of the open domain, a generator of questions or of answers, or a decomposer.
     """
     console.silence_libraries()
     from hfcf.core import recipe as recipes

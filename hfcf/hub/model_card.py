@@ -69,7 +69,8 @@ def model_card(recipe: Mapping[str, Any], settings: Any, report: Mapping[str, An
     )  # fmt: skip
     unused = {"model", *(("tune", "rank") if self_contained else ())}
     shown = {field.name: getattr(settings, field.name) for field in fields(settings) if field.name not in unused}
-    shown |= {**(recipe.get("explainer") or {}), **({"mask": recipe["mask"]} if "mask" in recipe else {})}
+    shown |= {**(recipe.get("explainer") or {}), **(recipe.get("open_domain") or {})}
+    shown |= {"mask": recipe["mask"]} if "mask" in recipe else {}
     return render(
         f"model_{kind}.md.jinja", front=front.to_yaml() + "\n", kind=kind, ways=recipe.get("ways", 3),
         prefixed=recipe.get("prefixed", False), pairs=recipe.get("pairs"), judge=_name_judge(recipe.get("judge")),

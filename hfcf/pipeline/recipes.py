@@ -14,6 +14,7 @@ from hfcf.core.model import Model
 from hfcf.core.recipe import Files, ModelReference, Recipe, RecipeError, Text
 from hfcf.metrics.shared.settings import parse_metrics
 from hfcf.training.loop import Hyperparameters
+from hfcf.training.open_domain import OpenDomain
 from hfcf.training.rationale_losses import Weights
 
 
@@ -305,6 +306,16 @@ class ReaderRecipe(TrainRecipe):
     evaluate: EvaluationSources = ()
 
 
+class OpenReaderRecipe(TrainRecipe):
+    """A reader of the open domain, which answers a question from a collection."""
+
+    train: Literal["open_reader"]
+    model: StartModel
+    open_domain: OpenDomain
+    """The collection and the retriever."""
+    evaluate: EvaluationSources = ()
+
+
 class QuestionWriterRecipe(TrainRecipe):
     """A generator of questions for answers, of answers for passages, or of the references in questions (QED)."""
 
@@ -318,7 +329,7 @@ class QuestionWriterRecipe(TrainRecipe):
 
 _Kinds = (
     VerifierRecipe | GeneratorRecipe | RewriterRecipe | ExplainerRecipe | MaskedLMRecipe | RelationRecipe | ReaderRecipe
-    | QuestionWriterRecipe
+    | OpenReaderRecipe | QuestionWriterRecipe
 )  # fmt: skip
 AnyTrainRecipe = Annotated[_Kinds, Field(discriminator="train")]
 TRAININGS: dict[str, type[TrainRecipe]] = {

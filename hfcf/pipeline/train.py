@@ -182,6 +182,18 @@ def _train_reader(recipe: recipes.ReaderRecipe, training: Dataset, held_out: Dat
     return {**sizes, **{name: TRAINER.evaluate(rows, model, max_length=hp.max_length) for name, rows in sets.items()}}
 
 
+def _train_open_reader(recipe: recipes.OpenReaderRecipe, training: Dataset, held_out: Dataset, out: Path) -> dict[str, Any]:
+    from hfcf.training.open_reader import train_open_reader
+    from hfcf.training.reader_trainer import TRAINER
+
+    hp = recipe.open_domain.hyperparameters(recipe.hyperparameters(), recipe.data_dir)
+    counts = train_open_reader(training, hp, out)
+    sets = {**_by_corpus(held_out), **_evaluation_sets(recipe.evaluate, recipe.data_dir, training, None)}
+    model = trained_model(hp, out)
+    scores = {name: TRAINER.evaluate(rows, model, max_length=hp.max_length) for name, rows in sets.items()}
+    return {"trained on": counts, **scores}
+
+
 def _train_question_writer(recipe: recipes.QuestionWriterRecipe, training: Dataset, held_out: Dataset, out: Path) -> dict[str, Any]:
     from hfcf.training.questions import evaluate_writer, train_writer
 
@@ -200,6 +212,7 @@ _TRAIN: dict[type[recipes.TrainRecipe], Callable[[Any, Dataset, Dataset, Path], 
     recipes.MaskedLMRecipe: _train_masked_lm,
     recipes.RelationRecipe: _train_relation,
     recipes.ReaderRecipe: _train_reader,
+    recipes.OpenReaderRecipe: _train_open_reader,
     recipes.QuestionWriterRecipe: _train_question_writer,
 }
 """The function that trains and scores a recipe of each kind; it takes the training rows, the held-out rows and the folder."""

@@ -30,6 +30,8 @@ class ReaderTrainer:
 
     changes: tuple[str, ...] = ()
     ways: int | None = None
+    open_domain: bool = True
+    """Whether its models can be of the open domain."""
 
     def train(
         self, rows: Dataset, hp: Hyperparameters, out: Path, *, labels: Sequence[str] = (), dev: Dataset | None = None,

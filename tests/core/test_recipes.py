@@ -32,7 +32,7 @@ def presets(name: str) -> list[str]:
     return sorted({content["preset"], *content.get("presets", {})})
 
 
-UNTRAINED = {("compare_rgf", "paper"), ("rgf_nq", "paper")}
+UNTRAINED = {("compare_rgf", "paper"), ("compare_rgf_open", "paper"), ("rgf_nq", "paper")}
 """Those that name no models, because none of the paper's is public: the error says what to train."""
 EACH = [(name, preset) for name in recipe.names() for preset in presets(name)]
 

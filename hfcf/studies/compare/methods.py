@@ -67,7 +67,7 @@ class Method:
             return {}
         return {
             "system": self.system.name, "version": self.system.VERSION,
-            "settings": _plain({field.name: getattr(self.system, field.name) for field in fields(self.system)}),
+            "settings": plain({field.name: getattr(self.system, field.name) for field in fields(self.system)}),
             "stages": [[stage.VERSION, _values(stage.__getstate__())] for stage in self.system.stages],
             "engines": sorted(engine.VERSION for engine in self.system.engines),
             "dtype": str(Classifier(model=Model("any"), max_length=1).dtype()),  # what "auto" is on this machine
@@ -164,18 +164,18 @@ def copies(originals: Dataset, labels: Iterable[str]) -> Dataset:
 
 def _values(state: Mapping[str, Any]) -> list[str]:
     """List a stage's settings without their names; its state holds more than fields: the prompt of a language model."""
-    plain = [_plain(value) for name, value in state.items() if name not in _NEUTRAL]
-    return sorted(json.dumps(value, sort_keys=True, ensure_ascii=False, default=str) for value in plain)
+    values = [plain(value) for name, value in state.items() if name not in _NEUTRAL]
+    return sorted(json.dumps(value, sort_keys=True, ensure_ascii=False, default=str) for value in values)
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """Return a setting with weights in the place of their names, those inside other settings too."""
     if isinstance(value, Model):
         return value.key()
     if isinstance(value, Engine):
         return value.settings()
     if is_dataclass(value):
-        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
+        return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, Mapping):
-        return {name: _plain(part) for name, part in value.items() if name not in _NEUTRAL}
-    return [_plain(part) for part in value] if isinstance(value, list | tuple) else value
+        return {name: plain(part) for name, part in value.items() if name not in _NEUTRAL}
+    return [plain(part) for part in value] if isinstance(value, list | tuple) else value

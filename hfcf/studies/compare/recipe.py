@@ -10,6 +10,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchem
 from hfcf.core import recipe as recipes
 from hfcf.core.recipe import ModelReference, Recipe, RecipeError, Text
 from hfcf.training.loop import Hyperparameters
+from hfcf.training.open_domain import OpenDomain
 
 Setting: TypeAlias = Literal["in-domain", "out-of-domain", "challenge"]
 SETTINGS: tuple[str, ...] = get_args(Setting)
@@ -34,10 +35,18 @@ class TrainingSettings(Recipe):
     weight_decay: float = Hyperparameters.weight_decay
     tune: Literal["full", "lora", "lowrank"] = "full"
     rank: int = Hyperparameters.rank
+    # A schema that stands within another one, as that of these settings does, can't refer to a definition.
+    open_domain: Annotated[OpenDomain | None, WithJsonSchema({"type": ["object", "null"]})] = None
+    """Of readers: the collection that they answer from, whatever context a row has."""
 
 
-def hyperparameters(settings: Mapping[str, Any], where: str) -> Hyperparameters:
+def hyperparameters(settings: Mapping[str, Any], where: str, data_dir: str | None = None) -> Hyperparameters:
     """Return how a recipe trains its models.
+
+    Args:
+        settings: as `TrainingSettings`.
+        where: the key, for errors.
+        data_dir: the folder in which the collection of `open_domain` lies.
 
     >>> hyperparameters({"epochs": 2}, "verifier")
     Traceback (most recent call last):
@@ -46,7 +55,8 @@ def hyperparameters(settings: Mapping[str, Any], where: str) -> Hyperparameters:
     parsed = recipes.parse(TrainingSettings, settings, where)
     if parsed.model is None:
         raise RecipeError(f"{where}: the key 'model' is missing")
-    return Hyperparameters(**{name: getattr(parsed, name) for name in parsed.model_fields_set})
+    hp = Hyperparameters(**{name: getattr(parsed, name) for name in parsed.model_fields_set - {"open_domain"}})
+    return hp if parsed.open_domain is None else parsed.open_domain.hyperparameters(hp, data_dir, f"{where}: open_domain")
 
 
 def _check_training(settings: dict[str, Any]) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from itertools import product
 from typing import Any, NamedTuple
@@ -15,10 +15,12 @@ from hfcf.core.recipe import RecipeError
 from hfcf.core.task import Task, task_of
 from hfcf.core.trainer import load_trainer
 from hfcf.studies.compare.cells import digest
+from hfcf.studies.compare.methods import plain
 from hfcf.studies.compare.recipe import Column, ColumnComparison, LowResource, SetComparison, Source, hyperparameters
 from hfcf.studies.compare.sets import EvaluationSet, check_names, load_sets, rows_digest
 from hfcf.training.data import drop_overlap, load_rows
 from hfcf.training.loop import Hyperparameters
+from hfcf.training.open_domain import OpenHyperparameters
 from hfcf.training.verifier import of_labels
 
 PARTS = ("train", "dev", "test")
@@ -70,7 +72,7 @@ class Sample:
     @cached_property
     def definition(self) -> dict[str, Any]:
         """What the models of all methods depend on, besides the seed; hashing the rows takes its time."""
-        hp = {name: value for name, value in asdict(self.hp).items() if name not in ("seed", "model")}
+        hp = {field.name: plain(getattr(self.hp, field.name)) for field in fields(self.hp) if field.name not in ("seed", "model")}
         dev = {} if self.dev is None else {"dev": rows_digest(self.dev)}
         return {"hp": hp, "model": self.hp.model.key(), "labels": self.labels, "rows": rows_digest(self.train), **dev}
 
@@ -96,15 +98,21 @@ class Sample:
 
 def load_sample(recipe: SetComparison, *, full: bool) -> tuple[Task, Sample]:
     """Load the training rows and the evaluation sets of a comparison on sets; with `full` all rows, whatever the recipe takes."""
-    hp = hyperparameters(recipe.training, recipe.key)
+    hp = hyperparameters(recipe.training, recipe.key, recipe.data_dir)
     source = {**recipe.train, **({"split": recipe.split} if recipe.split else {})}
     rows = _load(source, recipe.data_dir, "train", training=True)
     task = task_of(rows.features)
+    _check_open_domain(hp, task, recipe.key)
     labels = _labels(task, recipe.ways, rows)
     rows = of_labels(rows, labels) if labels else rows
     sample = Sample(rows, None if full else recipe.take, labels, hp, ())
     sets = load_sets(recipe.evaluate, recipe.data_dir, sample.train, None if full else recipe.evaluate_take, labels)
     return task, replace(sample, sets=tuple(sets))
+
+
+def _check_open_domain(hp: Hyperparameters, task: Task, key: str) -> None:
+    if isinstance(hp, OpenHyperparameters) and not getattr(load_trainer(task.trainer), "open_domain", False):
+        raise RecipeError(f"{key}: open_domain: no model of {task.name} rows answers from a collection: leave it out")
 
 
 def _labels(task: Task, ways: int | None, rows: Dataset) -> tuple[str, ...]:
@@ -152,7 +160,8 @@ def load_columns(recipe: ColumnComparison) -> tuple[Task, list[Sample]]:
         for part, rows in zip(PARTS, parts[column.name], strict=True):
             if (other := task_of(rows.features).name) != task.name:
                 raise RecipeError(f"columns: {column.name}: {part}: these are {other} rows, and the others are {task.name} rows")
-        hp = hyperparameters({**recipe.training, **getattr(column, recipe.key)}, recipe.key)
+        hp = hyperparameters({**recipe.training, **getattr(column, recipe.key)}, recipe.key, recipe.data_dir)
+        _check_open_domain(hp, task, recipe.key)
         one = Sample(train, None, _labels(task, None, train), hp, (), dev)
         key = digest([repr(hp), rows_digest(train), rows_digest(dev)])
         sample = samples.get(key, one)
