@@ -43,8 +43,8 @@ def train_open_reader(rows: Dataset, hp: OpenHyperparameters, out: Path) -> dict
     Source: RGF, section 5.3 and appendix A: REALM (Guu et al. 2020), fine-tuned end to end on (q, a). Deviations:
 
     - Transformers can't load REALM any more. A dense retriever here is any bi-encoder, in the paper preset DPR's; its encoder of
-      questions is trained, and the passages' vectors are not, as in DPR's and RAG's fine-tuning and in the implementation that the
-      paper builds on (Lee et al. 2019, ORQA). BM25's scores are not trained.
+      questions is trained, and the passages' vectors stay, where section 5.3 names both encoders. RAG does so, and the
+      implementation that the paper builds on (Lee et al. 2019, ORQA). BM25's scores are not trained.
     - ORQA searches again in every step; here the `k` passages are those before the training, and only p(c|q) changes. Answering
       searches with the trained encoder.
     - ORQA has one softmax over the spans of all passages, with which those without the answer lose weight, and a second loss of
@@ -71,13 +71,14 @@ def train_open_reader(rows: Dataset, hp: OpenHyperparameters, out: Path) -> dict
     counts = Counter(encoded["why"])
     kept = encoded.select([i for i, why in enumerate(encoded["why"]) if not why]).remove_columns("why")
     about = {"trained": len(kept), **{why: counts[why] for why in (UNANSWERED, NOT_FOUND, NOT_HELD)}}
-    log.info("%d questions: %s", len(rows), ", ".join(f"{number} {why}" for why, number in about.items()))
+    reasons = ", ".join(f"{counts[why]} are {why}" for why in (UNANSWERED, NOT_FOUND, NOT_HELD))
     if not len(kept):
         raise ValueError(
-            f"there is nothing to train on: of {len(rows)} questions "
-            + ", ".join(f"{about[why]} are {why}" for why in (UNANSWERED, NOT_FOUND, NOT_HELD))
-            + "; give a collection that holds the answers, or more passages (k)"
+            f"there is nothing to train on: of {len(rows)} questions {reasons}; give a collection that holds the answers, or more "
+            "passages (k)"
         )
+    if len(kept) < len(rows):
+        log.warning("%d of %d questions are not trained on: %s", len(rows) - len(kept), len(rows), reasons)
     dense = retriever.method == "dense"
     network = Bi(start.network, retriever) if dense else start.network
     columns = ("question", "scores", "readable", "spans", *(("text", "numbers") if dense else ()))
