@@ -11,6 +11,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import tiny
 import torch
 from datasets import Dataset, Features, Value
 
@@ -101,6 +102,27 @@ def test_a_dense_retriever_learns_with_the_reader(hp: OpenHyperparameters, tiny_
     assert TRAINER.evaluate(rows(), Model(str(tmp_path)), max_length=48)["em"] > 0.5
     with pytest.raises(ValueError, match=r"tune='lowrank'.*tune='full'"):
         train_open_reader(rows(), replace(hp, tune="lowrank"), tmp_path / "other")
+
+
+def test_dprs_encoder_of_questions_is_trained_and_read_again(hp: OpenHyperparameters, tmp_path: Path) -> None:
+    from transformers import DPRConfig, DPRContextEncoder, DPRQuestionEncoder
+
+    pytest.importorskip("faiss")
+    config = DPRConfig(vocab_size=1500, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=64)
+    for name, kind in (("questions", DPRQuestionEncoder), ("passages", DPRContextEncoder)):
+        torch.manual_seed(0)
+        kind(config).save_pretrained(tmp_path / name)
+        tiny.tokenizer(pair=True).save_pretrained(tmp_path / name)
+    encoders = {"model": Model(str(tmp_path / "questions")), "passage_model": Model(str(tmp_path / "passages"))}
+    retriever = replace(hp.retriever, k=6, method="dense", pooling="pooler", **encoders)
+    train_open_reader(rows(), replace(hp, epochs=1, retriever=retriever), tmp_path / "out")
+    stored = stored_open_reader(Model(str(tmp_path / "out")), 48)
+    assert stored is not None
+    assert stored.retriever.passage_model == retriever.passage_model
+    asked = rows()["question"][:1]
+    before, after = ([hit["score"] for hit in one.run(asked)[0]] for one in (retriever, stored.retriever))
+    assert len(after) == 6
+    assert before != after, "the encoder of questions is another one, over the same index"
 
 
 def test_questions_that_cannot_be_trained_on_are_counted(hp: OpenHyperparameters, tmp_path: Path) -> None:
