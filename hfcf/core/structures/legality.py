@@ -1,0 +1,108 @@
+"""The legality check of an argument structure (CheckWhy, Appendix C), in words, and the repair of the commonest slips."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from graphlib import CycleError, TopologicalSorter
+
+from hfcf.core.structures.model import CLAIM, Step, Structure
+
+
+def problems(structure: Structure, useful: Iterable[str] | None = None) -> list[str]:
+    """Say all that makes a structure illegal: none where it is connected, acyclic and ends in the claim.
+
+    The paper names connectedness and the end in the claim and leaves the rest to "etc."; every useful piece used and right arities
+    follow from its section 2.2 and its linking functions. A conclusion may be drawn in several steps (convergent arguments,
+    as in Table 16), and the step to the claim need not be written last.
+
+    Args:
+        structure: any.
+        useful: names of evidence that must be used; None: the check leaves this out.
+
+    >>> problems(Structure((Step(("s1",), "s2"),)), ["s1", "s3"])
+    ['nothing leads to the claim', 's2 leads to nothing: link it to the claim or to a conclusion', 's3 is useful and not used']
+    """
+    if not structure.steps:
+        return ["there is no step"]
+    edges, nodes = structure.edges(), structure.nodes()
+    messages = [f"the step to {step.conclusion} has no premise" for step in structure.steps if not step.premises]
+    messages += [f"{name} is a premise of itself" for name in nodes if (name, name) in edges]
+    if CLAIM in {premise for premise, _ in edges}:
+        messages.append("the claim is a premise: it is the root, and nothing follows from it")
+    if CLAIM not in {conclusion for _, conclusion in edges}:
+        messages.append("nothing leads to the claim")
+    if circle := _circle(edges):
+        messages.append(f"the steps run in a circle: {' → '.join(circle)}")
+    premises, to_claim = {premise for premise, _ in edges}, _leading_to(edges, CLAIM)
+    for name in nodes:
+        if name == CLAIM or name in to_claim:
+            continue
+        if name not in premises:
+            messages.append(f"{name} leads to nothing: link it to the claim or to a conclusion")
+        elif CLAIM in nodes:
+            messages.append(f"{name} is not connected with the claim")
+    if structure.texts:
+        messages += [f"{name} has no sentence" for name in nodes if name not in structure.texts and name != CLAIM]
+    used = set(nodes)
+    return messages + [f"{name} is useful and not used" for name in useful or () if name not in used]
+
+
+def repair(structure: Structure) -> tuple[Structure, list[str]]:
+    """Repair the slips that leave no doubt about what is meant, and name each repair.
+
+    Repaired are a name in other capitals than a declared one, a premise that is its own conclusion, and the missing link to the
+    claim where exactly one name leads to nothing. What else is illegal stays; ask `problems`.
+
+    >>> fixed, repairs = repair(Structure((Step(("s1", "s2"), "s2"), Step(("s2",), "s3"))))
+    >>> fixed.edges(), repairs[-1]
+    ([('s1', 's2'), ('s2', 's3'), ('s3', 'claim')], 'linked s3 to the claim: nothing else led to it')
+    """
+    repairs: list[str] = []
+    known = {name.casefold(): name for name in (*structure.texts, CLAIM)}
+    renamed = {
+        name: known[name.casefold()]
+        for name in structure.nodes()
+        if name not in structure.texts and name != CLAIM and name.casefold() in known
+    }
+    repairs += [f"read {old} as {new}" for old, new in renamed.items()]
+    steps = []
+    for premises, conclusion in structure.rename(renamed).steps:
+        others = tuple(name for name in premises if name != conclusion)
+        if others != premises:
+            repairs.append(f"took {conclusion} out of its own premises")
+        steps += [Step(others, conclusion)] if others else []
+    fixed = replace(structure, steps=tuple(steps))
+    leading = {premise for premise, _ in fixed.edges()}
+    ends = [name for name in fixed.nodes() if name not in leading]
+    if CLAIM not in fixed.nodes() and len(ends) == 1:
+        repairs.append(f"linked {ends[0]} to the claim: nothing else led to it")
+        fixed = replace(fixed, steps=(*fixed.steps, Step((ends[0],), CLAIM)))
+    return fixed, repairs
+
+
+def _circle(edges: Iterable[tuple[str, str]]) -> list[str]:
+    """Return the names of a circle of several steps, its first again at its end; none: empty."""
+    premises: dict[str, set[str]] = {}
+    for premise, conclusion in edges:
+        if premise != conclusion:
+            premises.setdefault(conclusion, set()).add(premise)
+    try:
+        TopologicalSorter(premises).prepare()
+    except CycleError as error:
+        return list(error.args[1])
+    return []
+
+
+def _leading_to(edges: Iterable[tuple[str, str]], name: str) -> set[str]:
+    """Return the names from which a name is reached."""
+    below: dict[str, list[str]] = {}
+    for premise, conclusion in edges:
+        below.setdefault(conclusion, []).append(premise)
+    reached, open_names = set[str](), [name]
+    while open_names:
+        for premise in below.get(open_names.pop(), ()):
+            if premise not in reached:
+                reached.add(premise)
+                open_names.append(premise)
+    return reached

@@ -1,0 +1,183 @@
+"""An argument structure: steps from premises to a conclusion, with the claim as the root (CheckWhy, section 2.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+CLAIM = "claim"
+"""The name of the root in every structure, whatever a notation calls it."""
+
+
+class StructureError(ValueError):
+    """Report a text that is no argument structure, with the place and the cure.
+
+    Args:
+        message: what is wrong and what to write instead.
+        line: of the text, from 1.
+        column: of the line, in characters, from 1.
+
+    >>> str(StructureError("a name is missing", 2, 5))
+    'line 2, column 5: a name is missing'
+    """
+
+    def __init__(self, message: str, line: int = 1, column: int = 1) -> None:
+        super().__init__(f"line {line}, column {column}: {message}")
+        self.message, self.line, self.column = message, line, column
+
+    @classmethod
+    def at(cls, message: str, text: str, offset: int) -> StructureError:
+        """Make the error of a place that is an offset into a text.
+
+        >>> StructureError.at("stop", "ab\\ncd", 4).line
+        2
+        """
+        before = text[:offset]
+        return cls(message, before.count("\n") + 1, offset - (before.rfind("\n") + 1) + 1)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Errors travel between processes, and `args` holds the whole message alone.
+        return type(self), (self.message, self.line, self.column)
+
+
+class Step(NamedTuple):
+    """One reasoning step: a conclusion and the names of its premises."""
+
+    premises: tuple[str, ...]
+    conclusion: str
+
+
+@dataclass(frozen=True, eq=False)
+class Structure:
+    """The argument structure of a claim.
+
+    A serial link is a step with one premise, a combined link a step with several. A divergent link is several steps with the same
+    single premise. Duplicates are removed, of steps and of premises in a step; the order is the one in which they were written.
+    Two structures are equal if they have the same steps, whatever their order, sentences and labels.
+
+    Args:
+        steps: by name; the root is `CLAIM`.
+        texts: the sentence of each name that is declared: evidence, used or not, and the claim.
+        label: that the notation gives; None where it gives none.
+
+    >>> one = Structure((Step(("s1", "s2"), "s3"), Step(("s3",), "claim")))
+    >>> one.leaves(), one.intermediates(), one.depth()
+    (['s1', 's2'], ['s3'], 2)
+    >>> one == Structure((Step(("s3",), "claim"), Step(("s2", "s1"), "s3")))
+    True
+    """
+
+    steps: tuple[Step, ...]
+    texts: Mapping[str, str] = field(default_factory=dict)
+    label: str | None = None
+
+    def __post_init__(self) -> None:
+        steps: dict[tuple[frozenset[str], str], Step] = {}
+        for premises, conclusion in self.steps:
+            steps.setdefault((frozenset(premises), conclusion), Step(tuple(dict.fromkeys(premises)), conclusion))
+        object.__setattr__(self, "steps", tuple(steps.values()))
+
+    def __eq__(self, other: object) -> bool:
+        return self._key() == other._key() if isinstance(other, Structure) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def _key(self) -> frozenset[tuple[frozenset[str], str]]:
+        return frozenset((frozenset(step.premises), step.conclusion) for step in self.steps)
+
+    @classmethod
+    def from_row(cls, row: Mapping[str, Any]) -> Structure:
+        """Read the columns `claim`, `evidence`, `evidence_info`, `structure` and `label` of a row.
+
+        Raises:
+            ValueError: `evidence_info` is not parallel to `evidence`.
+
+        >>> row = {"claim": "c", "evidence": [{"title": "", "text": "a"}], "evidence_info": [{"id": "s1"}], "label": "SUPPORTS"}
+        >>> Structure.from_row({**row, "structure": [{"premises": ["s1"], "conclusion": "claim"}]}).texts
+        {'s1': 'a', 'claim': 'c'}
+        """
+        pieces, infos = row["evidence"] or [], row["evidence_info"] or []
+        if len(pieces) != len(infos):
+            raise ValueError(
+                f"there are {len(pieces)} pieces of evidence and {len(infos)} entries in evidence_info: they go together"
+            )
+        texts = {info["id"]: piece["text"] for info, piece in zip(infos, pieces, strict=True)}
+        steps = (Step(tuple(step["premises"]), step["conclusion"]) for step in row["structure"] or [])
+        return cls(tuple(steps), {**texts, CLAIM: row["claim"]}, row.get("label"))
+
+    def to_columns(self) -> list[dict[str, Any]]:
+        """Write the column `structure`.
+
+        >>> Structure((Step(("s1",), "claim"),)).to_columns()
+        [{'premises': ['s1'], 'conclusion': 'claim'}]
+        """
+        return [{"premises": list(step.premises), "conclusion": step.conclusion} for step in self.steps]
+
+    def edges(self) -> list[tuple[str, str]]:
+        """List the (premise, conclusion) pairs: a combined link of n premises counts as n edges.
+
+        >>> Structure((Step(("s1", "s2"), "claim"),)).edges()
+        [('s1', 'claim'), ('s2', 'claim')]
+        """
+        return list(dict.fromkeys((premise, step.conclusion) for step in self.steps for premise in step.premises))
+
+    def nodes(self) -> list[str]:
+        """List the names that stand in steps, in the order in which they come first."""
+        return list(dict.fromkeys(name for step in self.steps for name in (*step.premises, step.conclusion)))
+
+    def leaves(self) -> list[str]:
+        """List the premises that no step concludes."""
+        concluded = {step.conclusion for step in self.steps}
+        return [name for name in self.nodes() if name not in concluded]
+
+    def intermediates(self) -> list[str]:
+        """List the conclusions other than the claim."""
+        return [name for name in dict.fromkeys(step.conclusion for step in self.steps) if name != CLAIM]
+
+    def parents(self, name: str) -> list[str]:
+        """List the conclusions that are drawn from a name."""
+        return [conclusion for premise, conclusion in self.edges() if premise == name]
+
+    def depth(self) -> int:
+        """Count the steps of the longest chain from a leaf to a conclusion.
+
+        Raises:
+            ValueError: the steps run in a circle.
+        """
+        from graphlib import CycleError, TopologicalSorter
+
+        premises: dict[str, set[str]] = {}
+        for premise, conclusion in self.edges():
+            premises.setdefault(conclusion, set()).add(premise)
+        depths: dict[str, int] = {}
+        try:
+            for name in TopologicalSorter(premises).static_order():
+                depths[name] = 1 + max((depths[premise] for premise in premises.get(name, ())), default=-1)
+        except CycleError as error:
+            raise ValueError(f"the steps run in a circle: {' → '.join(reversed(error.args[1]))}") from None
+        return max(depths.values(), default=0)
+
+    def rename(self, names: Mapping[str, str]) -> Structure:
+        """Return the structure with other names; those that are not given stay.
+
+        >>> Structure((Step(("s1",), "claim"),), {"s1": "a"}).rename({"s1": "Sentence1"}).texts
+        {'Sentence1': 'a'}
+        """
+        steps = (Step(tuple(names.get(name, name) for name in step.premises), names.get(step.conclusion, step.conclusion))
+                 for step in self.steps)  # fmt: skip
+        return replace(self, steps=tuple(steps), texts={names.get(name, name): text for name, text in self.texts.items()})
+
+
+def links(steps: Iterable[Step]) -> list[tuple[list[str], list[str]]]:
+    """Group steps as notations write them: (premises, conclusions), where one premise may have several conclusions.
+
+    >>> links([Step(("s1",), "s2"), Step(("s2", "s3"), "claim"), Step(("s1",), "s3")])
+    [(['s1'], ['s2', 's3']), (['s2', 's3'], ['claim'])]
+    """
+    grouped: dict[object, tuple[list[str], list[str]]] = {}
+    for i, (premises, conclusion) in enumerate(steps):
+        key: object = premises[0] if len(premises) == 1 else i
+        grouped.setdefault(key, (list(premises), []))[1].append(conclusion)
+    return list(grouped.values())

@@ -1,0 +1,93 @@
+"""EntailmentBank's proofs: `sent1 & sent2 -> int1: its sentence; int1 & sent3 -> hypothesis; `."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from hfcf.core.structures.model import CLAIM, Step, Structure, StructureError
+
+MAX_LENGTH = 200_000
+CLAIM_NAME = "hypothesis"
+"""The root's name in proofs."""
+_NAME = r"[^\s&;:>-][^\s&;:>]*"
+_PREMISES = rf"{_NAME}(?:[ \t]*&[ \t]*{_NAME})*"
+_STEP = re.compile(rf"\s*(?P<premises>{_PREMISES})\s*->\s*(?P<conclusion>{_NAME})[ \t]*(?::(?P<text>.*))?", re.DOTALL)
+_END = re.compile(rf";(?=\s*(?:$|{_PREMISES}\s*->))")
+"""A semicolon may stand in a sentence as well: it ends a step where another step or nothing follows."""
+
+
+def parse_proof(text: str, texts: Mapping[str, str] | None = None) -> Structure:
+    """Read the field `proof` of EntailmentBank; the sentences of intermediate conclusions are in `Structure.texts`.
+
+    Args:
+        text: the proof; its `hypothesis` is the claim.
+        texts: the sentences that it may use, by name, of the row's `context`. If given, every other premise must be a conclusion
+            of the proof; if not, any name will do.
+
+    Raises:
+        StructureError: with line, column and cure.
+
+    >>> proof = parse_proof("sent1 & sent2 -> int1: ice is cold; int1 & sent3 -> hypothesis; ")
+    >>> proof.edges()[-1], proof.texts
+    (('sent3', 'claim'), {'int1': 'ice is cold'})
+    """
+    if len(text) > MAX_LENGTH:
+        raise StructureError(f"the text has {len(text)} characters, more than {MAX_LENGTH}: this is no proof")
+    steps: list[tuple[Step, int]] = []
+    sentences, place = dict(texts or {}), 0
+    while text[place:].strip():
+        end = _END.search(text, place)
+        stop = len(text) if end is None else end.start()
+        offset = stop - len(text[place:stop].lstrip())
+        match = _STEP.fullmatch(text, place, stop)
+        if match is None:
+            raise StructureError.at("this is no step: write sent1 & sent2 -> int1: its sentence; or … -> hypothesis;", text, offset)
+        conclusion, sentence = _name(match["conclusion"]), (match["text"] or "").strip()
+        if sentence and sentences.setdefault(conclusion, sentence) != sentence:
+            raise StructureError.at(
+                f"{match['conclusion']} has another sentence already: give one of the two another name", text, offset
+            )
+        premises = tuple(_name(name.strip()) for name in match["premises"].split("&"))
+        steps.append((Step(premises, conclusion), offset))
+        place = stop + 1
+    known = {*sentences, CLAIM, *(step.conclusion for step, _ in steps)}
+    for step, offset in steps:
+        for name in step.premises:
+            if texts is not None and name not in known:
+                raise StructureError.at(f"there is no sentence {name}: use one of the context or a conclusion", text, offset)
+    return Structure(tuple(step for step, _ in steps), sentences)
+
+
+def to_proof(structure: Structure) -> str:
+    """Write a structure as a proof; `parse_proof` reads it back equal.
+
+    Raises:
+        StructureError: a name or a sentence can't stand in a proof.
+
+    >>> to_proof(Structure((Step(("s1",), "i1"), Step(("i1", "s2"), "claim")), {"i1": "ice is cold"}))
+    's1 -> i1: ice is cold; i1 & s2 -> hypothesis; '
+    """
+    return "".join(
+        f"{' & '.join(map(_written, step.premises))} -> {_written(step.conclusion)}{_sentence(structure, step.conclusion)}; "
+        for step in structure.steps
+    )
+
+
+def _name(name: str) -> str:
+    return CLAIM if name == CLAIM_NAME else name
+
+
+def _written(name: str) -> str:
+    if not re.fullmatch(_NAME, name) or name == CLAIM_NAME:
+        raise StructureError(f"{name!r} can't be a name in a proof: give it another by Structure.rename, such as 'sent1'")
+    return CLAIM_NAME if name == CLAIM else name
+
+
+def _sentence(structure: Structure, name: str) -> str:
+    if name == CLAIM or name not in structure.texts:
+        return ""
+    text = structure.texts[name]
+    if _END.search(f"{text};", 0, len(text)):
+        raise StructureError(f"the sentence of {name} holds a step of a proof, {text!r}: take out its arrow or its semicolon")
+    return f": {text}"
