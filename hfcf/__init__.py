@@ -15,6 +15,7 @@ _PUBLIC = {
     "RGF": "hfcf.systems.rgf.system",
     "accepted": "hfcf.core.candidates",
     "build_attack": "hfcf.systems.ccg.attack",
+    "checkwhy": "hfcf.checkwhy",
     "consistency": "hfcf.training.consistency",
     "expand": "hfcf.core.expand",
     "generate_constrained": "hfcf.engines.constrained",
@@ -29,6 +30,7 @@ _PUBLIC = {
 }
 
 if TYPE_CHECKING:
+    from hfcf import checkwhy
     from hfcf.core.candidates import accepted
     from hfcf.core.expand import expand, rejected
     from hfcf.core.pairs import pair, pair_within
@@ -52,6 +54,7 @@ __all__ = [
     "CrossAug",
     "accepted",
     "build_attack",
+    "checkwhy",
     "consistency",
     "expand",
     "generate_constrained",
@@ -69,7 +72,8 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in _PUBLIC:
         raise AttributeError(f"module 'hfcf' has no attribute {name!r}")
-    return getattr(import_module(_PUBLIC[name]), name)
+    module = import_module(_PUBLIC[name])
+    return module if module.__name__ == f"hfcf.{name}" else getattr(module, name)
 
 
 def __dir__() -> list[str]:

@@ -40,7 +40,8 @@ def imports(module: str) -> Iterator[str]:
 
 
 def floor(module: str) -> int:
-    room = module.split(".")[1] if module != "hfcf" else "cli"  # what `hfcf` itself holds is for the command line and for users
+    path = MODULES[module].relative_to(PACKAGE)
+    room = path.parts[0] if len(path.parts) > 1 else "cli"  # what `hfcf` itself holds is for the command line and for users
     assert room in FLOORS, f"{module}: `{room}` is no floor; add it to FLOORS in its place"
     return FLOORS.index(room)
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 from datasets import Dataset, Features, concatenate_datasets
 
 from hfcf.core import schema
-from hfcf.core.task import nearest_task, problem, task_of, tasks
+from hfcf.core.task import Task, nearest_task, problem, task_of, tasks
 
 
 def expand(ds: Dataset) -> Dataset:
@@ -22,7 +22,8 @@ def expand(ds: Dataset) -> Dataset:
         ds: rows on which a system ran.
 
     Returns:
-        The rows of the `counterfactuals` lists, in order; nothing else of `ds`.
+        The rows of the `counterfactuals` lists, in order; nothing else of `ds`. Where a system of verification worked on rows with
+        structures, each has the further columns of its source (`Task.complete`).
 
     Raises:
         ValueError: no system ran on the rows.
@@ -34,11 +35,22 @@ def expand(ds: Dataset) -> Dataset:
     if "counterfactuals" not in ds.features:
         raise ValueError("there is no column 'counterfactuals': run a system first, ds = race(ds)")
     features = Features(ds.features["counterfactuals"].feature)
+    task = nearest_task(frozenset(ds.features))
+    completing = task is not None and task.extends == task_of(features).name
     if not len(ds):
-        return schema.no_rows(features)
+        return schema.no_rows(task.counterfactual if task and completing else features)
     lists = ds.select_columns(["counterfactuals"]).with_format("arrow")
     rows = lists.map(_flatten, batched=True, remove_columns=["counterfactuals"], features=features, desc="expand")
-    return rows.with_format(None)
+    rows = rows.with_format(None)
+    return _complete(rows, ds, task) if task and completing else rows
+
+
+def _complete(rows: Dataset, ds: Dataset, task: Task) -> Dataset:
+    """Complete counterfactuals that a system of the task that `task` extends made of its rows."""
+    if not len(rows):
+        return schema.no_rows(task.counterfactual)
+    sources = {row["id"]: row for row in ds.select_columns(["id", *task.columns])}
+    return Dataset.from_list([task.complete(sources[row["source_id"]], row) for row in rows], features=task.counterfactual)
 
 
 def _flatten(batch: pa.Table) -> pa.Table:

@@ -17,6 +17,11 @@ TOKENS = List(TEXT)
 SPAN = {"start": INT, "end": INT, "type": TEXT}
 """An entity of a relation row: end-exclusive token indices, and its type where the corpus has types."""
 EVIDENCE = List({"title": TEXT, "text": TEXT})
+NAMES = List(TEXT)
+EVIDENCE_INFO = List({"id": TEXT, "useful": BOOL, "leaf": BOOL})
+"""Of each piece of evidence its name, whether the argument structure uses it, and whether it is used and concluded from nothing."""
+STRUCTURE = List({"premises": NAMES, "conclusion": TEXT})
+"""The steps of an argument structure, whose names are ids of `evidence_info`, or "claim", the root."""
 STATUS = {"accepted": BOOL, "stage": TEXT, "reason": TEXT}
 EDITS = List({"field": TEXT, "piece": INT, "start": INT, "end": INT, "before": TEXT, "after": TEXT})
 SCORES = List({"name": TEXT, "value": FLOAT})

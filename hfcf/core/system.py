@@ -104,7 +104,7 @@ class System:
         """Return the system for the rows' task, if `task` is one of its settings."""
         if "task" not in {field.name for field in fields(self)} or ds.features is None:
             return self
-        of_rows: dict[str, Any] = {"task": task_of(ds.features).name}
+        of_rows: dict[str, Any] = {"task": task_of(ds.features).system_task}
         return replace(self, **of_rows)
 
     @property

@@ -41,6 +41,7 @@ class Task:
         name: in recipes, `run.json` and cards.
         columns: its own columns, those that `id`, `label` and `schema.COMMON` leave: its texts and what stands in them.
         signature: the columns by which its rows are recognised.
+        extends: the task whose rows its rows are, too, with columns of its own beside: systems of that task work on them.
         empty_row: a row before a corpus fills it, own columns and `label`.
         labels: the labels of all its rows, in the order of a classifier's outputs; None where each corpus has its own.
         labelled: whether its rows have a `label`; a counterfactual of a task without one has another `outcome`.
@@ -57,6 +58,7 @@ class Task:
     name: str
     columns: Mapping[str, Any]
     signature: tuple[str, ...]
+    extends: str = ""
     empty_row: Mapping[str, Any]
     labels: tuple[str, ...] | None = None
     labelled: bool = True
@@ -103,7 +105,22 @@ class Task:
         """
         raise NotImplementedError
 
+    # --- what a task may implement
+
+    def complete(self, source: Row, row: Row) -> dict[str, Any]:
+        """Make a counterfactual of this task of one that a system of the task that it extends made."""
+        raise NotImplementedError
+
+    def drawing(self, row: Row) -> str:
+        """Return a drawing of a row, an SVG that needs nothing else; "" where there is nothing to draw."""
+        return ""
+
     # --- what follows
+
+    @property
+    def system_task(self) -> str:
+        """The name of the task as which systems work on its rows: the one that it extends, else its own."""
+        return self.extends or self.name
 
     @property
     def features(self) -> Features:
@@ -176,7 +193,7 @@ def tasks() -> dict[str, Task]:
     """List every task by name: those of this library, then those that other packages offer as entry points `hfcf.tasks`.
 
     >>> sorted(tasks())
-    ['qa', 'relation', 'verification']
+    ['qa', 'relation', 'structures', 'verification']
     """
     modules = map(import_module, discover_modules("hfcf.tasks").values())
     own = [module.TASK for module in modules if hasattr(module, "TASK")]

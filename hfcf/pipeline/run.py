@@ -76,7 +76,7 @@ def run(
     report = publish(
         rows, Path(out),
         run={
-            "name": parsed.name or Path(out).name, "system": system.name, "task": system.task,
+            "name": parsed.name or Path(out).name, "system": system.name, "task": task_of(ds.features).name,
             "citation": system.citation, "corpus": parsed.corpus, "split": parsed.split or "train",
             "role": parsed.role, "preset": parsed.preset, "seed": system.seed, "limit": limit,
             "settings": system.settings, "models": {**model_names(system), **metric_models(metrics, system.task)},
@@ -120,7 +120,7 @@ def load_inputs(recipe: RunRecipe) -> tuple[Dataset, System]:
         RecipeError: there are no rows, or the system works on those of another task; and see `make_system`.
     """
     ds = load_rows(recipe)
-    task = task_of(ds.features).name
+    task = task_of(ds.features).system_task
     system = make_system(recipe.system, preset=recipe.preset, seed=recipe.seed, settings=recipe.settings, task=task)
     if task != system.task:
         raise recipes.RecipeError(f"{recipe.system} works on {system.task} rows; {recipe.corpus} has {task} rows")

@@ -62,8 +62,8 @@ def contents(files: Mapping[str, Sequence[Path]], *, limit: int = LIMIT, first: 
         `labels`, `layouts`, `changes`, `reasons` (stage, level, reason, its short form), `measures` (name, whether less is better),
         and `rows`, which refer to them by number: source, label (the source's, if nothing was made of it), change, reason (-1:
         accepted), measures. `block` is how many sources a block has, `blocks` are those: each source's id, label if it is known,
-        layout (a number in `layouts`), texts, marks and rows, of which each has number, id, {number of a text: what it became}
-        and marks. `accepted` and `rejected` count all there are.
+        layout (a number in `layouts`), texts, marks, rows and, of a task that has them, drawing. Each of its rows has number, id,
+        {number of a text: what it became}, marks and, if it is another than the source's, drawing. `accepted` and `rejected` count all there are.
     """
     default, lost = files.get("default", []), files.get("rejected", [])
     accepted, rejected = count(default), count(lost)
@@ -77,12 +77,14 @@ def contents(files: Mapping[str, Sequence[Path]], *, limit: int = LIMIT, first: 
         before, after = texts(source), texts(row)
         number = sources[source_id, before]
         if number == len(source_entries):
-            source_entries.append([source_id, -1, layouts[before.layout], before.texts, before.marks, []])
+            source_entries.append([source_id, -1, layouts[before.layout], before.texts, before.marks, [], *_drawing(source)])
         if label is not None and source_entries[number][1] == -1:
             source_entries[number][1] = labels[label]
         changed = {i: new for i, (old, new) in enumerate(zip(before.texts, after.texts, strict=False)) if old != new}
         marks = after.marks if after.marks != before.marks else 0
-        source_entries[number][-1].append([len(rows), row.get("id") or source_id, changed, marks])
+        _, _, _, _, _, own, *drawing = source_entries[number]
+        other = [drawn for drawn in _drawing(row) if [drawn] != drawing]
+        own.append([len(rows), row.get("id") or source_id, changed, marks, *other])
         row_label = row.get("label") or _outcome(row) or label
         change = changes[row["change"]] if row.get("change") else -1
         rows.append([number, -1 if row_label is None else labels[row_label], change, reason, measures(row, columns)])
@@ -117,6 +119,12 @@ def _outcome(row: Mapping[str, Any]) -> str | None:
     """Return what a row of a task without labels has instead of one."""
     task = nearest_task(frozenset(row))
     return None if task is None or task.labelled else task.outcome(row)
+
+
+def _drawing(row: Mapping[str, Any]) -> list[str]:
+    """Return the drawing of a row; none where its task draws none."""
+    task = nearest_task(frozenset(row))
+    return [drawing] if task and (drawing := task.drawing(row)) else []
 
 
 def packed(blocks: Sequence[Any]) -> list[Any]:

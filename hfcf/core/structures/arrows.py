@@ -10,9 +10,9 @@ from hfcf.core.structures.model import CLAIM, Step, Structure, StructureError, l
 MAX_LENGTH = 100_000
 CLAIM_NAME = "Claim"
 """The root's name in arrows."""
-_TOKEN = re.compile(
-    r"\s*(?:(?P<arrow>→|->)|(?P<group>\(\s*(?P<names>[^()→>]+?)\s*\))|(?P<name>[^\s(),;→>-][^\s(),;→>]*)|(?P<end>;))"
-)
+_NAME = r"(?!->)[^\s(),;→]+?(?=$|[\s(),;→]|->)"
+_TOKEN = re.compile(rf"(?:(?P<arrow>→|->)|\(\s*(?P<group>[^()→]+?)\s*\)|(?P<name>{_NAME})|(?P<end>;))")
+_SPACE = re.compile(r"\s*")
 
 
 def parse_arrows(text: str) -> Structure:
@@ -47,42 +47,51 @@ def to_arrows(structure: Structure) -> str:
     >>> print(to_arrows(parse_arrows("(E1, E2) → E3 → E4 → E6 (E5, E6) → Claim")))
     (E1, E2) → E3 → E4 → E6 (E5, E6) → Claim
     """
-    chains: list[list[list[str]]] = []
+    for name in structure.nodes():
+        if not re.fullmatch(_NAME, name) or name == CLAIM_NAME:
+            raise StructureError(f"{name!r} can't be a name in arrows: give it another by Structure.rename, such as 'E1'")
+    return "".join(part for part, _ in arrow_parts(structure))
+
+
+def arrow_parts(structure: Structure) -> list[tuple[str, str | None]]:
+    """Write a structure in arrows as parts, each with the name that it is, or None for what stands between names.
+
+    Any name is written, also one that `parse_arrows` can't read.
+
+    >>> arrow_parts(parse_arrows("E1 → Claim"))
+    [('E1', 'E1'), (' → ', None), ('Claim', 'claim')]
+    """
+    parts: list[tuple[str, str | None]] = []
+    end: set[str] = set()
     for premises, conclusions in links(structure.steps):
-        if chains and set(chains[-1][-1]) == set(premises):
-            chains[-1].append(conclusions)
-        else:
-            chains.append([premises, conclusions])
-    return " ".join(" → ".join(_group(names) for names in chain) for chain in chains)
+        if end != set(premises):
+            parts += [*([(" ", None)] if parts else []), *_group(premises)]
+        parts += [(" → ", None), *_group(conclusions)]
+        end = set(conclusions)
+    return parts
 
 
 def _chains(text: str) -> list[list[tuple[list[str], int]]]:
     """Split a text into chains of (names, offset)."""
     chains: list[list[tuple[list[str], int]]] = []
-    place, arrow = 0, False
-    while text[place:].strip():
-        match = _TOKEN.match(text, place)
-        offset = place + len(text[place:]) - len(text[place:].lstrip())
-        if match is None:
-            raise StructureError.at(f"{text[offset]!r} is neither a name, (a group, of names) nor an arrow →", text, offset)
-        place = match.end()
-        if match["arrow"]:
-            if arrow or not chains:
-                raise StructureError.at("an arrow has no premise before it: write a name or a group there", text, offset)
-            arrow = True
-        elif match["end"]:
-            if arrow:
-                raise StructureError.at("an arrow has no conclusion after it: write a name there", text, offset)
-        else:
-            names = [_name(name) for name in re.split(r"\s*,\s*", match["names"])] if match["group"] else [_name(match["name"])]
-            if not all(names) or len(set(names)) < len(names):
-                raise StructureError.at("a group has an empty or a repeated name: write each name once", text, offset)
-            if arrow:
-                chains[-1].append((names, offset))
-            else:
-                chains.append([(names, offset)])
-            arrow = False
-    if arrow:
+    last, place = "end", 0
+    while (place := place + len(_SPACE.match(text, place)[0])) < len(text):  # type: ignore[index]
+        if (match := _TOKEN.match(text, place)) is None:
+            raise StructureError.at(f"{text[place]!r} is neither a name, a group such as (E1, E2), nor an arrow →", text, place)
+        kind = match.lastgroup or ""
+        if kind in ("arrow", "end") and last == "arrow":
+            raise StructureError.at("an arrow has no conclusion after it: write a name there", text, place)
+        if kind == "arrow" and last == "end":
+            raise StructureError.at("an arrow has no premise before it: write a name or a group there", text, place)
+        if kind in ("group", "name"):
+            names = [CLAIM if name == CLAIM_NAME else name for name in re.split(r"\s*,\s*", match[kind])]
+            if not all(re.fullmatch(_NAME, name) for name in names) or len(set(names)) < len(names):
+                raise StructureError.at("a group has an empty or a repeated name: write each name once", text, place)
+            if last != "arrow":
+                chains.append([])
+            chains[-1].append((names, place))
+        last, place = kind, match.end()
+    if last == "arrow":
         raise StructureError.at("an arrow has no conclusion after it: write a name there", text, len(text))
     for chain in chains:
         if len(chain) == 1:
@@ -90,13 +99,8 @@ def _chains(text: str) -> list[list[tuple[list[str], int]]]:
     return chains
 
 
-def _name(name: str) -> str:
-    return CLAIM if name == CLAIM_NAME else name
-
-
-def _group(names: list[str]) -> str:
+def _group(names: list[str]) -> list[tuple[str, str | None]]:
+    parts: list[tuple[str, str | None]] = []
     for name in names:
-        if not re.fullmatch(r"[^\s(),;→>-][^\s(),;→>]*", name) or name == CLAIM_NAME:
-            raise StructureError(f"{name!r} can't be a name in arrows: give it another by Structure.rename, such as 'E1'")
-    written = [CLAIM_NAME if name == CLAIM else name for name in names]
-    return written[0] if len(written) == 1 else f"({', '.join(written)})"
+        parts += [(", ", None), (CLAIM_NAME if name == CLAIM else name, name)]
+    return parts[1:] if len(names) == 1 else [("(", None), *parts[1:], (")", None)]

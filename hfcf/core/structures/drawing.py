@@ -1,95 +1,142 @@
-"""A drawing of an argument structure: a self-contained SVG, the claim on top and the leaves below."""
+"""A drawing of an argument structure: a self-contained SVG, the claim on top and the premises below their conclusions."""
 
 from __future__ import annotations
 
+import re
+import unicodedata
+from collections.abc import Collection
 from html import escape
 from textwrap import wrap
+from typing import NamedTuple
 
 from hfcf.core.structures.model import CLAIM, Structure
 
-WIDTH, GAP, LEVEL_GAP, LINE, PAD, COLUMNS = 200, 24, 48, 16, 10, 28
-"""Pixels of a box, between boxes, between levels, of a text line, inside a box; characters of a line."""
+WIDTH, GAP, RISE, LINE, PAD = 200, 24, 56, 16, 10
+"""Pixels: the width of a box, between boxes, between levels, of a line of text, inside a box."""
+COLUMNS, LINES = 30, 12
+"""Characters of a line, half as many where characters are wide, and lines of a box; a longer sentence is cut."""
+_UNSAFE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _STYLE = (
-    "rect{fill:#fff;stroke:#555}.claim{stroke:#0b62a4;stroke-width:2}.leaf{stroke-dasharray:none}"
-    "text{font:12px sans-serif;fill:#111}.name{font-weight:bold}path{fill:none;stroke:#777;stroke-width:1.5}"
-    "@media(prefers-color-scheme:dark){rect{fill:#1e1e1e;stroke:#aaa}text{fill:#eee}path{stroke:#999}.claim{stroke:#6cb6ff}}"
+    ".argument rect{fill:#fff;stroke:#666}.argument .claim{stroke:#0b62a4;stroke-width:2}"
+    ".argument .stale{stroke:#b45309;stroke-width:2;stroke-dasharray:5 3}"
+    ".argument text{font:12px sans-serif;fill:#111}.argument .name{font-weight:bold}"
+    ".argument path{fill:none;stroke:#808080;stroke-width:1.5}.argument circle,.argument .tip{fill:#808080;stroke:none}"
+    "@media(prefers-color-scheme:dark){.argument rect{fill:#1e1e1e;stroke:#aaa}.argument .claim{stroke:#6cb6ff}"
+    ".argument .stale{stroke:#f59e0b}.argument text{fill:#eee}}"
 )
 
 
-def draw(structure: Structure, *, title: str = "Argument structure") -> str:
-    """Draw a structure as an SVG: every name with its sentence, an arrow from each premise to its conclusion.
+class _Box(NamedTuple):
+    left: int
+    top: int
+    height: int
 
-    Names that no step uses, distractors, are not drawn. The SVG has no scripts and no links, and fits light and dark pages.
+    @property
+    def middle(self) -> int:
+        return self.left + WIDTH // 2
+
+    @property
+    def bottom(self) -> int:
+        return self.top + self.height
+
+
+def draw(structure: Structure, *, stale: Collection[str] = (), title: str = "Argument structure") -> str:
+    """Draw a structure as an SVG: a box for each name with its sentence, an arrow for each step.
+
+    The premises of a combined link meet in a dot. Names that no step uses, distractors, are left out. The SVG has no scripts and no
+    links, needs no other file, and can be read on light and dark pages.
 
     Args:
         structure: legal or not.
+        stale: names that get a dashed border and a question mark; see `hfcf.core.structures.stale.stale`.
         title: what screen readers say.
 
-    >>> draw(Structure((), {CLAIM: "Ice is cold."}))[:4]
-    '<svg'
+    >>> from hfcf.core.structures.arrows import parse_arrows
+    >>> svg = draw(parse_arrows("(E1, E2) → Claim"))
+    >>> svg.count("<rect"), svg.count("<circle")
+    (3, 1)
     """
     nodes = structure.nodes() or [CLAIM]
-    levels = _levels(structure, nodes)
-    lines = {name: wrap(structure.texts.get(name, ""), COLUMNS) for name in nodes}
-    rows = [[name for name in nodes if levels[name] == level] for level in range(max(levels.values()) + 1)]
-    rows = [row for row in rows if row]
-    _order(rows, structure)
-    width = max(len(row) for row in rows) * (WIDTH + GAP) + GAP
-    boxes, top = {}, GAP
+    lines = {name: _lines(structure.texts.get(name) or "") for name in nodes}
+    rows = _rows(structure, nodes)
+    width = max(map(len, rows)) * (WIDTH + GAP) + GAP
+    boxes: dict[str, _Box] = {}
+    top = GAP
     for row in rows:
-        left, height = (width - len(row) * (WIDTH + GAP) + GAP) // 2, 0
+        left = (width - len(row) * (WIDTH + GAP) + GAP) // 2
         for i, name in enumerate(row):
-            tall = (len(lines[name]) + 1) * LINE + 2 * PAD
-            boxes[name] = (left + i * (WIDTH + GAP), top, tall)
-            height = max(height, tall)
-        top += height + LEVEL_GAP
-    shapes = [_arrow(boxes[premise], boxes[conclusion]) for premise, conclusion in structure.edges()]
-    shapes += [_box(name, lines[name], *boxes[name]) for name in nodes]
-    height = top - LEVEL_GAP + GAP
-    marker = (
-        '<defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto">'
-        '<path d="M0 0L8 4L0 8"/></marker></defs>'
-    )
+            boxes[name] = _Box(left + i * (WIDTH + GAP), top, (len(lines[name]) + 1) * LINE + 2 * PAD)
+        top = max(boxes[name].bottom for name in row) + RISE
+    shapes = [_step([boxes[name] for name in step.premises], boxes[step.conclusion]) for step in structure.steps]
+    shapes += [_node(name, lines[name], boxes[name], name in stale) for name in nodes]
+    height, title = top - RISE + GAP, escape(_safe(title))
+    tip = '<marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto">'
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="{escape(title)}" viewBox="0 0 {width} {height}" '
-        f'width="{width}" height="{height}"><title>{escape(title)}</title><style>{_STYLE}</style>{marker}{"".join(shapes)}</svg>'
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="argument" role="img" aria-label="{title}" '
+        f'viewBox="0 0 {width} {height}" width="{width}" height="{height}"><title>{title}</title><style>{_STYLE}</style>'
+        f'<defs>{tip}<path class="tip" d="M0 0L8 4L0 8"/></marker></defs>{"".join(shapes)}</svg>'
     )
 
 
-def _levels(structure: Structure, nodes: list[str]) -> dict[str, int]:
-    """Give each name the length of the longest chain from it to the end; names in a circle are given up after as many rounds."""
-    levels = dict.fromkeys(nodes, 0)
-    for _ in nodes:
-        for premise, conclusion in structure.edges():
-            if premise != conclusion:
-                levels[premise] = min(max(levels[premise], levels[conclusion] + 1), len(nodes))
-    return levels
-
-
-def _order(rows: list[list[str]], structure: Structure) -> None:
-    """Sort each row by the middle of the boxes that it leads to, so that arrows cross less."""
-    places = {name: (i + 0.5) / len(rows[0]) for i, name in enumerate(rows[0])}
-    for row in rows[1:]:
+def _rows(structure: Structure, nodes: list[str]) -> list[list[str]]:
+    """Divide names into levels, the ends first: each below its lowest conclusion, near the middle of its conclusions."""
+    edges = [(premise, conclusion) for premise, conclusion in structure.edges() if premise != conclusion]
+    levels, above = dict.fromkeys(nodes, 0), dict[str, list[str]]()
+    for premise, conclusion in edges:
+        above.setdefault(premise, []).append(conclusion)
+    for _ in nodes:  # as many rounds end any chain, and a circle too
+        lower = {premise: levels[conclusion] + 1 for premise, conclusion in edges if levels[premise] <= levels[conclusion]}
+        if not lower:
+            break
+        levels |= lower
+    places: dict[str, float] = {}
+    rows = []
+    for level in sorted(set(levels.values())):
+        row = [name for name in nodes if levels[name] == level]
         middles = {}
         for name in row:
-            above = [places[parent] for parent in structure.parents(name) if parent in places]
-            middles[name] = sum(above) / len(above) if above else 1.0
+            known = [places[conclusion] for conclusion in above.get(name, ()) if conclusion in places]
+            middles[name] = sum(known) / len(known) if known else 0.5
         row.sort(key=middles.__getitem__)
         places |= {name: (i + 0.5) / len(row) for i, name in enumerate(row)}
+        rows.append(row)
+    return rows
 
 
-def _box(name: str, lines: list[str], left: int, top: int, height: int) -> str:
-    kind = ' class="claim"' if name == CLAIM else ""
-    spans = "".join(f'<tspan x="{left + PAD}" dy="{LINE}">{escape(line)}</tspan>' for line in lines)
-    heading = f'<tspan class="name" x="{left + PAD}" dy="{LINE}">{escape(name)}</tspan>'
+def _step(premises: list[_Box], conclusion: _Box) -> str:
+    """Draw an arrow from a premise; from several, through a dot that is above their middle and below the conclusion."""
+    end = (conclusion.middle, conclusion.bottom)
+    if len(premises) == 1:
+        return _curve((premises[0].middle, premises[0].top), end, arrow=True)
+    centre = sum(box.middle for box in premises) // len(premises)
+    dot = ((centre + conclusion.middle) // 2, conclusion.bottom + RISE // 2)
+    curves = "".join(_curve((box.middle, box.top), dot, arrow=False) for box in premises)
+    return f'{curves}<circle cx="{dot[0]}" cy="{dot[1]}" r="3"/>{_curve(dot, end, arrow=True)}'
+
+
+def _curve(start: tuple[int, int], end: tuple[int, int], *, arrow: bool) -> str:
+    (x, y), (to_x, to_y) = start, end
+    middle = (y + to_y) // 2
+    marker = ' marker-end="url(#tip)"' if arrow else ""
+    return f'<path d="M{x} {y}C{x} {middle} {to_x} {middle} {to_x} {to_y}"{marker}/>'
+
+
+def _node(name: str, lines: list[str], box: _Box, is_stale: bool) -> str:
+    kind = ' class="stale"' if is_stale else ' class="claim"' if name == CLAIM else ""
+    heading = ("Claim" if name == CLAIM else _safe(name)) + ("?" if is_stale else "")
+    texts = [f'<tspan class="name" x="{box.left + PAD}" dy="{LINE}">{escape(heading)}</tspan>']
+    texts += [f'<tspan x="{box.left + PAD}" dy="{LINE}">{escape(line)}</tspan>' for line in lines]
     return (
-        f'<g><rect{kind} x="{left}" y="{top}" width="{WIDTH}" height="{height}" rx="6"/>'
-        f'<text x="{left}" y="{top + PAD - 4}">{heading}{spans}</text></g>'
+        f'<g><rect{kind} x="{box.left}" y="{box.top}" width="{WIDTH}" height="{box.height}" rx="6"/>'
+        f'<text y="{box.top + PAD - 4}">{"".join(texts)}</text></g>'
     )
 
 
-def _arrow(premise: tuple[int, int, int], conclusion: tuple[int, int, int]) -> str:
-    x, y = premise[0] + WIDTH // 2, premise[1]
-    to_x, to_y = conclusion[0] + WIDTH // 2, conclusion[1] + conclusion[2]
-    middle = (y + to_y) // 2
-    return f'<path d="M{x} {y}C{x} {middle} {to_x} {middle} {to_x} {to_y}" marker-end="url(#tip)"/>'
+def _lines(text: str) -> list[str]:
+    wide = any(unicodedata.east_asian_width(character) in "WF" for character in text)
+    return wrap(_safe(text), COLUMNS // 2 if wide else COLUMNS, max_lines=LINES, placeholder=" …")
+
+
+def _safe(text: str) -> str:
+    """Replace what no XML document may hold."""
+    return _UNSAFE.sub("�", text)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from graphlib import CycleError, TopologicalSorter
 
 from hfcf.core.structures.model import CLAIM, Step, Structure
 
@@ -26,13 +25,12 @@ def problems(structure: Structure, useful: Iterable[str] | None = None) -> list[
     if not structure.steps:
         return ["there is no step"]
     edges, nodes = structure.edges(), structure.nodes()
-    messages = [f"the step to {step.conclusion} has no premise" for step in structure.steps if not step.premises]
-    messages += [f"{name} is a premise of itself" for name in nodes if (name, name) in edges]
+    messages = [f"{name} is a premise of itself" for name in nodes if (name, name) in edges]
     if CLAIM in {premise for premise, _ in edges}:
         messages.append("the claim is a premise: it is the root, and nothing follows from it")
     if CLAIM not in {conclusion for _, conclusion in edges}:
         messages.append("nothing leads to the claim")
-    if circle := _circle(edges):
+    if circle := structure.circle():
         messages.append(f"the steps run in a circle: {' → '.join(circle)}")
     premises, to_claim = {premise for premise, _ in edges}, _leading_to(edges, CLAIM)
     for name in nodes:
@@ -79,19 +77,6 @@ def repair(structure: Structure) -> tuple[Structure, list[str]]:
         repairs.append(f"linked {ends[0]} to the claim: nothing else led to it")
         fixed = replace(fixed, steps=(*fixed.steps, Step((ends[0],), CLAIM)))
     return fixed, repairs
-
-
-def _circle(edges: Iterable[tuple[str, str]]) -> list[str]:
-    """Return the names of a circle of several steps, its first again at its end; none: empty."""
-    premises: dict[str, set[str]] = {}
-    for premise, conclusion in edges:
-        if premise != conclusion:
-            premises.setdefault(conclusion, set()).add(premise)
-    try:
-        TopologicalSorter(premises).prepare()
-    except CycleError as error:
-        return list(error.args[1])
-    return []
 
 
 def _leading_to(edges: Iterable[tuple[str, str]], name: str) -> set[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from graphlib import CycleError, TopologicalSorter
 from typing import Any, NamedTuple
 
 CLAIM = "claim"
@@ -61,6 +62,9 @@ class Structure:
         texts: the sentence of each name that is declared: evidence, used or not, and the claim.
         label: that the notation gives; None where it gives none.
 
+    Raises:
+        ValueError: a step has no premise.
+
     >>> one = Structure((Step(("s1", "s2"), "s3"), Step(("s3",), "claim")))
     >>> one.leaves(), one.intermediates(), one.depth()
     (['s1', 's2'], ['s3'], 2)
@@ -75,6 +79,8 @@ class Structure:
     def __post_init__(self) -> None:
         steps: dict[tuple[frozenset[str], str], Step] = {}
         for premises, conclusion in self.steps:
+            if not premises:
+                raise ValueError(f"the step to {conclusion} has no premise: give it one, or leave it out")
             steps.setdefault((frozenset(premises), conclusion), Step(tuple(dict.fromkeys(premises)), conclusion))
         object.__setattr__(self, "steps", tuple(steps.values()))
 
@@ -98,14 +104,30 @@ class Structure:
         >>> Structure.from_row({**row, "structure": [{"premises": ["s1"], "conclusion": "claim"}]}).texts
         {'s1': 'a', 'claim': 'c'}
         """
-        pieces, infos = row["evidence"] or [], row["evidence_info"] or []
+        pieces, infos = row.get("evidence") or [], row.get("evidence_info") or []
         if len(pieces) != len(infos):
             raise ValueError(
                 f"there are {len(pieces)} pieces of evidence and {len(infos)} entries in evidence_info: they go together"
             )
-        texts = {info["id"]: piece["text"] for info, piece in zip(infos, pieces, strict=True)}
-        steps = (Step(tuple(step["premises"]), step["conclusion"]) for step in row["structure"] or [])
-        return cls(tuple(steps), {**texts, CLAIM: row["claim"]}, row.get("label"))
+        texts = {info["id"]: piece["text"] for info, piece in zip(infos, pieces, strict=True) if info and piece}
+        return replace(cls.from_columns(row["structure"]), texts={**texts, CLAIM: row["claim"]}, label=row.get("label"))
+
+    @classmethod
+    def from_columns(cls, steps: Iterable[Mapping[str, Any]] | None) -> Structure:
+        """Read the column `structure` alone: a structure without sentences.
+
+        Raises:
+            ValueError: a step, or a name in it, is null.
+
+        >>> Structure.from_columns([{"premises": ["s1"], "conclusion": "claim"}]).edges()
+        [('s1', 'claim')]
+        """
+        read = []
+        for i, step in enumerate(steps or ()):
+            if not step or step["conclusion"] is None or step["premises"] is None or None in step["premises"]:
+                raise ValueError(f"step {i} of the structure has a null: give it premises and a conclusion")
+            read.append(Step(tuple(step["premises"]), step["conclusion"]))
+        return cls(tuple(read))
 
     def to_columns(self) -> list[dict[str, Any]]:
         """Write the column `structure`.
@@ -140,24 +162,40 @@ class Structure:
         """List the conclusions that are drawn from a name."""
         return [conclusion for premise, conclusion in self.edges() if premise == name]
 
+    def circle(self) -> list[str]:
+        """Return the names of a circle of several steps, its first again at its end; none: empty.
+
+        >>> Structure((Step(("s1",), "s2"), Step(("s2",), "s1"))).circle()
+        ['s1', 's2', 's1']
+        """
+        try:
+            TopologicalSorter(self._premises()).prepare()
+        except CycleError as error:
+            names = error.args[1][1:]
+            start = names.index(next(name for name in self.nodes() if name in names))
+            return [*names[start:], *names[:start], names[start]]
+        return []
+
     def depth(self) -> int:
-        """Count the steps of the longest chain from a leaf to a conclusion.
+        """Count the steps of the longest chain.
 
         Raises:
             ValueError: the steps run in a circle.
         """
-        from graphlib import CycleError, TopologicalSorter
-
-        premises: dict[str, set[str]] = {}
-        for premise, conclusion in self.edges():
-            premises.setdefault(conclusion, set()).add(premise)
-        depths: dict[str, int] = {}
-        try:
-            for name in TopologicalSorter(premises).static_order():
-                depths[name] = 1 + max((depths[premise] for premise in premises.get(name, ())), default=-1)
-        except CycleError as error:
-            raise ValueError(f"the steps run in a circle: {' → '.join(reversed(error.args[1]))}") from None
+        if circle := self.circle():
+            raise ValueError(f"the steps run in a circle: {' → '.join(circle)}")
+        premises, depths = self._premises(), dict[str, int]()
+        for name in TopologicalSorter(premises).static_order():
+            depths[name] = 1 + max((depths[premise] for premise in premises.get(name, ())), default=-1)
         return max(depths.values(), default=0)
+
+    def _premises(self) -> dict[str, list[str]]:
+        """List the premises of each conclusion, itself left out."""
+        premises: dict[str, list[str]] = {}
+        for premise, conclusion in self.edges():
+            if premise != conclusion:
+                premises.setdefault(conclusion, []).append(premise)
+        return premises
 
     def rename(self, names: Mapping[str, str]) -> Structure:
         """Return the structure with other names; those that are not given stay.

@@ -13,7 +13,7 @@ function card(i) {
   const reason = reasonOf(i);
   const made = element("article", { class: reason ? "pair rejected" : "pair" }, heading(i, reason));
   const body = element("div", { class: "texts" });
-  body.append(...texts(i));
+  body.append(...texts(i), ...drawn(i));
   made.append(body);
   if (reason) {
     const [stage, level, why] = reason;
@@ -47,6 +47,14 @@ function texts(row) {
     else made.push(...titled(row, n, name, layout[n - 1][1]));
   });
   return made;
+}
+
+// The drawing of a row, folded; an image runs no scripts, whatever stands in the texts.
+function drawn(i) {
+  const svg = own.get(i)[OWN.drawing] || sourceOf(i)[SOURCE.drawing];
+  if (!svg) return [];
+  const image = element("img", { alt: "", loading: "lazy", src: `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svg)}` });
+  return [element("details", { class: "drawing", open: "" }, element("summary", {}, "Drawing"), image)];
 }
 
 function titled(row, n, name, hasTitle) {

@@ -1,8 +1,8 @@
 // The rows' texts: blocks of them, opened when they are needed.
 
-const SOURCE = { id: 0, label: 1, layout: 2, texts: 3, marks: 4, rows: 5 };
+const SOURCE = { id: 0, label: 1, layout: 2, texts: 3, marks: 4, rows: 5, drawing: 6 };
 const ROW = { source: 0, label: 1, change: 2, reason: 3, measures: 4 };
-const OWN = { number: 0, id: 1, texts: 2, marks: 3 };
+const OWN = { number: 0, id: 1, texts: 2, marks: 3, drawing: 4 };
 const opened = new Map(); // number of a block → the promise of its sources
 const own = new Map(); // number of a row → what it changed
 

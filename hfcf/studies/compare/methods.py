@@ -104,7 +104,7 @@ def _build(recipe: SetComparison | ColumnComparison, name: str, part: Any, task:
     common = recipe.settings if system == recipe.system else None
     settings = {**(common or {}), **(part.settings or {})}
     settings = system_class(system).locate(settings, recipe.data_dir)
-    built = make_system(system, preset=recipe.preset, seed=recipe.seed, settings=settings, task=task.name if task else None)
+    built = make_system(system, preset=recipe.preset, seed=recipe.seed, settings=settings, task=task.system_task if task else None)
     allowed = load_trainer(get_task(built.task).trainer).changes
     changes = getattr(part, "changes", None)
     if allowed:  # else they are those that the system writes
@@ -119,7 +119,7 @@ def check_methods(methods: Sequence[Method], task: Task) -> None:
         RecipeError: they are not, or a model can't.
     """
     for method in methods:
-        if method.system is not None and method.system.task != task.name:
+        if method.system is not None and method.system.task != task.system_task:
             other = f"{method.system.name} works on {method.system.task} rows, and these are {task.name} rows"
             raise RecipeError(f"methods: {method.name}: {other}")
         try:

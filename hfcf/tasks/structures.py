@@ -1,0 +1,167 @@
+"""Fact verification with argument structures (CheckWhy): how the evidence leads to the claim, beside claim, evidence and label."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from datasets import Features
+
+from hfcf.core.model import Model
+from hfcf.core.schema import EVIDENCE, EVIDENCE_INFO, NAMES, STRUCTURE, TEXT
+from hfcf.core.segments import Mark, Segment
+from hfcf.core.structures.arrows import arrow_parts
+from hfcf.core.structures.drawing import draw
+from hfcf.core.structures.legality import problems
+from hfcf.core.structures.model import CLAIM, Structure
+from hfcf.core.structures.stale import stale
+from hfcf.core.task import HubNames, Row, Task
+from hfcf.tasks.verification import LABELS
+from hfcf.tasks.verification import TASK as VERIFICATION
+from hfcf.text.check import text_problem
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Structures(Task):
+    """Verification rows with `cause`, `effect`, `evidence_info` and `structure`.
+
+    Claim, evidence and label are checked, edited, compared and judged as in verification, whose systems work on these rows.
+    The other columns stay in counterfactuals what they are in the source. Their column `stale` names the conclusions that hang on
+    an edited piece: whether they still follow is open. CheckWhy does not edit rows, and RACE and CrossAug have no structures, so
+    neither paper has this column.
+
+    >>> row = {"claim": "c", "evidence": [{"title": "", "text": "a"}], "structure": [{"premises": ["s2"], "conclusion": "claim"}],
+    ...        "evidence_info": [{"id": "s1", "useful": True, "leaf": True}]}
+    >>> TASK.validate(row)
+    'the structure names s2, which is no id in evidence_info'
+    """
+
+    @property
+    def counterfactual(self) -> Features:
+        """Columns of one counterfactual: the task's own, provenance and `stale`."""
+        return Features({**super().counterfactual, "stale": NAMES})
+
+    def validate(self, row: Row) -> str | None:
+        if why := VERIFICATION.validate(row):
+            return why
+        for name in ("cause", "effect"):
+            if row.get(name) is not None and (why := text_problem(row[name], f"the {name}", letters=False)):
+                return why
+        if "evidence_info" not in row:
+            return None
+        if why := _info_problem(row["evidence_info"] or [], row.get("evidence")):
+            return why
+        return _structure_problem(row) if row.get("structure") else None
+
+    def segments(self, row: Row) -> list[Segment]:
+        text, marks = "", []
+        for part, name in arrow_parts(_readable(row)):
+            if name in (row.get("stale") or ()):
+                marks.append(Mark(len(text), len(text) + len(part), "stale", "?"))
+            text += part
+        return VERIFICATION.segments(row) + [Segment("structure", -1, text, "structure", tuple(marks))] * bool(text)
+
+    def named_texts(self, row: Row) -> list[tuple[str, Any]]:
+        texts = VERIFICATION.named_texts(row) + [
+            (f"the {name}", row[name]) for name in ("cause", "effect") if row[name] is not None
+        ]
+        texts += [(f"the id of evidence piece {i}", (info or {}).get("id")) for i, info in enumerate(row["evidence_info"] or [])]
+        for i, step in enumerate(row["structure"] or []):
+            names = (step or {"premises": None, "conclusion": None}).values()
+            texts += [(f"a name in step {i}", name) for value in names for name in (value if isinstance(value, list) else [value])]
+        return texts
+
+    def apply_edits(self, row: Row, edits: Iterable[Row]) -> dict[str, Any]:
+        return {**{name: row[name] for name in self.columns if name in row}, **VERIFICATION.apply_edits(row, edits)}
+
+    def counterfactual_row(self, row: Row, candidate: Row) -> dict[str, Any]:
+        """Return the counterfactual that a candidate is of a row, with what is stale in it."""
+        return {**super().counterfactual_row(row, candidate), "stale": stale_names(row, candidate["edits"])}
+
+    def complete(self, source: Row, row: Row) -> dict[str, Any]:
+        """Add to a counterfactual of verification the columns of its source, and what is stale in it."""
+        inherited = {name: source[name] for name in self.columns if name not in row}
+        return {**row, **inherited, "stale": stale_names(source, row["edits"])}
+
+    def identity(self, row: Row) -> list[tuple[str, str]]:
+        return VERIFICATION.identity(row)
+
+    def judge(self, rows: Sequence[Row], model: Model, max_length: int) -> list[dict[str, float] | None]:
+        return VERIFICATION.judge(rows, model, max_length)
+
+    def drawing(self, row: Row) -> str:
+        """Draw the row's structure as an SVG, with stale conclusions marked; "" where it has none that can be read."""
+        structure = _readable(row)
+        return draw(structure, stale=row.get("stale") or ()) if structure.steps else ""
+
+
+def stale_names(source: Row, edits: Iterable[Row]) -> list[str]:
+    """List the conclusions of a row's structure that hang on a piece that edits change; see `hfcf.core.structures.stale.stale`.
+
+    >>> source = {"evidence_info": [{"id": "s1"}], "structure": [{"premises": ["s1"], "conclusion": "claim"}]}
+    >>> stale_names(source, [{"field": "evidence", "piece": 0}])
+    ['claim']
+    """
+    pieces = {edit["piece"] for edit in edits or () if edit["field"].startswith("evidence")}
+    edited = [info["id"] for i, info in enumerate(source["evidence_info"] or []) if i in pieces]
+    return stale(Structure.from_columns(source["structure"]), edited)
+
+
+def _readable(row: Row) -> Structure:
+    """Return a row's structure, or one without steps where it has none that can be read, as in rows that were rejected."""
+    try:
+        return Structure.from_row(row)
+    except (ValueError, KeyError):
+        return Structure(())
+
+
+def _info_problem(infos: Sequence[Any], evidence: Sequence[Any] | None) -> str | None:
+    """Say why `evidence_info` does not name the pieces of evidence, or None."""
+    if evidence is not None and len(infos) != len(evidence):
+        return f"there are {len(evidence)} pieces of evidence and {len(infos)} entries in evidence_info: they go together"
+    ids = [info["id"] if info else None for info in infos]
+    for i, name in enumerate(ids):
+        if why := text_problem(name, f"the id of evidence piece {i}", letters=False):
+            return why
+        if name == CLAIM:
+            return f"the id of evidence piece {i} is {CLAIM!r}, which is the name of the root"
+        if name in ids[:i]:
+            return f"the id {name!r} is that of evidence pieces {ids.index(name)} and {i}"
+    return None
+
+
+def _structure_problem(row: Row) -> str | None:
+    """Say why a row's gold structure can't be worked on, or None: a name that is no piece's, or what makes it illegal."""
+    try:
+        structure = Structure.from_columns(row["structure"])
+    except ValueError as error:
+        return str(error)
+    infos = {info["id"]: info for info in row["evidence_info"] or []}
+    for name in structure.nodes():
+        if name != CLAIM and name not in infos:
+            return f"the structure names {name}, which is no id in evidence_info"
+        if name != CLAIM and infos[name].get("useful") is False:
+            return f"the structure names {name}, and evidence_info says that it is not useful"
+    illegal = problems(structure, [name for name, info in infos.items() if info.get("useful")])
+    return f"the structure is illegal: {'; '.join(illegal)}" if illegal else None
+
+
+TASK = Structures(
+    name="structures",
+    columns={
+        "claim": TEXT, "evidence": EVIDENCE, "cause": TEXT, "effect": TEXT, "evidence_info": EVIDENCE_INFO, "structure": STRUCTURE,
+    },
+    signature=("claim", "structure"),
+    extends=VERIFICATION.name,
+    empty_row={
+        "claim": None, "evidence": [], "cause": None, "effect": None, "evidence_info": [], "structure": [], "label": None,
+    },
+    labels=LABELS,
+    change_names=VERIFICATION.change_names,
+    shared=VERIFICATION.shared,
+    candidate=VERIFICATION.candidate,
+    trainer=VERIFICATION.trainer,
+    scorer=VERIFICATION.scorer,
+    hub=HubNames(categories=("text-classification",), ids=("fact-checking",), tag="argument-structure"),
+)  # fmt: skip
