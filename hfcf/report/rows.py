@@ -63,7 +63,8 @@ def contents(files: Mapping[str, Sequence[Path]], *, limit: int = LIMIT, first: 
         and `rows`, which refer to them by number: source, label (the source's, if nothing was made of it), change, reason (-1:
         accepted), measures. `block` is how many sources a block has, `blocks` are those: each source's id, label if it is known,
         layout (a number in `layouts`), texts, marks, rows and, of a task that has them, drawing. Each of its rows has number, id,
-        {number of a text: what it became}, marks and, if it is another than the source's, drawing. `accepted` and `rejected` count all there are.
+        {number of a text: what it became}, marks and, if it is another than the source's, drawing. `accepted` and `rejected`
+        count all there are.
     """
     default, lost = files.get("default", []), files.get("rejected", [])
     accepted, rejected = count(default), count(lost)

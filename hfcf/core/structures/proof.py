@@ -42,7 +42,9 @@ def parse_proof(text: str, texts: Mapping[str, str] | None = None) -> Structure:
         offset = stop - len(text[place:stop].lstrip())
         match = _STEP.fullmatch(text, place, stop)
         if match is None:
-            raise StructureError.at("this is no step: write sent1 & sent2 -> int1: its sentence; or … -> hypothesis;", text, offset)
+            cure = "this is no step: write sent1 & sent2 -> int1: its sentence; or … -> hypothesis;"
+            sound = _STEP.match(text, place, stop)
+            raise StructureError.at(cure, text, sound.end() if sound else offset)
         conclusion, sentence = _name(match["conclusion"]), (match["text"] or "").strip()
         if sentence and sentences.setdefault(conclusion, sentence) != sentence:
             raise StructureError.at(

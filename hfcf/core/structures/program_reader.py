@@ -1,0 +1,151 @@
+"""Read the statements of a program text: its syntax tree is walked, and nothing of it is executed."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from typing import Any, NoReturn
+
+from hfcf.core.structures.linking import CLAIM_NAME, FORMS, LINKING, RESERVED, fitting, write_link
+from hfcf.core.structures.model import CLAIM, Step, Structure, StructureError
+from hfcf.core.structures.program_lines import NO_TEXT, parse_lines, program_lines
+
+VERDICTS = {
+    **dict.fromkeys(("SUPPORTS", "SUPPORTED", "SUPPORT"), "SUPPORTS"),
+    **dict.fromkeys(("REFUTES", "REFUTED", "REFUTE"), "REFUTES"),
+    **dict.fromkeys(("NOT ENOUGH INFO", "NOT ENOUGH INFORMATION", "NEI"), "NOT ENOUGH INFO"),
+}
+"""What `print` may say, in capitals, and the label that it means."""
+
+
+class Reader:
+    """Read one program; with a list of `slips`, repair those that leave no doubt and name them in it."""
+
+    def __init__(self, text: str, texts: Mapping[str, str] | None, slips: list[str] | None = None) -> None:
+        self.texts, self.slips, self.closed = dict(texts or {}), slips, texts is not None
+        self.steps: list[tuple[Step, ast.expr]] = []
+        self.written: set[tuple[frozenset[str], str]] = set()
+        self.label: str | None = None
+        self.lines, self.shifts = program_lines(text)
+
+    def read(self) -> Structure:
+        for node in self.parse().body:
+            match node:
+                case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                    self.declare(name, value, node)
+                case ast.Expr(value=ast.Call(func=ast.Name(id="print"), args=args, keywords=[])):
+                    self.print_label(args, node)
+                case ast.Expr(value=ast.Call(func=ast.Name(id=name), args=args, keywords=[]) as call) if name in LINKING:
+                    self.link(name, args, call)
+                case ast.Expr(value=ast.Constant(value=str())) | ast.Pass():
+                    pass  # a docstring, an empty body
+                case ast.Expr(value=ast.Call(func=ast.Name(id=name))):
+                    self.refuse(f"{name} can't be called like this: {FORMS}", node)
+                case _:
+                    self.refuse(f"a statement of the kind {type(node).__name__} is not allowed: {FORMS}", node)
+        for step, place in self.steps:
+            for name in (*step.premises, step.conclusion):
+                if self.closed and name not in self.texts and name != CLAIM:
+                    self.refuse(f'{name} is not declared: write {name} = FACT("…") as well, or use a name that is', place)
+        return Structure(tuple(step for step, _ in self.steps), self.texts, self.label)
+
+    def parse(self) -> ast.Module:
+        try:
+            return parse_lines(self.lines)
+        except SyntaxError as error:
+            if (tree := self.without_last_line()) is not None:
+                return tree
+            line = min(error.lineno or 1, len(self.lines))
+            column = min(error.offset or 1, len(self.lines[line - 1]) + 1)  # Python sometimes counts bytes
+            raise StructureError(f"{error.msg}: {FORMS}", line, column + self.shifts[line - 1]) from None
+
+    def without_last_line(self) -> ast.Module | None:
+        """Parse what stands before the last line, which may be cut off; None where this fails, or slips are not repaired."""
+        last = max((i for i, line in enumerate(self.lines) if line), default=0)
+        try:
+            tree = parse_lines(self.lines[:last])
+        except SyntaxError:
+            return None
+        if self.slips is None or not tree.body:
+            return None
+        self.slips.append(f"line {last + 1}: left out a line that is cut off")
+        return tree
+
+    def refuse(self, message: str, node: Any) -> NoReturn:
+        column = len(self.lines[node.lineno - 1].encode()[: node.col_offset].decode()) + 1
+        raise StructureError(message, node.lineno, column + self.shifts[node.lineno - 1])
+
+    def slip(self, message: str, repaired: str, node: Any) -> None:
+        if self.slips is None:
+            self.refuse(message, node)
+        self.slips.append(f"line {node.lineno}: {repaired}")
+
+    def declare(self, name: str, value: ast.expr, node: ast.Assign) -> None:
+        match value:
+            case ast.Call(func=ast.Name(id="FACT"), args=[ast.Constant(value=str(text))], keywords=[]):
+                name = self.name(name, node)
+            case _:
+                self.refuse(f'{name} is no sentence: write {name} = FACT("…") with its text in quotes', value)
+        if self.texts.get(name, text) != text:
+            self.refuse(f"{name} has another sentence already: give one of the two another name", node)
+        if not text.strip() or NO_TEXT.search(text):
+            self.refuse(f"the sentence of {name} is empty, or holds a character that no text has: write its text", value)
+        self.texts[name] = text
+
+    def print_label(self, args: list[ast.expr], node: ast.Expr) -> None:
+        match args:
+            case [ast.Constant(value=str(word))] if label := VERDICTS.get(" ".join(word.upper().replace("_", " ").split())):
+                if self.label not in (None, label):
+                    self.refuse(f"the label is printed twice, {self.label} and {label}: keep one", node)
+                self.label = label
+            case _:
+                self.refuse('this prints no label: write print("SUPPORTS"), print("REFUTES") or print("NOT ENOUGH INFO")', node)
+
+    def link(self, function: str, args: list[ast.expr], call: ast.Call) -> None:
+        if len(args) != 2:
+            self.refuse(f"{function} has {len(args)} arguments: give it two, premise and conclusion", call)
+        premises, conclusions = (self.names(arg) for arg in args)
+        if len(premises) > 1 and len(conclusions) > 1:
+            self.refuse("several premises lead to several conclusions: write a multiple_to_one_linking for each conclusion", call)
+        lists = (isinstance(args[0], ast.List), isinstance(args[1], ast.List))
+        if fitting(premises, conclusions) != function or lists != LINKING[function]:
+            cure = write_link(premises, conclusions)
+            self.slip(f"{function} does not fit these names: write {cure}", f"read {function} as {cure}", call)
+        for conclusion in conclusions:
+            key = (frozenset(premises), conclusion)
+            if key in self.written and self.slips is not None:
+                self.slips.append(f"line {call.lineno}: left out a link that is written before, to {conclusion}")
+            self.written.add(key)
+            self.steps.append((Step(tuple(premises), conclusion), call))
+
+    def names(self, arg: ast.expr) -> list[str]:
+        names = []
+        for one in arg.elts if isinstance(arg, ast.List) else [arg]:
+            match one:
+                case ast.Name(id=name):
+                    names.append(self.name(name, one))
+                case ast.Constant(value=str(name)) if name.isidentifier():
+                    self.slip(f"a name has no quotes: write {name}", f"read a name in quotes, {name}", one)
+                    names.append(self.name(name, one))
+                case _:
+                    self.refuse("this is neither a name nor a list of names: write Sentence1 or [Sentence1, Sentence2]", one)
+        if not names:
+            self.refuse("this list is empty: write names in it, as [Sentence1, Sentence2]", arg)
+        if len(set(names)) < len(names):
+            self.slip("this list has a name twice: write it once", "left out a name that is twice in a list", arg)
+        return list(dict.fromkeys(names))
+
+    def name(self, name: str, node: Any) -> str:
+        """Return a name as the structure has it: the root's as `CLAIM`, one in other capitals as it is declared."""
+        if name == CLAIM_NAME:
+            return CLAIM
+        if name.casefold() == CLAIM:
+            self.slip(f"the root is {CLAIM_NAME}, not {name}: write {CLAIM_NAME}", f"read {name} as {CLAIM_NAME}", node)
+            return CLAIM
+        if name in RESERVED:
+            self.refuse(f"{name} is a function, not a sentence: write a name such as Sentence1", node)
+        known = [] if name in self.texts else [one for one in self.texts if one.casefold() == name.casefold()]
+        if len(known) == 1 and not isinstance(node, ast.Assign):
+            self.slip(f"{name} is not declared, but {known[0]} is: write {known[0]}", f"read {name} as {known[0]}", node)
+            return known[0]
+        return name
