@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from datasets import Dataset
+from datasets import Dataset, Features, List
 
+from hfcf.core.candidates import accept, reject
+from hfcf.core.edits import rewrite
+from hfcf.core.schema import STATUS
 from hfcf.core.structures.arrows import parse_arrows
 from hfcf.core.task import get_task
+from hfcf.tasks.judge import counterfactuals
+from hfcf.tasks.verification import candidate
 
 SENTENCES = {
     "s1": "The lamp in the greenhouse was on for 12 hours.",
@@ -38,6 +43,25 @@ def rows() -> list[dict[str, Any]]:
         row("ref", "(s1, s2) → s3 → (s4, s6) → Claim", "REFUTES"),
         row("nei", "", "NOT ENOUGH INFO"),
     ]
+
+
+def judged() -> Dataset:
+    """What a system leaves: of each row an accepted edit of the evidence, and a rejected edit of the claim."""
+    made = []
+    for one in rows():
+        edit = {"field": "evidence", "piece": 0, "start": 38, "end": 40, "before": "12", "after": "13"}
+        rewritten = "The lamp made the seeds rot in the greenhouse."
+        candidates = [
+            accept(candidate(one["claim"], "REFUTES", "evidence", [edit]), "check"),
+            reject(candidate(rewritten, "REFUTES", "claim", rewrite("claim", one["claim"], rewritten)), "check", "no"),
+        ]
+        status = {"accepted": True, "stage": "check", "reason": None}
+        made.append(
+            {**one, "candidates": candidates, "counterfactuals": counterfactuals(one, candidates, "made"), "status": status}
+        )
+    task = get_task("structures")
+    lists = {"candidates": List(task.candidate_features), "counterfactuals": List(dict(task.counterfactual))}
+    return Dataset.from_list(made, features=Features({**task.features, **lists, "status": STATUS}))
 
 
 def dataset(made: list[dict[str, Any]] | None = None) -> Dataset:

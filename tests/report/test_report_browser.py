@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from run_folder import EVIL, HEBREW, attacked, measured, published, relation, verification
+from structure_rows import judged
 
 from hfcf.report import report
 from hfcf.report import rows as page_rows
@@ -108,6 +109,18 @@ def test_the_page_asks_for_nothing_and_complains_of_nothing(show: Callable[..., 
         new PerformanceObserver((list) => done(sum(list))).observe({ type: 'layout-shift', buffered: true });
         setTimeout(() => done(0), 500)"""
     assert driver.execute_async_script(shifts) < 0.05
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_argument_structures_are_drawn(show: Callable[..., Any], tmp_path: Path, scheme: str) -> None:
+    published(judged(), tmp_path)
+    driver = show(tmp_path, scheme=scheme)
+    images = "[...document.querySelectorAll('#list .drawing img')]"
+    driver.execute_script(f"{images}.forEach((image) => image.loading = 'eager')")
+    until(driver, f"{images}.every((image) => image.complete && image.naturalWidth > 200 && image.clientHeight > 100)")
+    assert driver.execute_script(f"return {images}.length") == 4
+    assert driver.execute_script("return document.querySelectorAll('#list mark.stale').length") == 6
+    assert driver.get_log("browser") == []
 
 
 @pytest.mark.parametrize("plain", [page_rows.PLAIN, 0], ids=["plain", "packed"])

@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 from hfcf.core.structures.model import CLAIM, Structure
 
-WIDTH, GAP, RISE, LINE, PAD = 200, 24, 56, 16, 10
+WIDTH, GAP, RISE, LINE, PAD = 220, 24, 56, 16, 10
 """Pixels: the width of a box, between boxes, between levels, of a line of text, inside a box."""
-COLUMNS, LINES = 30, 12
+COLUMNS, LINES = 28, 12
 """Characters of a line, half as many where characters are wide, and lines of a box; a longer sentence is cut."""
 _UNSAFE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _STYLE = (

@@ -1,0 +1,54 @@
+"""Argument structures in `hfcf peek`, in arrows, and in the report, drawn."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from datasets import load_dataset
+from run_folder import published, verification
+from structure_rows import judged, rows
+
+from hfcf.report.files import files
+from hfcf.report.peek import peek, rows_of_corpus
+from hfcf.report.rows import contents
+
+MARKED = "structure: (s1, s2) → [s3]? → [s4]? ([s4]?, s5) → [Claim]?"
+
+
+def test_peek_shows_the_arrows(tmp_path: Path) -> None:
+    run = published(judged(), tmp_path)
+    assert run["task"] == "structures"
+    shown = "\n".join(line.plain for line in peek(tmp_path, marks=True))
+    assert "on for [-12-] {+13+} hours." in shown
+    assert MARKED in shown
+    assert shown.count("structure: ") == 2, "a row without a structure shows none"
+    lost = "\n".join(line.plain for line in peek(tmp_path, config="rejected", rows=1))
+    assert "structure: (s1, s2) → s3 → s4 (s4, s5) → Claim" in lost
+    assert "structure: (s1, s2) → s3" in next(line.plain for line in rows_of_corpus(rows(), 1, None) if "structure" in line.plain)
+
+
+def test_the_result_has_what_is_stale(tmp_path: Path) -> None:
+    published(judged(), tmp_path)
+    assert load_dataset(str(tmp_path), split="train")["stale"][:] == [["s3", "s4", "claim"], ["s3", "s4", "s6", "claim"], []]
+    assert "stale" not in load_dataset(str(tmp_path), "augmented", split="train").features
+
+
+def test_the_page_holds_a_drawing_of_each_structure(tmp_path: Path) -> None:
+    published(judged(), tmp_path)
+    sources: list[list[Any]] = [source for block in contents(files(tmp_path))["blocks"] for source in block]
+    drawn = [source for source in sources if len(source) > 6]
+    assert {source[0] for source in drawn} == {"sup", "ref"}, "a row without a structure has no drawing"
+    [accepted] = next(source[5] for source in drawn if "stale" in str(source[4]) and source[0] == "sup")
+    assert accepted[1] == "sup:made:evidence"
+    assert "13 hours" in accepted[4].replace("</tspan>", "")
+    assert accepted[4].count('class="stale"') == 3
+    rejected = next(source for source in drawn if "stale" not in str(source[4]) and source[0] == "sup")
+    assert 'class="stale"' not in rejected[6]
+
+
+def test_pages_of_other_tasks_hold_none(tmp_path: Path) -> None:
+    published(verification(), tmp_path)
+    sources = [source for block in contents(files(tmp_path))["blocks"] for source in block]
+    assert {len(source) for source in sources} == {6}
+    assert {len(row) for source in sources for row in source[5]} == {4}
