@@ -34,7 +34,7 @@ def dataset_card(
     Args:
         name: the recipe's name.
         command: the command that makes the set again.
-        corpus: `title`, `licence`, `hub_id`, `language`, `paper`, `citation` of the source, and `republish`.
+        corpus: `title`, `licence`, `hub_id`, `language`, `paper`, `citation` of the source, `republish` and `request`.
         configs: from `hfcf.hub.folder.configs`.
         empty: configurations without rows, which `load_dataset` can't read.
         run: the contents of `run.json`.

@@ -240,5 +240,5 @@ def describe_filter(system: System) -> str | None:
 
 def _front_matter(name: str) -> dict[str, Any]:
     info = corpora.builder_class(name).INFO
-    keys = ("title", "licence", "hub_id", "language", "paper", "citation", "republish")
+    keys = ("title", "licence", "hub_id", "language", "paper", "citation", "republish", "request")
     return {**{key: getattr(info, key) for key in keys}, "labels": list(info.labels.values())}

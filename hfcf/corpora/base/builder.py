@@ -44,6 +44,8 @@ class Corpus(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
     """Columns besides the canonical ones."""
     OPTIONS: ClassVar[dict[str, str]] = {}
     """This corpus's own options of `load`: name → purpose. An option whose name ends in `_dir` is a folder."""
+    split: str
+    """The split whose rows are being read, for a corpus whose files hold several."""
     BLIND: ClassVar[Sequence[str]] = ()
     """Splits without labels, which are loaded only by name."""
     GROUPS_BY_KEYS: ClassVar[bool] = False
@@ -62,6 +64,10 @@ class Corpus(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
         Raise `BadRow` for a value that can't be read; values that were written before stay in the row.
         """
         raise NotImplementedError
+
+    def check(self, row: Mapping[str, Any]) -> str | None:
+        """Say why a row that was read can't be worked on, for `on_error="reject"`; by default what its task says."""
+        return problem(row)
 
     def start(self, files: Sequence[Path]) -> None:
         """Open what the rows are joined with; called before the first record of a split."""
@@ -167,6 +173,7 @@ class Corpus(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
 
     def _generate_examples(self, files: list[str], split: str) -> Iterator[tuple[int, dict[str, Any]]]:
         paths = [Path(file) for file in files]
+        self.split = split
         self.notes: dict[str, int] = {}
         self.start(paths)
         for i, row in enumerate(self._grouped(self._rows(paths))):
@@ -209,7 +216,7 @@ class Corpus(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
         except BadRow as error:
             return str(error)
         # Stages decide whether a readable row can be worked on; on_error="reject" asks for that check here.
-        return _unreadable(row, self.task()) or (problem(row) if self.config.on_error == "reject" else None)
+        return _unreadable(row, self.task()) or (self.check(row) if self.config.on_error == "reject" else None)
 
     def _grouped(self, rows: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
         """Add `group_id`: the corpus's own, or one for rows that share `keys` (then all rows are held), or the row's own id."""

@@ -27,6 +27,8 @@ class CorpusInfo:
     task: str = "verification"
     republish: bool = True
     """Whether the licence allows to publish the rows and counterfactuals of them; if not, cards say so and pushes are refused."""
+    request: str = ""
+    """What the authors ask of those who use or publish the rows, as one sentence; cards repeat it."""
     release: str = ""
     """Where to get the release files."""
     layout: str = ""

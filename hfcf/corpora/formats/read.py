@@ -40,19 +40,20 @@ class Record:
 
 def json_list(path: Path, key: str | None = None) -> Iterator[Record]:
     """Yield the items of a file that is one JSON list, or an object with the list under `key`."""
-    try:
-        items = json.loads(path.read_bytes().decode("utf-8-sig"))
-    except (ValueError, RecursionError) as error:
-        raise _unreadable_file(path, error) from None
-    if key is not None:
-        if not isinstance(items, dict) or key not in items:
-            names = ", ".join(map(repr, items)) if isinstance(items, dict) else f"a JSON {type(items).__name__}"
-            raise _unreadable_file(path, f"expected an object with {key!r}, found {names or 'an empty object'}")
-        items = items[key]
+    items = _json_file(path) if key is None else json_column(path, key)
     if not isinstance(items, list):
         raise _unreadable_file(path, f"a JSON {type(items).__name__}, not a list of records")
     for i, item in enumerate(items, 1):
         yield _record("item", i, item)
+
+
+def json_column(path: Path, key: str) -> Any:
+    """Return what a file that is one JSON object has under `key`."""
+    content = _json_file(path)
+    if not isinstance(content, dict) or key not in content:
+        names = ", ".join(map(repr, content)) if isinstance(content, dict) else f"a JSON {type(content).__name__}"
+        raise _unreadable_file(path, f"expected an object with {key!r}, found {names or 'an empty object'}")
+    return content[key]
 
 
 def json_lines(path: Path) -> Iterator[Record]:
@@ -130,6 +131,13 @@ def lines(path: Path) -> list[str]:
     except UnicodeDecodeError as error:
         raise _unreadable_file(path, f"not {_form(error)}") from None
     return [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")]
+
+
+def _json_file(path: Path) -> Any:
+    try:
+        return json.loads(path.read_bytes().decode("utf-8-sig"))
+    except (ValueError, RecursionError) as error:
+        raise _unreadable_file(path, error) from None
 
 
 def _numbered(path: Path) -> Iterator[tuple[int, bytes]]:

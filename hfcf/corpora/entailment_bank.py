@@ -1,0 +1,126 @@
+"""EntailmentBank: answers to science questions, each explained by a tree of steps that lead from facts to the answer.
+
+- Option `task`: "1" (the default) gives the facts of the tree alone, "2" adds distractors up to 25 facts, "3" has 25 facts that
+  a retriever returned. Files: `dataset/task_{1,2,3}/{train,dev,test}.jsonl`; `data_dir` is the repository, the release in
+  it, the release's `dataset`, or one task's folder.
+- Claim: `hypothesis`. Evidence: the facts, sent1, sent2 …, then the tree's own conclusions, int1, int2 …, untitled; their names are
+  in `evidence_info`. The structure is `proof`. `cause` and `effect` are null: not every explanation is causal.
+- Label: SUPPORTS, in all rows: the release has no other.
+- **Task 3 has no structure**: the release leaves its `proof` empty, so it is not known which facts are of use (`useful` and `leaf`
+  are null). The same question's tree is in the row of the same id of task 1 or 2. The retriever misses facts: by the release's
+  fact ids, 53 of the 187 rows of the dev split have all facts of their tree. The others' label says more than their evidence.
+- Group: rows that share question or hypothesis. A question has the same id in every task.
+- Extra columns: `question` and `answer`.
+
+One row: claim "the sun rising and setting is the event that occurs once per day", evidence "the sun rising / setting occurs once
+per day", "the sun setting is a kind of event", "the sun rising is a kind of event", structure [{"premises": ["sent1", "sent2",
+"sent3"], "conclusion": "claim"}], label SUPPORTS, question "Which event occurs on a daily cycle?".
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, ClassVar
+
+from hfcf.core.schema import TEXT
+from hfcf.core.structures.model import Structure, StructureError
+from hfcf.core.structures.proof import parse_proof
+from hfcf.corpora.base import BadRow, Corpus, CorpusInfo, Files, as_text, need, split_files, text_of
+from hfcf.tasks.verification import SUPPORTS
+from hfcf.text.check import kind
+from hfcf.text.normalise import normalise
+
+TASKS = ("1", "2", "3")
+_NAMES = (("train", "train"), ("validation", "dev"), ("test", "test"))
+_PARENTS = ("", "dataset", "data/public_dataset/entailment_trees_emnlp2021_data_v2/dataset")
+"""Where a task's folder may be in `data_dir`: the folder of the release, or the repository."""
+
+
+class EntailmentBank(Corpus):
+    """Release files → rows."""
+
+    INFO = CorpusInfo(
+        name="entailment_bank",
+        title="EntailmentBank: explaining answers with entailment trees",
+        paper="Dalvi et al. (EMNLP 2021), Explaining Answers with Entailment Trees",
+        citation="""@inproceedings{dalvi-etal-2021-explaining,
+  title = {Explaining Answers with Entailment Trees},
+  author = {Dalvi, Bhavana and Jansen, Peter and Tafjord, Oyvind and Xie, Zhengnan and Smith, Hannah and Pipatanangkura, Leighanna
+    and Clark, Peter},
+  booktitle = {Proceedings of EMNLP},
+  year = {2021}
+}""",
+        licence="apache-2.0",  # the repository's; it names none for the data
+        splits={"train": 1_313, "validation": 187, "test": 340},
+        labels={},
+        task="structures",
+        release="github.com/allenai/entailment_bank",
+        layout="`dataset/task_{1,2,3}/{train,dev,test}.jsonl`",
+        notes='`task="1"`, `"2"` (with distractors) or `"3"` (retrieved facts, no structure); SUPPORTS only',
+    )
+    FILES = split_files("{}.jsonl", names=_NAMES)
+    GROUPS_BY_KEYS = True
+    OPTIONS: ClassVar = {"task": "1 (the default), 2 or 3: facts of the tree, with distractors, or as a retriever returned them"}
+    EXTRA: ClassVar = {"question": TEXT, "answer": TEXT}
+
+    @classmethod
+    def locate(cls, name: str, *, data_dir: Any, data_files: Any, options: dict[str, Any]) -> tuple[Files, dict[str, Path]]:
+        """Return the files of each split, in the folder of the task that is asked for."""
+        task = str(options.get("task", TASKS[0]))
+        if task not in TASKS:
+            raise ValueError(f"task={task!r}: use {' or '.join(map(repr, TASKS))}")
+        if "task" in options and data_files is not None:
+            raise ValueError(f"task={task!r} chooses a folder in data_dir; data_files already names the files")
+        if data_dir is not None:
+            folder = Path(data_dir).expanduser()
+            inner = [folder / parent / f"task_{task}" for parent in _PARENTS]
+            if "task" in options and folder.name in {f"task_{one}" for one in TASKS} - {f"task_{task}"}:
+                raise ValueError(f"task={task!r}, and data_dir is the folder {folder.name}: leave one of the two out")
+            data_dir = next((path for path in inner if path.is_dir()), folder)
+        return super().locate(name, data_dir=data_dir, data_files=data_files, options=options)
+
+    def fill(self, row: dict[str, Any], record: dict[str, Any]) -> None:
+        row["id"] = record.get("id")
+        need(record, "id", "hypothesis", "question", "answer", "proof", "meta")
+        row |= {"claim": text_of(record, "hypothesis"), "label": SUPPORTS}
+        row |= {name: as_text(text_of(record, name)) for name in self.EXTRA}
+        row["keys"] = [(name, normalise(text_of(record, name))) for name in ("question", "hypothesis")]
+        facts = _facts(record)
+        row["evidence"] = [{"title": "", "text": text} for text in facts.values()]
+        row["evidence_info"] = [{"id": name, "useful": None, "leaf": None} for name in facts]
+        proof = text_of(record, "proof")
+        if not proof.strip():
+            return
+        try:
+            structure = parse_proof(proof, facts)
+        except StructureError as error:
+            raise BadRow(f"its proof can't be read: {error}") from None
+        row |= _columns(structure, facts)
+
+
+def _facts(record: dict[str, Any]) -> dict[str, str]:
+    """Return the facts that a proof may use, by name; `context` has the same, joined to one text."""
+    meta = record["meta"]
+    if not isinstance(meta, dict):
+        raise BadRow(f"'meta' is {kind(meta)}, not an object")
+    need(meta, "triples")
+    facts = meta["triples"]
+    if not isinstance(facts, dict) or not facts:
+        raise BadRow("'meta.triples' is no object of facts by name")
+    return {str(name): text_of(facts, name) for name in facts}
+
+
+def _columns(structure: Structure, facts: dict[str, str]) -> dict[str, Any]:
+    """Return the columns that follow from a tree: the facts, then its conclusions, and their parts in it."""
+    if absent := [name for name in structure.intermediates() if name not in structure.texts]:
+        raise BadRow(f"its proof has no sentence for {absent[0]}")
+    pieces = {**facts, **{name: structure.texts[name] for name in structure.intermediates()}}
+    used, leaves = set(structure.nodes()), set(structure.leaves())
+    return {
+        "evidence": [{"title": "", "text": text} for text in pieces.values()],
+        "evidence_info": [{"id": name, "useful": name in used, "leaf": name in leaves} for name in pieces],
+        "structure": structure.to_columns(),
+    }
+
+
+BUILDER = EntailmentBank
