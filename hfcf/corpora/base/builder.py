@@ -184,6 +184,8 @@ class Corpus(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
 
     def _rows(self, paths: Sequence[Path]) -> Iterator[dict[str, Any]]:
         task = self.task()
+        features = task.features  # which the task makes anew at each call
+        columns = {name: features[name] for name in (*task.columns, "label") if name in features}
         places: dict[str, str] = {}  # of each id
         records = ((path, record) for path in paths for record in self.records(path))
         for n, (path, record) in enumerate(records, 1):
@@ -204,7 +206,7 @@ class Corpus(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
             places[row["id"]] = record.place
             if self.config.on_error == "reject":
                 row["status"] = {"accepted": False, "stage": "load", "reason": as_text(why)} if why else None
-            row = _storable(row, task)
+            row |= {name: _texts(row[name], feature) for name, feature in columns.items()}
             # A number that we assigned may be another row's in another file, so the contents name the group.
             yield {**row, "own": _content(row, task) if unnamed and not record.unreadable else row["id"]}
 
@@ -262,14 +264,8 @@ def _paths(value: Any) -> list[Path]:
     return [Path(path).expanduser() for path in ([value] if isinstance(value, str | PathLike) else value)]
 
 
-def _storable(row: dict[str, Any], task: Task) -> dict[str, Any]:
-    """Return the row with its task's texts in a form that Arrow can hold."""
-    features = {name: task.features[name] for name in (*task.columns, "label") if name in task.features}
-    return {**row, **{name: _texts(row[name], feature) for name, feature in features.items()}}
-
-
 def _texts(value: Any, feature: Any) -> Any:
-    """Apply `as_text` to each text of a column's value."""
+    """Apply `as_text` to each text of a column's value, so that Arrow can hold it."""
     if isinstance(feature, dict):
         return value if value is None else {key: _texts(value.get(key), part) for key, part in feature.items()}
     if isinstance(feature, datasets.Value):
