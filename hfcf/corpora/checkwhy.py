@@ -5,7 +5,7 @@
 - Documented fields: `checkwhy-id`, `label` (SUPPORTS, REFUTES, NEI), `evidences` with `evidence_id`, `useful` and `leaf`,
   `argument_structure` (the program text that Task 3 asks for) and `code_out` (Task 4's). **The names of the fields that hold the
   claim's and a piece's text are not documented, and we have not seen the files**: `KEYS` lists our guesses. Another layout is an
-  error that shows the fields of the row; then correct `KEYS`.
+  error that shows the fields of the row; then correct `KEYS`. `cause` and `effect` are filled if the file has them by these names.
 - Evidence: one piece for each item of `evidences`, distractors too, in the file's order, untitled. A piece that the file numbers is
   Sentence1, Sentence2 …, as programs call it; its name is in `evidence_info`.
 - Structure: `argument_structure`, parsed and never executed. It is an error if it can't be read, prints another label than the

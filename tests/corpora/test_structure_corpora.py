@@ -1,0 +1,418 @@
+"""The corpora of argument structures, and of the pairs that they are made from: layouts, what goes wrong, the real files."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import datasets
+import pytest
+
+import hfcf
+from hfcf.core.structures.legality import problems
+from hfcf.core.structures.model import Structure
+from hfcf.core.structures.proof import parse_proof, to_proof
+from hfcf.core.task import get_task, problem
+from hfcf.corpora.base import CorpusError
+from hfcf.pipeline.build_corpus import build
+from hfcf.pipeline.run import _front_matter
+
+FIXTURES = Path(__file__).parents[1] / "fixtures" / "corpora"
+DATA = os.environ.get("HFCF_DATA")
+real = pytest.mark.skipif(not DATA, reason="HFCF_DATA, the folder of the real release files, is not set")
+COLUMNS = list(get_task("structures").features)
+SUPPORTS, REFUTES, NEI = "SUPPORTS", "REFUTES", "NOT ENOUGH INFO"
+Change = Callable[[Any], Any]
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HFCF_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("HF_DATASETS_CACHE", str(tmp_path / "datasets"))
+    datasets.disable_progress_bars()
+
+
+def load(name: str, split: str | None = None, folder: str | None = None, **options: Any) -> Any:
+    return hfcf.load(name, data_dir=FIXTURES / (folder or name), split=split, **options)
+
+
+@pytest.fixture
+def changed(tmp_path: Path) -> Callable[[str, str, Change], Path]:
+    """`changed("checkwhy", "train.json", change)` is a copy of a fixture with the content of one file changed in place."""
+
+    def make(folder: str, file: str, change: Change) -> Path:
+        copy = Path(shutil.copytree(FIXTURES / folder, tmp_path / folder))
+        path = copy / file
+        lines = path.suffix == ".jsonl"
+        content = [json.loads(line) for line in path.read_text().splitlines()] if lines else json.loads(path.read_text())
+        change(content)
+        path.write_text("".join(json.dumps(row) + "\n" for row in content) if lines else json.dumps(content))
+        return copy
+
+    return make
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [("checkwhy", {}), ("checkwhy", {"classes": 3}), ("wikiwhy", {}), *[("entailment_bank", {"task": task}) for task in "123"]],
+)
+def test_rows_can_be_built(name: str, options: dict[str, Any], tmp_path: Path) -> None:
+    splits = load(name, **options)
+    for split, part in splits.items():
+        assert list(part.features)[: len(COLUMNS)] == COLUMNS
+        assert set(part["corpus"]) == {name}
+        assert set(part["split"]) == {split}
+        assert all(part["group_id"])
+    build(name, data_dir=FIXTURES / name, out=tmp_path / "out", **options)
+    built = datasets.load_dataset(str(tmp_path / "out"), cache_dir=str(tmp_path / "hub"))
+    assert {split: part.to_list() for split, part in built.items()} == {split: part.to_list() for split, part in splits.items()}
+
+
+# --- CheckWhy
+
+
+def test_checkwhy_of_two_classes() -> None:
+    splits = load("checkwhy")
+    assert {split: part["id"] for split, part in splits.items()} == {"train": ["7", "8"], "validation": ["12"]}
+    rows = splits["train"].to_list()
+    assert [problem(row) for row in rows] == [None, None]
+    assert [row["label"] for row in rows] == [SUPPORTS, REFUTES]
+    assert rows[0]["claim"] == rows[1]["claim"] == "Heavy rain in the Karawanks made the river Sava rise at Bled."
+    assert rows[0]["evidence"][1] == {"title": "", "text": "The castle of Bled stands on a cliff."}
+    assert rows[0]["evidence_info"] == [
+        {"id": "Sentence1", "useful": True, "leaf": True},
+        {"id": "Sentence2", "useful": False, "leaf": False},  # the file calls this distractor a leaf
+        {"id": "Sentence3", "useful": True, "leaf": True},
+        {"id": "Sentence4", "useful": True, "leaf": False},
+        {"id": "Sentence5", "useful": True, "leaf": False},
+    ]
+    assert rows[0]["structure"] == [
+        {"premises": ["Sentence1", "Sentence3"], "conclusion": "Sentence4"},
+        {"premises": ["Sentence4"], "conclusion": "Sentence5"},
+        {"premises": ["Sentence5"], "conclusion": "claim"},
+    ]
+    assert [step["conclusion"] for step in rows[1]["structure"]] == ["Sentence2", "Sentence3", "claim"]  # one divergent link
+    assert rows[0]["code_out"].startswith("Sentence6 = FACT(")
+
+
+def test_checkwhy_of_three_classes_groups_the_rows_of_a_claim() -> None:
+    rows = load("checkwhy", "train", classes=3).to_list()
+    assert [row["label"] for row in rows] == [SUPPORTS, REFUTES, NEI]
+    assert [row["structure"] == [] for row in rows] == [False, False, True]
+    assert [problem(row) for row in rows] == [None] * 3
+    two = load("checkwhy")
+    assert {row["group_id"] for row in rows} == set(two["train"]["group_id"])
+    assert len(set(two["train"]["group_id"])) == 1
+    assert two["validation"]["group_id"] != two["train"]["group_id"][:1]
+    assert rows[:2] == two["train"].to_list()
+
+
+def test_checkwhy_names_the_files_of_the_other_classes(tmp_path: Path) -> None:
+    shutil.copy(FIXTURES / "checkwhy" / "dev.json", tmp_path)
+    with pytest.raises(CorpusError, match=r"no file has 3 classes; dev\.json"):
+        hfcf.load("checkwhy", data_dir=tmp_path, classes="3")
+    with pytest.raises(ValueError, match="classes='4': use '2' or '3'"):
+        hfcf.load("checkwhy", data_dir=tmp_path, classes=4)
+    named = hfcf.load("checkwhy", data_files=FIXTURES / "checkwhy" / "train_nei.json", split="train")
+    assert named["label"] == [SUPPORTS, REFUTES, NEI]
+
+
+def test_checkwhy_where_a_claims_rows_share_its_id(changed: Callable[..., Path]) -> None:
+    def share(rows: Any) -> None:
+        for row in rows:
+            row["checkwhy-id"] = 7
+        rows[2]["claim"] += " (edited)"
+
+    ds = hfcf.load("checkwhy", data_dir=changed("checkwhy", "train_nei.json", share), split="train", classes=3)
+    assert ds["id"] == ["7", "7-REFUTES", "7-NOT ENOUGH INFO"]
+    assert len(set(ds["group_id"])) == 1
+
+
+def test_checkwhy_takes_names_and_flags_in_other_forms(changed: Callable[..., Path]) -> None:
+    def rename(rows: Any) -> None:
+        for row in rows:
+            row["statement"] = row.pop("claim")
+            for piece in row["evidences"]:
+                piece |= {
+                    "evidence_id": f"Sentence{piece['evidence_id']}",
+                    "useful": int(piece["useful"]),
+                    "leaf": str(piece["leaf"]),
+                }
+                piece["text"] = piece.pop("evidence")
+
+    renamed = hfcf.load("checkwhy", data_dir=changed("checkwhy", "train.json", rename), split="train")
+    assert renamed.to_list() == load("checkwhy", "train").to_list()
+
+
+def set_in(*path: Any, to: Any) -> Change:
+    """Return a change that sets the value at a path, or with `to=None` deletes it."""
+
+    def change(content: Any) -> None:
+        for key in path[:-1]:
+            content = content[key]
+        if to is None:
+            del content[path[-1]]
+        else:
+            content[path[-1]] = to
+
+    return change
+
+
+def rename_in(*path: Any, to: str) -> Change:
+    def change(content: Any) -> None:
+        for key in path[:-1]:
+            content = content[key]
+        content[to] = content.pop(path[-1])
+
+    return change
+
+
+LAYOUTS: list[tuple[str, Change, str]] = [
+    (
+        "claim",
+        rename_in(1, "claim", to="assertion"),
+        r"text of the claim .* none of 'claim', .*Found: 'checkwhy-id' \(a number: 8\).*'assertion' \(text: \"H.*KEYS\['claim'\]",
+    ),
+    (
+        "two texts",
+        set_in(1, "evidences", 0, "text", to="another"),
+        r"text of the evidence .* both 'evidence' and 'text'.*'useful' \(true or false: true\).*KEYS\['evidence'\]",
+    ),
+    ("no label", rename_in(1, "label", to="verdict"), r"field 'label' is missing. Found: .*'verdict' \(text: \"REFUTES\"\)"),
+    ("label", set_in(1, "label", to="MIXED"), r"label 'MIXED' is unknown; .*'SUPPORTS', 'REFUTES', 'NEI'"),
+    ("null claim", lambda rows: rows[1].update(claim=None), "the field 'claim' is null, not text"),
+    ("evidences", set_in(1, "evidences", to={"1": "Rain."}), r"'evidences' is an object: \{\"1\": \"Rain\.\"\}, not a list"),
+    ("flag", set_in(1, "evidences", 2, "useful", to="maybe"), "'useful' is text: \"maybe\", neither true nor false"),
+    ("no flag", set_in(1, "evidences", 2, "useful", to=None), r"field 'useful' is missing. Found: 'evidence_id' \(a number: 3\)"),
+    ("number", set_in(1, "evidences", 2, "evidence_id", to=1.5), "'evidence_id' is a number: 1.5"),
+    ("same number", set_in(1, "evidences", 2, "evidence_id", to=2), "two pieces of evidence are named Sentence2"),
+    ("no structure", set_in(1, "argument_structure", to=None), "field 'argument_structure' is missing"),
+    ("list", set_in(1, "argument_structure", to=["a"]), "'argument_structure' is a list, not the text of a program"),
+    ("code", set_in(1, "argument_structure", to="import os\nos.remove('x')"), "can't be read, .*line 1, column 1: .*Import"),
+    (
+        "name",
+        set_in(1, "argument_structure", to="one_to_one_linking(Sentence9, Claim)"),
+        "named Sentence1, .*Sentence9 is not decl",
+    ),
+    (
+        "other verdict",
+        lambda rows: rows[1].update(label="SUPPORTS"),
+        "its argument structure prints REFUTES, and its label is SUPPORTS",
+    ),
+    ("useful", set_in(1, "evidences", 3, "useful", to=True), "does not use Sentence4, which the file marks with useful=True"),
+    ("not useful", set_in(1, "evidences", 2, "useful", to=False), "uses Sentence3, which the file marks with useful=False"),
+]
+
+
+@pytest.mark.parametrize(("change", "message"), [pytest.param(change, text, id=name) for name, change, text in LAYOUTS])
+def test_checkwhy_refuses_another_layout(changed: Callable[..., Path], change: Change, message: str) -> None:
+    folder = changed("checkwhy", "train.json", change)
+    with pytest.raises(CorpusError, match=rf"(?s)train\.json, item 2 \(id '8'\): .*{message}"):
+        hfcf.load("checkwhy", data_dir=folder, split="train")
+    ds = hfcf.load("checkwhy", data_dir=folder, split="train", on_error="reject")
+    assert [row["status"] is None for row in ds] == [True, False]
+    assert re.search(message, ds[1]["status"]["reason"])
+    assert ds[0]["structure"] == load("checkwhy", "train")[0]["structure"]
+
+
+def test_checkwhy_counts_leaves_that_the_structure_decides(changed: Callable[..., Path]) -> None:
+    ds = hfcf.load(
+        "checkwhy", data_dir=changed("checkwhy", "train.json", set_in(0, "evidences", 3, "leaf", to=True)), split="train"
+    )
+    assert ds.to_list() == load("checkwhy", "train").to_list()
+    assert "train: 1 rows marked other leaves" in ds.info.description
+
+
+# --- WikiWhy
+
+
+def test_wikiwhy_without_its_contexts() -> None:
+    splits = load("wikiwhy")
+    assert {split: part["id"] for split, part in splits.items()} == {"full": ["11", "3", "20"]}
+    row = splits["full"][1]
+    assert (row["cause"], row["effect"]) == ("Because the lake froze over in 1929.", "People crossed Lake Bled on foot in 1929.")
+    assert (row["claim"], row["evidence"], row["evidence_info"], row["structure"], row["label"]) == ("", [], [], [], None)
+    assert row["question"] == "Why could people cross Lake Bled on foot in 1929?"
+    assert row["explanation"] == ["Ice carries people.", "A frozen lake is ice."]
+    assert (row["context"], row["title"], row["topic"]) == (None, None, None)
+    assert splits["full"][0]["explanation"] == ["Rain runs off into rivers. Rivers rise when more water runs into them."]
+    assert problem(row) is not None
+    kept = load("wikiwhy", "full", on_error="reject")
+    assert kept["status"] == [None] * 3, "these rows were read well: they are what claims are made from"
+
+
+def test_wikiwhy_with_its_contexts_has_splits() -> None:
+    splits = load("wikiwhy", folder="wikiwhy_context")
+    assert {split: part["id"] for split, part in splits.items()} == {"train": ["11", "3"], "validation": ["20"]}
+    row = splits["train"][1]
+    assert (row["context"], row["title"], row["topic"]) == ("Lake Bled froze over in 1929.", "Lake Bled", None)
+    one = hfcf.load("wikiwhy", data_files=FIXTURES / "wikiwhy_context" / "cause.json", split="dev")
+    assert one.to_list() == splits["validation"].to_list()
+
+
+def test_wikiwhy_groups_rows_of_a_page_and_of_an_effect(changed: Callable[..., Path]) -> None:
+    same = changed("wikiwhy_context", "context.json", set_in("title", "3", to="Sava"))
+    assert hfcf.load("wikiwhy", data_dir=same, split="train")["group_id"] == ["11", "11"]
+    same = changed("wikiwhy", "dataset/v1.2/effect.json", set_in("effect", "20", to="the Sava rose, at Bled"))
+    assert hfcf.load("wikiwhy", data_dir=same, split="full")["group_id"] == ["11", "3", "11"]
+
+
+WIKIWHY: list[tuple[str, Change, str]] = [
+    ("effect.json", set_in("effect", "3", to=None), r"row 2 \(id '3'\): effect\.json has no effect of this id"),
+    ("question.json", set_in("question", "99", to="Why?"), r"row 4 \(id '99'\): cause\.json has no cause of this id"),
+    ("effect.json", set_in("effect", "3", to=" "), r"row 2 \(id '3'\): the effect is empty"),
+    ("effect.json", set_in("effect", "3", to=7), r"row 2 \(id '3'\): the effect is a number, not text"),
+    ("explanation.json", set_in("explanation", "3", to=[1]), r"row 2 \(id '3'\): the explanation is a list, neither a text nor"),
+    ("context.json", set_in("ctx", "3", to=None), r"row 2 \(id '3'\): context\.json has no context of this id"),
+    ("context.json", set_in("split", "3", to=None), r"row 2 \(id '3'\): context\.json has no split of this id"),
+    ("context.json", set_in("title", "3", to=["Bled"]), r"row 2 \(id '3'\): the title is a list, not text"),
+]
+
+
+@pytest.mark.parametrize(("file", "change", "message"), WIKIWHY)
+def test_wikiwhy_refuses_a_row_that_a_file_lacks(changed: Callable[..., Path], file: str, change: Change, message: str) -> None:
+    folder = changed("wikiwhy_context", file, change)
+    with pytest.raises(CorpusError, match=message):
+        hfcf.load("wikiwhy", data_dir=folder)
+    ds = hfcf.load("wikiwhy", data_dir=folder, on_error="reject")
+    rows = [row for part in ds.values() for row in part]
+    assert sum(row["status"] is not None for row in rows) == 1
+    assert {row["id"] for row in rows} >= {"11", "3", "20"}
+
+
+@pytest.mark.parametrize(
+    ("file", "change", "message"),
+    [
+        (
+            "effect.json",
+            rename_in("effect", to="effects"),
+            r"effect\.json can't be read: expected an object with 'effect', found 'eff",
+        ),
+        ("effect.json", set_in("effect", to=["a"]), r"effect\.json: 'effect' is a list, not an object"),
+        ("context.json", set_in("split", "3", to="extra"), r"the split 'extra' is unknown; the known ones are train, validation"),
+    ],
+)
+def test_wikiwhy_refuses_another_layout(changed: Callable[..., Path], file: str, change: Change, message: str) -> None:
+    with pytest.raises(CorpusError, match=message):
+        hfcf.load("wikiwhy", data_dir=changed("wikiwhy_context", file, change))
+
+
+def test_wikiwhy_needs_every_column_but_the_contexts(tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(FIXTURES / "wikiwhy", tmp_path / "wikiwhy"))
+    (folder / "dataset/v1.2/effect.json").unlink()
+    with pytest.raises(CorpusError, match=r"there is no effect\.json in .*v1\.2, beside cause\.json"):
+        hfcf.load("wikiwhy", data_dir=folder)
+
+
+def test_cards_repeat_what_the_authors_of_wikiwhy_ask(tmp_path: Path) -> None:
+    from hfcf.hub.render import render
+
+    build("wikiwhy", data_dir=FIXTURES / "wikiwhy", out=tmp_path / "out")
+    assert "keep WikiWhy out of pre-training corpora" in (tmp_path / "out" / "README.md").read_text()
+    derived = render("licence.md.jinja", corpus=_front_matter("wikiwhy"), not_republished="")
+    assert "keep WikiWhy out of pre-training corpora" in derived
+
+
+# --- EntailmentBank
+
+
+def test_entailment_bank_task_1() -> None:
+    ds = load("entailment_bank", "dev")
+    assert ds["id"] == ds["group_id"] == ["Made_1", "Made_2"]
+    row = ds[0]
+    assert problem(row) is None
+    assert row["claim"] == "ice floats on water because it is less dense"
+    assert [info["id"] for info in row["evidence_info"]] == ["sent1", "sent2", "sent3", "int1"]
+    assert row["evidence"][0]["text"] == "ice is less dense than liquid water; it is lighter"
+    assert row["evidence"][3] == {"title": "", "text": "ice floats on liquid water"}
+    assert [info["leaf"] for info in row["evidence_info"]] == [True, True, True, False]
+    assert row["structure"] == [
+        {"premises": ["sent1", "sent3"], "conclusion": "int1"},
+        {"premises": ["int1", "sent2"], "conclusion": "claim"},
+    ]
+    assert (row["label"], row["cause"], row["effect"]) == (SUPPORTS, None, None)
+    assert row["answer"] == "It is less dense than water."
+
+
+def test_entailment_bank_task_2_has_distractors_and_task_3_no_structure() -> None:
+    row = load("entailment_bank", "dev", task=2)[0]
+    assert problem(row) is None
+    assert {info["id"]: info["useful"] for info in row["evidence_info"]} == {
+        "sent1": False, "sent2": True, "sent3": True, "sent4": False, "sent5": True, "int1": True,
+    }  # fmt: skip
+    row = load("entailment_bank", "dev", task="3")[0]
+    assert problem(row) is None
+    assert row["structure"] == []
+    assert row["evidence_info"] == [{"id": name, "useful": None, "leaf": None} for name in ("sent1", "sent2")]
+
+
+def test_entailment_bank_finds_the_folder_of_a_task(tmp_path: Path) -> None:
+    base = FIXTURES / "entailment_bank" / "dataset"
+    second = load("entailment_bank", "dev", task=2).to_list()
+    assert hfcf.load("entailment_bank", data_dir=base, task=2, split="dev").to_list() == second
+    assert hfcf.load("entailment_bank", data_dir=base / "task_2", split="dev").to_list() == second
+    assert hfcf.load("entailment_bank", data_files=base / "task_2" / "dev.jsonl", split="dev").to_list() == second
+    repository = tmp_path / "data/public_dataset/entailment_trees_emnlp2021_data_v2/dataset"
+    shutil.copytree(base, repository)
+    assert hfcf.load("entailment_bank", data_dir=tmp_path, task=2, split="dev").to_list() == second
+    with pytest.raises(ValueError, match=r"task='1', and data_dir is the folder task_2"):
+        hfcf.load("entailment_bank", data_dir=base / "task_2", task=1)
+    with pytest.raises(ValueError, match="task='4': use '1' or '2' or '3'"):
+        hfcf.load("entailment_bank", data_dir=base, task=4)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (set_in(1, "proof", to="sent1 & sent2 => hypothesis;"), "its proof can't be read: line 1, column 1"),
+        (set_in(1, "proof", to="sent1 & sent7 -> hypothesis; "), "there is no sentence sent7"),
+        (set_in(1, "proof", to="sent1 & sent2 -> int1; int1 -> hypothesis; "), "its proof has no sentence for int1"),
+        (rename_in(1, "meta", "triples", to="facts"), "the field 'triples' is missing: found .*'facts'"),
+        (set_in(1, "meta", "triples", to=["ice"]), "'meta.triples' is no object"),
+        (set_in(1, "meta", "triples", "sent1", to=5), "the field 'sent1' is a number, not text"),
+        (rename_in(1, "hypothesis", to="claim"), "the field 'hypothesis' is missing: found .*'claim'"),
+    ],
+)
+def test_entailment_bank_refuses_another_layout(changed: Callable[..., Path], change: Change, message: str) -> None:
+    folder = changed("entailment_bank", "dataset/task_1/dev.jsonl", change)
+    with pytest.raises(CorpusError, match=rf"dev\.jsonl, line 2 \(id 'Made_2'\): .*{message}"):
+        hfcf.load("entailment_bank", data_dir=folder, split="dev")
+    ds = hfcf.load("entailment_bank", data_dir=folder, split="dev", on_error="reject")
+    assert [row["status"] is None for row in ds] == [True, False]
+
+
+# --- real files
+
+
+@real
+def test_real_wikiwhy() -> None:
+    ds = hfcf.load("wikiwhy", data_dir=Path(str(DATA)) / "wikiwhy", split="full")
+    assert len(ds) == len(set(ds["id"])) == 6500
+    assert len(set(ds["group_id"])) > 6400
+    assert all(ds["cause"])
+    assert all(ds["effect"])
+    assert {len(explanation) for explanation in ds["explanation"]} == {1}
+
+
+@real
+@pytest.mark.parametrize(("task", "pieces", "steps"), [("1", 1226, 597), ("2", 5085, 597), ("3", 4675, 0)])
+def test_real_entailment_bank(task: str, pieces: int, steps: int) -> None:
+    folder = Path(str(DATA)) / "entailment_bank"
+    ds = hfcf.load("entailment_bank", data_dir=folder, task=task, split="dev")
+    rows = ds.to_list()
+    assert len(rows) == len(set(ds["group_id"])) == 187
+    assert [why for row in rows if (why := problem(row))] == []
+    assert sum(len(row["evidence"]) for row in rows) == pieces
+    assert sum(len(row["structure"]) for row in rows) == steps
+    for row in rows if steps else ():
+        structure = Structure.from_row(row)
+        assert problems(structure, [info["id"] for info in row["evidence_info"] if info["useful"]]) == []
+        assert parse_proof(to_proof(structure)) == structure
+        assert [info["id"] for info in row["evidence_info"] if info["leaf"]] == [
+            info["id"] for info in row["evidence_info"] if info["id"] in structure.leaves()
+        ]
