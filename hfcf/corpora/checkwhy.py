@@ -196,8 +196,8 @@ def _need(record: Mapping[str, Any], *fields: str) -> None:
 def _fields(record: Mapping[str, Any]) -> str:
     """Describe the fields of a record, for a message.
 
-    >>> _fields({"id": 7, "texts": ["a"]})
-    "'id' (a number: 7), 'texts' (a list: ["a"])"
+    >>> _fields({"id": 7, "texts": []})
+    "'id' (a number: 7), 'texts' (a list: [])"
     """
     return ", ".join(f"{name!r} ({_sample(value)})" for name, value in record.items()) or "no field"
 

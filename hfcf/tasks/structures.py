@@ -43,6 +43,8 @@ class Structures(Task):
         return Features({**super().counterfactual, "stale": NAMES})
 
     def validate(self, row: Row) -> str | None:
+        if row.get("claim") == "" and row.get("cause") and row.get("effect"):
+            return "there is no claim yet, only a cause and its effect"
         if why := VERIFICATION.validate(row):
             return why
         for name in ("cause", "effect"):
@@ -85,7 +87,10 @@ class Structures(Task):
         return {**row, **inherited, "stale": stale_names(source, row["edits"])}
 
     def identity(self, row: Row) -> list[tuple[str, str]]:
-        return VERIFICATION.identity(row)
+        """List claim, evidence, and cause with effect: claims that were made from one pair repeat each other in other words."""
+        pair = f"{row['cause']} {row['effect']}" if row.get("cause") and row.get("effect") else ""
+        texts = [*VERIFICATION.identity(row), ("pair", pair)]
+        return [(kind, text) for kind, text in texts if text.strip()]  # pairs without a claim share none
 
     def judge(self, rows: Sequence[Row], model: Model, max_length: int) -> list[dict[str, float] | None]:
         return VERIFICATION.judge(rows, model, max_length)

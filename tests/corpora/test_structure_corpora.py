@@ -241,7 +241,7 @@ def test_wikiwhy_without_its_contexts() -> None:
     assert row["explanation"] == ["Ice carries people.", "A frozen lake is ice."]
     assert (row["context"], row["title"], row["topic"]) == (None, None, None)
     assert splits["full"][0]["explanation"] == ["Rain runs off into rivers. Rivers rise when more water runs into them."]
-    assert problem(row) is not None
+    assert problem(row) == "there is no claim yet, only a cause and its effect"
     kept = load("wikiwhy", "full", on_error="reject")
     assert kept["status"] == [None] * 3, "these rows were read well: they are what claims are made from"
 

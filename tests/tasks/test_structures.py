@@ -87,6 +87,16 @@ def test_sound_rows_have_no_problem_and_what_is_not_there_is_not_looked_at() -> 
     assert problem({"claim": SUP["claim"], "structure": SUP["structure"]}) is None
 
 
+def test_a_pair_without_a_claim_says_so_and_repeats_no_other_pair() -> None:
+    pairs = [{**TASK.empty_row, "claim": "", "cause": "It rained.", "effect": effect} for effect in ("It flooded.", "Seeds grew.")]
+    assert problem(pairs[0]) == "there is no claim yet, only a cause and its effect"
+    assert problem({"cause": "It rained.", "effect": "It flooded."}) is None, "stages that write claims work on it"
+    assert [TASK.identity(pair) for pair in pairs] == [[("pair", "It rained. It flooded.")], [("pair", "It rained. Seeds grew.")]]
+    made = {**SUP, **{name: pairs[0][name] for name in ("cause", "effect")}}
+    assert set(TASK.identity(made)) > set(TASK.identity(pairs[0]))
+    assert "pair" not in dict(TASK.identity(SUP)), "a cause alone is no pair"
+
+
 def test_segments_and_drawing_also_of_rows_that_cannot_be_worked_on() -> None:
     segment = TASK.segments({**SUP, "stale": ["s3", "claim"]})[-1]
     assert (segment.field, segment.text) == ("structure", "(s1, s2) → s3 → s4 (s4, s5) → Claim")
