@@ -1,0 +1,244 @@
+"""Score argument structures against gold ones (CheckWhy, section 5.1 and Appendix B): edges, leaves, steps, intermediates.
+
+Structures are compared by their sentences, not by their names, so that evidence may be renamed between gold and prediction. Runs of
+white space count as one space, nothing else is normalised: the paper's exact match "only checks whether characters are identical".
+A name without a sentence stands for itself; a prediction that declares no sentences at all uses the gold names. The claim is the
+same node in both.
+
+An edge is a premise and a conclusion, so a combined link of n premises counts as n edges, and a divergent one of n conclusions too.
+The paper says "a collection of edges" and leaves that open.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+from hfcf.core.model import Model
+from hfcf.core.structures.model import CLAIM, Structure
+
+Similarities = Mapping[tuple[tuple[str, ...], tuple[str, ...]], float]
+"""Total similarity of the best matching of two lists of sentences."""
+SCORES = (
+    "ss_precision", "ss_recall", "ss", "es_precision", "es_recall", "es", "leaves_f1", "leaves_all", "steps_f1", "steps_all",
+    "intermediates_f1", "intermediates_all",
+)  # fmt: skip
+"""What `compare` returns."""
+STEPS: Mapping[str, tuple[int, int | None]] = {**{str(n): (n, n) for n in range(1, 6)}, "≥6": (6, None)}
+"""Groups by the reasoning steps of the gold structure (Table 6)."""
+DISTRACTORS: Mapping[str, tuple[int, int | None]] = {
+    "0": (0, 0), "1–6": (1, 6), "7–8": (7, 8), "9–10": (9, 10), "11–12": (11, 12), "≥13": (13, None)
+}  # fmt: skip
+"""Groups by distractors: Table 5 has 6, 8, 10 and 12 on average."""
+
+
+@dataclass(frozen=True)
+class Encoder:
+    """What tells how similar two sentences are: `hfcf.metrics.shared.matching.Matching` of an encoder.
+
+    Args:
+        model: the encoder.
+        same: from this similarity on, a generated conclusion says what the gold one says. EntailmentBank asks BLEURT for 0.28, a
+            TensorFlow model on another scale.
+        layer: how many of its layers are computed; None: all.
+    """
+
+    model: Model
+    same: float
+    layer: int | None = None
+
+    def match(self, requests: Sequence[Any]) -> list[float]:
+        """Return the total similarity of the best matching of each request's two lists of sentences."""
+        from hfcf.metrics.shared.matching import Matching
+
+        return Matching(model=self.model, layer=self.layer).run(requests)
+
+
+PRESETS: Mapping[str, Encoder] = {
+    # The paper's encoder; 16 layers are `bert_score`'s choice for it. `same` is the offline one, between the similarity of
+    # unrelated sentences (0.532 of it by `bert_score`'s table, 0.17 of offline:minilm) and 1; it was not measured.
+    "paper": Encoder(Model("microsoft/deberta-large"), layer=16, same=0.915),
+    # Of the pairs of different conclusions of one tree in EntailmentBank's development set, 90 % are less similar than `same`.
+    "offline": Encoder(Model("offline:minilm"), same=0.85),
+}
+
+
+def compare(gold: Sequence[Structure], predicted: Sequence[Structure | None], encoder: Encoder) -> list[dict[str, float]]:
+    """Compare predicted structures with gold ones.
+
+    `ss`, structure similarity, is Saha et al.'s (2021) graph BERTScore: edges are sentences ("premise → conclusion"), each edge of
+    one side is matched with one of the other so that the total similarity is largest, and precision and recall are that total over
+    the edges of the prediction and of the gold structure. `es`, exact match similarity, is the same with similarities of 1 and 0.
+
+    `leaves`, `steps` and `intermediates` are EntailmentBank's (Dalvi et al. 2021): F1 over the leaf sentences; over the steps,
+    right if premises and conclusion are; over the conclusions but the claim. `_all`, the paper's AllCorrect, is 1 if F1 is, else 0.
+    A sentence of the gold structure stands for itself. A new conclusion, as models write in Task 4, is aligned first; see `align`.
+    It is a right intermediate if its sentence is at least `encoder.same` similar to that of its gold conclusion.
+
+    Deviations: EntailmentBank counts the hypothesis among the intermediates, lets it be aligned with another conclusion, and asks
+    BLEURT whether a sentence is right. Here the claim, which is given, is neither; CheckWhy's own "slight modifications" are not
+    published.
+
+    Args:
+        gold: the true structures, with the sentences of all evidence.
+        predicted: for each of them, the predicted one; None, nothing or unreadable text, counts as an empty structure.
+        encoder: see `PRESETS`.
+
+    Returns:
+        `SCORES` of each pair, 0–1. Two empty structures are equal: all scores are 1. Of one empty structure all are 0, except where
+        both sides have no intermediates.
+
+    >>> from hfcf.core.structures.arrows import parse_arrows
+    >>> one, other = parse_arrows("(E1, E2) → E3 → Claim"), parse_arrows("E1 → E3 → Claim")
+    >>> scores = compare([one], [other], PRESETS["offline"])[0]
+    >>> [round(scores[name], 3) for name in ("es_precision", "es_recall", "es", "ss", "leaves_f1", "steps_f1", "intermediates_all")]
+    [1.0, 0.667, 0.8, 0.8, 0.667, 0.5, 1.0]
+    """
+    pairs = [_pair(one, other) for one, other in zip(gold, predicted, strict=True)]
+    requests = {(pair.gold_edges, pair.edges) for pair in pairs if pair.open}
+    requests |= {((one,), (new,)) for pair in pairs for new, one in pair.aligned.items()}
+    order = sorted(requests)  # the engine compares neighbours with the same gold edges at once
+    similarity = dict(zip(order, encoder.match(order), strict=True))
+    return [_scores(pair, similarity, encoder.same) for pair in pairs]
+
+
+def align(gold: Structure, predicted: Structure) -> dict[str, str]:
+    """Align the new conclusions of a prediction with gold conclusions, as EntailmentBank does, by the leaves that they rest on.
+
+    Args:
+        gold: with sentences as names, see `by_sentence`.
+        predicted: likewise.
+
+    Returns:
+        For each conclusion that no sentence of the gold structure is, the gold conclusion with the largest share of common leaves
+        (Jaccard), the first of equals; several may have the same. One that has no leaf in common with any is left out.
+
+    >>> from hfcf.core.structures.arrows import parse_arrows
+    >>> align(parse_arrows("(E1, E2) → E3 (E3, E4) → E5 → Claim"), parse_arrows("(E1, E2, E4) → X → Claim"))
+    {'X': 'E5'}
+    """
+    known = {*gold.texts.values(), *gold.nodes()}
+    new = [name for name in predicted.intermediates() if name not in known]
+    theirs, ours = _grounds(gold) if new else {}, _grounds(predicted) if new else {}
+    aligned = {}
+    for name in new:
+        shares = {one: _jaccard(ours[name], theirs[one]) for one in gold.intermediates()}
+        best = max(shares, key=shares.__getitem__, default=None)
+        if best is not None and shares[best]:
+            aligned[name] = best
+    return aligned
+
+
+def by_sentence(structure: Structure, texts: Mapping[str, str] | None = None) -> Structure:
+    """Return a structure whose names are its sentences; the claim keeps its name, and so does a name without a sentence.
+
+    Args:
+        structure: any.
+        texts: the sentences by name; its own unless given.
+
+    >>> from hfcf.core.structures.arrows import parse_arrows
+    >>> by_sentence(parse_arrows("E1 → Claim"), {"E1": "Ice  melts. "}).edges()
+    [('Ice melts.', 'claim')]
+    """
+    given = {name: " ".join(text.split()) for name, text in (structure.texts if texts is None else texts).items()}
+    names = {name: text for name, text in given.items() if CLAIM not in (name, text) and text}
+    renamed = Structure(structure.steps).rename(names)
+    return replace(renamed, texts={names.get(name, name): text for name, text in given.items()})
+
+
+def group_of(number: int, groups: Mapping[str, tuple[int, int | None]]) -> str:
+    """Name the group of a number of steps or distractors.
+
+    >>> group_of(3, STEPS), group_of(9, STEPS), group_of(8, DISTRACTORS)
+    ('3', '≥6', '7–8')
+    """
+    return next((name for name, (low, high) in groups.items() if number >= low and (high is None or number <= high)), "0")
+
+
+class _Pair(NamedTuple):
+    gold: Structure
+    predicted: Structure
+    gold_edges: tuple[str, ...]
+    edges: tuple[str, ...]
+    common: int
+    """Edges that both have."""
+    aligned: dict[str, str]
+
+    @property
+    def open(self) -> bool:
+        """Whether an encoder must say how similar the edges are: not if all edges of one side stand on the other."""
+        return self.common < min(len(self.gold_edges), len(self.edges))
+
+
+def _pair(gold: Structure, predicted: Structure | None) -> _Pair:
+    predicted = predicted or Structure(())
+    own = predicted.texts if predicted.texts.keys() - {CLAIM} else gold.texts
+    claim = " ".join(gold.texts.get(CLAIM, CLAIM).split())
+    one, other = by_sentence(gold), by_sentence(predicted, own)
+    sides = [
+        tuple(dict.fromkeys(" → ".join(claim if name == CLAIM else name for name in edge) for edge in structure.edges()))
+        for structure in (one, other)
+    ]
+    return _Pair(one, other, sides[0], sides[1], len({*sides[0]} & {*sides[1]}), align(one, other))
+
+
+def _scores(pair: _Pair, similarity: Similarities, same: float) -> dict[str, float]:
+    total = similarity[pair.gold_edges, pair.edges] if pair.open else float(pair.common)
+    sizes = len(pair.edges), len(pair.gold_edges)
+    values = [*_f1(total, total, *sizes), *_f1(pair.common, pair.common, *sizes)]
+    for right, covered, predicted, gold in (_leaves(pair), _steps(pair), _intermediates(pair, similarity, same)):
+        f1 = _f1(right, covered, predicted, gold)[2]
+        values += [f1, float(f1 == 1)]
+    return dict(zip(SCORES, values, strict=True))
+
+
+def _leaves(pair: _Pair) -> tuple[int, int, int, int]:
+    gold, predicted = pair.gold.leaves(), pair.predicted.leaves()
+    common = len({*gold} & {*predicted})
+    return common, common, len(predicted), len(gold)
+
+
+def _steps(pair: _Pair) -> tuple[int, int, int, int]:
+    sides = [
+        [(frozenset(names.get(name, name) for name in premises), names.get(end, end)) for premises, end in structure.steps]
+        for structure, names in ((pair.gold, {}), (pair.predicted, pair.aligned))
+    ]
+    # Steps that alignment made equal are right once: the others count against precision.
+    common = len({*sides[0]} & {*sides[1]})
+    return common, common, len(sides[1]), len(sides[0])
+
+
+def _intermediates(pair: _Pair, similarity: Similarities, same: float) -> tuple[int, int, int, int]:
+    gold, predicted = pair.gold.intermediates(), pair.predicted.intermediates()
+    right = {name: name for name in predicted if name in gold}
+    right |= {name: one for name, one in pair.aligned.items() if similarity[(one,), (name,)] >= same}
+    return len(right), len({*right.values()}), len(predicted), len(gold)
+
+
+def _f1(right: float, covered: float, predicted: int, gold: int) -> tuple[float, float, float]:
+    """Return precision, recall and F1 of `right` of the predicted ones, which are `covered` of the gold ones."""
+    if not predicted or not gold:
+        return (float(predicted == gold),) * 3
+    precision, recall = right / predicted, covered / gold
+    return precision, recall, 2 * precision * recall / (precision + recall) if precision + recall else 0.0
+
+
+def _grounds(structure: Structure) -> dict[str, set[str]]:
+    """Return the leaves that each conclusion rests on, in however many steps; those of a circle rest on all that lead into it."""
+    premises: dict[str, set[str]] = {}
+    for premise, conclusion in structure.edges():
+        premises.setdefault(conclusion, set()).add(premise)
+    grounds = {}
+    for name in premises:
+        reached, waiting = set[str](), [name]
+        while waiting:
+            for premise in premises.get(waiting.pop(), set()) - reached:
+                reached.add(premise)
+                waiting.append(premise)
+        grounds[name] = {one for one in reached if one not in premises}
+    return grounds
+
+
+def _jaccard(one: set[str], other: set[str]) -> float:
+    return len(one & other) / max(1, len(one | other))

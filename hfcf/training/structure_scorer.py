@@ -1,0 +1,192 @@
+"""Rate labels and argument structures of trained models, together and by steps and distractors; see `hfcf.core.trainer.Scorer`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, ClassVar
+
+import numpy as np
+from datasets import Dataset
+from numpy.typing import NDArray
+
+from hfcf.core.structures.model import Step, Structure
+from hfcf.metrics.scores.structures import DISTRACTORS, PRESETS, STEPS, Encoder, compare, group_of
+from hfcf.text.evidence import join
+from hfcf.training.scorers import VERDICTS
+
+Array = NDArray[np.float64]
+Answer = Mapping[str, Any] | str | None
+"""As `to_answer` makes it; a label alone where no structure was asked for; None where a model gave nothing that can be read."""
+NOTHING = "-"
+"""The letter of no label."""
+
+
+def to_answer(structure: Structure | None, label: str | None, **more: Any) -> dict[str, Any]:
+    """Write a structure and a label as comparisons store answers.
+
+    Args:
+        structure: None where nothing could be read.
+        label: None where none could be read.
+        more: of a gold answer, `distractors`, how many pieces of evidence are.
+
+    >>> to_answer(Structure((Step(("s1",), "claim"),), {"s1": "Ice melts."}), "SUPPORTS")["structure"]
+    [{'premises': ['s1'], 'conclusion': 'claim'}]
+    """
+    steps, texts = (None, {}) if structure is None else (structure.to_columns(), dict(structure.texts))
+    return {"label": label, "structure": steps, "texts": texts, **more}
+
+
+def read_answer(answer: Answer) -> tuple[str | None, Structure | None]:
+    """Return the label and the structure of an answer; None for what it lacks.
+
+    >>> read_answer("REFUTES"), read_answer(None)
+    (('REFUTES', None), (None, None))
+    """
+    if answer is None or isinstance(answer, str):
+        return answer, None
+    if answer["structure"] is None:
+        return answer["label"], None
+    steps = tuple(Step(tuple(step["premises"]), step["conclusion"]) for step in answer["structure"])
+    return answer["label"], Structure(steps, answer["texts"], answer["label"])
+
+
+@dataclass(frozen=True)
+class StructureScorer:
+    """Rate labels by accuracy and macro-F1, and structures as CheckWhy does; `hfcf.metrics.scores.structures` has the definitions.
+
+    Structures are scored on the rows that have one: NOT ENOUGH INFO has none. There a prediction without a structure, or with one
+    that could not be read, counts as an empty one, and `empty` is the share of these. Where all answers are labels alone (Tasks 1
+    and 2), the scores of structures are nan.
+
+    Deviation: the paper's similarity is by DeBERTa-large, `PRESETS["paper"]`. The default is the offline encoder, because a stored
+    cell does not say which one it was scored by, and every machine has this one; the note names it.
+
+    Args:
+        encoder: tells how similar two sentences are.
+
+    >>> gold = to_answer(Structure((Step(("s1",), "claim"),), {"s1": "Ice melts."}), "SUPPORTS", distractors=8)
+    >>> scores = STRUCTURES.scores([gold, gold], [gold, to_answer(None, "REFUTES")])
+    >>> [scores[name] for name in ("accuracy", "macro_f1", "ss", "es", "leaves_all", "empty")]
+    [0.5, 0.3333, 0.5, 0.5, 0.5, 0.5]
+    """
+
+    metrics: ClassVar[Mapping[str, str]] = {
+        "accuracy": "Accuracy", "macro_f1": "Macro-F1", "ss": "Structure similarity", "es": "Exact match similarity",
+        "leaves_f1": "Leaves, F1", "leaves_all": "Leaves, all correct", "steps_f1": "Steps, F1", "steps_all": "Steps, all correct",
+        "intermediates_f1": "Intermediates, F1", "intermediates_all": "Intermediates, all correct",
+        "empty": "Predictions without a structure",
+    }  # fmt: skip
+    compared: ClassVar[tuple[str, ...]] = ("accuracy", "macro_f1", "ss", "es")
+
+    encoder: Encoder = PRESETS["offline"]
+
+    @property
+    def note(self) -> str:
+        return (
+            "Scores of structures are over rows that have one; a prediction without a structure counts as an empty one. "
+            f"Structure similarity is by {self.encoder.model.name}; the paper's is by {PRESETS['paper'].model.name}."
+        )
+
+    def gold(self, rows: Dataset) -> list[dict[str, Any]]:
+        """Return the label and the structure of each row; a piece's sentence is "title: text", as models read it."""
+        answers = []
+        for row in rows:
+            pieces = [{"title": "", "text": join([piece])[0]} for piece in row["evidence"] or []]
+            distractors = sum(not info["useful"] for info in row["evidence_info"] or [])
+            answers.append(to_answer(Structure.from_row({**row, "evidence": pieces}), row["label"], distractors=distractors))
+        return answers
+
+    def letters(self, labels: Any) -> None:
+        return None
+
+    def scores(self, gold: Sequence[Mapping[str, Any]], predicted: Sequence[Answer]) -> dict[str, float]:
+        return self._mean(gold, predicted, self._rows(gold, predicted), range(len(gold)))
+
+    def table(self, gold: Sequence[Mapping[str, Any]], predicted: Sequence[Answer]) -> list[dict[str, Any]]:
+        """Score all rows, then those with each number of steps (Table 6) and of distractors (Table 5).
+
+        Steps are those of the gold structure; rows without one stand under "all" and their distractors only.
+
+        Returns:
+            For each group that has rows: `group`, `rows`, `structures` (rows that have one) and `metrics`.
+
+        >>> gold = to_answer(Structure((Step(("s1",), "claim"),), {"s1": "Ice melts."}), "SUPPORTS", distractors=8)
+        >>> [(line["group"], line["rows"], line["es"]) for line in STRUCTURES.table([gold, gold], [gold, None])]
+        [('all', 2, 0.5), ('1 step', 2, 0.5), ('7–8 distractors', 2, 0.5)]
+        """
+        by_steps = [group_of(len(one["structure"] or ()), STEPS) if one["structure"] else None for one in gold]
+        by_distractors = [group_of(one["distractors"], DISTRACTORS) for one in gold]
+        groups = {"all": list(range(len(gold)))}
+        groups |= {f"{name} step{'s' * (name != '1')}": _places(by_steps, name) for name in STEPS}
+        groups |= {f"{name} distractors": _places(by_distractors, name) for name in DISTRACTORS}
+        rows = self._rows(gold, predicted)
+        return [
+            {"group": name, "rows": len(places), "structures": sum(bool(gold[i]["structure"]) for i in places),
+             **self._mean(gold, predicted, rows, places)}
+            for name, places in groups.items() if places
+        ]  # fmt: skip
+
+    def right(self, gold: Sequence[Mapping[str, Any]], predicted: Sequence[Answer]) -> list[bool]:
+        """Say of each answer whether its label is right."""
+        return [one["label"] == read_answer(other)[0] for one, other in zip(gold, predicted, strict=True)]
+
+    def resample(self, counts: Array, gold: NDArray[Any], predicted: NDArray[Any]) -> Array:
+        letters = np.array([_letter(one) for one in gold])
+        labels = VERDICTS.resample(counts, letters, np.array([[_letter(one) for one in each] for each in predicted]))
+        # Chunks of one bootstrap ask of the same answers again.
+        rows = _stored_rows(self, _text(gold), tuple(map(_text, predicted)))
+        structured = np.array([bool(one["structure"]) for one in gold], dtype=float)
+        number = np.maximum(counts @ structured, 1)[:, None]
+        return np.concatenate([labels, np.stack([counts @ each.T / number for each in rows])])
+
+    def _rows(self, gold: Sequence[Mapping[str, Any]], predicted: Sequence[Answer]) -> list[dict[str, float] | None]:
+        """Return the scores of each row's structure; None for a row that has none, and for all if no structure was asked for."""
+        asked = not predicted or any(not isinstance(one, str) for one in predicted)
+        which = [i for i, one in enumerate(gold) if asked and one["structure"]]
+        structures = [read_answer(predicted[i])[1] for i in which]
+        scores = compare([read_answer(gold[i])[1] or Structure(()) for i in which], structures, self.encoder)
+        rows: list[dict[str, float] | None] = [None] * len(gold)
+        for i, structure, row in zip(which, structures, scores, strict=True):
+            rows[i] = {**row, "empty": float(structure is None or not structure.steps)}
+        return rows
+
+    def _mean(
+        self, gold: Sequence[Mapping[str, Any]], predicted: Sequence[Answer], rows: Sequence[dict[str, float] | None],
+        places: Sequence[int],
+    ) -> dict[str, float]:  # fmt: skip
+        labels = [(gold[i]["label"], read_answer(predicted[i])[0] or NOTHING) for i in places]
+        verdicts = VERDICTS.scores([one for one, _ in labels], [other for _, other in labels])
+        scored = [row for i in places if (row := rows[i]) is not None]
+        names = [name for name in self.metrics if name not in verdicts]
+        return verdicts | {name: round(float(np.mean([row[name] for row in scored])), 4) if scored else np.nan for name in names}
+
+
+def _places(groups: Sequence[str | None], name: str) -> list[int]:
+    return [i for i, one in enumerate(groups) if one == name]
+
+
+def _letter(answer: Answer) -> str:
+    return (read_answer(answer)[0] or NOTHING)[0]
+
+
+def _text(answers: Any) -> str:
+    return json.dumps(list(answers), ensure_ascii=False)
+
+
+@lru_cache(maxsize=4)
+def _stored_rows(scorer: StructureScorer, gold: str, predicted: tuple[str, ...]) -> Array:
+    """Return `ss` and `es` of each row, scores × models × rows; 0 for a row without a structure, nan where none was asked for."""
+    answers = json.loads(gold)
+    numbers = []
+    for each in predicted:
+        rows = scorer._rows(answers, json.loads(each))
+        nothing = 0.0 if any(rows) else np.nan
+        numbers.append([[row[name] if row else nothing for row in rows] for name in ("ss", "es")])
+    return np.array(numbers).swapaxes(0, 1)
+
+
+STRUCTURES = StructureScorer()
+STRUCTURES_PAPER = StructureScorer(PRESETS["paper"])
