@@ -111,7 +111,7 @@ class StructureScorer:
         Steps are those of the gold structure; rows without one stand under "all" and their distractors only.
 
         Returns:
-            For each group that has rows: `group`, `rows`, `structures` (rows that have one) and `metrics`.
+            For each group that has rows: `group`, `rows`, `with_structure` (rows that have one) and `metrics`.
 
         >>> gold = to_answer(Structure((Step(("s1",), "claim"),), {"s1": "Ice melts."}), "SUPPORTS", distractors=8)
         >>> [(line["group"], line["rows"], line["es"]) for line in STRUCTURES.table([gold, gold], [gold, None])]
@@ -124,7 +124,7 @@ class StructureScorer:
         groups |= {f"{name} distractors": _places(by_distractors, name) for name in DISTRACTORS}
         rows = self._rows(gold, predicted)
         return [
-            {"group": name, "rows": len(places), "structures": sum(bool(gold[i]["structure"]) for i in places),
+            {"group": name, "rows": len(places), "with_structure": sum(bool(gold[i]["structure"]) for i in places),
              **self._mean(gold, predicted, rows, places)}
             for name, places in groups.items() if places
         ]  # fmt: skip
