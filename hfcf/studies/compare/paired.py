@@ -62,7 +62,7 @@ def make_counterfactuals(originals: Dataset, how: Pairs, data_dir: str | None) -
     """Run a system on some originals; the request cache keeps what its models answer."""
     assert how.system is not None
     task, settings = task_of(originals.features), system_class(how.system).locate(how.settings or {}, data_dir)
-    system = make_system(how.system, preset=how.preset or "paper", settings=settings, task=task.name)
+    system = make_system(how.system, preset=how.preset or "paper", settings=settings, task=task.system_task)
     return expand(system(originals))
 
 
