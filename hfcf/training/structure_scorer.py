@@ -30,7 +30,7 @@ def to_answer(structure: Structure | None, label: str | None, **more: Any) -> di
     Args:
         structure: None where nothing could be read.
         label: None where none could be read.
-        more: of a gold answer, `distractors`, how many pieces of evidence are.
+        more: of a gold answer, `distractors`, how many pieces of evidence are; None where the rows do not say.
 
     >>> to_answer(Structure((Step(("s1",), "claim"),), {"s1": "Ice melts."}), "SUPPORTS")["structure"]
     [{'premises': ['s1'], 'conclusion': 'claim'}]
@@ -95,7 +95,8 @@ class StructureScorer:
         answers = []
         for row in rows:
             pieces = [{"title": "", "text": join([piece])[0]} for piece in row["evidence"] or []]
-            distractors = sum(not info["useful"] for info in row["evidence_info"] or [])
+            useful = [info["useful"] for info in row["evidence_info"] or []]
+            distractors = None if None in useful else useful.count(False)
             answers.append(to_answer(Structure.from_row({**row, "evidence": pieces}), row["label"], distractors=distractors))
         return answers
 
@@ -108,7 +109,8 @@ class StructureScorer:
     def table(self, gold: Sequence[Mapping[str, Any]], predicted: Sequence[Answer]) -> list[dict[str, Any]]:
         """Score all rows, then those with each number of steps (Table 6) and of distractors (Table 5).
 
-        Steps are those of the gold structure; rows without one stand under "all" and their distractors only.
+        Steps are those of the gold structure; rows without one stand under "all" and their distractors only. Rows that do not say
+        which pieces are distractors stand in no group of distractors.
 
         Returns:
             For each group that has rows: `group`, `rows`, `with_structure` (rows that have one) and `metrics`.
@@ -118,7 +120,7 @@ class StructureScorer:
         [('all', 2, 0.5), ('1 step', 2, 0.5), ('7–8 distractors', 2, 0.5)]
         """
         by_steps = [group_of(len(one["structure"] or ()), STEPS) if one["structure"] else None for one in gold]
-        by_distractors = [group_of(one["distractors"], DISTRACTORS) for one in gold]
+        by_distractors = [None if one["distractors"] is None else group_of(one["distractors"], DISTRACTORS) for one in gold]
         groups = {"all": list(range(len(gold)))}
         groups |= {f"{name} step{'s' * (name != '1')}": _places(by_steps, name) for name in STEPS}
         groups |= {f"{name} distractors": _places(by_distractors, name) for name in DISTRACTORS}

@@ -238,6 +238,13 @@ def test_the_table_has_a_line_for_each_number_of_steps_and_distractors() -> None
     }  # fmt: skip
 
 
+def test_rows_that_do_not_say_what_is_useful_stand_in_no_group_of_distractors() -> None:
+    unknown = row("SUPPORTS", [])
+    unknown["evidence_info"] = [{**info, "useful": None, "leaf": None} for info in unknown["evidence_info"]]
+    gold = SCORER.gold(Dataset.from_list([unknown]))
+    assert [line["group"] for line in SCORER.table(gold, gold)] == ["all"]
+
+
 def test_resampling_gives_the_scores_of_the_drawn_rows() -> None:
     gold = SCORER.gold(ROWS)
     models = [[gold[0], to_answer(None, "SUPPORTS"), "REFUTES"], [None, gold[1], gold[2]]]
