@@ -1,0 +1,190 @@
+"""The four tasks of CheckWhy (section 5) as views of a row: what a model is given, and what it shall answer."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from hfcf.core.structures.model import CLAIM, Structure
+from hfcf.core.structures.program import to_program
+from hfcf.tasks.verification import NOT_ENOUGH_INFO
+
+VIEWS: Mapping[int, str] = {
+    1: "claim, leaf evidence → label",
+    2: "claim, leaf evidence, structure → label",
+    3: "claim, all evidence → label, structure",
+    4: "claim, leaf evidence → label, structure",
+}
+"""The tasks; leaf evidence always comes with all distractors."""
+WRITTEN = (3, 4)
+"""The tasks in which a model writes the structure."""
+_HEADER = "def build_tree_proof():"
+
+
+@dataclass(frozen=True)
+class View:
+    """A row as one of the tasks shows it; `view` makes it.
+
+    Args:
+        task: 1 to 4.
+        claim: the sentence to verify.
+        pieces: the evidence that the model is given, by the names Sentence1 … n.
+        structure: that the model is given, in Task 2.
+        label: the right one.
+        target: the structure to write, in Tasks 3 and 4; None where the row has none.
+        ids: of each name of the pieces, the id in the row's `evidence_info`.
+    """
+
+    task: int
+    claim: str
+    pieces: Mapping[str, str]
+    label: str
+    structure: Structure | None = None
+    target: Structure | None = None
+    ids: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def texts(self) -> dict[str, str]:
+        """The sentences that a program may use without declaring them."""
+        return {CLAIM: self.claim, **self.pieces}
+
+
+def problem(row: Mapping[str, Any], task: int) -> str | None:
+    """Say why a row can't be shown as a task, or None.
+
+    Args:
+        row: a row of argument structures.
+        task: 1 to 4. Task 1 takes every row. The others are defined on SUPPORTS and REFUTES, since NOT ENOUGH INFO has no structure.
+
+    Raises:
+        ValueError: there is no such task.
+
+    >>> problem({"label": "NOT ENOUGH INFO", "structure": []}, 4)
+    'tasks 2 to 4 have two labels, and this row is NOT ENOUGH INFO'
+    """
+    if task not in VIEWS:
+        raise ValueError(f"task {task}: CheckWhy has the tasks 1 to {max(VIEWS)}")
+    if task > 1 and row["label"] == NOT_ENOUGH_INFO:
+        return f"tasks 2 to 4 have two labels, and this row is {NOT_ENOUGH_INFO}"
+    if task == 2 and not row["structure"]:
+        return "task 2 gives the structure, and this row has none"
+    known = {CLAIM, *(info["id"] for info in row["evidence_info"] or [])}
+    unknown = (name for step in row["structure"] or [] for name in (*step["premises"], step["conclusion"]) if name not in known)
+    return next((f"its structure names {name!r}, which is no piece of evidence" for name in unknown), None)
+
+
+def view(row: Mapping[str, Any], task: int, *, seed: int = 13) -> View:
+    """Show a row as a task.
+
+    The evidence is shuffled by the row's id and renamed Sentence1 … n, so that neither its order nor its names give anything away.
+    The conclusions that Task 2 shows and Task 4 has to write are named on from n, in the order of the steps. The paper's examples
+    (Tables 16–18) name conclusions last in Task 3, too, where that would tell them apart.
+
+    Leaf evidence is all evidence but the conclusions of the structure. A row without a structure, as NOT ENOUGH INFO has, keeps all
+    its evidence but the pieces that it marks as useful and no leaf. The paper does not say which evidence these rows have.
+
+    Args:
+        row: with `id`, `claim`, `evidence`, `evidence_info`, `structure` and `label`.
+        task: 1 to 4, see `VIEWS`.
+        seed: of the order.
+
+    Raises:
+        ValueError: what `problem` says.
+
+    >>> info = [{"id": "a", "useful": True, "leaf": True}, {"id": "b", "useful": True, "leaf": False}]
+    >>> row = {"id": "1", "claim": "It melts.", "evidence": [{"text": "It is hot."}, {"text": "It gets hot."}], "label": "SUPPORTS"}
+    >>> steps = [{"premises": ["a"], "conclusion": "b"}, {"premises": ["b"], "conclusion": "claim"}]
+    >>> one = view({**row, "evidence_info": info, "structure": steps}, 4)
+    >>> dict(one.pieces), one.target.edges()
+    ({'Sentence1': 'It is hot.'}, [('Sentence1', 'Sentence2'), ('Sentence2', 'claim')])
+    """
+    if why := problem(row, task):
+        raise ValueError(f"row {row['id']!r}: {why}")
+    structure = Structure.from_row(row)
+    concluded = structure.intermediates()
+    infos, pieces = row["evidence_info"], row["evidence"]
+    hidden = {info["id"] for info in infos if info["useful"] and not info["leaf"]} if not structure.steps else {*concluded}
+    shown = [info["id"] for info in infos if task == 3 or info["id"] not in hidden]
+    random.Random(f"{seed}:view:{row['id']}").shuffle(shown)
+    names = {one: f"Sentence{i}" for i, one in enumerate(dict.fromkeys([*shown, *concluded]), 1)}
+    texts = {info["id"]: piece["text"] for info, piece in zip(infos, pieces, strict=True)}
+    given = {names[one]: texts[one] for one in shown}
+    renamed = replace(structure.rename(names), texts={CLAIM: row["claim"], **given, **{names[one]: texts[one] for one in concluded}})
+    return View(
+        task=task, claim=row["claim"], pieces=given, label=row["label"], ids={names[one]: one for one in shown},
+        structure=replace(renamed, label=None) if task == 2 else None,
+        target=renamed if task in WRITTEN and structure.steps else None,
+    )  # fmt: skip
+
+
+def views(rows: Iterable[Mapping[str, Any]], task: int, *, seed: int = 13) -> tuple[list[int], list[View], Counter[str]]:
+    """Show the rows that a task takes.
+
+    Returns:
+        The place of each row that is shown, its view, and how many rows are left out for each reason.
+    """
+    places, shown, left_out = [], [], Counter[str]()
+    for i, row in enumerate(rows):
+        if why := problem(row, task):
+            left_out[why] += 1
+        else:
+            places.append(i)
+            shown.append(view(row, task, seed=seed))
+    return places, shown, left_out
+
+
+def evidence_text(one: View) -> str:
+    """Write what a classifier reads beside the claim: the steps of the structure, if it is given, then the other evidence.
+
+    A step is written in sentences, "premise & premise -> conclusion", as the metrics compare edges: a small encoder resolves no
+    names. The steps come first, because what is too long is cut at the end. The paper does not say how its classifiers read a
+    structure.
+
+    >>> from hfcf.core.structures.model import Step
+    >>> given = Structure((Step(("Sentence2",), CLAIM),), {"Sentence2": "It is hot.", CLAIM: "It melts."})
+    >>> evidence_text(View(2, "It melts.", {"Sentence1": "It is red.", "Sentence2": "It is hot."}, "SUPPORTS", given))
+    'It is hot. -> It melts. ; It is red.'
+    """
+    if one.structure is None:
+        return " ".join(one.pieces.values())
+    texts = {**one.structure.texts, CLAIM: one.claim}
+    steps = [" -> ".join([" & ".join(texts[name] for name in premises), texts[end]]) for premises, end in one.structure.steps]
+    used = one.structure.nodes()
+    return " ; ".join([*steps, " ".join(text for name, text in one.pieces.items() if name not in used)]).removesuffix(" ; ")
+
+
+def program_text(one: View) -> str:
+    """Write what a model that writes programs reads: `FACT`s of the claim and the evidence, and the structure if it is given.
+
+    Everything is on one line, because the tokenizers of some models (T5) know no line breaks. Where the structure is to be written,
+    the text ends with the head of the function, as in Tables 17 and 18. Task 2 writes the steps before the evidence that they
+    do not use, because what is too long is cut at the end.
+
+    >>> program_text(View(3, "It melts.", {"Sentence1": "It is hot."}, "SUPPORTS"))
+    'Claim = FACT("It melts."); Sentence1 = FACT("It is hot."); def build_tree_proof():'
+    """
+    if one.structure is None:
+        facts = to_program(Structure((), one.texts))
+        return _line(facts, _HEADER if one.task in WRITTEN else "")
+    used = {CLAIM, *one.structure.nodes()}
+    shown = replace(one.structure, texts={name: text for name, text in one.structure.texts.items() if name in used})
+    others = {name: text for name, text in one.pieces.items() if name not in used}
+    return _line(to_program(shown, function=False), to_program(Structure((), others)))
+
+
+def answer_text(one: View) -> str:
+    """Write the right answer as the program that a model shall write: new sentences, steps, and the label.
+
+    >>> answer_text(View(1, "It melts.", {}, "SUPPORTS"))
+    'print("SUPPORTS")'
+    """
+    structure = one.target or Structure((), label=one.label)
+    new = {name: text for name, text in structure.texts.items() if name not in one.texts}
+    return _line(to_program(replace(structure, texts=new, label=one.label), function=False))
+
+
+def _line(*programs: str) -> str:
+    return "; ".join(line for program in programs for line in program.split("\n") if line)
