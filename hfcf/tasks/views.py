@@ -11,6 +11,7 @@ from typing import Any
 from hfcf.core.structures.model import CLAIM, Structure
 from hfcf.core.structures.program import to_program
 from hfcf.tasks.verification import NOT_ENOUGH_INFO
+from hfcf.text.evidence import join
 
 VIEWS: Mapping[int, str] = {
     1: "claim, leaf evidence → label",
@@ -84,7 +85,8 @@ def view(row: Mapping[str, Any], task: int, *, seed: int = 13) -> View:
     (Tables 16–18) name conclusions last in Task 3, too, where that would tell them apart.
 
     Leaf evidence is all evidence but the conclusions of the structure. A row without a structure, as NOT ENOUGH INFO has, keeps all
-    its evidence but the pieces that it marks as useful and no leaf. The paper does not say which evidence these rows have.
+    its evidence but the pieces that it marks as useful and no leaf. The paper does not say which evidence these rows have. A piece
+    with a title is "title: text".
 
     Args:
         row: with `id`, `claim`, `evidence`, `evidence_info`, `structure` and `label`.
@@ -95,7 +97,8 @@ def view(row: Mapping[str, Any], task: int, *, seed: int = 13) -> View:
         ValueError: what `problem` says.
 
     >>> info = [{"id": "a", "useful": True, "leaf": True}, {"id": "b", "useful": True, "leaf": False}]
-    >>> row = {"id": "1", "claim": "It melts.", "evidence": [{"text": "It is hot."}, {"text": "It gets hot."}], "label": "SUPPORTS"}
+    >>> evidence = [{"title": "", "text": "It is hot."}, {"title": "", "text": "It gets hot."}]
+    >>> row = {"id": "1", "claim": "It melts.", "evidence": evidence, "label": "SUPPORTS"}
     >>> steps = [{"premises": ["a"], "conclusion": "b"}, {"premises": ["b"], "conclusion": "claim"}]
     >>> one = view({**row, "evidence_info": info, "structure": steps}, 4)
     >>> dict(one.pieces), one.target.edges()
@@ -110,7 +113,7 @@ def view(row: Mapping[str, Any], task: int, *, seed: int = 13) -> View:
     shown = [info["id"] for info in infos if task == 3 or info["id"] not in hidden]
     random.Random(f"{seed}:view:{row['id']}").shuffle(shown)
     names = {one: f"Sentence{i}" for i, one in enumerate(dict.fromkeys([*shown, *concluded]), 1)}
-    texts = {info["id"]: piece["text"] for info, piece in zip(infos, pieces, strict=True)}
+    texts = {info["id"]: join([piece])[0] for info, piece in zip(infos, pieces, strict=True)}
     given = {names[one]: texts[one] for one in shown}
     renamed = replace(structure.rename(names), texts={CLAIM: row["claim"], **given, **{names[one]: texts[one] for one in concluded}})
     return View(

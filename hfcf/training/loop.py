@@ -20,7 +20,7 @@ log = logging.getLogger(__name__)
 TUNE = ("full", "lora", "lowrank")
 _WEIGHTS = (
     "model.safetensors", "model-*-of-*.safetensors", "model.safetensors.index.json", "generation_config.json", PATCH,
-    "adapter_model.safetensors", "adapter_config.json", "rbert.safetensors", OPEN_DOMAIN,
+    "adapter_model.safetensors", "adapter_config.json", "rbert.safetensors", "graph.safetensors", OPEN_DOMAIN,
 )  # fmt: skip
 """Files of a training that another one into the same folder may not overwrite."""
 

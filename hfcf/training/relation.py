@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import logging
-import random
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,6 @@ from typing import Any
 import torch
 from datasets import Dataset
 from torch import nn
-from torch.utils.data import Sampler
 from transformers import TrainerCallback
 
 from hfcf.core.model import Model
@@ -23,10 +21,10 @@ from hfcf.engines.rbert import RBert, collate, encode_marked, load_tokenizer, lo
 from hfcf.engines.relation import RelationClassifier
 from hfcf.metrics.scores.relation import micro_f1, scores
 from hfcf.tasks.relation import OTHER, requests
+from hfcf.training.batches import LengthSampler
 from hfcf.training.loop import Hyperparameters, Loss, fit
 
 log = logging.getLogger(__name__)
-_SPREAD = 1.5
 
 
 def train_relation(
@@ -90,36 +88,6 @@ def train_relation(
 
 def _loss(output: Any, batch: Mapping[str, torch.Tensor]) -> torch.Tensor:
     return nn.functional.cross_entropy(output.logits.float(), batch["labels"])
-
-
-class LengthSampler(Sampler[int]):
-    """Shuffle rows of some lengths anew in every epoch, in batches of like lengths.
-
-    Transformers' own sorts within pools of four batches or more, and so not at all what makes fewer than eight: it pads 72
-    sentences to twice their length, this to 1.3 times. The loader must cut the order into batches of `batch_size`.
-
-    >>> order = list(LengthSampler([1, 9, 1, 9], 2, seed=1))
-    >>> sorted([sorted(order[:2]), sorted(order[2:])])
-    [[0, 2], [1, 3]]
-    """
-
-    def __init__(self, lengths: Sequence[int], batch_size: int, seed: int) -> None:
-        self.lengths, self.batch_size, self.seed, self.epoch = lengths, batch_size, seed, 0
-
-    def __len__(self) -> int:
-        return len(self.lengths)
-
-    def __iter__(self) -> Iterator[int]:
-        rng = random.Random(f"{self.seed}:{self.epoch}")
-        self.epoch += 1
-        # Some chance beside the length, or all epochs would have the same batches.
-        keys = [length * rng.uniform(1, _SPREAD) for length in self.lengths]
-        order = sorted(range(len(keys)), key=keys.__getitem__)
-        batches = [order[start : start + self.batch_size] for start in range(0, len(order), self.batch_size)]
-        # The one that is not full must stay the last: the loader cuts the order anew.
-        last = [batches.pop()] if batches and len(batches[-1]) < self.batch_size else []
-        rng.shuffle(batches)
-        return (i for batch in (*batches, *last) for i in batch)
 
 
 class _BestEpoch(TrainerCallback):
