@@ -1,0 +1,50 @@
+"""The prompts for CheckWhy's four tasks, with reasoning before the answer: what its Tables 15 to 18 ask for, in our words."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from hfcf import prompts
+from hfcf.core.structures.model import CLAIM
+from hfcf.core.structures.program import to_program
+from hfcf.tasks.verification import LABELS
+from hfcf.tasks.views import WRITTEN, View
+
+TEMPLATE = "arguments"
+
+
+def schema(task: int, ways: int) -> str:
+    """Return the JSON schema that an answer must fit: thoughts, then a label or a program.
+
+    >>> json.loads(schema(1, 2))["properties"]["label"]
+    {'enum': ['SUPPORTS', 'REFUTES']}
+    """
+    answer = {"program": {"type": "string"}} if task in WRITTEN else {"label": {"enum": list(LABELS[:ways])}}
+    properties: dict[str, Any] = {"thoughts": {"type": "string"}, **answer}
+    return json.dumps({"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False})
+
+
+def messages(view: View, *, ways: int = 2, shots: int = 3) -> list[prompts.Message]:
+    """Ask for the label, in Tasks 3 and 4 also for the structure, after so many worked examples.
+
+    Args:
+        view: what the model is given.
+        ways: 3 asks for NOT ENOUGH INFO, too; with 2, an example of that label is left out.
+        shots: examples; the paper says "few" and prints one a task.
+
+    >>> text = messages(View(1, "It melts.", {"Sentence1": "It is hot."}, "SUPPORTS"))[0]["content"]
+    >>> print(text.rpartition("Claim: ")[2])
+    It melts.
+    Evidence:
+    Sentence1: It is hot.
+    Answer as JSON, {"thoughts": "…", "label": "…"}:
+    """
+    conclusions, links = {}, []
+    if view.structure is not None:
+        texts = view.structure.texts
+        conclusions = {name: text for name, text in texts.items() if name not in view.pieces and name != CLAIM}
+        links = to_program(view.structure, declare=False, label=False, function=False).split("\n")
+    return prompts.messages(
+        TEMPLATE, shots=shots, task=view.task, ways=ways, claim=view.claim, pieces=view.pieces, conclusions=conclusions, links=links
+    )
