@@ -128,7 +128,7 @@ def _layers(encoder: Any) -> nn.ModuleList:
     return max(lists, key=len)
 
 
-def _hop_hook(hop: Hop, links: torch.Tensor) -> Any:
+def _hop_hook(hop: nn.Module, links: torch.Tensor) -> Any:
     def attend(module: nn.Module, inputs: Any, output: Any) -> Any:
         states = output[0] if isinstance(output, tuple) else output
         changed = torch.cat([hop(states[:, 0], links)[:, None], states[:, 1:]], 1)
@@ -162,16 +162,12 @@ def load_graph_verifier(model: Model, device: torch.device, dtype: torch.dtype) 
     return network.to(device=device, dtype=dtype).eval(), tokenizer
 
 
-def encode_graph(
-    tokenizer: Any, claim: str, texts: Sequence[str], edges: Sequence[Sequence[int]] | None, max_length: int
-) -> Encoded:
+def encode_graph(tokenizer: Any, request: Sequence[Any], max_length: int) -> Encoded:
     """Tokenise a graph: node 0 is the claim alone, node i + 1 the claim with the text i.
 
     Args:
         tokenizer: of the encoder.
-        claim: the root.
-        texts: of the other nodes.
-        edges: (premise, conclusion) as numbers of texts, −1 for the claim; None: every node leads to every other one.
+        request: `[claim, texts, edges]`, see `GraphClassifier`.
         max_length: tokens of a node; the evidence is cut there.
 
     Returns:
@@ -180,6 +176,7 @@ def encode_graph(
     Raises:
         ValueError: an edge names no text.
     """
+    claim, texts, edges = request
     names = [name for name in tokenizer.model_input_names if name != "attention_mask"]
     root = tokenizer([claim], truncation=True, max_length=max_length)
     others = encode_pairs(tokenizer, [[claim, text] for text in texts], max_length) if texts else {name: [] for name in names}
@@ -226,7 +223,7 @@ class GraphClassifier(Engine):
         return load_graph_verifier(self.model, device, self.dtype())
 
     def encode(self, loaded: Any, requests: Sequence[Any]) -> list[Encoded]:
-        return [encode_graph(loaded[1], *request, self.max_length) for request in requests]
+        return [encode_graph(loaded[1], request, self.max_length) for request in requests]
 
     def forward(self, loaded: Any, encoded: Sequence[Any]) -> list[Any]:
         network, tokenizer = loaded

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hfcf.core.structures.model import CLAIM, Structure
 from hfcf.core.structures.program import to_program
-from hfcf.tasks.verification import NOT_ENOUGH_INFO
+from hfcf.tasks.verification import LABELS, NOT_ENOUGH_INFO
 from hfcf.text.evidence import join
 
 VIEWS: Mapping[int, str] = {
@@ -58,7 +58,7 @@ def problem(row: Mapping[str, Any], task: int) -> str | None:
 
     Args:
         row: a row of argument structures.
-        task: 1 to 4. Task 1 takes every row. The others are defined on SUPPORTS and REFUTES, since NOT ENOUGH INFO has no structure.
+        task: 1 to 4. Task 1 takes every row. The others are defined on two labels, since NOT ENOUGH INFO has no structure.
 
     Raises:
         ValueError: there is no such task.
@@ -115,7 +115,8 @@ def view(row: Mapping[str, Any], task: int, *, seed: int = 13) -> View:
     names = {one: f"Sentence{i}" for i, one in enumerate(dict.fromkeys([*shown, *concluded]), 1)}
     texts = {info["id"]: join([piece])[0] for info, piece in zip(infos, pieces, strict=True)}
     given = {names[one]: texts[one] for one in shown}
-    renamed = replace(structure.rename(names), texts={CLAIM: row["claim"], **given, **{names[one]: texts[one] for one in concluded}})
+    sentences = {CLAIM: row["claim"], **given, **{names[one]: texts[one] for one in concluded}}
+    renamed = replace(structure.rename(names), texts=sentences)
     return View(
         task=task, claim=row["claim"], pieces=given, label=row["label"], ids={names[one]: one for one in shown},
         structure=replace(renamed, label=None) if task == 2 else None,
@@ -123,15 +124,20 @@ def view(row: Mapping[str, Any], task: int, *, seed: int = 13) -> View:
     )  # fmt: skip
 
 
-def views(rows: Iterable[Mapping[str, Any]], task: int, *, seed: int = 13) -> tuple[list[int], list[View], Counter[str]]:
-    """Show the rows that a task takes.
+def views(
+    rows: Iterable[Mapping[str, Any]], task: int, *, labels: Sequence[str] = LABELS, seed: int = 13
+) -> tuple[list[int], list[View], Counter[str]]:
+    """Show the rows that a task takes and that have one of some labels.
 
     Returns:
         The place of each row that is shown, its view, and how many rows are left out for each reason.
     """
     places, shown, left_out = [], [], Counter[str]()
     for i, row in enumerate(rows):
-        if why := problem(row, task):
+        why = problem(row, task)
+        if why is None and row["label"] not in labels:
+            why = f"the label {row['label']} is none of {', '.join(labels)}"
+        if why:
             left_out[why] += 1
         else:
             places.append(i)

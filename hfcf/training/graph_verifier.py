@@ -11,7 +11,6 @@ from datasets import Dataset
 from torch import nn
 
 from hfcf.engines.adapters import load_network
-from hfcf.engines.base import Encoded
 from hfcf.engines.graph_verifier import GraphVerifier, collate, encode_graph
 from hfcf.training.batches import LengthSampler
 from hfcf.training.loop import Hyperparameters, Loss, fit
@@ -51,7 +50,7 @@ def train_graph_verifier(
     network = GraphVerifier(encoder, labels)
     network.train()
     classes = {label: i for i, label in enumerate(labels)}
-    encoded = [encode_graph(tokenizer, *request, hp.max_length) for request in requests]
+    encoded = [encode_graph(tokenizer, request, hp.max_length) for request in requests]
 
     def batch(items: Sequence[Mapping[str, Any]]) -> dict[str, torch.Tensor]:
         graphs = collate(tokenizer, [encoded[item["place"]] for item in items], torch.device("cpu"))

@@ -1,0 +1,200 @@
+"""Ask models for CheckWhy's tasks: classifiers, graph verifiers, writers of programs, language models, and two in a pipeline."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from hfcf.core.model import REMOTE, Model
+from hfcf.core.structures.model import CLAIM, Structure, StructureError
+from hfcf.core.structures.program import parse_program, repair_program
+from hfcf.engines.classifier import Classifier, choose
+from hfcf.engines.graph_verifier import GraphClassifier
+from hfcf.engines.programs import ProgramWriter
+from hfcf.engines.remote.engine import Remote
+from hfcf.prompts import arguments
+from hfcf.tasks.views import WRITTEN, View, evidence_text, program_text
+
+SETTINGS = "structures.json"
+"""The file beside a model that says what it was trained for."""
+KINDS = ("classifier", "graph", "seq2seq")
+"""Kinds of trained models: those that read a pair of texts or a graph give the label alone, a seq2seq writes programs."""
+LLM = "llm"
+"""The kind of a model behind an endpoint."""
+
+
+class Answer(NamedTuple):
+    """What a model says of a row.
+
+    Args:
+        label: None where it gives none, which counts as wrong.
+        structure: with the names of the view; empty where it gives none, or none that can be read.
+        fault: why the model's text can't be read, or why the endpoint gave none.
+    """
+
+    label: str | None
+    structure: Structure = Structure(())
+    fault: str | None = None
+
+
+@dataclass(frozen=True)
+class Purpose:
+    """What a model was trained for.
+
+    Args:
+        task: 1 to 4, see `hfcf.tasks.views.VIEWS`.
+        kind: one of `KINDS`, or "llm".
+        max_length: tokens that it read in training.
+        seed: of the order of the evidence.
+    """
+
+    task: int
+    kind: str
+    max_length: int | None = None
+    seed: int = 13
+
+    def save(self, folder: Path) -> None:
+        """Write it beside a model."""
+        (folder / SETTINGS).write_text(json.dumps(vars(self)) + "\n", encoding="utf-8")
+
+
+def purpose(model: Model, task: int | None = None) -> Purpose:
+    """Return what a model was trained for, or is asked for.
+
+    Args:
+        model: a folder of `hfcf.training.structures.train_structures`, its Hub id, or "llm:NAME".
+        task: asked for: it must be a language model's, and can be 3 or 4 of one that was trained for the other.
+
+    Raises:
+        ValueError: it is not said what the model is for, or it can't do the task.
+
+    >>> purpose(Model("llm:gpt-4o-mini"), 3).kind
+    'llm'
+    """
+    if model.name.startswith(REMOTE):
+        if task is None:
+            raise ValueError(f"{model.name}: say which of the tasks 1 to 4 to ask it for: --task 3")
+        return Purpose(task, LLM)
+    from transformers.utils import cached_file
+
+    places = [(model.adapter_source(), None), (model.source(), model.revision)]
+    quiet = {"_raise_exceptions_for_missing_entries": False}
+    paths = (cached_file(place, SETTINGS, revision=at, **quiet) for place, at in places if place)
+    if (path := next((path for path in paths if path), None)) is None:
+        raise ValueError(f"{model.name} has no {SETTINGS}, which says what it is for; train one: hfcf train train_structures")
+    trained = Purpose(**json.loads(Path(path).read_text(encoding="utf-8")))
+    if task not in (None, trained.task) and not {task, trained.task} <= {*WRITTEN}:
+        raise ValueError(f"{model.name} was trained for task {trained.task}, and can't be asked for task {task}")
+    return trained if task is None else replace(trained, task=task)
+
+
+def ask(
+    views: Sequence[View], model: Model, kind: str, *, max_length: int, labels: Sequence[str], repaired: bool = False,
+    shots: int = 3, seed: int = 13,
+) -> list[Answer]:  # fmt: skip
+    """Return a model's answer to each view.
+
+    Args:
+        views: of one task.
+        model: the model.
+        kind: one of `KINDS`, or "llm".
+        max_length: tokens that it reads; of a graph verifier, of a node.
+        labels: that may be given.
+        repaired: read programs with the slips that `hfcf.core.structures.program.repair_program` repairs.
+        shots: worked examples for a language model.
+        seed: of a language model. Its temperature is 0.1, the paper's.
+    """
+    if kind == "classifier":
+        pairs = [[one.claim, evidence_text(one)] for one in views]
+        return [Answer(choose(each, labels)) for each in Classifier(model=model, max_length=max_length).run(pairs)]
+    if kind == "graph":
+        graphs = [graph(one) for one in views]
+        return [Answer(choose(each, labels)) for each in GraphClassifier(model=model, max_length=max_length).run(graphs)]
+    if kind == "seq2seq":
+        written = ProgramWriter(model=model, max_length=max_length).run([[program_text(one), []] for one in views])
+        texts = [each[0]["text"] if each else "" for each in written]
+        return [read_answer(text, one, labels, repaired=repaired) for text, one in zip(texts, views, strict=True)]
+    return _ask_llm(views, model, labels, repaired, shots, seed)
+
+
+def ask_in_turn(written: Sequence[tuple[View, Answer]], **settings: Any) -> list[Answer]:
+    """Let a second model read the structures that a first one wrote, and give the labels (CheckWhy, Table 7).
+
+    Args:
+        written: views of Task 3 or 4, and the first model's answers.
+        settings: of `ask`, for the second model, which was trained for Task 2.
+
+    Returns:
+        The structures of the first answers with the labels of the second.
+    """
+    read = ask([with_structure(one, answer.structure) for one, answer in written], **settings)
+    return [
+        first._replace(label=second.label, fault=first.fault or second.fault)
+        for (_, first), second in zip(written, read, strict=True)
+    ]
+
+
+def with_structure(view: View, structure: Structure) -> View:
+    """Return Task 2's view of a row with another structure than its own; conclusions of it are no leaf evidence.
+
+    >>> from hfcf.core.structures.model import Step
+    >>> written = Structure((Step(("Sentence1",), CLAIM),), {"Sentence1": "It is hot.", CLAIM: "It melts."})
+    >>> with_structure(View(4, "It melts.", {"Sentence1": "It is hot."}, "SUPPORTS"), written).task
+    2
+    """
+    concluded = structure.intermediates()
+    pieces = {name: text for name, text in view.pieces.items() if name not in concluded}
+    given = replace(structure, label=None, texts={**view.texts, **structure.texts})
+    return replace(view, task=2, pieces=pieces, structure=given, target=None)
+
+
+def graph(view: View) -> list[Any]:
+    """Return a view as `hfcf.engines.graph_verifier.GraphClassifier` takes it; without a structure, all nodes are linked.
+
+    >>> graph(View(1, "It melts.", {"Sentence1": "It is hot."}, "SUPPORTS"))
+    ['It melts.', ['It is hot.'], None]
+    """
+    if view.structure is None:
+        return [view.claim, list(view.pieces.values()), None]
+    texts = {**view.pieces, **view.structure.texts}
+    names = [name for name in texts if name != CLAIM]
+    places = {CLAIM: -1, **{name: i for i, name in enumerate(names)}}
+    edges = [[places[premise], places[conclusion]] for premise, conclusion in view.structure.edges()]
+    return [view.claim, [texts[name] for name in names], edges]
+
+
+def read_answer(text: str, view: View, labels: Sequence[str], *, repaired: bool = False) -> Answer:
+    """Read the program that a model wrote, which is parsed and never executed.
+
+    What can't be parsed is an empty structure without a label, with the parser's message in `fault`. A label that the task does
+    not have is none.
+
+    >>> read_answer("Sure!", View(1, "It melts.", {}, "SUPPORTS"), ["SUPPORTS"]).label is None
+    True
+    """
+    try:
+        structure = repair_program(text, view.texts)[0] if repaired else parse_program(text, view.texts)
+    except StructureError as error:
+        return Answer(None, fault=str(error))
+    return Answer(structure.label if structure.label in labels else None, structure)
+
+
+def _ask_llm(views: Sequence[View], model: Model, labels: Sequence[str], repaired: bool, shots: int, seed: int) -> list[Answer]:
+    if not views:
+        return []
+    task, ways = views[0].task, len(labels)
+    engine = Remote(
+        model=model.name.removeprefix(REMOTE), schema=arguments.schema(task, ways), temperature=0.1, max_tokens=1024, seed=seed
+    )
+    answers = []
+    for view, said in zip(views, engine.run([arguments.messages(one, ways=ways, shots=shots) for one in views]), strict=True):
+        if "error" in said:
+            answers.append(Answer(None, fault=said["error"]))
+        elif task in WRITTEN:
+            answers.append(read_answer(said["answer"]["program"], view, labels, repaired=repaired))
+        else:
+            answers.append(Answer(said["answer"]["label"]))
+    return answers

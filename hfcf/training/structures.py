@@ -1,0 +1,173 @@
+"""Models for CheckWhy's four tasks: how they are trained, asked and scored."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from datasets import Dataset
+
+from hfcf.core.model import Model
+from hfcf.engines.generator import load_tokenizer, two_sided
+from hfcf.engines.programs import ProgramWriter
+from hfcf.tasks.verification import LABELS
+from hfcf.tasks.views import WRITTEN, View, answer_text, evidence_text, program_text, views
+from hfcf.training.generator import train_texts
+from hfcf.training.graph_verifier import train_graph_verifier
+from hfcf.training.loop import Hyperparameters
+from hfcf.training.structure_answers import KINDS, Answer, Purpose, ask, ask_in_turn, graph, purpose
+from hfcf.training.verifier import scores, train_verifier
+
+log = logging.getLogger(__name__)
+
+
+def train_structures(
+    rows: Dataset, hp: Hyperparameters, out: Path, *, task: int = 3, kind: str = "seq2seq", labels: Sequence[str] = LABELS[:2]
+) -> Counter[str]:
+    """Train a model for one of CheckWhy's tasks and store it, or its adapter, in `out`; an interrupted run goes on.
+
+    The paper's settings (Appendix A): classifiers and graph verifiers from BERT-base, batches of 8, 5e-6; CodeT5-base and CodeT5+
+    0.7B, batches of 4, 1e-5, 512 tokens in and 400 out. It does not say for how many epochs.
+
+    Args:
+        rows: rows of argument structures.
+        hp: how. `max_length` is of the text that a model reads; of a graph verifier, of a node.
+        out: a folder. `structures.json` in it says what the model is for.
+        task: 1 to 4, see `hfcf.tasks.views.VIEWS`.
+        kind: "classifier" of a claim and a text (BERT), "graph" (Transformer-XH), or "seq2seq", which writes programs (CodeT5; a
+            decoder-only model will do, too).
+        labels: the classes; NOT ENOUGH INFO is of Task 1 alone.
+
+    Returns:
+        How many rows are not trained on, for each reason.
+
+    Raises:
+        ValueError: the kind does not do the task, or no row is left to train on.
+    """
+    if kind not in KINDS or (kind != "seq2seq" and task in WRITTEN):
+        raise ValueError(f"kind={kind!r} with task {task}: a classifier or graph does tasks 1 and 2, a seq2seq all four")
+    shown, left_out = _to_train_on(rows, task, labels)
+    if not shown:
+        why = "; ".join(f"{number} rows: {reason}" for reason, number in left_out.items())
+        raise ValueError(f"there is nothing to train on for task {task}: {why or 'there are no rows'}")
+    for reason, number in left_out.items():
+        log.warning("%d of %d rows are not trained on: %s", number, len(rows), reason)
+    answers = [one.label for one in shown]
+    if kind == "classifier":
+        evidence = [[{"title": "", "text": evidence_text(one)}] for one in shown]
+        columns = {"claim": [one.claim for one in shown], "evidence": evidence, "label": answers}
+        train_verifier(Dataset.from_dict(columns), hp, out, labels=labels)
+    elif kind == "graph":
+        train_graph_verifier([graph(one) for one in shown], answers, hp, out, labels=labels)
+    else:
+        pairs = {"source": [program_text(one) for one in shown], "target": [answer_text(one) for one in shown]}
+        _warn_of_cuts(pairs, hp)
+        train_texts(Dataset.from_dict(pairs), hp, out, max_target=ProgramWriter.max_new_tokens, prompt=ProgramWriter.prompt)
+    Purpose(task, kind, hp.max_length).save(out)
+    return left_out
+
+
+def _to_train_on(rows: Dataset, task: int, labels: Sequence[str]) -> tuple[list[View], Counter[str]]:
+    _, shown, left_out = views(rows, task, labels=labels)
+    kept = [one for one in shown if task not in WRITTEN or one.target is not None]
+    if len(kept) < len(shown):
+        left_out["the row has no structure to learn from"] = len(shown) - len(kept)
+    return kept, left_out
+
+
+def _warn_of_cuts(pairs: dict[str, list[str]], hp: Hyperparameters) -> None:
+    """Warn where the tokenizer cuts a text: a cut target teaches programs that can't be read."""
+    tokenizer = load_tokenizer(hp.model)
+    for side, limit in (("source", hp.max_length), ("target", ProgramWriter.max_new_tokens)):
+        lengths = [len(ids) for ids in tokenizer(pairs[side], verbose=False)["input_ids"]]
+        if cut := sum(length > limit for length in lengths):
+            log.warning("%d of %d texts are cut: the %s has more than %d tokens", cut, len(lengths), side, limit)
+
+
+@dataclass(frozen=True)
+class StructureTrainer:
+    """Trains, asks and scores models of argument structures; see `hfcf.core.trainer.Trainer`.
+
+    Args:
+        task: 1 to 4; None: what the model was trained for. Training without it is for Task 3 if it is a seq2seq, else for Task 1.
+        kind: of a training; None: "seq2seq" for an encoder-decoder, else "classifier".
+        reader: a second model, trained for Task 2, which reads what the first one writes and gives the label (Table 7).
+        repaired: read programs with common slips, too.
+        shots: worked examples for a language model.
+    """
+
+    changes: tuple[str, ...] = ("claim", "evidence", "both")
+    ways: int | None = 2
+    task: int | None = None
+    kind: str | None = None
+    reader: Model | None = None
+    repaired: bool = False
+    shots: int = 3
+
+    def train(
+        self, rows: Dataset, hp: Hyperparameters, out: Path, *, labels: Sequence[str], dev: Dataset | None = None,
+        debias: Any = None,
+    ) -> int | None:  # fmt: skip
+        """Train a model; no epoch is chosen: it is the last.
+
+        Raises:
+            ValueError: with `debias`; see `train_structures`, too.
+        """
+        if debias is not None:
+            raise ValueError("debias: models of argument structures are trained without; the task verification has these losses")
+        kind = self.kind or ("seq2seq" if two_sided(hp.model) else "classifier")
+        train_structures(rows, hp, out, task=self.task or (3 if kind == "seq2seq" else 1), kind=kind, labels=labels)
+        return None
+
+    def answers(
+        self, rows: Dataset, model: Model, *, max_length: int, labels: Sequence[str]
+    ) -> tuple[list[int], list[View], list[Answer]]:
+        """Ask about the rows that the model's task takes and that have one of some labels.
+
+        Returns:
+            Their places, views and answers. The log says how many rows are left out for each reason.
+        """
+        trained = purpose(model, self.task)
+        if trained.max_length not in (None, max_length):
+            log.warning("%s was trained to read %d tokens, and reads %d", model.name, trained.max_length, max_length)
+        places, shown, left_out = views(rows, trained.task, labels=labels, seed=trained.seed)
+        for reason, number in left_out.items():
+            log.warning("%d of %d rows are left out: %s", number, len(rows), reason)
+        settings: dict[str, Any] = {"max_length": max_length, "labels": labels, "shots": self.shots}
+        answers = ask(shown, model, trained.kind, repaired=self.repaired, **settings)
+        if self.reader is not None:
+            if trained.task not in WRITTEN:
+                raise ValueError(f"reader: the first model must write structures, as in tasks 3 and 4; this is task {trained.task}")
+            second = purpose(self.reader, 2)
+            answers = ask_in_turn(list(zip(shown, answers, strict=True)), model=self.reader, kind=second.kind, **settings)
+        return places, shown, answers
+
+    def predict(self, rows: Dataset, model: Model, *, max_length: int, labels: Sequence[str]) -> list[str]:
+        """Return the label of each row; "" where the model gives none, or its task does not take the row."""
+        places, _, answers = self.answers(rows, model, max_length=max_length, labels=labels)
+        said = dict(zip(places, answers, strict=True))
+        return [(said[i].label or "") if i in said else "" for i in range(len(rows))]
+
+    def evaluate(self, rows: Dataset, model: Model, *, max_length: int, ways: int = 2) -> dict[str, Any]:
+        """Score a model on rows.
+
+        Args:
+            rows: of argument structures.
+            model: what `train_structures` stored, or "llm:NAME" with `task` set.
+            max_length: see `train_structures`.
+            ways: 3 keeps NOT ENOUGH INFO in Task 1.
+        """
+        labels = LABELS[: ways if purpose(model, self.task).task == 1 else 2]
+        _, shown, answers = self.answers(rows, model, max_length=max_length, labels=labels)
+        report = {"rows": len(shown), "left out": len(rows) - len(shown)}
+        if not shown:
+            return report
+        found = scores([one.label for one in shown], [answer.label or "" for answer in answers], labels)
+        return {**report, "unreadable": sum(answer.fault is not None for answer in answers), **found}
+
+
+TRAINER = StructureTrainer()
