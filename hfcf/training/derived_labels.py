@@ -72,7 +72,8 @@ def _three(row: Row, distractors: int, rng: random.Random) -> list[dict[str, Any
         steps, leaves = (row["structure"], structure.leaves()) if label != NOT_ENOUGH_INFO else ([], [])
         used = {name for step in steps for name in (*step["premises"], step["conclusion"])}
         infos = [{"id": name, "useful": name in used, "leaf": name in leaves} for name in names]
-        evidence = [pieces[name] for name in names]
+        at_random = {name: {**plain[name], "text": deny(plain[name]["text"])} for name in pool if rng.random() < 0.5}
+        evidence = [{**pieces, **at_random}[name] for name in names]
         changed = {"claim": claim, "evidence": evidence, "evidence_info": infos, "structure": steps, "label": label}
         return {**row, **changed, "id": f"{row['id']}-{suffix}"}
 

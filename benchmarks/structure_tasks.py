@@ -1,0 +1,189 @@
+"""Does the argument structure help a verifier? Tasks 1 and 2 of CheckWhy on rows derived from EntailmentBank, in five folds.
+
+    HFCF_DATA=FOLDER python benchmarks/structure_tasks.py [--quick] [--json FILE]
+
+FOLDER holds the release as entailment_bank/. `hfcf.training.derived_labels` makes a SUPPORTS, a REFUTES and a NOT ENOUGH INFO row
+of each of the 187 trees of its dev split (task 2, with distractors). Whole trees are held out: rows that share a group or a text
+are in one fold, and each row is scored by a model that saw nothing of its tree. Task 1 reads claim, leaves and distractors; Task 2
+also the structure, with the sentences of its conclusions. The difference is that of accuracy, with an interval of 95 % from 10,000
+resamples of trees; it does not count what another seed of the training would change.
+
+The offline encoder starts from its adapter `nli` (CAD-NLI), a classifier of three labels from the adapter `verifier`. A finished
+fold is a line of results/structure_tasks.jsonl and is not trained again, so that the work can be interrupted. All of it takes more
+than an hour of one core; --quick trains one fold of each kind for a few steps and stores nothing.
+
+Two figures need no model: the best accuracy that claims alone allow (each claim has every label once), and that of counting
+denials: SUPPORTS where claim and evidence hold an even number of "not".
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from common import read_options, show
+from datasets import Dataset
+
+import hfcf
+from hfcf.core.model import Model
+from hfcf.core.splits import regroup
+from hfcf.studies.compare.cells import Cells, digest
+from hfcf.tasks.verification import LABELS, REFUTES, SUPPORTS
+from hfcf.tasks.views import view
+from hfcf.training.derived_labels import derive_labels
+from hfcf.training.loop import Hyperparameters, trained_model
+from hfcf.training.structures import StructureTrainer, train_structures
+from hfcf.training.verifier import scores
+
+VERSION, FOLDS, RESAMPLES = "1", 5, 10_000
+RESULTS = Path(__file__).parents[1] / "results" / "structure_tasks.jsonl"
+LETTERS = {label: label[0] for label in LABELS}
+
+
+class Kind(NamedTuple):
+    """What is trained."""
+
+    name: str
+    task: int
+    kind: str = "classifier"
+    ways: int = 2
+
+    def hyperparameters(self, epochs: float) -> Hyperparameters:
+        adapter = "hfcf:nli" if self.ways == 2 else "hfcf:verifier"
+        length = 192 if self.kind == "classifier" else 64  # of a graph, tokens of a node: the longest has 54
+        return Hyperparameters(
+            model=Model("offline:minilm", adapter=adapter), max_length=length, batch_size=8, learning_rate=1e-4, epochs=epochs,
+            warmup=0.06,
+        )  # fmt: skip
+
+
+PAIRS = [
+    (Kind("classifier, task 1", 1), Kind("classifier, task 2", 2)),
+    (Kind("graph verifier, task 1", 1, "graph"), Kind("graph verifier, task 2", 2, "graph")),
+]
+ALONE = [Kind("classifier, task 1, three labels", 1, ways=3)]
+
+
+class Data:
+    """The derived rows, the group of each, and its fold, by the hash of the group."""
+
+    def __init__(self, trees: int | None = None) -> None:
+        folder = Path(os.environ["HFCF_DATA"]) / "entailment_bank"
+        ds = hfcf.load("entailment_bank", data_dir=str(folder), split="validation", task="2")
+        self.rows = derive_labels(ds if trees is None else ds.select(range(trees)), distractors=2)
+        self.groups = regroup(self.rows)
+        self.folds = [int(hashlib.sha256(group.encode()).hexdigest(), 16) % FOLDS for group in self.groups]
+
+    def split(self, fold: int, ways: int) -> tuple[Dataset, Dataset, list[str]]:
+        """Return the rows of the other folds, those of this one, and the groups of these."""
+        places = [i for i, label in enumerate(self.rows["label"]) if label in LABELS[:ways]]
+        inside = [i for i in places if self.folds[i] == fold]
+        outside = [i for i in places if self.folds[i] != fold]
+        return self.rows.select(outside), self.rows.select(inside), [self.groups[i] for i in inside]
+
+
+def train(kind: Kind, data: Data, fold: int, epochs: float) -> dict[str, Any]:
+    """Train on the other folds, and answer the rows of this one."""
+    training, test, _ = data.split(fold, kind.ways)
+    hp, labels, start = kind.hyperparameters(epochs), LABELS[: kind.ways], time.process_time()
+    with tempfile.TemporaryDirectory() as folder:
+        train_structures(training, hp, Path(folder), task=kind.task, kind=kind.kind, labels=labels)
+        predicted = StructureTrainer().predict(test, trained_model(hp, Path(folder)), max_length=hp.max_length, labels=labels)
+    gold = list(test["label"])
+    return {
+        "method": kind.name, "fold": fold, "train_rows": len(training), "epochs": epochs, "ids": digest(list(test["id"])),
+        "letters": LETTERS, "gold": _letters(gold), "predicted": _letters(predicted), **scores(gold, predicted, labels),
+        "cpu_seconds": round(time.process_time() - start, 1),
+    }  # fmt: skip
+
+
+def key(kind: Kind, data: Data, fold: int, epochs: float) -> str:
+    """Return the key of a finished fold: everything that it depends on."""
+    training, test, _ = data.split(fold, kind.ways)
+    texts = [[list(part["id"]), list(part["claim"]), part["evidence"][:], part["structure"][:]] for part in (training, test)]
+    hp = kind.hyperparameters(epochs)
+    return digest([VERSION, kind, {**vars(hp), "model": hp.model.key()}, texts])
+
+
+def _letters(labels: Sequence[str]) -> str:
+    return "".join(LETTERS.get(label, "-") for label in labels)
+
+
+def right_by_group(kind: Kind, data: Data, cells: Sequence[dict[str, Any] | None]) -> dict[str, list[bool]]:
+    """Return whether each row was answered right, by group, of the folds that are finished."""
+    right: dict[str, list[bool]] = {}
+    for fold, cell in enumerate(cells):
+        if cell is not None:
+            answers = zip(data.split(fold, kind.ways)[2], cell["gold"], cell["predicted"], strict=True)
+            for group, gold, predicted in answers:
+                right.setdefault(group, []).append(gold == predicted)
+    return right
+
+
+def mean_interval(values: dict[str, tuple[float, int]]) -> tuple[float, float, float]:
+    """Return the mean of sums over rows and its interval, groups drawn again."""
+    sums, rows = (np.array([pair[i] for pair in values.values()], dtype=float) for i in (0, 1))
+    drawn = np.random.default_rng(0).multinomial(len(rows), np.full(len(rows), 1 / len(rows)), size=RESAMPLES)
+    low, high = np.quantile((drawn @ sums) / (drawn @ rows), [0.025, 0.975])
+    return float(sums.sum() / rows.sum()), float(low), float(high)
+
+
+def without_model(data: Data, ways: int) -> tuple[float, float]:
+    """Return the best accuracy that claims alone allow, and that of counting denials (two labels)."""
+    rows = [row for row in data.rows if row["label"] in LABELS[:ways]]
+    by_claim: dict[str, Counter[str]] = {}
+    for row in rows:
+        by_claim.setdefault(row["claim"], Counter())[row["label"]] += 1
+    texts = [" ".join([row["claim"], *view(row, 1).pieces.values()]) for row in rows]
+    counted = [(SUPPORTS, REFUTES)[len(re.findall(r"\bnot\b|\bcannot\b", text)) % 2] for text in texts]
+    denials = np.mean([row["label"] == said for row, said in zip(rows, counted, strict=True)])
+    return sum(max(labels.values()) for labels in by_claim.values()) / len(rows), float(denials)
+
+
+def main() -> None:
+    options = read_options((__doc__ or "").splitlines()[0])
+    torch.set_num_threads(1)
+    data, epochs = Data(20 if options.quick else None), 0.1 if options.quick else 2.0
+    cells = Cells(Path(tempfile.mkdtemp()) / "cells.jsonl" if options.quick else RESULTS)
+    kinds = [*(kind for pair in PAIRS for kind in pair), *ALONE]
+    plan = [(kind, fold) for pair in (*PAIRS, ALONE) for fold in range(1 if options.quick else FOLDS) for kind in pair]
+    for kind, fold in plan:
+        if cells.get(place := key(kind, data, fold, epochs)) is None:
+            cells.put(place, train(kind, data, fold, epochs))
+            print(f"{kind.name}, fold {fold + 1} of {FOLDS}", flush=True)
+    finished = {kind: [cells.get(key(kind, data, fold, epochs)) for fold in range(FOLDS)] for kind in kinds}
+    right = {kind: right_by_group(kind, data, finished[kind]) for kind in kinds}
+    table = [
+        [kind.name, sum(cell is not None for cell in finished[kind]), sum(map(len, right[kind].values())),
+         *mean_interval({group: (sum(each), len(each)) for group, each in right[kind].items()})]
+        for kind in kinds
+    ]  # fmt: skip
+    for one, other in PAIRS:
+        shared = {group: (sum(right[other][group]) - sum(each), len(each)) for group, each in right[one].items()}
+        number = sum(rows for _, rows in shared.values())
+        table.append([f"{other.name} − task 1", table[kinds.index(one)][1], number, *mean_interval(shared)])
+    for ways in (2, 3):
+        claims, denials = without_model(data, ways)
+        table.append([f"best from claims alone, {ways} labels", "–", "–", claims, "–", "–"])
+        table += [["counting denials, 2 labels", "–", "–", denials, "–", "–"]] * (ways == 2)
+    figures = {str(row[0]): row[3:] for row in table}
+    show(
+        f"Accuracy, {len(set(data.groups))} groups of trees",
+        ["", "folds", "rows", "mean", "low", "high"],
+        table,
+        options.json,
+        figures,
+    )
+
+
+if __name__ == "__main__":
+    main()
