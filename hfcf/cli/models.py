@@ -41,24 +41,36 @@ def evaluate(
     adapter: Annotated[str | None, typer.Option(help="An adapter to merge in; hfcf:verifier is ours.")] = None,
     max_length: Annotated[int, typer.Option(help="Tokens of an input.")] = 130,
     ways: Annotated[int, typer.Option(help="For a verifier: 2 drops NOT ENOUGH INFO, as RACE's evaluation does; 3 keeps it.")] = 2,
+    task: Annotated[int | None, typer.Option(help="For argument structures: one of CheckWhy's tasks, 1 to 4.")] = None,
+    reader: Annotated[str | None, typer.Option(help="For argument structures: a second model, which gives the label.")] = None,
+    repaired: Annotated[bool, typer.Option(help="For argument structures: repair the commonest slips of programs.")] = False,
 ) -> None:
-    """Score a model on corpora of its task: a verifier, beside the majority baseline, a relation classifier or a reader."""
+    """Score a model on corpora of its task: a verifier, beside the majority baseline, a relation classifier or a reader.
+
+    Or a model of argument structures, also by reasoning steps and distractors; MODEL may then be llm:NAME, with --task.
+    """
     console.silence_libraries()
     from hfcf import corpora
     from hfcf.core.model import Model
     from hfcf.core.task import task_of
-    from hfcf.core.trainer import load_trainer
+    from hfcf.core.trainer import load_trainer, with_settings
 
     reference = Model(model, adapter=adapter)
+    given = {"task": task, "reader": None if reader is None else Model(reader), "repaired": repaired or None}
+    settings = {key: value for key, value in given.items() if value is not None}
     results: dict[str, dict[str, Any]] = {}
     for argument in corpus:
         name, _, where = argument.partition("=")
         folder, split = where.rsplit(":", 1) if ":" in where else (where, "validation")
         rows = corpora.load(name, data_dir=folder, split=split)
-        task = task_of(rows.features)
-        if not task.trainer:
-            raise ValueError(f"{name}: no model of this library answers {task.name} rows")
-        results[f"{name} ({split})"] = load_trainer(task.trainer).evaluate(rows, reference, max_length=max_length, ways=ways)
+        of_rows = task_of(rows.features)
+        if not of_rows.trainer:
+            raise ValueError(f"{name}: no model of this library answers {of_rows.name} rows")
+        trainer = with_settings(load_trainer(of_rows.trainer), settings)
+        scores = trainer.evaluate(rows, reference, max_length=max_length, ways=ways)
+        parts = {key: value for key, value in scores.items() if isinstance(value, dict)}
+        results[f"{name} ({split})"] = {key: value for key, value in scores.items() if key not in parts}
+        results |= {f"{name} ({split}), {key}": value for key, value in parts.items()}
     columns = list(dict.fromkeys(key for scores in results.values() for key in scores))
     table = Table("corpus", *(_TITLES.get(key, key) for key in columns))
     for title, scores in results.items():

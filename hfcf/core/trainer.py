@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any, Protocol
@@ -93,6 +94,23 @@ def load_trainer(reference: str) -> Trainer:
     ('claim', 'evidence', 'both')
     """
     return resolve_name(reference)
+
+
+def with_settings(trainer: Trainer, settings: Mapping[str, Any]) -> Trainer:
+    """Return a trainer with settings of its own, such as the task of models of argument structures.
+
+    Raises:
+        ValueError: it has no such setting.
+
+    >>> with_settings(load_trainer("hfcf.training.verifier:TRAINER"), {"task": 3})
+    Traceback (most recent call last):
+    ValueError: VerifierTrainer has no setting 'task'
+    """
+    own: set[str] = {field.name for field in fields(trainer)} if is_dataclass(trainer) and not isinstance(trainer, type) else set()
+    for name in settings:
+        if name not in own:
+            raise ValueError(f"{type(trainer).__name__} has no setting {name!r}")
+    return replace(trainer, **settings) if settings else trainer  # type: ignore[type-var]
 
 
 def load_scorer(reference: str) -> Scorer:

@@ -23,10 +23,13 @@ from hfcf.hub.render import render
 _SELF_CONTAINED = ("explainer", "masked_lm")
 """Kinds of training that store a full model, whatever `tune` says. So does a kind named like its task, a classifier with a head of
 its own."""
+_OWN = ("explainer", "graph")
+"""Kinds of training, and of the models of one, with an architecture of this library's."""
 OFFLINE_BASES = {"minilm": "sentence-transformers/all-MiniLM-L6-v2", "smollm2": "HuggingFaceTB/SmolLM2-135M-Instruct"}
 """The Hub's names of the offline models that are on the Hub as well."""
 _PIPELINES = {
     "generator": "text-generation", "rewriter": "text-generation", "masked_lm": "fill-mask", "explainer": "token-classification",
+    "structure_verifier": "text-generation",  # unless its recipe says that it is a classifier or a graph
 }  # fmt: skip
 """The Hub's task of a model by the kind of training; every other kind is a model of its task."""
 _METRICS = {"accuracy": "accuracy", "macro_f1": "f1", "micro_f1": "f1", "bleu": "bleu", "chrf": "chrf"}
@@ -56,13 +59,13 @@ def model_card(recipe: Mapping[str, Any], settings: Any, report: Mapping[str, An
     own_head = kind == task.name
     self_contained = kind in _SELF_CONTAINED or own_head
     base, full = _find_base(start.name), self_contained or settings.tune == "full"
-    pipeline = _PIPELINES.get(kind, task.hub.categories[0])
+    pipeline = _PIPELINES.get(recipe.get("kind", kind), task.hub.categories[0])
     results = _list_results(recipe, report["scores"], pipeline)
     languages = {info.language for info, source in zip(infos, recipe["data"], strict=True) if source["corpus"] not in OWN}
     front = ModelCardData(
         license=_licence({info.licence for info in infos}, start.name), language=sorted(languages) or None, base_model=base,
         base_model_relation=None if base is None else "finetune" if full else "adapter", pipeline_tag=pipeline,
-        library_name=_choose_library(settings.tune, full=full, own=own_head or kind == "explainer"),
+        library_name=_choose_library(settings.tune, full=full, own=own_head or kind in _OWN or recipe.get("kind") in _OWN),
         datasets=sorted({info.hub_id for info in infos if info.hub_id and "/" in info.hub_id}) or None,
         tags=[task.hub.tag, "hfcf", f"hfcf-{kind}"], eval_results=results or None,
         model_name=(name or recipe.get("name") or f"hfcf-{kind}") if results else None,
@@ -73,6 +76,7 @@ def model_card(recipe: Mapping[str, Any], settings: Any, report: Mapping[str, An
     shown |= {"mask": recipe["mask"]} if "mask" in recipe else {}
     return render(
         f"model_{kind}.md.jinja", front=front.to_yaml() + "\n", kind=kind, ways=recipe.get("ways", 3),
+        view=recipe.get("task", 3), form=recipe.get("kind", "seq2seq"), derived="derive" in recipe,
         prefixed=recipe.get("prefixed", False), pairs=recipe.get("pairs"), judge=_name_judge(recipe.get("judge")),
         wordnet=bool(recipe.get("wordnet")), command=command, settings=shown, exclude=recipe.get("exclude"),
         data=[{**source, "title": info.title, "licence": info.licence} for source, info in zip(recipe["data"], infos, strict=True)],

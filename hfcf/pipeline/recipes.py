@@ -327,9 +327,40 @@ class QuestionWriterRecipe(TrainRecipe):
         return ("question_references", "sentence_references") if self.train == "decomposer" else ()
 
 
+class DerivedLabels(Recipe):
+    """Rows of three labels from trees that all support their claim, see `hfcf.training.derived_labels.derive_labels`."""
+
+    distractors: int = 3
+    """Of a SUPPORTS or REFUTES row."""
+
+
+class StructuresRecipe(TrainRecipe):
+    """A model for one of CheckWhy's tasks on argument structures."""
+
+    train: Literal["structure_verifier"]
+    model: StartModel
+    task: Literal[1, 2, 3, 4] = 3
+    """1: claim and leaf evidence → label; 2: the structure, too → label; 3: claim and all evidence → label and structure; 4: claim
+    and leaf evidence → label and structure."""
+    kind: Literal["classifier", "graph", "seq2seq"] = "seq2seq"
+    """A classifier of texts (BERT), a verifier over the evidence graph (Transformer-XH), or a writer of programs (CodeT5). The
+    first two do tasks 1 and 2."""
+    repaired: bool = False
+    """Score programs with the commonest slips repaired."""
+    derive: DerivedLabels | None = None
+    """Make the rows of three labels by rule, for corpora that only support (EntailmentBank)."""
+    evaluate: EvaluationSources = ()
+
+    @model_validator(mode="after")
+    def _check_kind(self) -> Self:
+        if self.kind != "seq2seq" and self.task > 2:
+            raise ValueError(f"kind: {self.kind} does tasks 1 and 2; task {self.task} needs a seq2seq, which writes structures")
+        return self
+
+
 _Kinds = (
     VerifierRecipe | GeneratorRecipe | RewriterRecipe | ExplainerRecipe | MaskedLMRecipe | RelationRecipe | ReaderRecipe
-    | OpenReaderRecipe | QuestionWriterRecipe
+    | OpenReaderRecipe | QuestionWriterRecipe | StructuresRecipe
 )  # fmt: skip
 AnyTrainRecipe = Annotated[_Kinds, Field(discriminator="train")]
 TRAININGS: dict[str, type[TrainRecipe]] = {

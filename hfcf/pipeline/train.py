@@ -204,6 +204,22 @@ def _train_question_writer(recipe: recipes.QuestionWriterRecipe, training: Datas
     return {name: evaluate_writer(recipe.train, rows, model, max_length=hp.max_length) for name, rows in sets.items()}
 
 
+def _train_structures(recipe: recipes.StructuresRecipe, training: Dataset, held_out: Dataset, out: Path) -> dict[str, Any]:
+    from hfcf.training.derived_labels import derive_labels
+    from hfcf.training.structures import StructureTrainer, train_structures
+
+    hp, derive = recipe.hyperparameters(), recipe.derive
+    sets = {**_by_corpus(held_out), **_evaluation_sets(recipe.evaluate, recipe.data_dir, training)}
+    if derive:
+        training = derive_labels(training, distractors=derive.distractors, seed=hp.seed)
+        sets = {name: derive_labels(rows, distractors=derive.distractors, seed=hp.seed) for name, rows in sets.items()}
+    ways = recipe.ways if recipe.task == 1 else 2
+    left_out = train_structures(training, hp, out, task=recipe.task, kind=recipe.kind, labels=LABELS[:ways])
+    trainer, model = StructureTrainer(repaired=recipe.repaired), trained_model(hp, out)
+    scores = {name: trainer.evaluate(rows, model, max_length=hp.max_length, ways=ways) for name, rows in sets.items()}
+    return {"trained on": {"rows": len(training) - left_out.total(), **left_out}, **scores}
+
+
 _TRAIN: dict[type[recipes.TrainRecipe], Callable[[Any, Dataset, Dataset, Path], dict[str, Any]]] = {
     recipes.VerifierRecipe: _train_verifier,
     recipes.GeneratorRecipe: _train_generator,
@@ -214,6 +230,7 @@ _TRAIN: dict[type[recipes.TrainRecipe], Callable[[Any, Dataset, Dataset, Path], 
     recipes.ReaderRecipe: _train_reader,
     recipes.OpenReaderRecipe: _train_open_reader,
     recipes.QuestionWriterRecipe: _train_question_writer,
+    recipes.StructuresRecipe: _train_structures,
 }
 """The function that trains and scores a recipe of each kind; it takes the training rows, the held-out rows and the folder."""
 

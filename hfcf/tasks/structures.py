@@ -166,7 +166,7 @@ TASK = Structures(
     change_names=VERIFICATION.change_names,
     shared=VERIFICATION.shared,
     candidate=VERIFICATION.candidate,
-    trainer=VERIFICATION.trainer,
-    scorer=VERIFICATION.scorer,
+    trainer="hfcf.training.structures:TRAINER",
+    scorer="hfcf.training.structure_scorer:STRUCTURES",
     hub=HubNames(categories=("text-classification",), ids=("fact-checking",), tag="argument-structure"),
 )  # fmt: skip

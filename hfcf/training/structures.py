@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,8 @@ from hfcf.training.generator import train_texts
 from hfcf.training.graph_verifier import train_graph_verifier
 from hfcf.training.loop import Hyperparameters
 from hfcf.training.structure_answers import KINDS, Answer, Purpose, ask, ask_in_turn, graph, purpose
-from hfcf.training.verifier import scores, train_verifier
+from hfcf.training.structure_scorer import STRUCTURES, to_answer
+from hfcf.training.verifier import train_verifier
 
 log = logging.getLogger(__name__)
 
@@ -146,28 +148,54 @@ class StructureTrainer:
             answers = ask_in_turn(list(zip(shown, answers, strict=True)), model=self.reader, kind=second.kind, **settings)
         return places, shown, answers
 
-    def predict(self, rows: Dataset, model: Model, *, max_length: int, labels: Sequence[str]) -> list[str]:
-        """Return the label of each row; "" where the model gives none, or its task does not take the row."""
-        places, _, answers = self.answers(rows, model, max_length=max_length, labels=labels)
-        said = dict(zip(places, answers, strict=True))
-        return [(said[i].label or "") if i in said else "" for i in range(len(rows))]
+    def predict(self, rows: Dataset, model: Model, *, max_length: int, labels: Sequence[str]) -> list[Any]:
+        """Return the answer to each row: a label, or in Tasks 3 and 4 `hfcf.training.structure_scorer.to_answer`.
+
+        It is None where the model gives no label, or its task does not take the row.
+        """
+        places, shown, answers = self.answers(rows, model, max_length=max_length, labels=labels)
+        said = dict(zip(places, map(_stored, shown, answers), strict=True))
+        return [said.get(i) for i in range(len(rows))]
 
     def evaluate(self, rows: Dataset, model: Model, *, max_length: int, ways: int = 2) -> dict[str, Any]:
-        """Score a model on rows.
+        """Score a model on rows; see `hfcf.training.structure_scorer.StructureScorer` for the scores.
 
         Args:
             rows: of argument structures.
             model: what `train_structures` stored, or "llm:NAME" with `task` set.
             max_length: see `train_structures`.
             ways: 3 keeps NOT ENOUGH INFO in Task 1.
+
+        Returns:
+            `task`, `rows`, `left out` (rows that the task does not take, or that have another label), `unreadable` (answers that no
+            label or structure could be read from, which count as wrong and empty), the scores, and by the name of each group, by
+            reasoning steps (Table 6) and distractors (Table 5), the same of its rows.
         """
-        labels = LABELS[: ways if purpose(model, self.task).task == 1 else 2]
-        _, shown, answers = self.answers(rows, model, max_length=max_length, labels=labels)
-        report = {"rows": len(shown), "left out": len(rows) - len(shown)}
+        task = purpose(model, self.task).task
+        places, shown, answers = self.answers(rows, model, max_length=max_length, labels=LABELS[: ways if task == 1 else 2])
+        report = {"task": task, "rows": len(shown), "left out": len(rows) - len(shown)}
         if not shown:
             return report
-        found = scores([one.label for one in shown], [answer.label or "" for answer in answers], labels)
-        return {**report, "unreadable": sum(answer.fault is not None for answer in answers), **found}
+        gold = STRUCTURES.gold(rows.select(places))
+        every, *groups = STRUCTURES.table(gold, list(map(_stored, shown, answers)))
+        parts = {line.pop("group"): {"task": task, **_numbers(line)} for line in groups}
+        return {
+            **report,
+            "unreadable": sum(one.fault is not None for one in answers),
+            **_numbers({**every, "group": None}),
+            **parts,
+        }
+
+
+def _stored(view: View, answer: Answer) -> Any:
+    if view.task not in WRITTEN:
+        return answer.label
+    return to_answer(None if answer.fault and not answer.structure.steps else answer.structure, answer.label)
+
+
+def _numbers(line: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the scores of a group that have a value; in Tasks 1 and 2 those of structures have none."""
+    return {name: value for name, value in line.items() if isinstance(value, int | float) and not math.isnan(value)}
 
 
 TRAINER = StructureTrainer()
