@@ -179,6 +179,8 @@ def read_answer(text: str, view: View, labels: Sequence[str], *, repaired: bool 
         structure = repair_program(text, view.texts)[0] if repaired else parse_program(text, view.texts)
     except StructureError as error:
         return Answer(None, fault=str(error))
+    if structure.label is None and not structure.steps:
+        return Answer(None, fault="the text has neither links nor a label")
     return Answer(structure.label if structure.label in labels else None, structure)
 
 

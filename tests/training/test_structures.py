@@ -1,0 +1,272 @@
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from bad_server import Reply, Start, say, starter
+from structure_rows import dataset, row, rows
+
+from hfcf.cli import models as cli
+from hfcf.core.model import Model
+from hfcf.core.structures.model import Structure
+from hfcf.engines.programs import ProgramWriter
+from hfcf.tasks.verification import LABELS
+from hfcf.tasks.views import answer_text, program_text, view
+from hfcf.training.loop import Hyperparameters, trained_model
+from hfcf.training.structure_answers import SETTINGS, Answer, Purpose, ask_in_turn, graph, purpose, read_answer, with_structure
+from hfcf.training.structures import TRAINER, StructureTrainer, train_structures
+
+Tiny = Callable[[str], str]
+SUP, REF, NEI = rows()
+EXACT = ("accuracy", "ss", "es", "leaves_all", "steps_all", "intermediates_all")
+
+
+@pytest.fixture(autouse=True)
+def on_cpu(monkeypatch: pytest.MonkeyPatch, no_request_cache: None) -> None:
+    monkeypatch.setenv("HFCF_DEVICE", "cpu")
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+
+
+@pytest.fixture
+def hp(tiny_model: Tiny) -> Hyperparameters:
+    return Hyperparameters(model=Model(tiny_model("reader")), max_length=64, batch_size=2, learning_rate=3e-3, epochs=1)
+
+
+def writer(monkeypatch: pytest.MonkeyPatch, folder: Path, task: int, write: Callable[[str], str]) -> Model:
+    """A model for a task whose texts are made of what it reads."""
+
+    def run(self: ProgramWriter, requests: Sequence[Any]) -> list[Any]:
+        return [[{"text": write(text), "score": -0.1, "finished": True}] for text, _ in requests]
+
+    monkeypatch.setattr(ProgramWriter, "run", run)
+    Purpose(task, "seq2seq", 512).save(folder)
+    return Model(str(folder))
+
+
+def gold(task: int) -> Callable[[str], str]:
+    """The right programs by what is read."""
+    return {program_text(one): answer_text(one) for one in (view(SUP, task), view(REF, task))}.__getitem__
+
+
+# --- training
+
+
+@pytest.mark.parametrize(("kind", "task"), [("classifier", 1), ("classifier", 2), ("graph", 1), ("graph", 2)])
+def test_a_trained_model_knows_its_task(hp: Hyperparameters, tmp_path: Path, kind: str, task: int) -> None:
+    left_out = train_structures(dataset(), hp, tmp_path, task=task, kind=kind)
+    assert left_out.total() == 1  # NOT ENOUGH INFO, with two labels
+    assert purpose(Model(str(tmp_path))) == Purpose(task, kind, 64)
+    scores = TRAINER.evaluate(dataset(), Model(str(tmp_path)), max_length=64)
+    assert {name: scores[name] for name in ("task", "rows", "left out", "unreadable")} == {
+        "task": task, "rows": 2, "left out": 1, "unreadable": 0
+    }  # fmt: skip
+    assert {"accuracy", "macro_f1"} <= scores.keys()
+    assert "ss" not in scores  # no structure is asked for
+    assert scores["4 steps"]["rows"] == 1
+
+
+def test_task_1_with_three_labels(hp: Hyperparameters, tmp_path: Path) -> None:
+    assert not train_structures(dataset(), hp, tmp_path, task=1, kind="classifier", labels=LABELS)
+    assert TRAINER.evaluate(dataset(), Model(str(tmp_path)), max_length=64, ways=3)["rows"] == 3
+
+
+def test_an_adapter_says_what_it_is_for(hp: Hyperparameters, tmp_path: Path) -> None:
+    tuned = replace(hp, tune="lowrank", rank=4)
+    train_structures(dataset(), tuned, tmp_path, task=2, kind="classifier")
+    assert purpose(trained_model(tuned, tmp_path)).task == 2
+
+
+@pytest.mark.parametrize("name", ["t5", "gpt2"])
+def test_writers_of_programs_train(tiny_model: Tiny, tmp_path: Path, name: str, caplog: pytest.LogCaptureFixture) -> None:
+    hp = Hyperparameters(model=Model(tiny_model(name)), max_length=48, batch_size=2, epochs=1)
+    with caplog.at_level(logging.WARNING):
+        train_structures(dataset(), hp, tmp_path, task=4)
+    assert "the source has more than 48 tokens" in caplog.text
+    assert purpose(Model(str(tmp_path))).kind == "seq2seq"
+    one = view(SUP, 4)
+    written = ProgramWriter(model=Model(str(tmp_path)), max_length=48, max_new_tokens=4).run([[program_text(one), []]])[0]
+    # What a random model writes is no program.
+    answer = read_answer(written[0]["text"] if written else "", one, LABELS[:2])
+    assert answer.label is None
+    assert answer.fault
+
+
+def test_what_can_not_be_trained(hp: Hyperparameters, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="kind='graph' with task 3"):
+        train_structures(dataset(), hp, tmp_path, task=3, kind="graph")
+    with pytest.raises(ValueError, match="tasks 2 to 4 have two labels"):
+        train_structures(dataset([NEI]), hp, tmp_path, task=2, kind="classifier")
+    with pytest.raises(ValueError, match="debias"):
+        TRAINER.train(dataset(), hp, tmp_path, labels=LABELS[:2], debias=object())
+
+
+# --- answers
+
+
+@pytest.mark.parametrize("task", [3, 4])
+def test_right_programs_have_all_scores(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, task: int) -> None:
+    scores = TRAINER.evaluate(dataset(), writer(monkeypatch, tmp_path, task, gold(task)), max_length=512)
+    assert [scores[name] for name in EXACT] == [1.0] * len(EXACT)
+    assert scores["left out"] == 1
+    assert scores["empty"] == scores["unreadable"] == 0
+    assert [name for name in scores if "distractors" in name] == ["1–6 distractors"]
+
+
+def test_what_can_not_be_read_counts_as_wrong_and_empty(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    right = gold(3)
+    broken = {program_text(view(SUP, 3)): "import os"}
+    model = writer(monkeypatch, tmp_path, 3, lambda text: broken.get(text) or right(text))
+    scores = TRAINER.evaluate(dataset(), model, max_length=512)
+    assert (scores["accuracy"], scores["unreadable"], scores["empty"], scores["es"]) == (0.5, 1, 0.5, 0.5)
+    predicted = TRAINER.predict(dataset(), model, max_length=512, labels=LABELS[:2])
+    assert [one and one["label"] for one in predicted] == [None, "REFUTES", None]
+    assert predicted[0]["structure"] is None
+    assert predicted[2] is None  # NOT ENOUGH INFO is not of Task 3
+
+
+def test_programs_can_be_repaired(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    right = gold(3)
+    model = writer(monkeypatch, tmp_path, 3, lambda text: right(text).replace(", Claim)", ", claim)"))
+    assert TRAINER.evaluate(dataset(), model, max_length=512)["unreadable"] == 2
+    scores = StructureTrainer(repaired=True).evaluate(dataset(), model, max_length=512)
+    assert (scores["unreadable"], scores["es"]) == (0, 1.0)
+
+
+def test_a_label_that_the_task_does_not_have_is_none() -> None:
+    one = view(SUP, 3)
+    assert read_answer('print("NOT ENOUGH INFO")', one, LABELS[:2]).label is None
+    assert read_answer('print("NOT ENOUGH INFO")', one, LABELS).label == "NOT ENOUGH INFO"
+    fault = read_answer("one_to_one_linking(Sentence99, Claim)", one, LABELS[:2]).fault
+    assert fault is not None
+    assert "Sentence99" in fault
+
+
+def test_another_length_than_in_training_is_no_secret(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.WARNING):
+        TRAINER.evaluate(dataset(), writer(monkeypatch, tmp_path, 3, gold(3)), max_length=130)
+    assert "trained to read 512 tokens, and reads 130" in caplog.text
+
+
+def test_a_model_is_asked_for_what_it_can_do(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=f"has no {SETTINGS}"):
+        purpose(Model(str(tmp_path)))
+    with pytest.raises(ValueError, match="--task 3"):
+        purpose(Model("llm:m"))
+    Purpose(4, "seq2seq").save(tmp_path)
+    assert purpose(Model(str(tmp_path)), 3).task == 3
+    with pytest.raises(ValueError, match="trained for task 4"):
+        purpose(Model(str(tmp_path)), 2)
+
+
+def test_a_graph_has_the_edges_of_the_structure() -> None:
+    claim, texts, edges = graph(view(SUP, 2))
+    sentences = {tuple({**dict(enumerate(texts)), -1: claim}[place] for place in edge) for edge in edges}
+    source = Structure.from_row(SUP)
+    assert sentences == {tuple(source.texts[name] for name in edge) for edge in source.edges()}
+    assert graph(view(SUP, 1))[2] is None
+
+
+# --- two models
+
+
+def test_a_second_model_reads_what_the_first_one_writes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The first model writes right structures and wrong labels; the second one reads the label off the structure."""
+    for name, one in (("first", Purpose(4, "seq2seq", 512)), ("second", Purpose(2, "seq2seq", 512))):
+        (tmp_path / name).mkdir()
+        one.save(tmp_path / name)
+    right, read = gold(4), []
+    other = {"SUPPORTS": "REFUTES", "REFUTES": "SUPPORTS"}
+
+    def run(self: ProgramWriter, requests: Sequence[Any]) -> list[Any]:
+        texts = [text for text, _ in requests]
+        if self.model.name.endswith("first"):
+            written = [right(text) for text in texts]
+            return [[{"text": text.replace(label, other[label])}] for text in written for label in other if label in text]
+        read.extend(texts)
+        return [
+            [{"text": f'print("{"SUPPORTS" if "Melted ice" in text.partition(", Claim)")[0] else "REFUTES"}")'}] for text in texts
+        ]
+
+    monkeypatch.setattr(ProgramWriter, "run", run)
+    first = Model(str(tmp_path / "first"))
+    assert TRAINER.evaluate(dataset(), first, max_length=512)["accuracy"] == 0
+    scores = StructureTrainer(reader=Model(str(tmp_path / "second"))).evaluate(dataset(), first, max_length=512)
+    assert (scores["accuracy"], scores["es"]) == (1.0, 1.0)
+    assert all("_linking(" in text and "print" not in text for text in read)
+    with pytest.raises(ValueError, match="must write structures"):
+        StructureTrainer(reader=first).evaluate(dataset(), Model(str(tmp_path / "second")), max_length=512)
+
+
+def test_a_reader_is_asked_even_where_nothing_was_written(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    model = writer(monkeypatch, tmp_path, 2, lambda text: 'print("SUPPORTS")')
+    one = view(SUP, 4)
+    assert with_structure(one, Structure(())).pieces == one.pieces
+    settings = {"model": model, "kind": "seq2seq", "max_length": 512, "labels": LABELS[:2]}
+    answers = ask_in_turn([(one, Answer(None, fault="line 1: no"))], **settings)
+    assert (answers[0].label, answers[0].fault) == ("SUPPORTS", "line 1: no")
+
+
+# --- language models
+
+
+@pytest.fixture
+def start(monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
+    with starter(monkeypatch) as begin:
+        yield begin
+
+
+def chat(_: int, asked: dict[str, Any]) -> Reply:
+    """Link the first sentence to the claim; say a label that no task of two labels has where the ice melted."""
+    prompt = asked["messages"][-1]["content"].rpartition("\n\nClaim: ")[2]
+    names = [line.partition(": ")[0] for line in prompt.split("\n") if line.startswith("Sentence")]
+    if '"label": "…"' in prompt:
+        return say(json.dumps({"thoughts": "It follows.", "label": "SUPPORTS"}))
+    program = f'```python\nSentence99 = FACT("So it is.")\none_to_one_linking({names[0]}, Sentence99)\n'
+    program += 'one_to_one_linking(Sentence99, Claim)\nprint("SUPPORTS")\n```'
+    return say(json.dumps({"thoughts": "It follows.", "program": program}))
+
+
+@pytest.mark.parametrize("task", [1, 2, 3, 4])
+def test_language_models_do_all_tasks(start: Start, task: int) -> None:
+    server = start(chat)
+    scores = StructureTrainer(task=task).evaluate(dataset(), Model("llm:m"), max_length=130)
+    assert (scores["rows"], scores["accuracy"], scores["unreadable"]) == (2, 0.5, 0)
+    assert ("ss" in scores) == (task > 2)
+    asked = server.asked[0]
+    assert asked["temperature"] == 0.1
+    text = asked["messages"][-1]["content"]
+    assert "NOT ENOUGH INFO" not in text  # two labels
+    assert ("_linking(" in text) == (task > 1)
+    assert SUP["claim"] in text
+
+
+def test_a_language_model_that_gives_no_answer_is_wrong(start: Start) -> None:
+    start(lambda *_: say("I cannot say."))
+    scores = StructureTrainer(task=3).evaluate(dataset(), Model("llm:m"), max_length=130)
+    assert (scores["accuracy"], scores["unreadable"], scores["empty"]) == (0.0, 2, 1.0)
+
+
+# --- the command line
+
+
+def test_evaluate_prints_groups(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from hfcf import corpora
+
+    monkeypatch.setenv("COLUMNS", "400")
+    monkeypatch.setattr(corpora, "load", lambda *_, **__: dataset([SUP, REF, row("far", "s1 → Claim", "SUPPORTS")]))
+    right = gold(4)
+    far = {program_text(view(row("far", "s1 → Claim", "SUPPORTS"), 4)): 'print("SUPPORTS")'}
+    model = writer(monkeypatch, tmp_path, 4, lambda text: far.get(text) or right(text))
+    cli.evaluate(model.name, corpus=["checkwhy=x:test"], max_length=512)
+    printed = capsys.readouterr().out
+    assert "checkwhy (test), 1 step" in printed
+    assert "0.6667" in printed
+    with pytest.raises(ValueError, match="trained for task 4"):
+        cli.evaluate(model.name, corpus=["checkwhy=x:test"], max_length=512, task=1)
