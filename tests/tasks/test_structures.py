@@ -17,9 +17,11 @@ import hfcf
 from hfcf.core.candidates import accept
 from hfcf.core.expand import augmented
 from hfcf.core.model import Model
+from hfcf.core.recipe import RecipeError
 from hfcf.core.task import get_task, nearest_task, problem, task_of
 from hfcf.engines.continuation import Continuation
 from hfcf.engines.generator import Generator
+from hfcf.pipeline import run
 from hfcf.systems import system_class
 from hfcf.systems.crossaug import CrossAug
 from hfcf.systems.race.system import RACE
@@ -195,6 +197,16 @@ def test_a_baseline_takes_them_as_verification_rows(baseline: str) -> None:
     assert len(made)
     assert {one["change"] for one in made} == {"claim"}
     assert made.features == TASK.counterfactual
+
+
+@pytest.mark.parametrize("system", ["synonym", "crossaug"])
+def test_a_recipe_takes_them_as_verification_rows(system: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run, "load_rows", lambda recipe: dataset())
+    recipe = run.read_recipe({"name": "made", "corpus": "jsonl", "data_files": "a.jsonl", "system": system})
+    assert run.load_inputs(recipe)[1].task == "verification"
+    recipe = run.read_recipe({"name": "made", "corpus": "jsonl", "data_files": "a.jsonl", "system": "ccg"})
+    with pytest.raises(RecipeError, match="ccg works on relation rows; jsonl has verification rows"):
+        run.load_inputs(recipe)
 
 
 def test_metrics_measure_them() -> None:

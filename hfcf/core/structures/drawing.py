@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Collection
+from graphlib import TopologicalSorter
 from html import escape
 from textwrap import wrap
 from typing import NamedTuple
@@ -79,27 +80,31 @@ def draw(structure: Structure, *, stale: Collection[str] = (), title: str = "Arg
 
 
 def _rows(structure: Structure, nodes: list[str]) -> list[list[str]]:
-    """Divide names into levels, the ends first: each below its lowest conclusion, near the middle of its conclusions."""
-    edges = [(premise, conclusion) for premise, conclusion in structure.edges() if premise != conclusion]
-    levels, above = dict.fromkeys(nodes, 0), dict[str, list[str]]()
-    for premise, conclusion in edges:
-        above.setdefault(premise, []).append(conclusion)
-    for _ in nodes:  # as many rounds end any chain, and a circle too
-        lower = {premise: levels[conclusion] + 1 for premise, conclusion in edges if levels[premise] <= levels[conclusion]}
-        if not lower:
-            break
-        levels |= lower
+    """Divide names into levels, the ends first: each below its lowest conclusion, near the middle of its conclusions.
+
+    An arrow to a conclusion that is more than one level above passes behind the boxes between.
+    """
+    above: dict[str, list[str]] = {name: [] for name in nodes}
+    for premise, conclusion in structure.edges():
+        if premise != conclusion:
+            above[premise].append(conclusion)
+    # In a circle no name is below all its conclusions: names are placed from the last one that was written on.
+    order = reversed(nodes) if structure.circle() else TopologicalSorter(above).static_order()
+    levels: dict[str, int] = {}
+    for name in order:
+        levels[name] = 1 + max((levels[conclusion] for conclusion in above[name] if conclusion in levels), default=-1)
+    names_of: dict[int, list[str]] = {}
+    for name in nodes:
+        names_of.setdefault(levels[name], []).append(name)
     places: dict[str, float] = {}
-    rows = []
-    for level in sorted(set(levels.values())):
-        row = [name for name in nodes if levels[name] == level]
+    rows = [row for _, row in sorted(names_of.items())]
+    for row in rows:
         middles = {}
         for name in row:
-            known = [places[conclusion] for conclusion in above.get(name, ()) if conclusion in places]
+            known = [places[conclusion] for conclusion in above[name] if conclusion in places]
             middles[name] = sum(known) / len(known) if known else 0.5
         row.sort(key=middles.__getitem__)
         places |= {name: (i + 0.5) / len(row) for i, name in enumerate(row)}
-        rows.append(row)
     return rows
 
 

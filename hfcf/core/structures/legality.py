@@ -25,7 +25,7 @@ def problems(structure: Structure, useful: Iterable[str] | None = None) -> list[
     if not structure.steps:
         return ["there is no step"]
     edges, nodes = structure.edges(), structure.nodes()
-    messages = [f"{name} is a premise of itself" for name in nodes if (name, name) in edges]
+    messages = [f"{premise} is a premise of itself" for premise, conclusion in edges if premise == conclusion]
     if CLAIM in {premise for premise, _ in edges}:
         messages.append("the claim is a premise: it is the root, and nothing follows from it")
     if CLAIM not in {conclusion for _, conclusion in edges}:
@@ -57,12 +57,14 @@ def repair(structure: Structure) -> tuple[Structure, list[str]]:
     ([('s1', 's2'), ('s2', 's3'), ('s3', 'claim')], 'linked s3 to the claim: nothing else led to it')
     """
     repairs: list[str] = []
-    known = {name.casefold(): name for name in (*structure.texts, CLAIM)}
-    renamed = {
-        name: known[name.casefold()]
-        for name in structure.nodes()
-        if name not in structure.texts and name != CLAIM and name.casefold() in known
-    }
+    known: dict[str, set[str]] = {}
+    for name in (*structure.texts, CLAIM):
+        known.setdefault(name.casefold(), set()).add(name)
+    renamed = {}
+    for name in structure.nodes():
+        meant = known.get(name.casefold(), set())
+        if name not in meant and len(meant) == 1:
+            [renamed[name]] = meant
     repairs += [f"read {old} as {new}" for old, new in renamed.items()]
     steps = []
     for premises, conclusion in structure.rename(renamed).steps:

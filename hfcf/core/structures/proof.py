@@ -12,7 +12,8 @@ CLAIM_NAME = "hypothesis"
 """The root's name in proofs."""
 _NAME = r"[^\s&;:>-][^\s&;:>]*"
 _PREMISES = rf"{_NAME}(?:[ \t]*&[ \t]*{_NAME})*"
-_STEP = re.compile(rf"\s*(?P<premises>{_PREMISES})\s*->\s*(?P<conclusion>{_NAME})[ \t]*(?::(?P<text>.*))?", re.DOTALL)
+_SPACE = re.compile(r"\s*")
+_STEP = re.compile(rf"(?P<premises>{_PREMISES})\s*->\s*(?P<conclusion>{_NAME})[ \t]*(?::(?P<text>.*))?", re.DOTALL)
 _END = re.compile(rf";(?=\s*(?:$|{_PREMISES}\s*->))")
 """A semicolon may stand in a sentence as well: it ends a step where another step or nothing follows."""
 
@@ -35,15 +36,14 @@ def parse_proof(text: str, texts: Mapping[str, str] | None = None) -> Structure:
     if len(text) > MAX_LENGTH:
         raise StructureError(f"the text has {len(text)} characters, more than {MAX_LENGTH}: this is no proof")
     steps: list[tuple[Step, int]] = []
-    sentences, place = dict(texts or {}), 0
-    while text[place:].strip():
-        end = _END.search(text, place)
+    sentences, offset = dict(texts or {}), 0
+    while (offset := offset + len(_SPACE.match(text, offset)[0])) < len(text):  # type: ignore[index]
+        end = _END.search(text, offset)
         stop = len(text) if end is None else end.start()
-        offset = stop - len(text[place:stop].lstrip())
-        match = _STEP.fullmatch(text, place, stop)
+        match = _STEP.fullmatch(text, offset, stop)
         if match is None:
             cure = "this is no step: write sent1 & sent2 -> int1: its sentence; or … -> hypothesis;"
-            sound = _STEP.match(text, place, stop)
+            sound = _STEP.match(text, offset, stop)
             raise StructureError.at(cure, text, sound.end() if sound else offset)
         conclusion, sentence = _name(match["conclusion"]), (match["text"] or "").strip()
         if sentence and sentences.setdefault(conclusion, sentence) != sentence:
@@ -52,7 +52,7 @@ def parse_proof(text: str, texts: Mapping[str, str] | None = None) -> Structure:
             )
         premises = tuple(_name(name.strip()) for name in match["premises"].split("&"))
         steps.append((Step(premises, conclusion), offset))
-        place = stop + 1
+        offset = min(stop + 1, len(text))
     known = {*sentences, CLAIM, *(step.conclusion for step, _ in steps)}
     for step, offset in steps:
         for name in step.premises:

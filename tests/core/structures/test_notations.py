@@ -108,6 +108,60 @@ def test_proofs_that_are_none(text: str, place: tuple[int, int], reason: str) ->
     assert (error.value.line, error.value.column) == place
 
 
+def test_noise_is_read_or_refused_with_its_place() -> None:
+    rng = Random("noise")
+    pieces = (
+        "E1",
+        "E2",
+        "Claim",
+        "→",
+        "->",
+        "(",
+        ")",
+        ",",
+        ";",
+        ":",
+        "&",
+        " ",
+        "\n",
+        "hypothesis",
+        "int1",
+        "\x00",
+        "\ud800",
+        "é",
+        "-",
+        ">",
+    )
+    read = 0
+    for _ in range(2_000):
+        text = "".join(rng.choices(pieces, k=rng.randint(1, 14)))
+        for parse, write in ((parse_arrows, to_arrows), (parse_proof, to_proof)):
+            try:
+                structure = parse(text)
+            except StructureError as error:
+                lines = text.split("\n")
+                placed = 1 <= error.line <= len(lines) and 1 <= error.column <= len(lines[error.line - 1]) + 1
+            else:
+                placed, read = parse(write(structure)) == structure, read + 1
+            assert placed, text
+    assert read > 20
+    for text in (
+        "a->b;" * 20_000,
+        "(" * 50_000,
+        "a -> Claim " * 8_000,
+        ";" * 90_000,
+        "a & " * 20_000,
+        "a: b -> " * 10_000,
+        " " * 90_000,
+    ):
+        for parse in (parse_arrows, parse_proof):
+            try:
+                problems(parse(text))
+            except StructureError:
+                continue
+            assert set(text) <= set("a->b; Claim"), text[:20]
+
+
 def test_what_a_notation_cannot_write() -> None:
     for name in ("a b", "(a", "Claim", "a→b", "", ";"):
         with pytest.raises(StructureError, match=r"Structure\.rename"):
