@@ -24,7 +24,7 @@ import re
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -129,7 +129,7 @@ def right_by_group(kind: Kind, data: Data, cells: Sequence[dict[str, Any] | None
     return right
 
 
-def mean_interval(values: dict[str, tuple[float, int]]) -> tuple[float, float, float]:
+def mean_interval(values: Mapping[str, tuple[float, int]]) -> tuple[float, float, float]:
     """Return the mean of sums over rows and its interval, groups drawn again."""
     sums, rows = (np.array([pair[i] for pair in values.values()], dtype=float) for i in (0, 1))
     drawn = np.random.default_rng(0).multinomial(len(rows), np.full(len(rows), 1 / len(rows)), size=RESAMPLES)
