@@ -6,22 +6,18 @@ downloads the folder from the Hub.
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import json
-from importlib import resources
 from pathlib import Path
-from typing import Any
 
 from markupsafe import Markup
 
 from hfcf.hub.render import render
 from hfcf.report.figures import metric_figures
 from hfcf.report.files import files, read_run
+from hfcf.report.page import embed_json, hash_script, read_template
 from hfcf.report.rows import LIMIT, contents
 from hfcf.report.tables import COMPARISONS, RATINGS, flat, tables
 
-SCRIPTS = ("report_texts.js", "report_diff.js", "report_card.js", "report_rows.js", "report_pairs.js", "report_main.js")
+SCRIPTS = tuple(f"report_{part}.js" for part in ("element", "texts", "diff", "card", "rows", "pairs", "main"))
 
 
 def report(folder: str | Path, *, limit: int = LIMIT) -> Path:
@@ -56,37 +52,25 @@ def report(folder: str | Path, *, limit: int = LIMIT) -> Path:
     if run is None and not compared:
         raise FileNotFoundError(f"{folder} holds neither run.json nor table.md: give the folder of hfcf run or hfcf compare")
     rows = contents(files(folder), limit=limit, first=run.get("metrics") or {}) if run else {}
-    script = "\n".join(map(_template, SCRIPTS))
+    script = "\n".join(map(read_template, SCRIPTS))
     page = render(
         "report.html.jinja",
         package="hfcf.report",
         title=str(run["name"] if run else compared[0]["title"]),
         run=run,
         figures=metric_figures((run or {}).get("metrics") or {}),
-        data=Markup(_embedded(rows)),
+        data=Markup(embed_json(rows)),
         shown=len(rows.get("rows", [])),
         left_out=rows["accepted"] + rows["rejected"] - len(rows["rows"]) if run else 0,
         tables=compared,
         ratings=tables(folder, RATINGS),
         settings=flat((run or {}).get("settings") or {}),
         recipe=recipe.read_text(encoding="utf-8") if recipe.is_file() else "",
-        style=Markup(_template("report.css")),
+        style=Markup(read_template("report.css")),
         script=Markup(script),
-        script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+        script_hash=hash_script(script),
     )
     part = folder / ".report.part"
     # Half of a surrogate pair, which a broken source file can hold, is an escape in JSON and has no place in UTF-8.
     part.write_text(page, encoding="utf-8", errors="backslashreplace")
     return part.replace(folder / "report.html")
-
-
-def _embedded(value: Any) -> str:
-    """Write JSON that can't end the element that holds it."""
-    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    for character in "<>&\u2028\u2029":
-        text = text.replace(character, f"\\u{ord(character):04x}")
-    return text
-
-
-def _template(name: str) -> str:
-    return (resources.files("hfcf.report") / "templates" / name).read_text(encoding="utf-8")

@@ -15,10 +15,11 @@ from typer.testing import CliRunner
 
 from hfcf.cli import app
 from hfcf.hub.render import render
-from hfcf.report import _template, report
+from hfcf.report import report
 from hfcf.report import rows as page_rows
 from hfcf.report.figures import metric_figures
 from hfcf.report.files import files
+from hfcf.report.page import read_template
 
 
 class Page(HTMLParser):
@@ -266,7 +267,7 @@ def test_bars_stand_out(mode: str, ink: str, ground: str) -> None:
 
 
 def _contrast(mode: str, ink: str, ground: str) -> float:
-    colours = {name: pair for name, *pair in re.findall(r"--([\w-]+): light-dark\((#\w+), (#\w+)\)", _template("report.css"))}
+    colours = {name: pair for name, *pair in re.findall(r"--([\w-]+): light-dark\((#\w+), (#\w+)\)", read_template("report.css"))}
     light, dark = sorted((_luminance(colours[name][mode == "dark"]) for name in (ink, ground)), reverse=True)
     return (light + 0.05) / (dark + 0.05)
 

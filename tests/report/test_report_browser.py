@@ -6,7 +6,6 @@ Skipped where there is no Chromium with its driver, or no selenium.
 from __future__ import annotations
 
 import json
-import shutil
 import time
 from collections.abc import Callable, Iterator
 from itertools import pairwise
@@ -16,55 +15,24 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from browser import browser, until, visit
 from run_folder import EVIL, HEBREW, attacked, measured, published, relation, verification
 from structure_rows import judged
 
 from hfcf.report import report
 from hfcf.report import rows as page_rows
 
-FLAGS = (
-    *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"),
-    *("--disable-component-update", "--disable-sync", "--disable-dev-shm-usage"),
-)
-
 
 @pytest.fixture(scope="module")
 def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    binary = next((path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None)
-    service = shutil.which("chromedriver")
-    if not binary or not service:
-        pytest.skip("there is no Chromium with its driver (Debian: chromium, chromium-driver)")
-    webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed: pip install selenium")
-    options = webdriver.ChromeOptions()
-    options.binary_location = binary
-    for flag in (*FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('browser')}"):
-        options.add_argument(flag)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    browser = webdriver.Chrome(options=options, service=webdriver.ChromeService(service))
-    yield browser
-    browser.quit()
+    with browser(tmp_path_factory.mktemp("browser")) as one:
+        yield one
 
 
 @pytest.fixture
 def show(driver: Any) -> Callable[..., Any]:
     """`show(folder)` opens its report; width, height and colour scheme can be chosen."""
-
-    def shown(folder: Path, width: int = 1280, height: int = 900, scheme: str = "light") -> Any:
-        size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600}
-        driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
-        driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": scheme}]})
-        driver.get((folder / "report.html").resolve().as_uri())
-        until(driver, "document.documentElement.dataset.ready === ''")
-        return driver
-
-    return shown
-
-
-def until(driver: Any, condition: str, seconds: float = 120) -> None:
-    end = time.monotonic() + seconds
-    while not driver.execute_script(f"return {condition}"):
-        assert time.monotonic() < end, f"never true: {condition}"
-        time.sleep(0.05)
+    return lambda folder, *size, **settings: visit(driver, folder / "report.html", *size, **settings)
 
 
 def count(driver: Any) -> int:

@@ -1,11 +1,5 @@
-// A row as an article. Texts reach the page by textContent alone.
+// A row as an article.
 
-const element = (name, attributes = {}, ...children) => {
-  const made = document.createElement(name);
-  for (const [key, value] of Object.entries(attributes)) if (value !== null && value !== undefined) made.setAttribute(key, value);
-  made.append(...children.filter((child) => child !== null && child !== undefined));
-  return made;
-};
 const number = (value) =>
   Number.isInteger(value) ? value.toLocaleString("en") : Math.abs(value) < 1e3 ? String(Number(value.toPrecision(4))) : Math.round(value).toLocaleString("en");
 
@@ -23,8 +17,6 @@ function card(i) {
   if (told) made.append(told);
   return made;
 }
-
-const bdi = (text) => element("bdi", {}, text);
 
 function heading(i, reason) {
   const row = data.rows[i], before = labelOf(sourceOf(i)[SOURCE.label]), after = labelOf(row[ROW.label]);
