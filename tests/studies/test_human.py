@@ -23,7 +23,7 @@ from hfcf.core import edits
 from hfcf.core.task import apply_edits
 from hfcf.hub.folder import write_parquet
 from hfcf.studies.human import draw
-from hfcf.studies.human.agreement import alpha, decide, majority
+from hfcf.studies.human.agreement import alpha, decide, kappa, majority
 from hfcf.studies.human.collect import RATINGS, TABLE, import_
 from hfcf.studies.human.export import KEY, RATERS, export, protocol_of, sheet, write
 from hfcf.studies.human.protocol import Protocol, Question, parse_answer
@@ -155,6 +155,38 @@ def test_alpha_at_its_ends() -> None:
     # 1·3, 3·1: always apart. Of four ratings 1, 1, 3, 3 observed is 4 of 4, expected 8 of 12: 1 − 12 / 8.
     assert alpha([(1, 3), (3, 1)], "interval") == -0.5
     assert alpha([]) is alpha([(1, 1), (1, 1)]) is alpha([(1, None), (2,)]) is None
+
+
+# A table as Fleiss' papers have them: how many of fourteen raters chose each of five categories for ten things. κ is 0.210.
+COUNTS = [
+    "0 0 0 0 14",
+    "0 2 6 4 2",
+    "0 0 3 5 6",
+    "0 3 9 2 0",
+    "2 2 8 1 1",
+    "7 7 0 0 0",
+    "3 2 6 3 0",
+    "2 5 3 2 2",
+    "6 5 2 1 0",
+    "0 2 2 3 7",
+]
+FOURTEEN = [[value for value, n in enumerate(counts.split()) for _ in range(int(n))] for counts in COUNTS]
+
+
+def test_kappa_is_fleiss() -> None:
+    assert kappa(FOURTEEN) == pytest.approx(0.210, abs=5e-4)
+    # Three raters, four things: agreement 1, 1/3, 1, 1/3 on each, 2/3 on average; both answers as often, so 1/2 by chance.
+    assert kappa([(1, 1, 1), (1, 1, 0), (0, 0, 0), (0, 0, 1)]) == pytest.approx(1 / 3)
+    assert kappa([(1, 1, 1), (0, 0, 0)]) == 1
+    assert kappa([(1, 0), (0, 1)]) == -1
+
+
+def test_kappa_is_of_those_who_rated_everything() -> None:
+    two = [(1, 1), (1, 0), (0, 0), (1, 1)]
+    third = [None, 0, None, None]  # who rates only what the others differ in
+    assert kappa([(*unit, one) for unit, one in zip(two, third, strict=True)]) == kappa(two)
+    assert kappa([*two, (None, None)]) == kappa(two)
+    assert kappa([]) is kappa([(1, 1), (1, 1)]) is kappa([(1, None), (None, 0)]) is None
 
 
 def test_what_raters_decide() -> None:

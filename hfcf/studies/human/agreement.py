@@ -1,4 +1,4 @@
-"""Measure whether raters agree more than by chance (Krippendorff's α), and decide a row's rating from theirs."""
+"""Measure whether raters agree more than by chance (Krippendorff's α, Fleiss' κ), and decide a row's rating from theirs."""
 
 from __future__ import annotations
 
@@ -43,6 +43,36 @@ def alpha(units: Iterable[Sequence[float | None]], level: Level = "ordinal") -> 
     distance = binary_distance if level == "nominal" else interval_distance
     # Sums in another order differ in the last bits, which must not decide how a report rounds α.
     return round(float(AnnotationTask(data, distance).alpha()), 12)
+
+
+def kappa(units: Sequence[Sequence[float | None]]) -> float | None:
+    """Compute Fleiss' κ = (observed − expected) / (1 − expected) agreement: 1 is full agreement, 0 that of chance.
+
+    κ is defined for things that the same number of raters rated. It is that of the raters who rated every unit: a rater who
+    rated only those on which the others differ would lower it.
+
+    Args:
+        units: the ratings of each rated thing, one for each rater in the same order; None for missing ratings. A unit without any
+            rating is ignored.
+
+    Returns:
+        κ to 12 decimals; None if fewer than two raters rated every unit, or if their ratings do not vary.
+
+    Source: Fleiss 1971, Measuring nominal scale agreement among many raters. NLTK has it as multi-π (Siegel and Castellan's K).
+
+    >>> round(kappa([[1, 1, 1], [1, 1, 0], [0, 0, 0], [0, 0, 1]]), 4)
+    0.3333
+    >>> kappa([[1, 1, None], [1, 0, 0], [0, 0, None]]) == kappa([[1, 1], [1, 0], [0, 0]])
+    True
+    """
+    from nltk.metrics.agreement import AnnotationTask
+
+    rated = [unit for unit in units if any(value is not None for value in unit)]
+    complete = [rater for rater in range(min(map(len, rated), default=0)) if all(unit[rater] is not None for unit in rated)]
+    data = [(rater, item, unit[rater]) for item, unit in enumerate(rated) for rater in complete]
+    if len(complete) < 2 or len({value for _, _, value in data}) < 2:
+        return None
+    return round(float(AnnotationTask(data).pi()), 12)
 
 
 def majority(values: Sequence[Any]) -> Any | None:

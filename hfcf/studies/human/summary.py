@@ -9,7 +9,7 @@ from itertools import combinations
 from typing import Any
 
 from hfcf.core.rating import Protocol, Question
-from hfcf.studies.human.agreement import alpha, decide, majority
+from hfcf.studies.human.agreement import alpha, decide, kappa, majority
 
 Answers = Mapping[str, Mapping[str, Sequence[Any]]]
 """{item: {question: each rater's answer, None where it is missing}}."""
@@ -28,8 +28,9 @@ def summarise(key: Mapping[str, Any], answers: Answers) -> dict[str, Any]:
 
     Returns:
         `protocol`, `paper`, `raters`, `seed`; `methods`: {method: {question: {stratum or "all": numbers}}}; `agreement`: {question:
-        {alpha, level, ratings}}, and "all" over questions of one scale; `versus`: for each two methods and each scale, on the
-        sources that both have, how often the first is rated higher (`win`), with the sign test and Holm's adjustment over all.
+        {alpha, level, ratings}}, with Fleiss' `kappa` of nominal scales, and "all" over questions of one scale; `versus`: for each
+        two methods and each scale, on the sources that both have, how often the first is rated higher (`win`), with the sign test
+        and Holm's adjustment over all.
 
     >>> from hfcf.studies.human.protocols import PROTOCOLS
     >>> rows = [("a", "1"), ("b", "1"), ("a", "2")]
@@ -143,7 +144,13 @@ def _agreement(protocol: Protocol, items: Mapping[str, Any], answers: Answers) -
 def _alpha(units: Sequence[Sequence[float | None]], question: Question) -> dict[str, Any]:
     value = alpha(units, question.level)
     ratings = sum(one is not None for unit in units for one in unit)
-    return {"alpha": None if value is None else round(value, 5), "level": question.level, "ratings": ratings}
+    agreement = {"alpha": _rounded(value), "level": question.level, "ratings": ratings}
+    # Of marked words each place would be a unit, most of which nobody marks.
+    return {**agreement, "kappa": _rounded(kappa(units))} if question.level == "nominal" and question.kind != "words" else agreement
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 5)
 
 
 def _versus(protocol: Protocol, key: Mapping[str, Any], answers: Answers) -> list[dict[str, Any]]:

@@ -39,8 +39,11 @@ def ratings_table(results: Mapping[str, Any]) -> str:
             if n := max(numbers["rows"] for numbers in own.values()):
                 rows.append([method, str(n), *(_cell(numbers) for numbers in own.values())])
         parts += [f"## {'All rows' if stratum == 'all' else f'Of {stratum} sources'}", _table(["method", "rows", *questions], rows)]
-    levels = [[name, one["level"], str(one["ratings"]), _number(one["alpha"], 3)] for name, one in results["agreement"].items()]
-    parts += ["## Agreement", _table(["question", "level", "ratings", "Krippendorff's α"], levels)]
+    levels = [
+        [name, one["level"], str(one["ratings"]), _number(one["alpha"], 3), _number(one.get("kappa"), 3)]
+        for name, one in results["agreement"].items()
+    ]
+    parts += ["## Agreement", _table(["question", "level", "ratings", "Krippendorff's α", "Fleiss' κ"], levels)]
     if results["versus"]:
         columns = ("question", "method", "other", "rows", "win", "tie", "lose")
         lines = [
