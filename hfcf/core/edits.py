@@ -99,6 +99,27 @@ def diff(before: str, after: str) -> list[tuple[str, str]]:
     return parts
 
 
+def find_edits(field: str, piece: int, before: str, after: str) -> list[Edit]:
+    """Return the edits, word by word, that make one text another.
+
+    >>> find_edits("claim", -1, "a 1994 film", "a 2006 film")
+    [{'field': 'claim', 'piece': -1, 'start': 1, 'end': 6, 'before': ' 1994', 'after': ' 2006'}]
+    """
+    edits: list[Edit] = []
+    place, open_edit = 0, False
+    for kind, text in diff(before, after):
+        if kind != "same" and not open_edit:
+            edits.append({"field": field, "piece": piece, "start": place, "end": place, "before": "", "after": ""})
+        open_edit = kind != "same"
+        if kind == "in":
+            edits[-1]["after"] += text
+        else:
+            place += len(text)
+        if kind == "out":
+            edits[-1] |= {"end": place, "before": edits[-1]["before"] + text}
+    return edits
+
+
 def reverse(edits: Iterable[Mapping[str, Any]], length: Callable[[str, str], int]) -> list[Edit]:
     """Return the edits that lead from the edited texts back to the source's.
 

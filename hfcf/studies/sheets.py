@@ -93,7 +93,7 @@ def unaltered(cell: str, written: str) -> bool:
     >>> unaltered("'-x\\r\\ny", "-x\\ny"), unaltered("x", "y")
     (True, False)
     """
-    return _one_end(written) in map(_one_end, unguarded(cell))
+    return one_end(written) in map(one_end, unguarded(cell))
 
 
 def _guarded(cell: str) -> str:
@@ -101,5 +101,10 @@ def _guarded(cell: str) -> str:
     return f"'{cell}" if cell.startswith(_FORMULA) else cell
 
 
-def _one_end(text: str) -> str:
+def one_end(text: str) -> str:
+    """Return a text with one kind of line ends.
+
+    >>> one_end("x\\r\\ny")
+    'x\\ny'
+    """
     return text.replace("\r\n", "\n").replace("\r", "\n")
