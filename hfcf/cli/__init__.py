@@ -1,4 +1,4 @@
-"""`hfcf`: run, peek, report, list, train, evaluate, compare, analyse, push, recipe, attack, rate. Imports stay light."""
+"""`hfcf`: run, peek, report, list, train, evaluate, compare, analyse, push, recipe, attack, rate, review. Imports stay light."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ recipe.callback()(lambda: None)  # without a callback typer turns a group of one
 app.add_typer(recipe, name="recipe")
 app.add_typer(studies.attack, name="attack")
 app.add_typer(studies.rate, name="rate")
+app.add_typer(studies.review, name="review")
 
 
 def _print_version(requested: bool) -> None:

@@ -1,4 +1,4 @@
-"""`hfcf analyse`, `hfcf attack` and `hfcf rate`: what runs look like, adversarial test sets, and human evaluation."""
+"""`hfcf analyse`, `hfcf attack`, `hfcf rate` and `hfcf review`: what runs look like, adversarial test sets, and what people say."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from hfcf.cli.tables import commonest
 
 attack = typer.Typer(help="Adversarial test sets of relation corpora, as CCG's paper makes them.", no_args_is_help=True)
 rate = typer.Typer(help="Human evaluation: rating sheets with hidden methods, as in the papers.", no_args_is_help=True)
+review = typer.Typer(help="Rows with argument structures: people edit and filter them, as for CheckWhy.", no_args_is_help=True)
 
 
 def analyse(
@@ -111,3 +112,37 @@ def rate_import(
     import_(out, partial=partial)
     console.out.print(Text((out / TABLE).read_text(encoding="utf-8")), soft_wrap=True)
     print_path("the table: ", out / TABLE)
+
+
+@review.command("export")
+def review_export(
+    rows: Annotated[str, typer.Argument(help="The folder of a run, or Parquet or JSON lines.")],
+    out: Annotated[Path, typer.Option(help="The folder for the reviews and the key.")],
+    form: Annotated[str, typer.Option("--as", help="page, csv, jsonl or argilla.")] = "page",
+    people: Annotated[int, typer.Option(help="How many review; the last one resolves where they differ.")] = 3,
+    seed: Annotated[int, typer.Option(help="The seed of each person's order.")] = 13,
+    limit: Annotated[int | None, typer.Option(help="The first rows alone.")] = None,
+) -> None:
+    """Write what people edit claims, evidence and structures in, and mark the four criteria: a page for each of them."""
+    from hfcf.studies.human.export import RATERS
+    from hfcf.studies.review.export import export
+
+    report = export(rows, out, form=form, people=people, seed=seed, limit=limit)
+    table = Table("rows", "not reviewable", "most often because")
+    table.add_row(str(report["rows"]), str(sum(report["left_out"].values())), commonest(report["left_out"]))
+    console.out.print(table)
+    print_path("for the people: ", out / RATERS, f"; when the reviews are back there: hfcf review import {out}")
+
+
+@review.command("import")
+def review_import(
+    out: Annotated[Path, typer.Argument(help="The folder of hfcf review export, with the filled reviews.")],
+    partial: Annotated[bool, typer.Option("--partial", help="Reject what is not decided yet.")] = False,
+    user: Annotated[list[str] | None, typer.Option(help="A user of Argilla; the last one resolves.")] = None,
+) -> None:
+    """Decide on each row by majority, and write the rows that people keep, with their edits."""
+    from hfcf.studies.review.collect import REVIEWED, TABLE, import_
+
+    import_(out, partial=partial, users=user or [])
+    console.out.print(Text((out / TABLE).read_text(encoding="utf-8")), soft_wrap=True)
+    print_path("the rows: ", out / REVIEWED)

@@ -127,7 +127,7 @@ def write(key: Mapping[str, Any], folder: Path) -> None:
         empty = dict.fromkeys([*(question.name for question in protocol.questions), NOTE], "")
         rows = [{"id": item, **key["items"][item]["texts"], **empty} for item in order]
         write_sheet(path, ["id", *protocol.shows, *empty], rows)
-    page = render("rating.html.jinja", package="hfcf.studies", protocol=protocol, lines=len(key["items"]))
+    page = render("rating.html.jinja", package="hfcf.studies", protocol=protocol, lines=len(key["items"]), edited=())
     (folder / RATERS / INSTRUCTIONS).write_text(page, encoding="utf-8")
     for old in (folder / RATERS).glob("rater-*.csv"):
         if old not in sheets:
