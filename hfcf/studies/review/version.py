@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import count
 from typing import Any, NamedTuple
 
@@ -123,6 +124,7 @@ def name_pieces(row: Mapping[str, Any]) -> dict[str, str]:
     return {name: name if _is_writable(name) else next(new) for name in ids}
 
 
+@lru_cache(maxsize=4096)
 def _is_writable(name: str) -> bool:
     try:
         read = parse_program(to_program(Structure((Step((name,), CLAIM),))))

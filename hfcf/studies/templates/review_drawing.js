@@ -23,8 +23,9 @@ function drawing(claim, evidence, steps, chosen, choose) {
   }
   const height = top - BOX.level + BOX.gap;
   const tip = shape("marker", { id: "tip", viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 7, markerHeight: 7, orient: "auto" }, shape("path", { d: "M0 0L8 4L0 8z" }));
+  const style = `max-width: max(100%, ${0.6 * width}px)`; // a wide one is scrolled rather than made too small to read
   return shape(
-    "svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "group", "aria-label": "Drawing of the structure" }, shape("defs", {}, tip),
+    "svg", { viewBox: `0 0 ${width} ${height}`, width, height, style, role: "group", "aria-label": "Drawing of the structure" }, shape("defs", {}, tip),
     ...edgesOf(steps).map(([from, to]) => arrow(boxes.get(from), boxes.get(to))),
     ...[...texts.keys()].map((name) => node(name, boxes.get(name), lines.get(name), nodesOf(steps).includes(name), chosen, choose)),
   );
