@@ -149,40 +149,47 @@ def without_model(data: Data, ways: int) -> tuple[float, float]:
     return sum(max(labels.values()) for labels in by_claim.values()) / len(rows), float(denials)
 
 
+def fill(data: Data, cells: Cells, epochs: float, folds: int) -> None:
+    """Train what is not finished."""
+    for kinds in (*PAIRS, ALONE):
+        for fold in range(folds):
+            for kind in kinds:
+                if cells.get(place := key(kind, data, fold, epochs)) is None:
+                    cells.put(place, train(kind, data, fold, epochs))
+                    print(f"{kind.name}, fold {fold + 1} of {FOLDS}", flush=True)
+
+
+def table(data: Data, cells: Cells, epochs: float) -> list[list[Any]]:
+    """List name, folds, rows, accuracy and interval of each kind and of each difference that has finished folds."""
+    lines: list[list[Any]] = []
+    for kinds in (*PAIRS, ALONE):
+        finished = {kind: [cells.get(key(kind, data, fold, epochs)) for fold in range(FOLDS)] for kind in kinds}
+        right = {kind: right_by_group(kind, data, finished[kind]) for kind in kinds}
+        for kind in kinds:
+            if right[kind]:
+                interval = mean_interval({group: (sum(each), len(each)) for group, each in right[kind].items()})
+                folds = sum(cell is not None for cell in finished[kind])
+                lines.append([kind.name, folds, sum(map(len, right[kind].values())), *interval])
+        if len(kinds) == 2:
+            one, other = (right[kind] for kind in kinds)
+            shared = {group: (sum(other[group]) - sum(one[group]), len(one[group])) for group in one if group in other}
+            if shared:
+                number = sum(rows for _, rows in shared.values())
+                lines.append([f"{kinds[1].name} − task 1", "", number, *mean_interval(shared)])
+    claims, denials = without_model(data, 2)
+    lines += [["best from claims alone, 2 labels", "", "", claims, "", ""], ["counting denials, 2 labels", "", "", denials, "", ""]]
+    return [*lines, ["best from claims alone, 3 labels", "", "", without_model(data, 3)[0], "", ""]]
+
+
 def main() -> None:
     options = read_options((__doc__ or "").splitlines()[0])
     torch.set_num_threads(1)
     data, epochs = Data(20 if options.quick else None), 0.1 if options.quick else 2.0
     cells = Cells(Path(tempfile.mkdtemp()) / "cells.jsonl" if options.quick else RESULTS)
-    kinds = [*(kind for pair in PAIRS for kind in pair), *ALONE]
-    plan = [(kind, fold) for pair in (*PAIRS, ALONE) for fold in range(1 if options.quick else FOLDS) for kind in pair]
-    for kind, fold in plan:
-        if cells.get(place := key(kind, data, fold, epochs)) is None:
-            cells.put(place, train(kind, data, fold, epochs))
-            print(f"{kind.name}, fold {fold + 1} of {FOLDS}", flush=True)
-    finished = {kind: [cells.get(key(kind, data, fold, epochs)) for fold in range(FOLDS)] for kind in kinds}
-    right = {kind: right_by_group(kind, data, finished[kind]) for kind in kinds}
-    table = [
-        [kind.name, sum(cell is not None for cell in finished[kind]), sum(map(len, right[kind].values())),
-         *mean_interval({group: (sum(each), len(each)) for group, each in right[kind].items()})]
-        for kind in kinds
-    ]  # fmt: skip
-    for one, other in PAIRS:
-        shared = {group: (sum(right[other][group]) - sum(each), len(each)) for group, each in right[one].items()}
-        number = sum(rows for _, rows in shared.values())
-        table.append([f"{other.name} − task 1", table[kinds.index(one)][1], number, *mean_interval(shared)])
-    for ways in (2, 3):
-        claims, denials = without_model(data, ways)
-        table.append([f"best from claims alone, {ways} labels", "–", "–", claims, "–", "–"])
-        table += [["counting denials, 2 labels", "–", "–", denials, "–", "–"]] * (ways == 2)
-    figures = {str(row[0]): row[3:] for row in table}
-    show(
-        f"Accuracy, {len(set(data.groups))} groups of trees",
-        ["", "folds", "rows", "mean", "low", "high"],
-        table,
-        options.json,
-        figures,
-    )
+    fill(data, cells, epochs, 1 if options.quick else FOLDS)
+    lines = table(data, cells, epochs)
+    columns = ["", "folds", "rows", "accuracy", "low", "high"]
+    show(f"{len(set(data.groups))} groups of trees", columns, lines, options.json, {line[0]: line[3:] for line in lines})
 
 
 if __name__ == "__main__":

@@ -188,7 +188,7 @@ def test_a_second_model_reads_what_the_first_one_writes(monkeypatch: pytest.Monk
         texts = [text for text, _ in requests]
         if self.model.name.endswith("first"):
             written = [right(text) for text in texts]
-            return [[{"text": text.replace(label, other[label])}] for text in written for label in other if label in text]
+            return [[{"text": text.replace(one, two)}] for text in written for one, two in other.items() if one in text]
         read.extend(texts)
         return [
             [{"text": f'print("{"SUPPORTS" if "Melted ice" in text.partition(", Claim)")[0] else "REFUTES"}")'}] for text in texts
