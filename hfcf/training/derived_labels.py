@@ -41,7 +41,7 @@ def derive_labels(rows: Dataset, *, distractors: int = 3, seed: int = 13) -> Dat
     """
     kept = (row for row in rows if row["label"] == SUPPORTS and row["structure"])
     made = [one for row in kept for one in _three(row, distractors, random.Random(f"{seed}:derive:{row['id']}"))]
-    return Dataset.from_list(made, features=rows.features)
+    return Dataset.from_list(made, features=rows.features) if made else rows.select([])
 
 
 def chain(structure: Structure, rng: random.Random) -> list[str]:

@@ -356,6 +356,13 @@ KINDS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "explainer": ({}, {"held out: fever": {"rows": 5, "consistent": 0.5, "token": {"kept": 0.9}, "random token": {"kept": 0.1}}}),
     "masked_lm": ({}, {"held out: fever": {"as shipped": {"first": 0.1}, "trained": {"first": 0.25, "first five": 0.5}}}),
     "relation": ({"dev": {"corpus": "semeval", "data_dir": "s", "name": "dev"}}, {"dev": {"rows": 5, "micro_f1": 0.8125}}),
+    "structure_verifier": (
+        {"task": 4, "derive": {"distractors": 2}},
+        {
+            "trained on": {"rows": 9, "no structure": 2},
+            "held out: fever": {"task": 4, "rows": 5, "ss": 0.75, "1 step": {"ss": 0.5}},
+        },
+    ),
 }
 EXPECTED = {
     "generator": [("bleu", 31.5), ("chrf", 55.25)],
@@ -363,6 +370,7 @@ EXPECTED = {
     "explainer": [("consistent", 0.5), ("kept", 0.9)],
     "masked_lm": [("first", 0.25), ("first_five", 0.5)],
     "relation": [("f1", 0.8125)],
+    "structure_verifier": [("ss", 0.75), ("ss", 0.5)],
 }
 
 

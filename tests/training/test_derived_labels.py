@@ -71,6 +71,8 @@ def test_the_same_rows_come_out_whatever_others_there_are() -> None:
 
 
 def test_other_rows_are_left_out() -> None:
+    none = derive_labels(dataset(rows()[1:]))
+    assert (len(none), none.features) == (0, dataset().features)
     made = derive_labels(dataset(rows()))
     assert made["id"][:] == ["sup-sup", "sup-ref", "sup-nei"]
 

@@ -12,9 +12,12 @@ from bad_server import Reply, Start, say, starter
 from structure_rows import dataset, row, rows
 
 from hfcf.cli import models as cli
+from hfcf.core import recipe
 from hfcf.core.model import Model
 from hfcf.core.structures.model import Structure
 from hfcf.engines.programs import ProgramWriter
+from hfcf.pipeline.recipes import parse_train
+from hfcf.pipeline.train import train
 from hfcf.tasks.verification import LABELS
 from hfcf.tasks.views import answer_text, program_text, view
 from hfcf.training.loop import Hyperparameters, trained_model
@@ -253,7 +256,34 @@ def test_a_language_model_that_gives_no_answer_is_wrong(start: Start) -> None:
     assert (scores["accuracy"], scores["unreadable"], scores["empty"]) == (0.0, 2, 1.0)
 
 
-# --- the command line
+# --- recipes and the command line
+
+
+@pytest.mark.parametrize("kind", ["classifier", "graph"])
+def test_a_recipe_derives_labels_trains_and_scores(tiny_model: Tiny, tmp_path: Path, kind: str) -> None:
+    folder = str(Path(__file__).parents[1] / "fixtures" / "corpora" / "entailment_bank")
+    source = {"corpus": "entailment_bank", "data_dir": folder, "split": "validation", "task": "1"}
+    evaluate = [{**source, "name": "the others"}]
+    content = {
+        "train": "structure_verifier", "task": 1, "kind": kind, "model": tiny_model("reader"), "max_length": 48, "epochs": 1,
+        "derive": {"distractors": 1}, "data": [{**source, "role": "train", "take": 1}], "evaluate": evaluate,
+    }  # fmt: skip
+    report = train(content, tmp_path)
+    assert report["scores"]["trained on"] == {"rows": 3}
+    others = report["scores"]["the others"]
+    assert others["rows"] % 3 == 0
+    assert {"accuracy", "macro_f1", "unreadable"} <= others.keys()
+    assert purpose(Model(str(tmp_path))) == Purpose(1, kind, 48)
+    card = (tmp_path / "README.md").read_text(encoding="utf-8")
+    assert "derived by rule" in card
+    assert ("graph.safetensors" in card) == (kind == "graph")
+    assert ("library_name: hfcf" in card) == (kind == "graph")
+
+
+def test_a_classifier_writes_no_structure() -> None:
+    content = recipe.read(recipe.find("train_structures"), ["preset=classifier", "task=3"])
+    with pytest.raises(recipe.RecipeError, match="needs a seq2seq"):
+        parse_train(content)
 
 
 def test_evaluate_prints_groups(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
