@@ -10,6 +10,7 @@ __version__ = "0.1.0"
 # Public names and where they live: each is imported when it is first used, so that `hfcf --help` loads no model library.
 _PUBLIC = {
     "CCG": "hfcf.systems.ccg.system",
+    "CheckWhy": "hfcf.systems.checkwhy.system",
     "CrossAug": "hfcf.systems.crossaug",
     "RACE": "hfcf.systems.race.system",
     "RGF": "hfcf.systems.rgf.system",
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from hfcf.pipeline.run import run
     from hfcf.systems.ccg.attack import build_attack
     from hfcf.systems.ccg.system import CCG
+    from hfcf.systems.checkwhy.system import CheckWhy
     from hfcf.systems.crossaug import CrossAug
     from hfcf.systems.race.system import RACE
     from hfcf.systems.rgf.system import RGF
@@ -51,6 +53,7 @@ __all__ = [
     "CCG",
     "RACE",
     "RGF",
+    "CheckWhy",
     "CrossAug",
     "accepted",
     "build_attack",

@@ -33,6 +33,8 @@ class System:
     """Named sets of settings: "paper" is what the paper used, "offline" runs on models from the package registry alone."""
     flips: ClassVar[bool] = True
     """Whether its counterfactuals have another label than their source (else it only augments)."""
+    limit_first: ClassVar[bool] = False
+    """Whether a limit cuts the rows before fitting: where stages that cost money make what is fitted."""
     engines: ClassVar[tuple[type[Any], ...]] = ()
     """What its stages ask: their versions are part of what its rows depend on."""
     VERSION: ClassVar[str] = "1"
@@ -142,7 +144,7 @@ class System:
 
         Args:
             ds: a `Dataset`, a `DatasetDict` (each split runs, and is fitted, on its own) or an `IterableDataset`.
-            limit: run only the first rows, after fitting on all of them.
+            limit: run only the first rows, after fitting on all of them (or on them alone, where the system says `limit_first`).
             watch: called as `watch(stage, run)`, and with a `Step` in a stage's place where the system trains; must return
                 `run()`. The recipe runner times stages with it.
             map_kwargs: passed to every `Dataset.map` (`num_proc`, `batch_size`, …).
@@ -155,6 +157,8 @@ class System:
         watch = watch or (lambda stage, run: run())
         system, names = self._for_rows(ds), list(self.chain)
         ds = schema.prepare(ds, for_=system)
+        if self.limit_first:
+            ds = first_rows(ds, limit)
         if self.fitted is None:
             training = watch if self.trainings else (lambda step, run: run())
             system = training(Step("fit_models"), partial(system.fit_models, ds))
@@ -162,8 +166,7 @@ class System:
                 ds = watch(stage := getattr(system, name), partial(run_stage, ds, stage, map_kwargs))
                 names.remove(name)
             system = training(Step("fit_resources"), partial(system.fit, ds))
-        if limit is not None:
-            ds = ds.take(limit) if isinstance(ds, IterableDataset) else ds.select(range(min(limit, len(ds))))
+        ds = first_rows(ds, limit)
         for stage in (getattr(system, name) for name in names):
             ds = watch(stage, partial(run_stage, ds, stage, map_kwargs))
         return ds
@@ -182,6 +185,13 @@ class Step:
 
 
 Watch = Callable[[Stage | Step, Callable[[], Any]], Any]
+
+
+def first_rows(ds: Any, limit: int | None) -> Any:
+    """Return the first rows of a dataset or stream; all of them if there is no limit."""
+    if limit is None:
+        return ds
+    return ds.take(limit) if isinstance(ds, IterableDataset) else ds.select(range(min(limit, len(ds))))
 
 
 def run_stage(ds: Any, stage: Stage, map_kwargs: Mapping[str, Any]) -> Any:

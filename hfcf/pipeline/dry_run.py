@@ -37,7 +37,7 @@ def dry_run(recipe: str | Path | Mapping[str, Any], *, changes: Sequence[str] = 
     readable = [i for i, status in enumerate(statuses) if not _rejects(status)]
     good = [i for i in readable if i < total]
     shown = (good or range(total))[:ROWS]
-    fitted = [*shown, *(i for i in readable if i not in shown)][:FIT_ON]
+    fitted = [*shown, *(i for i in readable if i not in shown)][: len(shown) if system.limit_first else FIT_ON]
     clock = Clock()
     # Answers from the cache cost nothing, so the estimate would be 0; only answers that cost money are taken from it.
     cached = os.environ.get("HFCF_REQUEST_CACHE")
@@ -55,7 +55,8 @@ def dry_run(recipe: str | Path | Mapping[str, Any], *, changes: Sequence[str] = 
             stages.append({"stage": name, "reads": "", "fills": "", **cost})
             continue
         stage = by_name[name]
-        times = len(readable) / len(fitted) if name in system.fit_after else len(good) / len(rows)
+        on_all = name in system.fit_after and not system.limit_first
+        times = len(readable) / len(fitted) if on_all else len(good) / len(rows)
         columns = {"reads": ", ".join(stage.inputs), "fills": ", ".join(stage.outputs)}
         stages.append({"stage": name, **columns, **_estimate(entry, times)})
     reasons = [reason for entry in funnel(ds.select(range(total)), ()) for reason in entry["reasons"]] if total > len(good) else []

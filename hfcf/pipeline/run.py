@@ -120,10 +120,10 @@ def load_inputs(recipe: RunRecipe) -> tuple[Dataset, System]:
         RecipeError: there are no rows, or the system works on those of another task; and see `make_system`.
     """
     ds = load_rows(recipe)
-    task = task_of(ds.features).system_task
-    system = make_system(recipe.system, preset=recipe.preset, seed=recipe.seed, settings=recipe.settings, task=task)
-    if task != system.task:
-        raise recipes.RecipeError(f"{recipe.system} works on {system.task} rows; {recipe.corpus} has {task} rows")
+    task = task_of(ds.features)
+    system = make_system(recipe.system, preset=recipe.preset, seed=recipe.seed, settings=recipe.settings, task=task.system_task)
+    if system.task not in (task.name, task.system_task):
+        raise recipes.RecipeError(f"{recipe.system} works on {system.task} rows; {recipe.corpus} has {task.name} rows")
     if not len(ds):
         raise recipes.RecipeError(f"{recipe.corpus}: the split has no rows")
     return ds, system

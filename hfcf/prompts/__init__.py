@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache, partial
 from importlib import resources
 from typing import Any, Protocol
@@ -57,10 +57,55 @@ def messages(name: str, *, shots: int, **values: Any) -> list[Message]:
         ValueError: there are not so many examples.
     """
     check_shots(name, shots)
+    text = _environment().from_string(_read(f"{name}.jinja")).render(examples=examples(name)[:shots], **values)
+    return [{"role": "user", "content": text}]
+
+
+def dialogue(name: str, *, shots: int, answers: Sequence[Mapping[str, Any]] = (), **values: Any) -> list[Message]:
+    """Fill in a prompt as a conversation: each worked example is a question of the user with the answer of the assistant.
+
+    Small models keep to a form that they see in turns, and take the same examples inside one message for part of the question.
+    The template has two blocks: `task`, said once, and `question`, said before every answer. An example has values that the
+    template names, and `answers`; a question with several answers is asked step by step, and `step` counts from 1.
+
+    Args:
+        name: of the template, such as "causal_claims".
+        shots: how many worked examples come first.
+        answers: what the model has answered to the question so far.
+        values: what the template names.
+
+    Raises:
+        ValueError: there are not so many examples.
+
+    >>> turns = dialogue("opposite_effects", shots=1, effect="It rained.")
+    >>> [turn["role"] for turn in turns], turns[-1]["content"]
+    (['user', 'assistant', 'user'], 'Sentence: It rained.')
+    """
+    check_shots(name, shots)
+    template = _environment().from_string(_read(f"{name}.jinja"))
+
+    def block(block_name: str, **context: Any) -> str:
+        return "".join(template.blocks[block_name](template.new_context(context))).strip()
+
+    turns: list[Message] = []
+    for example in examples(name)[:shots]:
+        for step, answer in enumerate(example["answers"], 1):
+            turns += _turns(block("question", **{**values, **example, "step": step}), answer)
+    for step, answer in enumerate(answers, 1):
+        turns += _turns(block("question", **values, step=step), answer)
+    turns.append({"role": "user", "content": block("question", **values, step=len(answers) + 1)})
+    turns[0]["content"] = f"{block('task', **values)}\n\n{turns[0]['content']}"
+    return turns
+
+
+def _turns(question: str, answer: Mapping[str, Any]) -> list[Message]:
+    return [{"role": "user", "content": question}, {"role": "assistant", "content": json.dumps(answer, ensure_ascii=False)}]
+
+
+def _environment() -> Environment:
     environment = Environment(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     environment.filters["json"] = partial(json.dumps, ensure_ascii=False)  # jinja2's own escapes quotes, for HTML
-    text = environment.from_string(_read(f"{name}.jinja")).render(examples=examples(name)[:shots], **values)
-    return [{"role": "user", "content": text}]
+    return environment
 
 
 def check_shots(name: str, shots: int) -> None:

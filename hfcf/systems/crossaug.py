@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 from operator import itemgetter
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 from hfcf.core import edits, schema
 from hfcf.core.chain import StageOf
@@ -26,37 +26,10 @@ from hfcf.tasks.verification import CANDIDATES, LABELS, REFUTES, SUPPORTS, TASK,
 from hfcf.text.check import text_problem
 from hfcf.text.evidence import evidence_texts, join
 from hfcf.text.normalise import normalise
+from hfcf.text.words import Word, split
 
 PAIRS = ("claim", "evidence", "both")
 MODIFIED = "modified"
-
-# Words as the tokenizer of the released code, NLTK's, has them: "don't" and "Brown's" are two, "U.S.", "1,000" and "co-wrote" one.
-# NLTK's own needs Punkt's model, a download, to divide evidence into sentences. Without it (`preserve_line=True`, or Punkt
-# untrained) it leaves the full stop at the word in mid-text, or takes it from "U.S.", and decides 21 or 17 of 9,469 pairs of claims
-# otherwise (VitaminC, FEVER Symmetric and others); it takes five times as long, and a second to import.
-_WORD = re.compile(
-    r"(?:[^\W\d_]\.){2,}|\b[A-Z]\.(?=\s+\w)|\d+(?:[.,:]\d+)*\w*(?:[-/]\w+)*|n['’]t\b|['’](?:s|re|ve|ll|d|m)\b|``|''|--"
-    r"|\w+?(?=n['’]t\b)|[^\W\d]\w*(?:[-/]\w+|['’](?!(?:s|re|ve|ll|d|m|t)\b)\w+)*|\S",
-    re.IGNORECASE,
-)
-_QUOTES = dict.fromkeys(("``", "''", "“", "”"), '"')
-
-
-class Word(NamedTuple):
-    """A word or a punctuation mark, as it counts for equality, and where it stands."""
-
-    key: str
-    start: int
-    end: int
-
-
-def split(text: str) -> list[Word]:
-    """Split a text into words and punctuation marks.
-
-    >>> [word.key for word in split("Tom Brown's 3.5% wasn't the U.S. record.")]
-    ['Tom', 'Brown', "'s", '3.5', '%', 'was', "n't", 'the', 'U.S.', 'record', '.']
-    """
-    return [Word(_QUOTES.get(match[0], match[0].replace("’", "'")), *match.span()) for match in _WORD.finditer(text)]
 
 
 def changed_span(one: str, other: str) -> tuple[str, str, int, int]:

@@ -13,6 +13,7 @@ import torch
 from hfcf.core.model import Model
 from hfcf.engines.adapters import load_network
 from hfcf.engines.base import Encoded, Engine, pad
+from hfcf.engines.classifier import ROUND
 from hfcf.engines.retriever.best import Hits, best
 
 if TYPE_CHECKING:
@@ -138,11 +139,7 @@ class Index:
         """Return the passages with the largest inner product, computed again in float64."""
         if not len(question):
             return []
-        vector = np.stack(self._encoder.forward(self._loaded, [question]))
-        if vector.shape[1] != self._index.d:
-            raise ValueError(
-                f"the questions' vectors have {vector.shape[1]} dimensions, the passages' {self._index.d}: the encoders differ"
-            )
+        vector = self._vector(question)
         size = min(2 * k, self._index.ntotal)
         while True:
             _, places = self._index.search(vector, size)
@@ -156,6 +153,21 @@ class Index:
             if size == self._index.ntotal or scores.min() < hits[-1][1] - slack:
                 return hits
             size = min(4 * size, self._index.ntotal)
+
+    def score(self, question: Encoded, numbers: Sequence[int]) -> list[float]:
+        """Return the inner product with each of some passages, in float64 and rounded; 0 for a blank question."""
+        if not len(question) or not len(numbers):
+            return [0.0] * len(numbers)
+        vectors = self._index.reconstruct_batch(np.asarray(numbers, dtype=np.int64)).astype(np.float64)
+        return [round(float(score), ROUND) for score in vectors @ self._vector(question)[0].astype(np.float64)]
+
+    def _vector(self, question: Encoded) -> Any:
+        vector = np.stack(self._encoder.forward(self._loaded, [question]))
+        if vector.shape[1] != self._index.d:
+            raise ValueError(
+                f"the questions' vectors have {vector.shape[1]} dimensions, the passages' {self._index.d}: the encoders differ"
+            )
+        return vector
 
 
 def _faiss() -> Any:

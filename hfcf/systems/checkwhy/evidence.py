@@ -1,0 +1,190 @@
+"""Argue step by step from the cause to an effect; each inference is a piece of evidence (CheckWhy, section 3.2, Table 12)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+from datasets import List
+
+from hfcf import prompts
+from hfcf.core.schema import TEXT
+from hfcf.core.stage import Reject, Stage
+from hfcf.systems.checkwhy.chat import Chat
+from hfcf.systems.checkwhy.predicates import PAIR
+from hfcf.systems.checkwhy.sentences import sentence_problem
+from hfcf.text.normalise import normalise
+
+TEMPLATE = "causal_steps"
+REASON, CONDITION, FINISH = ACTIONS = ("further reasoning", "add a condition", "finish")
+STEPS = List({"thought": TEXT, "action": TEXT, "inference": TEXT})
+"""The steps of an argument; the inference of the last one, whose action is "finish", is no evidence."""
+_SCHEMA = {"thought": {"type": "string"}, "action": {"type": "string", "enum": list(ACTIONS)}, "inference": {"type": "string"}}
+
+
+class Argument(NamedTuple):
+    """What an argument leads from and to, and the explanation that it rests on ("": none)."""
+
+    cause: str
+    effect: str
+    anchor: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Loop:
+    """The loop of thought, action and inference.
+
+    The paper prints one text with all steps. Here each step is a question of its own, with the steps so far as the conversation,
+    so that each is checked at once, repeated alone if its form is wrong, and stored when it comes.
+
+    Args:
+        max_words: of an inference; the paper's limit.
+        max_steps: questions until the argument must be finished. The paper sets no limit; its arguments have four inferences on
+            average (Table 1: 13.7 pieces of evidence, 9.5 of them distractors).
+        min_inferences: before "finish"; the paper asks for "multiple steps".
+
+    Raises:
+        ValueError: the numbers do not fit together.
+
+    >>> Loop().max_words
+    25
+    """
+
+    max_words: int = 25
+    max_steps: int = 9
+    min_inferences: int = 2
+
+    def __post_init__(self) -> None:
+        if self.max_words < 1 or not 1 <= self.min_inferences < self.max_steps:
+            raise ValueError(
+                f"max_words={self.max_words}, min_inferences={self.min_inferences}, max_steps={self.max_steps}: "
+                "max_words is 1 or more, and min_inferences from 1 to one less than max_steps"
+            )
+
+    def run(self, chat: Chat, arguments: Sequence[Argument], seed: int) -> list[tuple[list[dict[str, str]], str | None]]:
+        """Return the steps of each argument, and why it is rejected, or None."""
+        traces: list[list[dict[str, str]]] = [[] for _ in arguments]
+        faults: list[str | None] = [None] * len(arguments)
+        unfinished = list(range(len(arguments)))
+        for _ in range(self.max_steps):
+            if not unfinished:
+                break
+            answers = chat.ask(TEMPLATE, _SCHEMA, [self._question(arguments[i], traces[i]) for i in unfinished], seed)
+            for i, answer in zip(unfinished, answers, strict=True):
+                if "error" in answer:
+                    faults[i] = f"the language model: {answer['error']}"
+                    continue
+                step = {name: " ".join(answer["answer"][name].split()) for name in _SCHEMA}
+                faults[i] = self.problem(step, traces[i], arguments[i])
+                traces[i].append(step)
+            unfinished = [i for i in unfinished if faults[i] is None and traces[i][-1]["action"] != FINISH]
+        for i in unfinished:
+            faults[i] = f"the argument is not finished after {self.max_steps} steps"
+        return list(zip(traces, faults, strict=True))
+
+    def _question(self, argument: Argument, trace: Sequence[Mapping[str, str]]) -> dict[str, Any]:
+        return {**argument._asdict(), "anchored": bool(argument.anchor), "max_words": self.max_words, "answers": trace}
+
+    def problem(self, step: Mapping[str, str], before: Sequence[Mapping[str, str]], argument: Argument) -> str | None:
+        """Say why a step can't follow those before it, or None.
+
+        >>> step = {"thought": "", "action": "further reasoning", "inference": "The river rose."}
+        >>> Loop().problem(step, [], Argument("It rained.", "The river rose."))
+        'an inference repeats the effect'
+        """
+        inference = step["inference"]
+        if step["action"] == FINISH:
+            least = f"the argument is finished before its inference {self.min_inferences}"
+            return least if len(before) < self.min_inferences else None
+        if why := sentence_problem(inference, "an inference", self.max_words):
+            return why
+        if normalise(inference) in {normalise(one["inference"]) for one in before}:
+            return "an inference repeats an earlier one"
+        return "an inference repeats the effect" if normalise(inference) == normalise(argument.effect) else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class SupportClaim(Stage):
+    """Argue from the cause to the effect: the evidence of the SUPPORTS row.
+
+    Input columns: `cause`, `effect`, and `explanation` where the corpus has it, the anchor; without one the model argues freely.
+    Output column: `support`, the steps. A row is rejected if no answer is valid, if an inference is empty, has more than
+    `loop.max_words` words, or repeats an earlier one or the effect, and if the argument is finished too early or never.
+
+    Args:
+        chat: the language model.
+        loop: its limits.
+
+    >>> inferences([{"action": REASON, "inference": "a"}, {"action": FINISH, "inference": "so a"}])
+    ['a']
+    """
+
+    inputs: ClassVar = PAIR
+    optional: ClassVar = {"explanation": List(TEXT)}
+    outputs: ClassVar = {"support": STEPS}
+
+    chat: Chat
+    loop: Loop = Loop()
+
+    def __post_init__(self) -> None:
+        prompts.check_shots(TEMPLATE, self.chat.shots)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**super().__getstate__(), "prompt": prompts.contents(TEMPLATE)}
+
+    def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
+        arguments = [Argument(row["cause"], row["effect"], anchor(row["explanation"])) for row in rows]
+        return _results("support", self.loop.run(self.chat, arguments, self.seed))
+
+
+@dataclass(frozen=True, kw_only=True)
+class RefuteClaim(Stage):
+    """Argue from the cause to the counterfactual effect: the evidence of the REFUTES row.
+
+    Input columns: `cause`, `opposite_effect`. Output column: `refutation`, the steps. There is no anchor, because the explanation
+    leads to the effect. Rows are rejected as by `SupportClaim`.
+
+    Args:
+        chat: the language model.
+        loop: its limits.
+
+    >>> list(RefuteClaim.outputs)
+    ['refutation']
+    """
+
+    inputs: ClassVar = {"cause": TEXT, "opposite_effect": TEXT}
+    outputs: ClassVar = {"refutation": STEPS}
+    produced_by: ClassVar = {"opposite_effect": "checkwhy.write_opposite_effect"}
+
+    chat: Chat
+    loop: Loop = Loop()
+
+    def __post_init__(self) -> None:
+        prompts.check_shots(TEMPLATE, self.chat.shots)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**super().__getstate__(), "prompt": prompts.contents(TEMPLATE)}
+
+    def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
+        arguments = [Argument(row["cause"], row["opposite_effect"]) for row in rows]
+        return _results("refutation", self.loop.run(self.chat, arguments, self.seed))
+
+
+def _results(column: str, arguments: Sequence[tuple[list[dict[str, str]], str | None]]) -> list[dict[str, Any] | Reject]:
+    return [Reject(why, **{column: steps}) if why else {column: steps} for steps, why in arguments]
+
+
+def anchor(explanation: Any) -> str:
+    """Join the texts of an explanation; a user's own may be one text, or none.
+
+    >>> anchor(["Rain falls.", "Rivers rise."]), anchor(None)
+    ('Rain falls. Rivers rise.', '')
+    """
+    texts = [explanation] if isinstance(explanation, str) else explanation or []
+    return " ".join(" ".join(text.split()) for text in texts if text)
+
+
+def inferences(steps: Sequence[Mapping[str, str]]) -> list[str]:
+    """List the pieces of evidence of an argument."""
+    return [step["inference"] for step in steps if step["action"] != FINISH]

@@ -1,0 +1,127 @@
+"""Link the evidence of an argument to a structure (CheckWhy, section 3.2, Table 14) and check it (Appendix C)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from hfcf import prompts
+from hfcf.core.schema import NAMES, STRUCTURE, TEXT
+from hfcf.core.stage import Reject, Stage
+from hfcf.core.structures.legality import problems, repair
+from hfcf.core.structures.model import CLAIM, Structure, StructureError
+from hfcf.core.structures.program import parse_program
+from hfcf.systems.checkwhy.chat import Chat
+from hfcf.systems.checkwhy.evidence import STEPS, inferences
+from hfcf.tasks.verification import REFUTES, SUPPORTS
+
+TEMPLATE = "argument_programs"
+SIDES = {SUPPORTS: "support", REFUTES: "refutation"}
+"""Label → the column of its argument, and the beginning of the names of those of its program and its structure."""
+_SCHEMA = {"lines": {"type": "array", "items": {"type": "string"}, "minItems": 1}}
+
+
+@dataclass(frozen=True, kw_only=True)
+class LinkEvidence(Stage):
+    """Ask for the structure of each argument as program text, which is parsed and never executed, and keep the legal ones.
+
+    Input columns: `causal_claim`, `support`, `refutation`. Output columns: `support_program` and `refutation_program`, the texts as
+    the model wrote them; `support_structure` and `refutation_structure`, whose names are Sentence1, Sentence2 … in the order of the
+    inferences; and `repairs`. A row is rejected unless both pass, since one claim gives one set. The refuting argument is asked for
+    only where the supporting one passed.
+
+    A structure passes if its text can be read (`hfcf.core.structures.program.parse_program`), names no sentence of its own, prints
+    no other label, and is legal (`hfcf.core.structures.legality.problems`): connected, without circles, ending in the claim, with
+    every piece of evidence used.
+
+    Deviation: the paper's code has the cause and the effect as nodes, too (Figure 13), which annotators replaced by the claim; here
+    the claim is the root from the start, as in its Table 14 and in the released rows.
+
+    Args:
+        chat: the language model.
+        repair: repair the commonest slips before the check (`hfcf.core.structures.legality.repair`), and name them in `repairs`. In
+            the paper people correct structures.
+
+    >>> read_structure("one_to_one_linking(Sentence1, Claim)", "c", ["a", "b"], "SUPPORTS")[1]
+    'Sentence2 is useful and not used'
+    """
+
+    inputs: ClassVar = {"causal_claim": TEXT, "support": STEPS, "refutation": STEPS}
+    outputs: ClassVar = {
+        **{f"{side}_program": TEXT for side in SIDES.values()}, **{f"{side}_structure": STRUCTURE for side in SIDES.values()},
+        "repairs": NAMES,
+    }  # fmt: skip
+    produced_by: ClassVar = {
+        "causal_claim": "checkwhy.write_claim", "support": "checkwhy.support_claim", "refutation": "checkwhy.refute_claim",
+    }  # fmt: skip
+
+    chat: Chat
+    repair: bool = False
+
+    def __post_init__(self) -> None:
+        prompts.check_shots(TEMPLATE, self.chat.shots)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**super().__getstate__(), "prompt": prompts.contents(TEMPLATE)}
+
+    def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
+        results: list[dict[str, Any]] = [{"repairs": []} for _ in rows]
+        faults: list[str | None] = [None] * len(rows)
+        for label, side in SIDES.items():
+            passing = [i for i, fault in enumerate(faults) if fault is None]
+            texts = [inferences(rows[i][side]) for i in passing]
+            questions = [
+                {"claim": rows[i]["causal_claim"], "label": label, "sentences": names_of(pieces)}
+                for i, pieces in zip(passing, texts, strict=True)
+            ]
+            answers = self.chat.ask(TEMPLATE, _SCHEMA, questions, self.seed)
+            for i, pieces, answer in zip(passing, texts, answers, strict=True):
+                if "error" in answer:
+                    faults[i] = f"the structure of {label}: the language model: {answer['error']}"
+                    continue
+                results[i][f"{side}_program"] = program = "\n".join(answer["answer"]["lines"])
+                structure, why, repairs = read_structure(program, rows[i]["causal_claim"], pieces, label, mend=self.repair)
+                results[i]["repairs"] += [f"{label}: {one}" for one in repairs]
+                if structure is not None:
+                    results[i][f"{side}_structure"] = structure.to_columns()
+                faults[i] = why and f"the structure of {label}: {why}"
+        return [Reject(why, **result) if why else result for why, result in zip(faults, results, strict=True)]
+
+
+def names_of(pieces: Sequence[str]) -> dict[str, str]:
+    """Name the pieces of evidence as programs do.
+
+    >>> names_of(["It rained."])
+    {'Sentence1': 'It rained.'}
+    """
+    return {f"Sentence{i}": text for i, text in enumerate(pieces, 1)}
+
+
+def read_structure(
+    program: str, claim: str, pieces: Sequence[str], label: str, *, mend: bool = False
+) -> tuple[Structure | None, str | None, list[str]]:
+    """Read the structure of a program, and check it.
+
+    Args:
+        program: as the model wrote it.
+        claim: the root.
+        pieces: the evidence, all of which must be used.
+        label: of the argument.
+        mend: repair slips first.
+
+    Returns:
+        The structure, None where the text can't be read; why it is of no use, None where it is; and the repairs.
+    """
+    names: Mapping[str, str] = names_of(pieces)
+    try:
+        structure = parse_program(program, {**names, CLAIM: claim})
+    except StructureError as error:
+        return None, str(error), []
+    if own := [name for name in structure.texts if name not in names and name != CLAIM]:
+        return structure, f"it declares a sentence of its own, {own[0]}", []
+    if structure.label not in (None, label):
+        return structure, f"it prints the label {structure.label}", []
+    structure, repairs = repair(structure) if mend else (structure, [])
+    illegal = problems(structure, names)
+    return structure, "; ".join(illegal) or None, repairs
