@@ -43,7 +43,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
 SILENT = {"crossaug", "back_translation", "paraphrase", "polyjuice"}
 BROKEN = {"verification": {"no claim", "no evidence"}, "relation": {"no tokens", "no place"}}
 # In tests of their own: many models; a server that is asked; questions.
-ELSEWHERE = {"race", "llm", "rgf", "gold_agen_qgen", "rand_agen_qgen"}
+ELSEWHERE = {"race", "llm", "rgf", "gold_agen_qgen", "rand_agen_qgen", "checkwhy"}
 
 
 CASES = [(name, task) for name in systems() if name not in ELSEWHERE for task in system_class(name).works_on()]
