@@ -36,7 +36,7 @@ class MakeNei(Stage):
 
     >>> support, refutation = ([{"action": "further reasoning", "inference": text} for text in side] for side in ("ab", "cd"))
     >>> MakeNei(mixed=1).row({"id": "1", "support": support, "refutation": refutation})["nei_evidence"]
-    [{'label': 'SUPPORTS', 'text': 'a'}, {'label': 'REFUTES', 'text': 'c'}]
+    [{'label': 'SUPPORTS', 'text': 'b'}, {'label': 'REFUTES', 'text': 'c'}]
     """
 
     inputs: ClassVar = {"support": STEPS, "refutation": STEPS}
