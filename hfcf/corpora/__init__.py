@@ -42,7 +42,7 @@ def load(
 
     Args:
         name: one of `names()`. "jsonl", "csv" and "parquet" read a user's own claims, "relations" a user's own sentences,
-            "questions" a user's own questions.
+            "questions" a user's own questions, "structures" a user's own claims with argument structures.
         data_dir: the folder with the release files under their official names; "recipes:NAME" is one that ships with the recipes.
         data_files: instead of `data_dir`, the files themselves: one, several, or a mapping split → files.
         split: an official split ("train", "validation" or its alias "dev", "test" …) or a slice like

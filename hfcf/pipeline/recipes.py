@@ -350,11 +350,15 @@ class StructuresRecipe(TrainRecipe):
     derive: DerivedLabels | None = None
     """Make the rows of three labels by rule, for corpora that only support (EntailmentBank)."""
     evaluate: EvaluationSources = ()
+    baselines: bool = False
+    """With task 2, also train and score the same model on task 1, without the structure."""
 
     @model_validator(mode="after")
     def _check_kind(self) -> Self:
         if self.kind != "seq2seq" and self.task > 2:
             raise ValueError(f"kind: {self.kind} does tasks 1 and 2; task {self.task} needs a seq2seq, which writes structures")
+        if self.baselines and self.task != 2:
+            raise ValueError(f"baselines: of task 2, which task 1 shows without the structure; this is task {self.task}")
         return self
 
 

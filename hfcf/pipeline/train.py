@@ -214,9 +214,18 @@ def _train_structures(recipe: recipes.StructuresRecipe, training: Dataset, held_
         training = derive_labels(training, distractors=derive.distractors, seed=hp.seed)
         sets = {name: derive_labels(rows, distractors=derive.distractors, seed=hp.seed) for name, rows in sets.items()}
     ways = recipe.ways if recipe.task == 1 else 2
+    trainer, scores = StructureTrainer(repaired=recipe.repaired), dict[str, Any]()
     left_out = train_structures(training, hp, out, task=recipe.task, kind=recipe.kind, labels=LABELS[:ways])
-    trainer, model = StructureTrainer(repaired=recipe.repaired), trained_model(hp, out)
-    scores = {name: trainer.evaluate(rows, model, max_length=hp.max_length, ways=ways) for name, rows in sets.items()}
+    for name, rows in sets.items():
+        scores[name] = trainer.evaluate(rows, trained_model(hp, out), max_length=hp.max_length, ways=ways)
+    if recipe.baselines:
+        plain = out / "without-structure"
+        # Task 1 takes rows without a structure, too: it learns from those alone that task 2 learns from.
+        both = training.select([i for i, steps in enumerate(training["structure"]) if steps])
+        train_structures(both, hp, plain, task=1, kind=recipe.kind, labels=LABELS[:2])
+        for name, rows in sets.items():
+            asked = rows.select([i for i, steps in enumerate(rows["structure"]) if steps])
+            scores[f"{name}, without the structure"] = trainer.evaluate(asked, trained_model(hp, plain), max_length=hp.max_length)
     return {"trained on": {"rows": len(training) - left_out.total(), **left_out}, **scores}
 
 

@@ -564,7 +564,7 @@ def test_front_matter(name: str) -> None:
     info = builder_class(name).INFO
     assert info.task in tasks()
     assert info.task == "relation" or set(info.labels.values()) <= set(LABELS)
-    if name not in ("jsonl", "csv", "parquet", "relations", "questions"):
+    if name not in ("jsonl", "csv", "parquet", "relations", "questions", "structures"):
         assert info.name == name
         assert info.paper
         assert info.citation

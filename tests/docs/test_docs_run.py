@@ -23,6 +23,7 @@ CHEAP = {
     "tutorial_verification.md": ("system=eda", "settings={}"),
     "tutorial_relations.md": ("system=synonym",),
     "tutorial_qa.md": (),
+    "tutorial_structures.md": ("system=eda",),
 }
 """What a tutorial's recipe is run with in the place of a system that asks models; RGF asks planted ones."""
 
