@@ -116,7 +116,7 @@ def _infos(record: Mapping[str, Any]) -> list[dict[str, Any]]:
     return infos
 
 
-def _pieces(evidence: dict[str, Any] | list[Any], ids: Sequence[Any]) -> dict[str, dict[str, str]]:
+def _pieces(evidence: dict[str, Any] | list[Any], ids: Sequence[Any]) -> dict[str, dict[str, Any]]:
     """Return the pieces of evidence by name: the id that they have, else that of `evidence_info`, else Sentence1 … n.
 
     >>> _pieces(["It is hot.", {"id": "E7", "text": "It is red."}], [None, None])["E7"]
@@ -124,7 +124,7 @@ def _pieces(evidence: dict[str, Any] | list[Any], ids: Sequence[Any]) -> dict[st
     """
     if isinstance(evidence, dict):
         evidence = [{"id": name, "text": text} for name, text in evidence.items()]
-    pieces: dict[str, dict[str, str]] = {}
+    pieces: dict[str, dict[str, Any]] = {}
     for i, (item, other) in enumerate(zip(evidence, ids, strict=True)):
         fields = item if isinstance(item, dict) else {"text": item}
         piece = {"title": fields.get("title") or "", "text": fields.get("text")}
