@@ -113,8 +113,10 @@ def candidates(rejected: Dataset) -> Dataset:
     task = task_of(edited[0]) if edited else get_task(DEFAULT)
     canonical = {name: feature for name, feature in task.features.items() if name not in schema.COMMON}
     features = Features({**canonical, "edits": schema.EDITS, "change": schema.TEXT})
+    # A task may add columns to its counterfactuals, as structures have `stale`; no metric reads them.
+    kept = [{name: value for name, value in row.items() if name in features} for row in edited]
     # Entities moved along with the edits; their types, which no edit has, are the source's and no metric reads them.
-    return Dataset.from_list(edited, features=features) if edited else schema.no_rows(features)
+    return Dataset.from_list(kept, features=features) if kept else schema.no_rows(features)
 
 
 def measure_candidates(accepted: Dataset, rejected: Dataset, metrics: Metrics | None = None, **map_kwargs: Any) -> Dataset:
