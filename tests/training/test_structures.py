@@ -304,5 +304,5 @@ def test_evaluate_prints_groups(monkeypatch: pytest.MonkeyPatch, tmp_path: Path,
 
 def test_baselines_leave_out_the_structure_so_they_are_of_task_2() -> None:
     content = recipe.read(recipe.find("demo_structures"), ["task=1"])
-    with pytest.raises(recipe.RecipeError, match="baselines: of task 2.*this is task 1"):
+    with pytest.raises(recipe.RecipeError, match=r"baselines: of task 2.*this is task 1"):
         parse_train(content)
