@@ -302,6 +302,17 @@ def test_evaluate_prints_groups(monkeypatch: pytest.MonkeyPatch, tmp_path: Path,
         cli.evaluate(model.name, corpus=["checkwhy=x:test"], max_length=512, task=1)
 
 
+def test_baselines_are_trained_and_scored_on_the_same_rows(tiny_model: Tiny, tmp_path: Path) -> None:
+    content = recipe.read(recipe.find("demo_structures"), [])
+    small = {"model": tiny_model("reader"), "max_length": 48, "epochs": 0.1, "tune": "full"}
+    scores = train({**content, **small}, tmp_path)["scores"]
+    names = [name for name in scores if name.endswith(", without the structure")]
+    assert len(names) == 1
+    without, with_it = scores[names[0]], scores[names[0].removesuffix(", without the structure")]
+    assert without["rows"] == with_it["rows"] > 0
+    assert (purpose(Model(str(tmp_path))).task, purpose(Model(str(tmp_path / "without-structure"))).task) == (2, 1)
+
+
 def test_baselines_leave_out_the_structure_so_they_are_of_task_2() -> None:
     content = recipe.read(recipe.find("demo_structures"), ["task=1"])
     with pytest.raises(recipe.RecipeError, match=r"baselines: of task 2.*this is task 1"):
