@@ -25,7 +25,7 @@ def systems() -> dict[str, str]:
     """Map the name of every system to where it lives; no system is imported.
 
     >>> list(systems())[:4]
-    ['ccg', 'crossaug', 'race', 'rgf']
+    ['ccg', 'checkwhy', 'crossaug', 'race']
     """
     published = {name: module for name, module in discover_modules(__name__).items() if name != "baselines"}
     return with_plugins({**published, **discover_modules(f"{__name__}.baselines")}, GROUP)

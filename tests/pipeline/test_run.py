@@ -386,7 +386,7 @@ def test_every_recipe_is_valid_under_both_presets(name: str, preset: str) -> Non
         (["corpsu=hover"], r"'corpsu'.*'corpus'"),
         (["settings.num_beam=3"], r"'num_beam'.*'num_beams'"),
         (["preset=ofline"], "'ofline'"),
-        (["system=rase"], r"'rase'.*ccg, crossaug, race"),
+        (["system=rase"], r"'rase'.*ccg, checkwhy, crossaug, race"),
         (["seed"], r"--set.*seed.*key=value"),
         (["seed.deep=3"], r"seed\.deep"),
         (["settings.flip=all"], "flip='all'"),

@@ -205,7 +205,7 @@ def test_a_recipe_takes_them_as_verification_rows(system: str, monkeypatch: pyte
     recipe = run.read_recipe({"name": "made", "corpus": "jsonl", "data_files": "a.jsonl", "system": system})
     assert run.load_inputs(recipe)[1].task == "verification"
     recipe = run.read_recipe({"name": "made", "corpus": "jsonl", "data_files": "a.jsonl", "system": "ccg"})
-    with pytest.raises(RecipeError, match="ccg works on relation rows; jsonl has verification rows"):
+    with pytest.raises(RecipeError, match="ccg works on relation rows; jsonl has structures rows"):
         run.load_inputs(recipe)
 
 

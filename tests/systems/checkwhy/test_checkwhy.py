@@ -166,7 +166,7 @@ SPOILED: dict[str, tuple[str, str, Any, str, str]] = {
     "no opposite": ("opposite", "wind", {"opposite": ROW["effect"]}, "write_opposite_effect", "repeats the effect"),
     "another opposite": ("opposite", "wind", {"opposite": "Cats purr."}, "write_opposite_effect", "has no word of the effect"),
     "no lines": ("lines", "wind", {"lines": []}, "link_evidence", "the answer.lines has fewer than 1 items"),
-    "code": ("lines", "wind", {"lines": ["import os", "os.abort()"]}, "link_evidence", "column 1: an Import is not allowed"),
+    "code": ("lines", "wind", {"lines": ["import os", "os.abort()"]}, "link_evidence", "kind Import is not allowed"),
     "no such name": ("lines", "wind", {"lines": ["one_to_one_linking(Sentence9, Claim)"]}, "link_evidence", "Sentence9 is not"),
     "no arity": ("lines", "wind", {"lines": ["one_to_one_linking(Sentence1)"]}, "link_evidence", "has 1 arguments"),
     "unused": ("lines", "wind", {"lines": ["one_to_one_linking(Sentence1, Claim)"]}, "link_evidence", "Sentence2 is useful"),
@@ -224,7 +224,9 @@ def test_an_argument_that_repeats_itself_or_never_ends_is_rejected(start: Start,
 def test_repair_names_what_it_changes(start: Start, system: CheckWhy) -> None:
     lines = {"lines": ["one_to_one_linking(Sentence1, Sentence2)", "one_to_one_linking(Sentence2, Sentence3)"]}
     start(scripted_llm.behave({("lines", "fog left the road open"): lines}))
-    assert reasons(system(pairs()))["5"] == ("link_evidence", "the structure of REFUTES: nothing leads to the claim")
+    stage, reason = reasons(system(pairs()))["5"]
+    assert stage == "link_evidence"
+    assert reason.startswith("the structure of REFUTES: nothing leads to the claim")
     ds = CheckWhy.preset("offline", distractors=(2, 3), repair=True)(pairs())
     assert reasons(ds) == {}
     assert ds[5]["repairs"] == ["REFUTES: linked Sentence3 to the claim: nothing else led to it"]
