@@ -7,12 +7,10 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.table import Table
 
 from hfcf.cli import console
 from hfcf.cli.console import Set, print_path
-
-_TITLES = {"macro_f1": "macro-F1", "micro_f1": "micro-F1"}
+from hfcf.cli.tables import print_scores
 
 
 def train(
@@ -68,14 +66,8 @@ def evaluate(
             raise ValueError(f"{name}: no model of this library answers {of_rows.name} rows")
         trainer = with_settings(load_trainer(of_rows.trainer), settings)
         scores = trainer.evaluate(rows, reference, max_length=max_length, ways=ways)
-        parts = {key: value for key, value in scores.items() if isinstance(value, dict)}
-        results[f"{name} ({split})"] = {key: value for key, value in scores.items() if key not in parts}
-        results |= {f"{name} ({split}), {key}": value for key, value in parts.items()}
-    columns = list(dict.fromkeys(key for scores in results.values() for key in scores))
-    table = Table("corpus", *(_TITLES.get(key, key) for key in columns))
-    for title, scores in results.items():
-        table.add_row(title, *(str(scores.get(key, "–")) for key in columns))
-    console.out.print(table)
+        results[f"{name} ({split})"] = scores
+    print_scores(results)
 
 
 def compare(

@@ -12,6 +12,12 @@ from rich.text import Text
 from hfcf.cli import console
 from hfcf.cli.console import data_text
 
+_TITLES = {"macro_f1": "macro-F1", "micro_f1": "micro-F1"}
+_WIDE = 6
+"""Scores that fit beside a corpus's name on 80 columns."""
+_GROUPS = 4
+"""Groups of rows that fit beside a score's name on 80 columns."""
+
 
 def commonest(reasons: Mapping[str, int]) -> Text:
     """Return the commonest reason with its count as text: what it quotes from the data is no markup."""
@@ -27,6 +33,35 @@ def print_funnel(report: dict[str, Any]) -> None:
         reason = commonest({**entry["candidate_reasons"], **entry["reasons"]})
         table.add_row(data_text(entry["stage"]), *counts, reason)
     console.out.print(table)
+
+
+def print_scores(results: Mapping[str, Mapping[str, Any]]) -> None:
+    """Print a model's scores by corpus; a corpus with many, or with those of groups of its rows, gets tables of its own."""
+    few = {title: scores for title, scores in results.items() if len(scores) <= _WIDE and not _groups(scores)}
+    if few:
+        columns = list(dict.fromkeys(key for scores in few.values() for key in scores))
+        table = Table("corpus", *(_TITLES.get(key, key) for key in columns))
+        for title, scores in few.items():
+            table.add_row(title, *(str(scores.get(key, "–")) for key in columns))
+        console.out.print(table)
+    for title, scores in results.items():
+        if title not in few:
+            _print_groups(title, scores)
+
+
+def _groups(scores: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    return {key: value for key, value in scores.items() if isinstance(value, Mapping)}
+
+
+def _print_groups(title: str, scores: Mapping[str, Any]) -> None:
+    groups = _groups(scores)
+    everything = {"all": {key: value for key, value in scores.items() if key not in groups}, **groups}
+    for start in range(0, len(everything), _GROUPS):
+        names = list(everything)[start : start + _GROUPS]
+        table = Table("score", *(Column(name, justify="right") for name in names), title=title)
+        for key in dict.fromkeys(key for name in names for key in everything[name]):
+            table.add_row(_TITLES.get(key, key), *(str(everything[name].get(key, "–")) for name in names))
+        console.out.print(table)
 
 
 def print_push(plan: Any, public: bool) -> None:

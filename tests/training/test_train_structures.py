@@ -9,8 +9,10 @@ from typing import Any
 
 import pytest
 from bad_server import Reply, Start, say, starter
+from rich.console import Console
 from structure_rows import dataset, row, rows
 
+from hfcf.cli import console
 from hfcf.cli import models as cli
 from hfcf.core import recipe
 from hfcf.core.model import Model
@@ -289,14 +291,19 @@ def test_a_classifier_writes_no_structure() -> None:
 def test_evaluate_prints_groups(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     from hfcf import corpora
 
-    monkeypatch.setenv("COLUMNS", "400")
+    monkeypatch.setattr(console, "out", Console(width=80))
     monkeypatch.setattr(corpora, "load", lambda *_, **__: dataset([SUP, REF, row("far", "s1 → Claim", "SUPPORTS")]))
     right = gold(4)
     far = {program_text(view(row("far", "s1 → Claim", "SUPPORTS"), 4)): 'print("SUPPORTS")'}
     model = writer(monkeypatch, tmp_path, 4, lambda text: far.get(text) or right(text))
     cli.evaluate(model.name, corpus=["checkwhy=x:test"], max_length=512)
     printed = capsys.readouterr().out
-    assert "checkwhy (test), 1 step" in printed
+    assert max(map(len, printed.splitlines())) <= 80  # as narrow a terminal shows all of it
+    lines = [[cell.strip() for cell in line.split("│")] for line in printed.splitlines()]
+    title, header = printed.splitlines()[0].strip(), printed.splitlines()[2].replace("┃", " ").split()
+    assert (title, header[:4]) == ("checkwhy (test)", ["score", "all", "1", "step"])
+    accuracy = next(cells for cells in lines if "accuracy" in cells)
+    assert "1.0" in accuracy
     assert "0.6667" in printed
     with pytest.raises(ValueError, match="trained for task 4"):
         cli.evaluate(model.name, corpus=["checkwhy=x:test"], max_length=512, task=1)
