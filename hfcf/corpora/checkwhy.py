@@ -22,7 +22,6 @@ evidence_info [{"id": "Sentence1", "useful": true, "leaf": true}, …], structur
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -32,6 +31,7 @@ from hfcf.core.schema import TEXT
 from hfcf.core.structures.model import CLAIM, Structure, StructureError
 from hfcf.core.structures.program import parse_program
 from hfcf.corpora.base import BadRow, Corpus, CorpusError, CorpusInfo, Files, as_text, is_list_of, json_list, split_files, text_of
+from hfcf.corpora.formats.groups import text_group
 from hfcf.corpora.formats.read import Record
 from hfcf.tasks.verification import NOT_ENOUGH_INFO, REFUTES, SUPPORTS
 from hfcf.text.check import kind
@@ -103,7 +103,7 @@ class CheckWhy(Corpus):
         row |= {"claim": _text(record, "claim"), "code_out": as_text(record.get("code_out")), "label": record["label"]}
         row |= {name: record.get(name) for name in ("cause", "effect")}
         claim = normalise(row["claim"])
-        row["group_id"] = f"claim-{hashlib.sha256(claim.encode()).hexdigest()[:12]}"
+        row["group_id"] = text_group("claim", claim)
         row["keys"] = [("claim", claim), ("id", str(row["id"]))]
         pieces = _pieces(record["evidences"])
         row["evidence"] = [{"title": "", "text": piece["text"]} for piece in pieces]

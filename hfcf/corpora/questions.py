@@ -37,7 +37,6 @@ from hfcf.corpora.base import (
     Corpus,
     CorpusError,
     CorpusInfo,
-    Files,
     Record,
     as_text,
     is_list_of,
@@ -45,8 +44,8 @@ from hfcf.corpora.base import (
     need,
     parquet_rows,
 )
-from hfcf.corpora.formats import own_files
 from hfcf.corpora.formats.answers import check_places, context_group, listed_answers, looked_up, open_answers, typed_answers
+from hfcf.corpora.formats.own_files import PARQUET, OwnFiles, patterns
 from hfcf.corpora.formats.records import table_rows
 from hfcf.text.check import kind
 
@@ -54,7 +53,7 @@ _FIELDS = ("id", "group_id", "title", "context", "question", "answers", "answer"
 _FORMS = '{"text": […], "answer_start": […]}, a list of {"text", "answer_start"}, a list of texts, or one text'
 
 
-class Questions(Corpus):
+class Questions(OwnFiles, Corpus):
     """JSON lines, CSV or Parquet → rows."""
 
     INFO = CorpusInfo(
@@ -70,16 +69,8 @@ class Questions(Corpus):
         layout="`{train,dev,test}.jsonl`, `.csv` or `.parquet`, or `data_files=`",
         notes="SQuAD's columns, or answers as texts; see below",
     )
-    FILES = own_files.patterns(".jsonl", ".csv", *own_files.PARQUET)
+    FILES = patterns(".jsonl", ".csv", *PARQUET)
     EXTRA: ClassVar = {"aliases": List(TEXT)}
-
-    @classmethod
-    def split_of(cls, path: Path) -> str | None:
-        return own_files.split_of(path, cls.FILES)
-
-    @classmethod
-    def find(cls, data_dir: Path, name: str) -> Files:
-        return own_files.find(data_dir, cls.FILES)
 
     def records(self, path: Path) -> Iterator[Record]:
         if path.suffix == ".parquet":

@@ -25,8 +25,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
-from hfcf.corpora.base import BadRow, Corpus, CorpusInfo, Files, Record, as_text, json_lines, need, parquet_rows, text_of
-from hfcf.corpora.formats import own_files
+from hfcf.corpora.base import BadRow, Corpus, CorpusInfo, Record, as_text, json_lines, need, parquet_rows, text_of
+from hfcf.corpora.formats.own_files import PARQUET, OwnFiles, patterns
 from hfcf.corpora.formats.tokens import EXTRA, TAG, Span, entity, of_text, of_tokens, untagged
 from hfcf.text.check import kind
 
@@ -34,7 +34,7 @@ _FIELDS = ("id", "group_id", "tokens", "text", "head", "tail", "label")
 _FORMS = '{"start": …, "end": …} or [start, end]'
 
 
-class RelationRecords(Corpus):
+class RelationRecords(OwnFiles, Corpus):
     """JSON lines or Parquet → rows. The labels are the file's own, so `INFO` lists none."""
 
     INFO = CorpusInfo(
@@ -50,16 +50,8 @@ class RelationRecords(Corpus):
         layout="`{train,dev,test}.jsonl` or `.parquet`, or `data_files=`",
         notes="any labels; see below",
     )
-    FILES = own_files.patterns(".jsonl", *own_files.PARQUET)
+    FILES = patterns(".jsonl", *PARQUET)
     EXTRA: ClassVar = EXTRA
-
-    @classmethod
-    def split_of(cls, path: Path) -> str | None:
-        return own_files.split_of(path, cls.FILES)
-
-    @classmethod
-    def find(cls, data_dir: Path, name: str) -> Files:
-        return own_files.find(data_dir, cls.FILES)
 
     def records(self, path: Path) -> Iterator[Record]:
         return parquet_rows(path, _FIELDS) if path.suffix == ".parquet" else json_lines(path)

@@ -21,7 +21,6 @@ One row: {"claim": "Salt melted the ice.", "evidence": {"E1": "Salt lay on the i
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -31,8 +30,9 @@ from hfcf.core.structures.arrows import parse_arrows
 from hfcf.core.structures.model import CLAIM, Structure, StructureError
 from hfcf.core.structures.program import parse_program
 from hfcf.core.structures.proof import parse_proof
-from hfcf.corpora.base import BadRow, Corpus, CorpusInfo, Files, Record, is_list_of, json_lines, need, parquet_rows, text_of
-from hfcf.corpora.formats import own_files
+from hfcf.corpora.base import BadRow, Corpus, CorpusInfo, Record, is_list_of, json_lines, need, parquet_rows, text_of
+from hfcf.corpora.formats.groups import text_group
+from hfcf.corpora.formats.own_files import PARQUET, OwnFiles, patterns
 from hfcf.tasks.verification import LABELS
 from hfcf.text.check import kind
 from hfcf.text.normalise import normalise
@@ -43,7 +43,7 @@ _STEP = '{"premises": [names], "conclusion": name}'
 _PROGRAM, _PROOF = re.compile(r"_linking\s*\(|\bFACT\s*\("), re.compile(r"->\s*hypothesis\b")
 
 
-class StructureRecords(Corpus):
+class StructureRecords(OwnFiles, Corpus):
     """JSON lines or Parquet → rows."""
 
     INFO = CorpusInfo(
@@ -59,15 +59,7 @@ class StructureRecords(Corpus):
         layout="`{train,dev,test}.jsonl` or `.parquet`, or `data_files=`",
         notes="structures as program text, arrows, proofs or steps; see below",
     )
-    FILES = own_files.patterns(".jsonl", *own_files.PARQUET)
-
-    @classmethod
-    def split_of(cls, path: Path) -> str | None:
-        return own_files.split_of(path, cls.FILES)
-
-    @classmethod
-    def find(cls, data_dir: Path, name: str) -> Files:
-        return own_files.find(data_dir, cls.FILES)
+    FILES = patterns(".jsonl", *PARQUET)
 
     def records(self, path: Path) -> Iterator[Record]:
         return parquet_rows(path, _FIELDS) if path.suffix == ".parquet" else json_lines(path)
@@ -75,8 +67,7 @@ class StructureRecords(Corpus):
     def fill(self, row: dict[str, Any], record: dict[str, Any]) -> None:
         row |= {name: record.get(name) for name in ("id", "group_id", "claim", "cause", "effect", "label")}
         need(record, "claim", "evidence", "label")
-        claim = text_of(record, "claim")
-        row["group_id"] = row["group_id"] or f"claim-{hashlib.sha256(normalise(claim).encode()).hexdigest()[:12]}"
+        row["group_id"] = row["group_id"] or text_group("claim", normalise(text_of(record, "claim")))
         infos = _infos(record)
         pieces = _pieces(record["evidence"], [info.get("id") for info in infos])
         flags = {name: (info.get("useful"), info.get("leaf")) for name, info in zip(pieces, infos, strict=True)}

@@ -6,7 +6,6 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -16,6 +15,7 @@ from transformers.modeling_outputs import SequenceClassifierOutput
 from hfcf.core.model import Model
 from hfcf.engines.base import Encoded, Engine, pad
 from hfcf.engines.classifier import encode_pairs, label_probabilities
+from hfcf.engines.heads import class_names, load_whole, name_classes, save_whole
 
 HEAD = "graph.safetensors"
 """The weights beside the encoder's; the encoder's `config.json` names the classes and the number of hops."""
@@ -68,15 +68,13 @@ class GraphVerifier(nn.Module):
         self.gate = nn.Linear(size, 1)
         self.classifier = nn.Linear(size, len(labels))
         self.dropout = nn.Dropout(dropout)
-        encoder.config.id2label = dict(enumerate(labels))
-        encoder.config.label2id = {label: i for i, label in enumerate(labels)}
+        name_classes(encoder, labels)
         encoder.config.graph_hops = len(self.hops)
 
     @property
     def labels(self) -> tuple[str, ...]:
         """The classes, in the order of the outputs."""
-        names = self.encoder.config.id2label
-        return tuple(names[i] for i in range(len(names)))
+        return class_names(self.encoder)
 
     @property
     def device(self) -> torch.device:
@@ -113,11 +111,7 @@ class GraphVerifier(nn.Module):
 
     def save_pretrained(self, folder: str | os.PathLike[str]) -> None:
         """Store the encoder as Transformers does, and the rest beside it."""
-        from safetensors.torch import save_file
-
-        self.encoder.save_pretrained(folder)
-        rest = {name: tensor.contiguous() for name, tensor in self.state_dict().items() if not name.startswith("encoder.")}
-        save_file(rest, Path(folder) / HEAD, metadata={"format": "pt"})
+        save_whole(self, folder, HEAD)
 
 
 def _layers(encoder: Any) -> nn.ModuleList:
@@ -143,23 +137,13 @@ def load_graph_verifier(model: Model, device: torch.device, dtype: torch.dtype) 
     Raises:
         ValueError: `model` is no graph verifier, or has an adapter.
     """
-    from safetensors.torch import load_file
-    from transformers import AutoModel, AutoTokenizer
-    from transformers.utils import cached_file
+    from transformers import AutoTokenizer
 
-    if model.adapter:
-        raise ValueError(f"{model.name}: a graph verifier has no adapter: it is stored whole")
-    path = cached_file(model.source(), HEAD, revision=model.revision, _raise_exceptions_for_missing_entries=False)
-    if path is None:
-        raise ValueError(f"{model.name} is no graph verifier: it has no {HEAD}; train one: hfcf train train_structures, kind=graph")
-    encoder = AutoModel.from_pretrained(model.source(), revision=model.revision, dtype=dtype, use_safetensors=True)
-    names = encoder.config.id2label
-    network = GraphVerifier(encoder, [names[i] for i in range(len(names))], encoder.config.graph_hops)
-    missing, unknown = network.load_state_dict(load_file(path), strict=False)
-    if unknown or any(not name.startswith("encoder.") for name in missing):
-        raise ValueError(f"{model.name}: {HEAD} is not the head of a graph verifier")
-    tokenizer = AutoTokenizer.from_pretrained(model.source(), revision=model.revision)
-    return network.to(device=device, dtype=dtype).eval(), tokenizer
+    network = load_whole(
+        model, HEAD, lambda encoder: GraphVerifier(encoder, class_names(encoder), encoder.config.graph_hops),
+        kind="a graph verifier", training="hfcf train train_structures, kind=graph", device=device, dtype=dtype,
+    )  # fmt: skip
+    return network, AutoTokenizer.from_pretrained(model.source(), revision=model.revision)
 
 
 def encode_graph(tokenizer: Any, request: Sequence[Any], max_length: int) -> Encoded:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -14,6 +13,7 @@ from transformers.modeling_outputs import SequenceClassifierOutput
 from hfcf.core.model import Model
 from hfcf.engines.base import Encoded, pad
 from hfcf.engines.classifier import label_probabilities
+from hfcf.engines.heads import class_names, load_whole, name_classes, save_whole
 
 HEAD = "rbert.safetensors"
 """The head's weights, beside the encoder's; the encoder's `config.json` names the classes."""
@@ -46,14 +46,12 @@ class RBert(nn.Module):
         self.entity = nn.Linear(size, size)
         self.classifier = nn.Linear(3 * size, len(labels))
         self.dropout = nn.Dropout(dropout)
-        encoder.config.id2label = dict(enumerate(labels))
-        encoder.config.label2id = {label: i for i, label in enumerate(labels)}
+        name_classes(encoder, labels)
 
     @property
     def labels(self) -> tuple[str, ...]:
         """The classes, in the order of the outputs."""
-        names = self.encoder.config.id2label
-        return tuple(names[i] for i in range(len(names)))
+        return class_names(self.encoder)
 
     @property
     def device(self) -> torch.device:
@@ -72,11 +70,7 @@ class RBert(nn.Module):
 
     def save_pretrained(self, folder: str | os.PathLike[str]) -> None:
         """Store the encoder as Transformers does, and the head beside it."""
-        from safetensors.torch import save_file
-
-        self.encoder.save_pretrained(folder)
-        head = {name: tensor.contiguous() for name, tensor in self.state_dict().items() if not name.startswith("encoder.")}
-        save_file(head, Path(folder) / HEAD, metadata={"format": "pt"})
+        save_whole(self, folder, HEAD)
 
 
 def load_rbert(model: Model, device: torch.device, dtype: torch.dtype) -> tuple[RBert, Any]:
@@ -85,22 +79,11 @@ def load_rbert(model: Model, device: torch.device, dtype: torch.dtype) -> tuple[
     Raises:
         ValueError: `model` is no R-BERT, or has an adapter.
     """
-    from safetensors.torch import load_file
-    from transformers import AutoModel
-    from transformers.utils import cached_file
-
-    if model.adapter:
-        raise ValueError(f"{model.name}: an R-BERT has no adapter: it is stored whole")
-    path = cached_file(model.source(), HEAD, revision=model.revision, _raise_exceptions_for_missing_entries=False)
-    if path is None:
-        raise ValueError(f"{model.name} is no R-BERT: it has no {HEAD}; train one: hfcf train train_relation")
-    encoder = AutoModel.from_pretrained(model.source(), revision=model.revision, dtype=dtype, use_safetensors=True)
-    names = encoder.config.id2label
-    network = RBert(encoder, [names[i] for i in range(len(names))])
-    missing, unknown = network.load_state_dict(load_file(path), strict=False)
-    if unknown or any(not name.startswith("encoder.") for name in missing):
-        raise ValueError(f"{model.name}: {HEAD} is not the head of an R-BERT")
-    return network.to(device=device, dtype=dtype).eval(), load_tokenizer(model)
+    network = load_whole(
+        model, HEAD, lambda encoder: RBert(encoder, class_names(encoder)), kind="an R-BERT", training="hfcf train train_relation",
+        device=device, dtype=dtype,
+    )  # fmt: skip
+    return network, load_tokenizer(model)
 
 
 def load_tokenizer(model: Model) -> Any:

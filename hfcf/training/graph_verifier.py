@@ -46,7 +46,8 @@ def train_graph_verifier(
     if hp.model.adapter:
         encoder = load_network(AutoModelForSequenceClassification, hp.model, torch.float32).base_model
     else:
-        encoder = AutoModel.from_pretrained(hp.model.source(), revision=hp.model.revision, dtype=torch.float32)
+        source, revision = hp.model.source(), hp.model.revision
+        encoder = AutoModel.from_pretrained(source, revision=revision, dtype=torch.float32, use_safetensors=True)
     network = GraphVerifier(encoder, labels)
     network.train()
     classes = {label: i for i, label in enumerate(labels)}

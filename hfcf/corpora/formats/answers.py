@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -11,6 +10,7 @@ from datasets import List
 
 from hfcf.core.schema import INT
 from hfcf.corpora.base.values import need
+from hfcf.corpora.formats.groups import text_group
 from hfcf.corpora.formats.read import BadRow
 from hfcf.tasks.qa import NO_ANSWERS, misplaced
 from hfcf.text.check import kind
@@ -126,4 +126,4 @@ def context_group(context: str) -> str:
     >>> context_group("Ada wrote it.")
     'context-6f13d641d43f'
     """
-    return f"context-{hashlib.sha256(context.encode(errors='backslashreplace')).hexdigest()[:12]}"
+    return text_group("context", context)

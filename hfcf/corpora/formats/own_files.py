@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import ClassVar
 
 from hfcf.corpora.base import Files, split_files
 
@@ -37,3 +38,17 @@ def find(data_dir: Path, files: Sequence[tuple[str, str]]) -> Files:
         if splits:
             return splits
     return {}
+
+
+class OwnFiles:
+    """What corpora of a user's own files have in common; it stands before `Corpus` among the bases."""
+
+    FILES: ClassVar[tuple[tuple[str, str], ...]]
+
+    @classmethod
+    def split_of(cls, path: Path) -> str | None:
+        return split_of(path, cls.FILES)
+
+    @classmethod
+    def find(cls, data_dir: Path, name: str) -> Files:
+        return find(data_dir, cls.FILES)

@@ -62,7 +62,7 @@ class RecordsConfig(CorpusConfig):
         self.labels = capitals | {str(as_text(raw)): label for raw, label in self.labels.items()}
 
 
-class Records(Corpus):
+class Records(own_files.OwnFiles, Corpus):
     """JSON lines, CSV or Parquet → rows; `corpus` is "jsonl", "csv" or "parquet"."""
 
     BUILDER_CONFIG_CLASS = RecordsConfig
@@ -83,10 +83,6 @@ class Records(Corpus):
         "labels": "label of the file → SUPPORTS, REFUTES or NOT ENOUGH INFO",
         "numbered": "true: rows are numbered by line, and the file's id is their group",
     }
-
-    @classmethod
-    def split_of(cls, path: Path) -> str | None:
-        return own_files.split_of(path, cls.FILES)
 
     @classmethod
     def find(cls, data_dir: Path, name: str) -> Files:

@@ -14,11 +14,9 @@ from scipy.optimize import linear_sum_assignment
 
 from hfcf.core.model import Model
 from hfcf.engines.base import Encoded, Engine, pad
+from hfcf.metrics.shared.windows import windows
 
 Array = NDArray[Any]
-
-WINDOW = 65_536
-"""Tokens of the requests that are matched together: enough sentences to be sorted well by length."""
 
 
 @dataclass(eq=False)
@@ -91,15 +89,7 @@ class Matching(Engine):
 
     def batches(self, lengths: Sequence[int]) -> list[list[int]]:
         """Batch requests in their order, so that those with the same sentences stay together; `WINDOW` tokens to a batch."""
-        groups: list[list[int]] = []
-        room = 0
-        for i, length in enumerate(lengths):
-            if not groups or room < length:
-                groups.append([])
-                room = WINDOW
-            groups[-1].append(i)
-            room -= length
-        return groups
+        return windows(lengths)
 
     def forward(self, loaded: Any, encoded: Sequence[Any]) -> list[Any]:
         new = [one for one in dict.fromkeys(one for item in encoded for one in _both(item.extra)) if one.vectors is None]

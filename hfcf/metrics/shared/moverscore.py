@@ -17,11 +17,9 @@ import torch
 from hfcf.core.model import Model
 from hfcf.core.store import read_artifact
 from hfcf.engines.base import Encoded, Engine, pad
+from hfcf.metrics.shared.windows import windows
 
 log = logging.getLogger(__name__)
-
-WINDOW = 65_536
-"""Tokens whose vectors are kept at once: 200 MB of a small encoder's, and enough texts to be sorted well by length."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,15 +80,7 @@ class MoverScore(Engine):
 
     def batches(self, lengths: Sequence[int]) -> list[list[int]]:
         """Batch requests in their order, so that candidates stay with their claim; `WINDOW` tokens to a batch."""
-        groups: list[list[int]] = []
-        room = 0
-        for i, length in enumerate(lengths):
-            if room < length:
-                groups.append([])
-                room = WINDOW
-            groups[-1].append(i)
-            room -= length
-        return groups
+        return windows(lengths)
 
     def forward(self, loaded: Any, encoded: Sequence[Any]) -> list[Any]:
         different = list(dict.fromkeys(ids for item in encoded for ids in item.extra))

@@ -1,0 +1,68 @@
+"""Networks of an encoder and layers of our own: how they are stored whole and loaded again."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import torch
+
+from hfcf.core.model import Model
+
+Network = TypeVar("Network", bound=torch.nn.Module)
+
+
+def name_classes(encoder: Any, labels: Sequence[str]) -> None:
+    """Write the classes, in the order of the outputs, into an encoder's configuration, which is stored with it."""
+    encoder.config.id2label = dict(enumerate(labels))
+    encoder.config.label2id = {label: i for i, label in enumerate(labels)}
+
+
+def class_names(encoder: Any) -> tuple[str, ...]:
+    """Return the classes that an encoder's configuration names, in the order of the outputs."""
+    names = encoder.config.id2label
+    return tuple(names[i] for i in range(len(names)))
+
+
+def save_whole(network: Any, folder: str | os.PathLike[str], file: str) -> None:
+    """Store a network's `encoder` as Transformers does, and its other weights in a file beside it."""
+    from safetensors.torch import save_file
+
+    network.encoder.save_pretrained(folder)
+    rest = {name: tensor.contiguous() for name, tensor in network.state_dict().items() if not name.startswith("encoder.")}
+    save_file(rest, Path(folder) / file, metadata={"format": "pt"})
+
+
+def load_whole(
+    model: Model, file: str, make: Callable[[Any], Network], *, kind: str, training: str, device: torch.device, dtype: torch.dtype
+) -> Network:
+    """Load a network that `save_whole` stored.
+
+    Args:
+        model: a folder or a repository.
+        file: of the weights beside the encoder's.
+        make: makes the network of its encoder.
+        kind: what the network is, with its article, for errors.
+        training: the command that trains one, for errors.
+        device: where it goes.
+        dtype: of its weights.
+
+    Raises:
+        ValueError: `model` is no such network, or has an adapter.
+    """
+    from safetensors.torch import load_file
+    from transformers import AutoModel
+    from transformers.utils import cached_file
+
+    if model.adapter:
+        raise ValueError(f"{model.name}: {kind} has no adapter: it is stored whole")
+    path = cached_file(model.source(), file, revision=model.revision, _raise_exceptions_for_missing_entries=False)
+    if path is None:
+        raise ValueError(f"{model.name} is no {kind.partition(' ')[2]}: it has no {file}; train one: {training}")
+    network = make(AutoModel.from_pretrained(model.source(), revision=model.revision, dtype=dtype, use_safetensors=True))
+    missing, unknown = network.load_state_dict(load_file(path), strict=False)
+    if unknown or any(not name.startswith("encoder.") for name in missing):
+        raise ValueError(f"{model.name}: {file} is not the head of {kind}")
+    return network.to(device=device, dtype=dtype).eval()
