@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from functools import lru_cache
 from pathlib import Path
@@ -23,15 +24,27 @@ class Model:
         revision: the Hub revision; pin it, or a new upload changes your results.
         adapter: a PEFT adapter to merge in: a Hub id, a folder, or "hfcf:NAME" for one that ships with this library.
         dtype: "auto" (bfloat16 where the GPU has it, else float32), "float32", "bfloat16" or "float16".
+        labels: for a classifier whose classes have names of its own: {its name: our name}, {"LABEL_0": "REFUTES", …}. Stored as
+            pairs, because a reference must be hashable.
+        inputs: the form in which a classifier of your own reads a row, where it is not ours.
 
     >>> Model.of("t5-base").name
     't5-base'
+    >>> Model("me/nli", labels={"yes": "SUPPORTS", "no": "REFUTES"}).labels
+    (('no', 'REFUTES'), ('yes', 'SUPPORTS'))
     """
 
     name: str
     revision: str | None = None
     adapter: str | None = None
     dtype: str = "auto"
+    labels: Mapping[str, str] | tuple[tuple[str, str], ...] | None = None
+    inputs: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.labels is not None:
+            pairs = sorted((str(own), str(label)) for own, label in dict(self.labels).items())
+            object.__setattr__(self, "labels", tuple(pairs))
 
     @classmethod
     def of(cls, value: Model | str | dict[str, Any]) -> Model:
@@ -53,7 +66,9 @@ class Model:
         parts = [_identity(self.source(), self.revision)]
         if (adapter := self.adapter_source()) is not None:
             parts.append(_identity(adapter, None))
-        return "+".join([*parts, self.dtype])
+        # Only where they are set: keys of weights without them stay as they were.
+        reading = [f"{name}={value}" for name, value in (("labels", self.labels), ("inputs", self.inputs)) if value]
+        return "+".join([*parts, self.dtype, *reading])
 
     def __getstate__(self) -> dict[str, Any]:
         # A folder that was trained again in place must not find the old rows in the map cache.

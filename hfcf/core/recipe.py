@@ -71,7 +71,10 @@ Text = Annotated[str, BeforeValidator(_text), WithJsonSchema({"type": ["string",
 """A string that YAML may read as a number, or that Python code gives as a path: `split: 2012`."""
 Files = Annotated[str | list[str] | dict[str, str | list[str]], BeforeValidator(_files)]
 """A file, several, or a mapping of splits to files."""
-_MODEL_FIELDS = {key: {"type": "string"} for key in ("name", "revision", "adapter", "dtype")}
+_MODEL_FIELDS = {
+    **{key: {"type": "string"} for key in ("name", "revision", "adapter", "dtype", "inputs")},
+    "labels": {"type": "object", "additionalProperties": {"type": "string"}},
+}
 _MODEL_SCHEMA = {
     "anyOf": [
         {"type": "string"},
