@@ -41,7 +41,7 @@ def dataset_card(
         examples: rows of the default configuration, with the source's text as `before`.
         files: the recipe's `data_files` or `data_dir`; the card of a user's own rows names them.
     """
-    own, task = run["corpus"] in OWN, get_task(run["task"])
+    own, task = run["corpus"] in OWN or corpus.get("release") == "yours", get_task(run["task"])
     system, flips = _describe_system(run["system"])
     if inputs := _list_inputs(files) if own else []:
         # The user's recipe is not in the repository; `recipe.yaml` is, with every setting.

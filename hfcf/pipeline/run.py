@@ -18,6 +18,7 @@ from hfcf.core.model import Model, named
 from hfcf.core.stage import Stage
 from hfcf.core.system import System, Watch
 from hfcf.core.task import task_of
+from hfcf.corpora.own.errors import LayoutError
 from hfcf.hub.existing_card import check_overwrite, read_restriction
 from hfcf.metrics.shared.settings import Metrics, as_list, check_metrics, parse_metrics, pop_evaluation_sets, stage_of
 from hfcf.pipeline.profile import Clock
@@ -77,7 +78,7 @@ def run(
         rows, Path(out),
         run={
             "name": parsed.name or Path(out).name, "system": system.name, "task": task_of(ds.features).name,
-            "citation": system.citation, "corpus": parsed.corpus, "split": parsed.split or "train",
+            "citation": system.citation, "corpus": corpora.corpus_name(parsed.corpus), "split": parsed.split or "train",
             "role": parsed.role, "preset": parsed.preset, "seed": system.seed, "limit": limit,
             "settings": system.settings, "models": {**model_names(system), **metric_models(metrics, system.task)},
             "checked_by": describe_filter(system), "stages": clock.stages,
@@ -100,7 +101,7 @@ def _check_push(recipe: RunRecipe, restrictions: Mapping[str, Any]) -> None:
     from hfcf.hub.push import check_name, require_token
 
     check_name(recipe.push or "")
-    if forbids_republishing(restrictions, recipe.corpus):
+    if forbids_republishing(restrictions, corpora.corpus_name(recipe.corpus)):
         raise recipes.RecipeError(f"push: the licence of {recipe.corpus} forbids to republish its rows: take the key out")
     require_token()
 
@@ -131,11 +132,16 @@ def load_inputs(recipe: RunRecipe) -> tuple[Dataset, System]:
 
 def load_rows(recipe: RowsRecipe) -> Dataset:
     """Load the rows that a recipe names."""
-    if recipe.corpus in corpora.names():
-        recipes.check(recipe.options or {}, corpora.builder_class(recipe.corpus).OPTIONS, "options")
+    own = {key: value for key in ("columns", "labels") if (value := getattr(recipe, key)) is not None}
+    options = {**(recipe.options or {}), **own}
+    if recipe.corpus != corpora.PASSAGES:
+        recipes.check(options, corpora.builder_class(recipe.corpus).OPTIONS, "options")
     keys = ("data_dir", "data_files", "role", "on_error")
     arguments = {key: value for key in keys if (value := getattr(recipe, key)) is not None}
-    ds = corpora.load(recipe.corpus, split=recipe.split or "train", **arguments, **(recipe.options or {}))
+    try:
+        ds = corpora.load(recipe.corpus, split=recipe.split or "train", **arguments, **options)
+    except LayoutError as error:
+        raise recipes.RecipeError(error.in_recipe()) from error
     return from_recipe(ds, recipe.distractors.model_dump() if recipe.distractors else None)
 
 
@@ -238,7 +244,7 @@ def describe_filter(system: System) -> str | None:
     return "the base model, the indicator named above," if filter_model(system) else "the base model that was trained on these rows"
 
 
-def _front_matter(name: str) -> dict[str, Any]:
+def _front_matter(name: Any) -> dict[str, Any]:
     info = corpora.builder_class(name).INFO
-    keys = ("title", "licence", "hub_id", "language", "paper", "citation", "republish", "request")
+    keys = ("title", "licence", "hub_id", "language", "paper", "citation", "republish", "request", "release")
     return {**{key: getattr(info, key) for key in keys}, "labels": list(info.labels.values())}
