@@ -520,6 +520,12 @@ def test_ccg_runs_on_semeval(tiny_model: Callable[[str], str]) -> None:
         assert hfcf.from_dataset([{**row, "relation": made["label"]}])[0]["tokens"] == made["tokens"]
 
 
+def test_counterfactuals_with_classes_as_they_are_published(system: Callable[[str], Any]) -> None:
+    cf = hfcf.expand(system("verification")(hfcf.from_dataset(fever())))
+    classes = cf.cast_column("label", ClassLabel(names=["REFUTES", "SUPPORTS", "NOT ENOUGH INFO"]))
+    assert hfcf.to_dataset(classes, like=fever()).to_list() == hfcf.to_dataset(cf, like=fever()).to_list()
+
+
 def test_rows_of_ours_stay_as_they_are(system: Callable[[str], Any]) -> None:
     ds = Dataset.from_list(hfcf.from_dataset(fever()).to_list(), features=hfcf.from_dataset(fever()).features)
     ds = ds.remove_columns("status")

@@ -6,8 +6,9 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from datasets import Dataset, DatasetDict, IterableDataset, List, concatenate_datasets
+from datasets import ClassLabel, Dataset, DatasetDict, IterableDataset, List, concatenate_datasets
 
+from hfcf.core.schema import TEXT
 from hfcf.core.task import Task, task_of
 from hfcf.corpora.own.layout import Layout
 from hfcf.corpora.own.rows import ReadRows, is_canonical, layout_of, read_quietly
@@ -64,6 +65,9 @@ def to_dataset(
     if "source_id" not in cf.features:
         raise ValueError("there is no column 'source_id': give counterfactuals, cf = hfcf.expand(ds)")
     task = task_of(cf.features)
+    if isinstance(classes := cf.features.get("label"), ClassLabel):  # as `hfcf run` publishes them
+        names = [classes.names[label] for label in cf["label"]]
+        cf = cf.remove_columns("label").add_column("label", names, feature=TEXT)
     known = all(value is None for value in said.values()) and all(is_canonical(one, task.name) for one in tables.values())
     layout = None if known else layout_of(list(tables.values()), task.name, **said)
     theirs, sources = _sources(list(tables.values()), layout, cf["source_id"])
