@@ -21,6 +21,7 @@ os.environ.pop("COLUMNS", None)
 os.environ.pop("LINES", None)
 
 import parrot
+import planted
 import pytest
 import tiny
 import torch
@@ -87,6 +88,13 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, Callable[
 def tiny_model(shared: Callable[[str, Callable[[Path], object]], Path]) -> Callable[[str], str]:
     """`tiny_model("t5")` is the folder of a tiny random model: classifier, verifier, t5, bart or gpt2."""
     return lambda kind: str(shared(kind, getattr(tiny, kind)))
+
+
+@pytest.fixture(scope="session")
+def planted_models(shared: Callable[[str, Callable[[Path], object]], Path]) -> tuple[str, str]:
+    """The folders of the verifier that reads one word and of its explainer, which take half a minute to train."""
+    verifier = str(shared("planted_verifier", planted.verifier))
+    return verifier, str(shared("planted_explainer", lambda folder: planted.explainer(verifier, folder)))
 
 
 @pytest.fixture(scope="session")
