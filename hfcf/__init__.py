@@ -25,7 +25,7 @@ _PUBLIC = {
     "measure": "hfcf.metrics.shared.measure",
     "pair": "hfcf.core.pairs",
     "pair_within": "hfcf.core.pairs",
-    "prepare": "hfcf.core.schema",
+    "prepare": "hfcf.core.prepare",
     "rejected": "hfcf.core.expand",
     "run": "hfcf.pipeline.run",
 }
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from hfcf.core.candidates import accepted
     from hfcf.core.expand import expand, rejected
     from hfcf.core.pairs import pair, pair_within
-    from hfcf.core.schema import prepare
+    from hfcf.core.prepare import prepare
     from hfcf.corpora import load
     from hfcf.engines.constrained import generate_constrained
     from hfcf.hub.result import load_result
