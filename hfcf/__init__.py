@@ -26,7 +26,7 @@ _PUBLIC = {
     "measure": "hfcf.metrics.shared.measure",
     "pair": "hfcf.core.pairs",
     "pair_within": "hfcf.core.pairs",
-    "prepare": "hfcf.core.schema",
+    "prepare": "hfcf.core.prepare",
     "rejected": "hfcf.core.expand",
     "run": "hfcf.pipeline.run",
     "to_dataset": "hfcf.corpora.own.back",
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from hfcf.core.candidates import accepted
     from hfcf.core.expand import expand, rejected
     from hfcf.core.pairs import pair, pair_within
-    from hfcf.core.schema import prepare
+    from hfcf.core.prepare import prepare
     from hfcf.corpora import load
     from hfcf.corpora.own.back import to_dataset
     from hfcf.corpora.own.rows import from_dataset

@@ -9,8 +9,10 @@ from typing import Any, ClassVar, Self
 
 from datasets import Dataset, DatasetDict, Features, IterableDataset
 
-from hfcf.core import schema
 from hfcf.core.model import Model
+from hfcf.core.names import check_settings
+from hfcf.core.preflight import check
+from hfcf.core.prepare import prepare
 from hfcf.core.progress import quiet_map, stage_bar
 from hfcf.core.stage import Stage
 from hfcf.core.task import task_of, tasks
@@ -41,14 +43,21 @@ class System:
     """What its stages ask: their versions are part of what its rows depend on."""
     VERSION: ClassVar[str] = "1"
     """Raise it when `fit_models` or `fit_resources` makes something else of equal rows; stages have versions of their own."""
-    trainings: ClassVar[tuple[str, ...]] = ()
-    """The settings that say how something is trained; of these, a mapping changes what it names and leaves the preset's rest."""
+    trainings: ClassVar[Mapping[str, str]] = {}
+    """The settings that say how something is trained, and the setting that names the model instead; of these, a mapping changes
+    what it names and leaves the preset's rest."""
+    trained_by: ClassVar[Mapping[str, str]] = {}
+    """The settings that name models of a user's own, and the recipe that trains each: errors print the commands."""
     citation: ClassVar[str] = ""
     """The paper's BibTeX, for the cards of what it makes."""
 
     seed: int = 13
     strict: bool = False
     fitted: str | None = None
+
+    def __new__(cls, *_: Any, **settings: Any) -> Self:
+        check_settings(cls, settings)
+        return super().__new__(cls)
 
     @property
     def task(self) -> str:
@@ -153,12 +162,16 @@ class System:
 
         Returns:
             The rows with the columns of every stage, each decided: `status.accepted` is true or false.
+
+        Raises:
+            StageError, ValueError: before the first stage, see `hfcf.core.preflight.check`.
         """
         if isinstance(ds, DatasetDict):
             return DatasetDict({split: self(part, limit=limit, watch=watch, **map_kwargs) for split, part in ds.items()})
         watch = watch or (lambda stage, run: run())
         system, names = self._for_rows(ds), list(self.chain)
-        ds = schema.prepare(ds, for_=system)
+        check(system, ds)
+        ds = prepare(ds, for_=system)
         if self.limit_first:
             ds = first_rows(ds, limit)
         if self.fitted is None:
