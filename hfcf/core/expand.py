@@ -12,7 +12,7 @@ import pyarrow as pa
 from datasets import Dataset, DatasetDict, Features, IterableDataset, concatenate_datasets
 
 from hfcf.core import schema
-from hfcf.core.schema import AnyDataset
+from hfcf.core.prepare import AnyDataset
 from hfcf.core.task import Task, nearest_task, problem, task_of, tasks
 
 
