@@ -64,7 +64,8 @@ class Markers:
                 part = part.replace(f"{{{name}_type}}", types[0])
             before, field, after = part.partition(f"{{{name}}}")
             if field:
-                words[start], words[end - 1] = before + words[start], words[end - 1] + after
+                words[start] = before + words[start]
+                words[end - 1] += after
             else:
                 masks[start] = " ".join([part, *(masks.pop(i) for i in range(start, end) if i in masks)])
                 words[start:end] = [masks[start], *[""] * (end - start - 1)]
