@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
-from datasets import Dataset, Features, concatenate_datasets
+from datasets import Dataset, Features, IterableDataset, concatenate_datasets
 
 from hfcf.core import schema
 from hfcf.core.task import Task, nearest_task, problem, task_of, tasks
@@ -32,6 +32,7 @@ def expand(ds: Dataset) -> Dataset:
     Traceback (most recent call last):
     ValueError: there is no column 'counterfactuals': run a system first, ds = race(ds)
     """
+    _refuse_stream(ds)
     if "counterfactuals" not in ds.features:
         raise ValueError("there is no column 'counterfactuals': run a system first, ds = race(ds)")
     features = Features(ds.features["counterfactuals"].feature)
@@ -43,6 +44,11 @@ def expand(ds: Dataset) -> Dataset:
     rows = lists.map(_flatten, batched=True, remove_columns=["counterfactuals"], features=features, desc="expand")
     rows = rows.with_format(None)
     return _complete(rows, ds, task) if task and completing else rows
+
+
+def _refuse_stream(ds: object) -> None:
+    if isinstance(ds, IterableDataset):
+        raise ValueError("this is a stream: read its rows first, ds = Dataset.from_list(list(ds), features=ds.features)")
 
 
 def _complete(rows: Dataset, ds: Dataset, task: Task) -> Dataset:
@@ -105,6 +111,7 @@ def rejected(ds: Dataset, *, system: str = "race") -> Dataset:
     >>> rejected(Dataset.from_list([{"id": "1", "group_id": "1", "status": status}]))["reason"]
     Column(['too long'])
     """
+    _refuse_stream(ds)
     features = schema.REJECTED
     if not len(ds):
         return schema.no_rows(features)
