@@ -19,6 +19,7 @@ _PUBLIC = {
     "checkwhy": "hfcf.checkwhy",
     "consistency": "hfcf.training.consistency",
     "expand": "hfcf.core.expand",
+    "from_dataset": "hfcf.corpora.own.rows",
     "generate_constrained": "hfcf.engines.constrained",
     "load": "hfcf.corpora",
     "load_result": "hfcf.hub.result",
@@ -28,6 +29,7 @@ _PUBLIC = {
     "prepare": "hfcf.core.prepare",
     "rejected": "hfcf.core.expand",
     "run": "hfcf.pipeline.run",
+    "to_dataset": "hfcf.corpora.own.back",
 }
 
 if TYPE_CHECKING:
@@ -37,6 +39,8 @@ if TYPE_CHECKING:
     from hfcf.core.pairs import pair, pair_within
     from hfcf.core.prepare import prepare
     from hfcf.corpora import load
+    from hfcf.corpora.own.back import to_dataset
+    from hfcf.corpora.own.rows import from_dataset
     from hfcf.engines.constrained import generate_constrained
     from hfcf.hub.result import load_result
     from hfcf.metrics.shared.measure import measure
@@ -60,6 +64,7 @@ __all__ = [
     "checkwhy",
     "consistency",
     "expand",
+    "from_dataset",
     "generate_constrained",
     "load",
     "load_result",
@@ -69,6 +74,7 @@ __all__ = [
     "prepare",
     "rejected",
     "run",
+    "to_dataset",
 ]
 
 

@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from datasets import Value
 
-from hfcf.core import schema
+from hfcf.core import progress, schema
 from hfcf.core.names import check_settings
 from hfcf.core.task import problem
 
@@ -117,7 +117,8 @@ class Stage:
             else:
                 self._check_filled(row, inputs)
                 sound.append((i, row))
-        answers = self.batch([row for _, row in sound]) if sound else []
+        with progress.row_batch(len(values)):
+            answers = self.batch([row for _, row in sound]) if sound else []
         if len(answers) != len(sound):
             raise StageError(f"{self.name}: {len(sound)} rows went in and {len(answers)} came out")
         results.update((i, answer) for (i, _), answer in zip(sound, answers, strict=True))

@@ -13,8 +13,10 @@ from hfcf.core.model import Model
 from hfcf.core.names import check_settings, did_you_mean
 from hfcf.core.preflight import check
 from hfcf.core.prepare import prepare
+from hfcf.core.progress import quiet_map, stage_bar
 from hfcf.core.stage import Stage
 from hfcf.core.task import task_of, tasks
+from hfcf.core.workers import end_workers
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -213,12 +215,16 @@ def first_rows(ds: Any, limit: int | None) -> Any:
 
 
 def run_stage(ds: Any, stage: Stage, map_kwargs: Mapping[str, Any]) -> Any:
-    """Map one stage over prepared rows, with the types that it declares."""
+    """Map one stage over prepared rows, with the types that it declares; a bar shows how far it is."""
     kwargs = {"batched": True, "batch_size": stage.batch_size, **map_kwargs}
     features = Features({**ds.features, **stage.columns()})
-    if not isinstance(ds, IterableDataset):
-        kwargs["desc"] = stage.name
-    return ds.map(stage, features=features, **kwargs)
+    if isinstance(ds, IterableDataset):
+        return ds.map(stage, features=features, **kwargs)
+    if (kwargs.get("num_proc") or 1) > 1:  # the bar of `map` hears of its workers' rows
+        with end_workers():
+            return ds.map(stage, features=features, desc=stage.name, **kwargs)
+    with quiet_map(), stage_bar(stage.name, len(ds)):
+        return ds.map(stage, features=features, **kwargs)
 
 
 def _setting(value: Any) -> Any:

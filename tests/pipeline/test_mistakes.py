@@ -125,11 +125,10 @@ def test_a_bug_keeps_its_traceback() -> None:
     assert errors.is_a_users(TypeError("RACE has no setting 'x'"))
 
 
-def test_streams_are_not_expanded() -> None:
+def test_the_rejected_rows_of_a_stream_need_its_rows() -> None:
     stream = Dataset.from_dict({"id": ["1"], "counterfactuals": [[]]}).to_iterable_dataset()
-    for verb in (hfcf.expand, hfcf.rejected):
-        with pytest.raises(ValueError, match=r"stream.*list\(ds\)"):
-            verb(stream)
+    with pytest.raises(ValueError, match=r"stream.*list\(ds\)"):
+        hfcf.rejected(stream)
 
 
 def test_a_script_without_the_evidence_texts_says_so(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
