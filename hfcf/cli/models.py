@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -42,6 +43,14 @@ def evaluate(
     task: Annotated[int | None, typer.Option(help="For argument structures: one of CheckWhy's tasks, 1 to 4.")] = None,
     reader: Annotated[str | None, typer.Option(help="For argument structures: a second model, which gives the label.")] = None,
     repaired: Annotated[bool, typer.Option(help="For argument structures: repair the commonest slips of programs.")] = False,
+    labels: Annotated[
+        list[str] | None,
+        typer.Option(help="What classes of the model mean: LABEL_0=REFUTES; repeat it, or use commas."),
+    ] = None,
+    inputs: Annotated[
+        str | None,
+        typer.Option(help="How the model reads a row: evidence-claim, '{claim} [SEP] {evidence}' … (docs/your_model.md)."),
+    ] = None,
 ) -> None:
     """Score a model on corpora of its task: a verifier, beside the majority baseline, a relation classifier or a reader.
 
@@ -54,7 +63,7 @@ def evaluate(
     from hfcf.core.trainer import load_trainer, with_settings
     from hfcf.core.weights import check_weights
 
-    reference = Model(model, adapter=adapter)
+    reference = Model(model, adapter=adapter, labels=_read_labels(labels or []), inputs=inputs)
     given = {"task": task, "reader": None if reader is None else Model(reader), "repaired": repaired or None}
     settings = {key: value for key, value in given.items() if value is not None}
     results: dict[str, dict[str, Any]] = {}
@@ -72,6 +81,22 @@ def evaluate(
         scores = trainer.evaluate(rows, reference, max_length=max_length, ways=ways)
         results[f"{name} ({split})"] = scores
     print_scores(results)
+
+
+def _read_labels(options: list[str]) -> dict[str, str] | None:
+    """Read `--labels OWN=OURS`, several times or with commas.
+
+    >>> _read_labels(["LABEL_0=REFUTES,LABEL_1=NOT ENOUGH INFO", "yes=SUPPORTS"])
+    {'LABEL_0': 'REFUTES', 'LABEL_1': 'NOT ENOUGH INFO', 'yes': 'SUPPORTS'}
+    """
+    labels = {}
+    # A comma that no equals sign follows belongs to a name: Cause-Effect(e1,e2).
+    for part in (part for option in options for part in re.split(r",(?=[^,=]+=)", option)):
+        own, equals, label = part.partition("=")
+        if not (equals and own.strip() and label.strip()):
+            raise ValueError(f"--labels {part}: write OWN=OURS, such as LABEL_0=REFUTES")
+        labels[own.strip()] = label.strip()
+    return labels or None
 
 
 def compare(

@@ -13,6 +13,8 @@ from huggingface_hub import EvalResult, ModelCardData
 from hfcf.core.model import Model, commit, named
 from hfcf.core.recipe import locate
 from hfcf.core.task import get_task
+from hfcf.engines.inputs import CLAIM_FIRST, parse_form
+from hfcf.engines.reading import MARK
 from hfcf.hub.check_card import REPOSITORY
 from hfcf.hub.citation import citation
 from hfcf.hub.dataset_card import OWN
@@ -70,7 +72,7 @@ def model_card(recipe: Mapping[str, Any], settings: Any, report: Mapping[str, An
         library_name=_choose_library(settings.tune, full=full, own=own_head or kind in _OWN or recipe.get("kind") in _OWN),
         datasets=sorted({info.hub_id for info in infos if info.hub_id and "/" in info.hub_id}) or None,
         tags=[task.hub.tag, "hfcf", f"hfcf-{kind}"], eval_results=results or None,
-        model_name=(name or recipe.get("name") or f"hfcf-{kind}") if results else None,
+        model_name=(name or recipe.get("name") or f"hfcf-{kind}") if results else None, **_inputs(kind, start),
     )  # fmt: skip
     unused = {"model", *(("tune", "rank") if self_contained else ())}
     shown = {field.name: getattr(settings, field.name) for field in fields(settings) if field.name not in unused}
@@ -89,6 +91,11 @@ def model_card(recipe: Mapping[str, Any], settings: Any, report: Mapping[str, An
         forbidden=list(dict.fromkeys(info.title for info in infos if not info.republish)),
         citations=[*dict.fromkeys(info.citation.strip() for info in infos if info.citation), citation()],
     )  # fmt: skip
+
+
+def _inputs(kind: str, start: Model) -> dict[str, Any]:
+    """Say in the front matter of a verifier how it reads a row, from which `hfcf.engines.reading` knows it."""
+    return {MARK: parse_form(start.inputs or CLAIM_FIRST).name} if kind == "verifier" else {}
 
 
 def _find_base(name: str) -> str | None:

@@ -21,10 +21,11 @@ from hfcf.core.system import System
 from hfcf.engines.classifier import Classifier, choose
 from hfcf.engines.continuation import Continuation
 from hfcf.engines.generator import plain_prompt
+from hfcf.engines.inputs import join_for
 from hfcf.tasks.judge import JudgeCandidates
 from hfcf.tasks.verification import CANDIDATES, LABELS, REFUTES, SUPPORTS, TASK, candidate
 from hfcf.text.check import text_problem
-from hfcf.text.evidence import evidence_texts, join
+from hfcf.text.evidence import evidence_texts
 from hfcf.text.normalise import normalise
 from hfcf.text.words import Word, split
 
@@ -169,15 +170,11 @@ class GenerateNegativeClaim(Stage):
 
     def _refuted(self, rows: Sequence[Mapping[str, Any]], results: Sequence[list[str] | Reject]) -> list[bool]:
         """Say for each candidate, in order, whether the evidence refutes it."""
-        pairs = [
-            [text, join(row["evidence"])[0]]
-            for row, texts in zip(rows, results, strict=True)
-            if isinstance(texts, list)
-            for text in texts
-        ]
-        if self.verifier is None:
-            return [True] * len(pairs)
-        engine = Classifier(model=self.verifier, max_length=self.max_length)
+        asked = [(text, row) for row, texts in zip(rows, results, strict=True) if isinstance(texts, list) for text in texts]
+        if (verifier := self.verifier) is None:
+            return [True] * len(asked)
+        pairs = [[text, join_for(verifier, row["evidence"])[0]] for text, row in asked]
+        engine = Classifier(model=verifier, max_length=self.max_length)
         return [choose(answer, LABELS) == REFUTES for answer in engine.run(pairs)]
 
     def _choose(self, texts: Sequence[str], verdicts: Iterator[bool]) -> dict[str, Any] | Reject:

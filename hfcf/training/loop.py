@@ -133,8 +133,11 @@ def remove_weights(out: Path) -> None:
 
 
 def trained_model(hp: Hyperparameters, out: Path) -> Model:
-    """Return the reference to the model that `fit` stored in `out`."""
-    return Model(str(out)) if hp.tune == "full" else Model(hp.model.name, hp.model.revision, adapter=str(out))
+    """Return the reference to the model that `fit` stored in `out`; it reads rows as it was trained to."""
+    inputs = hp.model.inputs
+    if hp.tune == "full":
+        return Model(str(out), inputs=inputs)
+    return Model(hp.model.name, hp.model.revision, adapter=str(out), inputs=inputs)
 
 
 def fit(

@@ -16,8 +16,9 @@ from hfcf.core.model import Model
 from hfcf.core.recipe import RecipeError
 from hfcf.core.task import get_task
 from hfcf.engines.base import Engine
-from hfcf.engines.classifier import Classifier, encode_pairs
+from hfcf.engines.classifier import Classifier
 from hfcf.engines.generator import PROMPT, Generator
+from hfcf.engines.inputs import encode_pairs
 from hfcf.pipeline.train import train
 from hfcf.tasks.verification import LABELS, NOT_ENOUGH_INFO, REFUTES, SUPPORTS
 from hfcf.text.evidence import join
@@ -329,6 +330,8 @@ def test_a_claim_only_verifier_sees_no_evidence(tiny_model: Tiny, tmp_path: Path
 
 class Fixed(Engine):
     """Answers by claim."""
+
+    model = Model("fixed")
 
     def run(self, requests: Any) -> list[dict[str, float]]:
         return [json.loads(claim) for claim, _ in requests]

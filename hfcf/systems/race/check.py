@@ -11,8 +11,8 @@ from hfcf.core.candidates import accept, reject, settle, undecided
 from hfcf.core.model import Model
 from hfcf.core.stage import Reject, Stage
 from hfcf.engines.classifier import Classifier, choose
+from hfcf.engines.inputs import join_for
 from hfcf.tasks.verification import CANDIDATES, LABELS, REFUTES, SUPPORTS, candidate, opposite
-from hfcf.text.evidence import join
 
 FLIPS = ("any", "opposite")
 
@@ -42,7 +42,8 @@ class CheckEdit(Stage):
 
     def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
         engine = Classifier(model=self.verifier, max_length=self.max_length)
-        answers = iter(engine.run([[row["claim"], join(row["edited_evidence"])[0]] for row in rows if row["edits"]]))
+        requests = [[row["claim"], join_for(self.verifier, row["edited_evidence"])[0]] for row in rows if row["edits"]]
+        answers = iter(engine.run(requests))
         return [self._judge(row, next(answers)) if row["edits"] else {"candidates": []} for row in rows]
 
     def _judge(self, row: dict[str, Any], probabilities: Mapping[str, float]) -> dict[str, Any] | Reject:
@@ -90,7 +91,7 @@ class CheckClaim(Stage):
 
     def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
         engine = Classifier(model=self.verifier, max_length=self.max_length)
-        texts = [join(row["evidence"])[0] for row in rows]
+        texts = [join_for(self.verifier, row["evidence"])[0] for row in rows]
         requests = [
             [one["claim"], text] for row, text in zip(rows, texts, strict=True) for one in row["candidates"] if undecided(one)
         ]

@@ -14,8 +14,9 @@ from hfcf.core.model import Model
 from hfcf.core.stage import Reject, Stage
 from hfcf.engines.attribution import METHODS, Attribution
 from hfcf.engines.cure import Cure
+from hfcf.engines.inputs import join_for
 from hfcf.tasks.verification import NOT_ENOUGH_INFO, TASK
-from hfcf.text.evidence import join, locate
+from hfcf.text.evidence import locate
 
 CURE = "cure"
 NO_LABEL = "a NOT ENOUGH INFO row has no label that evidence could flip"
@@ -71,7 +72,7 @@ class Explain(Stage):
             )
 
     def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
-        joined = [join(row["evidence"]) for row in rows]
+        joined = [join_for(self.verifier, row["evidence"]) for row in rows]
         two_way = [i for i, row in enumerate(rows) if row["label"] != NOT_ENOUGH_INFO]
         ask, mark = (self._gates, self._gated) if self.method == CURE else (self._scores, self._attributed)
         answers = dict(zip(two_way, ask([(rows[i], *joined[i]) for i in two_way]), strict=True))
