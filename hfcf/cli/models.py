@@ -61,13 +61,17 @@ def evaluate(
     from hfcf.core.model import Model
     from hfcf.core.task import task_of
     from hfcf.core.trainer import load_trainer, with_settings
+    from hfcf.core.weights import check_weights
 
     reference = Model(model, adapter=adapter, labels=_read_labels(labels or []), inputs=inputs)
     given = {"task": task, "reader": None if reader is None else Model(reader), "repaired": repaired or None}
     settings = {key: value for key, value in given.items() if value is not None}
     results: dict[str, dict[str, Any]] = {}
+    check_weights(reference, "MODEL")
     for argument in corpus:
-        name, _, where = argument.partition("=")
+        name, equals, where = argument.partition("=")
+        if not equals:
+            raise ValueError(f"--corpus {argument}: write NAME=FOLDER or NAME=FOLDER:SPLIT")
         folder, split = where.rsplit(":", 1) if ":" in where else (where, "validation")
         rows = corpora.load(name, data_dir=folder, split=split)
         of_rows = task_of(rows.features)

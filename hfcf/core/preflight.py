@@ -6,6 +6,7 @@ configurations and a few rows, and loads no weights.
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
@@ -19,7 +20,7 @@ from hfcf.core.model import Model
 from hfcf.core.paths import cache_dir
 from hfcf.core.stage import Stage, StageError
 from hfcf.core.task import Task, get_task
-from hfcf.core.weights import check_weights, longest_input
+from hfcf.core.weights import NoFolder, check_weights, longest_input
 
 LEAST_DISK = 200_000_000  # bytes
 SAMPLE = 20  # rows of a stream whose labels are looked at
@@ -56,7 +57,7 @@ def check(system: Any, ds: Any = None, folders: Iterable[str | Path] = ()) -> No
 
 
 def check_disk(folders: Iterable[str | Path] = ()) -> None:
-    """Raise when a disk that a run writes to is almost full: that of a folder, of the library's cache or of `datasets`' cache.
+    """Raise when a run can't write to a folder, or when the disk of one, or of a cache, is almost full.
 
     Args:
         folders: they need not exist.
@@ -65,7 +66,11 @@ def check_disk(folders: Iterable[str | Path] = ()) -> None:
 
     for folder in (*folders, cache_dir(), config.HF_DATASETS_CACHE):
         path = Path(folder).expanduser().absolute()
-        existing = next(parent for parent in (path, *path.parents) if parent.is_dir())
+        existing = next(parent for parent in (path, *path.parents) if parent.exists())
+        if not existing.is_dir():
+            raise ValueError(f"{existing} is a file, and the run writes a folder there: choose another")
+        if not os.access(existing, os.W_OK):
+            raise ValueError(f"{existing} may not be written to: choose another folder, or change who may write there")
         if (free := shutil.disk_usage(existing).free) < LEAST_DISK:
             raise ValueError(
                 f"the disk of {path} has {free / 1e6:.0f} MB left, and a run needs {LEAST_DISK / 1e6:.0f} MB: free space, or set "
@@ -101,9 +106,7 @@ def check_trained(system: Any) -> None:
         for model in models:
             try:
                 check_weights(model, setting)
-            except ValueError as error:
-                if "no folder" not in str(error):
-                    raise
+            except NoFolder:
                 missing[model.name] = f"  hfcf train {recipe} --out {model.name} --set data_dir=FOLDER"
     if missing:
         raise ValueError(

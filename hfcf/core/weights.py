@@ -11,6 +11,11 @@ from typing import Any
 from hfcf.core import offline
 from hfcf.core.model import REMOTE, Model
 
+
+class NoFolder(ValueError):
+    """A model's folder is not there."""
+
+
 _FOLDERS = ("/", "./", "../", "~", "out/")
 """How names of folders begin that are not taken for the Hub's: the last is where this library's commands write."""
 _NO_LIMIT = ("t5", "mt5", "umt5", "longt5", "xlnet", "deberta-v2")
@@ -32,7 +37,7 @@ def check_weights(model: Model, where: str) -> None:
 
     >>> check_weights(Model("out/my-verifier"), "verifier")
     Traceback (most recent call last):
-    ValueError: verifier: there is no folder out/my-verifier
+    hfcf.core.weights.NoFolder: verifier: there is no folder out/my-verifier
     """
     if model.name.startswith(REMOTE):
         return
@@ -58,7 +63,7 @@ def _check_source(name: str, where: str) -> None:
     elif folder.is_file():
         raise ValueError(f"{where}: {name} is a file; a model is a folder, a Hub id or offline:NAME")
     elif name.startswith(_FOLDERS):
-        raise ValueError(f"{where}: there is no folder {name}")
+        raise NoFolder(f"{where}: there is no folder {name}")
     elif not is_package(name):  # pipelines of spaCy are packages
         _check_hub_id(name, where)
 

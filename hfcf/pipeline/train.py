@@ -11,8 +11,10 @@ from typing import Any
 
 from datasets import Dataset, concatenate_datasets
 
+from hfcf.core.preflight import check_disk
 from hfcf.core.recipe import RecipeError, locate
 from hfcf.core.splits import divide, group_safe_split, regroup
+from hfcf.core.weights import check_weights
 from hfcf.engines.classifier import Classifier
 from hfcf.hub.existing_card import check_overwrite
 from hfcf.hub.model_card import model_card
@@ -44,6 +46,8 @@ def train(
     """
     parsed = recipes.parse_train(recipe, where)
     check_overwrite(out)
+    check_disk([out])
+    check_weights(parsed.hyperparameters().model, f"{where}: {parsed.start}")
     rows = load_rows(
         _arguments(parsed.data, parsed.data_dir, split=parsed.split, half=parsed.half), training=True, extra=parsed.columns()
     )
