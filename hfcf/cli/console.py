@@ -21,6 +21,10 @@ Set = Annotated[
     ),
 ]
 
+Overwrite = Annotated[
+    bool, typer.Option("--overwrite", help="Replace the result of another recipe, or of more rows, in the folder.")
+]
+
 
 def silence_libraries() -> None:
     """Keep the model libraries' notes and finished progress bars off the terminal; call it before they are imported.

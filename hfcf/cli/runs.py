@@ -11,7 +11,7 @@ import typer
 from rich.text import Text
 
 from hfcf.cli import console
-from hfcf.cli.console import Set, print_path
+from hfcf.cli.console import Overwrite, Set, print_path
 from hfcf.cli.tables import print_funnel, print_plan, print_push
 
 PAIRS = 3
@@ -24,6 +24,7 @@ def run(
     set_: Set = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Run only the first rows, after fitting on all.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything and show three rows through every stage.")] = False,
+    overwrite: Overwrite = False,
 ) -> None:
     """Run a recipe: from the corpus's files to a dataset repository with card and report."""
     console.silence_libraries()
@@ -37,7 +38,7 @@ def run(
         return
     if out is None:
         raise ValueError("say where the result goes: --out DIR")
-    report = run_recipe(recipe, out, changes=set_ or [], limit=limit, watch=_print_stage)
+    report = run_recipe(recipe, out, changes=set_ or [], limit=limit, overwrite=overwrite, watch=_print_stage)
     _print_lines(highlights(out, PAIRS, marks=_marks()))
     print_funnel(report)
     counts = f"{report['counterfactuals']} counterfactuals of {report['sources_accepted']} sources"
