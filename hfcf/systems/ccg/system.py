@@ -97,7 +97,8 @@ class CCG(System):
     task: ClassVar[str] = "relation"
     chain: ClassVar[tuple[str, ...]] = ("identify_causal_terms", "expand_relation", "edit_relation", "judge_candidates")
     presets: ClassVar = {"paper": {}, "offline": OFFLINE}
-    trainings: ClassVar = ("classifier", "editor_training")
+    trainings: ClassVar = {"classifier": "indicator", "editor_training": "editor"}
+    trained_by: ClassVar = {"indicator": "train_relation", "verifier": "train_relation"}
     engines: ClassVar = (MaskedLM, Intervention, WordGradients, Constituents, Continuation, Likelihood, RelationClassifier)
     citation: ClassVar[str] = """@inproceedings{miao-etal-2023-generating,
   title = {Generating Commonsense Counterfactuals for Stable Relation Extraction},

@@ -80,6 +80,7 @@ class RACE(System):
         "tag_entities", "explain", "edit_evidence", "check_edit", "generate_claim", "check_claim", "filter_claim",
     )  # fmt: skip
     presets: ClassVar = {"paper": {}, "offline": OFFLINE}
+    trained_by: ClassVar = {"verifier": "train_verifier", "generator": "train_generator", "explainer_model": "train_explainer"}
     engines: ClassVar = (Attribution, Classifier, Cure, Generator, MoverScore, Ner)
     citation: ClassVar[str] = """@inproceedings{zhu-etal-2023-explain,
   title = {{EXPLAIN, EDIT, GENERATE}: Rationale-Sensitive Counterfactual Data Augmentation for Multi-hop Fact Verification},
