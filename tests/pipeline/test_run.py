@@ -225,7 +225,9 @@ def test_the_terminal_shows_markup_in_the_data_as_text(
     assert "the label '[/b]' is unknown" in shown
     assert str(out) in shown
     runs.peek(str(out), 1, "rejected")
-    assert "[/b]1 (row, load)" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert shown.startswith("[/b]1  [/b]\n")
+    assert "  load rejects the row: the label '[/b]' is unknown" in shown
     runs.run(path, None, None, None, True)
     assert "[/b] It rained." in capsys.readouterr().out
 
@@ -442,8 +444,6 @@ def test_list_shows_every_stage_corpus_and_recipe(capsys: pytest.CaptureFixture[
     shown = capsys.readouterr().out
     for name in (*RACE.chain, *hfcf.corpora.names(), *recipe.names()):
         assert name in shown
-    with pytest.raises(ValueError, match="systems"):
-        listing.list_("everything")
 
 
 def test_run_then_peek(content: dict[str, Any], talkative: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -488,7 +488,7 @@ def test_a_dry_run_shows_three_rows_and_costs_and_writes_nothing(
         assert "50 rows of hover" in shown
         assert all(stage in shown for stage in RACE.chain)
         assert [name for name in ("demo-01", "demo-02", "demo-03", "demo-04") if name in shown] == ["demo-01", "demo-02", "demo-03"]
-        calls = next(line for line in shown.splitlines() if " explain " in line).split("│")[-4]
+        calls = next(line for line in shown.splitlines() if " explain " in line).split("│")[2]
         assert int(calls) == 50
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted([*before, "mine.yaml"])
     assert "HFCF_REQUEST_CACHE" not in os.environ
