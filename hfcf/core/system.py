@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 from datasets import Dataset, DatasetDict, Features, IterableDataset
 
 from hfcf.core import schema
-from hfcf.core.model import Model
+from hfcf.core.model import Model, is_remote
 from hfcf.core.stage import Stage
 from hfcf.core.task import task_of, tasks
 
@@ -41,6 +41,10 @@ class System:
     """Raise it when `fit_models` or `fit_resources` makes something else of equal rows; stages have versions of their own."""
     trainings: ClassVar[tuple[str, ...]] = ()
     """The settings that say how something is trained; of these, a mapping changes what it names and leaves the preset's rest."""
+    remote: ClassVar[tuple[str, ...]] = ("verifier",)
+    """The settings that may be "llm:NAME", a language model behind an endpoint; every other model is refused such a name."""
+    needs_weights: ClassVar[Mapping[str, str]] = {}
+    """Why a setting can't be one, where users ask: {setting: reason}."""
     citation: ClassVar[str] = ""
     """The paper's BibTeX, for the cards of what it makes."""
 
@@ -95,7 +99,17 @@ class System:
         for name in names:
             value = getattr(self, name)
             if value is not None or self.__dataclass_fields__[name].default is not None:
-                object.__setattr__(self, name, Model.of(value))
+                object.__setattr__(self, name, model := Model.of(value))
+                self._check_place(name, model)
+
+    def _check_place(self, name: str, model: Model) -> None:
+        """Refuse a language model behind an endpoint where weights are read."""
+        if not is_remote(model) or name in self.remote:
+            return
+        own = [one for one in self.remote if one in self.__dataclass_fields__]
+        which = f"{', '.join(own[:-1])} and {own[-1]}" if len(own) > 1 else "".join(own) or "no setting"
+        reason = f"; {why}" if (why := self.needs_weights.get(name)) else ""
+        raise ValueError(f"{name}={model.name!r}: only {which} may be a language model behind an endpoint{reason}")
 
     def _as_engine(self, name: str, engine: type[Any]) -> None:
         """Make an engine of a setting that was given as a recipe's mapping, with "en" for a model that it does not name."""
