@@ -9,6 +9,7 @@ import typer
 
 from hfcf.cli import console, listing, models, runs, studies
 from hfcf.cli.console import data_text
+from hfcf.cli.stop import Stop
 
 app = typer.Typer(
     help="Counterfactual data for language tasks.", no_args_is_help=True, add_completion=False, pretty_exceptions_show_locals=False
@@ -41,6 +42,12 @@ def _main(
 
 
 def main() -> None:
+    """Run the command line, until its end or a signal."""
+    with Stop():
+        _run()
+
+
+def _run() -> None:
     """Run the command line; print an error of the user's as one line, not as a traceback."""
     from hfcf.engines.remote.settings import RemoteError
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -17,6 +16,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, Wi
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 from hfcf.core.model import Model
+from hfcf.core.names import did_you_mean
 
 
 class RecipeError(ValueError):
@@ -311,16 +311,6 @@ def check(keys: Iterable[str], allowed: Iterable[str], where: str) -> None:
     for key in keys:
         if key not in names:
             raise RecipeError(f"{where}: unknown key {key!r}{did_you_mean(key, names)} (allowed: {', '.join(names)})")
-
-
-def did_you_mean(name: str, names: Iterable[str]) -> str:
-    """Suggest the nearest of some names; return "" where none is near.
-
-    >>> did_you_mean("RACE", ["race", "eda"]), did_you_mean("x", ["race"])
-    ("; did you mean 'race'?", '')
-    """
-    near = difflib.get_close_matches(str(name).lower(), list(names), 1)
-    return f"; did you mean {near[0]!r}?" if near else ""
 
 
 _TYPES: dict[str, tuple[type, ...]] = {"int": (int,), "float": (int, float), "bool": (bool,), "str": (str,), "None": (NoneType,)}

@@ -111,6 +111,9 @@ class Task:
 
     # --- what a task may implement
 
+    def check_model(self, model: Model) -> None:
+        """Raise `ValueError` for a model that can't judge the task's rows, from its configuration alone: unknown labels, say."""
+
     def complete(self, source: Row, row: Row) -> dict[str, Any]:
         """Make a counterfactual of this task of one that a system of the task that it extends made."""
         raise NotImplementedError
@@ -256,7 +259,11 @@ def task_of(columns: Iterable[str]) -> Task:
     fitting = [task for task in candidates if present.issuperset(task.signature)]
     if not fitting:
         signs = " nor ".join(f"{', '.join(map(repr, task.signature))} ({task.name})" for task in candidates)
-        raise ValueError(f"these are no task's rows: there is neither a column {signs}")
+        there = ", ".join(sorted(present)) or "none"
+        raise ValueError(
+            f"these are no task's rows: there is neither a column {signs}; the columns here are {there}. "
+            "hfcf.from_dataset(ds, columns={…}) makes rows of them"
+        )
     return max(fitting, key=lambda task: len(task.signature))
 
 

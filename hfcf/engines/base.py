@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 import torch
 from accelerate.utils.memory import clear_device_cache, should_reduce_batch_size
 
+from hfcf.core import progress
 from hfcf.core.model import Model, is_remote
 from hfcf.engines.cache import open_cache
 from hfcf.engines.process import limit_threads, process_device
@@ -136,7 +137,9 @@ class Engine:
         missing = [key for key in dict.fromkeys(keys) if key not in answers]
         if missing:
             loaded = self.loaded()
+            progress.report(kind, 0, len(missing))
             encoded = self.encode(loaded, [first[key] for key in missing])
+            answered = 0
             for batch in self.batches([len(item) for item in encoded]):
                 start = time.perf_counter()
                 results = self._forward(loaded, [encoded[i] for i in batch])
@@ -147,6 +150,8 @@ class Engine:
                 if cache is not None:
                     cache.put(new)
                 answers.update(new)
+                answered += len(batch)
+                progress.report(kind, answered, len(missing))
         return [answers[key] for key in keys]
 
     def loaded(self) -> Any:

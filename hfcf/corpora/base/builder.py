@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
@@ -18,10 +16,10 @@ from hfcf.core.schema import STATUS
 from hfcf.core.splits import connected
 from hfcf.core.task import Task, get_task, problem
 from hfcf.corpora.base.info import CorpusConfig, CorpusInfo
+from hfcf.corpora.base.rows import as_texts, content_name, unreadable
 from hfcf.corpora.base.splits import ALIASES
 from hfcf.corpora.base.values import as_text
 from hfcf.corpora.formats.read import BadRow, CorpusError, Record, json_lines
-from hfcf.text.check import kind
 
 log = logging.getLogger(__name__)
 
@@ -206,9 +204,9 @@ class Corpus(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
             places[row["id"]] = record.place
             if self.config.on_error == "reject":
                 row["status"] = {"accepted": False, "stage": "load", "reason": as_text(why)} if why else None
-            row |= {name: _texts(row[name], feature) for name, feature in columns.items()}
+            row |= {name: as_texts(row[name], feature) for name, feature in columns.items()}
             # A number that we assigned may be another row's in another file, so the contents name the group.
-            yield {**row, "own": _content(row, task) if unnamed and not record.unreadable else row["id"]}
+            yield {**row, "own": content_name(row, task) if unnamed and not record.unreadable else row["id"]}
 
     def _read(self, row: dict[str, Any], record: Record) -> str | None:
         if record.unreadable:
@@ -218,7 +216,7 @@ class Corpus(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
         except BadRow as error:
             return str(error)
         # Stages decide whether a readable row can be worked on; on_error="reject" asks for that check here.
-        return _unreadable(row, self.task()) or (self.check(row) if self.config.on_error == "reject" else None)
+        return unreadable(row, self.task()) or (self.check(row) if self.config.on_error == "reject" else None)
 
     def _grouped(self, rows: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
         """Add `group_id`: the corpus's own, or one for rows that share `keys` (then all rows are held), or the row's own id."""
@@ -262,28 +260,3 @@ class Corpus(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
 def _paths(value: Any) -> list[Path]:
     # Not isinstance(…, Path): `datasets` replaces that name in the builder's module when a builder is created.
     return [Path(path).expanduser() for path in ([value] if isinstance(value, str | PathLike) else value)]
-
-
-def _texts(value: Any, feature: Any) -> Any:
-    """Apply `as_text` to each text of a column's value, so that Arrow can hold it."""
-    if isinstance(feature, dict):
-        return value if value is None else {key: _texts(value.get(key), part) for key, part in feature.items()}
-    if isinstance(feature, datasets.Value):
-        return as_text(value) if feature.dtype == "string" else value
-    return value if value is None else [_texts(item, feature.feature) for item in value]
-
-
-def _content(row: Mapping[str, Any], task: Task) -> str:
-    """Name the texts of a storable row; equal texts have the same name in every file."""
-    text = json.dumps([row[name] for name in task.columns], ensure_ascii=False)
-    return f"row-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
-
-
-def _unreadable(row: Mapping[str, Any], task: Task) -> str | None:
-    """Return why a row can't be stored as it is, or None."""
-    for what, text in task.named_texts(row):
-        if not isinstance(text, str):
-            return f"{what} is {kind(text)}{'' if text is None else ', not text'}"
-        if as_text(text) != text:
-            return f"{what} holds half of a surrogate pair: the file's encoding is broken"
-    return None

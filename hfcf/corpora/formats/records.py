@@ -100,7 +100,7 @@ class Records(own_files.OwnFiles, Corpus):
         if self.config.numbered:
             row |= {"id": None, "group_id": row["group_id"] or row["id"]}
         evidence = self._evidence(record)
-        row["evidence"], problem = _pieces(evidence, record.get("title"))
+        row["evidence"], problem = pieces_of(evidence, record.get("title"))
         need(record, "claim", "evidence", "label")
         if problem:
             raise BadRow(problem)
@@ -150,7 +150,7 @@ def _rename_columns(value: Mapping[str, Any], fields: Collection[str]) -> dict[s
     return {plain[name] if plain[name] in fields and plain[name] not in value else name: cell for name, cell in value.items()}
 
 
-def _pieces(value: Any, title: Any) -> tuple[list[dict[str, Any]], str | None]:
+def pieces_of(value: Any, title: Any) -> tuple[list[dict[str, Any]], str | None]:
     """Return the readable pieces, and the first problem of the others."""
     if value is None:
         return [], None

@@ -16,7 +16,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, Self
+from typing import Any
 
 from hfcf.engines.remote.answers import EXTRA, parse_completion
 from hfcf.engines.remote.errors import Refused, cure, find_unsupported, is_refused, is_transient, retry_after
@@ -108,10 +108,8 @@ class Client:
             max_retries=endpoint.retries, http_client=http,
         )  # fmt: skip
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
+    def close(self) -> None:
+        """Close the connections."""
         self._client.close()
 
     @property

@@ -6,10 +6,11 @@ import json
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed, wait
 from dataclasses import dataclass
 from typing import Any
 
+from hfcf.core import progress
 from hfcf.engines.base import Engine, Usage, _key, usage
 from hfcf.engines.cache import RequestCache, open_cache
 from hfcf.engines.remote.answers import InvalidAnswer, parse_answer, schema_validator
@@ -18,6 +19,8 @@ from hfcf.engines.remote.limits import Stopped
 from hfcf.engines.remote.settings import Endpoint
 
 Message = Mapping[str, str]
+LAST_ANSWERS = 1.0
+"""Seconds that an interrupted run waits for the answers under way; those that come later are stored while the process lives."""
 Ask = Callable[[dict[str, Any]], dict[str, Any]]
 
 
@@ -99,39 +102,48 @@ class Remote(Engine):
         from hfcf.engines.remote.client import Client  # imports openai, which an answer from the cache does not need
 
         endpoint, answers, start = Endpoint.from_environment(), {}, time.perf_counter()
-        with Client(endpoint, self.model) as client, ThreadPoolExecutor(endpoint.concurrency, "hfcf-llm") as pool:
+        client, pool = Client(endpoint, self.model), ThreadPoolExecutor(endpoint.concurrency, "hfcf-llm")
+        futures: dict[Future[dict[str, Any]], str] = {}
 
-            def ask(question: dict[str, Any]) -> dict[str, Any]:
-                try:
-                    return stored.get(question)
-                except KeyError:
-                    attempt = question["seed"] - self.seed + 1
-                    return stored.put(question, {**client.ask(question), "attempt": attempt})
-
-            def answer(messages: Sequence[Message]) -> dict[str, Any]:
-                try:
-                    return self._answer(messages, ask)
-                except BaseException:
-                    client.stop.set()  # at once: other threads would go on sending until the main thread sees the error
-                    raise
-
-            futures = {pool.submit(answer, messages): key for key, messages in missing.items()}
+        def ask(question: dict[str, Any]) -> dict[str, Any]:
             try:
-                for future in as_completed(futures):
-                    try:
-                        answers[futures[future]] = future.result()
-                    except Stopped:
-                        continue  # the error that ended the run is another future's, and raises
-                    record.calls += 1
-            finally:
-                # After an error nothing more is sent, but requests under way are paid for: wait for their answers and store them.
-                client.stop.set()
-                pool.shutdown(cancel_futures=True)
-                record.attempts += client.sent
-                record.tokens += client.prompt_tokens + client.completion_tokens
-                record.written += client.completion_tokens
-                record.cost += client.cost
-                record.seconds += time.perf_counter() - start
+                return stored.get(question)
+            except KeyError:
+                attempt = question["seed"] - self.seed + 1
+                return stored.put(question, {**client.ask(question), "attempt": attempt})
+
+        def answer(messages: Sequence[Message]) -> dict[str, Any]:
+            try:
+                return self._answer(messages, ask)
+            except BaseException:
+                client.stop.set()  # at once: other threads would go on sending until the main thread sees the error
+                raise
+
+        interrupted = False
+        progress.report(type(self).__name__, 0, len(missing))
+        try:
+            futures.update((pool.submit(answer, messages), key) for key, messages in missing.items())
+            for number, future in enumerate(as_completed(futures), 1):
+                progress.report(type(self).__name__, number, len(missing))
+                try:
+                    answers[futures[future]] = future.result()
+                except Stopped:
+                    continue  # the error that ended the run is another future's, and raises
+                record.calls += 1
+        except KeyboardInterrupt:
+            interrupted = True
+            raise
+        finally:
+            # After an error nothing more is sent, but requests under way are paid for: wait for their answers and store them.
+            client.stop.set()
+            pool.shutdown(wait=not interrupted, cancel_futures=True)
+            if not wait([future for future in futures if not future.cancelled()], LAST_ANSWERS).not_done:
+                client.close()
+            record.attempts += client.sent
+            record.tokens += client.prompt_tokens + client.completion_tokens
+            record.written += client.completion_tokens
+            record.cost += client.cost
+            record.seconds += time.perf_counter() - start
         return answers
 
     def _answer(self, messages: Sequence[Message], ask: Ask) -> dict[str, Any]:

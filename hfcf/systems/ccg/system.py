@@ -103,9 +103,10 @@ class CCG(System):
     task: ClassVar[str] = "relation"
     chain: ClassVar[tuple[str, ...]] = ("identify_causal_terms", "expand_relation", "edit_relation", "judge_candidates")
     presets: ClassVar = {"paper": {}, "offline": OFFLINE, "llm": LLM}
+    trainings: ClassVar = {"classifier": "indicator", "editor_training": "editor"}
+    trained_by: ClassVar = {"indicator": "train_relation", "verifier": "train_relation"}
     remote: ClassVar = ("indicator", "editor", "verifier")
     needs_weights: ClassVar = {"masked": "it fills each masked word with its likeliest ones, of which an endpoint gives no list"}
-    trainings: ClassVar = ("classifier", "editor_training")
     engines: ClassVar = (MaskedLM, Intervention, WordGradients, Constituents, Continuation, Likelihood, RelationClassifier)
     citation: ClassVar[str] = """@inproceedings{miao-etal-2023-generating,
   title = {Generating Commonsense Counterfactuals for Stable Relation Extraction},

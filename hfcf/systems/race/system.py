@@ -92,6 +92,7 @@ class RACE(System):
         "tag_entities", "explain", "edit_evidence", "check_edit", "generate_claim", "check_claim", "filter_claim",
     )  # fmt: skip
     presets: ClassVar = {"paper": {}, "offline": OFFLINE, "llm": REMOTE}
+    trained_by: ClassVar = {"verifier": "train_verifier", "generator": "train_generator", "explainer_model": "train_explainer"}
     remote: ClassVar = ("verifier", "generator", "explainer_model")
     needs_weights: ClassVar = {"encoder": "MoverScore compares its embeddings of words, which an endpoint does not give"}
     engines: ClassVar = (Attribution, Classifier, Cure, Generator, MoverScore, Ner)

@@ -51,6 +51,11 @@ class QuestionChain(System):
     }
     """What has no default, since no checkpoint of the paper is public: setting → what it is, and the cure."""
 
+    trained_by: ClassVar[Mapping[str, str]] = {
+        "reader": "train_reader", "readers": "train_reader", "generator": "train_question_generator",
+        "answerer": "train_answer_generator", "decomposer": "train_decomposer",
+    }  # fmt: skip
+
     generator: Model | None = None
     questions: int = 15
     num_beams: int = 15
@@ -74,9 +79,8 @@ class QuestionChain(System):
         return {**settings, "passages": {**passages, "from": [locate(one, data_dir) for one in passages["from"]]}}
 
     def __post_init__(self) -> None:
-        for name, cure in self.required.items():
-            if getattr(self, name) is None:
-                raise ValueError(f"{self.name} needs {name}, {cure}")
+        if missing := [f"{name}, {cure}" for name, cure in self.required.items() if getattr(self, name) is None]:
+            raise ValueError(f"{self.name} needs {'; '.join(missing)}; the models of preset='offline' are trained")
         self._as_models("generator", "decomposer", "phrases")
         object.__setattr__(self, "readers", tuple(map(Model.of, self.readers or ())))  # a recipe has lists
         if self.distance is not None:

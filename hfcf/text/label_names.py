@@ -1,0 +1,32 @@
+"""The names that corpora and classifiers give to the three labels of fact verification.
+
+Only names that have one meaning wherever they are used stand here. "not_entailment" and "NOT_SUPPORTED", for example, are left out:
+of two classes they mean everything but SUPPORTS, of three something else. Such names need a mapping from whoever knows.
+"""
+
+from __future__ import annotations
+
+from hfcf.text.normalise import normalise
+
+_NAMES = {
+    "SUPPORTS": ("supports", "supported", "support", "entailment", "entails", "entailed", "entail", "true"),
+    "REFUTES": (
+        "refutes", "refuted", "refute", "contradiction", "contradicts", "contradicted", "contradict", "contradictory", "false",
+    ),
+    "NOT ENOUGH INFO": ("not enough info", "not enough information", "not enough evidence", "NEI", "neutral"),
+}  # fmt: skip
+_LABELS = {normalise(name): label for label, names in _NAMES.items() for name in names}
+
+
+def label_of(name: str) -> str | None:
+    """Return SUPPORTS, REFUTES or NOT ENOUGH INFO for a name of one of them, None for any other name.
+
+    Args:
+        name: in any case, its words separated by anything, as in "NOT_ENOUGH_INFO".
+
+    >>> [label_of(name) for name in ("Entailment", "REFUTED", "not_enough-info", "TRUE")]
+    ['SUPPORTS', 'REFUTES', 'NOT ENOUGH INFO', 'SUPPORTS']
+    >>> [label_of(name) for name in ("LABEL_0", "not_entailment", "NOT_SUPPORTED", "")]
+    [None, None, None, None]
+    """
+    return _LABELS.get(normalise(name))
