@@ -16,7 +16,7 @@ from typing import Any
 
 from datasets import ClassLabel, IterableDataset, LargeList, List, Value
 
-from hfcf.core.model import Model
+from hfcf.core.model import Model, is_remote
 from hfcf.core.paths import cache_dir
 from hfcf.core.stage import Stage, StageError
 from hfcf.core.task import Task, get_task
@@ -91,7 +91,7 @@ def check_models(system: Any) -> None:
             check_weights(model, f"{stage.name}: {name}")
             _check_length(stage, name, model)
         judge = getattr(stage, "verifier", None)
-        if isinstance(judge, Model):
+        if isinstance(judge, Model) and not is_remote(judge):
             task.check_model(judge)
     for name, instead in system.trainings.items():
         if system.fitted is None and getattr(system, instead) is None:
