@@ -18,6 +18,7 @@ _PUBLIC = {
     "build_attack": "hfcf.systems.ccg.attack",
     "checkwhy": "hfcf.checkwhy",
     "consistency": "hfcf.training.consistency",
+    "counterfactuals": "hfcf.pipeline.single",
     "expand": "hfcf.core.expand",
     "from_dataset": "hfcf.corpora.own.rows",
     "generate_constrained": "hfcf.engines.constrained",
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from hfcf.hub.result import load_result
     from hfcf.metrics.shared.measure import measure
     from hfcf.pipeline.run import run
+    from hfcf.pipeline.single import counterfactuals
     from hfcf.systems.ccg.attack import build_attack
     from hfcf.systems.ccg.system import CCG
     from hfcf.systems.checkwhy.system import CheckWhy
@@ -63,6 +65,7 @@ __all__ = [
     "build_attack",
     "checkwhy",
     "consistency",
+    "counterfactuals",
     "expand",
     "from_dataset",
     "generate_constrained",

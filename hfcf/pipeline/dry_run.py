@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from hfcf import corpora
 from hfcf.core.funnel import funnel
 from hfcf.core.task import task_of
 from hfcf.pipeline.profile import Clock
@@ -67,7 +68,7 @@ def dry_run(recipe: str | Path | Mapping[str, Any], *, changes: Sequence[str] = 
             outcomes = [(row["status"]["stage"], f"rejected: {row['status']['reason']}")]
         examples.append({"id": row["id"], "text": task.segments(row)[0].text, "stages": outcomes})
     return {
-        "corpus": parsed.corpus, "rows": total, "tried": len(rows), "stages": stages, "examples": examples,
+        "corpus": corpora.corpus_name(parsed.corpus), "rows": total, "tried": len(rows), "stages": stages, "examples": examples,
         "rejected": total - len(good), "reason": next(iter(reasons), None),
     }  # fmt: skip
 
