@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 
 from datasets import Dataset, DatasetDict, Features, IterableDataset
 
-from hfcf.core.model import Model
+from hfcf.core.model import Model, is_remote
 from hfcf.core.names import check_settings, did_you_mean
 from hfcf.core.preflight import check
 from hfcf.core.prepare import prepare
@@ -48,6 +48,10 @@ class System:
     what it names and leaves the preset's rest."""
     trained_by: ClassVar[Mapping[str, str]] = {}
     """The settings that name models of a user's own, and the recipe that trains each: errors print the commands."""
+    remote: ClassVar[tuple[str, ...]] = ("verifier",)
+    """The settings that may be "llm:NAME", a language model behind an endpoint; every other model is refused such a name."""
+    needs_weights: ClassVar[Mapping[str, str]] = {}
+    """Why a setting can't be one, where users ask: {setting: reason}."""
     citation: ClassVar[str] = ""
     """The paper's BibTeX, for the cards of what it makes."""
 
@@ -107,7 +111,17 @@ class System:
         for name in names:
             value = getattr(self, name)
             if value is not None or self.__dataclass_fields__[name].default is not None:
-                object.__setattr__(self, name, Model.of(value))
+                object.__setattr__(self, name, model := Model.of(value))
+                self._check_place(name, model)
+
+    def _check_place(self, name: str, model: Model) -> None:
+        """Refuse a language model behind an endpoint where weights are read."""
+        if not is_remote(model) or name in self.remote:
+            return
+        own = [one for one in self.remote if one in self.__dataclass_fields__]
+        which = f"{', '.join(own[:-1])} and {own[-1]}" if len(own) > 1 else "".join(own) or "no setting"
+        reason = f"; {why}" if (why := self.needs_weights.get(name)) else ""
+        raise ValueError(f"{name}={model.name!r}: only {which} may be a language model behind an endpoint{reason}")
 
     def _as_engine(self, name: str, engine: type[Any]) -> None:
         """Make an engine of a setting that was given as a recipe's mapping, with "en" for a model that it does not name."""

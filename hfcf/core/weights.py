@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from hfcf.core import offline
-from hfcf.core.model import REMOTE, Model
+from hfcf.core.model import Model, is_remote
 
 
 class NoFolder(ValueError):
@@ -39,7 +39,7 @@ def check_weights(model: Model, where: str) -> None:
     Traceback (most recent call last):
     hfcf.core.weights.NoFolder: verifier: there is no folder out/my-verifier
     """
-    if model.name.startswith(REMOTE):
+    if is_remote(model):
         return
     _check_source(model.name, where)
     if model.adapter:
@@ -108,7 +108,7 @@ def can_configure(model: Model) -> bool:
     """
     from huggingface_hub import constants
 
-    return not model.name.startswith(REMOTE) and (bool(_config(model)) or not constants.HF_HUB_OFFLINE)
+    return not is_remote(model) and (bool(_config(model)) or not constants.HF_HUB_OFFLINE)
 
 
 def longest_input(model: Model) -> int | None:
@@ -132,6 +132,8 @@ def _config(model: Model) -> dict[str, Any]:
     """Read `config.json` where it is on this machine."""
     from huggingface_hub import try_to_load_from_cache
 
+    if is_remote(model):
+        return {}
     if model.name.startswith("offline:") and not offline.converted(model.name.removeprefix("offline:")):
         return {}
     if os.path.isdir(source := model.source()):

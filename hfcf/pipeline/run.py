@@ -20,7 +20,8 @@ from hfcf.core.stage import Stage
 from hfcf.core.system import System, Watch
 from hfcf.core.task import Task, task_of
 from hfcf.corpora.own.errors import LayoutError
-from hfcf.hub.existing_card import check_overwrite, read_restriction
+from hfcf.hub.existing_card import read_restriction
+from hfcf.hub.existing_result import check_result
 from hfcf.hub.source import read_source
 from hfcf.metrics.shared.settings import Metrics, as_list, check_metrics, parse_metrics, pop_evaluation_sets, stage_of
 from hfcf.pipeline.profile import Clock
@@ -38,12 +39,13 @@ def run(
     *,
     changes: Sequence[str] = (),
     limit: int | None = None,
+    overwrite: bool = False,
     watch: Watch | None = None,
     **map_kwargs: Any,
 ) -> dict[str, Any]:
     """Run a recipe and write a dataset repository that `load_dataset(out)` and `load_dataset(out, "rejected")` read.
 
-    Run again after a kill, it completes without repeating a finished model call; run again on unchanged inputs, it calls no model.
+    Run again after a stop or a kill, it completes without repeating a finished model call; on unchanged inputs, it calls no model.
 
     Args:
         recipe: a file, the name of a recipe that ships with the library, or its content. With `push: REPO_ID` in it the folder is
@@ -51,6 +53,7 @@ def run(
         out: the folder.
         changes: "key=value" strings, as `--set` takes them.
         limit: run only the first rows, after fitting on all.
+        overwrite: replace the result of another recipe, or of more rows, that the folder holds.
         watch: called as `watch(stage, step)` around every stage, of which it must return `step()`; see `System.__call__`.
         map_kwargs: passed to `Dataset.map`.
 
@@ -60,17 +63,19 @@ def run(
 
     Raises:
         RecipeError: an unknown key, a missing key, or a value of another type.
+        ExistingResultError: the folder holds the result of another recipe or of more rows, without `overwrite`; a ValueError.
         ValueError: the folder has a README that is not this library's.
         HubError: the recipe says `push`, and there is no token or the Hub refused; the result is in the folder all the same.
     """
     parsed = read_recipe(recipe, changes)
-    check_overwrite(out)
     content = parsed.model_dump(exclude_unset=True)
+    limit = parsed.limit if limit is None else limit
+    command = recipes.command("run", recipe, out, changes, limit)
+    check_result(out, content, command, limit=limit, overwrite=overwrite, files=("run.json", "report.html"))
     if parsed.push:
         _check_push(parsed, read_restriction(content))
     ds, system = load_inputs(parsed, out)
     metrics = select_metrics(parsed.metrics, system)
-    limit = parsed.limit if limit is None else limit
     corpus = {**_front_matter(parsed.corpus), **read_source(content), **read_restriction(content)}
     clock = Clock()
     timed = clock if watch is None else (lambda stage, step: watch(stage, partial(clock, stage, step)))
@@ -88,7 +93,7 @@ def run(
             "checked_by": describe_filter(system), "stages": clock.stages,
         },
         recipe=content, corpus=corpus,
-        command=recipes.command("run", recipe, out, changes, limit), stages=system.chain, metrics=metrics,
+        command=command, stages=system.chain, metrics=metrics,
     )  # fmt: skip
     if not report["counterfactuals"]:
         log.warning("no counterfactual was accepted: the funnel in %s says why", Path(out) / "report.html")
