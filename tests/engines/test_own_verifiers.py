@@ -376,6 +376,26 @@ def test_a_recipe_says_labels_and_inputs() -> None:
     assert parse(Part, {"model": said}, "r.yaml").model == expected
 
 
+def test_training_goes_on_from_what_the_classes_mean(stored: Saved, tmp_path: Path) -> None:
+    from datasets import Dataset
+
+    from hfcf.training.loop import Hyperparameters
+    from hfcf.training.verifier import train_verifier
+
+    rows = Dataset.from_list([{"id": str(i), **row} for i, row in enumerate(ROWS)])
+    folders = {
+        "ours": stored("bert", LABELS, range(3)),
+        "own": stored("bert", ["contradiction", "neutral", "entailment"], [1, 2, 0]),
+    }
+    answers = []
+    for name, folder in folders.items():
+        hp = Hyperparameters(model=Model(folder), max_length=48, epochs=1, batch_size=4, learning_rate=1e-3)
+        train_verifier(rows, hp, tmp_path / name)
+        answers.append(Classifier(model=Model(str(tmp_path / name)), max_length=48).run(PAIRS))
+    for one, other in zip(*answers, strict=True):
+        assert one == pytest.approx(other, abs=1e-3)
+
+
 def test_a_verifier_is_read_as_it_was_trained(tiny_model: Callable[[str], str], tmp_path: Path) -> None:
     from datasets import Dataset
 
