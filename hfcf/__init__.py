@@ -18,16 +18,19 @@ _PUBLIC = {
     "build_attack": "hfcf.systems.ccg.attack",
     "checkwhy": "hfcf.checkwhy",
     "consistency": "hfcf.training.consistency",
+    "counterfactuals": "hfcf.pipeline.single",
     "expand": "hfcf.core.expand",
+    "from_dataset": "hfcf.corpora.own.rows",
     "generate_constrained": "hfcf.engines.constrained",
     "load": "hfcf.corpora",
     "load_result": "hfcf.hub.result",
     "measure": "hfcf.metrics.shared.measure",
     "pair": "hfcf.core.pairs",
     "pair_within": "hfcf.core.pairs",
-    "prepare": "hfcf.core.schema",
+    "prepare": "hfcf.core.prepare",
     "rejected": "hfcf.core.expand",
     "run": "hfcf.pipeline.run",
+    "to_dataset": "hfcf.corpora.own.back",
 }
 
 if TYPE_CHECKING:
@@ -35,12 +38,15 @@ if TYPE_CHECKING:
     from hfcf.core.candidates import accepted
     from hfcf.core.expand import expand, rejected
     from hfcf.core.pairs import pair, pair_within
-    from hfcf.core.schema import prepare
+    from hfcf.core.prepare import prepare
     from hfcf.corpora import load
+    from hfcf.corpora.own.back import to_dataset
+    from hfcf.corpora.own.rows import from_dataset
     from hfcf.engines.constrained import generate_constrained
     from hfcf.hub.result import load_result
     from hfcf.metrics.shared.measure import measure
     from hfcf.pipeline.run import run
+    from hfcf.pipeline.single import counterfactuals
     from hfcf.systems.ccg.attack import build_attack
     from hfcf.systems.ccg.system import CCG
     from hfcf.systems.checkwhy.system import CheckWhy
@@ -59,7 +65,9 @@ __all__ = [
     "build_attack",
     "checkwhy",
     "consistency",
+    "counterfactuals",
     "expand",
+    "from_dataset",
     "generate_constrained",
     "load",
     "load_result",
@@ -69,6 +77,7 @@ __all__ = [
     "prepare",
     "rejected",
     "run",
+    "to_dataset",
 ]
 
 

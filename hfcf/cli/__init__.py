@@ -9,6 +9,8 @@ import typer
 
 from hfcf.cli import console, listing, models, runs, studies
 from hfcf.cli.console import data_text
+from hfcf.cli.errors import ERRORS, explain, is_a_users
+from hfcf.cli.stop import Stop
 
 app = typer.Typer(
     help="Counterfactual data for language tasks.", no_args_is_help=True, add_completion=False, pretty_exceptions_show_locals=False
@@ -41,6 +43,12 @@ def _main(
 
 
 def main() -> None:
+    """Run the command line, until its end or a signal."""
+    with Stop():
+        _run()
+
+
+def _run() -> None:
     """Run the command line; print an error of the user's as one line, not as a traceback."""
     from hfcf.engines.remote.settings import RemoteError
 
@@ -48,6 +56,9 @@ def main() -> None:
     logging.getLogger("hfcf").setLevel(logging.INFO)
     try:
         app()
-    except (ValueError, FileNotFoundError, ImportError, RemoteError) as error:
-        console.err.print(data_text(f"hfcf: {error}", "bold red"))
+    except (*ERRORS, RemoteError) as error:
+        if not is_a_users(error):
+            raise
+        for line in f"hfcf: {explain(error)}".splitlines():
+            console.err.print(data_text(line, "bold red"), soft_wrap=True)
         raise SystemExit(2) from error

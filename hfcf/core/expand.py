@@ -9,17 +9,18 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
-from datasets import Dataset, Features, concatenate_datasets
+from datasets import Dataset, DatasetDict, Features, IterableDataset, concatenate_datasets
 
 from hfcf.core import schema
+from hfcf.core.prepare import AnyDataset
 from hfcf.core.task import Task, nearest_task, problem, task_of, tasks
 
 
-def expand(ds: Dataset) -> Dataset:
+def expand(ds: AnyDataset) -> AnyDataset:
     """Make one row of the task's columns, with provenance, for each counterfactual.
 
     Args:
-        ds: rows on which a system ran.
+        ds: rows on which a system ran; several splits, or a stream, give the same kind.
 
     Returns:
         The rows of the `counterfactuals` lists, in order; nothing else of `ds`. Where a system of verification worked on rows with
@@ -32,17 +33,32 @@ def expand(ds: Dataset) -> Dataset:
     Traceback (most recent call last):
     ValueError: there is no column 'counterfactuals': run a system first, ds = race(ds)
     """
-    if "counterfactuals" not in ds.features:
+    if isinstance(ds, DatasetDict):
+        return DatasetDict({split: expand(part) for split, part in ds.items()})
+    if "counterfactuals" not in (ds.features or ()):
         raise ValueError("there is no column 'counterfactuals': run a system first, ds = race(ds)")
     features = Features(ds.features["counterfactuals"].feature)
     task = nearest_task(frozenset(ds.features))
     completing = task is not None and task.extends == task_of(features).name
+    if isinstance(ds, IterableDataset):
+        if completing:
+            raise ValueError(
+                "counterfactuals of rows with structures need their sources, which a stream does not keep: expand a Dataset"
+            )
+        return ds.select_columns(["counterfactuals"]).map(
+            _flatten_rows, batched=True, remove_columns=["counterfactuals"], features=features, fn_kwargs={"names": list(features)}
+        )
     if not len(ds):
         return schema.no_rows(task.counterfactual if task and completing else features)
     lists = ds.select_columns(["counterfactuals"]).with_format("arrow")
     rows = lists.map(_flatten, batched=True, remove_columns=["counterfactuals"], features=features, desc="expand")
     rows = rows.with_format(None)
     return _complete(rows, ds, task) if task and completing else rows
+
+
+def _refuse_stream(ds: object) -> None:
+    if isinstance(ds, IterableDataset):
+        raise ValueError("this is a stream: read its rows first, ds = Dataset.from_list(list(ds), features=ds.features)")
 
 
 def _complete(rows: Dataset, ds: Dataset, task: Task) -> Dataset:
@@ -57,6 +73,11 @@ def _flatten(batch: pa.Table) -> pa.Table:
     # Arrow in and out: five times as fast as through Python.
     structs = batch["counterfactuals"].combine_chunks().flatten()
     return pa.Table.from_arrays(structs.flatten(), schema=pa.schema(list(structs.type)))
+
+
+def _flatten_rows(batch: Mapping[str, list[Any]], names: Sequence[str]) -> dict[str, list[Any]]:
+    rows = [row for several in batch["counterfactuals"] for row in several or ()]
+    return {name: [row[name] for row in rows] for name in names}
 
 
 def augmented(ds: Dataset) -> Dataset:
@@ -105,6 +126,7 @@ def rejected(ds: Dataset, *, system: str = "race") -> Dataset:
     >>> rejected(Dataset.from_list([{"id": "1", "group_id": "1", "status": status}]))["reason"]
     Column(['too long'])
     """
+    _refuse_stream(ds)
     features = schema.REJECTED
     if not len(ds):
         return schema.no_rows(features)

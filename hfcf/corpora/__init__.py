@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 PASSAGES = "passages"
 """The name of passage collections, whose rows are no task's."""
-_NO_CORPORA = tuple(f"hfcf.corpora.{name}" for name in ("base", "formats", PASSAGES))
+_NO_CORPORA = tuple(f"hfcf.corpora.{name}" for name in ("base", "formats", "own", PASSAGES))
 
 DataFiles = str | Path | Sequence[str | Path] | Mapping[str, str | Path | Sequence[str | Path]]
 
@@ -80,7 +80,13 @@ def load(
     selected = requested or [part for part in files if part not in cls.BLIND] or list(files)
     files = {part: files[part] for part in selected}
     builder = prepare_builder(cls, name, files, resources, on_error=on_error, options=options)
-    ds: Dataset | DatasetDict = builder.as_dataset(split=instruction)
+    try:
+        ds: Dataset | DatasetDict = builder.as_dataset(split=instruction)
+    except ValueError as error:  # of `datasets`, which names no file
+        if "no data" not in str(error):
+            raise
+        read = ", ".join(str(path) for part in files.values() for path in part)
+        raise CorpusError(f"{name}: the split {instruction or ', '.join(files)} has no rows in {read}") from None
     if role:
         official = instruction or ", ".join(selected)
         for part in ds.values() if isinstance(ds, dict) else [ds]:
@@ -91,7 +97,8 @@ def load(
 def builder_class(name: str) -> type[Corpus]:
     """Import a corpus's module and return its builder."""
     if (module := (corpora := _modules()).get(name)) is None:
-        raise ValueError(f"there is no corpus {name!r}; there are {', '.join(corpora)}{did_you_mean(name, corpora)}")
+        near = did_you_mean(name, corpora) or f"; there are {', '.join(corpora)}"
+        raise ValueError(f"there is no corpus {name!r}{near}")
     return import_module(module).BUILDER
 
 

@@ -82,18 +82,23 @@ class Questions(OwnFiles, Corpus):
         raise CorpusError(f"{path}: its ending is none of .jsonl, .csv and .parquet")
 
     def fill(self, row: dict[str, Any], record: dict[str, Any]) -> None:
-        row |= {name: record.get(name) for name in ("id", "group_id", "question")}
-        row |= {name: "" if record.get(name) is None else record[name] for name in ("title", "context")}
-        need(record, "question")
-        for name in ("title", "context"):
-            if not isinstance(row[name], str):
-                raise BadRow(f"the field {name!r} is {kind(row[name])}, not text")
-        row["group_id"] = row["group_id"] or row["title"] or (context_group(row["context"]) if row["context"] else None)
-        answers, aliases = _answers(record, row["context"])
-        if record.get("aliases") is not None:
-            aliases = open_answers(record["aliases"], "aliases")["text"]
-        row["aliases"] = list(map(as_text, aliases))
-        row["answers"] = check_places(row["context"], answers)
+        fill_question(row, record)
+
+
+def fill_question(row: dict[str, Any], record: Mapping[str, Any]) -> None:
+    """Write a record's question into `row`, with its passage, answers, aliases, id and group."""
+    row |= {name: record.get(name) for name in ("id", "group_id", "question")}
+    row |= {name: "" if record.get(name) is None else record[name] for name in ("title", "context")}
+    need(record, "question")
+    for name in ("title", "context"):
+        if not isinstance(row[name], str):
+            raise BadRow(f"the field {name!r} is {kind(row[name])}, not text")
+    row["group_id"] = row["group_id"] or row["title"] or (context_group(row["context"]) if row["context"] else None)
+    answers, aliases = _answers(record, row["context"])
+    if record.get("aliases") is not None:
+        aliases = open_answers(record["aliases"], "aliases")["text"]
+    row["aliases"] = list(map(as_text, aliases))
+    row["answers"] = check_places(row["context"], answers)
 
 
 def _answers(record: Mapping[str, Any], context: str) -> tuple[dict[str, list[Any]], list[str]]:

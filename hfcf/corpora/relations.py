@@ -58,15 +58,7 @@ class RelationRecords(OwnFiles, Corpus):
 
     def fill(self, row: dict[str, Any], record: dict[str, Any]) -> None:
         row |= {name: record.get(name) for name in ("id", "group_id", "label")}
-        if record.get("tokens") is not None:
-            _fill_tokens(row, record)
-        elif record.get("text") is not None:
-            _fill_text(row, record)
-        else:
-            names = ", ".join(map(repr, record)) or "no fields"
-            raise BadRow(
-                f"there is neither 'tokens' nor 'text': found {names}; give tokens, or a text with <e1>…</e1> and <e2>…</e2>"
-            )
+        fill_sentence(row, record)
         need(record, "label")
         label = row["label"]
         if not isinstance(label, str):
@@ -74,6 +66,17 @@ class RelationRecords(OwnFiles, Corpus):
             raise BadRow(f"the label is {kind(label)}{'' if label is None else f' ({label!r}), not text'}{cure}")
         if not label.strip():
             raise BadRow('the label is empty; a row of no relation has the label "Other"')
+
+
+def fill_sentence(row: dict[str, Any], record: Mapping[str, Any]) -> None:
+    """Write a record's sentence into `row`: tokens, head, tail, text and offsets, of any of the three forms."""
+    if record.get("tokens") is not None:
+        _fill_tokens(row, record)
+    elif record.get("text") is not None:
+        _fill_text(row, record)
+    else:
+        names = ", ".join(map(repr, record)) or "no fields"
+        raise BadRow(f"there is neither 'tokens' nor 'text': found {names}; give tokens, or a text with <e1>…</e1> and <e2>…</e2>")
 
 
 def _fill_tokens(row: dict[str, Any], record: Mapping[str, Any]) -> None:

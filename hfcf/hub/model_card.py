@@ -21,6 +21,7 @@ from hfcf.hub.dataset_card import OWN
 from hfcf.hub.existing_card import read_restriction
 from hfcf.hub.metrics_table import numbers
 from hfcf.hub.render import render
+from hfcf.hub.source import read_source
 
 _SELF_CONTAINED = ("explainer", "masked_lm")
 """Kinds of training that store a full model, whatever `tune` says. So does a kind named like its task, a classifier with a head of
@@ -54,8 +55,9 @@ def model_card(recipe: Mapping[str, Any], settings: Any, report: Mapping[str, An
 
     kind = recipe["train"]
     infos = [
-        replace(builder_class(source["corpus"]).INFO, **read_restriction(locate(source, recipe.get("data_dir"))))
+        replace(builder_class(source["corpus"]).INFO, **{**read_source(files), **read_restriction(files)})
         for source in recipe["data"]
+        for files in [locate(source, recipe.get("data_dir"))]
     ]
     start, task = settings.model, get_task(infos[0].task)
     own_head = kind == task.name

@@ -80,7 +80,8 @@ class MeasureFlipRate(Stage):
     reader's answer flips if the task's scorer calls it right (SQuAD's exact match with one of them). Output column: `flip_rate`,
     `{flipped, predicted, probability}`: whether it does, the label that it predicts, and the probability (0–1) of the
     counterfactual's label, or of all right answers. Evidence is cut at `max_length`, as in all of this library's verdicts; a
-    relation's sentence that is longer is null. One whose label the classifier does not have is not flipped; the log says so.
+    relation's sentence that is longer is null, as is a row for which a language model behind an endpoint ("llm:NAME") gives no
+    valid answer: it is left out of the rate. A row whose label the classifier does not have is not flipped; the log says so.
 
     Source: RACE, Table 4 (Flip.): the accuracy on (c′, E, y′) of a verifier that was fine-tuned on the corpus. The paper filters
     with one, too, and does not say that they are two; here the one that filtered is refused, since it would agree with itself.
@@ -122,9 +123,13 @@ class MeasureFlipRate(Stage):
             need_names(self, rows["label"] if isinstance(rows["label"], list) else [rows["label"]])
         return super().__call__(rows, *args, **kwargs)
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {**super().__getstate__(), **get_task(self.task).verdict_state(self.verifier)}
+
     def answers(self, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, float] | None]:
-        """Ask the verifier for the class probabilities of each row."""
-        return get_task(self.task).judge(rows, self.verifier, self.max_length)
+        """Ask the verifier for the class probabilities of each row; None where it gives none."""
+        verdicts = get_task(self.task).verdicts(rows, self.verifier, self.max_length)
+        return [None if isinstance(answer, str) else answer for answer in verdicts]
 
     def batch(self, rows: list[dict[str, Any]]) -> list[Any]:
         meant: Sequence[Any]

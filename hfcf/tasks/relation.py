@@ -105,6 +105,7 @@ TASK = Relation(
     candidate={"text": TEXT, "label": TEXT},
     trainer="hfcf.training.relation:TRAINER",
     scorer="hfcf.training.scorers:RELATIONS",
+    verdict_prompt="hfcf.prompts.verdicts:RELATIONS",
     rewriting="hfcf.tasks.sentence:SentenceRewriting",
     hub=HubNames(categories=("text-classification",), ids=("multi-class-classification",), tag="relation-extraction"),
 )

@@ -131,6 +131,7 @@ TASK = Verification(
     candidate={"claim": TEXT, "label": TEXT},
     trainer="hfcf.training.verifier:TRAINER",
     scorer="hfcf.training.scorers:VERDICTS",
+    verdict_prompt="hfcf.prompts.verdicts:CLAIMS",
     rewriting="hfcf.tasks.rewriting:ClaimRewriting",
     hub=HubNames(categories=("text-classification",), ids=("fact-checking",), tag="fact-verification"),
 )

@@ -536,6 +536,7 @@ def test_prepare_gives_each_row_its_numbers(tmp_path: Path) -> None:
     assert min(columns["row_weight"]) >= 1
 
 
+@pytest.mark.slow
 def test_a_debiased_verifier_reads_the_evidence(tiny_model: Tiny, tmp_path: Path) -> None:
     """In training the claim's word tells the label better than the evidence does; in the test it tells nothing."""
     training, test = leaking(640, leak=0.95, truth=0.85, seed=1), leaking(200, leak=0.5, truth=1.0, seed=2)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
@@ -14,14 +12,15 @@ from typing import Any, ClassVar
 
 import datasets
 
+from hfcf.core.names import did_you_mean
 from hfcf.core.schema import STATUS
 from hfcf.core.splits import connected
 from hfcf.core.task import Task, get_task, problem
 from hfcf.corpora.base.info import CorpusConfig, CorpusInfo
+from hfcf.corpora.base.rows import as_texts, content_name, unreadable
 from hfcf.corpora.base.splits import ALIASES
 from hfcf.corpora.base.values import as_text
 from hfcf.corpora.formats.read import BadRow, CorpusError, Record, json_lines
-from hfcf.text.check import kind
 
 log = logging.getLogger(__name__)
 
@@ -102,7 +101,8 @@ class Corpus(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
     def locate(cls, name: str, *, data_dir: Any, data_files: Any, options: dict[str, Any]) -> tuple[Files, dict[str, Path]]:
         """Return the files of each split, and the resources that are read beside them."""
         if unknown := sorted(set(options) - set(cls.OPTIONS)):
-            raise TypeError(f"{name} has no option {unknown[0]!r}; its options: {', '.join(cls.OPTIONS) or 'none'}")
+            near = did_you_mean(unknown[0], [*cls.OPTIONS, "data_dir", "data_files", "split", "role", "on_error"])
+            raise TypeError(f"{name} has no option {unknown[0]!r}{near}; its options: {', '.join(cls.OPTIONS) or 'none'}")
         if (data_dir is None) == (data_files is None):
             raise CorpusError(f"{name}: give the place of its files as data_dir= or data_files= (one of the two)")
         if data_files is not None:
@@ -111,7 +111,7 @@ class Corpus(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
         else:
             folder = Path(data_dir).expanduser()
             if not folder.is_dir():
-                raise CorpusError(f"{name}: there is no folder {folder}")
+                raise CorpusError(f"{name}: there is no folder {folder}{cls.how_to_get(name)}")
             if not (files := cls.find(folder, name)):
                 raise CorpusError(cls.no_split(name, None, files, folder))
         return files, cls.find_resources(folder, options)
@@ -128,7 +128,8 @@ class Corpus(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
                     raise CorpusError(f"{name}: {path.name} is not an official file name; write data_files={{split: path}}")
                 files.setdefault(split, []).append(path)
         if absent := [path for paths in files.values() for path in paths if not path.is_file()]:
-            raise CorpusError(f"{name}: there is no file {absent[0]}")
+            form = "it is a folder, which is given as data_dir=" if absent[0].is_dir() else "there is no such file"
+            raise CorpusError(f"{name}: data_files={str(absent[0])!r}: {form}")
         if not any(files.values()):
             raise CorpusError(f"{name}: data_files names no file")
         return files
@@ -137,6 +138,13 @@ class Corpus(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
     def split_of(cls, path: Path) -> str | None:
         """Return the official split of a file, or None for another file name."""
         return next((split for split, file in cls.FILES if Path(file).name == path.name), None)
+
+    @classmethod
+    def how_to_get(cls, name: str) -> str:
+        """Say for an error where the release is; "" for a user's own files."""
+        if not cls.INFO.paper:
+            return ""
+        return f". Get it from {cls.INFO.release} and give its folder as data_dir= (docs/corpora.md#{name})"
 
     @classmethod
     def no_split(cls, name: str, split: str | None, files: Files, folder: Any) -> str:
@@ -152,7 +160,7 @@ class Corpus(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
                 text += f". To train on rows of another split, write split={next(iter(files))!r}, role='train'"
         elif folder:
             names = sorted(path.name for path in Path(folder).iterdir())
-            text += f"; found {', '.join(names[:20]) or 'an empty folder'}{' …' if len(names) > 20 else ''}"
+            text += f"; found {', '.join(names[:20]) or 'an empty folder'}{' …' if len(names) > 20 else ''}{cls.how_to_get(name)}"
         return text
 
     def _info(self) -> datasets.DatasetInfo:
@@ -206,9 +214,9 @@ class Corpus(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
             places[row["id"]] = record.place
             if self.config.on_error == "reject":
                 row["status"] = {"accepted": False, "stage": "load", "reason": as_text(why)} if why else None
-            row |= {name: _texts(row[name], feature) for name, feature in columns.items()}
+            row |= {name: as_texts(row[name], feature) for name, feature in columns.items()}
             # A number that we assigned may be another row's in another file, so the contents name the group.
-            yield {**row, "own": _content(row, task) if unnamed and not record.unreadable else row["id"]}
+            yield {**row, "own": content_name(row, task) if unnamed and not record.unreadable else row["id"]}
 
     def _read(self, row: dict[str, Any], record: Record) -> str | None:
         if record.unreadable:
@@ -218,7 +226,7 @@ class Corpus(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
         except BadRow as error:
             return str(error)
         # Stages decide whether a readable row can be worked on; on_error="reject" asks for that check here.
-        return _unreadable(row, self.task()) or (self.check(row) if self.config.on_error == "reject" else None)
+        return unreadable(row, self.task()) or (self.check(row) if self.config.on_error == "reject" else None)
 
     def _grouped(self, rows: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
         """Add `group_id`: the corpus's own, or one for rows that share `keys` (then all rows are held), or the row's own id."""
@@ -262,28 +270,3 @@ class Corpus(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
 def _paths(value: Any) -> list[Path]:
     # Not isinstance(…, Path): `datasets` replaces that name in the builder's module when a builder is created.
     return [Path(path).expanduser() for path in ([value] if isinstance(value, str | PathLike) else value)]
-
-
-def _texts(value: Any, feature: Any) -> Any:
-    """Apply `as_text` to each text of a column's value, so that Arrow can hold it."""
-    if isinstance(feature, dict):
-        return value if value is None else {key: _texts(value.get(key), part) for key, part in feature.items()}
-    if isinstance(feature, datasets.Value):
-        return as_text(value) if feature.dtype == "string" else value
-    return value if value is None else [_texts(item, feature.feature) for item in value]
-
-
-def _content(row: Mapping[str, Any], task: Task) -> str:
-    """Name the texts of a storable row; equal texts have the same name in every file."""
-    text = json.dumps([row[name] for name in task.columns], ensure_ascii=False)
-    return f"row-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
-
-
-def _unreadable(row: Mapping[str, Any], task: Task) -> str | None:
-    """Return why a row can't be stored as it is, or None."""
-    for what, text in task.named_texts(row):
-        if not isinstance(text, str):
-            return f"{what} is {kind(text)}{'' if text is None else ', not text'}"
-        if as_text(text) != text:
-            return f"{what} holds half of a surrogate pair: the file's encoding is broken"
-    return None

@@ -42,7 +42,10 @@ _ENDINGS = {"jsonl": (".jsonl",), "csv": (".csv",), "parquet": own_files.PARQUET
 _FORMS = 'a list of {"title", "text"}, a list of [title, text], a list of texts, or one text'
 _LISTS = ("[[", "[{", "['", '["')
 _CURE = 'map yours with the option labels, in a recipe options: {labels: {"true": SUPPORTS}}'
-_NO_CSV = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16", b"PK\x03\x04": "an Excel workbook"}
+_NO_CSV = {
+    b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16", b"PK\x03\x04": "an Excel workbook",
+    b"PAR1": "Parquet (load it with corpus='parquet')",
+}  # fmt: skip
 """First bytes of files that a spreadsheet saves in other forms."""
 
 
@@ -100,7 +103,7 @@ class Records(own_files.OwnFiles, Corpus):
         if self.config.numbered:
             row |= {"id": None, "group_id": row["group_id"] or row["id"]}
         evidence = self._evidence(record)
-        row["evidence"], problem = _pieces(evidence, record.get("title"))
+        row["evidence"], problem = pieces_of(evidence, record.get("title"))
         need(record, "claim", "evidence", "label")
         if problem:
             raise BadRow(problem)
@@ -150,7 +153,7 @@ def _rename_columns(value: Mapping[str, Any], fields: Collection[str]) -> dict[s
     return {plain[name] if plain[name] in fields and plain[name] not in value else name: cell for name, cell in value.items()}
 
 
-def _pieces(value: Any, title: Any) -> tuple[list[dict[str, Any]], str | None]:
+def pieces_of(value: Any, title: Any) -> tuple[list[dict[str, Any]], str | None]:
     """Return the readable pieces, and the first problem of the others."""
     if value is None:
         return [], None

@@ -1,0 +1,72 @@
+"""What a user may hold rows in: a dataset, several splits, a stream, a DataFrame, a list of dicts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+from datasets import Dataset, DatasetDict, IterableDataset, IterableDatasetDict
+
+HEAD = 1000
+"""The rows of a stream that are looked at before the others are read."""
+Table: TypeAlias = Dataset | IterableDataset
+_KINDS = "a Dataset, a DatasetDict, an IterableDataset, a pandas DataFrame, or a list of dicts"
+
+
+def as_table(rows: Any) -> Table:
+    """Return rows as a dataset, or as the stream that they are.
+
+    Raises:
+        TypeError: they are nothing that holds rows.
+        ValueError: a column has values of different types.
+
+    >>> as_table([{"claim": "a"}, {"claim": "b", "label": 1}])["label"][:]
+    [None, 1]
+    """
+    if isinstance(rows, Dataset):
+        return rows.with_format(None)
+    if isinstance(rows, IterableDataset):
+        return rows
+    try:
+        if is_frame(rows):
+            classes = {name: object for name, dtype in rows.dtypes.items() if str(dtype) == "category"}
+            return Dataset.from_pandas(rows.astype(classes), preserve_index=False)
+        if isinstance(rows, Sequence) and all(isinstance(row, Mapping) for row in rows):
+            names = dict.fromkeys(name for row in rows for name in row)
+            return Dataset.from_dict({name: [row.get(name) for row in rows] for name in names})
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        raise ValueError(f"a column holds values of different types: {error}") from error
+    if isinstance(rows, str):
+        raise TypeError(f"{rows!r} is a text; rows are {_KINDS}. datasets.load_dataset({rows!r}) loads a dataset of the Hub")
+    raise TypeError(f"rows are {_KINDS}; this is {type(rows).__name__}")
+
+
+def splits_of(rows: Any) -> dict[str, Any] | None:
+    """Return the splits of rows that are divided into some, else None.
+
+    >>> splits_of([]) is None, list(splits_of(DatasetDict({"train": Dataset.from_dict({"a": [1]})})))
+    (True, ['train'])
+    """
+    return dict(rows) if isinstance(rows, DatasetDict | IterableDatasetDict) else None
+
+
+def is_frame(rows: Any) -> bool:
+    """Say whether rows are a pandas DataFrame; pandas is not imported for it.
+
+    >>> is_frame([])
+    False
+    """
+    return type(rows).__module__.partition(".")[0] == "pandas" and hasattr(rows, "dtypes") and hasattr(rows, "columns")
+
+
+def first_rows(table: Table) -> Dataset:
+    """Return what a layout is found in: all rows of a dataset, the first ones of a stream.
+
+    >>> len(first_rows(Dataset.from_dict({"a": [1, 2]})))
+    2
+    """
+    if isinstance(table, Dataset):
+        return table
+    rows = list(table.take(HEAD))
+    return Dataset.from_list(rows, features=table.features) if rows else Dataset.from_dict({})
