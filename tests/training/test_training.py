@@ -508,7 +508,7 @@ def test_a_recipe_trains_a_two_way_verifier(tiny_model: Tiny, tmp_path: Path) ->
     recipe = recipe_of(tmp_path, str(encoder), ways=2, nei=[])
     report = train(recipe, tmp_path / "out")
     assert set(report["scores"]["Others"]) == {"2-way"}
-    with pytest.raises(ExistingResultError, match="  epochs is 1.0 there, and 2.0 here\n"):
+    with pytest.raises(ExistingResultError, match=r"  epochs is 1.0 there, and 2.0 here\n"):
         train({**recipe, "epochs": 2}, tmp_path / "out")
     with pytest.raises(ExistingResultError, match="all rows there, and the first 8 here"):
         train(recipe, tmp_path / "out", limit=8)
