@@ -18,7 +18,7 @@ _PUBLIC = {
     "build_attack": "hfcf.systems.ccg.attack",
     "checkwhy": "hfcf.checkwhy",
     "consistency": "hfcf.training.consistency",
-    "counterfactuals": "hfcf.pipeline.single",
+    "counterfactuals": "hfcf.systems._single",
     "expand": "hfcf.core.expand",
     "from_dataset": "hfcf.corpora.own.rows",
     "generate_constrained": "hfcf.engines.constrained",
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from hfcf.hub.result import load_result
     from hfcf.metrics.shared.measure import measure
     from hfcf.pipeline.run import run
-    from hfcf.pipeline.single import counterfactuals
+    from hfcf.systems._single import counterfactuals
     from hfcf.systems.ccg.attack import build_attack
     from hfcf.systems.ccg.system import CCG
     from hfcf.systems.checkwhy.system import CheckWhy
