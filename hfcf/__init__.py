@@ -12,6 +12,7 @@ _PUBLIC = {
     "CCG": "hfcf.systems.ccg.system",
     "CheckWhy": "hfcf.systems.checkwhy.system",
     "CrossAug": "hfcf.systems.crossaug",
+    "Model": "hfcf.core.model",
     "RACE": "hfcf.systems.race.system",
     "RGF": "hfcf.systems.rgf.system",
     "accepted": "hfcf.core.candidates",
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from hfcf import checkwhy
     from hfcf.core.candidates import accepted
     from hfcf.core.expand import expand, rejected
+    from hfcf.core.model import Model
     from hfcf.core.pairs import pair, pair_within
     from hfcf.core.prepare import prepare
     from hfcf.corpora import load
@@ -61,6 +63,7 @@ __all__ = [
     "RGF",
     "CheckWhy",
     "CrossAug",
+    "Model",
     "accepted",
     "build_attack",
     "checkwhy",
