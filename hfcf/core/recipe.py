@@ -295,6 +295,9 @@ def locate(source: Mapping[str, Any], data_dir: str | None) -> dict[str, Any]:
     >>> locate({"corpus": "relations", "data_files": {"test": ["a.jsonl", "/b.jsonl"]}}, "data")["data_files"]
     {'test': ['data/a.jsonl', '/b.jsonl']}
     """
+    corpus = source.get("corpus")
+    if isinstance(corpus, Mapping) or "/" in str(corpus):  # of the Hub, or a folder as it is
+        return dict(source)
     base = Path(data_dir or ".")
     key = "data_files" if "data_files" in source else "data_dir"
 

@@ -100,6 +100,17 @@ def is_package(name: str) -> bool:
     return name.isidentifier() and find_spec(name) is not None
 
 
+def can_configure(model: Model) -> bool:
+    """Return whether a model's configuration can be read: it is on this machine, or the Hub may be asked for it.
+
+    >>> can_configure(Model("offline:minilm"))
+    True
+    """
+    from huggingface_hub import constants
+
+    return not is_remote(model) and (bool(_config(model)) or not constants.HF_HUB_OFFLINE)
+
+
 def longest_input(model: Model) -> int | None:
     """Return the most tokens that an encoder or a decoder can read, from its configuration alone; None where nothing says so.
 

@@ -43,7 +43,8 @@ def dataset_card(
         files: the recipe's `data_files` or `data_dir`; the card of a user's own rows names them.
     """
     stated = run["corpus"] in names() and corpus["title"] != builder_class(run["corpus"]).INFO.title  # in a SOURCE.yaml
-    own, task = run["corpus"] in OWN and not stated, get_task(run["task"])
+    own = (run["corpus"] in OWN or corpus.get("release") == "yours") and not stated
+    task = get_task(run["task"])
     system, flips = _describe_system(run["system"])
     if inputs := _list_inputs(files) if own else []:
         # The user's recipe is not in the repository; `recipe.yaml` is, with every setting.

@@ -47,13 +47,18 @@ def read_restriction(source: Mapping[str, Any]) -> dict[str, Any]:
     >>> read_restriction({"data_dir": "recipes:demo"})
     {}
     """
-    for path in list_paths(source.get("data_dir") or source.get("data_files")):
+    for path in list_paths(source.get("data_dir") or source.get("data_files") or _folder(source.get("corpus"))):
         # The folder of a link, and that of its target.
         for folder in dict.fromkeys(folder for start in (path.absolute(), path.resolve()) for folder in (start, *start.parents)):
             front = _front(folder / "README.md")
             if front.get("republish") is False:
                 return {"republish": False, "licence": str(front.get("license") or "other")}
     return {}
+
+
+def _folder(corpus: Any) -> str | None:
+    """Return a corpus that is a folder of the user's own."""
+    return corpus if isinstance(corpus, str) and "/" in corpus and Path(corpus).expanduser().is_dir() else None
 
 
 def list_paths(files: Any) -> Iterator[Path]:

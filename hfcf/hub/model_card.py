@@ -17,7 +17,6 @@ from hfcf.engines.inputs import CLAIM_FIRST, parse_form
 from hfcf.engines.reading import MARK
 from hfcf.hub.check_card import REPOSITORY
 from hfcf.hub.citation import citation
-from hfcf.hub.dataset_card import OWN
 from hfcf.hub.existing_card import read_restriction
 from hfcf.hub.metrics_table import numbers
 from hfcf.hub.render import render
@@ -65,7 +64,7 @@ def model_card(recipe: Mapping[str, Any], settings: Any, report: Mapping[str, An
     base, full = _find_base(start.name), self_contained or settings.tune == "full"
     pipeline = _PIPELINES.get(recipe.get("kind", kind), task.hub.categories[0])
     results = _list_results(recipe, report["scores"], pipeline)
-    languages = {info.language for info, source in zip(infos, recipe["data"], strict=True) if source["corpus"] not in OWN}
+    languages = {info.language for info in infos if info.release != "yours"}
     front = ModelCardData(
         license=_licence({info.licence for info in infos}, start.name), language=sorted(languages) or None, base_model=base,
         base_model_relation=None if base is None else "finetune" if full else "adapter", pipeline_tag=pipeline,
@@ -114,10 +113,10 @@ def _choose_library(tune: str, *, full: bool, own: bool) -> str:
 
 def _list_results(recipe: Mapping[str, Any], scores: Mapping[str, Any], pipeline: str) -> list[EvalResult]:
     """List the model's own scores in the form of the Hub's `model-index`, by the set that it was scored on."""
-    from hfcf.corpora import builder_class, names
+    from hfcf.corpora import builder_class, corpus_name, names
 
     evaluated = [*recipe.get("evaluate", ()), *([recipe["dev"]] if recipe.get("dev") else ())]
-    sources = {source.get("name", source["corpus"]): source for source in evaluated}
+    sources = {source.get("name") or corpus_name(source["corpus"]): source for source in evaluated}
     results = []
     for (where, *path), value in numbers(scores):
         if isinstance(value, int) or not math.isfinite(value) or _NO_RESULTS & {where, *path}:
@@ -128,7 +127,7 @@ def _list_results(recipe: Mapping[str, Any], scores: Mapping[str, Any], pipeline
         *within, metric = path or [where]
         within = [part for part in within if part not in ("model", "trained", recipe["train"])]
         results.append(EvalResult(
-            task_type=pipeline, dataset_type=(info and info.hub_id) or source.get("corpus") or "held-out",
+            task_type=pipeline, dataset_type=(info and info.hub_id) or corpus_name(source.get("corpus") or "held-out"),
             dataset_name=f"{info.title}, {where}" if info else where, dataset_config=where,
             dataset_split="held_out" if where.startswith("held out") else source.get("split"),
             metric_type=_METRICS.get(metric, metric.replace(" ", "_")), metric_name=", ".join([metric, *within]),

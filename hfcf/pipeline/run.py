@@ -19,6 +19,7 @@ from hfcf.core.preflight import check
 from hfcf.core.stage import Stage
 from hfcf.core.system import System, Watch
 from hfcf.core.task import Task, task_of
+from hfcf.corpora.own.errors import LayoutError
 from hfcf.hub.existing_card import read_restriction
 from hfcf.hub.existing_result import check_result
 from hfcf.hub.source import read_source
@@ -85,8 +86,8 @@ def run(
         rows, Path(out),
         run={
             "name": parsed.name or Path(out).name, "system": system.name, "task": task_of(ds.features).name,
-            "citation": system.citation, "corpus": parsed.corpus, "source": {key: corpus[key] for key in ("title", "licence")},
-            "split": parsed.split or "train",
+            "citation": system.citation, "corpus": corpora.corpus_name(parsed.corpus), "split": parsed.split or "train",
+            "source": {key: corpus[key] for key in ("title", "licence")},
             "role": parsed.role, "preset": parsed.preset, "seed": system.seed, "limit": limit,
             "settings": system.settings, "models": {**model_names(system), **metric_models(metrics, system.task)},
             "checked_by": describe_filter(system), "stages": clock.stages,
@@ -109,7 +110,7 @@ def _check_push(recipe: RunRecipe, restrictions: Mapping[str, Any]) -> None:
     from hfcf.hub.push import check_name, require_token
 
     check_name(recipe.push or "")
-    if forbids_republishing(restrictions, recipe.corpus):
+    if forbids_republishing(restrictions, corpora.corpus_name(recipe.corpus)):
         raise recipes.RecipeError(f"push: the licence of {recipe.corpus} forbids to republish its rows: take the key out")
     require_token()
 
@@ -136,7 +137,8 @@ def load_inputs(recipe: RunRecipe, *folders: str | Path) -> tuple[Dataset, Syste
         RecipeError: there are no rows, or the system works on those of another task; and see `make_system`.
         ValueError: see `hfcf.core.preflight.check`.
     """
-    known = corpora.builder_class(recipe.corpus).task() if recipe.corpus in corpora.names() else None
+    named = recipe.corpus in corpora.names() and not recipe.columns  # what rows in a user's own columns are, they say themselves
+    known = corpora.builder_class(recipe.corpus).task() if named else None
     system = _system(recipe, known, folders) if known else None
     ds = load_rows(recipe)
     task = task_of(ds.features)
@@ -156,11 +158,16 @@ def _system(recipe: RunRecipe, task: Task, folders: Sequence[str | Path]) -> Sys
 
 def load_rows(recipe: RowsRecipe) -> Dataset:
     """Load the rows that a recipe names."""
-    if recipe.corpus in corpora.names():
-        recipes.check(recipe.options or {}, corpora.builder_class(recipe.corpus).OPTIONS, "options")
+    own = {key: value for key in ("columns", "labels") if (value := getattr(recipe, key)) is not None}
+    options = {**(recipe.options or {}), **own}
+    if recipe.corpus != corpora.PASSAGES:
+        recipes.check(options, corpora.builder_class(recipe.corpus).OPTIONS, "options")
     keys = ("data_dir", "data_files", "role", "on_error")
     arguments = {key: value for key in keys if (value := getattr(recipe, key)) is not None}
-    ds = corpora.load(recipe.corpus, split=recipe.split or "train", **arguments, **(recipe.options or {}))
+    try:
+        ds = corpora.load(recipe.corpus, split=recipe.split or "train", **arguments, **options)
+    except LayoutError as error:
+        raise recipes.RecipeError(error.in_recipe()) from error
     return from_recipe(ds, recipe.distractors.model_dump() if recipe.distractors else None)
 
 
@@ -267,7 +274,7 @@ def describe_filter(system: System) -> str | None:
     return "the base model, the indicator named above," if filter_model(system) else "the base model that was trained on these rows"
 
 
-def _front_matter(name: str) -> dict[str, Any]:
+def _front_matter(name: Any) -> dict[str, Any]:
     info = corpora.builder_class(name).INFO
-    keys = ("title", "licence", "hub_id", "language", "paper", "citation", "republish", "request")
+    keys = ("title", "licence", "hub_id", "language", "paper", "citation", "republish", "request", "release")
     return {**{key: getattr(info, key) for key in keys}, "labels": list(info.labels.values())}

@@ -11,6 +11,7 @@ from typing import Any
 
 from datasets import Dataset, concatenate_datasets
 
+from hfcf import corpora
 from hfcf.core.preflight import check_disk
 from hfcf.core.recipe import RecipeError, locate
 from hfcf.core.recipe import command as command_line
@@ -270,7 +271,10 @@ def _evaluation_sets(
     sources: Sequence[recipes.Source], data_dir: str | None, training: Dataset, extra: Sequence[str] | None = ()
 ) -> dict[str, Dataset]:
     """Load the rows to score on, without those that overlap with the training rows."""
-    loaded = {source.name or source.corpus: load_rows(_arguments([source], data_dir), extra=extra) for source in sources}
+    loaded = {
+        source.name or corpora.corpus_name(source.corpus): load_rows(_arguments([source], data_dir), extra=extra)
+        for source in sources
+    }
     return {name: drop_related(rows, training) for name, rows in loaded.items()}
 
 

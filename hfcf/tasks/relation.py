@@ -90,6 +90,11 @@ class Relation(Task):
     def identity(self, row: Row) -> list[tuple[str, str]]:
         return [("sentence", " ".join(row["tokens"] or []))]
 
+    def check_model(self, model: Model, max_length: int | None) -> None:
+        from hfcf.engines.check import check_classifier
+
+        check_classifier(model, None)
+
     def judge(self, rows: Sequence[Row], model: Model, max_length: int) -> list[dict[str, float] | None]:
         from hfcf.engines.relation import RelationClassifier
 

@@ -14,6 +14,7 @@ from hfcf.core.model import Model
 from hfcf.core.schema import EVIDENCE, TEXT
 from hfcf.core.segments import Segment
 from hfcf.core.task import HubNames, Row, Task
+from hfcf.core.weights import longest_input
 from hfcf.text.check import text_problem
 from hfcf.text.normalise import normalise
 
@@ -114,6 +115,14 @@ class Verification(Task):
 
         pairs = [[row["claim"], join_for(model, row["evidence"])[0]] for row in rows]
         return list(Classifier(model=model, max_length=max_length).run(pairs))
+
+    def check_model(self, model: Model, max_length: int | None) -> None:
+        from hfcf.engines.check import check_classifier
+
+        longest = longest_input(model)
+        if max_length and longest and max_length > longest:
+            raise ValueError(f"max_length={max_length} is more than the {longest} tokens that the verifier {model.name} reads")
+        check_classifier(model, LABELS)
 
 
 def _text(value: Any) -> str:

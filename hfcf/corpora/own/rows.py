@@ -169,7 +169,7 @@ class ReadRows:
             why = str(error)
         why = why or unreadable(row, task) or problem(row)
         if why and not self.reject:
-            raise CorpusError(f"row {place + 1}: {why}")
+            raise CorpusError(f'row {place + 1}: {why}; on_error="reject" makes rejected rows of such')
         features = self.features
         row |= {name: as_texts(row[name], features[name]) for name in (*task.columns, "label") if name in features}
         if why:

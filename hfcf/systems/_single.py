@@ -1,4 +1,7 @@
-"""`hfcf.counterfactuals`: counterfactuals of one claim, sentence or question that is given as plain strings."""
+"""`hfcf.counterfactuals`: counterfactuals of one claim, sentence or question that is given as plain strings.
+
+It stands beside the systems because it chooses one by the task; it is none itself.
+"""
 
 from __future__ import annotations
 
