@@ -140,7 +140,7 @@ def _predict(rows: Dataset, engine: RelationClassifier) -> list[str | None]:
     if "label" in rows.column_names and classes and not {*classes} & {*rows["label"]}:
         raise ValueError(
             f"{engine.model.name}: none of its classes {', '.join(classes)} is a label of these rows, which are "
-            f"{', '.join(sorted(set(rows['label'])))}: say what they mean by Model(…, labels={{{classes[0]!r}: …}})"
+            f"{', '.join(sorted(set(rows['label'])))}: say what its classes mean by the model's labels (--labels of hfcf evaluate)"
         )
     return [None if answer is None else choose(answer, list(answer)) for answer in answers]
 
