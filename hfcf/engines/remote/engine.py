@@ -113,16 +113,16 @@ class Remote(Engine):
                 raise
 
         interrupted = False
-        progress.report(type(self).__name__, 0, len(missing))
         try:
             futures.update((pool.submit(answer, messages), key) for key, messages in missing.items())
-            for number, future in enumerate(as_completed(futures), 1):
-                progress.report(type(self).__name__, number, len(missing))
-                try:
-                    answers[futures[future]] = future.result()
-                except Stopped:
-                    continue  # the error that ended the run is another future's, and raises
-                record.calls += 1
+            with progress.count_requests(type(self).__name__, len(missing)) as count:
+                for number, future in enumerate(as_completed(futures), 1):
+                    count(number)
+                    try:
+                        answers[futures[future]] = future.result()
+                    except Stopped:
+                        continue  # the error that ended the run is another future's, and raises
+                    record.calls += 1
         except KeyboardInterrupt:
             interrupted = True
             raise
