@@ -383,6 +383,11 @@ def test_an_interrupt_waits_a_second_for_answers_that_do_not_come(start: Start, 
     with pytest.raises(KeyboardInterrupt):
         engine().run(asks("a"))
     assert time.monotonic() - begin < 50  # one second on an idle machine
+    server._server.gone.set()
+    while [thread for thread in threading.enumerate() if thread.name.startswith("hfcf-llm")]:
+        time.sleep(0.01)
+    assert engine().run(asks("a")) == [{"answer": {"claim": "late"}}], "what comes late is stored"
+    assert len(server.asked) == 1
 
 
 @pytest.mark.parametrize(

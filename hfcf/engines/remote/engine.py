@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed, wait
 from dataclasses import dataclass
 from typing import Any
@@ -130,7 +130,10 @@ class Remote(Engine):
             # After an error nothing more is sent, but requests under way are paid for: wait for their answers and store them.
             client.stop.set()
             pool.shutdown(wait=not interrupted, cancel_futures=True)
-            if not wait([future for future in futures if not future.cancelled()], LAST_ANSWERS).not_done:
+            late = wait([future for future in futures if not future.cancelled()], LAST_ANSWERS).not_done
+            if late:
+                threading.Thread(target=_close_after, args=(client, late), name="hfcf-llm-close", daemon=True).start()
+            else:
                 client.close()
             record.attempts += client.sent
             record.tokens += client.prompt_tokens + client.completion_tokens
@@ -166,6 +169,11 @@ class Remote(Engine):
             "temperature": self.temperature, "response_format": {"type": "json_schema", "json_schema": schema},
         }  # fmt: skip
         return {name: value for name, value in question.items() if value is not None}
+
+
+def _close_after(client: Any, late: Collection[Future[Any]]) -> None:
+    wait(late)
+    client.close()
 
 
 class _Attempts:
