@@ -37,6 +37,7 @@ def run(
     if out is None:
         raise ValueError("say where the result goes: --out DIR")
     report = run_recipe(recipe, out, changes=set_ or [], limit=limit, watch=_print_stage)
+    console.out.print()
     print_lines(highlights(out, PAIRS, marks=_marks()))
     print_funnel(report)
     counts = f"{report['counterfactuals']} counterfactuals of {report['sources_accepted']} sources"
