@@ -10,7 +10,7 @@ from rich.text import Text
 
 from hfcf.cli import console
 from hfcf.cli.console import Set, print_fields, print_heading, print_path
-from hfcf.cli.tables import commonest
+from hfcf.cli.tables import commonest, print_page
 
 attack = typer.Typer(help="Adversarial test sets of relation corpora, as CCG's paper makes them.", no_args_is_help=True)
 rate = typer.Typer(help="Human evaluation: rating sheets with hidden methods, as in the papers.", no_args_is_help=True)
@@ -115,7 +115,7 @@ def rate_import(
     from hfcf.studies.human.collect import TABLE, import_
 
     import_(out, partial=partial)
-    console.out.print(Text((out / TABLE).read_text(encoding="utf-8")), soft_wrap=True)
+    print_page((out / TABLE).read_text(encoding="utf-8"))
     print_path("the table: ", out / TABLE)
 
 
@@ -154,5 +154,5 @@ def review_import(
     from hfcf.studies.review.collect import REVIEWED, TABLE, import_
 
     import_(out, partial=partial, users=user or [])
-    console.out.print(Text((out / TABLE).read_text(encoding="utf-8")), soft_wrap=True)
+    print_page((out / TABLE).read_text(encoding="utf-8"))
     print_path("the rows: ", out / REVIEWED)

@@ -16,7 +16,7 @@ from structure_rows import judged
 
 from hfcf import corpora, metrics
 from hfcf.cli import console, listing, runs
-from hfcf.cli.tables import print_funnel, print_plan, print_push, print_scores
+from hfcf.cli.tables import print_funnel, print_page, print_plan, print_push, print_scores
 from hfcf.core import recipe, schema
 from hfcf.core.candidates import accept, reject
 from hfcf.core.task import get_task
@@ -143,6 +143,16 @@ def test_scores_and_pushes_fit(printed: Callable[..., str]) -> None:
     printed(print_scores, few)
     plan = SimpleNamespace(kind="dataset", repo="me/hover-race", files={"data/" + "a" * 90 + ".parquet": 123_456_789}, left_out=())
     assert "a" * 40 in printed(print_push, plan, False)
+
+
+def test_a_wide_table_of_a_page_becomes_blocks(printed: Callable[..., str]) -> None:
+    header = ["method", "rows", *(f"question {i}" for i in range(9))]
+    rows = [[name, "5", *["3.00 ± 0.00"] * 9] for name in ("race", "eda")]
+    table = [" | ".join(cells).join(("| ", " |")) for cells in (header, ["---"] * 11, *rows)]
+    text = printed(print_page, "\n".join(["# Ratings", "", *table, "", "| a | b |", "| --- | --- |", "| 1 | 2 |"]))
+    assert text.startswith("# Ratings\n\nrace\n  rows        5\n  question 0  3.00 ± 0.00\n")
+    assert text.count("question 8") == 2
+    assert text.endswith("| a | b |\n| --- | --- |\n| 1 | 2 |\n"), "one that fits stays"
 
 
 # --- rows of every task
