@@ -9,6 +9,7 @@ import typer
 
 from hfcf.cli import console, listing, models, runs, studies
 from hfcf.cli.console import data_text
+from hfcf.cli.errors import ERRORS, explain, is_a_users
 from hfcf.cli.stop import Stop
 
 app = typer.Typer(
@@ -56,6 +57,9 @@ def _run() -> None:
     logging.getLogger("hfcf").setLevel(logging.INFO)
     try:
         app()
-    except (ValueError, FileNotFoundError, ImportError, RemoteError) as error:
-        console.err.print(data_text(f"hfcf: {error}", "bold red"))
+    except (*ERRORS, RemoteError) as error:
+        if not is_a_users(error):
+            raise
+        for line in f"hfcf: {explain(error)}".splitlines():
+            console.err.print(data_text(line, "bold red"), soft_wrap=True)
         raise SystemExit(2) from error

@@ -21,6 +21,10 @@ Set = Annotated[
     ),
 ]
 
+Overwrite = Annotated[
+    bool, typer.Option("--overwrite", help="Replace the result of another recipe, or of more rows, in the folder.")
+]
+
 
 def silence_bars() -> None:
     """Keep the bars of `datasets` and finished ones off the terminal; call it before it is imported.

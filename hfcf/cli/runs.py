@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from hfcf.cli import console
-from hfcf.cli.console import Set, print_lines, print_path
+from hfcf.cli.console import Overwrite, Set, print_lines, print_path
 from hfcf.cli.tables import print_funnel, print_plan, print_push
 
 PAIRS = 3
@@ -23,6 +23,7 @@ def run(
     set_: Set = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Run only the first rows, after fitting on all.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything and show three rows through every stage.")] = False,
+    overwrite: Overwrite = False,
 ) -> None:
     """Run a recipe: from the corpus's files to a dataset repository with card and report."""
     console.silence_libraries()
@@ -36,7 +37,7 @@ def run(
         return
     if out is None:
         raise ValueError("say where the result goes: --out DIR")
-    report = run_recipe(recipe, out, changes=set_ or [], limit=limit, watch=_print_stage)
+    report = run_recipe(recipe, out, changes=set_ or [], limit=limit, overwrite=overwrite, watch=_print_stage)
     console.out.print()
     print_lines(highlights(out, PAIRS, marks=_marks()))
     print_funnel(report)

@@ -136,3 +136,25 @@ def _amount(entry: Mapping[str, Any], key: str) -> str:
 def _total(entries: Sequence[Mapping[str, Any]], key: str) -> float | None:
     amounts = [entry[key] for entry in entries if entry.get(key) is not None]
     return round(sum(amounts), 4) if amounts else None
+
+
+def print_comparison(plan: Mapping[str, Any]) -> None:
+    """Print what a comparison has to compute: its cells by method, the rows of its sets, and what is missing."""
+    from hfcf.core.progress import time_left
+
+    for path in plan["absent"]:
+        console.out.print(data_text(f"missing: {path}"), soft_wrap=True)
+    if "methods" not in plan:
+        state = "what is missing comes first" if plan["absent"] else "all its rows and models are there"
+        console.out.print(data_text(f"{plan['name']}: {state}"))
+        return
+    table = Table("method", "cells finished", "cells to compute", title=data_text(plan["name"]))
+    for name, cells in plan["methods"].items():
+        table.add_row(data_text(name), str(cells["finished"]), str(cells["to_compute"]))
+    console.out.print(table)
+    train = " or ".join(map(str, plan["rows"]["train"]))
+    sets = ", ".join(f"{name} ({rows})" for name, rows in plan["rows"]["sets"].items())
+    console.out.print(data_text(f"trained on {train} rows, scored on {sets}"))
+    time = "how long is not known before the first cell" if plan["seconds"] is None else time_left(plan["seconds"])
+    left = f"{plan['trainings']} models to train: {time}" if plan["trainings"] else "nothing to compute: all cells are finished"
+    console.out.print(data_text(left))

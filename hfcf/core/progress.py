@@ -50,7 +50,8 @@ class Bar(tqdm):  # type: ignore[misc]
         values: dict[str, Any] = super().format_dict
         done, elapsed = values["n"] - values["initial"], values["elapsed"]
         rate = values["rate"] or (done / elapsed if elapsed else None)
-        left = [time_left((values["total"] - values["n"]) / rate)] if rate and values["total"] else []
+        rest = (values["total"] or 0) - values["n"]
+        left = [time_left(rest / rate)] if rate and rest > 0 else []
         return {**values, "text": ", ".join([*([self.text] if self.text else []), *left])}
 
     def move(self, n: float, text: str) -> None:

@@ -9,8 +9,8 @@ from typing import Any, ClassVar, Self
 
 from datasets import Dataset, DatasetDict, Features, IterableDataset
 
-from hfcf.core.model import Model
-from hfcf.core.names import check_settings
+from hfcf.core.model import Model, is_remote
+from hfcf.core.names import check_settings, did_you_mean
 from hfcf.core.preflight import check
 from hfcf.core.prepare import prepare
 from hfcf.core.progress import quiet_map, stage_bar
@@ -48,6 +48,10 @@ class System:
     what it names and leaves the preset's rest."""
     trained_by: ClassVar[Mapping[str, str]] = {}
     """The settings that name models of a user's own, and the recipe that trains each: errors print the commands."""
+    remote: ClassVar[tuple[str, ...]] = ("verifier",)
+    """The settings that may be "llm:NAME", a language model behind an endpoint; every other model is refused such a name."""
+    needs_weights: ClassVar[Mapping[str, str]] = {}
+    """Why a setting can't be one, where users ask: {setting: reason}."""
     citation: ClassVar[str] = ""
     """The paper's BibTeX, for the cards of what it makes."""
 
@@ -85,7 +89,8 @@ class System:
             changes: settings that differ; `task`, of a system that has it, also chooses what the preset says for that task.
         """
         if name not in cls.presets:
-            raise ValueError(f"{cls.__name__.lower()} has no preset {name!r}: choose one of {', '.join(cls.presets)}")
+            near = did_you_mean(name, cls.presets)
+            raise ValueError(f"{cls.__name__.lower()} has no preset {name!r}: choose one of {', '.join(cls.presets)}{near}")
         settings = {**cls.presets[name], **cls.by_task.get(changes.get("task", ""), {}), **changes}
         for training in cls.trainings:
             if isinstance(changed := settings.get(training), Mapping):
@@ -106,12 +111,26 @@ class System:
         for name in names:
             value = getattr(self, name)
             if value is not None or self.__dataclass_fields__[name].default is not None:
-                object.__setattr__(self, name, Model.of(value))
+                object.__setattr__(self, name, model := Model.of(value))
+                self._check_place(name, model)
+
+    def _check_place(self, name: str, model: Model) -> None:
+        """Refuse a language model behind an endpoint where weights are read."""
+        if not is_remote(model) or name in self.remote:
+            return
+        own = [one for one in self.remote if one in self.__dataclass_fields__]
+        which = f"{', '.join(own[:-1])} and {own[-1]}" if len(own) > 1 else "".join(own) or "no setting"
+        reason = f"; {why}" if (why := self.needs_weights.get(name)) else ""
+        raise ValueError(f"{name}={model.name!r}: only {which} may be a language model behind an endpoint{reason}")
 
     def _as_engine(self, name: str, engine: type[Any]) -> None:
         """Make an engine of a setting that was given as a recipe's mapping, with "en" for a model that it does not name."""
         if isinstance(settings := getattr(self, name), Mapping):
+            check_settings(engine, map(str, settings))
             object.__setattr__(self, name, engine(**{**settings, "model": Model.of(settings.get("model", "en"))}))
+        elif settings is not None and not isinstance(settings, engine):
+            cure = "{backend: spacy, model: offline:spacy}"
+            raise ValueError(f"{name}: {settings!r} is no {engine.__name__}: give one, or a mapping such as {cure}")
 
     def _for_rows(self, ds: Dataset | IterableDataset) -> Self:
         """Return the system for the rows' task, if `task` is one of its settings."""

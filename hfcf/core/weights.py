@@ -9,7 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from hfcf.core import offline
-from hfcf.core.model import REMOTE, Model
+from hfcf.core.model import Model, is_remote
+
+
+class NoFolder(ValueError):
+    """A model's folder is not there."""
+
 
 _FOLDERS = ("/", "./", "../", "~", "out/")
 """How names of folders begin that are not taken for the Hub's: the last is where this library's commands write."""
@@ -32,9 +37,9 @@ def check_weights(model: Model, where: str) -> None:
 
     >>> check_weights(Model("out/my-verifier"), "verifier")
     Traceback (most recent call last):
-    ValueError: verifier: there is no folder out/my-verifier
+    hfcf.core.weights.NoFolder: verifier: there is no folder out/my-verifier
     """
-    if model.name.startswith(REMOTE):
+    if is_remote(model):
         return
     _check_source(model.name, where)
     if model.adapter:
@@ -58,7 +63,7 @@ def _check_source(name: str, where: str) -> None:
     elif folder.is_file():
         raise ValueError(f"{where}: {name} is a file; a model is a folder, a Hub id or offline:NAME")
     elif name.startswith(_FOLDERS):
-        raise ValueError(f"{where}: there is no folder {name}")
+        raise NoFolder(f"{where}: there is no folder {name}")
     elif not is_package(name):  # pipelines of spaCy are packages
         _check_hub_id(name, where)
 
@@ -95,6 +100,17 @@ def is_package(name: str) -> bool:
     return name.isidentifier() and find_spec(name) is not None
 
 
+def can_configure(model: Model) -> bool:
+    """Return whether a model's configuration can be read: it is on this machine, or the Hub may be asked for it.
+
+    >>> can_configure(Model("offline:minilm"))
+    True
+    """
+    from huggingface_hub import constants
+
+    return not is_remote(model) and (bool(_config(model)) or not constants.HF_HUB_OFFLINE)
+
+
 def longest_input(model: Model) -> int | None:
     """Return the most tokens that an encoder or a decoder can read, from its configuration alone; None where nothing says so.
 
@@ -116,6 +132,8 @@ def _config(model: Model) -> dict[str, Any]:
     """Read `config.json` where it is on this machine."""
     from huggingface_hub import try_to_load_from_cache
 
+    if is_remote(model):
+        return {}
     if model.name.startswith("offline:") and not offline.converted(model.name.removeprefix("offline:")):
         return {}
     if os.path.isdir(source := model.source()):

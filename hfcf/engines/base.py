@@ -15,7 +15,7 @@ import torch
 from accelerate.utils.memory import clear_device_cache, should_reduce_batch_size
 
 from hfcf.core import progress
-from hfcf.core.model import Model
+from hfcf.core.model import Model, is_remote
 from hfcf.engines.cache import open_cache
 from hfcf.engines.process import limit_threads, process_device
 
@@ -110,6 +110,12 @@ class Engine:
     def settings(self) -> dict[str, Any]:
         """Return everything that changes an answer, in JSON-able values."""
         values = {f.name: getattr(self, f.name) for f in fields(self)}
+        for name, value in values.items():
+            if isinstance(value, Model) and is_remote(value):
+                kind = type(self).__name__
+                raise ValueError(
+                    f"{name}={value.name!r}: {kind} reads weights, which an endpoint does not give: name a local model"
+                )
         return {name: value.key() if isinstance(value, Model) else value for name, value in values.items()}
 
     def run(self, requests: Sequence[Any]) -> list[Any]:

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from hfcf import corpora
 from hfcf.core.funnel import funnel, short
 from hfcf.core.task import task_of
 from hfcf.pipeline.profile import Clock
@@ -74,7 +75,7 @@ def dry_run(recipe: str | Path | Mapping[str, Any], *, changes: Sequence[str] = 
         text, counterfactuals = task.segments(row)[0].text, row.get("counterfactuals") or []
         examples.append({"id": row["id"], "text": text, "row": source, "stages": outcomes, "counterfactuals": counterfactuals})
     return {
-        "corpus": parsed.corpus, "rows": total, "tried": len(rows), "stages": stages, "examples": examples,
+        "corpus": corpora.corpus_name(parsed.corpus), "rows": total, "tried": len(rows), "stages": stages, "examples": examples,
         "rejected": total - len(good), "reason": next(iter(reasons), None),
     }  # fmt: skip
 

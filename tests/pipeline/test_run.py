@@ -32,6 +32,7 @@ from hfcf.core.recipe import RecipeError
 from hfcf.corpora import builder_class
 from hfcf.engines.generator import Generator
 from hfcf.hub.dataset_card import NOT_REPUBLISHED
+from hfcf.hub.existing_result import ExistingResultError
 from hfcf.pipeline import run as runner
 from hfcf.pipeline.dry_run import dry_run
 from hfcf.pipeline.recipes import parse_train
@@ -142,7 +143,12 @@ def test_another_run_into_the_same_folder_is_not_read_back_stale(
 ) -> None:
     out = Path(shutil.copytree(finished_run / "out", tmp_path / "out"))
     assert len(load_dataset(str(out), "rejected", split="train")) > 10
-    found = hfcf.run(content, out, limit=12)
+    with pytest.raises(ExistingResultError, match="all rows there, and the first 12 here"):
+        hfcf.run(content, out, limit=12)
+    with pytest.raises(ExistingResultError, match="seed is 13 there, and 14 here"):
+        hfcf.run(content, out, changes=["seed=14"])
+    assert parquet(out) == parquet(finished_run / "out")
+    found = hfcf.run(content, out, limit=12, overwrite=True)
     assert found["rows_in"] == 12
     assert len(load_dataset(str(out), split="train")) == found["counterfactuals"]
     assert load_dataset(str(out), "rejected", split="train")["level"].count("row") == found["sources_rejected"]

@@ -98,6 +98,16 @@ def from_dataset(
     return (IterableDatasetDict if any(isinstance(part, IterableDataset) for part in rows.values()) else DatasetDict)(rows)
 
 
+def read_one(rows: list[dict[str, Any]], task: str) -> Dataset:
+    """Read one row in known columns; say nothing, and raise where it can't be read.
+
+    >>> read_one([{"claim": "Rome is old.", "evidence": "Rome is old.", "label": True}], "verification")["label"][:]
+    ['SUPPORTS']
+    """
+    table = as_table(rows)
+    return read_quietly(table, ReadRows(layout_of([table], task), "own", "train", False))
+
+
 def layout_of(parts: list[Table], task: str | None = None, **said: Any) -> Layout:
     """Return the layout of rows; see `from_dataset` for the arguments."""
     heads = [first_rows(part) for part in parts]
@@ -159,7 +169,7 @@ class ReadRows:
             why = str(error)
         why = why or unreadable(row, task) or problem(row)
         if why and not self.reject:
-            raise CorpusError(f"row {place + 1}: {why}")
+            raise CorpusError(f'row {place + 1}: {why}; on_error="reject" makes rejected rows of such')
         features = self.features
         row |= {name: as_texts(row[name], features[name]) for name in (*task.columns, "label") if name in features}
         if why:

@@ -54,6 +54,8 @@ class _Profile:
         body = {name: value for name, value in question.items() if name not in without}
         if "max_tokens" in without:
             body["max_completion_tokens"] = question["max_tokens"]
+        if "logprobs" in without:
+            body.pop("top_logprobs", None)
         return body
 
 

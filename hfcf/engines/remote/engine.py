@@ -48,6 +48,8 @@ class Remote(Engine):
         max_tokens: of an answer.
         seed: of the first attempt.
         attempts: the largest number of attempts at a valid answer.
+        alternatives: ask for the log-probabilities of the answer's tokens, and of so many alternatives to each. Where the server
+            gives them, an answer has `logprobs` as well (`hfcf.engines.remote.labels` reads them); None asks for none.
 
     Raises:
         ValueError: the schema is invalid, or `max_tokens` or `attempts` is less than 1.
@@ -65,6 +67,7 @@ class Remote(Engine):
     max_tokens: int = 512
     seed: int = 13
     attempts: int = 3
+    alternatives: int | None = None
 
     def __post_init__(self) -> None:
         schema_validator(self.schema)
@@ -73,8 +76,12 @@ class Remote(Engine):
                 raise ValueError(f"{name}={value}: give at least 1")
 
     def settings(self) -> dict[str, Any]:
-        """All settings but `attempts`: each attempt has a key of its own, so a larger number repeats none."""
-        return {name: value for name, value in super().settings().items() if name != "attempts"}
+        """All settings but `attempts`: each attempt has a key of its own, so a larger number repeats none.
+
+        `alternatives` counts only where it is set: answers were stored before it was a setting.
+        """
+        left_out = {"attempts", *(["alternatives"] if self.alternatives is None else [])}
+        return {name: value for name, value in super().settings().items() if name not in left_out}
 
     def run(self, requests: Sequence[Sequence[Message]]) -> list[dict[str, Any]]:
         """Answer every request, in order; equal requests are sent once, and those in the request cache not at all."""
@@ -147,7 +154,8 @@ class Remote(Engine):
                 raw = ask(self._question(messages, attempt, why))
                 if raw["finish"] == "length":
                     raise InvalidAnswer(f"is cut off at {self.max_tokens} tokens")
-                return {"answer": parse_answer(raw["text"], self.schema)}
+                answer = {"answer": parse_answer(raw["text"], self.schema)}
+                return {**answer, "logprobs": raw["logprobs"]} if self.alternatives and "logprobs" in raw else answer
             except Refused as refusal:
                 return {"error": str(refusal)}
             except InvalidAnswer as fault:
@@ -165,6 +173,8 @@ class Remote(Engine):
             "model": self.model, "messages": turns, "max_tokens": self.max_tokens, "seed": self.seed + attempt,
             "temperature": self.temperature, "response_format": {"type": "json_schema", "json_schema": schema},
         }  # fmt: skip
+        if self.alternatives:
+            question |= {"logprobs": True, "top_logprobs": self.alternatives}
         return {name: value for name, value in question.items() if value is not None}
 
 

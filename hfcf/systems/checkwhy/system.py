@@ -77,6 +77,7 @@ class CheckWhy(System):
         "add_distractors", "assemble_set",
     )  # fmt: skip
     presets: ClassVar = {"paper": {}, "llm": LLM, "offline": OFFLINE}
+    remote: ClassVar[tuple[str, ...]] = ("model",)
     flips: ClassVar[bool] = False
     limit_first: ClassVar[bool] = True
     engines: ClassVar = (Parser, Remote, Retriever, Rescorer)

@@ -14,7 +14,6 @@ from hfcf.core.system import System
 from hfcf.systems.rgf.categorise import Categorise
 from hfcf.systems.rgf.filter import Minimality, RoundTrip
 from hfcf.systems.rgf.generate import GenerateQuestion
-from hfcf.systems.rgf.remote import is_remote
 
 CITATION = """@inproceedings{paranjape-etal-2022-retrieval,
   title = {Retrieval-guided Counterfactual Generation for {QA}},
@@ -43,6 +42,7 @@ class QuestionChain(System):
 
     task: ClassVar[str] = "qa"
     citation: ClassVar[str] = CITATION
+    remote: ClassVar[tuple[str, ...]] = ("reader", "generator", "readers")
     required: ClassVar[Mapping[str, str]] = {
         "generator": "the question generator; hfcf train recipes/train_question_generator.yaml makes one",
         "readers": (
@@ -87,11 +87,6 @@ class QuestionChain(System):
             object.__setattr__(self, "distance", tuple(self.distance))
         if "passages" in self.__dataclass_fields__:
             object.__setattr__(self, "passages", refer_to(getattr(self, "passages")))  # noqa: B009 - RGF and Rand. have it alone
-        for name in ("decomposer", "answerer", "encoder", "passage_encoder"):
-            if (model := getattr(self, name, None)) is not None and is_remote(model):
-                raise ValueError(
-                    f"{name}={model.name!r}: only reader, generator and readers may be language models behind an endpoint"
-                )
         _ = self.stages  # checks the other settings
 
     generate_question = StageOf(GenerateQuestion)
