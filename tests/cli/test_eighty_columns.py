@@ -61,7 +61,9 @@ def test_a_system_is_described(printed: Callable[..., str]) -> None:
     assert "paper Zhu et al. 2023, EXPLAIN, EDIT, GENERATE: " in joined
     assert "  explain         claim, evidence, label → rationales, sentence_rationales\n" in text
     assert "  num_beams: int = 30; offline: 10\n    beams of the search\n" in text
-    assert "  verifier: Model, no default; offline: offline:minilm + hfcf:verifier\n" in text
+    assert "  verifier: Model, no default\n    offline: offline:minilm + hfcf:verifier\n    llm: llm:gpt-4o-mini\n" in text
+    assert "(hfcf train train_verifier trains one)" in joined
+    assert "  encoder: Model = distilbert-base-uncased; offline, llm: offline:minilm\n" in text, "presets that agree stand once"
     assert "  strict: bool = False\n" in text
 
 
