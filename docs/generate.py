@@ -7,7 +7,6 @@ A table stands between `<!-- generated: NAME -->` and `<!-- end -->`; NAME is a 
 from __future__ import annotations
 
 import ast
-import inspect
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -22,7 +21,8 @@ from datasets import List, Value
 
 from hfcf import metrics
 from hfcf.core import recipe, schema
-from hfcf.core.model import Model
+from hfcf.core.docstrings import arguments, first_sentence, paragraphs
+from hfcf.core.model import Model, is_remote
 from hfcf.core.stage import Stage, StageError
 from hfcf.core.system import System
 from hfcf.core.task import get_task, tasks
@@ -140,12 +140,41 @@ def baselines_table() -> str:
                 where,
                 ", ".join(sorted(cls.works_on(), reverse=True)),
                 "flips" if cls.flips else "kept",
-                first_sentence(cls),
+                first_sentence(paragraphs(cls)[0]),
                 code(weights),
                 offline,
             )
         )
     return table(header, rows)
+
+
+def endpoints_table() -> str:
+    """List where a language model behind an endpoint may stand, and which models the preset "llm" leaves local."""
+    rows = []
+    for name, cls in all_systems():
+        places = [place for place in cls.remote if place in {field.name for field in fields(cls)}]
+        if places:
+            local = code(local_models(cls.preset("llm"))) if "llm" in cls.presets else "no such preset"
+            rows.append((f"`{name}`", code(places), local or "none"))
+    return table(("system", "may be `llm:NAME`", "local models of the preset `llm`"), rows)
+
+
+def local_models(system: System) -> list[str]:
+    """List a system's models that are no language model behind an endpoint, with the settings that name them."""
+    values = {field.name: getattr(system, field.name) for field in fields(system)}
+    models = {name: value if isinstance(value, Model) else getattr(value, "model", None) for name, value in values.items()}
+    skipped = {*system.trainings, "fitted"}
+    return [
+        f"{name}={model.name}"
+        for name, model in models.items()
+        if isinstance(model, Model) and not is_remote(model) and name not in skipped and not unused(system, name)
+    ]
+
+
+def unused(system: System, name: str) -> bool:
+    """Say whether a setting counts for nothing, as the masked model does where a language model names the causal terms."""
+    indicator = getattr(system, "indicator", None)
+    return name == "masked" and indicator is not None and is_remote(indicator)
 
 
 # --- columns
@@ -220,7 +249,9 @@ def metrics_table() -> str:
         cls = metrics.load(name, stage=True)
         measured = [task for task in sorted(tasks()) if accepts(cls, task)]
         where = "all" if len(measured) == len(tasks()) else ", ".join(measured)
-        rows.append((f"`{name}`", first_sentence(cls), values(cls, name), cls.better, where, needs(cls), source(cls)))
+        rows.append(
+            (f"`{name}`", first_sentence(paragraphs(cls)[0]), values(cls, name), cls.better, where, needs(cls), source(cls))
+        )
     return table(("metric", "what it says of a row", "column", "better", "tasks", "needs", "source"), rows)
 
 
@@ -240,8 +271,8 @@ def values(cls: Any, name: str) -> str:
 
 def needs(cls: Any) -> str:
     """List the models that a metric asks, and whether it is fitted to the set."""
-    arguments = dict(re.findall(r"^    (\w+): (.*?)[.;]?$", inspect.getdoc(cls) or "", re.MULTILINE))
-    models = [arguments[one.name] for one in fields(cls) if str(one.type) in ("Model", "Ner")]
+    meanings = arguments(cls)
+    models = [meanings[one.name].rstrip(".;") for one in fields(cls) if str(one.type) in ("Model", "Ner")]
     return "; ".join([re.split(r"[.;] ", one)[0] for one in models] + ["fit"] * hasattr(cls, "fit"))
 
 
@@ -250,17 +281,10 @@ def source(cls: Any) -> str:
     return re.split(r": |\. (?=Deviation)|, which|, who|\.$", said.removeprefix("Source: "), maxsplit=1)[0]
 
 
-def paragraphs(cls: Any) -> list[str]:
-    return [" ".join(part.split()) for part in (inspect.getdoc(cls) or "").split("\n\n")]
-
-
-def first_sentence(cls: Any) -> str:
-    return re.split(r"(?<=[^.])\.(?= [A-Z]|$)", paragraphs(cls)[0], maxsplit=1)[0]
-
-
 TABLES: dict[str, Callable[[], str]] = {
     "systems": systems_table,
     "baselines": baselines_table,
+    "endpoints": endpoints_table,
     "stages": stages_table,
     "columns": columns_table,
     "provenance": provenance_table,

@@ -21,6 +21,7 @@ os.environ.pop("COLUMNS", None)
 os.environ.pop("LINES", None)
 
 import parrot
+import planted
 import pytest
 import tiny
 import torch
@@ -51,6 +52,12 @@ def empty_cache(folder: Path) -> Path:
     converted.mkdir(parents=True, exist_ok=True)
     (folder / "offline").symlink_to(converted)
     return folder
+
+
+@pytest.fixture(autouse=True)
+def models_in_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let Hub ids pass as models in the Hub's cache: tests of systems put other engines in their place."""
+    monkeypatch.setattr("hfcf.core.weights.in_cache", lambda name: True)
 
 
 @pytest.fixture(autouse=True)
@@ -87,6 +94,13 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, Callable[
 def tiny_model(shared: Callable[[str, Callable[[Path], object]], Path]) -> Callable[[str], str]:
     """`tiny_model("t5")` is the folder of a tiny random model: classifier, verifier, t5, bart or gpt2."""
     return lambda kind: str(shared(kind, getattr(tiny, kind)))
+
+
+@pytest.fixture(scope="session")
+def planted_models(shared: Callable[[str, Callable[[Path], object]], Path]) -> tuple[str, str]:
+    """The folders of the verifier that reads one word and of its explainer, which take half a minute to train."""
+    verifier = str(shared("planted_verifier", planted.verifier))
+    return verifier, str(shared("planted_explainer", lambda folder: planted.explainer(verifier, folder)))
 
 
 @pytest.fixture(scope="session")

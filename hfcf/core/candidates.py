@@ -38,6 +38,15 @@ def undecided(candidate: Mapping[str, Any]) -> bool:
     return candidate["status"] is None
 
 
+def log_probability(text: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the scores of a candidate whose text a model wrote: none where the model gives none, as over an endpoint.
+
+    >>> log_probability({"text": "Rome is old.", "score": None})
+    []
+    """
+    return [] if text["score"] is None else [{"name": "log-probability", "value": text["score"]}]
+
+
 def settle(candidates: Sequence[Candidate], nothing: str, **outputs: Any) -> dict[str, Any] | Reject:
     """Return a stage's answer for a row whose candidates it judged: the row is rejected when none is left.
 

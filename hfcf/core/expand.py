@@ -12,7 +12,7 @@ import pyarrow as pa
 from datasets import Dataset, DatasetDict, Features, IterableDataset, concatenate_datasets
 
 from hfcf.core import schema
-from hfcf.core.schema import AnyDataset
+from hfcf.core.prepare import AnyDataset
 from hfcf.core.task import Task, nearest_task, problem, task_of, tasks
 
 
@@ -54,6 +54,11 @@ def expand(ds: AnyDataset) -> AnyDataset:
     rows = lists.map(_flatten, batched=True, remove_columns=["counterfactuals"], features=features, desc="expand")
     rows = rows.with_format(None)
     return _complete(rows, ds, task) if task and completing else rows
+
+
+def _refuse_stream(ds: object) -> None:
+    if isinstance(ds, IterableDataset):
+        raise ValueError("this is a stream: read its rows first, ds = Dataset.from_list(list(ds), features=ds.features)")
 
 
 def _complete(rows: Dataset, ds: Dataset, task: Task) -> Dataset:
@@ -121,6 +126,7 @@ def rejected(ds: Dataset, *, system: str = "race") -> Dataset:
     >>> rejected(Dataset.from_list([{"id": "1", "group_id": "1", "status": status}]))["reason"]
     Column(['too long'])
     """
+    _refuse_stream(ds)
     features = schema.REJECTED
     if not len(ds):
         return schema.no_rows(features)

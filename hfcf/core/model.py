@@ -20,13 +20,19 @@ class Model:
     """A reference to weights, with everything that changes their answers.
 
     Args:
-        name: a Hub id ("me/roberta-hover"), a local folder, or "offline:NAME" (`hfcf.core.offline` lists them).
+        name: a Hub id ("me/roberta-hover"), a local folder, "offline:NAME" (`hfcf.core.offline` lists them), or "llm:NAME" for a
+            language model behind an endpoint (`hfcf.engines.remote.engine.Remote`), where a system takes one.
         revision: the Hub revision; pin it, or a new upload changes your results.
         adapter: a PEFT adapter to merge in: a Hub id, a folder, or "hfcf:NAME" for one that ships with this library.
         dtype: "auto" (bfloat16 where the GPU has it, else float32), "float32", "bfloat16" or "float16".
         labels: for a classifier whose classes have names of its own: {its name: our name}, {"LABEL_0": "REFUTES", …}. Stored as
             pairs, because a reference must be hashable.
         inputs: the form in which a classifier of your own reads a row, where it is not ours.
+        samples: of "llm:NAME" as a judge: how many answers it is asked for where the server gives no log-probabilities; a label's
+            probability is its share of them. With 1, the label that it names has the probability 1.
+
+    Raises:
+        ValueError: `samples` is less than 1, or more where there is no endpoint to ask.
 
     >>> Model.of("t5-base").name
     't5-base'
@@ -40,8 +46,11 @@ class Model:
     dtype: str = "auto"
     labels: Mapping[str, str] | tuple[tuple[str, str], ...] | None = None
     inputs: str | None = None
+    samples: int = 1
 
     def __post_init__(self) -> None:
+        if self.samples < 1 or (self.samples > 1 and not self.name.startswith(REMOTE)):
+            raise ValueError(f"samples={self.samples}: give 1 or more, and more than 1 only to {REMOTE}NAME")
         if self.labels is not None:
             pairs = sorted((str(own), str(label)) for own, label in dict(self.labels).items())
             object.__setattr__(self, "labels", tuple(pairs))
@@ -63,11 +72,13 @@ class Model:
 
     def key(self) -> str:
         """Identify the weights in every cache: by contents for a folder, by commit for a Hub id."""
-        parts = [_identity(self.source(), self.revision)]
+        parts = [self.name if self.name.startswith(REMOTE) else _identity(self.source(), self.revision)]
         if (adapter := self.adapter_source()) is not None:
             parts.append(_identity(adapter, None))
         # Only where they are set: keys of weights without them stay as they were.
-        reading = [f"{name}={value}" for name, value in (("labels", self.labels), ("inputs", self.inputs)) if value]
+        samples = self.samples if self.samples > 1 else None
+        settings = (("labels", self.labels), ("inputs", self.inputs), ("samples", samples))
+        reading = [f"{name}={value}" for name, value in settings if value]
         return "+".join([*parts, self.dtype, *reading])
 
     def __getstate__(self) -> dict[str, Any]:
@@ -80,6 +91,15 @@ class Model:
         for name, value in state.items():
             if name != "contents":
                 object.__setattr__(self, name, value)
+
+
+def is_remote(model: Model) -> bool:
+    """Say whether a model is asked over an endpoint.
+
+    >>> is_remote(Model("llm:gpt-4o-mini")), is_remote(Model("t5-base"))
+    (True, False)
+    """
+    return model.name.startswith(REMOTE)
 
 
 def _source(name: str) -> str:

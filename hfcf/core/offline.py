@@ -32,21 +32,44 @@ def folder(name: str) -> Path:
     Traceback (most recent call last):
     ValueError: no offline model 'gpt5'; there are: minilm, mlm, smollm2, spacy, t5, wordnet
     """
+    source = check_installed(name)
+    if (convert := _MODELS[name][2]) is None:
+        return source
+
+    def fill(out: Path) -> None:
+        out.mkdir()
+        convert(source, out)
+
+    return fill_once(_target(name), fill)
+
+
+def check_installed(name: str) -> Path:
+    """Return the folder in which the package of an offline model has its files; nothing is converted.
+
+    Raises:
+        ValueError, FileNotFoundError: as `folder` does.
+    """
     if name not in _MODELS:
         raise ValueError(f"no offline model {name!r}; there are: {', '.join(sorted(_MODELS))}")
-    package, inside, convert = _MODELS[name]
+    package, inside, _ = _MODELS[name]
     spec = importlib.util.find_spec(package)
     root = Path(spec.submodule_search_locations[0]) if spec and spec.submodule_search_locations else None
     if root is None or not (root / inside).exists():
         raise FileNotFoundError(f"the offline model {name!r} is not installed; install it: {INSTALL}")
-    if convert is None:
-        return root / inside
+    return root / inside
 
-    def fill(out: Path) -> None:
-        out.mkdir()
-        convert(root / inside, out)
 
-    return fill_once(cache_dir() / "offline" / f"{name}-{_FORM}", fill)
+def converted(name: str) -> bool:
+    """Return whether an offline model can be read as it is: `folder` would convert nothing.
+
+    >>> converted("minilm")
+    True
+    """
+    return _MODELS[name][2] is None or _target(name).is_dir()
+
+
+def _target(name: str) -> Path:
+    return cache_dir() / "offline" / f"{name}-{_FORM}"
 
 
 _FORM = "1"  # raise it when a conversion changes

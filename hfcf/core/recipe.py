@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -17,6 +16,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, Wi
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 from hfcf.core.model import Model
+from hfcf.core.names import did_you_mean
 
 
 class RecipeError(ValueError):
@@ -204,9 +204,12 @@ def find(name: str) -> Path:
     """
     if Path(name).is_file():
         return Path(name)
-    path = folder() / f"{name.removesuffix('.yaml')}.yaml"
+    if Path(name).is_dir():
+        raise RecipeError(f"{name} is a folder, and a recipe is a YAML file")
+    path = folder() / f"{name.removeprefix('recipes/').removesuffix('.yaml')}.yaml"
     if not path.is_file():
-        raise RecipeError(f"no recipe {name!r}: give a file, or one of {', '.join(names())}{did_you_mean(name, names())}")
+        near = did_you_mean(path.stem, names()) or f": give a file, or one of {', '.join(names())}"
+        raise RecipeError(f"no recipe {name!r}{near}")
     return path
 
 
@@ -233,10 +236,10 @@ def read(path: Path, changes: Sequence[str] = ()) -> dict[str, Any]:
     """
     try:
         recipe = yaml.load(path.read_text(encoding="utf-8"), Loader)
-    except yaml.YAMLError as error:
-        raise RecipeError(f"{path} is not YAML: {error}") from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise RecipeError(f"{path} is not YAML: {_yaml_problem(error)}") from error
     if not isinstance(recipe, dict):
-        raise RecipeError(f"{path} holds no mapping")
+        raise RecipeError(f"{path} holds no mapping of keys to values, such as system: race")
     return apply_changes(recipe, changes)
 
 
@@ -252,7 +255,11 @@ def apply_changes(recipe: dict[str, Any], changes: Sequence[str]) -> dict[str, A
         key, equals, value = change.partition("=")
         if not equals:
             raise RecipeError(f"--set {change}: write key=value")
-        assignments.append((key.strip(), yaml.load(value, Loader)))
+        try:
+            assignments.append((key.strip(), yaml.load(value, Loader)))
+        except yaml.YAMLError as error:
+            quoted = f'{key}="{value}"'
+            raise RecipeError(f"--set {change}: the value is not YAML: {_yaml_problem(error)}; as a text: '{quoted}'") from error
     presets = recipe.pop("presets", {})
     recipe["preset"] = dict(assignments).get("preset", recipe.get("preset", "paper"))
     if recipe["preset"] in presets:
@@ -266,6 +273,15 @@ def apply_changes(recipe: dict[str, Any], changes: Sequence[str]) -> dict[str, A
             raise RecipeError(f"{key}: there is nothing of that name to set")
         target[last] = value
     return recipe
+
+
+def _yaml_problem(error: Exception) -> str:
+    """Say in one line what YAML can't be read, and where: lines and columns count from 1."""
+    mark = getattr(error, "problem_mark", None)
+    where = f" (line {mark.line + 1}, column {mark.column + 1})" if mark else ""
+    text = str(getattr(error, "problem", None) or error).replace("\n", " ")
+    star = "; a value that begins with * or & is put in quotes" if "alias" in text or "anchor" in text else ""
+    return f"{text}{where}{star}"
 
 
 def resolve_folder(path: str) -> Path | None:
@@ -314,16 +330,6 @@ def check(keys: Iterable[str], allowed: Iterable[str], where: str) -> None:
     for key in keys:
         if key not in names:
             raise RecipeError(f"{where}: unknown key {key!r}{did_you_mean(key, names)} (allowed: {', '.join(names)})")
-
-
-def did_you_mean(name: str, names: Iterable[str]) -> str:
-    """Suggest the nearest of some names; return "" where none is near.
-
-    >>> did_you_mean("RACE", ["race", "eda"]), did_you_mean("x", ["race"])
-    ("; did you mean 'race'?", '')
-    """
-    near = difflib.get_close_matches(str(name).lower(), list(names), 1)
-    return f"; did you mean {near[0]!r}?" if near else ""
 
 
 _TYPES: dict[str, tuple[type, ...]] = {"int": (int,), "float": (int, float), "bool": (bool,), "str": (str,), "None": (NoneType,)}

@@ -11,12 +11,13 @@ import random
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from datasets import Value
 
-from hfcf.core import schema
+from hfcf.core import progress, schema
+from hfcf.core.names import check_settings
 from hfcf.core.task import problem
 
 
@@ -61,6 +62,10 @@ class Stage:
 
     seed: int = 13
     strict: bool = False
+
+    def __new__(cls, *_: Any, **settings: Any) -> Self:
+        check_settings(cls, settings)
+        return super().__new__(cls)
 
     @property
     def name(self) -> str:
@@ -112,7 +117,8 @@ class Stage:
             else:
                 self._check_filled(row, inputs)
                 sound.append((i, row))
-        answers = self.batch([row for _, row in sound]) if sound else []
+        with progress.row_batch(len(values)):
+            answers = self.batch([row for _, row in sound]) if sound else []
         if len(answers) != len(sound):
             raise StageError(f"{self.name}: {len(sound)} rows went in and {len(answers)} came out")
         results.update((i, answer) for (i, _), answer in zip(sound, answers, strict=True))

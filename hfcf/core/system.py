@@ -9,10 +9,14 @@ from typing import Any, ClassVar, Self
 
 from datasets import Dataset, DatasetDict, Features, IterableDataset
 
-from hfcf.core import schema
-from hfcf.core.model import Model
+from hfcf.core.model import Model, is_remote
+from hfcf.core.names import check_settings, did_you_mean
+from hfcf.core.preflight import check
+from hfcf.core.prepare import prepare
+from hfcf.core.progress import quiet_map, stage_bar
 from hfcf.core.stage import Stage
 from hfcf.core.task import task_of, tasks
+from hfcf.core.workers import end_workers
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,14 +43,25 @@ class System:
     """What its stages ask: their versions are part of what its rows depend on."""
     VERSION: ClassVar[str] = "1"
     """Raise it when `fit_models` or `fit_resources` makes something else of equal rows; stages have versions of their own."""
-    trainings: ClassVar[tuple[str, ...]] = ()
-    """The settings that say how something is trained; of these, a mapping changes what it names and leaves the preset's rest."""
+    trainings: ClassVar[Mapping[str, str]] = {}
+    """The settings that say how something is trained, and the setting that names the model instead; of these, a mapping changes
+    what it names and leaves the preset's rest."""
+    trained_by: ClassVar[Mapping[str, str]] = {}
+    """The settings that name models of a user's own, and the recipe that trains each: errors print the commands."""
+    remote: ClassVar[tuple[str, ...]] = ("verifier",)
+    """The settings that may be "llm:NAME", a language model behind an endpoint; every other model is refused such a name."""
+    needs_weights: ClassVar[Mapping[str, str]] = {}
+    """Why a setting can't be one, where users ask: {setting: reason}."""
     citation: ClassVar[str] = ""
     """The paper's BibTeX, for the cards of what it makes."""
 
     seed: int = 13
     strict: bool = False
     fitted: str | None = None
+
+    def __new__(cls, *_: Any, **settings: Any) -> Self:
+        check_settings(cls, settings)
+        return super().__new__(cls)
 
     @property
     def task(self) -> str:
@@ -74,7 +89,8 @@ class System:
             changes: settings that differ; `task`, of a system that has it, also chooses what the preset says for that task.
         """
         if name not in cls.presets:
-            raise ValueError(f"{cls.__name__.lower()} has no preset {name!r}: choose one of {', '.join(cls.presets)}")
+            near = did_you_mean(name, cls.presets)
+            raise ValueError(f"{cls.__name__.lower()} has no preset {name!r}: choose one of {', '.join(cls.presets)}{near}")
         settings = {**cls.presets[name], **cls.by_task.get(changes.get("task", ""), {}), **changes}
         for training in cls.trainings:
             if isinstance(changed := settings.get(training), Mapping):
@@ -95,12 +111,26 @@ class System:
         for name in names:
             value = getattr(self, name)
             if value is not None or self.__dataclass_fields__[name].default is not None:
-                object.__setattr__(self, name, Model.of(value))
+                object.__setattr__(self, name, model := Model.of(value))
+                self._check_place(name, model)
+
+    def _check_place(self, name: str, model: Model) -> None:
+        """Refuse a language model behind an endpoint where weights are read."""
+        if not is_remote(model) or name in self.remote:
+            return
+        own = [one for one in self.remote if one in self.__dataclass_fields__]
+        which = f"{', '.join(own[:-1])} and {own[-1]}" if len(own) > 1 else "".join(own) or "no setting"
+        reason = f"; {why}" if (why := self.needs_weights.get(name)) else ""
+        raise ValueError(f"{name}={model.name!r}: only {which} may be a language model behind an endpoint{reason}")
 
     def _as_engine(self, name: str, engine: type[Any]) -> None:
         """Make an engine of a setting that was given as a recipe's mapping, with "en" for a model that it does not name."""
         if isinstance(settings := getattr(self, name), Mapping):
+            check_settings(engine, map(str, settings))
             object.__setattr__(self, name, engine(**{**settings, "model": Model.of(settings.get("model", "en"))}))
+        elif settings is not None and not isinstance(settings, engine):
+            cure = "{backend: spacy, model: offline:spacy}"
+            raise ValueError(f"{name}: {settings!r} is no {engine.__name__}: give one, or a mapping such as {cure}")
 
     def _for_rows(self, ds: Dataset | IterableDataset) -> Self:
         """Return the system for the rows' task, if `task` is one of its settings."""
@@ -151,12 +181,16 @@ class System:
 
         Returns:
             The rows with the columns of every stage, each decided: `status.accepted` is true or false.
+
+        Raises:
+            StageError, ValueError: before the first stage, see `hfcf.core.preflight.check`.
         """
         if isinstance(ds, DatasetDict):
             return DatasetDict({split: self(part, limit=limit, watch=watch, **map_kwargs) for split, part in ds.items()})
         watch = watch or (lambda stage, run: run())
         system, names = self._for_rows(ds), list(self.chain)
-        ds = schema.prepare(ds, for_=system)
+        check(system, ds)
+        ds = prepare(ds, for_=system)
         if self.limit_first:
             ds = first_rows(ds, limit)
         if self.fitted is None:
@@ -195,12 +229,16 @@ def first_rows(ds: Any, limit: int | None) -> Any:
 
 
 def run_stage(ds: Any, stage: Stage, map_kwargs: Mapping[str, Any]) -> Any:
-    """Map one stage over prepared rows, with the types that it declares."""
+    """Map one stage over prepared rows, with the types that it declares; a bar shows how far it is."""
     kwargs = {"batched": True, "batch_size": stage.batch_size, **map_kwargs}
     features = Features({**ds.features, **stage.columns()})
-    if not isinstance(ds, IterableDataset):
-        kwargs["desc"] = stage.name
-    return ds.map(stage, features=features, **kwargs)
+    if isinstance(ds, IterableDataset):
+        return ds.map(stage, features=features, **kwargs)
+    if (kwargs.get("num_proc") or 1) > 1:  # the bar of `map` hears of its workers' rows
+        with end_workers():
+            return ds.map(stage, features=features, desc=stage.name, **kwargs)
+    with quiet_map(), stage_bar(stage.name, len(ds)):
+        return ds.map(stage, features=features, **kwargs)
 
 
 def _setting(value: Any) -> Any:

@@ -10,13 +10,14 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib import import_module
 from importlib.metadata import entry_points
+from pkgutil import resolve_name
 from typing import Any
 
 from datasets import Features
 
 from hfcf.core import schema
 from hfcf.core.edits import reverse
-from hfcf.core.model import Model
+from hfcf.core.model import Model, is_remote
 from hfcf.core.plugins import discover_modules
 from hfcf.core.schema import COMMON, EDITS, PROVENANCE, SCORES, STATUS
 from hfcf.core.segments import Segment, changed_texts, pair
@@ -51,6 +52,8 @@ class Task:
         candidate: what a candidate of it holds besides edits, scores and verdict.
         trainer: "module:attribute" of how its models are trained and asked, resolved when it is first used.
         scorer: "module:attribute" of how its models are scored, resolved when it is first used.
+        verdict_prompt: "module:attribute" of how a language model behind an endpoint is asked for a row's label
+            (`hfcf.prompts.verdicts.VerdictPrompt`); empty: none can be asked.
         rewriting: "module:attribute" of what baselines may rewrite in its rows (`hfcf.tasks.rewriting.Rewriting`); empty: nothing.
         hub: what the Hub calls it.
     """
@@ -68,6 +71,7 @@ class Task:
     candidate: Mapping[str, Any]
     trainer: str = ""
     scorer: str = ""
+    verdict_prompt: str = ""
     rewriting: str = ""
     hub: HubNames = field(default=HubNames(categories=("text-classification",), tag="counterfactual"))
 
@@ -107,6 +111,14 @@ class Task:
 
     # --- what a task may implement
 
+    def check_model(self, model: Model, max_length: int | None) -> None:
+        """Raise `ValueError` for a model that can't judge the task's rows, from its configuration alone (default: none).
+
+        Args:
+            model: whose configuration can be read.
+            max_length: the tokens that it is given, if that is known.
+        """
+
     def complete(self, source: Row, row: Row) -> dict[str, Any]:
         """Make a counterfactual of this task of one that a system of the task that it extends made."""
         raise NotImplementedError
@@ -137,6 +149,26 @@ class Task:
     def candidate_features(self) -> dict[str, Any]:
         """A candidate counterfactual: the fields that it changes are in `edits`, its verdict in `status`."""
         return {**self.candidate, "change": schema.TEXT, "edits": EDITS, "scores": SCORES, "status": STATUS}
+
+    def verdicts(self, rows: Sequence[Row], model: Model, max_length: int) -> list[dict[str, float] | str | None]:
+        """Ask a model, local or "llm:NAME", for the label of each row.
+
+        Returns:
+            As `judge`; of a language model a text in the place of an answer that it did not give: the reason.
+        """
+        if not is_remote(model):
+            return list(self.judge(rows, model, max_length))
+        return list(self._verdict_prompt(model).ask(rows, model))
+
+    def verdict_state(self, *models: Model | None) -> dict[str, Any]:
+        """Return what belongs to the state of a stage that asks for `verdicts`: another prompt gives other labels."""
+        remote = [model for model in models if model is not None and is_remote(model)]
+        return {"verdict_prompt": self._verdict_prompt(remote[0]).contents()} if remote else {}
+
+    def _verdict_prompt(self, model: Model) -> Any:
+        if not self.verdict_prompt:
+            raise ValueError(f"{model.name}: no language model behind an endpoint judges {self.name} rows: name a local model")
+        return resolve_name(self.verdict_prompt)
 
     def revert_edits(self, row: Row, edits: Iterable[Row]) -> dict[str, Any]:
         """Return the source's own columns, from an edited row and its edits.
@@ -232,7 +264,11 @@ def task_of(columns: Iterable[str]) -> Task:
     fitting = [task for task in candidates if present.issuperset(task.signature)]
     if not fitting:
         signs = " nor ".join(f"{', '.join(map(repr, task.signature))} ({task.name})" for task in candidates)
-        raise ValueError(f"these are no task's rows: there is neither a column {signs}")
+        there = ", ".join(sorted(present)) or "none"
+        raise ValueError(
+            f"these are no task's rows: there is neither a column {signs}; the columns here are {there}. "
+            "hfcf.from_dataset(ds, columns={…}) makes rows of them"
+        )
     return max(fitting, key=lambda task: len(task.signature))
 
 

@@ -89,7 +89,13 @@ def load(
     selected = requested or [part for part in files if part not in cls.BLIND] or list(files)
     files = {part: files[part] for part in selected}
     builder = prepare_builder(cls, name, files, resources, on_error=on_error, options=options)
-    ds: Dataset | DatasetDict = builder.as_dataset(split=instruction)
+    try:
+        ds: Dataset | DatasetDict = builder.as_dataset(split=instruction)
+    except ValueError as error:  # of `datasets`, which names no file
+        if "no data" not in str(error):
+            raise
+        read = ", ".join(str(path) for part in files.values() for path in part)
+        raise CorpusError(f"{name}: the split {instruction or ', '.join(files)} has no rows in {read}") from None
     return _with_role(ds, role, instruction or ", ".join(selected))
 
 
@@ -118,7 +124,8 @@ def builder_class(name: Any) -> type[Corpus]:
     if is_own(name):
         return own_builder(name)
     if (module := (corpora := _modules()).get(name)) is None:
-        raise ValueError(f"there is no corpus {name!r}; there are {', '.join(corpora)}{did_you_mean(name, corpora)}")
+        near = did_you_mean(name, corpora) or f"; there are {', '.join(corpora)}"
+        raise ValueError(f"there is no corpus {name!r}{near}")
     return import_module(module).BUILDER
 
 

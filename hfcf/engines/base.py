@@ -14,7 +14,8 @@ from typing import Any, ClassVar
 import torch
 from accelerate.utils.memory import clear_device_cache, should_reduce_batch_size
 
-from hfcf.core.model import Model
+from hfcf.core import progress
+from hfcf.core.model import Model, is_remote
 from hfcf.engines.cache import open_cache
 from hfcf.engines.process import limit_threads, process_device
 
@@ -109,6 +110,12 @@ class Engine:
     def settings(self) -> dict[str, Any]:
         """Return everything that changes an answer, in JSON-able values."""
         values = {f.name: getattr(self, f.name) for f in fields(self)}
+        for name, value in values.items():
+            if isinstance(value, Model) and is_remote(value):
+                kind = type(self).__name__
+                raise ValueError(
+                    f"{name}={value.name!r}: {kind} reads weights, which an endpoint does not give: name a local model"
+                )
         return {name: value.key() if isinstance(value, Model) else value for name, value in values.items()}
 
     def run(self, requests: Sequence[Any]) -> list[Any]:
@@ -131,16 +138,19 @@ class Engine:
         if missing:
             loaded = self.loaded()
             encoded = self.encode(loaded, [first[key] for key in missing])
-            for batch in self.batches([len(item) for item in encoded]):
-                start = time.perf_counter()
-                results = self._forward(loaded, [encoded[i] for i in batch])
-                record.seconds += time.perf_counter() - start
-                record.calls += len(batch)
-                record.tokens += sum(len(encoded[i]) for i in batch)
-                new = {missing[i]: result for i, result in zip(batch, results, strict=True)}
-                if cache is not None:
-                    cache.put(new)
-                answers.update(new)
+            with progress.count_requests(kind, len(missing)) as count:
+                answered = 0
+                for batch in self.batches([len(item) for item in encoded]):
+                    start = time.perf_counter()
+                    results = self._forward(loaded, [encoded[i] for i in batch])
+                    record.seconds += time.perf_counter() - start
+                    record.calls += len(batch)
+                    record.tokens += sum(len(encoded[i]) for i in batch)
+                    new = {missing[i]: result for i, result in zip(batch, results, strict=True)}
+                    if cache is not None:
+                        cache.put(new)
+                    answers.update(new)
+                    count(answered := answered + len(batch))
         return [answers[key] for key in keys]
 
     def loaded(self) -> Any:

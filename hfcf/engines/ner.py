@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from hfcf.core.model import Model
+from hfcf.core.weights import check_weights, is_package
 from hfcf.engines.base import Engine
 
 TYPES = ("ORG", "PERSON", "DATE", "GPE", "NUM")
@@ -50,6 +51,10 @@ class Ner(Engine):
 
     def __post_init__(self) -> None:
         check_backend(self.backend)
+
+    def check_available(self, where: str) -> None:
+        """Raise when the backend or its model is not there; `hfcf.core.preflight` asks."""
+        check_pipeline(self.backend, self.model, "NER", where)
 
     def settings(self) -> dict[str, Any]:
         return {**backend_settings(self.backend, self.model, "NER"), "processors": self.processors}
@@ -118,6 +123,19 @@ def check_backend(backend: str) -> None:
     """Raise ValueError unless the backend is one of the two."""
     if backend not in ("stanza", "spacy"):
         raise ValueError(f"backend={backend!r}: choose stanza or spacy")
+
+
+def check_pipeline(backend: str, model: Model, purpose: str, where: str) -> None:
+    """Raise when a backend is not installed, or when there is no such pipeline of spaCy.
+
+    What Stanza lacks for a language it downloads.
+    """
+    if not is_package(backend):
+        raise ImportError(f'{where}: {purpose} by {backend} needs an extra: pip install "hfcf[{backend}]"')
+    if model.name.startswith("offline:"):
+        check_weights(model, where)
+    elif backend == "spacy" and not is_package(model.name) and not os.path.isdir(model.name):
+        raise ValueError(f"{where}: spaCy has no pipeline {model.name!r}: name an installed package, a folder or offline:spacy")
 
 
 def backend_settings(backend: str, model: Model, purpose: str) -> dict[str, Any]:

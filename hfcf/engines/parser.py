@@ -10,7 +10,7 @@ import torch
 
 from hfcf.core.model import Model
 from hfcf.engines.base import Engine
-from hfcf.engines.ner import backend_settings, check_backend, stanza_pipeline
+from hfcf.engines.ner import backend_settings, check_backend, check_pipeline, stanza_pipeline
 
 Tree = list[Any]
 """A constituent, `[label, child, …]`; a leaf is `[tag, index of the token]`."""
@@ -49,6 +49,10 @@ class Parser(Engine):
 
     def __post_init__(self) -> None:
         check_backend(self.backend)
+
+    def check_available(self, where: str) -> None:
+        """Raise when the backend or its model is not there; `hfcf.core.preflight` asks."""
+        check_pipeline(self.backend, self.model, "parsing", where)
 
     def settings(self) -> dict[str, Any]:
         return backend_settings(self.backend, self.model, "parsing")

@@ -13,11 +13,14 @@ from huggingface_hub import EvalResult, ModelCardData
 from hfcf.core.model import Model, commit, named
 from hfcf.core.recipe import locate
 from hfcf.core.task import get_task
+from hfcf.engines.inputs import CLAIM_FIRST, parse_form
+from hfcf.engines.reading import MARK
 from hfcf.hub.check_card import REPOSITORY
 from hfcf.hub.citation import citation
 from hfcf.hub.existing_card import read_restriction
 from hfcf.hub.metrics_table import numbers
 from hfcf.hub.render import render
+from hfcf.hub.source import read_source
 
 _SELF_CONTAINED = ("explainer", "masked_lm")
 """Kinds of training that store a full model, whatever `tune` says. So does a kind named like its task, a classifier with a head of
@@ -51,8 +54,9 @@ def model_card(recipe: Mapping[str, Any], settings: Any, report: Mapping[str, An
 
     kind = recipe["train"]
     infos = [
-        replace(builder_class(source["corpus"]).INFO, **read_restriction(locate(source, recipe.get("data_dir"))))
+        replace(builder_class(source["corpus"]).INFO, **{**read_source(files), **read_restriction(files)})
         for source in recipe["data"]
+        for files in [locate(source, recipe.get("data_dir"))]
     ]
     start, task = settings.model, get_task(infos[0].task)
     own_head = kind == task.name
@@ -67,7 +71,7 @@ def model_card(recipe: Mapping[str, Any], settings: Any, report: Mapping[str, An
         library_name=_choose_library(settings.tune, full=full, own=own_head or kind in _OWN or recipe.get("kind") in _OWN),
         datasets=sorted({info.hub_id for info in infos if info.hub_id and "/" in info.hub_id}) or None,
         tags=[task.hub.tag, "hfcf", f"hfcf-{kind}"], eval_results=results or None,
-        model_name=(name or recipe.get("name") or f"hfcf-{kind}") if results else None,
+        model_name=(name or recipe.get("name") or f"hfcf-{kind}") if results else None, **_inputs(kind, start),
     )  # fmt: skip
     unused = {"model", *(("tune", "rank") if self_contained else ())}
     shown = {field.name: getattr(settings, field.name) for field in fields(settings) if field.name not in unused}
@@ -86,6 +90,11 @@ def model_card(recipe: Mapping[str, Any], settings: Any, report: Mapping[str, An
         forbidden=list(dict.fromkeys(info.title for info in infos if not info.republish)),
         citations=[*dict.fromkeys(info.citation.strip() for info in infos if info.citation), citation()],
     )  # fmt: skip
+
+
+def _inputs(kind: str, start: Model) -> dict[str, Any]:
+    """Say in the front matter of a verifier how it reads a row, from which `hfcf.engines.reading` knows it."""
+    return {MARK: parse_form(start.inputs or CLAIM_FIRST).name} if kind == "verifier" else {}
 
 
 def _find_base(name: str) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -21,6 +22,8 @@ from hfcf.engines.classifier import choose
 from hfcf.metrics.shared.fitting import need_names
 from hfcf.metrics.shared.info import RACE, TEXT, info
 from hfcf.tasks import DEFAULT
+
+log = logging.getLogger(__name__)
 
 
 def flip_rate(predicted: Sequence[str | None], meant: Sequence[str]) -> float | None:
@@ -77,7 +80,8 @@ class MeasureFlipRate(Stage):
     reader's answer flips if the task's scorer calls it right (SQuAD's exact match with one of them). Output column: `flip_rate`,
     `{flipped, predicted, probability}`: whether it does, the label that it predicts, and the probability (0–1) of the
     counterfactual's label, or of all right answers. Evidence is cut at `max_length`, as in all of this library's verdicts; a
-    relation's sentence that is longer is null.
+    relation's sentence that is longer is null, as is a row for which a language model behind an endpoint ("llm:NAME") gives no
+    valid answer: it is left out of the rate. A row whose label the classifier does not have is not flipped; the log says so.
 
     Source: RACE, Table 4 (Flip.): the accuracy on (c′, E, y′) of a verifier that was fine-tuned on the corpus. The paper filters
     with one, too, and does not say that they are two; here the one that filtered is refused, since it would agree with itself.
@@ -119,9 +123,13 @@ class MeasureFlipRate(Stage):
             need_names(self, rows["label"] if isinstance(rows["label"], list) else [rows["label"]])
         return super().__call__(rows, *args, **kwargs)
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {**super().__getstate__(), **get_task(self.task).verdict_state(self.verifier)}
+
     def answers(self, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, float] | None]:
-        """Ask the verifier for the class probabilities of each row."""
-        return get_task(self.task).judge(rows, self.verifier, self.max_length)
+        """Ask the verifier for the class probabilities of each row; None where it gives none."""
+        verdicts = get_task(self.task).verdicts(rows, self.verifier, self.max_length)
+        return [None if isinstance(answer, str) else answer for answer in verdicts]
 
     def batch(self, rows: list[dict[str, Any]]) -> list[Any]:
         meant: Sequence[Any]
@@ -131,7 +139,18 @@ class MeasureFlipRate(Stage):
             scorer = load_scorer(get_task(self.task).scorer)
             meant = scorer.gold(Dataset.from_list([{name: row[name] for name in self.inputs} for row in rows]))
             right = lambda gold, texts: scorer.right([gold] * len(texts), texts)  # noqa: E731 - as above
-        return [{"flip_rate": _verdict(*pair, right)} for pair in zip(self.answers(rows), meant, strict=True)]
+        answers = self.answers(rows)
+        if get_task(self.task).labelled:
+            for label, answer in zip(meant, answers, strict=True):
+                if answer is not None and label not in answer:
+                    _warn(self.verifier.name, str(label))
+        return [{"flip_rate": _verdict(*pair, right)} for pair in zip(answers, meant, strict=True)]
+
+
+@lru_cache(maxsize=256)
+def _warn(verifier: str, label: str) -> None:
+    """Say it once."""
+    log.warning("flip_rate: %s has no class %s, so no row of that label can flip: set its labels= if it has", verifier, label)
 
 
 def _verdict(

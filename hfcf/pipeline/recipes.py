@@ -137,7 +137,7 @@ class RunRecipe(RowsRecipe):
     settings: dict[str, Any] | None = None
     """Of the system, over those of its preset."""
     seed: int = 13
-    limit: int | None = None
+    limit: Annotated[int | None, Field(ge=1)] = None
     """Run only the first rows, after fitting on all."""
     push: str | None = None
     """Push the result to this repository, NAMESPACE/NAME, which is private."""
@@ -180,6 +180,8 @@ class TrainRecipe(Recipe):
     """Replaces the split of every source in `data`."""
     half: int | None = None
     """0 or 1: train on one half of the groups of every source in `data`, as one of an ensemble does."""
+    limit: int | None = None
+    """Train on the first rows only, to try a recipe out."""
     held_out: float = 0.0
     """Share of the groups that is held out, to score on."""
     ways: int = 3
@@ -416,6 +418,8 @@ def parse_train(content: Mapping[str, Any], where: str = "the recipe") -> TrainR
     3.0
     """
     kind = content.get("train")
+    if kind is None and "system" in content:
+        raise RecipeError(f"{where}: this is a recipe of hfcf run, not of hfcf train")
     if kind not in TRAININGS:
         near = recipes.did_you_mean(str(kind), TRAININGS)
         raise RecipeError(f"{where}: train: must be one of {', '.join(TRAININGS)}; this is {kind!r}{near}")

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 from jinja2 import Environment, StrictUndefined
 
 from hfcf.core.candidates import Candidate
+from hfcf.core.model import Model, is_remote
 
 Message = dict[str, str]
 
@@ -129,6 +130,16 @@ def contents(name: str) -> str:
     return hashlib.sha256((_read(f"{name}.jinja") + _read(f"{name}.json")).encode()).hexdigest()
 
 
-@lru_cache(maxsize=16)
+def state(names: Sequence[str], *models: Model | None) -> dict[str, Any]:
+    """Return what belongs to the state of a stage that asks these models by these prompts: other words give other rows.
+
+    >>> state(["claims"], Model("t5-base"), None)
+    {}
+    """
+    remote = any(model is not None and is_remote(model) for model in models)
+    return {"prompts": [contents(name) for name in names]} if remote else {}
+
+
+@lru_cache(maxsize=32)
 def _read(file: str) -> str:
     return (resources.files("hfcf.prompts") / file).read_text(encoding="utf-8")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from hfcf import prompts
 from hfcf.core.structures.model import CLAIM
 from hfcf.core.structures.program import to_program
+from hfcf.engines.remote.answers import object_schema
 from hfcf.tasks.verification import LABELS
 from hfcf.tasks.views import WRITTEN, View
 
@@ -17,12 +17,12 @@ TEMPLATE = "arguments"
 def schema(task: int, ways: int) -> str:
     """Return the JSON schema that an answer must fit: thoughts, then a label or a program.
 
+    >>> import json
     >>> json.loads(schema(1, 2))["properties"]["label"]
     {'enum': ['SUPPORTS', 'REFUTES']}
     """
-    answer = {"program": {"type": "string"}} if task in WRITTEN else {"label": {"enum": list(LABELS[:ways])}}
-    properties: dict[str, Any] = {"thoughts": {"type": "string"}, **answer}
-    return json.dumps({"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False})
+    answer: dict[str, Any] = {"program": {"type": "string"}} if task in WRITTEN else {"label": {"enum": list(LABELS[:ways])}}
+    return object_schema({"thoughts": {"type": "string"}, **answer})
 
 
 def messages(view: View, *, ways: int = 2, shots: int = 3) -> list[prompts.Message]:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
 from hfcf import prompts
 from hfcf.core.candidates import Candidate, reject
+from hfcf.engines.remote.answers import object_schema
 from hfcf.tasks.verification import NOT_ENOUGH_INFO, opposite, rewritten
 from hfcf.text.check import text_problem
 
-SCHEMA = json.dumps(
-    {"type": "object", "properties": {"claim": {"type": "string"}}, "required": ["claim"], "additionalProperties": False}
-)
+SCHEMA = object_schema({"claim": {"type": "string"}})
 """What an answer must fit."""
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from hfcf import prompts
 from hfcf.core.candidates import Candidate, reject
+from hfcf.engines.remote.answers import object_schema
 from hfcf.tasks.relation import OTHER, context, entities, overlap, roles
 from hfcf.tasks.sentence import SentenceRewriting, find, folded, places, plain, split
 
@@ -35,8 +35,7 @@ def schema(candidates: Sequence[str]) -> str:
     text = {"type": "string"}
     words = {"type": "array", "items": text}
     types = ({**words, "minItems": 1}, {**text, "enum": list(candidates)}, words, text)
-    properties = dict(zip(Answer.__annotations__, types, strict=True))
-    return json.dumps({"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False})
+    return object_schema(dict(zip(Answer.__annotations__, types, strict=True)))
 
 
 def messages(row: Mapping[str, Any], candidates: Sequence[str], shots: int = 1) -> list[prompts.Message]:

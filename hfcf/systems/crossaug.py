@@ -13,21 +13,24 @@ from itertools import takewhile
 from operator import itemgetter
 from typing import Any, ClassVar
 
+from hfcf import prompts
 from hfcf.core import edits, schema
 from hfcf.core.chain import StageOf
-from hfcf.core.model import Model
+from hfcf.core.model import Model, is_remote
 from hfcf.core.stage import Reject, Stage
 from hfcf.core.system import System
 from hfcf.engines.classifier import Classifier, choose
 from hfcf.engines.continuation import Continuation
 from hfcf.engines.generator import plain_prompt
-from hfcf.tasks.judge import JudgeCandidates
+from hfcf.engines.remote.slots import ask_texts, failure
+from hfcf.tasks.judge import JudgeCandidates, no_label
 from hfcf.tasks.verification import CANDIDATES, LABELS, REFUTES, SUPPORTS, TASK, candidate
 from hfcf.text.check import text_problem
-from hfcf.text.evidence import evidence_texts, join
+from hfcf.text.evidence import evidence_texts
 from hfcf.text.normalise import normalise
 from hfcf.text.words import Word, split
 
+PROMPT = "negative_claims"
 PAIRS = ("claim", "evidence", "both")
 MODIFIED = "modified"
 
@@ -116,11 +119,14 @@ class GenerateNegativeClaim(Stage):
     whatever comes), and one that has the spaces of tokenised text where c has none loses them, or they would tell the label.
 
     Args:
-        generator: an encoder-decoder or decoder-only model, trained on pairs of claims (`recipes/train_negative.yaml`).
+        generator: an encoder-decoder or decoder-only model, trained on pairs of claims (`recipes/train_negative.yaml`); or
+            "llm:NAME" for a language model behind an endpoint, which reads the evidence, too, and is asked for all candidates
+            at once.
         num_beams: beams of the search (5 in the released code).
         num_candidates: how many of the best hypotheses are read: c′ is the first that is whole and not c. The paper's is 1.
         max_new_tokens: longest claim, in tokens.
-        verifier: a three-way verifier; c′ is then the first of them that, as it says, the evidence refutes. The paper has none.
+        verifier: a three-way verifier, or "llm:NAME"; c′ is then the first of them that, as it says, the evidence refutes. The
+            paper has none.
         max_length: tokens of claim and evidence that the verifier reads.
 
     >>> GenerateNegativeClaim(generator=Model("me/negative-claims")).num_beams
@@ -138,21 +144,36 @@ class GenerateNegativeClaim(Stage):
     verifier: Model | None = None
     max_length: int = 130
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {**super().__getstate__(), **prompts.state([PROMPT], self.generator), **TASK.verdict_state(self.verifier)}
+
     def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
-        engine = Continuation(
-            model=self.generator, num_beams=self.num_beams, num_return_sequences=self.num_candidates,
-            max_new_tokens=self.max_new_tokens,
-        )  # fmt: skip
         requests = [row for row in rows if row["label"] == SUPPORTS]
-        prompt = plain_prompt(self.generator) if requests else ""
-        answers = engine.run([prompt.replace("{}", row["claim"]) for row in requests])
+        answers = (self._ask if is_remote(self.generator) else self._search)(requests)
         results = [self._candidates(row["claim"], answer) for row, answer in zip(requests, answers, strict=True)]
         verdicts = iter(self._refuted(requests, results))
         chosen = iter([self._choose(texts, verdicts) if isinstance(texts, list) else texts for texts in results])
         return [next(chosen) if row["label"] == SUPPORTS else Reject("only SUPPORTS rows are augmented") for row in rows]
 
-    def _candidates(self, claim: str, results: Sequence[Mapping[str, Any]] | None) -> list[str] | Reject:
+    def _search(self, rows: Sequence[Mapping[str, Any]]) -> list[Any]:
+        engine = Continuation(
+            model=self.generator, num_beams=self.num_beams, num_return_sequences=self.num_candidates,
+            max_new_tokens=self.max_new_tokens,
+        )  # fmt: skip
+        prompt = plain_prompt(self.generator) if rows else ""
+        return engine.run([prompt.replace("{}", row["claim"]) for row in rows])
+
+    def _ask(self, rows: Sequence[Mapping[str, Any]]) -> list[Any]:
+        number = self.num_candidates
+        messages = [prompts.messages(PROMPT, shots=2, claim=row["claim"], evidence=row["evidence"], number=number) for row in rows]
+        return ask_texts(
+            self.generator, "claims", messages, number=number, max_tokens=32 + self.max_new_tokens * number, seed=self.seed
+        )
+
+    def _candidates(self, claim: str, results: Any) -> list[str] | Reject:
         """List the hypotheses that may be c′, best first."""
+        if why := failure(results):
+            return Reject(why)
         if results is None:
             return Reject("the claim is longer than the generator reads")
         if not results:
@@ -167,23 +188,26 @@ class GenerateNegativeClaim(Stage):
         sound = [text for text in others if not text_problem(text, "")]
         return sound or Reject(text_problem(others[0], "the negative claim") or "", negative_claim=first)
 
-    def _refuted(self, rows: Sequence[Mapping[str, Any]], results: Sequence[list[str] | Reject]) -> list[bool]:
-        """Say for each candidate, in order, whether the evidence refutes it."""
+    def _refuted(self, rows: Sequence[Mapping[str, Any]], results: Sequence[list[str] | Reject]) -> list[bool | str]:
+        """Say for each candidate, in order, whether the evidence refutes it, or why the verifier does not say."""
         pairs = [
-            [text, join(row["evidence"])[0]]
+            {"claim": text, "evidence": row["evidence"]}
             for row, texts in zip(rows, results, strict=True)
             if isinstance(texts, list)
             for text in texts
         ]
         if self.verifier is None:
             return [True] * len(pairs)
-        engine = Classifier(model=self.verifier, max_length=self.max_length)
-        return [choose(answer, LABELS) == REFUTES for answer in engine.run(pairs)]
+        answers = TASK.verdicts(pairs, self.verifier, self.max_length)
+        return [choose(answer, LABELS) == REFUTES if isinstance(answer, Mapping) else no_label(answer) for answer in answers]
 
-    def _choose(self, texts: Sequence[str], verdicts: Iterator[bool]) -> dict[str, Any] | Reject:
-        refuted = [text for text, is_refuted in zip(texts, [next(verdicts) for _ in texts], strict=True) if is_refuted]
+    def _choose(self, texts: Sequence[str], verdicts: Iterator[bool | str]) -> dict[str, Any] | Reject:
+        said = [next(verdicts) for _ in texts]
+        refuted = [text for text, verdict in zip(texts, said, strict=True) if verdict is True]
         if refuted:
             return {"negative_claim": refuted[0]}
+        if why := next((verdict for verdict in said if isinstance(verdict, str)), None):
+            return Reject(why, negative_claim=texts[0])
         return Reject("the evidence refutes no claim of the generator", negative_claim=texts[0])
 
 
@@ -283,10 +307,16 @@ OFFLINE: dict[str, Any] = {
 }
 """Settings of the offline preset: what the paper's BART writes unchecked, a small T5 writes for a verifier to choose from."""
 
+_CHAT = Model("llm:gpt-4o-mini")
+LLM: dict[str, Any] = {"generator": _CHAT, "num_candidates": 3, "verifier": _CHAT}
+"""A language model behind `HFCF_LLM_URL` writes and verifies; no local model is left."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class CrossAug(System):
-    """The whole chain, `ds = CrossAug.preset("offline")(ds)`, and each of its stages as an attribute.
+    """Write a negative claim for each supported one, make the evidence support that, and pair claims and evidence crosswise.
+
+    `ds = CrossAug.preset("offline")(ds)` runs the whole chain; each of its stages is an attribute.
 
     Nothing is checked, as in the paper, unless a verifier is given, as in the offline preset.
 
@@ -296,7 +326,8 @@ class CrossAug(System):
             paper has none.
         max_length: tokens that it reads.
 
-    Its other settings are those of the stages of the same name.
+    Its other settings are those of the stages of the same name. `generator` and `verifier` may be "llm:NAME", a language model
+    behind an endpoint (`hfcf.engines.remote.engine.Remote` has its environment variables); the preset "llm" has one for both.
 
     >>> [stage.name for stage in CrossAug.preset("offline").stages]
     ['generate_negative_claim', 'modify_evidence', 'cross_pairs', 'judge_candidates']
@@ -304,7 +335,8 @@ class CrossAug(System):
 
     task: ClassVar[str] = "verification"
     chain: ClassVar[tuple[str, ...]] = ("generate_negative_claim", "modify_evidence", "cross_pairs", "judge_candidates")
-    presets: ClassVar = {"paper": {}, "offline": OFFLINE}
+    presets: ClassVar = {"paper": {}, "offline": OFFLINE, "llm": LLM}
+    remote: ClassVar = ("generator", "verifier")
     engines: ClassVar = (Continuation, Classifier)
     citation: ClassVar[str] = """@inproceedings{lee-etal-2021-crossaug,
   title = {{CrossAug}: A Contrastive Data Augmentation Method for Debiasing Fact Verification Models},

@@ -27,8 +27,9 @@ class JudgeCandidates(Stage):
     Args:
         system: the name in provenance.
         task: of the rows.
-        verifier: what judges: a three-way verifier of claims, a relation classifier; None accepts every candidate. A label that the
-            model was not trained on is rejected as such.
+        verifier: what judges: a three-way verifier of claims, a relation classifier, or "llm:NAME" for a language model behind an
+            endpoint (`hfcf.prompts.verdicts`); None accepts every candidate. A candidate is rejected, with the reason, when the
+            model does not know its label or gives no valid answer.
         max_length: tokens that it reads of a row; `Task.judge` of each task says what becomes of a longer one.
 
     >>> JudgeCandidates(system="crossaug").name
@@ -46,16 +47,23 @@ class JudgeCandidates(Stage):
     verifier: Model | None = None
     max_length: int = 130
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {**super().__getstate__(), **get_task(self.task).verdict_state(self.verifier)}
+
     def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
         task, answers = get_task(self.task), None
         if self.verifier is not None:
             edited = [task.counterfactual_row(row, one) for row in rows for one in row["candidates"] if undecided(one)]
-            answers = task.judge(edited, self.verifier, self.max_length) if edited else []
+            answers = task.verdicts(edited, self.verifier, self.max_length) if edited else []
         return decide(self.name, self.system, task, rows, answers)
 
 
 def decide(
-    stage: str, system: str, task: Task, rows: Sequence[Mapping[str, Any]], answers: Sequence[Mapping[str, float] | None] | None
+    stage: str,
+    system: str,
+    task: Task,
+    rows: Sequence[Mapping[str, Any]],
+    answers: Sequence[Mapping[str, float] | str | None] | None,
 ) -> list[dict[str, Any] | Reject]:
     """Give each undecided candidate its verdict, and each row `candidates`, `counterfactuals` and `status`.
 
@@ -64,10 +72,11 @@ def decide(
         system: the name in provenance.
         task: of the rows.
         rows: with their candidates.
-        answers: class probabilities of each undecided candidate, in order; those that get their label are accepted. None in the
-            place of an answer that could not be given; None in the place of all: every candidate is accepted.
+        answers: class probabilities of each undecided candidate, in order; those that get their label are accepted. In the place of
+            one that could not be given, the reason, or None for a text that is too long; None in the place of all: every candidate
+            is accepted.
     """
-    labels = task.class_names(label for answer in answers or () for label in answer or ())
+    labels = task.class_names(label for answer in answers or () if isinstance(answer, Mapping) for label in answer)
     remaining = None if answers is None else iter(answers)
     results: list[dict[str, Any] | Reject] = []
     for row in rows:
@@ -79,18 +88,29 @@ def decide(
     return results
 
 
-def _judge(one: Candidate, stage: str, answers: Iterator[Mapping[str, float] | None] | None, labels: Sequence[str]) -> Candidate:
+def _judge(
+    one: Candidate, stage: str, answers: Iterator[Mapping[str, float] | str | None] | None, labels: Sequence[str]
+) -> Candidate:
     from hfcf.engines.classifier import choose
 
     if answers is None:
         return accept(one, stage)
-    if (answer := next(answers)) is None:
-        return reject(one, stage, "longer than the verifier reads")
+    if not isinstance(answer := next(answers), Mapping):
+        return reject(one, stage, no_label(answer))
     if one["label"] not in answer:
         return reject(one, stage, f"the verifier does not know {one['label']}")
     label = choose(answer, labels)
     one = {**one, "scores": [*one["scores"], {"name": f"verifier: {label}", "value": answer[label]}]}
     return accept(one, stage) if label == one["label"] else reject(one, stage, f"the verifier says {label}")
+
+
+def no_label(answer: str | None) -> str:
+    """Say why a verifier gave no label: the text that `Task.verdicts` has in its place, or None for a text that is too long.
+
+    >>> no_label(None)
+    'longer than the verifier reads'
+    """
+    return "longer than the verifier reads" if answer is None else f"the verifier gives no label: {answer}"
 
 
 def counterfactuals(row: Mapping[str, Any], candidates: Sequence[Candidate], system: str) -> list[dict[str, Any]]:

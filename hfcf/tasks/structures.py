@@ -168,5 +168,6 @@ TASK = Structures(
     candidate=VERIFICATION.candidate,
     trainer="hfcf.training.structures:TRAINER",
     scorer="hfcf.training.structure_scorer:STRUCTURES",
+    verdict_prompt=VERIFICATION.verdict_prompt,
     hub=HubNames(categories=("text-classification",), ids=("fact-checking",), tag="argument-structure"),
 )  # fmt: skip

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from hfcf.core.model import REMOTE, Model
+from hfcf.core.model import REMOTE, Model, is_remote
 from hfcf.core.structures.model import CLAIM, Structure, StructureError
 from hfcf.core.structures.program import parse_program, repair_program
 from hfcf.engines.classifier import Classifier, choose
@@ -74,7 +74,7 @@ def purpose(model: Model, task: int | None = None) -> Purpose:
     >>> purpose(Model("llm:gpt-4o-mini"), 3).kind
     'llm'
     """
-    if model.name.startswith(REMOTE):
+    if is_remote(model):
         if task is None:
             raise ValueError(f"{model.name}: say which of the tasks 1 to 4 to ask it for: --task 3")
         return Purpose(task, LLM)

@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 import parrot
 import pytest
-from datasets import Dataset, Features, load_from_disk
+from datasets import Dataset, load_from_disk
 from datasets.fingerprint import Hasher
 from safetensors.torch import load_file, save_file
 
@@ -426,7 +426,7 @@ def test_a_map_over_no_rows_keeps_the_columns(chain: Chain) -> None:
 
 
 def test_prepare_refuses_a_column_of_another_type() -> None:
-    ds = Dataset.from_dict({"id": ["1"], "edits": ["mine"]}, features=Features({"id": schema.TEXT, "edits": schema.TEXT}))
+    ds = Dataset.from_dict({"id": ["1"], "claim": ["c"], "edits": ["mine"]})
     with pytest.raises(ValueError, match=r"'edits'.*rename yours"):
         hfcf.prepare(ds, for_=Careless())
 

@@ -17,8 +17,8 @@ def printed(notebook: nbformat.NotebookNode) -> list[list[nbformat.NotebookNode]
     return [cell.outputs for cell in notebook.cells if cell.cell_type == "code"]
 
 
-def test_there_are_two() -> None:
-    assert len(NOTEBOOKS) == 2
+def test_there_are_three() -> None:
+    assert len(NOTEBOOKS) == 3
 
 
 @each_notebook

@@ -184,6 +184,7 @@ def in_a_new_process(hub: LocalHub, code: str, *arguments: Any, **environ: str) 
     return subprocess.run(command, env=fresh, capture_output=True, text=True, timeout=250)
 
 
+@pytest.mark.slow
 def test_other_processes_read_back_what_was_pushed(
     hub: LocalHub, run_out: Path, tmp_path: Path, tiny_model: Callable[[str], str]
 ) -> None:

@@ -16,6 +16,7 @@ from made_rows import EVIDENCE, claim_row, evidence_row, relation, relation_row,
 
 import hfcf
 from hfcf.core import edits, schema
+from hfcf.core.prepare import prepare
 from hfcf.core.recipe import RecipeError
 from hfcf.core.stage import StageError
 from hfcf.core.task import apply_edits, revert_edits
@@ -202,13 +203,13 @@ def test_relations_are_measured_too() -> None:
 def test_every_way_to_map_gives_equal_rows(name: str, made: Dataset) -> None:
     stage = load(name, stage=True)()
     stage = stage.fit(made) if hasattr(stage, "fit") else stage
-    ready = schema.prepare(made, for_=stage)
+    ready = prepare(made, for_=stage)
     wanted = measure(made, {name: None})[name][:]
     assert any(one is not None for one in wanted)
     assert ready.map(stage)[name][:] == wanted
     assert ready.map(stage, batched=True, batch_size=3)[name][:] == wanted
     assert ready.map(stage, batched=True, batch_size=2, num_proc=2)[name][:] == wanted
-    assert [row[name] for row in schema.prepare(made.to_iterable_dataset(), for_=stage).map(stage)] == wanted
+    assert [row[name] for row in prepare(made.to_iterable_dataset(), for_=stage).map(stage)] == wanted
     assert pickle.loads(pickle.dumps(stage)) == stage
 
 
@@ -296,20 +297,20 @@ def test_a_relation_is_a_label_like_another() -> None:
 def test_what_needs_the_whole_set_says_so(name: str, made: Dataset) -> None:
     stage = load(name, stage=True)()
     with pytest.raises(StageError, match=r"stage = stage\.fit\(ds\)"):
-        schema.prepare(made, for_=stage).map(stage)
+        prepare(made, for_=stage).map(stage)
 
 
 @pytest.mark.parametrize("name", ["claim_only", "duplicates"])
 def test_rows_that_a_metric_was_not_fitted_to_are_refused(name: str, made: Dataset) -> None:
     stage = load(name, stage=True)().fit(made.select([0, 1]))
     with pytest.raises(StageError, match=r"fitted.*'2:test:claim'"):
-        schema.prepare(made, for_=stage).map(stage)
+        prepare(made, for_=stage).map(stage)
 
 
 def test_a_label_that_label_balance_was_not_fitted_to_is_refused(made: Dataset) -> None:
     stage = load("label_balance", stage=True)().fit(made.select([0, 1]))
     with pytest.raises(StageError, match=r"fitted.*label 'SUPPORTS'"):
-        schema.prepare(made, for_=stage).map(stage, batched=True)
+        prepare(made, for_=stage).map(stage, batched=True)
 
 
 @pytest.mark.parametrize("name", ["claim_only", "duplicates"])
@@ -337,7 +338,7 @@ def test_what_was_fitted_is_read_once(made: Dataset, monkeypatch: pytest.MonkeyP
     ours = fitting.read_artifact
     monkeypatch.setattr(fitting, "read_artifact", lambda sha, cure: read.append(sha) or ours(sha, cure))
     for stage in stages:
-        schema.prepare(made, for_=stage).map(stage)
+        prepare(made, for_=stage).map(stage)
     assert sorted(read) == sorted(stage.fitted for stage in stages)
 
 

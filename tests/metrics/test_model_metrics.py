@@ -13,8 +13,9 @@ from datasets import ClassLabel, Dataset
 from made_rows import EVIDENCE, claim_row, evidence_row, relation, relation_row, verification
 from tiny import rbert
 
-from hfcf.core import edits, schema
+from hfcf.core import edits
 from hfcf.core.model import Model
+from hfcf.core.prepare import prepare
 from hfcf.core.recipe import RecipeError
 from hfcf.core.stage import StageError
 from hfcf.core.store import save_artifact
@@ -169,7 +170,7 @@ def test_flip_rate_is_the_share_that_the_verifier_gives_its_label(made: Dataset,
     stage = MeasureFlipRate(verifier=Model(folder))
     for batched in (True, False):
         with pytest.raises(StageError, match=r"measure_flip_rate.*column 'label'.*numbers"):
-            schema.prepare(published, for_=stage).map(stage, batched=batched)
+            prepare(published, for_=stage).map(stage, batched=batched)
     share = sum(one["flipped"] for one in found["flip_rate"]) / 3
     assert summaries(found)["flip_rate"]["after"]["flipped"]["share"] == pytest.approx(share, abs=1e-5)
 

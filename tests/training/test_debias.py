@@ -16,7 +16,8 @@ from transformers import AutoTokenizer, BertConfig, BertModel, Trainer
 from hfcf.core.model import Model
 from hfcf.core.recipe import RecipeError
 from hfcf.core.task import get_task
-from hfcf.engines.classifier import Classifier, choose, encode_pairs
+from hfcf.engines.classifier import Classifier, choose
+from hfcf.engines.inputs import encode_pairs
 from hfcf.tasks.verification import LABELS, NOT_ENOUGH_INFO, REFUTES, SUPPORTS
 from hfcf.text.evidence import join
 from hfcf.training import classifier
@@ -535,6 +536,7 @@ def test_prepare_gives_each_row_its_numbers(tmp_path: Path) -> None:
     assert min(columns["row_weight"]) >= 1
 
 
+@pytest.mark.slow
 def test_a_debiased_verifier_reads_the_evidence(tiny_model: Tiny, tmp_path: Path) -> None:
     """In training the claim's word tells the label better than the evidence does; in the test it tells nothing."""
     training, test = leaking(640, leak=0.95, truth=0.85, seed=1), leaking(200, leak=0.5, truth=1.0, seed=2)

@@ -29,19 +29,19 @@ def on_cpu(monkeypatch: pytest.MonkeyPatch, no_request_cache: None) -> None:
     monkeypatch.setenv("HFCF_DEVICE", "cpu")
 
 
-@pytest.fixture(scope="module")
-def verifier(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return planted.verifier(tmp_path_factory.mktemp("planted"))
-
-
 def hyper(verifier: str, **changes: Any) -> Hyperparameters:
     settings = {"max_length": 64, "batch_size": 16, "learning_rate": 3e-3, "epochs": 1.0, **changes}
     return Hyperparameters(model=Model(verifier), **settings)
 
 
-@pytest.fixture(scope="module")
-def explainer(verifier: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return Path(planted.explainer(verifier, tmp_path_factory.mktemp("explainer")))
+@pytest.fixture
+def verifier(planted_models: tuple[str, str]) -> str:
+    return planted_models[0]
+
+
+@pytest.fixture
+def explainer(planted_models: tuple[str, str]) -> Path:
+    return Path(planted_models[1])
 
 
 # --- losses

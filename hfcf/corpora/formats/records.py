@@ -49,7 +49,10 @@ _ENDINGS = {"jsonl": (".jsonl",), "csv": (".csv",), "parquet": own_files.PARQUET
 _FORMS = 'a list of {"title", "text"}, a list of [title, text], a list of texts, or one text'
 _LISTS = ("[[", "[{", "['", '["')
 _CURE = 'map yours with the option labels, in a recipe options: {labels: {"true": SUPPORTS}}'
-_NO_CSV = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16", b"PK\x03\x04": "an Excel workbook"}
+_NO_CSV = {
+    b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16", b"PK\x03\x04": "an Excel workbook",
+    b"PAR1": "Parquet (load it with corpus='parquet')",
+}  # fmt: skip
 """First bytes of files that a spreadsheet saves in other forms."""
 
 

@@ -7,6 +7,7 @@ reword one, and every second attempt that was paid for is paid for again.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -47,6 +48,16 @@ def schema_validator(schema: str) -> Any:
     # 3.0 is an integer in JSON Schema. Answers that are stored were judged otherwise.
     types = Draft202012Validator.TYPE_CHECKER.redefine("integer", lambda _, number: type(number) is int)
     return extend(Draft202012Validator, type_checker=types)(value)
+
+
+def object_schema(properties: Mapping[str, Any]) -> str:
+    """Return the JSON schema of an object with these fields, all of them required, and no others.
+
+    >>> object_schema({"claim": {"type": "string"}})
+    '{"type": "object", "properties": {"claim": {"type": "string"}}, "required": ["claim"], "additionalProperties": false}'
+    """
+    fields = dict(properties)
+    return json.dumps({"type": "object", "properties": fields, "required": list(fields), "additionalProperties": False})
 
 
 def find_fault(value: Any, schema: str) -> str | None:
@@ -147,14 +158,35 @@ def parse_completion(text: str) -> dict[str, Any]:
         if isinstance(content, list):
             content = "".join(part.get("text", "") for part in content)
         finish, model = choice.get("finish_reason"), data.get("model")
+        tokens = _tokens(choice.get("logprobs"))
         return {
             "text": _escape_surrogates(content or ""),
             "finish": finish and _escape_surrogates(str(finish)),
             "model": model and _escape_surrogates(str(model)),
             "usage": {kind: int(usage.get(f"{kind}_tokens") or 0) for kind in ("prompt", "completion")},
+            **({"logprobs": tokens} if tokens else {}),
         }
     except (ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         raise ValueError("no chat completion") from error
+
+
+def _tokens(logprobs: Any) -> list[list[Any]]:
+    """Read the tokens of an answer: `[text, log-probability, [[text, log-probability] of each alternative]]`.
+
+    There are none where a server gives none, or what is no such list: the answer is an answer all the same.
+    """
+    try:
+        content = (logprobs or {}).get("content") or []
+        return [[*_token(one), [_token(other) for other in one.get("top_logprobs") or []]] for one in content]
+    except (LookupError, TypeError, ValueError, AttributeError):
+        return []
+
+
+def _token(one: Any) -> list[Any]:
+    text, value = one["token"], float(one["logprob"])
+    if not isinstance(text, str) or not value <= 0.01:  # rounding may leave a little more than 0; NaN is no number
+        raise ValueError("no log-probability")
+    return [_escape_surrogates(text), max(value, -1e4)]
 
 
 def _escape_surrogates(text: str) -> str:

@@ -16,7 +16,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, Self
+from typing import Any
 
 from hfcf.engines.remote.answers import EXTRA, parse_completion
 from hfcf.engines.remote.errors import Refused, cure, find_unsupported, is_refused, is_transient, retry_after
@@ -54,6 +54,8 @@ class _Profile:
         body = {name: value for name, value in question.items() if name not in without}
         if "max_tokens" in without:
             body["max_completion_tokens"] = question["max_tokens"]
+        if "logprobs" in without:
+            body.pop("top_logprobs", None)
         return body
 
 
@@ -106,10 +108,8 @@ class Client:
             max_retries=endpoint.retries, http_client=http,
         )  # fmt: skip
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
+    def close(self) -> None:
+        """Close the connections."""
         self._client.close()
 
     @property

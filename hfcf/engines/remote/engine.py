@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from collections.abc import Callable, Collection, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed, wait
 from dataclasses import dataclass
 from typing import Any
 
+from hfcf.core import progress
 from hfcf.engines.base import Engine, Usage, _key, usage
 from hfcf.engines.cache import RequestCache, open_cache
 from hfcf.engines.remote.answers import InvalidAnswer, parse_answer, schema_validator
@@ -18,6 +19,8 @@ from hfcf.engines.remote.limits import Stopped
 from hfcf.engines.remote.settings import Endpoint
 
 Message = Mapping[str, str]
+LAST_ANSWERS = 1.0
+"""Seconds that an interrupted run waits for the answers under way; those that come later are stored while the process lives."""
 Ask = Callable[[dict[str, Any]], dict[str, Any]]
 
 
@@ -45,6 +48,8 @@ class Remote(Engine):
         max_tokens: of an answer.
         seed: of the first attempt.
         attempts: the largest number of attempts at a valid answer.
+        alternatives: ask for the log-probabilities of the answer's tokens, and of so many alternatives to each. Where the server
+            gives them, an answer has `logprobs` as well (`hfcf.engines.remote.labels` reads them); None asks for none.
 
     Raises:
         ValueError: the schema is invalid, or `max_tokens` or `attempts` is less than 1.
@@ -62,6 +67,7 @@ class Remote(Engine):
     max_tokens: int = 512
     seed: int = 13
     attempts: int = 3
+    alternatives: int | None = None
 
     def __post_init__(self) -> None:
         schema_validator(self.schema)
@@ -70,8 +76,12 @@ class Remote(Engine):
                 raise ValueError(f"{name}={value}: give at least 1")
 
     def settings(self) -> dict[str, Any]:
-        """All settings but `attempts`: each attempt has a key of its own, so a larger number repeats none."""
-        return {name: value for name, value in super().settings().items() if name != "attempts"}
+        """All settings but `attempts`: each attempt has a key of its own, so a larger number repeats none.
+
+        `alternatives` counts only where it is set: answers were stored before it was a setting.
+        """
+        left_out = {"attempts", *(["alternatives"] if self.alternatives is None else [])}
+        return {name: value for name, value in super().settings().items() if name not in left_out}
 
     def run(self, requests: Sequence[Sequence[Message]]) -> list[dict[str, Any]]:
         """Answer every request, in order; equal requests are sent once, and those in the request cache not at all."""
@@ -92,39 +102,51 @@ class Remote(Engine):
         from hfcf.engines.remote.client import Client  # imports openai, which an answer from the cache does not need
 
         endpoint, answers, start = Endpoint.from_environment(), {}, time.perf_counter()
-        with Client(endpoint, self.model) as client, ThreadPoolExecutor(endpoint.concurrency, "hfcf-llm") as pool:
+        client, pool = Client(endpoint, self.model), ThreadPoolExecutor(endpoint.concurrency, "hfcf-llm")
+        futures: dict[Future[dict[str, Any]], str] = {}
 
-            def ask(question: dict[str, Any]) -> dict[str, Any]:
-                try:
-                    return stored.get(question)
-                except KeyError:
-                    attempt = question["seed"] - self.seed + 1
-                    return stored.put(question, {**client.ask(question), "attempt": attempt})
-
-            def answer(messages: Sequence[Message]) -> dict[str, Any]:
-                try:
-                    return self._answer(messages, ask)
-                except BaseException:
-                    client.stop.set()  # at once: other threads would go on sending until the main thread sees the error
-                    raise
-
-            futures = {pool.submit(answer, messages): key for key, messages in missing.items()}
+        def ask(question: dict[str, Any]) -> dict[str, Any]:
             try:
-                for future in as_completed(futures):
+                return stored.get(question)
+            except KeyError:
+                attempt = question["seed"] - self.seed + 1
+                return stored.put(question, {**client.ask(question), "attempt": attempt})
+
+        def answer(messages: Sequence[Message]) -> dict[str, Any]:
+            try:
+                return self._answer(messages, ask)
+            except BaseException:
+                client.stop.set()  # at once: other threads would go on sending until the main thread sees the error
+                raise
+
+        interrupted = False
+        try:
+            futures.update((pool.submit(answer, messages), key) for key, messages in missing.items())
+            with progress.count_requests(type(self).__name__, len(missing)) as count:
+                for number, future in enumerate(as_completed(futures), 1):
+                    count(number)
                     try:
                         answers[futures[future]] = future.result()
                     except Stopped:
                         continue  # the error that ended the run is another future's, and raises
                     record.calls += 1
-            finally:
-                # After an error nothing more is sent, but requests under way are paid for: wait for their answers and store them.
-                client.stop.set()
-                pool.shutdown(cancel_futures=True)
-                record.attempts += client.sent
-                record.tokens += client.prompt_tokens + client.completion_tokens
-                record.written += client.completion_tokens
-                record.cost += client.cost
-                record.seconds += time.perf_counter() - start
+        except KeyboardInterrupt:
+            interrupted = True
+            raise
+        finally:
+            # After an error nothing more is sent, but requests under way are paid for: wait for their answers and store them.
+            client.stop.set()
+            pool.shutdown(wait=not interrupted, cancel_futures=True)
+            late = wait([future for future in futures if not future.cancelled()], LAST_ANSWERS).not_done
+            if late:
+                threading.Thread(target=_close_after, args=(client, late), name="hfcf-llm-close", daemon=True).start()
+            else:
+                client.close()
+            record.attempts += client.sent
+            record.tokens += client.prompt_tokens + client.completion_tokens
+            record.written += client.completion_tokens
+            record.cost += client.cost
+            record.seconds += time.perf_counter() - start
         return answers
 
     def _answer(self, messages: Sequence[Message], ask: Ask) -> dict[str, Any]:
@@ -135,7 +157,8 @@ class Remote(Engine):
                 raw = ask(self._question(messages, attempt, why))
                 if raw["finish"] == "length":
                     raise InvalidAnswer(f"is cut off at {self.max_tokens} tokens")
-                return {"answer": parse_answer(raw["text"], self.schema)}
+                answer = {"answer": parse_answer(raw["text"], self.schema)}
+                return {**answer, "logprobs": raw["logprobs"]} if self.alternatives and "logprobs" in raw else answer
             except Refused as refusal:
                 return {"error": str(refusal)}
             except InvalidAnswer as fault:
@@ -153,7 +176,14 @@ class Remote(Engine):
             "model": self.model, "messages": turns, "max_tokens": self.max_tokens, "seed": self.seed + attempt,
             "temperature": self.temperature, "response_format": {"type": "json_schema", "json_schema": schema},
         }  # fmt: skip
+        if self.alternatives:
+            question |= {"logprobs": True, "top_logprobs": self.alternatives}
         return {name: value for name, value in question.items() if value is not None}
+
+
+def _close_after(client: Any, late: Collection[Future[Any]]) -> None:
+    wait(late)
+    client.close()
 
 
 class _Attempts:

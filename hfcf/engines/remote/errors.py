@@ -51,8 +51,10 @@ def find_unsupported(status: int, text: str, body: Mapping[str, Any], max_tokens
         return "max_tokens"
     if "seed" in body and re.search(r"\bseed\b", complaint):
         return "seed"
+    if "logprobs" in body and "logprobs" in complaint:
+        return "logprobs"
     # Many servers don't say what they refuse.
-    return "response_format" if "response_format" in body else None
+    return next((name for name in ("response_format", "logprobs") if name in body), None)
 
 
 def read_complaint(text: str) -> str:

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from datasets import Dataset, DatasetDict, Features, concatenate_datasets
 
 from hfcf.core import schema
+from hfcf.core.prepare import prepare
 from hfcf.core.stage import StageError
 from hfcf.core.system import run_stage
 from hfcf.core.task import get_task, task_of
@@ -79,7 +80,7 @@ def _measured(ds: Dataset, name: str, settings: dict[str, Any], of: Dataset, map
             raise StageError(
                 f"metrics: {name} reads the column {column!r}, which is missing; hfcf.expand(ds) makes rows that have it"
             )
-    prepared = schema.prepare(ds.remove_columns([c for c in ("status",) if c in ds.features]), for_=stage)
+    prepared = prepare(ds.remove_columns([c for c in ("status",) if c in ds.features]), for_=stage)
     if not len(ds):
         return prepared
     fitted: Any = stage

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any
@@ -15,6 +14,7 @@ from hfcf.core.model import Model
 from hfcf.core.recipe import RecipeError
 from hfcf.core.stage import Stage, StageError
 from hfcf.core.task import task_of
+from hfcf.core.weights import check_weights
 from hfcf.metrics import load, names
 from hfcf.text.check import kind
 
@@ -72,7 +72,10 @@ def check_metrics(metrics: Metrics | None, task: str) -> None:
         against = pop_evaluation_sets(name, settings)
         stage = stage_of(name, task, settings)
         for model in _models(stage):
-            _check_weights(model, f"metrics: {name}")
+            try:
+                check_weights(model, f"metrics: {name}")
+            except (ValueError, OSError) as error:
+                raise RecipeError(str(error)) from error
         if not hasattr(stage, "fit"):
             stage.check_fitted()
         for set_name, source in against.items():
@@ -147,20 +150,3 @@ def _models(stage: Stage) -> list[Model]:
     values = [getattr(stage, field.name) for field in fields(stage)]
     flat = [one for value in values for one in (value if isinstance(value, tuple) else [getattr(value, "model", value)])]
     return [one for one in flat if isinstance(one, Model)]
-
-
-def _check_weights(model: Model, where: str) -> None:
-    """Raise for local weights that are not there; a name that may be the Hub's is not checked."""
-    from huggingface_hub.utils import HFValidationError, validate_repo_id
-
-    try:
-        sources = [source for source in (model.source(), model.adapter_source()) if source]
-    except (ValueError, OSError) as error:
-        raise RecipeError(f"{where}: {error}") from error
-    for source in sources:
-        if os.path.isdir(source):
-            continue
-        try:
-            validate_repo_id(source)
-        except HFValidationError as error:
-            raise RecipeError(f"{where}: there is no folder {source}, and the Hub has no such names") from error

@@ -15,7 +15,7 @@ from datasets import ClassLabel, Dataset, Features, concatenate_datasets
 
 from hfcf import corpora
 from hfcf.core import recipe as recipes
-from hfcf.core.schema import prepare
+from hfcf.core.prepare import prepare
 from hfcf.core.system import run_stage
 from hfcf.core.task import get_task
 from hfcf.hub.dataset_card import NOT_REPUBLISHED, republish_key

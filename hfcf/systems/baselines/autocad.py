@@ -132,7 +132,8 @@ class AutoCAD(System):
         "paper": {},
         "offline": {**{name: OFFLINE[name] for name in ("classifier", "editor_training", "least_steps")}, "num_beams": 4},
     }
-    trainings: ClassVar = ("classifier", "editor_training")
+    trainings: ClassVar = {"classifier": "indicator", "editor_training": "editor"}
+    trained_by: ClassVar = {"indicator": "train_relation", "verifier": "train_relation"}
     engines: ClassVar = (WordGradients, Continuation, RelationClassifier)
     citation: ClassVar[str] = """@inproceedings{wen-etal-2022-autocad,
   title = {{A}uto{CAD}: Automatically Generating Counterfactuals for Mitigating Shortcut Learning},

@@ -150,6 +150,7 @@ class BackTranslation(System):
     }  # fmt: skip
     engines: ClassVar = (Continuation, Classifier, RelationClassifier)
     flips: ClassVar[bool] = False
+    needs_weights: ClassVar = dict.fromkeys(("forward", "backward"), "the baseline paraphrase asks one for other words")
 
     forward: Model = TO_GERMAN
     backward: Model = TO_ENGLISH

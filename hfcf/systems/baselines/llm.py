@@ -16,6 +16,7 @@ from hfcf.core.task import TaskColumns
 from hfcf.engines.classifier import Classifier
 from hfcf.engines.relation import RelationClassifier
 from hfcf.engines.remote.engine import Remote
+from hfcf.engines.remote.slots import failure
 from hfcf.prompts.relations import SEMEVAL
 from hfcf.tasks import DEFAULT
 from hfcf.tasks.judge import JudgeCandidates
@@ -91,8 +92,8 @@ class RewriteLlm(Stage):
         for row, problem in zip(rows, problems, strict=True):
             if problem is not None:
                 results.append(settle([], problem))
-            elif "error" in (answer := next(answers)):
-                results.append(settle([], f"the language model: {answer['error']}"))
+            elif why := failure(answer := next(answers)):
+                results.append(settle([], why))
             else:
                 results.append(settle([prompt.candidate(row, answer["answer"], self.name)], "there is no candidate"))
         return results

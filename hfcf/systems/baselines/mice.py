@@ -191,7 +191,8 @@ class MICE(System):
             **dict.fromkeys(("num_beams", "num_candidates"), 4),
         },
     }
-    trainings: ClassVar = ("classifier", "editor_training")
+    trainings: ClassVar = {"classifier": "indicator", "editor_training": "editor"}
+    trained_by: ClassVar = {"indicator": "train_relation", "verifier": "train_relation"}
     engines: ClassVar = (WordGradients, Continuation, RelationClassifier)
     citation: ClassVar[str] = """@inproceedings{ross-etal-2021-explaining,
   title = {Explaining {NLP} Models via Minimal Contrastive Editing ({M}i{CE})},

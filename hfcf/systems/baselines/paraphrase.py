@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from hfcf.core.candidates import reject, settle
+from hfcf import prompts
+from hfcf.core.candidates import log_probability, reject, settle
 from hfcf.core.chain import StageOf
-from hfcf.core.model import Model
+from hfcf.core.model import Model, is_remote
 from hfcf.core.stage import Reject, Stage
 from hfcf.core.system import System
 from hfcf.core.task import TaskColumns
@@ -16,10 +17,13 @@ from hfcf.engines.classifier import Classifier
 from hfcf.engines.continuation import Continuation
 from hfcf.engines.generator import plain_prompt
 from hfcf.engines.relation import RelationClassifier
+from hfcf.engines.remote.slots import ask_texts, failure
 from hfcf.tasks import DEFAULT
 from hfcf.tasks.judge import JudgeCandidates
 from hfcf.tasks.rewriting import Rewriting, candidate_columns, model_columns, rewriting_of
 from hfcf.text.check import text_problem
+
+PROMPT = "paraphrases"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,7 +36,8 @@ class RewriteParaphrase(Stage):
     reads.
 
     Args:
-        generator: an encoder-decoder or decoder-only paraphraser.
+        generator: an encoder-decoder or decoder-only paraphraser; or "llm:NAME" for a language model behind an endpoint, which is
+            asked for all paraphrases at once.
         task: of the rows.
         prompt: what it is given, with {} for the text: "paraphrase: {}" for many a T5. None gives an encoder-decoder the text
             alone, and a decoder-only model the form in which this library trains one.
@@ -63,15 +68,32 @@ class RewriteParaphrase(Stage):
     def __post_init__(self) -> None:
         if self.prompt is not None:
             check_prompt(self.prompt, "prompt")
+            if is_remote(self.generator):
+                raise ValueError(f"prompt={self.prompt!r}: {self.generator.name!r} is asked in words of ours: leave prompt out")
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**super().__getstate__(), **prompts.state([PROMPT], self.generator)}
 
     def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
         engine = Continuation(
             model=self.generator, num_beams=self.num_beams, num_return_sequences=self.num_return_sequences,
             max_new_tokens=self.max_new_tokens, max_length=self.max_length,
         )  # fmt: skip
-        prompt, rewriting = self.prompt or plain_prompt(self.generator), rewriting_of(self.task)
-        answers = engine.run([prompt.replace("{}", rewriting.readable(row)) for row in rows])
+        rewriting = rewriting_of(self.task)
+        texts = [rewriting.readable(row) for row in rows]
+        if is_remote(self.generator):
+            answers = self._ask(texts)
+        else:
+            prompt = self.prompt or plain_prompt(self.generator)
+            answers = engine.run([prompt.replace("{}", text) for text in texts])
         return [rewrites(row, answer, engine, rewriting, self.name) for row, answer in zip(rows, answers, strict=True)]
+
+    def _ask(self, texts: Sequence[str]) -> list[Any]:
+        number = self.num_return_sequences
+        messages = [prompts.messages(PROMPT, shots=2, text=text, number=number) for text in texts]
+        return ask_texts(
+            self.generator, "texts", messages, number=number, max_tokens=32 + self.max_new_tokens * number, seed=self.seed
+        )
 
 
 def check_prompt(prompt: str, name: str) -> None:
@@ -86,23 +108,24 @@ def check_prompt(prompt: str, name: str) -> None:
 
 
 def rewrites(
-    row: Mapping[str, Any], answer: Sequence[Mapping[str, Any]] | None, engine: Continuation, rewriting: Rewriting, stage: str
+    row: Mapping[str, Any], answer: Any, engine: Continuation, rewriting: Rewriting, stage: str
 ) -> dict[str, Any] | Reject:
     """Return a stage's answer for a row whose text a model wrote anew under the same label.
 
     Args:
         row: the source.
-        answer: the engine's texts, best first; None: it could not read the row.
+        answer: the engine's texts, best first; None: it could not read the row; `{"error": why}` of a language model.
         engine: the engine that wrote them.
         rewriting: of the row's task.
         stage: the name of the stage.
     """
+    if why := failure(answer):
+        return settle([], why)
     if answer is None:
         return settle([], too_long(engine, rewriting.noun))
     candidates = []
     for one in answer:
-        scores = [{"name": "log-probability", "value": one["score"]}]
-        new = rewriting.rewritten(row, one["text"], row["label"], stage, scores)
+        new = rewriting.rewritten(row, one["text"], row["label"], stage, log_probability(one))
         if not one["finished"]:
             new = reject(new, stage, f"is cut off at {engine.max_new_tokens} tokens")
         elif problem := text_problem(one["text"], f"the new {rewriting.noun}"):
@@ -144,9 +167,11 @@ class Paraphrase(System):
     """
 
     chain: ClassVar[tuple[str, ...]] = ("rewrite_paraphrase", "judge_candidates")
+    trained_by: ClassVar = {"generator": "train_paraphraser", "verifier": "train_verifier"}
     presets: ClassVar = {"paper": {}, "offline": {"generator": Model("offline:t5", adapter="hfcf:paraphraser")}}
     by_task: ClassVar = {"relation": {"verifier_length": 128}}
     flips: ClassVar[bool] = False
+    remote: ClassVar = ("generator", "verifier")
     engines: ClassVar = (Continuation, Classifier, RelationClassifier)
 
     generator: Model

@@ -9,13 +9,16 @@ from typing import Any, ClassVar, NamedTuple
 
 from datasets import List
 
+from hfcf import prompts
 from hfcf.core import schema
 from hfcf.core.candidates import Candidate, reject, settle
-from hfcf.core.model import Model
+from hfcf.core.model import Model, is_remote
 from hfcf.core.stage import Reject, Stage, StageError
 from hfcf.core.store import read_artifact
 from hfcf.engines.likelihood import Likelihood
+from hfcf.engines.remote.slots import failure
 from hfcf.systems.ccg import editor
+from hfcf.systems.ccg.remote import EDITOR, write_terms
 from hfcf.systems.ccg.terms import KnownTerms, most_frequent, normalised, order, term
 from hfcf.tasks.relation import CANDIDATES, TASK, candidate, token_edits
 
@@ -57,7 +60,9 @@ class EditRelation(Stage):
     words that are apart in a row ("of … of") are no text together ("of of").
 
     Args:
-        editor: the model that writes terms, trained on the template (`hfcf.systems.ccg.editor`); None: the one that was fitted.
+        editor: the model that writes terms, trained on the template (`hfcf.systems.ccg.editor`); None: the one that was fitted. Or
+            "llm:NAME" for a language model behind an endpoint: it is shown the new relation's admissible terms of the training rows
+            and asked for `num_candidates` at once, which the same choice checks; with `closed`, for none but these.
         num_beams: beams of the search.
         num_candidates: hypotheses that are read.
         top_k: K, how many of the new relations are written.
@@ -97,6 +102,9 @@ class EditRelation(Stage):
             raise ValueError(f"top_k is at least 1 and was {self.top_k}")
         editor.check_search(self.num_candidates, self.num_beams)
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {**super().__getstate__(), **prompts.state([EDITOR], self.editor)}
+
     def check_fitted(self) -> None:
         if self.fitted is None:
             raise StageError(f"{self.name} reads the training set's causal terms and is not fitted: run ccg = ccg.fit(ds)")
@@ -125,10 +133,30 @@ class EditRelation(Stage):
         if not requests:
             return []
         model = self.editor or editor.fitted_editor(self.name, fitted_editor)
+        if is_remote(model):
+            return self._asked(terms, model, requests)
         if self.closed:
             return _likeliest(terms, model, requests)
         answers = editor.engine_of(self, model).run([editor.prompt(row, relation, model) for row, relation in requests])
         return [_choose(terms, row, relation, answer) for (row, relation), answer in zip(requests, answers, strict=True)]
+
+    def _asked(self, terms: KnownTerms, model: Model, requests: Sequence[Request]) -> list[_Written]:
+        known = [_admissible(terms, row, relation) for row, relation in requests]
+        asked = [(request, group) for request, group in zip(requests, known, strict=True) if group]
+        answers = iter(
+            write_terms(
+                model, asked, number=self.num_candidates, max_new_tokens=self.max_new_tokens, closed=self.closed, seed=self.seed
+            )
+        )
+        results = []
+        for (row, relation), group in zip(requests, known, strict=True):
+            if not group:  # no answer could be chosen
+                results.append(_no_term(terms, row, relation))
+            elif why := failure(answer := next(answers)):
+                results.append(_Written("", trouble=why))
+            else:
+                results.append(_choose(terms, row, relation, answer))
+        return results
 
 
 def _most_frequent(terms: KnownTerms, requests: Sequence[Request]) -> list[_Written]:
@@ -142,10 +170,7 @@ def _most_frequent(terms: KnownTerms, requests: Sequence[Request]) -> list[_Writ
 
 def _likeliest(terms: KnownTerms, model: Model, requests: Sequence[Request]) -> list[_Written]:
     """Choose for each request the term that the editor finds likeliest among those of no relation that must not have it."""
-    groups = []
-    for row, relation in requests:
-        others = _terms_of_others(terms, row, relation)
-        groups.append([text for equal, text in terms.texts(relation, order(row)).items() if equal not in others])
+    groups = [_admissible(terms, row, relation) for row, relation in requests]
     pairs = [
         [editor.prompt(row, relation, model), editor.answer(row, text, model)]
         for (row, relation), group in zip(requests, groups, strict=True)
@@ -160,8 +185,18 @@ def _likeliest(terms: KnownTerms, model: Model, requests: Sequence[Request]) -> 
         elif group:
             results.append(_Written("", trouble=_TOO_LONG))
         else:
-            results.append(_Written("", trouble=_OF_ANOTHER if terms.of(relation, order(row)) else _NO_TERM))
+            results.append(_no_term(terms, row, relation))
     return results
+
+
+def _no_term(terms: KnownTerms, row: Mapping[str, Any], relation: str) -> _Written:
+    return _Written("", trouble=_OF_ANOTHER if terms.of(relation, order(row)) else _NO_TERM)
+
+
+def _admissible(terms: KnownTerms, row: Mapping[str, Any], relation: str) -> list[str]:
+    """List the new relation's terms in the training rows that are those of no relation that must not have them."""
+    others = _terms_of_others(terms, row, relation)
+    return [text for equal, text in terms.texts(relation, order(row)).items() if equal not in others]
 
 
 def _terms_of_others(terms: KnownTerms, row: Mapping[str, Any], relation: str) -> set[str]:

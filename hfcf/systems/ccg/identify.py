@@ -9,8 +9,9 @@ from typing import Any, ClassVar
 
 from datasets import List
 
+from hfcf import prompts
 from hfcf.core import schema
-from hfcf.core.model import Model
+from hfcf.core.model import Model, is_remote
 from hfcf.core.stage import Reject, Stage, StageError
 from hfcf.engines.intervention import Intervention
 from hfcf.engines.masked import MaskedLM
@@ -18,6 +19,7 @@ from hfcf.engines.parser import Constituents
 from hfcf.systems.ccg.gradients import WordGradients, highest
 from hfcf.systems.ccg.indicator import indicators_by_row
 from hfcf.systems.ccg.phrases import correct_terms, shift_tree
+from hfcf.systems.ccg.remote import TERMS, name_terms
 from hfcf.tasks.relation import OTHER, TASK, between, context, overlap, requests, spans, trouble
 
 STANZA = Constituents()
@@ -51,7 +53,9 @@ class IdentifyCausalTerms(Stage):
 
     Args:
         masked: the masked language model; by gradients none is asked.
-        indicator: an R-BERT trained on the rows; `ccg(ds)` trains one if it is given none.
+        indicator: an R-BERT trained on the rows; `ccg(ds)` trains one if it is given none. Or "llm:NAME" for a language model
+            behind an endpoint, which names the words itself among those that could be masked: `method`, `masked` and `top` then
+            count for nothing, and names that do not stand there are left out.
         top: N, how many fills of each word are tried (section 4.5).
         words: "between" or "context".
         parser: corrects the terms; None is the ablation w/o Parser. The paper's is CoreNLP.
@@ -89,6 +93,9 @@ class IdentifyCausalTerms(Stage):
             if number is not None and number < 1:
                 raise ValueError(f"{name} is at least 1 and was {number}")
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {**super().__getstate__(), **prompts.state([TERMS], self.indicator)}
+
     def check_fitted(self) -> None:
         if self.indicator is None and self.cross_fitted is None:
             raise StageError(
@@ -123,6 +130,8 @@ class IdentifyCausalTerms(Stage):
         return problem or (None if self.maskable(row) else "there is no word that could be masked")
 
     def _preliminary(self, rows: Sequence[dict[str, Any]]) -> list[list[int] | Reject]:
+        if self.indicator is not None and is_remote(self.indicator):
+            return name_terms(self.indicator, rows, [self.maskable(row) for row in rows], seed=self.seed)
         cross_fitted = indicators_by_row(self.cross_fitted) if self.cross_fitted else {}
         indicators = [cross_fitted.get(row["id"], self.indicator) for row in rows]
         too_long = Reject(f"the sentence is longer than the {self.max_length} pieces that the indicator reads")

@@ -53,10 +53,19 @@ OFFLINE: dict[str, Any] = {
 }
 """Settings of the offline preset; indicator and editor were tried on training samples of SemEval, and on nothing else."""
 
+_CHAT = Model("llm:gpt-4o-mini")
+LLM: dict[str, Any] = {
+    "indicator": _CHAT, "editor": _CHAT, "masked": Model("hfcf:mlm"),  # not read, and there on every machine
+    "parser": Constituents(backend="spacy", model=Model("offline:spacy")),
+}  # fmt: skip
+"""A language model behind `HFCF_LLM_URL` names causal terms and writes new ones; spaCy's parser and WordNet are local."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class CCG(System):
-    """The whole chain, `ds = CCG.preset("offline")(ds)`, and each of its stages as an attribute.
+    """Identify the words that a relation rests on, and replace them so that the sentence expresses another relation.
+
+    `ds = CCG.preset("offline")(ds)` runs the whole chain; each of its stages is an attribute.
 
     It learns from the rows of `ds` alone: before the first stage the indicator (`fit_models`), and after it, from the causal
     terms, RelationNet, the terms of each relation and the editor (`fit`). The cache folder keeps trained models under a digest of
@@ -85,7 +94,9 @@ class CCG(System):
         verifier: an R-BERT, if candidates shall be kept only where it agrees; that CCG does without is its point.
         max_length: pieces of a sentence that the models read.
 
-    Its other settings are those of the stages of the same name.
+    Its other settings are those of the stages of the same name. `indicator`, `editor` and `verifier` may be "llm:NAME", a language
+    model behind an endpoint (`hfcf.engines.remote.engine.Remote` has its environment variables): as the indicator it names the
+    words that the relation depends on, and nothing is trained in its place. The preset "llm" has one for the first two.
 
     >>> ccg = CCG.preset("offline", seed=7)
     >>> [stage.name for stage in ccg.stages]
@@ -94,8 +105,11 @@ class CCG(System):
 
     task: ClassVar[str] = "relation"
     chain: ClassVar[tuple[str, ...]] = ("identify_causal_terms", "expand_relation", "edit_relation", "judge_candidates")
-    presets: ClassVar = {"paper": {}, "offline": OFFLINE}
-    trainings: ClassVar = ("classifier", "editor_training")
+    presets: ClassVar = {"paper": {}, "offline": OFFLINE, "llm": LLM}
+    trainings: ClassVar = {"classifier": "indicator", "editor_training": "editor"}
+    trained_by: ClassVar = {"indicator": "train_relation", "verifier": "train_relation"}
+    remote: ClassVar = ("indicator", "editor", "verifier")
+    needs_weights: ClassVar = {"masked": "it fills each masked word with its likeliest ones, of which an endpoint gives no list"}
     engines: ClassVar = (MaskedLM, Intervention, WordGradients, Constituents, Continuation, Likelihood, RelationClassifier)
     citation: ClassVar[str] = """@inproceedings{miao-etal-2023-generating,
   title = {Generating Commonsense Counterfactuals for Stable Relation Extraction},

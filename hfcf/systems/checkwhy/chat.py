@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from hfcf import prompts
 from hfcf.core.model import REMOTE, Model
-from hfcf.engines.remote.engine import Remote
+from hfcf.engines.remote.slots import ask
 
 Values = Mapping[str, Any]
 
@@ -56,9 +55,7 @@ class Chat:
             questions: what the template names.
             seed: of the first attempt at each.
         """
-        form = {"type": "object", "properties": dict(schema), "required": list(schema), "additionalProperties": False}
-        engine = Remote(
-            model=self.model.name.removeprefix(REMOTE), schema=json.dumps(form), temperature=self.temperature,
-            max_tokens=self.max_tokens, seed=seed, attempts=self.attempts,
+        return ask(
+            self.model, schema, [prompts.dialogue(template, shots=self.shots, **values) for values in questions],
+            temperature=self.temperature, max_tokens=self.max_tokens, seed=seed, attempts=self.attempts,
         )  # fmt: skip
-        return engine.run([prompts.dialogue(template, shots=self.shots, **values) for values in questions])

@@ -10,9 +10,9 @@ from hfcf.core import schema
 from hfcf.core.candidates import accept, reject, settle, undecided
 from hfcf.core.model import Model
 from hfcf.core.stage import Reject, Stage
-from hfcf.engines.classifier import Classifier, choose
-from hfcf.tasks.verification import CANDIDATES, LABELS, REFUTES, SUPPORTS, candidate, opposite
-from hfcf.text.evidence import join
+from hfcf.engines.classifier import choose
+from hfcf.tasks.judge import no_label
+from hfcf.tasks.verification import CANDIDATES, LABELS, REFUTES, SUPPORTS, TASK, candidate, opposite
 
 FLIPS = ("any", "opposite")
 
@@ -26,7 +26,7 @@ class CheckEdit(Stage):
     ENOUGH INFO), and then the row is rejected as the paper discards it; for one whose evidence stays, none.
 
     Args:
-        verifier: the three-way verifier.
+        verifier: the three-way verifier, or "llm:NAME".
         max_length: tokens of claim and evidence.
 
     >>> list(CheckEdit(verifier=Model("roberta-base")).inputs)
@@ -40,12 +40,19 @@ class CheckEdit(Stage):
     verifier: Model
     max_length: int = 130
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {**super().__getstate__(), **TASK.verdict_state(self.verifier)}
+
     def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
-        engine = Classifier(model=self.verifier, max_length=self.max_length)
-        answers = iter(engine.run([[row["claim"], join(row["edited_evidence"])[0]] for row in rows if row["edits"]]))
+        edited = [{"claim": row["claim"], "evidence": row["edited_evidence"]} for row in rows if row["edits"]]
+        answers = iter(TASK.verdicts(edited, self.verifier, self.max_length))
         return [self._judge(row, next(answers)) if row["edits"] else {"candidates": []} for row in rows]
 
-    def _judge(self, row: dict[str, Any], probabilities: Mapping[str, float]) -> dict[str, Any] | Reject:
+    def _judge(self, row: dict[str, Any], probabilities: Mapping[str, float] | str | None) -> dict[str, Any] | Reject:
+        if not isinstance(probabilities, Mapping):
+            reason = no_label(probabilities)
+            unjudged = candidate(row["claim"], REFUTES, "evidence", row["edits"])
+            return Reject(reason, candidates=[reject(unjudged, self.name, reason)])
         verdict = choose(probabilities, LABELS)
         scores = [{"name": f"verifier: {verdict}", "value": probabilities[verdict]}]
         edited = candidate(row["claim"], REFUTES, "evidence", row["edits"], scores)
@@ -67,7 +74,7 @@ class CheckClaim(Stage):
     literal y′ ≠ y, NOT ENOUGH INFO counts as flipped from SUPPORTS; with "opposite" only REFUTES does.
 
     Args:
-        verifier: the three-way verifier.
+        verifier: the three-way verifier, or "llm:NAME".
         max_length: tokens of claim and evidence.
         flip: "any" (the paper's) or "opposite".
 
@@ -88,20 +95,23 @@ class CheckClaim(Stage):
         if self.flip not in FLIPS:
             raise ValueError(f"flip={self.flip!r}: choose one of {', '.join(FLIPS)}")
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {**super().__getstate__(), **TASK.verdict_state(self.verifier)}
+
     def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
-        engine = Classifier(model=self.verifier, max_length=self.max_length)
-        texts = [join(row["evidence"])[0] for row in rows]
-        requests = [
-            [one["claim"], text] for row, text in zip(rows, texts, strict=True) for one in row["candidates"] if undecided(one)
+        pairs = [
+            {"claim": one["claim"], "evidence": row["evidence"]} for row in rows for one in row["candidates"] if undecided(one)
         ]
-        answers = iter(engine.run(requests))
+        answers = iter(TASK.verdicts(pairs, self.verifier, self.max_length))
         results: list[dict[str, Any] | Reject] = []
         for row in rows:
             judged = [self._judge(one, row["label"], next(answers)) if undecided(one) else one for one in row["candidates"]]
             results.append(settle(judged, "there is no candidate to check"))
         return results
 
-    def _judge(self, claim: dict[str, Any], label: str, probabilities: Mapping[str, float]) -> dict[str, Any]:
+    def _judge(self, claim: dict[str, Any], label: str, probabilities: Mapping[str, float] | str | None) -> dict[str, Any]:
+        if not isinstance(probabilities, Mapping):
+            return reject({**claim, "label": opposite(label)}, self.name, no_label(probabilities))
         verdict = choose(probabilities, LABELS)
         score = {"name": f"verifier: {verdict}", "value": probabilities[verdict]}
         claim = {**claim, "label": opposite(label), "scores": [*claim["scores"], score]}

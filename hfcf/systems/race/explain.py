@@ -9,43 +9,52 @@ from typing import Any, ClassVar
 
 from datasets import List
 
+from hfcf import prompts
 from hfcf.core import schema
-from hfcf.core.model import Model
+from hfcf.core.model import REMOTE, Model, is_remote
 from hfcf.core.stage import Reject, Stage
 from hfcf.engines.attribution import METHODS, Attribution
 from hfcf.engines.cure import Cure
+from hfcf.engines.inputs import join_for
+from hfcf.systems.race import remote
 from hfcf.tasks.verification import NOT_ENOUGH_INFO, TASK
-from hfcf.text.evidence import join, locate
+from hfcf.text.evidence import locate
 
 CURE = "cure"
+LLM = "llm"
 NO_LABEL = "a NOT ENOUGH INFO row has no label that evidence could flip"
 SENTENCES = List({"piece": schema.INT, "score": schema.FLOAT})
 
 
 @dataclass(frozen=True, kw_only=True)
 class Explain(Stage):
-    """Find token and sentence rationales by gradient attribution over the verifier, or by a trained CURE explainer.
+    """Find token and sentence rationales: by gradients of the verifier, a trained CURE explainer, or a language model.
 
     Input columns: `claim`, `evidence`, `label`. Output columns: `rationales`, the words of titles and texts that carry the label
     (adjacent ones joined), and `sentence_rationales`, the pieces that do, in reading order. Scores are shares of the row's
-    attribution; with "cure", probabilities that the gate is open (of joined words, the highest).
+    attribution; with "cure", probabilities that the gate is open (of joined words, the highest); with "llm", null.
 
     With attribution, token rationales are the fewest words that together have `token_share` of the row's attribution, and sentence
     rationales the fewest pieces that have `sentence_share` of it; a piece counts with its mean over words, so that long pieces have
     no advantage. With "cure", rationales are the words and the pieces whose gate is open with a probability above ½; if no piece's
     is, the likeliest one. It explains the verifier's prediction, whatever the row's label is.
 
+    With "llm", a language model behind an endpoint names the words and the pieces that decide the row's label; words that do not
+    stand in their piece do not count, and a row without any is rejected. It is the one method that reads no weights of the
+    verifier, and so the one for a verifier that is "llm:NAME" itself.
+
     Deviation: the paper trains CURE (Si et al. 2023) as its explainer, with a loss for compactness; see `hfcf.training.explainer`.
     The default, gradient attribution over a trained verifier, needs no training of its own, and the shares replace that loss; it
     explains the logit of the row's label. Evidence past `max_length` has no score, so it is never a rationale.
 
     Args:
-        verifier: a sequence classifier over (claim, evidence).
+        verifier: a sequence classifier over (claim, evidence); with "llm" it may be any.
         max_length: tokens of the pair.
-        method: "gradient_x_input" (one pass), "integrated_gradients" or "cure".
+        method: "gradient_x_input" (one pass), "integrated_gradients", "cure" or "llm".
         token_share: cut of the token rationales, 0–1.
         sentence_share: cut of the sentence rationales, 0–1.
-        explainer_model: CURE's gates for this verifier, which `train: explainer` makes; the other methods don't read it.
+        explainer_model: CURE's gates for this verifier, which `train: explainer` makes; for "llm" the language model, "llm:NAME",
+            else the verifier is asked. The other methods don't read it.
 
     >>> sorted(Explain(verifier=Model("roberta-base")).outputs)
     ['rationales', 'sentence_rationales']
@@ -62,16 +71,41 @@ class Explain(Stage):
     explainer_model: Model | None = None
 
     def __post_init__(self) -> None:
-        if self.method not in (*METHODS, CURE):
-            raise ValueError(f"method={self.method!r}: choose one of {', '.join((*METHODS, CURE))}")
+        choices = (*METHODS, CURE, LLM)
+        if self.method not in choices:
+            raise ValueError(f"method={self.method!r}: choose one of {', '.join(choices)}")
+        if self.method == LLM and not is_remote(self.asked):
+            raise ValueError(
+                f"method='llm' asks a language model behind an endpoint, and {self.asked.name!r} is none: give one as "
+                f"explainer_model, {REMOTE}NAME"
+            )
+        if self.method != LLM and is_remote(self.verifier):
+            raise ValueError(
+                f"method={self.method!r} reads the weights of the verifier, which the endpoint of {self.verifier.name!r} does not "
+                "give: the one that works without weights is 'llm' (RACE's setting explainer), which asks which words decide"
+            )
         if self.method == CURE and self.explainer_model is None:
             raise ValueError(
                 "method='cure' reads a trained explainer and there is none: train one for your verifier "
                 "(hfcf train train_explainer) and give its folder as explainer_model"
             )
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {**super().__getstate__(), **(prompts.state([remote.EXPLAINER], self.asked) if self.method == LLM else {})}
+
+    @property
+    def asked(self) -> Model:
+        """The language model that "llm" asks: the explainer's, else the verifier."""
+        models = [model for model in (self.explainer_model, self.verifier) if model is not None]
+        return next(filter(is_remote, models), models[0])
+
     def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
-        joined = [join(row["evidence"]) for row in rows]
+        if self.method == LLM:
+            named = iter(
+                remote.name_rationales(self.asked, [row for row in rows if row["label"] != NOT_ENOUGH_INFO], seed=self.seed)
+            )
+            return [Reject(NO_LABEL) if row["label"] == NOT_ENOUGH_INFO else next(named) for row in rows]
+        joined = [join_for(self.verifier, row["evidence"]) for row in rows]
         two_way = [i for i, row in enumerate(rows) if row["label"] != NOT_ENOUGH_INFO]
         ask, mark = (self._gates, self._gated) if self.method == CURE else (self._scores, self._attributed)
         answers = dict(zip(two_way, ask([(rows[i], *joined[i]) for i in two_way]), strict=True))

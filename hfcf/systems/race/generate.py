@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from hfcf import prompts
 from hfcf.core import edits, schema
-from hfcf.core.candidates import reject, settle
-from hfcf.core.model import Model
+from hfcf.core.candidates import log_probability, reject, settle
+from hfcf.core.model import Model, is_remote
 from hfcf.core.stage import Reject, Stage
 from hfcf.engines.generator import Generator
+from hfcf.engines.remote.slots import failure
+from hfcf.systems.race import remote
 from hfcf.systems.race.explain import SENTENCES
-from hfcf.tasks.verification import CANDIDATES, generator_prefix, opposite
+from hfcf.tasks.verification import CANDIDATES, REFUTES, SUPPORTS, generator_prefix, opposite
 from hfcf.text.evidence import join
 from hfcf.text.mentions import met
 from hfcf.text.normalise import normalise
@@ -52,7 +55,9 @@ class GenerateClaim(Stage):
     the generator cannot write it), as is one that repeats the source's claim or that the limit of tokens cut off.
 
     Args:
-        generator: an encoder-decoder or decoder-only model, trained on evidence → claim.
+        generator: an encoder-decoder or decoder-only model, trained on evidence → claim; or "llm:NAME" for a language model behind
+            an endpoint, which is asked for all k claims at once. The constraints are then in the prompt; claims that miss them are
+            rejected in the same way. It has no beams, no log-probabilities, and reads the evidence uncut.
         constrain: False is the ablation −CONS (section 5.2): plain beam search, and no claim is rejected for what it names.
         prefixed: False asks for a claim that the evidence supports. True is the generator of the ablation −EDIT, trained on rows
             of both labels (`prefixed: true` in its recipe): it is told to support or to refute, whichever the row's label is not.
@@ -87,28 +92,42 @@ class GenerateClaim(Stage):
     max_length: int = 512
     no_repeat: int | None = None
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {**super().__getstate__(), **prompts.state([remote.GENERATOR], self.generator)}
+
     def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
+        required = [clauses(row) if self.constrain else [] for row in rows]
+        evidence = [[row["edited_evidence"][s["piece"]] for s in row["sentence_rationales"]] for row in rows]
+        labels = [opposite(row["label"]) if self.prefixed else SUPPORTS for row in rows]
+        answers = (self._ask if is_remote(self.generator) else self._search)(evidence, required, labels)
+        results: list[dict[str, Any] | Reject] = []
+        for row, constraints, answer in zip(rows, required, answers, strict=True):
+            candidates = [one for one in row["candidates"] if one["change"] == "evidence"]
+            why = failure(answer)
+            candidates += [] if why else [self._candidate(row["claim"], one, constraints) for one in answer]
+            results.append(settle(candidates, why or "the generator found no claim"))
+        return results
+
+    def _search(self, evidence: Sequence[Any], required: Sequence[list[list[str]]], labels: Sequence[str]) -> list[Any]:
         engine = Generator(
             model=self.generator, num_beams=self.num_beams, num_return_sequences=self.num_candidates,
             max_new_tokens=self.max_new_tokens, max_length=self.max_length,
         )  # fmt: skip
-        required = [clauses(row) if self.constrain else [] for row in rows]
-        texts = [join([row["edited_evidence"][s["piece"]] for s in row["sentence_rationales"]])[0] for row in rows]
-        if self.prefixed:
-            texts = [generator_prefix(opposite(row["label"])) + text for row, text in zip(rows, texts, strict=True)]
-        answers = engine.run([[text, constraints] for text, constraints in zip(texts, required, strict=True)])
-        results: list[dict[str, Any] | Reject] = []
-        for row, constraints, answer in zip(rows, required, answers, strict=True):
-            candidates = [one for one in row["candidates"] if one["change"] == "evidence"]
-            candidates += [self._candidate(row["claim"], one, constraints) for one in answer]
-            results.append(settle(candidates, "the generator found no claim"))
-        return results
+        prefixes = [generator_prefix(label) if self.prefixed else "" for label in labels]
+        texts = [prefix + join(pieces)[0] for prefix, pieces in zip(prefixes, evidence, strict=True)]
+        return engine.run([[text, constraints] for text, constraints in zip(texts, required, strict=True)])
+
+    def _ask(self, evidence: Sequence[Any], required: Sequence[list[list[str]]], labels: Sequence[str]) -> list[Any]:
+        requests = list(zip(evidence, required, [label == REFUTES for label in labels], strict=True))
+        return remote.write_claims(
+            self.generator, requests, number=self.num_candidates, max_new_tokens=self.max_new_tokens, seed=self.seed
+        )
 
     def _candidate(self, claim: str, hypothesis: Mapping[str, Any], constraints: list[list[str]]) -> dict[str, Any]:
         text = hypothesis["text"]
         candidate = {
             "claim": text, "label": None, "change": "claim", "edits": edits.rewrite("claim", claim, text),
-            "scores": [{"name": "log-probability", "value": hypothesis["score"]}], "status": None,
+            "scores": log_probability(hypothesis), "status": None,
         }  # fmt: skip
         if not hypothesis["finished"]:
             return reject(candidate, self.name, f"is cut off at {self.max_new_tokens} tokens")

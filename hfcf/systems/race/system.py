@@ -20,7 +20,7 @@ from hfcf.engines.ner import Ner
 from hfcf.metrics.shared.moverscore import MoverScore, fit_idf
 from hfcf.systems.race.check import CheckClaim, CheckEdit
 from hfcf.systems.race.edit import EditEvidence
-from hfcf.systems.race.explain import CURE, Explain
+from hfcf.systems.race.explain import CURE, LLM, Explain
 from hfcf.systems.race.filter import FilterClaim
 from hfcf.systems.race.generate import GenerateClaim
 from hfcf.systems.race.tag import TagEntities
@@ -42,10 +42,24 @@ OFFLINE: dict[str, Any] = {
 }
 """Settings of the offline preset: small models that install from the package registry, with this project's adapters."""
 
+_CHAT = Model("llm:gpt-4o-mini")
+REMOTE: dict[str, Any] = {
+    "verifier": _CHAT,
+    "generator": _CHAT,
+    "explainer": LLM,
+    "encoder": Model("offline:minilm"),
+    "ner": Ner(backend="spacy", model=Model("offline:spacy")),
+    "num_candidates": 5,
+    "max_new_tokens": 64,
+}
+"""A language model behind `HFCF_LLM_URL` verifies, explains and writes; MiniLM (the filter) and spaCy (entities) are local."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class RACE(System):
-    """The whole chain, `ds = RACE(verifier=…, generator=…)(ds)`, and each of its stages as an attribute.
+    """Find the evidence that a label rests on, edit it there, and generate claims, so that the label of a multi-hop claim flips.
+
+    `ds = RACE(verifier=…, generator=…)(ds)` runs the whole chain; each of its stages is an attribute.
 
     For a SUPPORTS row the evidence is edited so that the verifier says that it refutes the claim: (c, E′, REFUTES); a claim
     generated from E′ that the original evidence does not support gives (c′, E, REFUTES). For a REFUTES row a claim is generated
@@ -59,14 +73,16 @@ class RACE(System):
         encoder: MoverScore's model.
         ner: the tagger; the paper's is Stanza.
         max_length: tokens of claim and evidence that the verifier reads (section 4).
-        explainer: attribution method or "cure", see `Explain`.
-        explainer_model: what "cure" reads: gates trained for this verifier (`recipes/train_explainer.yaml`).
+        explainer: attribution method, "cure" or "llm", see `Explain`.
+        explainer_model: what "cure" reads, gates trained for this verifier (`recipes/train_explainer.yaml`), or whom "llm" asks.
         edit: False is the ablation −EDIT (section 5.2): no evidence is edited, and claims come from the evidence of all rows by a
             generator that is told to support or to refute (`prefixed: true` in its recipe).
         constrain: False is the ablation −CONS (section 5.2), plain beam search; both False, −EDIT&CONS.
         num_candidates: k, claims to a row (section 3.3).
 
-    Its other settings are those of the stages of the same name.
+    Its other settings are those of the stages of the same name. `verifier`, `generator` and, of the explainer "llm",
+    `explainer_model` may be "llm:NAME", a language model behind an endpoint (`hfcf.engines.remote.engine.Remote` has its
+    environment variables); the preset "llm" has one for all of them. `encoder` and `ner` are local.
 
     >>> race = RACE.preset("offline", seed=7)
     >>> [stage.name for stage in race.stages][:3]
@@ -77,7 +93,10 @@ class RACE(System):
     chain: ClassVar[tuple[str, ...]] = (
         "tag_entities", "explain", "edit_evidence", "check_edit", "generate_claim", "check_claim", "filter_claim",
     )  # fmt: skip
-    presets: ClassVar = {"paper": {}, "offline": OFFLINE}
+    presets: ClassVar = {"paper": {}, "offline": OFFLINE, "llm": REMOTE}
+    trained_by: ClassVar = {"verifier": "train_verifier", "generator": "train_generator", "explainer_model": "train_explainer"}
+    remote: ClassVar = ("verifier", "generator", "explainer_model")
+    needs_weights: ClassVar = {"encoder": "MoverScore compares its embeddings of words, which an endpoint does not give"}
     engines: ClassVar = (Attribution, Classifier, Cure, Generator, MoverScore, Ner)
     citation: ClassVar[str] = """@inproceedings{zhu-etal-2023-explain,
   title = {{EXPLAIN, EDIT, GENERATE}: Rationale-Sensitive Counterfactual Data Augmentation for Multi-hop Fact Verification},
@@ -110,10 +129,11 @@ class RACE(System):
             raise ValueError(
                 f"num_candidates ({self.num_candidates}) is from 1 to num_beams ({self.num_beams}): change one of them"
             )
+        _ = self.explain  # checks that the verifier has what the explainer reads
 
     @classmethod
     def preset(cls, name: str, **changes: Any) -> Self:
-        """Make RACE with a named set of settings: "paper" (give `verifier` and `generator`) or "offline"."""
+        """Make RACE with a named set of settings: "paper" (give `verifier` and `generator`), "offline" or "llm"."""
         if name == "offline" and not changes.get("edit", True):
             changes = {"generator": Model("offline:t5", adapter="hfcf:generator_prefixed"), **changes}
         return super().preset(name, **changes)
@@ -122,7 +142,7 @@ class RACE(System):
     explain = StageOf(
         Explain,
         method=lambda race: race.explainer,
-        explainer_model=lambda race: race.explainer_model if race.explainer == CURE else None,
+        explainer_model=lambda race: race.explainer_model if race.explainer in (CURE, LLM) else None,
     )
     edit_evidence = StageOf(EditEvidence)
     check_edit = StageOf(CheckEdit)

@@ -14,7 +14,6 @@ from hfcf.core.system import System
 from hfcf.systems.rgf.categorise import Categorise
 from hfcf.systems.rgf.filter import Minimality, RoundTrip
 from hfcf.systems.rgf.generate import GenerateQuestion
-from hfcf.systems.rgf.remote import is_remote
 
 CITATION = """@inproceedings{paranjape-etal-2022-retrieval,
   title = {Retrieval-guided Counterfactual Generation for {QA}},
@@ -43,6 +42,7 @@ class QuestionChain(System):
 
     task: ClassVar[str] = "qa"
     citation: ClassVar[str] = CITATION
+    remote: ClassVar[tuple[str, ...]] = ("reader", "generator", "readers")
     required: ClassVar[Mapping[str, str]] = {
         "generator": "the question generator; hfcf train recipes/train_question_generator.yaml makes one",
         "readers": (
@@ -50,6 +50,11 @@ class QuestionChain(System):
         ),
     }
     """What has no default, since no checkpoint of the paper is public: setting → what it is, and the cure."""
+
+    trained_by: ClassVar[Mapping[str, str]] = {
+        "reader": "train_reader", "readers": "train_reader", "generator": "train_question_generator",
+        "answerer": "train_answer_generator", "decomposer": "train_decomposer",
+    }  # fmt: skip
 
     generator: Model | None = None
     questions: int = 15
@@ -74,20 +79,14 @@ class QuestionChain(System):
         return {**settings, "passages": {**passages, "from": [locate(one, data_dir) for one in passages["from"]]}}
 
     def __post_init__(self) -> None:
-        for name, cure in self.required.items():
-            if getattr(self, name) is None:
-                raise ValueError(f"{self.name} needs {name}, {cure}")
+        if missing := [f"{name}, {cure}" for name, cure in self.required.items() if getattr(self, name) is None]:
+            raise ValueError(f"{self.name} needs {'; '.join(missing)}; the models of preset='offline' are trained")
         self._as_models("generator", "decomposer", "phrases")
         object.__setattr__(self, "readers", tuple(map(Model.of, self.readers or ())))  # a recipe has lists
         if self.distance is not None:
             object.__setattr__(self, "distance", tuple(self.distance))
         if "passages" in self.__dataclass_fields__:
             object.__setattr__(self, "passages", refer_to(getattr(self, "passages")))  # noqa: B009 - RGF and Rand. have it alone
-        for name in ("decomposer", "answerer", "encoder", "passage_encoder"):
-            if (model := getattr(self, name, None)) is not None and is_remote(model):
-                raise ValueError(
-                    f"{name}={model.name!r}: only reader, generator and readers may be language models behind an endpoint"
-                )
         _ = self.stages  # checks the other settings
 
     generate_question = StageOf(GenerateQuestion)

@@ -6,13 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from hfcf import prompts
 from hfcf.core.candidates import Candidate, reject, settle, undecided
 from hfcf.core.edits import word_distance
 from hfcf.core.model import Model
 from hfcf.core.stage import Reject, Stage
 from hfcf.engines.reader import Reader
 from hfcf.systems.rgf.candidates import AGREE, CANDIDATES, DISTANCE, QUESTION, RANK, value
-from hfcf.systems.rgf.remote import prompt_state, read_answers
+from hfcf.systems.rgf.remote import PROMPTS, read_answers
 from hfcf.tasks.qa import TASK
 from hfcf.text.squad import matches
 
@@ -52,7 +53,7 @@ class RoundTrip(Stage):
         check_agreement(self.readers, self.agree)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**super().__getstate__(), **prompt_state(*self.readers)}
+        return {**super().__getstate__(), **prompts.state(PROMPTS, *self.readers)}
 
     def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
         if not self.readers:

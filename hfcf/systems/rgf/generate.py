@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from hfcf import prompts
 from hfcf.core.candidates import Candidate, reject, settle, undecided
 from hfcf.core.edits import plain_words
 from hfcf.core.model import Model
 from hfcf.core.stage import Reject, Stage
 from hfcf.engines.questions import QuestionGenerator
+from hfcf.engines.remote.slots import failure
 from hfcf.systems.rgf.candidates import CANDIDATES, QUESTION
-from hfcf.systems.rgf.remote import prompt_state, write_questions
+from hfcf.systems.rgf.remote import PROMPTS, write_questions
 from hfcf.tasks.qa import TASK
 from hfcf.text.check import text_problem
 
@@ -58,7 +60,7 @@ class GenerateQuestion(Stage):
             raise ValueError(f"questions ({self.questions}) is from 1 to num_beams ({self.num_beams}): change one of them")
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**super().__getstate__(), **prompt_state(self.generator)}
+        return {**super().__getstate__(), **prompts.state(PROMPTS, self.generator)}
 
     def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
         engine = QuestionGenerator(
@@ -75,11 +77,9 @@ class GenerateQuestion(Stage):
             results.append(settle(candidates, "there is no answer to ask for"))
         return results
 
-    def _ask(
-        self, source: str, answer: Candidate, texts: Sequence[Mapping[str, Any]] | Mapping[str, str] | None
-    ) -> list[Candidate]:
-        if isinstance(texts, Mapping):
-            return [reject(answer, self.name, f"the language model: {texts['error']}")]
+    def _ask(self, source: str, answer: Candidate, texts: Any) -> list[Candidate]:
+        if why := failure(texts):
+            return [reject(answer, self.name, why)]
         if texts is None:
             return [reject(answer, self.name, "the answer is longer than the question generator reads")]
         if not texts:

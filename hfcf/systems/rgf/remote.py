@@ -2,36 +2,22 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Sequence
 from typing import Any
 
 from hfcf import prompts
-from hfcf.core.model import REMOTE, Model
+from hfcf.core.model import is_remote
 from hfcf.engines.questions import QuestionGenerator
 from hfcf.engines.reader import Reader
-from hfcf.engines.remote.engine import Remote
+from hfcf.engines.remote.slots import ask_texts, failure
 from hfcf.systems.rgf.candidates import find_answer
 from hfcf.text.questions import mark_answer
 
 WORDS = 300
 """Words of a passage on either side of the answer that a language model is shown, and half of those that it reads."""
-
-
-def is_remote(model: Model) -> bool:
-    """Say whether a model is asked over an endpoint.
-
-    >>> is_remote(Model("llm:gpt-4o-mini")), is_remote(Model("t5-base"))
-    (True, False)
-    """
-    return model.name.startswith(REMOTE)
-
-
-def prompt_state(*models: Model) -> dict[str, Any]:
-    """Return what belongs to the state of a stage that asks these models: other words in a prompt give other rows."""
-    contents = [prompts.contents(name) for name in ("questions", "answers")]
-    return {"prompts": contents} if any(map(is_remote, models)) else {}
+PROMPTS = ("questions", "answers")
+"""The prompts of this module, for the state of the stages that ask them."""
 
 
 def write_questions(engine: QuestionGenerator, requests: Sequence[Any], seed: int) -> list[Any]:
@@ -51,13 +37,7 @@ def write_questions(engine: QuestionGenerator, requests: Sequence[Any], seed: in
         window = window[: len(window) - (len(context) - end - last[0])] if last else window
         values = {"title": title, "marked": window, "answer": context[start:end], "number": number}
         messages.append(prompts.messages("questions", shots=2, **values))
-    answers = _remote(engine.model, "questions", number, engine.max_new_tokens * number, seed).run(messages)
-    return [
-        answer
-        if "error" in answer
-        else [{"text": text, "score": None, "finished": True} for text in _texts(answer["answer"]["questions"])[:number]]
-        for answer in answers
-    ]
+    return ask_texts(engine.model, "questions", messages, number=number, max_tokens=engine.max_new_tokens * number, seed=seed)
 
 
 def read_answers(engine: Reader, requests: Sequence[Any], seed: int) -> list[Any]:
@@ -73,10 +53,10 @@ def read_answers(engine: Reader, requests: Sequence[Any], seed: int) -> list[Any
         last = [match.end() for match in re.finditer(r"\S+", context)][: 2 * WORDS][-1:]
         values = {"title": title, "context": context[: last[0]] if last else "", "question": question, "number": engine.n_best}
         messages.append(prompts.messages("answers", shots=2, **values))
-    answers = _remote(engine.model, "answers", engine.n_best, 64 + 64 * engine.n_best, seed).run(messages)
+    answers = ask_texts(engine.model, "answers", messages, number=engine.n_best, max_tokens=64 + 64 * engine.n_best, seed=seed)
     results = []
     for answer, (_, context, _) in zip(answers, requests, strict=True):
-        places = [find_answer(text, context) for text in _texts(answer.get("answer", {}).get("answers", []))]
+        places = [] if failure(answer) else [find_answer(one["text"], context) for one in answer]
         results.append(
             [
                 {"text": text, "start": start, "end": start + len(text) if start >= 0 else -1, "score": None, "probability": None}
@@ -84,14 +64,3 @@ def read_answers(engine: Reader, requests: Sequence[Any], seed: int) -> list[Any
             ]
         )
     return results
-
-
-def _texts(texts: Sequence[str]) -> list[str]:
-    """Return the different texts in order, with single spaces."""
-    return [text for text in dict.fromkeys(" ".join(text.split()) for text in texts) if text]
-
-
-def _remote(model: Model, key: str, number: int, max_tokens: int, seed: int) -> Remote:
-    items = {"type": "array", "items": {"type": "string"}, "maxItems": max(number, 1)}
-    schema = {"type": "object", "properties": {key: items}, "required": [key], "additionalProperties": False}
-    return Remote(model=model.name.removeprefix(REMOTE), schema=json.dumps(schema), max_tokens=max_tokens, seed=seed)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from hfcf import prompts
 from hfcf.core.candidates import settle
 from hfcf.core.model import Model
 from hfcf.core.passages import Passages
@@ -13,7 +14,7 @@ from hfcf.core.stage import Reject, Stage, StageError
 from hfcf.engines.reader import Reader
 from hfcf.engines.retriever import Retriever
 from hfcf.systems.rgf.candidates import ALIASES, CANDIDATES, PASSAGES, READER, answer_candidates, gold_answers, passage_problem
-from hfcf.systems.rgf.remote import prompt_state, read_answers
+from hfcf.systems.rgf.remote import PROMPTS, read_answers
 from hfcf.tasks.qa import ANSWERS, TASK
 
 NO_COLLECTION = (
@@ -128,7 +129,7 @@ class Read(Stage):
             raise ValueError(f"n_best={self.n_best}: read at least 1 answer in a passage")
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**super().__getstate__(), **prompt_state(self.reader)}
+        return {**super().__getstate__(), **prompts.state(PROMPTS, self.reader)}
 
     def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
         engine = Reader(model=self.reader, max_length=self.reader_length, n_best=self.n_best)

@@ -26,10 +26,9 @@ def on_cpu(monkeypatch: pytest.MonkeyPatch, no_request_cache: None) -> None:
     monkeypatch.setenv("HFCF_DEVICE", "cpu")
 
 
-@pytest.fixture(scope="module")
-def trained(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
-    verifier = planted.verifier(tmp_path_factory.mktemp("planted"))
-    return verifier, planted.explainer(verifier, tmp_path_factory.mktemp("explainer"))
+@pytest.fixture
+def trained(planted_models: tuple[str, str]) -> tuple[str, str]:
+    return planted_models
 
 
 def recipe_of(trained: tuple[str, str], **changes: Any) -> RationaleComparison:

@@ -7,7 +7,8 @@ import pytest
 from datasets import Dataset, Features
 from offline_models import installed
 
-from hfcf.core import offline, schema
+from hfcf.core import offline
+from hfcf.core.prepare import prepare
 from hfcf.core.stage import StageError
 from hfcf.core.store import save_artifact
 from hfcf.core.task import get_task
@@ -102,7 +103,7 @@ def test_a_single_relation_leaves_none_to_draw() -> None:
 @pytest.mark.parametrize("order", ["lca", "pooled", "random"])
 def test_it_maps_alike_however_it_is_mapped(fitted: str, order: str) -> None:
     stage = ExpandRelation(fitted=fitted, order=order)
-    ds = schema.prepare(Dataset.from_list([row(*one) for one in ASKED], features=get_task("relation").features), for_=stage)
+    ds = prepare(Dataset.from_list([row(*one) for one in ASKED], features=get_task("relation").features), for_=stage)
     features = Features({**ds.features, **stage.columns()})
     whole = ds.map(stage, batched=True, features=features)
     rows = whole.to_list()

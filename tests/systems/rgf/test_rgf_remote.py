@@ -18,7 +18,7 @@ from hfcf import prompts
 from hfcf.core.model import Model, commit
 from hfcf.engines.questions import QuestionGenerator
 from hfcf.engines.reader import Reader
-from hfcf.systems.rgf.remote import WORDS, prompt_state, read_answers, write_questions
+from hfcf.systems.rgf.remote import PROMPTS, WORDS, read_answers, write_questions
 
 CHAT = Model("llm:m")
 
@@ -92,9 +92,9 @@ def test_a_long_passage_is_shown_around_its_answer(start: Start) -> None:
 
 
 def test_the_prompts_are_in_the_state_of_stages_that_ask_them() -> None:
-    state = prompt_state(Model("t5"), CHAT)
+    state = prompts.state(PROMPTS, Model("t5"), CHAT)
     assert state == {"prompts": [prompts.contents(name) for name in ("questions", "answers")]}
-    assert prompt_state(Model("t5")) == {}
+    assert prompts.state(PROMPTS, Model("t5")) == {}
     rgf = hfcf.RGF.preset("llm")
     for stage in (rgf.read, rgf.generate_question, rgf.round_trip):
         assert stage.__getstate__().items() >= state.items()

@@ -126,7 +126,8 @@ class CoCo(System):
             **{name: OFFLINE[name] for name in ("classifier", "least_steps")},
         },
     }
-    trainings: ClassVar = ("classifier",)
+    trainings: ClassVar = {"classifier": "indicator"}
+    trained_by: ClassVar = {"indicator": "train_relation", "verifier": "train_relation"}
     engines: ClassVar = (Parser, RelationClassifier)
     citation: ClassVar[str] = """@inproceedings{zhang-etal-2023-towards,
   title = {Towards Model Robustness: Generating Contextual Counterfactuals for Entities in Relation Extraction},

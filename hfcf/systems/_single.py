@@ -1,4 +1,7 @@
-"""`hfcf.counterfactuals`: counterfactuals of one claim, sentence or question that is given as plain strings."""
+"""`hfcf.counterfactuals`: counterfactuals of one claim, sentence or question that is given as plain strings.
+
+It stands beside the systems because it chooses one by the task; it is none itself.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +11,8 @@ from typing import Any
 
 from datasets import Dataset
 
-from hfcf.core import schema
 from hfcf.core.expand import expand, rejected
+from hfcf.core.prepare import prepare
 from hfcf.core.system import System
 from hfcf.core.task import task_of
 from hfcf.corpora.formats.answers import places
@@ -129,7 +132,7 @@ def _fit(system: System, ds: Dataset) -> System:
     if "task" in system.settings:
         of_rows: dict[str, Any] = {"task": task_of(ds.features).system_task}
         system = replace(system, **of_rows)
-    ds = schema.prepare(ds, for_=system)
+    ds = prepare(ds, for_=system)
     system = system.fit_models(ds)
     for name in system.fit_after:
         ds = ds.map(getattr(system, name), batched=True)

@@ -1,0 +1,33 @@
+"""Suggest the right name in the place of a misspelt one."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from dataclasses import fields
+from typing import Any
+
+
+def did_you_mean(name: str, names: Iterable[str]) -> str:
+    """Suggest the nearest of some names; return "" where none is near.
+
+    >>> did_you_mean("RACE", ["race", "eda"]), did_you_mean("x", ["race"])
+    ("; did you mean 'race'?", '')
+    """
+    near = difflib.get_close_matches(str(name).lower(), list(names), 1)
+    return f"; did you mean {near[0]!r}?" if near else ""
+
+
+def check_settings(cls: type[Any], settings: Iterable[str]) -> None:
+    """Raise `TypeError` for a setting that a dataclass does not have; the message suggests the nearest.
+
+    >>> import hfcf
+    >>> hfcf.RACE.preset("offline", num_beam=10)
+    Traceback (most recent call last):
+    TypeError: RACE has no setting 'num_beam'; did you mean 'num_beams'?
+    """
+    names = [field.name for field in fields(cls) if field.init]
+    for name in settings:
+        if name not in names:
+            near = did_you_mean(name, names) or f"; its settings are {', '.join(sorted(names))}"
+            raise TypeError(f"{cls.__name__} has no setting {name!r}{near}")

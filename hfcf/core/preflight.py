@@ -1,0 +1,211 @@
+"""Check before the first stage of a system all that can be known then: columns, labels, models, lengths, disk.
+
+A stage that fails after hours of model calls costs them. `check` is what `System`, `hfcf run` and its dry run call; it reads
+configurations and a few rows, and loads no weights.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import fields, is_dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from datasets import ClassLabel, IterableDataset, LargeList, List, Value
+
+from hfcf.core.model import Model
+from hfcf.core.paths import cache_dir
+from hfcf.core.stage import Stage, StageError
+from hfcf.core.task import Task, get_task
+from hfcf.core.weights import NoFolder, can_configure, check_weights
+
+LEAST_DISK = 200_000_000  # bytes
+SAMPLE = 20  # rows of a stream whose labels are looked at
+_JUDGES = ("verifier", "indicator")
+"""The settings of stages that name classifiers of the task's rows."""
+CURE = "hfcf.from_dataset(ds, columns={…}, labels={…}) makes such rows of yours"
+
+
+def check(system: Any, ds: Any = None, folders: Iterable[str | Path] = ()) -> None:
+    """Raise for what would stop a system after its start, or make it reject every row.
+
+    Args:
+        system: a `System`, with its settings.
+        ds: the rows before the first stage, if they are loaded.
+        folders: where else the run writes, beside the caches.
+
+    Raises:
+        StageError: a stage's column is missing or of another kind, every label is unknown, or a setting exceeds what a model reads.
+        ValueError: a model or an adapter is not there, or a disk is full.
+        FileNotFoundError, ImportError: a package is not installed; the message has the line that installs it.
+
+    >>> from datasets import Dataset
+    >>> import hfcf
+    >>> rows = Dataset.from_dict({"id": ["1"], "claim": ["c"], "evidence": ["e"], "label": [0]})
+    >>> try:
+    ...     check(hfcf.CrossAug.preset("offline"), rows)
+    ... except StageError as error:
+    ...     print(str(error)[:49])
+    the rows lack the columns 'group_id', 'corpus', '
+    """
+    check_disk(folders)
+    check_models(system)
+    if ds is not None:
+        check_columns(system.stages, ds)
+        check_labels(get_task(system.task), ds)
+
+
+def check_disk(folders: Iterable[str | Path] = ()) -> None:
+    """Raise when a run can't write to a folder, or when the disk of one, or of a cache, is almost full.
+
+    Args:
+        folders: they need not exist.
+    """
+    from datasets import config
+
+    for folder in (*folders, cache_dir(), config.HF_DATASETS_CACHE):
+        path = Path(folder).expanduser().absolute()
+        existing = next(parent for parent in (path, *path.parents) if parent.exists())
+        if not existing.is_dir():
+            raise ValueError(f"{existing} is a file, and the run writes a folder there: choose another")
+        if not os.access(existing, os.W_OK):
+            raise ValueError(f"{existing} may not be written to: choose another folder, or change who may write there")
+        if (free := shutil.disk_usage(existing).free) < LEAST_DISK:
+            raise ValueError(
+                f"the disk of {path} has {free / 1e6:.0f} MB left, and a run needs {LEAST_DISK / 1e6:.0f} MB: free space, or set "
+                "HFCF_CACHE and HF_DATASETS_CACHE to folders on another disk"
+            )
+
+
+def check_models(system: Any) -> None:
+    """Raise for a model of a system that is not there, or that reads less than a stage hands it."""
+    check_trained(system)
+    for where, value in _settings(system):
+        # Settings of engines say themselves what they need, such as a package.
+        if hasattr(value, "check_available"):
+            value.check_available(where)
+    task = get_task(system.task)
+    for stage in system.stages:
+        for name, model in _models(stage):
+            check_weights(model, f"{stage.name}: {name}")
+            if name in _JUDGES and can_configure(model):
+                task.check_model(model, getattr(stage, "max_length", None))
+    for name, instead in system.trainings.items():
+        if system.fitted is None and getattr(system, instead) is None:
+            check_weights(getattr(system, name).model, f"{name}: model")
+
+
+def check_trained(system: Any) -> None:
+    """Raise for models of one's own that are not there, with the commands that train them."""
+    missing: dict[str, str] = {}
+    for setting, recipe in system.trained_by.items():
+        models = [model for name, model in _models(system) if name.split("[")[0] == setting]
+        for model in models:
+            try:
+                check_weights(model, setting)
+            except NoFolder:
+                missing[model.name] = f"  hfcf train {recipe} --out {model.name} --set data_dir=FOLDER"
+    if missing:
+        raise ValueError(
+            f"{system.name} needs models that are trained first, and there is no folder {', '.join(missing)}. Train them:\n"
+            + "\n".join(missing.values())
+            + "\nor name other models in the settings, or choose preset='offline', whose models are trained"
+        )
+
+
+def check_columns(stages: Iterable[Stage], ds: Any) -> None:
+    """Raise unless each stage finds its columns among those of the rows and those that stages fill."""
+    there, readers, wanted = dict(ds.features), dict[str, str](), dict[str, Any]()
+    stages = list(stages)
+    filled = {column for stage in stages for column in stage.outputs}
+    for stage in stages:
+        for column, feature in {"id": Value("string"), **stage.inputs}.items():
+            if column not in filled:
+                readers.setdefault(column, stage.name)
+                wanted.setdefault(column, feature)
+    if missing := [column for column in wanted if column not in there]:
+        names = ", ".join(map(repr, missing))
+        column = "column" if len(missing) == 1 else "columns"
+        raise StageError(
+            f"the rows lack the {column} {names}, which {readers[missing[0]]} and later stages read; there are "
+            f"{', '.join(there)}. hfcf.load(…) makes rows that have them; {CURE}"
+        )
+    for column, feature in wanted.items():
+        if why := _mismatch(there[column], feature):
+            raise StageError(f"the column {column!r} {why}, as {readers[column]} reads it; {CURE}")
+
+
+def check_labels(task: Task, ds: Any) -> None:
+    """Raise when no row, or none of a stream's first rows, has a label of the task: all of them would be rejected."""
+    if not task.labelled or task.labels is None or "label" not in (ds.features or {}):
+        return
+    columns = [column for column in ("label", "status") if column in ds.features]
+    rows = islice(ds.select_columns(columns), SAMPLE) if isinstance(ds, IterableDataset) else ds.select_columns(columns)
+    # Rows that could not be read were rejected when they were loaded.
+    present = {row["label"] for row in rows if not row.get("status") or row["status"]["accepted"] is not False}
+    if present - {None} and not present & set(task.labels):
+        found = ", ".join(sorted(map(repr, present - {None}))[:10])
+        ours = ", ".join(task.labels)
+        raise StageError(
+            f"no row has a label of {task.name} ({ours}); the labels here are {found}. Say what they mean: "
+            f"hfcf.from_dataset(ds, labels={{{sorted(map(repr, present - {None}))[0]}: {task.labels[0]!r}, …}})"
+        )
+
+
+def _models(value: Any) -> Iterator[tuple[str, Model]]:
+    """Yield the models among the fields of a stage or a system; those of engines and trainings are not looked at."""
+    for field in fields(value):
+        one = getattr(value, field.name)
+        if isinstance(one, Model):
+            yield field.name, one
+        elif isinstance(one, tuple):
+            yield from ((f"{field.name}[{i}]", model) for i, model in enumerate(one) if isinstance(model, Model))
+
+
+def _settings(system: Any) -> Iterator[tuple[str, Any]]:
+    for stage in system.stages:
+        for field in fields(stage):
+            if is_dataclass(value := getattr(stage, field.name)):
+                yield f"{stage.name}: {field.name}", value
+
+
+def _mismatch(feature: Any, wanted: Any) -> str | None:
+    """Say how a column's feature differs from a declared one in kind, or None; keys beside the declared ones do no harm.
+
+    >>> _mismatch(Value("string"), List({"title": Value("string"), "text": Value("string")}))
+    'holds string, not a list of {title, text}'
+    >>> _mismatch(List({"text": Value("string"), "title": Value("string")}), List({"title": Value("string")})) is None
+    True
+    """
+    if isinstance(feature, Value) and feature.dtype == "null":
+        return None
+    if isinstance(wanted, Mapping):
+        if not isinstance(feature, Mapping):
+            return f"holds {_kind(feature)}, not {_kind(wanted)}"
+        if missing := [key for key in wanted if key not in feature]:
+            return f"holds {_kind(feature)} without {missing[0]!r}"
+        return next(filter(None, (_mismatch(feature[key], wanted[key]) for key in wanted)), None)
+    if isinstance(wanted, List):
+        if not isinstance(feature, List | LargeList):
+            return f"holds {_kind(feature)}, not {_kind(wanted)}"
+        return f"holds {_kind(feature)}, not {_kind(wanted)}" if _mismatch(feature.feature, wanted.feature) else None
+    if isinstance(feature, ClassLabel) or not isinstance(feature, Value) or _family(feature.dtype) != _family(wanted.dtype):
+        return f"holds {_kind(feature)}, not {_kind(wanted)}"
+    return None
+
+
+def _family(dtype: str) -> str:
+    return next((name for name in ("string", "int", "float", "bool") if name in dtype), dtype)
+
+
+def _kind(feature: Any) -> str:
+    if isinstance(feature, ClassLabel):
+        return f"classes ({', '.join(feature.names)})"
+    if isinstance(feature, Mapping):
+        return f"{{{', '.join(feature)}}}"
+    if isinstance(feature, List | LargeList):
+        return f"a list of {_kind(feature.feature)}"
+    return str(getattr(feature, "dtype", feature))

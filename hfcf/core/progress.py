@@ -1,0 +1,149 @@
+"""Show on a terminal or in a notebook how far something is, and what is left; a log stays without bars.
+
+`TQDM_DISABLE=1` turns the bars off.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+from datasets.utils import are_progress_bars_disabled, disable_progress_bars, enable_progress_bars
+from tqdm.auto import tqdm
+
+from hfcf.core.workers import is_worker
+
+
+def is_shown() -> bool:
+    """Return whether someone looks at a bar of this process: standard error is a terminal, or this is a notebook."""
+    return (sys.stderr.isatty() or "ipykernel" in sys.modules) and not is_worker()
+
+
+def time_left(seconds: float) -> str:
+    """Say how long something will take.
+
+    >>> time_left(200), time_left(20), time_left(30_000)
+    ('about 4 min left', 'less than 1 min left', 'about 8 h 20 min left')
+    """
+    minutes = -(-int(seconds) // 60)
+    if seconds < 60:
+        return "less than 1 min left"
+    return f"about {minutes // 60} h {minutes % 60} min left" if minutes >= 60 else f"about {minutes} min left"
+
+
+class Bar(tqdm):  # type: ignore[misc]
+    """A bar that vanishes at its end: name, share, `text` and the time that is left."""
+
+    text = ""
+
+    def __init__(self, name: str, total: float, initial: float = 0, delay: float = 0) -> None:
+        form = "{desc} {percentage:3.0f}% {bar} {text}"
+        super().__init__(
+            desc=name, total=total, initial=initial, bar_format=form, leave=False, dynamic_ncols=True, miniters=0,
+            delay=delay, disable=not is_shown(),
+        )  # fmt: skip
+
+    @property
+    def format_dict(self) -> dict[str, Any]:
+        """Return what the bar shows; tqdm reads it."""
+        values: dict[str, Any] = super().format_dict
+        done, elapsed = values["n"] - values["initial"], values["elapsed"]
+        rate = values["rate"] or (done / elapsed if elapsed else None)
+        rest = (values["total"] or 0) - values["n"]
+        left = [time_left(rest / rate)] if rate and rest > 0 else []
+        return {**values, "text": ", ".join([*([self.text] if self.text else []), *left])}
+
+    def move(self, n: float, text: str) -> None:
+        """Move to `n`, never back."""
+        self.text = text
+        self.update(max(0, n - self.n))
+
+
+class StageBar(Bar):
+    """The bar of a stage: it moves with rows, and within a batch of rows with the requests that engines have answered."""
+
+    def __init__(self, name: str, rows: int) -> None:
+        super().__init__(name, rows)
+        self.rows, self.finished, self.batch = rows, 0, 0
+        self.runs, self.expected = 0, 1  # runs of engines in this batch of rows, and in the one before
+
+    def start(self, rows: int) -> None:
+        """Begin a batch of rows."""
+        self.batch, self.runs = rows, 0
+        self._show("", 0.0)
+
+    def finish(self) -> None:
+        """End the batch of rows."""
+        self.finished, self.expected = self.finished + self.batch, max(1, self.runs)
+        self.batch = 0
+        self._show("", 0.0)
+
+    def report(self, engine: str, done: int, total: int) -> None:
+        """Show what an engine has answered of the requests of a run; one with 0 begins a run."""
+        self.runs += done == 0
+        share = (self.runs - 1 + done / total) / max(self.runs, self.expected)
+        self._show(f", {engine} {done} of {total}", share)
+
+    def _show(self, requests: str, share: float) -> None:
+        self.move(self.finished + self.batch * share, f"{self.finished} of {self.rows} rows{requests}")
+
+
+_stage_bar: ContextVar[StageBar | None] = ContextVar("stage_bar", default=None)
+
+
+@contextmanager
+def stage_bar(name: str, rows: int) -> Iterator[None]:
+    """Show a bar while a stage works on so many rows."""
+    with StageBar(name, rows) as bar:
+        token = _stage_bar.set(bar)
+        try:
+            yield
+        finally:
+            _stage_bar.reset(token)
+
+
+@contextmanager
+def quiet_map() -> Iterator[None]:
+    """Silence the bars of `datasets`, which move once in a batch of rows."""
+    if are_progress_bars_disabled():
+        yield
+        return
+    disable_progress_bars()
+    try:
+        yield
+    finally:
+        enable_progress_bars()
+
+
+@contextmanager
+def row_batch(rows: int) -> Iterator[None]:
+    """Count a batch of rows when it is done; does nothing outside `stage_bar`."""
+    bar = _stage_bar.get()
+    if bar is not None:
+        bar.start(rows)
+    yield
+    if bar is not None:
+        bar.finish()
+
+
+@contextmanager
+def count_requests(engine: str, total: int) -> Iterator[Callable[[int], None]]:
+    """Show how many of its requests an engine has answered: in the stage's bar, else in a bar of its own after two seconds.
+
+    Args:
+        engine: its name.
+        total: requests of the run.
+
+    Yields:
+        What takes the number of answers so far.
+    """
+    stage = _stage_bar.get()
+    if stage is not None:
+        stage.report(engine, 0, total)
+        yield lambda done: stage.report(engine, done, total)
+        return
+    with Bar(engine, total, delay=2) as bar:
+        yield lambda done: bar.move(done, f"{done} of {total} requests")

@@ -1,0 +1,46 @@
+"""The workers of `Dataset.map(num_proc=…)`: they end with the process that started them."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+import multiprocess
+
+
+def is_worker() -> bool:
+    """Return whether a pool started this process: one of `datasets` (`num_proc`, by `multiprocess`) or of the standard library."""
+    return multiprocess.parent_process() is not None or multiprocessing.parent_process() is not None
+
+
+@contextmanager
+def end_workers() -> Iterator[None]:
+    """Leave no worker behind when SIGTERM or Ctrl-C ends this process while `map` runs.
+
+    The default action of SIGTERM would end this process alone, and its workers wait for ever. It raises `SystemExit` instead, and
+    the pool ends its workers. `datasets` puts an error of its own in the place of either exception; here it is put back.
+    """
+    if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+        yield
+        return
+    signal.signal(signal.SIGTERM, partial(_leave, os.getpid()))
+    try:
+        yield
+    except Exception as error:
+        if isinstance(cause := error.__context__, KeyboardInterrupt | SystemExit):
+            raise cause from None
+        raise
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+def _leave(parent: int, number: int, _: Any) -> None:
+    if os.getpid() != parent:  # a worker, which inherits this and is ended by its pool
+        os._exit(128 + number)
+    raise SystemExit(128 + number)

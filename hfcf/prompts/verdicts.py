@@ -1,0 +1,127 @@
+"""The prompts for labels: a language model behind an endpoint as a verifier of claims or a classifier of relations."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hfcf import prompts
+from hfcf.core.model import Model
+from hfcf.engines.classifier import ROUND
+from hfcf.engines.remote.labels import ALTERNATIVES, token_probabilities
+from hfcf.engines.remote.slots import ask, failure
+from hfcf.prompts.relations import SEMEVAL
+from hfcf.tasks.relation import OTHER, entities, roles
+from hfcf.tasks.sentence import plain
+from hfcf.tasks.verification import LABELS, NOT_ENOUGH_INFO, REFUTES, SUPPORTS
+
+Row = Mapping[str, Any]
+
+_MAX_TOKENS = 64
+_APART = 1000
+"""How far the seeds of two samples lie apart: each attempt at one has the next seed."""
+_MEANINGS = {
+    SUPPORTS: "the evidence shows that the claim is true",
+    REFUTES: "the evidence shows that the claim is false",
+    NOT_ENOUGH_INFO: "the evidence shows neither",
+}
+
+
+@dataclass(frozen=True)
+class VerdictPrompt:
+    """Ask a language model behind an endpoint for the labels of rows, as `hfcf.core.task.Task.verdicts` does.
+
+    The answer is `{"label": …}`, one of the names in `Model.labels` ({its name in the prompt: our label}), else of the defaults.
+    Where the server gives log-probabilities, a label's probability is read from them
+    (`hfcf.engines.remote.labels.token_probabilities`). Where it gives none, the model is asked for `Model.samples` answers at
+    temperature 1, and the probability is a label's share of the valid ones; with one sample, the default, the label of its greedy
+    answer has the probability 1. Evidence is not cut.
+
+    Args:
+        template: the name of the template and its worked examples.
+        shots: how many of these are shown.
+        names: the names that the model reads by default, with our labels.
+        values: what the template names, from a row and the names.
+    """
+
+    template: str
+    shots: int
+    names: Mapping[str, str]
+    values: Callable[[Row, Mapping[str, str]], dict[str, Any]]
+
+    def contents(self) -> str:
+        """Return the sha256 of template and examples."""
+        return prompts.contents(self.template)
+
+    def ask(self, rows: Sequence[Row], model: Model) -> list[dict[str, float] | str]:
+        """Ask for the label of each row: `{label: probability}`, or the reason why there is none.
+
+        A row with a `label` that the names lack is not asked about.
+        """
+        names = dict(model.labels or self.names)
+        known = set(names.values())
+        strange = [row.get("label") if row.get("label") not in {None, *known} else None for row in rows]
+        asked = [row for row, label in zip(rows, strange, strict=True) if label is None]
+        messages = [prompts.messages(self.template, shots=self.shots, **self.values(row, names)) for row in asked]
+        answers = iter(_ask(messages, names, model))
+        return [next(answers) if label is None else _unknown(model, label) for label in strange]
+
+
+def _unknown(model: Model, label: str | None) -> str:
+    return f"{model.name} does not know the label {label!r}: name all labels in its `labels`"
+
+
+def _ask(messages: Sequence[Any], names: Mapping[str, str], model: Model) -> list[dict[str, float] | str]:
+    fields = {"label": {"type": "string", "enum": list(names)}}
+    answers = ask(model, fields, messages, max_tokens=_MAX_TOKENS, alternatives=ALTERNATIVES)
+    results = [_read(answer, names) for answer in answers]
+    again = [i for i, shares in enumerate(results) if shares is None]
+    drawn = [
+        ask(model, fields, [messages[i] for i in again], max_tokens=_MAX_TOKENS, temperature=1.0, seed=_APART * (n + 1))
+        for n in range(model.samples if model.samples > 1 else 0)
+    ]
+    for place, i in enumerate(again):
+        results[i] = _share([sample[place] for sample in drawn] or [answers[i]], names)
+    return [shares if isinstance(shares, str) else _rename(shares or {}, names) for shares in results]
+
+
+def _read(answer: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, float] | str | None:
+    """Return the reason of a failure, or what the log-probabilities say; None without them."""
+    if why := failure(answer):
+        return why
+    return token_probabilities(answer["logprobs"], answer["answer"]["label"], list(names)) if "logprobs" in answer else None
+
+
+def _share(answers: Sequence[Mapping[str, Any]], names: Mapping[str, str]) -> dict[str, float] | str:
+    counts = Counter(answer["answer"]["label"] for answer in answers if "error" not in answer)
+    if not counts:
+        return failure(answers[-1]) or ""
+    return {name: round(counts[name] / counts.total(), ROUND) for name in names}
+
+
+def _rename(shares: Mapping[str, float], names: Mapping[str, str]) -> dict[str, float]:
+    """Add up the probabilities of the names of each label."""
+    results: dict[str, float] = {}
+    for name, share in shares.items():
+        results[names[name]] = round(results.get(names[name], 0.0) + share, ROUND)
+    return results
+
+
+def _claim_values(row: Row, names: Mapping[str, str]) -> dict[str, Any]:
+    own = {label: name for name, label in reversed([*names.items()])}
+    meanings = [(name, _MEANINGS.get(label, "")) for name, label in names.items()]
+    return {"claim": row["claim"], "evidence": row["evidence"], "meanings": meanings, "names": own}
+
+
+def _relation_values(row: Row, names: Mapping[str, str]) -> dict[str, Any]:
+    read = {**row, "tokens": plain(row["tokens"])}
+    head, tail = entities(read)
+    return {"sentence": " ".join(read["tokens"]), "head": head, "tail": tail, "names": list(names)}
+
+
+CLAIMS = VerdictPrompt("verdicts", 3, {label: label for label in LABELS}, _claim_values)
+"""Claims by evidence: our three labels."""
+RELATIONS = VerdictPrompt("relation_verdicts", 2, {roles(label): label for label in (*SEMEVAL, OTHER)}, _relation_values)
+"""Relations by the roles of head and tail: SemEval's by default; `Model.labels` names those of another corpus."""

