@@ -145,7 +145,11 @@ def print_comparison(plan: Mapping[str, Any]) -> None:
     for path in plan["absent"]:
         console.out.print(data_text(f"missing: {path}"), soft_wrap=True)
     if "methods" not in plan:
-        state = "what is missing comes first" if plan["absent"] else "all its rows and models are there"
+        state = (
+            "its cells are not known without these; docs/corpora.md says how to get each corpus"
+            if plan["absent"]
+            else "all its rows and models are there"
+        )
         console.out.print(data_text(f"{plan['name']}: {state}"))
         return
     table = Table("method", "cells finished", "cells to compute", title=data_text(plan["name"]))

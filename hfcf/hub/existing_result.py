@@ -76,7 +76,7 @@ def check_result(
     if differing and not overwrite:
         rest = f" and {len(differing) - _SHOWN} more" if len(differing) > _SHOWN else ""
         raise ExistingResultError(
-            f"{out} holds the result of another recipe, which would be replaced.\n"
+            f"{out} holds another result, which would be replaced.\n"
             f"  there: {old_command}\n  here:  {command}\n  {'; '.join(differing[:_SHOWN])}{rest}\n"
             "Give another folder, or say --overwrite (in Python overwrite=True)"
         )
