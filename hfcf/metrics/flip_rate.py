@@ -141,19 +141,16 @@ class MeasureFlipRate(Stage):
             right = lambda gold, texts: scorer.right([gold] * len(texts), texts)  # noqa: E731 - as above
         answers = self.answers(rows)
         if get_task(self.task).labelled:
-            for label in {
-                label for label, answer in zip(meant, answers, strict=True) if answer is not None and label not in answer
-            }:
-                _warn(self.verifier.name, str(label))
+            for label, answer in zip(meant, answers, strict=True):
+                if answer is not None and label not in answer:
+                    _warn(self.verifier.name, str(label))
         return [{"flip_rate": _verdict(*pair, right)} for pair in zip(answers, meant, strict=True)]
 
 
 @lru_cache(maxsize=256)
 def _warn(verifier: str, label: str) -> None:
     """Say it once."""
-    log.warning(
-        "flip_rate: %s has no class %s: no counterfactual of that label can flip; its labels= may say what it is", verifier, label
-    )
+    log.warning("flip_rate: %s has no class %s, so no row of that label can flip: set its labels= if it has", verifier, label)
 
 
 def _verdict(

@@ -95,7 +95,7 @@ def counterfactuals(
     ds = system(row)
     new = expand(ds)
     if not len(new):
-        reasons = dict.fromkeys(rejected(ds, system=system.name)["reason"])
+        reasons = dict.fromkeys(row["reason"] for row in rejected(ds, system=system.name) if row["level"] == "row")
         more = "" if among is not None else "; other rows, among=, may help" if system.fit_after else ""
         print(f"hfcf.counterfactuals: {system.name} made none: {'; '.join(reasons)}{more}", file=sys.stderr)
     rows = to_dataset(new, like=own)

@@ -46,10 +46,10 @@ class Ask:
 
     def __call__(self, rows: dict[str, Any]) -> dict[str, Any]:
         assert are_progress_bars_disabled(), "one bar at a time"
-        with progress.row_batch(len(rows["id"])):
-            for done in range(3):
+        with progress.row_batch(len(rows["id"])), progress.count_requests("Generator", 2) as count:
+            for done in (1, 2):
                 time.sleep(0.11)  # a bar is drawn ten times a second at most
-                progress.report("Generator", done, 2)
+                count(done)
         return {}
 
 
@@ -67,5 +67,16 @@ def test_a_terminal_shows_rows_requests_and_time(terminal: None, rows: Dataset, 
 
 def test_a_log_shows_nothing(rows: Dataset, capsys: pytest.CaptureFixture[str]) -> None:
     run_stage(rows, Ask(), {"load_from_cache_file": False})  # type: ignore[arg-type]
+    with progress.count_requests("Generator", 2) as count:  # outside a stage
+        count(2)
     assert capsys.readouterr().err == ""
-    progress.report("Generator", 0, 2)  # outside a stage
+
+
+def test_an_engine_alone_has_a_bar_when_it_takes_its_time(terminal: None, capsys: pytest.CaptureFixture[str]) -> None:
+    with progress.count_requests("Classifier", 2) as count:
+        count(1)
+    assert "Classifier" not in capsys.readouterr().err
+    with progress.count_requests("Classifier", 2) as count:
+        time.sleep(2.1)
+        count(1)
+        assert "1 of 2 requests" in capsys.readouterr().err
