@@ -87,12 +87,12 @@ def _sources(tables: Sequence[Table], layout: Layout | None, cf: Dataset) -> tup
     ids = list(cf["source_id"])
     needed = set(ids)
     # With the names that `from_dataset` had, `map` finds the rows that it stored.
-    names = [next(iter(cf[column]), "") for column in ("corpus", "split")]
+    corpus, split = (str(next(iter(cf[column]), "")) for column in ("corpus", "split"))
     found: dict[str, tuple[Any, dict[str, Any]]] = {}
     parts: list[Dataset] = []
     size = 0
     for table in tables:
-        rows = table if layout is None else read_quietly(table, ReadRows(layout, *names, True))
+        rows = table if layout is None else read_quietly(table, ReadRows(layout, corpus, split, True))
         part, keep = _select(table, rows, needed)
         for i, row in enumerate(keep, size):
             found.setdefault(row["id"], (i, row))
