@@ -22,7 +22,7 @@ from datasets import List, Value
 from hfcf import metrics
 from hfcf.core import recipe, schema
 from hfcf.core.docstrings import arguments, first_sentence, paragraphs
-from hfcf.core.model import Model
+from hfcf.core.model import Model, is_remote
 from hfcf.core.stage import Stage, StageError
 from hfcf.core.system import System
 from hfcf.core.task import get_task, tasks
@@ -148,6 +148,35 @@ def baselines_table() -> str:
     return table(header, rows)
 
 
+def endpoints_table() -> str:
+    """List where a language model behind an endpoint may stand, and which models the preset "llm" leaves local."""
+    rows = []
+    for name, cls in all_systems():
+        places = [place for place in cls.remote if place in {field.name for field in fields(cls)}]
+        if places:
+            local = code(local_models(cls.preset("llm"))) if "llm" in cls.presets else "no such preset"
+            rows.append((f"`{name}`", code(places), local or "none"))
+    return table(("system", "may be `llm:NAME`", "local models of the preset `llm`"), rows)
+
+
+def local_models(system: System) -> list[str]:
+    """List a system's models that are no language model behind an endpoint, with the settings that name them."""
+    values = {field.name: getattr(system, field.name) for field in fields(system)}
+    models = {name: value if isinstance(value, Model) else getattr(value, "model", None) for name, value in values.items()}
+    skipped = {*system.trainings, "fitted"}
+    return [
+        f"{name}={model.name}"
+        for name, model in models.items()
+        if isinstance(model, Model) and not is_remote(model) and name not in skipped and not unused(system, name)
+    ]
+
+
+def unused(system: System, name: str) -> bool:
+    """Say whether a setting counts for nothing, as the masked model does where a language model names the causal terms."""
+    indicator = getattr(system, "indicator", None)
+    return name == "masked" and indicator is not None and is_remote(indicator)
+
+
 # --- columns
 
 
@@ -255,6 +284,7 @@ def source(cls: Any) -> str:
 TABLES: dict[str, Callable[[], str]] = {
     "systems": systems_table,
     "baselines": baselines_table,
+    "endpoints": endpoints_table,
     "stages": stages_table,
     "columns": columns_table,
     "provenance": provenance_table,

@@ -19,8 +19,6 @@ from transformers import (
     LlamaForSequenceClassification,
 )
 
-from hfcf.tasks.verification import LABELS
-
 _NO_DROPOUT = {"attention_probs_dropout_prob": 0.0, "hidden_dropout_prob": 0.0}
 ROWS = [
     {"claim": claim, "evidence": [{"title": title, "text": text}], "label": label}
@@ -118,8 +116,3 @@ def save(folder: Path, architecture: str, names: Sequence[str], order: Sequence[
     network.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return str(folder)
-
-
-def ours(folder: Path, architecture: str, ways: int) -> str:
-    """Store the same weights under our names."""
-    return save(folder, architecture, LABELS[:ways], range(ways))

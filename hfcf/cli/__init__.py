@@ -43,6 +43,7 @@ def _main(
     version: Annotated[bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")] = False,
 ) -> None:
     """Counterfactual data for language tasks."""
+    console.silence_bars()
 
 
 def main() -> None:

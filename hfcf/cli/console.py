@@ -26,13 +26,18 @@ Overwrite = Annotated[
 ]
 
 
-def silence_libraries() -> None:
-    """Keep the notes and bars of the model libraries and of `datasets` off the terminal; call it before they are imported.
+def silence_bars() -> None:
+    """Keep the bars of `datasets` and finished ones off the terminal; call it before it is imported.
 
     A running stage shows its own bar. Variables that the user set stay as they are.
     """
     os.environ.setdefault("TQDM_LEAVE", "")
     os.environ.setdefault("HF_DATASETS_DISABLE_PROGRESS_BARS", "1")
+
+
+def silence_libraries() -> None:
+    """Keep the notes and bars of the model libraries off the terminal, too; it takes the second that their import takes."""
+    silence_bars()
     from transformers.utils import logging as transformers_logging
 
     transformers_logging.set_verbosity_error()

@@ -27,7 +27,9 @@ def print_system(name: str) -> None:
         print_stages(cls, task)
     print_heading("Settings", "in a recipe under settings:, or --set settings.NAME=VALUE")
     for setting in settings(cls):
-        _print_setting(setting.name, setting.type, setting.default, setting.meaning, setting.presets)
+        recipe = cls.trained_by.get(setting.name)
+        trained = f" (hfcf train {recipe} trains one)" if recipe else ""
+        _print_setting(setting.name, setting.type, setting.default, setting.meaning + trained, setting.presets)
 
 
 def print_stages(cls: Any, task: str) -> None:
@@ -104,7 +106,8 @@ def print_recipe(name: str) -> None:
 
 def _print_setting(name: str, kind: str, default: str, meaning: str, presets: Mapping[str, str]) -> None:
     line = Text(name, style="bold").append(f": {kind}" + (f" = {default}" if default else ", no default"), style="not bold")
-    others = [f"{preset}: {value}" for preset, value in presets.items()]
+    named = {value: ", ".join(preset for preset, other in presets.items() if other == value) for value in presets.values()}
+    others = [f"{several}: {value}" for value, several in named.items()]
     if len(joined := "; ".join([line.plain, *others])) <= console.out.width - 2:
         line, others = line.append(joined[len(line.plain) :], style="not bold"), []
     print_hanging(line, indent=2)

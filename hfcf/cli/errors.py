@@ -12,6 +12,8 @@ _KEYS = ("data_dir", "data_files", "split", "role", "on_error", "preset", "colum
 _ARGUMENT = re.compile(rf"(?<!--set )(?<![\w.=-])((?:settings|options)\.\w+|{'|'.join(_KEYS)})=(?=[\w'\"/{{(,. ]|$)('[^']*')?")
 _CALL = re.compile(r"hfcf\.from_dataset\(ds, (columns|labels)=(\{[^}]*\})(?:, labels=\{[^}]*\})?\)")
 
+_MODEL = re.compile(r'Model\("[^"]*", .*?\); (?=in a recipe )')
+
 
 def in_words_of_the_command_line(text: str) -> str:
     """Rewrite the arguments that an error names as Python has them into options of the command line.
@@ -24,7 +26,10 @@ def in_words_of_the_command_line(text: str) -> str:
     'write --set split=test --set role=train'
     >>> in_words_of_the_command_line("--set data_dir=hover")
     '--set data_dir=hover'
+    >>> in_words_of_the_command_line('type Model("me/nli", inputs="?"); in a recipe {name: me/nli, inputs: "?"}; …')
+    'type in a recipe {name: me/nli, inputs: "?"}; …'
     """
+    text = _MODEL.sub("", text)
     text = _CALL.sub(r"the recipe's keys columns and labels", text)
 
     def option(match: re.Match[str]) -> str:

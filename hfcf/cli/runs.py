@@ -38,6 +38,7 @@ def run(
     if out is None:
         raise ValueError("say where the result goes: --out DIR")
     report = run_recipe(recipe, out, changes=set_ or [], limit=limit, overwrite=overwrite, watch=_print_stage)
+    console.out.print()
     print_lines(highlights(out, PAIRS, marks=_marks()))
     print_funnel(report)
     counts = f"{report['counterfactuals']} counterfactuals of {report['sources_accepted']} sources"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
@@ -10,7 +11,7 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from hfcf.cli import console
-from hfcf.cli.console import data_text, print_hanging, print_lines
+from hfcf.cli.console import data_text, print_fields, print_hanging, print_lines
 
 _TITLES = {"macro_f1": "macro-F1", "micro_f1": "micro-F1"}
 _WIDE = 6
@@ -65,6 +66,20 @@ def _print_groups(title: str, scores: Mapping[str, Any]) -> None:
         for key in dict.fromkeys(key for name in names for key in everything[name]):
             table.add_row(_TITLES.get(key, key), *(str(everything[name].get(key, "–")) for name in names))
         console.out.print(table)
+
+
+def print_page(text: str) -> None:
+    """Print a page of Markdown; a table that is wider than the terminal becomes a block for each row."""
+    for is_table, group in groupby(text.splitlines(), key=lambda line: line.startswith("| ")):
+        lines = [data_text(line) for line in group]
+        if not is_table or max(line.cell_len for line in lines) <= console.out.width:
+            for line in lines:
+                print_hanging(line, hang=0)
+            continue
+        header, _, *rows = [[cell.strip() for cell in line.plain.strip("| ").split(" | ")] for line in lines]
+        for first, *cells in rows:
+            console.out.print(Text(first, style="bold"))
+            print_fields(zip(header[1:], cells, strict=False))
 
 
 def print_push(plan: Any, public: bool) -> None:

@@ -66,7 +66,7 @@ def choose(answer: Mapping[str, float], allowed: Sequence[str]) -> str:
     'SUPPORTS'
     """
     if not (known := [label for label in allowed if label in answer]):
-        raise ValueError(f"the model answers {', '.join(answer)}, and none of {', '.join(allowed)}: give the model's labels=")
+        raise ValueError(f"the model answers {', '.join(answer)}, and none of {', '.join(allowed)}: set its labels")
     return max(known, key=lambda label: (answer[label], label))
 
 

@@ -6,6 +6,7 @@ import json
 import logging
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -128,7 +129,7 @@ def load_gates(explainer: Model, verifier: Model, network: Any) -> Gates:
     check_encoder(verifier, network)
     settings, tensors = _read(explainer, explainer.key())
     config = network.config
-    if _weights(settings["verifier"]["key"]) != _weights(verifier.key()):
+    if _weights(settings["verifier"]["key"]) != _weights(weights_key(verifier)):
         log.warning("%s was trained for the verifier %s, not for this one", explainer.name, settings["verifier"]["name"])
     for what, size in (("hidden_size", config.hidden_size), ("num_hidden_layers", config.num_hidden_layers)):
         if settings[what] != size:
@@ -174,6 +175,11 @@ def _read(explainer: Model, contents: str) -> tuple[dict[str, Any], dict[str, to
         paths[name] = path
     settings = json.loads(Path(paths[SETTINGS]).read_text(encoding="utf-8"))
     return settings, {name: tensor.float() for name, tensor in load_file(paths[WEIGHTS]).items()}
+
+
+def weights_key(verifier: Model) -> str:
+    """Identify a verifier's weights, whatever its labels and inputs are said to be."""
+    return replace(verifier, labels=None, inputs=None).key()
 
 
 def _weights(key: str) -> str:

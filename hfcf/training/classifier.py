@@ -12,7 +12,8 @@ from hfcf.core.model import Model
 from hfcf.engines.adapters import load_network
 from hfcf.engines.classifier import Classifier
 from hfcf.engines.inputs import CLAIM_FIRST, encode_pairs, join_for, parse_form
-from hfcf.engines.reading import MARK
+from hfcf.engines.labels import output_names, verdicts
+from hfcf.engines.reading import MARK, check_head, load_config
 from hfcf.training.loop import Hyperparameters, Loss, fit
 
 
@@ -24,7 +25,8 @@ def train_classifier(
 
     Args:
         rows: verification rows with these labels.
-        labels: the classes, in the order of the outputs.
+        labels: the classes, in the order of the outputs. A classifier that tells them apart already keeps its own order, unless
+            `loss` is given, whose columns follow this one.
         claim_only: hide the evidence.
         loss: replaces the network's own.
         columns: numbers of each row that `loss` reads.
@@ -34,6 +36,8 @@ def train_classifier(
     set_seed(hp.seed)  # the new head's weights too
     form = parse_form(hp.model.inputs or CLAIM_FIRST)
     tokenizer = AutoTokenizer.from_pretrained(hp.model.source(), revision=hp.model.revision)
+    if loss is None:
+        labels = _order(hp.model, labels)
     classes = {label: i for i, label in enumerate(labels)}
     if hp.model.adapter:
         network, head = _load_tuned(hp, classes), ()
@@ -63,6 +67,19 @@ def train_classifier(
 def predict(rows: Dataset, engine: Classifier, *, claim_only: bool = False) -> list[dict[str, float]]:
     """Return the class probabilities of every row."""
     return list(engine.run(_pairs(engine.model, rows["claim"], rows["evidence"], claim_only)))
+
+
+def _order(model: Model, labels: Sequence[str]) -> Sequence[str]:
+    """Return labels in the order of the outputs of a model, if these are its classes: else training would turn them round."""
+    if model.adapter:
+        return labels
+    config = load_config(model)
+    try:
+        check_head(model, config)
+        own = verdicts(model, output_names(config))
+    except ValueError:  # no verifier yet
+        return labels
+    return own if sorted(own) == sorted(labels) else labels
 
 
 def _load_tuned(hp: Hyperparameters, classes: Mapping[str, int]) -> Any:

@@ -34,7 +34,7 @@ from datasets import Dataset
 from hfcf.engines.base import Encoded, pad
 from hfcf.engines.classifier import Classifier, load_classifier
 from hfcf.engines.cure import encode_pieces, pad_pieces
-from hfcf.engines.gates import OUTSIDE, Gates, check_encoder, membership, sample, save_gates, spread
+from hfcf.engines.gates import OUTSIDE, Gates, check_encoder, membership, sample, save_gates, spread, weights_key
 from hfcf.engines.inputs import join_for
 from hfcf.engines.reading import Reading, read_reading
 from hfcf.tasks.verification import NOT_ENOUGH_INFO
@@ -87,7 +87,7 @@ def train_explainer(rows: Dataset, hp: Hyperparameters, out: Path, weights: Weig
                 log.info("step %d of %d: %s", step, steps, {name: round(part.item(), 3) for name, part in parts.items()})
     for name, parameter in network.named_parameters():
         parameter.requires_grad_(frozen[name])
-    verifier = {"name": hp.model.name, "revision": hp.model.revision, "adapter": hp.model.adapter, "key": hp.model.key()}
+    verifier = {"name": hp.model.name, "revision": hp.model.revision, "adapter": hp.model.adapter, "key": weights_key(hp.model)}
     sizes = {"hidden_size": config.hidden_size, "num_hidden_layers": config.num_hidden_layers}
     save_gates(gates, out, {"verifier": verifier, **sizes, "layers": layers, "width": 128, "max_length": hp.max_length})
 

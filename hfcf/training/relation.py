@@ -14,13 +14,13 @@ from datasets import Dataset
 from torch import nn
 from transformers import TrainerCallback
 
-from hfcf.core.model import Model
+from hfcf.core.model import Model, is_remote
 from hfcf.engines.base import Encoded
 from hfcf.engines.classifier import choose
 from hfcf.engines.rbert import RBert, collate, encode_marked, load_tokenizer, longest, probabilities
 from hfcf.engines.relation import RelationClassifier
 from hfcf.metrics.scores.relation import micro_f1, scores
-from hfcf.tasks.relation import OTHER, requests
+from hfcf.tasks.relation import OTHER, TASK, requests
 from hfcf.training.batches import LengthSampler
 from hfcf.training.loop import Hyperparameters, Loss, fit
 
@@ -129,7 +129,10 @@ def evaluate_relation(rows: Dataset, engine: RelationClassifier) -> dict[str, An
     """
     if not len(rows):
         return {"rows": 0}
-    predicted = _predict(rows, engine)
+    return _scores(rows, _predict(rows, engine))
+
+
+def _scores(rows: Dataset, predicted: Sequence[str | None]) -> dict[str, Any]:
     return {"rows": len(rows), **scores(list(rows["label"]), predicted), "unread": predicted.count(None)}
 
 
@@ -140,7 +143,7 @@ def _predict(rows: Dataset, engine: RelationClassifier) -> list[str | None]:
     if "label" in rows.column_names and classes and not {*classes} & {*rows["label"]}:
         raise ValueError(
             f"{engine.model.name}: none of its classes {', '.join(classes)} is a label of these rows, which are "
-            f"{', '.join(sorted(set(rows['label'])))}: say what they mean by Model(…, labels={{{classes[0]!r}: …}})"
+            f"{', '.join(sorted(set(rows['label'])))}: say what its classes mean by the model's labels (--labels of hfcf evaluate)"
         )
     return [None if answer is None else choose(answer, list(answer)) for answer in answers]
 
@@ -173,7 +176,10 @@ class RelationTrainer:
         ]
 
     def evaluate(self, rows: Dataset, model: Model, *, max_length: int, ways: int = 2) -> dict[str, Any]:
-        """Score a classifier on rows; `ways` makes no difference."""
+        """Score a classifier on rows, "llm:NAME" over its endpoint; `ways` makes no difference."""
+        if is_remote(model):
+            answers = TASK.verdicts(list(rows), model, max_length)
+            return _scores(rows, [choose(answer, list(answer)) if isinstance(answer, Mapping) else None for answer in answers])
         return evaluate_relation(rows, RelationClassifier(model=model, max_length=max_length))
 
 

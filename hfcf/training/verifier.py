@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from datasets import Dataset
 
-from hfcf.core.model import Model
+from hfcf.core.model import Model, is_remote
 from hfcf.engines.classifier import Classifier, choose
-from hfcf.tasks.verification import LABELS, NOT_ENOUGH_INFO
+from hfcf.tasks.verification import LABELS, NOT_ENOUGH_INFO, TASK
 from hfcf.training.classifier import predict, train_classifier
 from hfcf.training.debias import Debias, prepare
 from hfcf.training.loop import Hyperparameters
@@ -88,6 +88,25 @@ def evaluate_verifier(rows: Dataset, engine: Classifier, *, ways: int = 2, claim
     return {"rows": len(rows), **scores(gold, predicted), "majority": round(majority, 4)}
 
 
+def evaluate_asked(rows: Dataset, model: Model, *, ways: int = 2) -> dict[str, Any]:
+    """Score a language model behind an endpoint as `evaluate_verifier` does; it chooses among the labels that are scored.
+
+    Returns:
+        As `evaluate_verifier`, and `unanswered`, the rows without a valid answer: they count as wrong.
+    """
+    if ways == 2:
+        rows = two_way(rows)
+    if not len(rows):
+        return {"rows": 0}
+    allowed = LABELS[:ways]
+    asked = model if model.labels else replace(model, labels={label: label for label in allowed})
+    gold, answers = list(rows["label"]), TASK.verdicts(list(rows), asked, 0)
+    predicted = [choose(answer, allowed) if isinstance(answer, Mapping) else "" for answer in answers]
+    majority = max(gold.count(label) for label in set(gold)) / len(gold)
+    results = {"rows": len(rows), **scores(gold, predicted, sorted(set(gold))), "majority": round(majority, 4)}
+    return {**results, "unanswered": predicted.count("")}
+
+
 @dataclass(frozen=True)
 class VerifierTrainer:
     """Trains and asks verifiers for a comparison; see `hfcf.core.trainer.Trainer`."""
@@ -108,7 +127,9 @@ class VerifierTrainer:
         return [choose(answer, labels) for answer in predict(rows, Classifier(model=model, max_length=max_length))]
 
     def evaluate(self, rows: Dataset, model: Model, *, max_length: int, ways: int = 2) -> dict[str, Any]:
-        """Score a verifier on rows, beside the majority baseline."""
+        """Score a verifier on rows, beside the majority baseline; "llm:NAME" is asked over its endpoint."""
+        if is_remote(model):
+            return evaluate_asked(rows, model, ways=ways)
         return evaluate_verifier(rows, Classifier(model=model, max_length=max_length), ways=ways)
 
 

@@ -115,6 +115,11 @@ def hops() -> list[dict[str, Any]]:
     ]
 
 
+def gold_evidence() -> list[dict[str, Any]]:
+    """copenlu/fever_gold_evidence: pieces of title, number of the sentence and text."""
+    return [{"claim": "Rome is a big city.", "label": "SUPPORTS", "evidence": [["Rome", "7", ROME]], "original_id": "2"}]
+
+
 def structs() -> Dataset:
     """Evidence as objects with a key of their own, numbers as labels, and columns of other names."""
     rows = [
@@ -163,6 +168,17 @@ def open_nre() -> list[dict[str, Any]]:
     ]
 
 
+def few_rel() -> list[dict[str, Any]]:
+    """few_rel: the places of each mention, word by word."""
+    return [
+        {
+            "relation": "P1", "tokens": ["The", "big", "eggs", "came", "in", "an", "old", "iron", "bucket"],
+            "head": {"text": "eggs", "type": "Q1", "indices": [[2]]},
+            "tail": {"text": "iron bucket", "type": "Q2", "indices": [[7, 8]]},
+        }
+    ]  # fmt: skip
+
+
 def placed() -> list[dict[str, Any]]:
     """A text with the places of its entities in characters."""
     return [{"text": "The big eggs came in an old bucket.", "head": [8, 12], "tail": [28, 34], "relation": "in"}]
@@ -175,6 +191,7 @@ VERIFICATION: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "FEVER with evidence as text": (fever, {}),
     "VitaminC's Parquet": (vitaminc, {}),
     "a list of dicts with booleans": (hops, {}),
+    "FEVER with numbered sentences": (gold_evidence, {}),
     "other names and numbers as labels": (
         structs, {"columns": {"claim": "statement", "evidence": "docs"}, "labels": {0: "REFUTES", 1: "SUPPORTS"}}
     ),
@@ -182,7 +199,8 @@ VERIFICATION: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "a stream": (lambda: nli().to_iterable_dataset(), {}),
 }  # fmt: skip
 RELATION: dict[str, Callable[[], Any]] = {
-    "SemEval's tags": semeval, "TACRED's JSON": tacred, "OpenNRE's JSON": open_nre, "places in characters": placed
+    "SemEval's tags": semeval, "TACRED's JSON": tacred, "OpenNRE's JSON": open_nre, "FewRel": few_rel,
+    "places in characters": placed
 }  # fmt: skip
 
 
@@ -338,6 +356,8 @@ def refuted(rows: Dataset) -> Dataset:
         ([{"a": "x", "b": "y", "c": 1}], {"columns": {"b": "claim"}}, ["'b'", '"claim": "b"']),
         ([{"a": "x", "b": "y", "c": 1}], {"columns": {"claim": "aa"}}, ["no column 'aa'", "a, b, c"]),
         ([{"claim": "x", "evidence": "y", "label": 0}], {"labels": {0: "yes"}}, ["'yes'", "SUPPORTS"]),
+        ([{"claim": "a b", "evidence": "c", "label": ["true"]}], {}, ["'label'", "one label"]),
+        ([{"claim": "a b", "evidence": "c", "label": "true"}, {"claim": "a", "evidence": ["c"]}], {}, ["'evidence'"]),
         ([{"claim": None, "evidence": "y", "label": "true"}] * 2, {}, ["none of the 2 rows", "row 1", "claim"]),
     ],
 )  # fmt: skip
@@ -518,6 +538,12 @@ def test_ccg_runs_on_semeval(tiny_model: Callable[[str], str]) -> None:
         assert row["relation"] == names.index(made["label"])
         assert row["sentence"].count("<e1>") == 1
         assert hfcf.from_dataset([{**row, "relation": made["label"]}])[0]["tokens"] == made["tokens"]
+
+
+def test_counterfactuals_with_classes_as_they_are_published(system: Callable[[str], Any]) -> None:
+    cf = hfcf.expand(system("verification")(hfcf.from_dataset(fever())))
+    classes = cf.cast_column("label", ClassLabel(names=["REFUTES", "SUPPORTS", "NOT ENOUGH INFO"]))
+    assert hfcf.to_dataset(classes, like=fever()).to_list() == hfcf.to_dataset(cf, like=fever()).to_list()
 
 
 def test_rows_of_ours_stay_as_they_are(system: Callable[[str], Any]) -> None:

@@ -5,13 +5,16 @@ from __future__ import annotations
 import shlex
 import sys
 import tomllib
+from collections.abc import Iterator
 from importlib import invalidate_caches
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import every_slot
 import near_misses
 import pytest
+from bad_server import Start, starter
 from offline_models import installed
 from pages import PAGES, blocks
 
@@ -24,18 +27,31 @@ CHEAP = {
     "tutorial_relations.md": ("system=synonym",),
     "tutorial_qa.md": (),
     "tutorial_structures.md": ("system=eda",),
+    "your_model.md": (),
+    "your_data.md": ("system=eda",),
 }
 """What a tutorial's recipe is run with in the place of a system that asks models; RGF asks planted ones."""
 
 
+@pytest.fixture
+def endpoint(monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
+    with starter(monkeypatch) as start:
+        yield start
+
+
 @pytest.mark.parametrize("page", RUNS, ids=[page.name for page in RUNS])
-def test_a_page_works_from_its_first_block_to_its_last(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_page_works_from_its_first_block_to_its_last(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
     if page.name in CHEAP and not all(installed(name) for name in ("minilm", "t5", "spacy", "wordnet")):
         pytest.skip("the offline models are not installed")
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
     if page.name == "tutorial_qa.md":
         near_misses.plant(monkeypatch)
+    if page.name == "with_an_llm.md":
+        start = request.getfixturevalue("endpoint")
+        start(every_slot.reply)
     names: dict[str, Any] = {}
     for block in blocks(page):
         if block.file:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 import torch
-from own_models import ROWS, ours, save
+from own_models import ROWS, save
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
 from hfcf.core.model import Model
@@ -225,7 +225,7 @@ def test_where_the_form_comes_from(tmp_path: Path, caplog: pytest.LogCaptureFixt
     (nli / "config.json").write_text(json.dumps({**config, MARK: "evidence-claim"}))
     assert read_reading(Model(str(nli))).form == parse_form("evidence-claim")
     assert not caplog.text
-    assert read_reading(Model(ours(tmp_path / "ours", "bert", 3))).form == parse_form("claim-evidence")
+    assert read_reading(Model(save(tmp_path / "ours", "bert", LABELS, range(3)))).form == parse_form("claim-evidence")
     assert "is read as claim-evidence, because its classes are named as in this library" in caplog.text
 
 
@@ -338,3 +338,75 @@ def test_our_own_keys_stay_as_they_were(stored: Saved) -> None:
     assert engine.settings() == {"model": engine.model.key(), "max_length": 64}
     nli = Classifier(model=Model(stored("bert", ["contradiction", "neutral", "entailment"], [1, 2, 0])), max_length=64)
     assert nli.settings()["means"] == (REFUTES, NOT_ENOUGH_INFO, SUPPORTS)
+
+
+# --- the command line, recipes and training
+
+
+def test_the_command_line_says_labels_and_inputs(stored: Saved, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from datasets import Dataset
+
+    from hfcf.cli.models import evaluate
+    from hfcf.training.verifier import TRAINER
+
+    lines = [{"id": str(i), **row} for i, row in enumerate(ROWS)]
+    (tmp_path / "validation.jsonl").write_text("\n".join(map(json.dumps, lines)) + "\n", encoding="utf-8")
+    own = stored("bert", ["LABEL_0", "LABEL_1"], [1, 0])
+    ours = Model(stored("bert", LABELS[:2], range(2)), inputs="evidence-claim")
+    expected = TRAINER.evaluate(Dataset.from_list(ROWS), ours, max_length=130)
+    corpus = [f"jsonl={tmp_path}"]
+    evaluate(own, corpus, labels=["LABEL_0=REFUTES,LABEL_1=SUPPORTS"], inputs="evidence-claim")
+    printed = capsys.readouterr().out
+    assert str(expected["accuracy"]) in printed
+    assert expected["accuracy"] not in (0, 1)
+    with pytest.raises(ValueError, match="write OWN=OURS"):
+        evaluate(own, corpus, labels=["LABEL_0"])
+    with pytest.raises(ValueError, match="--labels"):
+        evaluate(own, corpus)
+
+
+def test_a_recipe_says_labels_and_inputs() -> None:
+    from hfcf.core.recipe import ModelReference, Recipe, parse
+
+    class Part(Recipe):
+        model: ModelReference
+
+    said = {"name": "me/nli", "labels": {"LABEL_0": "REFUTES", "LABEL_1": "SUPPORTS"}, "inputs": "evidence-claim"}
+    expected = Model("me/nli", labels={"LABEL_0": "REFUTES", "LABEL_1": "SUPPORTS"}, inputs="evidence-claim")
+    assert parse(Part, {"model": said}, "r.yaml").model == expected
+
+
+def test_training_goes_on_from_what_the_classes_mean(stored: Saved, tmp_path: Path) -> None:
+    from datasets import Dataset
+
+    from hfcf.training.loop import Hyperparameters
+    from hfcf.training.verifier import train_verifier
+
+    rows = Dataset.from_list([{"id": str(i), **row} for i, row in enumerate(ROWS)])
+    folders = {
+        "ours": stored("bert", LABELS, range(3)),
+        "own": stored("bert", ["contradiction", "neutral", "entailment"], [1, 2, 0]),
+    }
+    answers = []
+    for name, folder in folders.items():
+        hp = Hyperparameters(model=Model(folder), max_length=48, epochs=1, batch_size=4, learning_rate=1e-3)
+        train_verifier(rows, hp, tmp_path / name)
+        answers.append(Classifier(model=Model(str(tmp_path / name)), max_length=48).run(PAIRS))
+    for one, other in zip(*answers, strict=True):
+        assert one == pytest.approx(other, abs=1e-3)
+
+
+def test_a_verifier_is_read_as_it_was_trained(tiny_model: Callable[[str], str], tmp_path: Path) -> None:
+    from datasets import Dataset
+
+    from hfcf.training.loop import Hyperparameters, trained_model
+    from hfcf.training.verifier import train_verifier
+
+    rows = Dataset.from_list([{"id": str(i), **row} for i, row in enumerate(ROWS)])
+    for inputs in (None, "evidence-claim"):
+        out = tmp_path / str(inputs)
+        hp = Hyperparameters(model=Model(tiny_model("classifier"), inputs=inputs), max_length=48, epochs=1, batch_size=4)
+        train_verifier(rows, hp, out)
+        for model in (Model(str(out)), trained_model(hp, out)):
+            reading = read_reading(model)
+            assert (reading.form.name, reading.labels) == (inputs or "claim-evidence", LABELS)

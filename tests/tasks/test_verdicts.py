@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from bad_server import Reply, Start, body, say, starter
+from datasets import Dataset
 
 from hfcf.core.candidates import undecided
 from hfcf.core.model import Model
@@ -19,6 +20,8 @@ from hfcf.tasks.judge import JudgeCandidates
 from hfcf.tasks.relation import TASK as RELATION
 from hfcf.tasks.verification import LABELS, NOT_ENOUGH_INFO, REFUTES, SUPPORTS, candidate
 from hfcf.tasks.verification import TASK as VERIFICATION
+from hfcf.training.relation import TRAINER as RELATIONS
+from hfcf.training.verifier import TRAINER as VERIFIER
 
 CHAT = Model("llm:m")
 CLAIM = {"claim": "Rome is old.", "evidence": [{"title": "Rome", "text": "It was founded in 753 BC."}]}
@@ -160,3 +163,22 @@ def test_rows_of_other_tasks() -> None:
     assert get_task("structures").verdict_prompt == VERIFICATION.verdict_prompt
     with pytest.raises(ValueError, match="llm:m: no language model behind an endpoint judges qa rows: name a local model"):
         get_task("qa").verdicts([], CHAT, 384)
+
+
+def test_a_language_model_is_scored_on_corpora(start: Start) -> None:
+    def some(_: int, asked: dict[str, Any]) -> Reply:
+        if "Sentence: eggs" in asked["messages"][0]["content"]:
+            return label("content-container")
+        return say("?") if "Claim: Rome is big." in asked["messages"][0]["content"] else label(SUPPORTS)
+
+    server = start(some)
+    claims = [("Rome is old.", SUPPORTS), ("Rome is young.", REFUTES), ("Rome is big.", SUPPORTS), ("It rains.", NOT_ENOUGH_INFO)]
+    rows = Dataset.from_list([{**CLAIM, "claim": claim, "label": name} for claim, name in claims])
+    scores = VERIFIER.evaluate(rows, CHAT, max_length=130)
+    assert scores == {"rows": 3, "accuracy": 0.3333, "macro_f1": 0.25, "majority": 0.6667, "unanswered": 1}
+    asked = server.asked[0]["response_format"]["json_schema"]["schema"]
+    assert asked["properties"]["label"]["enum"] == [REFUTES, SUPPORTS]
+    relations = Dataset.from_list([{**EGGS, "label": "Content-Container(e1,e2)"}, {**EGGS, "label": "PHYS"}])
+    assert RELATIONS.evaluate(relations, CHAT, max_length=128) == {
+        "rows": 2, "micro_f1": 0.6667, "macro_f1": 0.5, "accuracy": 0.5, "unread": 1
+    }  # fmt: skip

@@ -11,9 +11,10 @@
   "claim": "statement"}.
 - Splits: "train" unless `data_files` or the file's name (`dev.jsonl`, `test.csv` …) says otherwise. A folder may have Parquet
   shards (`train-….parquet`); without any files, its `data/` or `data/default/` is read.
-- Evidence, in any of these forms: a list of {"title": …, "text": …}, a list of [title, text], a list of texts, or one text. In
-  CSV a cell is one text, or one of the lists as JSON; a column `title` is the title of a cell's one text. A cell that begins as a
-  list of these (two brackets, or a bracket and a quote) and is no JSON is refused.
+- Evidence, in any of these forms: a list of {"title": …, "text": …}, a list of [title, text] or of [title, number of the
+  sentence, text], a list of texts, or one text. In CSV a cell is one text, or one of the lists as JSON; a column `title` is the
+  title of a cell's one text. A cell that begins as a list of these (two brackets, or a bracket and a quote) and is no JSON is
+  refused.
 - Labels: SUPPORTS, REFUTES and NOT ENOUGH INFO in the spellings that corpora use, entailment, contradiction and neutral, true and
   false (`hfcf.text.label_names`); the option `labels` maps others, and is asked first: labels={"1": "SUPPORTS"}, numbers and
   booleans as JSON writes them, and True and False for CSV also as Python does. A class of Parquet (`ClassLabel`) is read as its
@@ -180,8 +181,8 @@ def pieces_of(value: Any, title: Any) -> tuple[list[dict[str, Any]], str | None]
         piece: dict[str, Any]
         if isinstance(item, str):
             piece = {"title": "", "text": item}
-        elif isinstance(item, list) and len(item) == 2:
-            piece = {"title": item[0], "text": item[1]}
+        elif isinstance(item, list) and (len(item) == 2 or (len(item) == 3 and str(item[1]).isdigit())):
+            piece = {"title": item[0], "text": item[-1]}  # copies of FEVER have the number of the sentence in between
         elif isinstance(item, dict) and "text" in item:
             piece = {"title": item.get("title"), "text": item["text"]}
         else:

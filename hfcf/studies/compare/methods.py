@@ -14,13 +14,14 @@ from datasets import Dataset, concatenate_datasets
 
 from hfcf.core import recipe as recipes
 from hfcf.core.expand import expand
-from hfcf.core.model import Model
+from hfcf.core.model import Model, is_remote
 from hfcf.core.recipe import RecipeError
 from hfcf.core.system import System
 from hfcf.core.task import Task, get_task
 from hfcf.core.trainer import load_trainer
 from hfcf.engines.base import Engine
 from hfcf.engines.classifier import Classifier
+from hfcf.engines.remote.engine import Remote
 from hfcf.pipeline.run import make_system
 from hfcf.studies.compare.cells import digest
 from hfcf.studies.compare.recipe import ColumnComparison, SetComparison
@@ -69,7 +70,7 @@ class Method:
             "system": self.system.name, "version": self.system.VERSION,
             "settings": plain({field.name: getattr(self.system, field.name) for field in fields(self.system)}),
             "stages": [[stage.VERSION, _values(stage.__getstate__())] for stage in self.system.stages],
-            "engines": sorted(engine.VERSION for engine in self.system.engines),
+            "engines": sorted(engine.VERSION for engine in _engines(self.system)),
             "dtype": str(Classifier(model=Model("any"), max_length=1).dtype()),  # what "auto" is on this machine
         }  # fmt: skip
 
@@ -160,6 +161,13 @@ def copies(originals: Dataset, labels: Iterable[str]) -> Dataset:
     order = sorted(range(len(originals)), key=lambda i: digest(ids[i]))
     in_turn = {label: itertools.cycle([i for i in order if own[i] == label]) for label in set(own)}
     return originals.select([next(in_turn[label]) for label in labels])
+
+
+def _engines(system: System) -> list[type[Any]]:
+    """List what a system's stages ask: a language model behind an endpoint only where one of its settings is one."""
+    values = (getattr(system, field.name) for field in fields(system))
+    asked = any(is_remote(value) for value in values if isinstance(value, Model))
+    return [*system.engines, *([Remote] if asked and Remote not in system.engines else [])]
 
 
 def _values(state: Mapping[str, Any]) -> list[str]:

@@ -55,7 +55,8 @@ OFFLINE: dict[str, Any] = {
 
 _CHAT = Model("llm:gpt-4o-mini")
 LLM: dict[str, Any] = {
-    "indicator": _CHAT, "editor": _CHAT, "parser": Constituents(backend="spacy", model=Model("offline:spacy")),
+    "indicator": _CHAT, "editor": _CHAT, "masked": Model("hfcf:mlm"),  # not read, and there on every machine
+    "parser": Constituents(backend="spacy", model=Model("offline:spacy")),
 }  # fmt: skip
 """A language model behind `HFCF_LLM_URL` names causal terms and writes new ones; spaCy's parser and WordNet are local."""
 

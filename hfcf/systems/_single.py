@@ -1,4 +1,7 @@
-"""`hfcf.counterfactuals`: counterfactuals of one claim, sentence or question that is given as plain strings."""
+"""`hfcf.counterfactuals`: counterfactuals of one claim, sentence or question that is given as plain strings.
+
+It stands beside the systems because it chooses one by the task; it is none itself.
+"""
 
 from __future__ import annotations
 
@@ -92,7 +95,7 @@ def counterfactuals(
     ds = system(row)
     new = expand(ds)
     if not len(new):
-        reasons = dict.fromkeys(rejected(ds, system=system.name)["reason"])
+        reasons = dict.fromkeys(row["reason"] for row in rejected(ds, system=system.name) if row["level"] == "row")
         more = "" if among is not None else "; other rows, among=, may help" if system.fit_after else ""
         print(f"hfcf.counterfactuals: {system.name} made none: {'; '.join(reasons)}{more}", file=sys.stderr)
     rows = to_dataset(new, like=own)
