@@ -145,8 +145,13 @@ def check_labels(task: Task, ds: Any) -> None:
     columns = [column for column in ("label", "status") if column in ds.features]
     rows = islice(ds.select_columns(columns), SAMPLE) if isinstance(ds, IterableDataset) else ds.select_columns(columns)
     # Rows that could not be read were rejected when they were loaded.
-    present = {row["label"] for row in rows if not row.get("status") or row["status"]["accepted"] is not False}
-    if present - {None} and not present & set(task.labels):
+    present = set()
+    for row in rows:
+        if row["label"] in task.labels:
+            return
+        if not row.get("status") or row["status"]["accepted"] is not False:
+            present.add(row["label"])
+    if present - {None}:
         found = ", ".join(sorted(map(repr, present - {None}))[:10])
         ours = ", ".join(task.labels)
         raise StageError(
