@@ -424,7 +424,7 @@ def test_squad_comes_back_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
     features = Features({"id": TEXT, "title": TEXT, "context": TEXT, "question": TEXT, "answers": answers})
     ds = rows.select_columns(list(features)).cast(features)
     rgf = hfcf.RGF(
-        generator=Model("questions"), readers=["deaf 1000", "deaf 2", "deaf 3"], agree=2, questions=5, num_beams=5,
+        generator=Model("questions"), readers=["deaf-1000", "deaf-2", "deaf-3"], agree=2, questions=5, num_beams=5,
         reader=Model("reader"), n_best=3, k=6, passages=Passages.of(near_misses.collection()),
     )  # fmt: skip
 
