@@ -7,7 +7,6 @@ A table stands between `<!-- generated: NAME -->` and `<!-- end -->`; NAME is a 
 from __future__ import annotations
 
 import ast
-import inspect
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -22,6 +21,7 @@ from datasets import List, Value
 
 from hfcf import metrics
 from hfcf.core import recipe, schema
+from hfcf.core.docstrings import arguments, first_sentence, paragraphs
 from hfcf.core.model import Model, is_remote
 from hfcf.core.stage import Stage, StageError
 from hfcf.core.system import System
@@ -140,7 +140,7 @@ def baselines_table() -> str:
                 where,
                 ", ".join(sorted(cls.works_on(), reverse=True)),
                 "flips" if cls.flips else "kept",
-                first_sentence(cls),
+                first_sentence(paragraphs(cls)[0]),
                 code(weights),
                 offline,
             )
@@ -249,7 +249,9 @@ def metrics_table() -> str:
         cls = metrics.load(name, stage=True)
         measured = [task for task in sorted(tasks()) if accepts(cls, task)]
         where = "all" if len(measured) == len(tasks()) else ", ".join(measured)
-        rows.append((f"`{name}`", first_sentence(cls), values(cls, name), cls.better, where, needs(cls), source(cls)))
+        rows.append(
+            (f"`{name}`", first_sentence(paragraphs(cls)[0]), values(cls, name), cls.better, where, needs(cls), source(cls))
+        )
     return table(("metric", "what it says of a row", "column", "better", "tasks", "needs", "source"), rows)
 
 
@@ -269,22 +271,14 @@ def values(cls: Any, name: str) -> str:
 
 def needs(cls: Any) -> str:
     """List the models that a metric asks, and whether it is fitted to the set."""
-    arguments = dict(re.findall(r"^    (\w+): (.*?)[.;]?$", inspect.getdoc(cls) or "", re.MULTILINE))
-    models = [arguments[one.name] for one in fields(cls) if str(one.type) in ("Model", "Ner")]
+    meanings = arguments(cls)
+    models = [meanings[one.name].rstrip(".;") for one in fields(cls) if str(one.type) in ("Model", "Ner")]
     return "; ".join([re.split(r"[.;] ", one)[0] for one in models] + ["fit"] * hasattr(cls, "fit"))
 
 
 def source(cls: Any) -> str:
     said = next((one for one in paragraphs(cls) if one.startswith("Source: ")), "")
     return re.split(r": |\. (?=Deviation)|, which|, who|\.$", said.removeprefix("Source: "), maxsplit=1)[0]
-
-
-def paragraphs(cls: Any) -> list[str]:
-    return [" ".join(part.split()) for part in (inspect.getdoc(cls) or "").split("\n\n")]
-
-
-def first_sentence(cls: Any) -> str:
-    return re.split(r"(?<=[^.])\.(?= [A-Z]|$)", paragraphs(cls)[0], maxsplit=1)[0]
 
 
 TABLES: dict[str, Callable[[], str]] = {

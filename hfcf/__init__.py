@@ -12,12 +12,14 @@ _PUBLIC = {
     "CCG": "hfcf.systems.ccg.system",
     "CheckWhy": "hfcf.systems.checkwhy.system",
     "CrossAug": "hfcf.systems.crossaug",
+    "Model": "hfcf.core.model",
     "RACE": "hfcf.systems.race.system",
     "RGF": "hfcf.systems.rgf.system",
     "accepted": "hfcf.core.candidates",
     "build_attack": "hfcf.systems.ccg.attack",
     "checkwhy": "hfcf.checkwhy",
     "consistency": "hfcf.training.consistency",
+    "counterfactuals": "hfcf.systems._single",
     "expand": "hfcf.core.expand",
     "from_dataset": "hfcf.corpora.own.rows",
     "generate_constrained": "hfcf.engines.constrained",
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
     from hfcf import checkwhy
     from hfcf.core.candidates import accepted
     from hfcf.core.expand import expand, rejected
+    from hfcf.core.model import Model
     from hfcf.core.pairs import pair, pair_within
     from hfcf.core.prepare import prepare
     from hfcf.corpora import load
@@ -45,6 +48,7 @@ if TYPE_CHECKING:
     from hfcf.hub.result import load_result
     from hfcf.metrics.shared.measure import measure
     from hfcf.pipeline.run import run
+    from hfcf.systems._single import counterfactuals
     from hfcf.systems.ccg.attack import build_attack
     from hfcf.systems.ccg.system import CCG
     from hfcf.systems.checkwhy.system import CheckWhy
@@ -59,10 +63,12 @@ __all__ = [
     "RGF",
     "CheckWhy",
     "CrossAug",
+    "Model",
     "accepted",
     "build_attack",
     "checkwhy",
     "consistency",
+    "counterfactuals",
     "expand",
     "from_dataset",
     "generate_constrained",

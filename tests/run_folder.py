@@ -105,7 +105,7 @@ def published(ds: Dataset, out: Path, **run: Any) -> dict[str, Any]:
         "hub_id": None,
         "paper": None,
         "citation": None,
-        "labels": sorted({*ds["label"]} - {None}),
+        "labels": sorted({*ds["label"]} - {None}) if "label" in ds.features else [],
     }
     return publish(
         ds, out, run={**told, **run}, recipe={"name": "made", "notes": "".join(EVIL)}, corpus=corpus, command="hfcf run made",

@@ -105,7 +105,7 @@ def test_from_its_files_to_the_hub(release: Path, tmp_path: Path, monkeypatch: p
     rows = load_dataset(str(out), split="train")
     assert {"question", "context", "answer", "source_id", "minimality"} <= set(rows.column_names)
     shown = CliRunner().invoke(app, ["peek", str(out), "--rows", "2"], env={"COLUMNS": "200"}).output
-    assert "q1:othernumber:context  the context changed → " in shown
+    assert "q1:othernumber:context  the context changed: 41 → 48" in shown
     page = (out / "report.html").read_text(encoding="utf-8")
     assert "How many bridges has Town B" in page
     card = DatasetCard.load(out / "README.md")

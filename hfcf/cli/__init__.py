@@ -1,4 +1,4 @@
-"""`hfcf`: run, peek, report, list, train, evaluate, compare, analyse, push, recipe, attack, rate, review. Imports stay light."""
+"""`hfcf`: new, run, peek, report, list, train, evaluate, compare, analyse, push, recipe, attack, rate, review."""
 
 from __future__ import annotations
 
@@ -7,14 +7,18 @@ from typing import Annotated
 
 import typer
 
-from hfcf.cli import console, listing, models, runs, studies
+from hfcf.cli import console, listing, models, new, runs, studies
 from hfcf.cli.console import data_text
+from hfcf.cli.errors import ERRORS, explain, is_a_users
 from hfcf.cli.stop import Stop
 
 app = typer.Typer(
     help="Counterfactual data for language tasks.", no_args_is_help=True, add_completion=False, pretty_exceptions_show_locals=False
 )
-for command in (runs.run, runs.peek, runs.report, models.train, models.evaluate, models.compare, studies.analyse, runs.push):
+# Imports stay light: `hfcf --help` answers at once.
+for command in (
+    new.new, runs.run, runs.peek, runs.report, models.train, models.evaluate, models.compare, studies.analyse, runs.push,
+):  # fmt: skip
     app.command()(command)
 app.command("list")(listing.list_)
 recipe = typer.Typer(help="What recipes may say.", no_args_is_help=True)
@@ -39,6 +43,7 @@ def _main(
     version: Annotated[bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")] = False,
 ) -> None:
     """Counterfactual data for language tasks."""
+    console.silence_bars()
 
 
 def main() -> None:
@@ -55,6 +60,9 @@ def _run() -> None:
     logging.getLogger("hfcf").setLevel(logging.INFO)
     try:
         app()
-    except (ValueError, FileNotFoundError, ImportError, RemoteError) as error:
-        console.err.print(data_text(f"hfcf: {error}", "bold red"))
+    except (*ERRORS, RemoteError) as error:
+        if not is_a_users(error):
+            raise
+        for line in f"hfcf: {explain(error)}".splitlines():
+            console.err.print(data_text(line, "bold red"), soft_wrap=True)
         raise SystemExit(2) from error

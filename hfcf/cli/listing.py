@@ -3,24 +3,33 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.table import Column, Table
+from rich.text import Text
 
-from hfcf.cli import console
+from hfcf.cli import console, details
+from hfcf.cli.console import print_fields, print_heading
+
+_KINDS = {"systems": "system", "corpora": "corpus", "metrics": "metric", "recipes": "recipe"}
 
 
 def list_(
-    kind: Annotated[str, typer.Argument(metavar="[WHAT]", help="systems, corpora or recipes; without it, all of them.")] = "all",
+    what: Annotated[
+        str, typer.Argument(metavar="[WHAT]", help="systems, corpora, metrics or recipes; or a name, such as race.")
+    ] = "all",
+    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="After a kind, a name of it: corpus checkwhy.")] = None,
 ) -> None:
-    """List systems with their stages, corpora and recipes."""
-    lists = {"systems": _list_systems, "corpora": _list_corpora, "recipes": _list_recipes}
-    if kind not in (*lists, "all"):
-        raise ValueError(f"list {kind}: choose one of {', '.join(lists)}, all")
-    for name, print_list in lists.items():
-        if kind in (name, "all"):
-            print_list()
+    """List systems, corpora, metrics and recipes, or describe one: a system's settings, a corpus's files."""
+    kind = {one: many for many, one in _KINDS.items()}.get(what, what)
+    if name is None and kind in ("all", *_KINDS):
+        for one in _KINDS if kind == "all" else [kind]:
+            _LISTS[one]()
+        return
+    if name is not None and kind not in _KINDS:
+        raise ValueError(f"list {what} {name}: the first word is one of {', '.join(_KINDS.values())}")
+    _describe(name or what, [kind] if name else list(_KINDS))
 
 
 def schema(kind: Annotated[str, typer.Argument(help="run, train, compare or attack.")] = "run") -> None:
@@ -30,44 +39,72 @@ def schema(kind: Annotated[str, typer.Argument(help="run, train, compare or atta
     typer.echo(json.dumps(json_schema(kind), indent=1, ensure_ascii=False))
 
 
-def _list_systems() -> None:
-    from hfcf.systems import system_class, systems
+def _describe(name: str, kinds: list[str]) -> None:
+    """Describe what has a name: a system and a corpus may have the same."""
+    from hfcf.core.recipe import did_you_mean
 
-    table = Table("system", "task", "stage", "reads", "fills", title="Systems")
-    for name in systems():
+    names = {kind: _names(kind) for kind in kinds}
+    if not any(name in listed for listed in names.values()):
+        near = did_you_mean(name, [one for listed in names.values() for one in listed] + list(_KINDS) * (len(kinds) > 1))
+        where = kinds[0] if len(kinds) == 1 else "systems, corpora, metrics and recipes"
+        raise ValueError(f"there is no {name!r} among the {where}{near or '; hfcf list prints their names'}")
+    for kind, listed in names.items():
+        if name in listed:
+            _DETAILS[kind](name)
+
+
+def _names(kind: str) -> list[str]:
+    from hfcf import corpora, metrics
+    from hfcf.core import recipe
+    from hfcf.systems import systems
+
+    return list({"systems": systems, "corpora": corpora.names, "metrics": metrics.names, "recipes": recipe.names}[kind]())
+
+
+def _list_systems() -> None:
+    from hfcf.systems import system_class
+
+    print_heading("Systems", "hfcf list NAME prints one's purpose and settings")
+    for name in _names("systems"):
         cls = system_class(name)
         for task in cls.works_on():
-            settings = {"task": task} if len(cls.works_on()) > 1 else {}
-            system = cls.preset("offline" if "offline" in cls.presets else "paper", **settings)
-            for stage in system.stages:
-                table.add_row(name, task, stage.name, ", ".join(stage.inputs), ", ".join(stage.outputs))
-                name = task = ""
-    console.out.print(table)
+            console.out.print(Text(name, style="bold").append(f"  {task}", style="not bold"))
+            details.print_stages(cls, task)
 
 
 def _list_corpora() -> None:
-    from hfcf.corpora import builder_class, names
+    from hfcf.corpora import builder_class
 
-    reads = Column("reads", overflow="fold")
-    title = "Corpora (docs/corpora.md lists other files that they read)"
-    table = Table("corpus", "title", reads, "official splits", "licence", "labels", title=title)
-    for name in names():
+    print_heading("Corpora", "hfcf list NAME prints one's paper and options; docs/corpora.md has other files that they read")
+    for name in _names("corpora"):
         builder = builder_class(name)
-        info = builder.INFO
-        # Each split's first file is the release's.
-        files: dict[str, str] = {}
-        for split, file in builder.FILES:
-            files.setdefault(split, file)
-        splits = ", ".join(f"{split} {rows:,}" for split, rows in info.splits.items())
-        labels = ", ".join(f"{raw} → {ours}" if raw != ours else ours for raw, ours in info.labels.items())
-        table.add_row(name, info.title, "\n".join(files.values()), splits, info.licence or "the user's", labels or "the file's own")
+        console.out.print(Text(name, style="bold").append(f"  {builder.INFO.task}", style="not bold"))
+        print_fields(details.corpus_fields(builder))
+
+
+def _list_metrics() -> None:
+    from hfcf import metrics
+    from hfcf.core.docstrings import first_sentence, paragraphs
+
+    table = Table(Column("metric", no_wrap=True), "what it says of a row", title="Metrics")
+    for name in _names("metrics"):
+        table.add_row(name, Text(first_sentence(paragraphs(metrics.load(name, stage=True))[0])))
     console.out.print(table)
 
 
 def _list_recipes() -> None:
     from hfcf.core import recipe as recipes
 
-    table = Table("recipe", "command", title="Recipes")
-    for name in recipes.names():
-        table.add_row(name, recipes.find(name).read_text(encoding="utf-8").splitlines()[0].removeprefix("# "))
+    table = Table(Column("recipe", no_wrap=True), Column("command", overflow="fold"), title="Recipes")
+    for name in _names("recipes"):
+        table.add_row(name, Text(recipes.find(name).read_text(encoding="utf-8").splitlines()[0].removeprefix("# ")))
     console.out.print(table)
+
+
+_LISTS: dict[str, Any] = {
+    "systems": _list_systems, "corpora": _list_corpora, "metrics": _list_metrics, "recipes": _list_recipes,
+}  # fmt: skip
+_DETAILS: dict[str, Any] = {
+    "systems": details.print_system, "corpora": details.print_corpus, "metrics": details.print_metric,
+    "recipes": details.print_recipe,
+}  # fmt: skip

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from hfcf.cli import console
-from hfcf.cli.console import Set, print_path
-from hfcf.cli.tables import print_scores
+from hfcf.cli.console import Overwrite, Set, print_path
+from hfcf.cli.tables import print_comparison, print_scores
 
 
 def train(
@@ -18,6 +19,7 @@ def train(
     out: Annotated[Path, typer.Option(help="The folder for the model, its scores and its card.")],
     set_: Set = None,
     limit: Annotated[int | None, typer.Option(help="Train only on the first rows, to try a recipe out.")] = None,
+    overwrite: Overwrite = False,
 ) -> None:
     """Train a verifier, a generator or rewriter of claims, an explainer, a masked language model or a relation classifier.
 
@@ -30,7 +32,8 @@ def train(
     path = recipes.find(recipe)
     command = recipes.command("train", recipe, out, set_ or [], limit)
     content = recipes.read(path, set_ or [])
-    console.out.print_json(json.dumps(train_recipe(content, out, where=path.name, limit=limit, command=command)))
+    report = train_recipe(content, out, where=path.name, limit=limit, command=command, overwrite=overwrite)
+    console.out.print_json(json.dumps(report))
 
 
 def evaluate(
@@ -42,6 +45,15 @@ def evaluate(
     task: Annotated[int | None, typer.Option(help="For argument structures: one of CheckWhy's tasks, 1 to 4.")] = None,
     reader: Annotated[str | None, typer.Option(help="For argument structures: a second model, which gives the label.")] = None,
     repaired: Annotated[bool, typer.Option(help="For argument structures: repair the commonest slips of programs.")] = False,
+    labels: Annotated[
+        list[str] | None,
+        typer.Option(help="What classes of the model mean: LABEL_0=REFUTES; repeat it, or use commas."),
+    ] = None,
+    inputs: Annotated[
+        str | None,
+        typer.Option(help="How the model reads a row: evidence-claim, '{claim} [SEP] {evidence}' … (docs/your_model.md)."),
+    ] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Score only the first rows of each corpus.")] = None,
 ) -> None:
     """Score a model on corpora of its task: a verifier, beside the majority baseline, a relation classifier or a reader.
 
@@ -50,38 +62,68 @@ def evaluate(
     console.silence_libraries()
     from hfcf import corpora
     from hfcf.core.model import Model
+    from hfcf.core.system import first_rows
     from hfcf.core.task import task_of
     from hfcf.core.trainer import load_trainer, with_settings
+    from hfcf.core.weights import check_weights
 
-    reference = Model(model, adapter=adapter)
+    reference = Model(model, adapter=adapter, labels=_read_labels(labels or []), inputs=inputs)
     given = {"task": task, "reader": None if reader is None else Model(reader), "repaired": repaired or None}
     settings = {key: value for key, value in given.items() if value is not None}
     results: dict[str, dict[str, Any]] = {}
+    check_weights(reference, "MODEL")
     for argument in corpus:
-        name, _, where = argument.partition("=")
+        name, equals, where = argument.partition("=")
+        if not equals:
+            raise ValueError(f"--corpus {argument}: write NAME=FOLDER or NAME=FOLDER:SPLIT")
         folder, split = where.rsplit(":", 1) if ":" in where else (where, "validation")
-        rows = corpora.load(name, data_dir=folder, split=split)
+        rows = first_rows(corpora.load(name, data_dir=folder, split=split), limit)
         of_rows = task_of(rows.features)
         if not of_rows.trainer:
             raise ValueError(f"{name}: no model of this library answers {of_rows.name} rows")
         trainer = with_settings(load_trainer(of_rows.trainer), settings)
         scores = trainer.evaluate(rows, reference, max_length=max_length, ways=ways)
-        results[f"{name} ({split})"] = scores
+        results[f"{name} ({split})" if limit is None else f"{name} ({split}, first {len(rows)})"] = scores
     print_scores(results)
+
+
+def _read_labels(options: list[str]) -> dict[str, str] | None:
+    """Read `--labels OWN=OURS`, several times or with commas.
+
+    >>> _read_labels(["LABEL_0=REFUTES,LABEL_1=NOT ENOUGH INFO", "yes=SUPPORTS"])
+    {'LABEL_0': 'REFUTES', 'LABEL_1': 'NOT ENOUGH INFO', 'yes': 'SUPPORTS'}
+    """
+    labels = {}
+    # A comma that no equals sign follows belongs to a name: Cause-Effect(e1,e2).
+    for part in (part for option in options for part in re.split(r",(?=[^,=]+=)", option)):
+        own, equals, label = part.partition("=")
+        if not (equals and own.strip() and label.strip()):
+            raise ValueError(f"--labels {part}: write OWN=OURS, such as LABEL_0=REFUTES")
+        labels[own.strip()] = label.strip()
+    return labels or None
 
 
 def compare(
     recipe: Annotated[str, typer.Argument(help="A comparison recipe: compare_race, compare_rationales or a YAML file.")],
-    out: Annotated[Path, typer.Option(help="The folder for the tables and the figure.")],
+    out: Annotated[Path | None, typer.Option(help="The folder for the tables and the figure (not needed with --dry-run).")] = None,
     set_: Set = None,
     results: Annotated[Path, typer.Option(help="The folder of finished cells, so that none is computed twice.")] = Path("results"),
     full: Annotated[bool, typer.Option("--full", help="Use all rows instead of the samples that the recipe names.")] = False,
+    overwrite: Overwrite = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what there is to compute, and what is missing for it.")] = False,
 ) -> None:
     """Compare methods: a model for each method and seed, scored on each corpus, in tables with intervals."""
     console.silence_libraries()
+    if dry_run:
+        from hfcf.studies.compare.dry_run import dry_run as plan_comparison
+
+        print_comparison(plan_comparison(recipe, changes=set_ or [], results=results, full=full))
+        return
     from hfcf.studies.compare.run import compare as compare_methods
 
-    report = compare_methods(recipe, out, changes=set_ or [], results=results, full=full)
+    if out is None:
+        raise ValueError("say where the tables go: --out DIR")
+    report = compare_methods(recipe, out, changes=set_ or [], results=results, full=full, overwrite=overwrite)
     if report["missing"]:
         console.err.print(f"{report['missing']} cells are missing: another process computes them, or was stopped; run this again")
     print_path("the table: ", report["table"])

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.text import Text
 
 from hfcf.cli import console
-from hfcf.cli.console import Set, print_path
+from hfcf.cli.console import Overwrite, Set, print_lines, print_path
 from hfcf.cli.tables import print_funnel, print_plan, print_push
 
 PAIRS = 3
@@ -24,6 +23,7 @@ def run(
     set_: Set = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Run only the first rows, after fitting on all.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything and show three rows through every stage.")] = False,
+    overwrite: Overwrite = False,
 ) -> None:
     """Run a recipe: from the corpus's files to a dataset repository with card and report."""
     console.silence_libraries()
@@ -33,12 +33,13 @@ def run(
     if dry_run:
         from hfcf.pipeline.dry_run import dry_run as try_recipe
 
-        print_plan(try_recipe(recipe, changes=set_ or [], limit=limit))
+        print_plan(try_recipe(recipe, changes=set_ or [], limit=limit), marks=_marks())
         return
     if out is None:
         raise ValueError("say where the result goes: --out DIR")
-    report = run_recipe(recipe, out, changes=set_ or [], limit=limit, watch=_print_stage)
-    _print_lines(highlights(out, PAIRS, marks=_marks()))
+    report = run_recipe(recipe, out, changes=set_ or [], limit=limit, overwrite=overwrite, watch=_print_stage)
+    console.out.print()
+    print_lines(highlights(out, PAIRS, marks=_marks()))
     print_funnel(report)
     counts = f"{report['counterfactuals']} counterfactuals of {report['sources_accepted']} sources"
     print_path(f"{counts}: ", out, f", report: {out / 'report.html'}")
@@ -58,23 +59,21 @@ def _marks() -> bool:
     return console.out.color_system is None
 
 
-def _print_lines(lines: Iterable[Text]) -> None:
-    for line in lines:
-        console.out.print(line)
-
-
 def peek(
     what: Annotated[str, typer.Argument(help="The folder of a run, or the name of a corpus (with --set data_dir=FOLDER).")],
-    rows: Annotated[int, typer.Option(help="How many rows.", min=1)] = 5,
+    rows: Annotated[int, typer.Option(help="How many rows; with --config rejected, how many sources.", min=1)] = 5,
     config: Annotated[str, typer.Option(help="default or rejected.")] = "default",
     best: Annotated[int | None, typer.Option(help="Only the best N.", min=1)] = None,
     worst: Annotated[int | None, typer.Option(help="Only the worst N.", min=1)] = None,
     random: Annotated[int | None, typer.Option(help="N at random.", min=1)] = None,
     by: Annotated[str | None, typer.Option(help="The metric that ranks them: minimality, else the first metric or score.")] = None,
     find: Annotated[str | None, typer.Option(help="Only rows with all these words.")] = None,
+    stage: Annotated[str | None, typer.Option(help="With --config rejected: only what this stage rejected.")] = None,
+    reason: Annotated[str | None, typer.Option(help="With --config rejected: only reasons that hold this text.")] = None,
+    funnel: Annotated[bool, typer.Option("--funnel", help="The funnel in the place of rows.")] = False,
     set_: Set = None,
 ) -> None:
-    """Print rows of a result, changes in colour or as [-old-] {+new+}, and its funnel; or rows of a corpus."""
+    """Print pairs of a result, changes in colour or as [-old-] {+new+}; or what was rejected; or rows of a corpus."""
     console.silence_libraries()
     from hfcf import corpora
     from hfcf.report import peek as reader
@@ -86,13 +85,19 @@ def peek(
         from hfcf.pipeline.run import load_rows
 
         content = recipes.apply_changes({"corpus": what}, set_ or [])
-        _print_lines(reader.rows_of_corpus(load_rows(recipes.parse(RowsRecipe, content, "--set")), rows, find))
+        print_lines(reader.rows_of_corpus(load_rows(recipes.parse(RowsRecipe, content, "--set")), rows, find))
         return
-    _print_lines(
-        reader.peek(what, config=config, rows=rows, best=best, worst=worst, random=random, by=by, find=find, marks=_marks())
-    )
-    if run_report := read_run(Path(what)):
+    if not funnel:
+        print_lines(
+            reader.peek(
+                what, config=config, rows=rows, best=best, worst=worst, random=random, by=by, find=find, stage=stage,
+                reason=reason, marks=_marks(),
+            )
+        )  # fmt: skip
+    elif run_report := read_run(Path(what)):
         print_funnel(run_report)
+    else:
+        raise FileNotFoundError(f"{what} has no run.json: give the folder of hfcf run")
 
 
 def report(

@@ -6,10 +6,12 @@ their names when they are complete.
 
 from __future__ import annotations
 
+import atexit
 import os
 import select
 import signal
 import socket
+import sys
 from threading import Thread
 from typing import Any, Self
 
@@ -47,7 +49,10 @@ class Stop:
         """After a signal, print the line and leave with the shell's code, 130 or 143, whatever the interrupted code raised."""
         if self.number is not None:
             self._print()
-            raise SystemExit(128 + self.number)
+            for stream in (sys.stdout, sys.stderr):
+                stream.flush()
+            atexit._run_exitfuncs()
+            os._exit(128 + self.number)  # Python would take seconds to free the model libraries
 
     def _raise(self, number: int, _: Any) -> None:
         if self.number is None:  # another one would break off the cleaning up

@@ -6,12 +6,11 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.table import Table
 from rich.text import Text
 
 from hfcf.cli import console
-from hfcf.cli.console import Set, print_path
-from hfcf.cli.tables import commonest
+from hfcf.cli.console import Set, print_fields, print_heading, print_path
+from hfcf.cli.tables import commonest, print_page
 
 attack = typer.Typer(help="Adversarial test sets of relation corpora, as CCG's paper makes them.", no_args_is_help=True)
 rate = typer.Typer(help="Human evaluation: rating sheets with hidden methods, as in the papers.", no_args_is_help=True)
@@ -43,11 +42,17 @@ def attack_candidates(
     from hfcf.studies.attack.run import SHEET, make_candidates
 
     report = make_candidates(recipe, out, changes=set_ or [], limit=limit)["report"]
-    table = Table("kind", "rows with candidates", "candidates", "commonest reason for none", title=f"{report['rows']} rows")
+    print_heading(f"{report['rows']:,} rows")
     for kind in ("flipped", "invariant"):
         counts = report[kind]
-        table.add_row(kind, str(counts["rows"]), str(counts["candidates"]), commonest(counts["reasons"]))
-    console.out.print(table)
+        console.out.print(Text(kind, style="bold"))
+        print_fields(
+            [
+                ("rows with candidates", f"{counts['rows']:,}"),
+                ("candidates", f"{counts['candidates']:,}"),
+                ("commonest reason for none", commonest(counts["reasons"]).plain or "–"),
+            ]
+        )
     print_path("mark the best in ", out / SHEET, f", then: hfcf attack choose {out}")
 
 
@@ -92,12 +97,12 @@ def rate_export(
     settings = protocol_of(protocol)
     settings = settings if rows is None else replace(settings, rows=rows)
     report = export(folders, settings, out, sources=sources, raters=raters, seed=seed)
-    title = f"{report['lines']} lines a sheet; {report['shared']} sources that every method has"
-    table = Table("method", "rows", "too few", "not rated", title=title)
+    print_heading(f"{report['lines']} lines a sheet", f"{report['shared']} sources that every method has")
     for method, entry in report["methods"].items():
-        counts = (", ".join(f"{n} {stratum}" for stratum, n in entry[key].items()) for key in ("rows", "short"))
-        table.add_row(Text(method), *counts, commonest(entry["left_out"]))
-    console.out.print(table)
+        console.out.print(Text(method, style="bold"))
+        counts = {key: ", ".join(f"{n} {stratum}" for stratum, n in entry[key].items()) for key in ("rows", "short")}
+        reason = commonest(entry["left_out"]).plain
+        print_fields([("rows", counts["rows"]), ("too few", counts["short"] or "–"), ("not rated", reason or "–")])
     print_path("for the raters: ", out / RATERS, f"; when the sheets are back: hfcf rate import {out}")
 
 
@@ -110,7 +115,7 @@ def rate_import(
     from hfcf.studies.human.collect import TABLE, import_
 
     import_(out, partial=partial)
-    console.out.print(Text((out / TABLE).read_text(encoding="utf-8")), soft_wrap=True)
+    print_page((out / TABLE).read_text(encoding="utf-8"))
     print_path("the table: ", out / TABLE)
 
 
@@ -128,9 +133,14 @@ def review_export(
     from hfcf.studies.review.export import export
 
     report = export(rows, out, form=form, people=people, seed=seed, limit=limit)
-    table = Table("rows", "not reviewable", "most often because")
-    table.add_row(str(report["rows"]), str(sum(report["left_out"].values())), commonest(report["left_out"]))
-    console.out.print(table)
+    reason = commonest(report["left_out"]).plain
+    print_fields(
+        [
+            ("rows", f"{report['rows']:,}"),
+            ("not reviewable", f"{sum(report['left_out'].values()):,}" + (f", most often because {reason}" if reason else "")),
+        ],
+        0,
+    )
     print_path("for the people: ", out / RATERS, f"; when the reviews are back there: hfcf review import {out}")
 
 
@@ -144,5 +154,5 @@ def review_import(
     from hfcf.studies.review.collect import REVIEWED, TABLE, import_
 
     import_(out, partial=partial, users=user or [])
-    console.out.print(Text((out / TABLE).read_text(encoding="utf-8")), soft_wrap=True)
+    print_page((out / TABLE).read_text(encoding="utf-8"))
     print_path("the rows: ", out / REVIEWED)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
@@ -10,7 +11,7 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from hfcf.cli import console
-from hfcf.cli.console import data_text
+from hfcf.cli.console import data_text, print_fields, print_hanging, print_lines
 
 _TITLES = {"macro_f1": "macro-F1", "micro_f1": "micro-F1"}
 _WIDE = 6
@@ -26,13 +27,16 @@ def commonest(reasons: Mapping[str, int]) -> Text:
 
 
 def print_funnel(report: dict[str, Any]) -> None:
-    """Print the rows that each stage accepted, and its commonest reason for rejection."""
-    table = Table("stage", "rows in", "rows out", "candidates rejected", "commonest reason", title="Funnel")
+    """Print the rows that each stage accepted, and under it its commonest reason for rejection."""
+    width = max((len(entry["stage"]) for entry in report["funnel"]), default=0)
+    header = f"{'':<{width}}  rows in  rows out  candidates rejected"
+    console.out.print(Text("Funnel", style="bold"), Text(header[len("Funnel") + 1 :], style="dim"))
     for entry in report["funnel"]:
-        counts = [str(entry[key]) for key in ("rows_in", "rows_out", "candidates_rejected")]
-        reason = commonest({**entry["candidate_reasons"], **entry["reasons"]})
-        table.add_row(data_text(entry["stage"]), *counts, reason)
-    console.out.print(table)
+        counts = f"  {entry['rows_in']:>7,}  {entry['rows_out']:>8,}  {entry['candidates_rejected']:>19,}"
+        console.out.print(data_text(f"{entry['stage']:<{width}}").append(counts), soft_wrap=True)
+        if reason := commonest({**entry["candidate_reasons"], **entry["reasons"]}):
+            reason.stylize("dim")
+            print_hanging(reason, indent=4)
 
 
 def print_scores(results: Mapping[str, Mapping[str, Any]]) -> None:
@@ -64,6 +68,20 @@ def _print_groups(title: str, scores: Mapping[str, Any]) -> None:
         console.out.print(table)
 
 
+def print_page(text: str) -> None:
+    """Print a page of Markdown; a table that is wider than the terminal becomes a block for each row."""
+    for is_table, group in groupby(text.splitlines(), key=lambda line: line.startswith("| ")):
+        lines = [data_text(line) for line in group]
+        if not is_table or max(line.cell_len for line in lines) <= console.out.width:
+            for line in lines:
+                print_hanging(line, hang=0)
+            continue
+        header, _, *rows = [[cell.strip() for cell in line.plain.strip("| ").split(" | ")] for line in lines]
+        for first, *cells in rows:
+            console.out.print(Text(first, style="bold"))
+            print_fields(zip(header[1:], cells, strict=False))
+
+
 def print_push(plan: Any, public: bool) -> None:
     """Print the files of a push."""
     visibility = "public" if public else "private"
@@ -75,20 +93,72 @@ def print_push(plan: Any, public: bool) -> None:
         console.out.print(Text(f"not sent: {', '.join(plan.left_out)}"), soft_wrap=True)
 
 
-def print_plan(plan: dict[str, Any]) -> None:
-    """Print a dry run: the cost of each stage, and its outcome for a few rows."""
-    remote = [key for key in ("attempts", "cost") if any(key in entry for entry in plan["stages"])]
-    columns = ["calls", "tokens", "minutes", *remote]
-    title = f"{plan['rows']} rows of {plan['corpus']}, estimated from {plan['tried']}"
-    table = Table("stage", "reads", "fills", *columns, title=title)
+def print_plan(plan: dict[str, Any], *, marks: bool = False) -> None:
+    """Print a dry run: the cost of each stage and of all, then a few rows with the outcome of each stage and what was made."""
+    from hfcf.report.lines import pair_lines, row_lines
+    from hfcf.report.phrases import phrases
+
+    columns = ["calls", "tokens", "minutes", *(key for key in ("attempts", "cost") if any(key in one for one in plan["stages"]))]
+    table = Table(
+        Column("stage", overflow="fold"), *(Column(key, justify="right", no_wrap=True) for key in columns),
+        title=f"{plan['rows']} rows of {plan['corpus']}, estimated from {plan['tried']}",
+    )  # fmt: skip
     for entry in plan["stages"]:
-        counts = ("–" if entry.get(key) is None else str(entry[key]) for key in columns)
-        table.add_row(entry["stage"], entry["reads"], entry["fills"], *counts)
+        table.add_row(entry["stage"], *(_amount(entry, key) for key in columns))
+    table.add_section()
+    everything = {key: _total(plan["stages"], key) for key in columns}
+    table.add_row("all", *(_amount(everything, key) for key in columns), style="bold")
     console.out.print(table)
+    if any(entry.get("tokens") is None for entry in plan["stages"]):
+        console.out.print(Text("–: all answers were in the cache, which costs nothing", style="dim"))
     if plan["rejected"]:
         rejected = f"rejected while loading: {plan['rejected']} of {plan['rows']} rows, most often because "
-        console.out.print(Text(rejected, style="bold") + data_text(plan["reason"]))
-    for row in plan["examples"]:
-        console.out.print(data_text(f"{row['id']}: ", "bold") + data_text(row["text"]))
-        for stage, outcome in row["stages"]:
-            console.out.print(Text(f"  {stage}: ", style="dim") + data_text(outcome))
+        print_hanging(Text(rejected, style="bold").append_text(data_text(plan["reason"], "not bold")))
+    console.out.print()
+    for example in plan["examples"]:
+        pairs = example["counterfactuals"]
+        print_lines(row_lines(example["row"], texts=not pairs, end=False))
+        for stage, outcome in example["stages"]:
+            print_hanging(Text(f"{stage}: ", style="bold").append_text(data_text(outcome, "not bold")), indent=2)
+        for pair in pairs:
+            print_lines(pair_lines(pair, example["row"].get("label"), phrases(pair, ()), marks=marks))
+        if not pairs:
+            console.out.print()
+
+
+def _amount(entry: Mapping[str, Any], key: str) -> str:
+    value = entry.get(key)
+    if key == "minutes" and value == 0 and entry.get("calls"):
+        return "< 0.1"
+    return "–" if value is None else f"{value:,}"
+
+
+def _total(entries: Sequence[Mapping[str, Any]], key: str) -> float | None:
+    amounts = [entry[key] for entry in entries if entry.get(key) is not None]
+    return round(sum(amounts), 4) if amounts else None
+
+
+def print_comparison(plan: Mapping[str, Any]) -> None:
+    """Print what a comparison has to compute: its cells by method, the rows of its sets, and what is missing."""
+    from hfcf.core.progress import time_left
+
+    for path in plan["absent"]:
+        console.out.print(data_text(f"missing: {path}"), soft_wrap=True)
+    if "methods" not in plan:
+        state = (
+            "its cells are not known without these; docs/corpora.md says how to get each corpus"
+            if plan["absent"]
+            else "all its rows and models are there"
+        )
+        console.out.print(data_text(f"{plan['name']}: {state}"))
+        return
+    table = Table("method", "cells finished", "cells to compute", title=data_text(plan["name"]))
+    for name, cells in plan["methods"].items():
+        table.add_row(data_text(name), str(cells["finished"]), str(cells["to_compute"]))
+    console.out.print(table)
+    train = " or ".join(map(str, plan["rows"]["train"]))
+    sets = ", ".join(f"{name} ({rows})" for name, rows in plan["rows"]["sets"].items())
+    console.out.print(data_text(f"trained on {train} rows, scored on {sets}"))
+    time = "how long is not known before the first cell" if plan["seconds"] is None else time_left(plan["seconds"])
+    left = f"{plan['trainings']} models to train: {time}" if plan["trainings"] else "nothing to compute: all cells are finished"
+    console.out.print(data_text(left))

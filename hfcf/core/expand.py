@@ -56,6 +56,11 @@ def expand(ds: AnyDataset) -> AnyDataset:
     return _complete(rows, ds, task) if task and completing else rows
 
 
+def _refuse_stream(ds: object) -> None:
+    if isinstance(ds, IterableDataset):
+        raise ValueError("this is a stream: read its rows first, ds = Dataset.from_list(list(ds), features=ds.features)")
+
+
 def _complete(rows: Dataset, ds: Dataset, task: Task) -> Dataset:
     """Complete counterfactuals that a system of the task that `task` extends made of its rows."""
     if not len(rows):
@@ -121,6 +126,7 @@ def rejected(ds: Dataset, *, system: str = "race") -> Dataset:
     >>> rejected(Dataset.from_list([{"id": "1", "group_id": "1", "status": status}]))["reason"]
     Column(['too long'])
     """
+    _refuse_stream(ds)
     features = schema.REJECTED
     if not len(ds):
         return schema.no_rows(features)

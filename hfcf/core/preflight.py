@@ -6,6 +6,7 @@ configurations and a few rows, and loads no weights.
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
@@ -15,14 +16,16 @@ from typing import Any
 
 from datasets import ClassLabel, IterableDataset, LargeList, List, Value
 
-from hfcf.core.model import Model, is_remote
+from hfcf.core.model import Model
 from hfcf.core.paths import cache_dir
 from hfcf.core.stage import Stage, StageError
 from hfcf.core.task import Task, get_task
-from hfcf.core.weights import check_weights, longest_input
+from hfcf.core.weights import NoFolder, can_configure, check_weights
 
 LEAST_DISK = 200_000_000  # bytes
 SAMPLE = 20  # rows of a stream whose labels are looked at
+_JUDGES = ("verifier", "indicator")
+"""The settings of stages that name classifiers of the task's rows."""
 CURE = "hfcf.from_dataset(ds, columns={…}, labels={…}) makes such rows of yours"
 
 
@@ -56,7 +59,7 @@ def check(system: Any, ds: Any = None, folders: Iterable[str | Path] = ()) -> No
 
 
 def check_disk(folders: Iterable[str | Path] = ()) -> None:
-    """Raise when a disk that a run writes to is almost full: that of a folder, of the library's cache or of `datasets`' cache.
+    """Raise when a run can't write to a folder, or when the disk of one, or of a cache, is almost full.
 
     Args:
         folders: they need not exist.
@@ -65,7 +68,11 @@ def check_disk(folders: Iterable[str | Path] = ()) -> None:
 
     for folder in (*folders, cache_dir(), config.HF_DATASETS_CACHE):
         path = Path(folder).expanduser().absolute()
-        existing = next(parent for parent in (path, *path.parents) if parent.is_dir())
+        existing = next(parent for parent in (path, *path.parents) if parent.exists())
+        if not existing.is_dir():
+            raise ValueError(f"{existing} is a file, and the run writes a folder there: choose another")
+        if not os.access(existing, os.W_OK):
+            raise ValueError(f"{existing} may not be written to: choose another folder, or change who may write there")
         if (free := shutil.disk_usage(existing).free) < LEAST_DISK:
             raise ValueError(
                 f"the disk of {path} has {free / 1e6:.0f} MB left, and a run needs {LEAST_DISK / 1e6:.0f} MB: free space, or set "
@@ -84,10 +91,8 @@ def check_models(system: Any) -> None:
     for stage in system.stages:
         for name, model in _models(stage):
             check_weights(model, f"{stage.name}: {name}")
-            _check_length(stage, name, model)
-        judge = getattr(stage, "verifier", None)
-        if isinstance(judge, Model) and not is_remote(judge):
-            task.check_model(judge)
+            if name in _JUDGES and can_configure(model):
+                task.check_model(model, getattr(stage, "max_length", None))
     for name, instead in system.trainings.items():
         if system.fitted is None and getattr(system, instead) is None:
             check_weights(getattr(system, name).model, f"{name}: model")
@@ -101,9 +106,7 @@ def check_trained(system: Any) -> None:
         for model in models:
             try:
                 check_weights(model, setting)
-            except ValueError as error:
-                if "no folder" not in str(error):
-                    raise
+            except NoFolder:
                 missing[model.name] = f"  hfcf train {recipe} --out {model.name} --set data_dir=FOLDER"
     if missing:
         raise ValueError(
@@ -139,23 +142,22 @@ def check_labels(task: Task, ds: Any) -> None:
     """Raise when no row, or none of a stream's first rows, has a label of the task: all of them would be rejected."""
     if not task.labelled or task.labels is None or "label" not in (ds.features or {}):
         return
-    if isinstance(ds, IterableDataset):
-        present = {row["label"] for row in islice(ds.select_columns(["label"]), SAMPLE)}
-    else:
-        present = set(ds.unique("label"))
-    if present - {None} and not present & set(task.labels):
+    columns = [column for column in ("label", "status") if column in ds.features]
+    rows = islice(ds.select_columns(columns), SAMPLE) if isinstance(ds, IterableDataset) else ds.select_columns(columns)
+    # Rows that could not be read were rejected when they were loaded.
+    present = set()
+    for row in rows:
+        if row["label"] in task.labels:
+            return
+        if not row.get("status") or row["status"]["accepted"] is not False:
+            present.add(row["label"])
+    if present - {None}:
         found = ", ".join(sorted(map(repr, present - {None}))[:10])
         ours = ", ".join(task.labels)
         raise StageError(
             f"no row has a label of {task.name} ({ours}); the labels here are {found}. Say what they mean: "
             f"hfcf.from_dataset(ds, labels={{{sorted(map(repr, present - {None}))[0]}: {task.labels[0]!r}, …}})"
         )
-
-
-def _check_length(stage: Stage, name: str, model: Model) -> None:
-    asked, longest = getattr(stage, "max_length", None), longest_input(model)
-    if isinstance(asked, int) and longest is not None and asked > longest:
-        raise StageError(f"{stage.name}: max_length={asked} is more than the {longest} tokens that {model.name} ({name}) reads")
 
 
 def _models(value: Any) -> Iterator[tuple[str, Model]]:

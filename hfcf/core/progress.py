@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
@@ -14,10 +14,12 @@ from typing import Any
 from datasets.utils import are_progress_bars_disabled, disable_progress_bars, enable_progress_bars
 from tqdm.auto import tqdm
 
+from hfcf.core.workers import is_worker
+
 
 def is_shown() -> bool:
-    """Return whether someone looks at a bar: standard error is a terminal, or this is a notebook."""
-    return sys.stderr.isatty() or "ipykernel" in sys.modules
+    """Return whether someone looks at a bar of this process: standard error is a terminal, or this is a notebook."""
+    return (sys.stderr.isatty() or "ipykernel" in sys.modules) and not is_worker()
 
 
 def time_left(seconds: float) -> str:
@@ -37,11 +39,11 @@ class Bar(tqdm):  # type: ignore[misc]
 
     text = ""
 
-    def __init__(self, name: str, total: float, initial: float = 0) -> None:
+    def __init__(self, name: str, total: float, initial: float = 0, delay: float = 0) -> None:
         form = "{desc} {percentage:3.0f}% {bar} {text}"
         super().__init__(
             desc=name, total=total, initial=initial, bar_format=form, leave=False, dynamic_ncols=True, miniters=0,
-            disable=not is_shown(),
+            delay=delay, disable=not is_shown(),
         )  # fmt: skip
 
     @property
@@ -50,7 +52,8 @@ class Bar(tqdm):  # type: ignore[misc]
         values: dict[str, Any] = super().format_dict
         done, elapsed = values["n"] - values["initial"], values["elapsed"]
         rate = values["rate"] or (done / elapsed if elapsed else None)
-        left = [time_left((values["total"] - values["n"]) / rate)] if rate and values["total"] else []
+        rest = (values["total"] or 0) - values["n"]
+        left = [time_left(rest / rate)] if rate and rest > 0 else []
         return {**values, "text": ", ".join([*([self.text] if self.text else []), *left])}
 
     def move(self, n: float, text: str) -> None:
@@ -126,14 +129,21 @@ def row_batch(rows: int) -> Iterator[None]:
         bar.finish()
 
 
-def report(engine: str, done: int, total: int) -> None:
-    """Report how many of its requests an engine has answered; does nothing outside `stage_bar`.
+@contextmanager
+def count_requests(engine: str, total: int) -> Iterator[Callable[[int], None]]:
+    """Show how many of its requests an engine has answered: in the stage's bar, else in a bar of its own after two seconds.
 
     Args:
         engine: its name.
-        done: 0 at the beginning of its run.
         total: requests of the run.
+
+    Yields:
+        What takes the number of answers so far.
     """
-    bar = _stage_bar.get()
-    if bar is not None:
-        bar.report(engine, done, total)
+    stage = _stage_bar.get()
+    if stage is not None:
+        stage.report(engine, 0, total)
+        yield lambda done: stage.report(engine, done, total)
+        return
+    with Bar(engine, total, delay=2) as bar:
+        yield lambda done: bar.move(done, f"{done} of {total} requests")

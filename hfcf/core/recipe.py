@@ -204,9 +204,12 @@ def find(name: str) -> Path:
     """
     if Path(name).is_file():
         return Path(name)
-    path = folder() / f"{name.removesuffix('.yaml')}.yaml"
+    if Path(name).is_dir():
+        raise RecipeError(f"{name} is a folder, and a recipe is a YAML file")
+    path = folder() / f"{name.removeprefix('recipes/').removesuffix('.yaml')}.yaml"
     if not path.is_file():
-        raise RecipeError(f"no recipe {name!r}: give a file, or one of {', '.join(names())}{did_you_mean(name, names())}")
+        near = did_you_mean(path.stem, names()) or f": give a file, or one of {', '.join(names())}"
+        raise RecipeError(f"no recipe {name!r}{near}")
     return path
 
 
@@ -233,10 +236,10 @@ def read(path: Path, changes: Sequence[str] = ()) -> dict[str, Any]:
     """
     try:
         recipe = yaml.load(path.read_text(encoding="utf-8"), Loader)
-    except yaml.YAMLError as error:
-        raise RecipeError(f"{path} is not YAML: {error}") from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise RecipeError(f"{path} is not YAML: {_yaml_problem(error)}") from error
     if not isinstance(recipe, dict):
-        raise RecipeError(f"{path} holds no mapping")
+        raise RecipeError(f"{path} holds no mapping of keys to values, such as system: race")
     return apply_changes(recipe, changes)
 
 
@@ -252,7 +255,11 @@ def apply_changes(recipe: dict[str, Any], changes: Sequence[str]) -> dict[str, A
         key, equals, value = change.partition("=")
         if not equals:
             raise RecipeError(f"--set {change}: write key=value")
-        assignments.append((key.strip(), yaml.load(value, Loader)))
+        try:
+            assignments.append((key.strip(), yaml.load(value, Loader)))
+        except yaml.YAMLError as error:
+            quoted = f'{key}="{value}"'
+            raise RecipeError(f"--set {change}: the value is not YAML: {_yaml_problem(error)}; as a text: '{quoted}'") from error
     presets = recipe.pop("presets", {})
     recipe["preset"] = dict(assignments).get("preset", recipe.get("preset", "paper"))
     if recipe["preset"] in presets:
@@ -268,6 +275,15 @@ def apply_changes(recipe: dict[str, Any], changes: Sequence[str]) -> dict[str, A
     return recipe
 
 
+def _yaml_problem(error: Exception) -> str:
+    """Say in one line what YAML can't be read, and where: lines and columns count from 1."""
+    mark = getattr(error, "problem_mark", None)
+    where = f" (line {mark.line + 1}, column {mark.column + 1})" if mark else ""
+    text = str(getattr(error, "problem", None) or error).replace("\n", " ")
+    star = "; a value that begins with * or & is put in quotes" if "alias" in text or "anchor" in text else ""
+    return f"{text}{where}{star}"
+
+
 def resolve_folder(path: str) -> Path | None:
     """Return the folder beside the recipes that "recipes:NAME" names; None of any other path."""
     return folder() / path.removeprefix("recipes:") if path.startswith("recipes:") else None
@@ -279,6 +295,9 @@ def locate(source: Mapping[str, Any], data_dir: str | None) -> dict[str, Any]:
     >>> locate({"corpus": "relations", "data_files": {"test": ["a.jsonl", "/b.jsonl"]}}, "data")["data_files"]
     {'test': ['data/a.jsonl', '/b.jsonl']}
     """
+    corpus = source.get("corpus")
+    if isinstance(corpus, Mapping) or "/" in str(corpus):  # of the Hub, or a folder as it is
+        return dict(source)
     base = Path(data_dir or ".")
     key = "data_files" if "data_files" in source else "data_dir"
 

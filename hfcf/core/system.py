@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 from datasets import Dataset, DatasetDict, Features, IterableDataset
 
 from hfcf.core.model import Model, is_remote
-from hfcf.core.names import check_settings
+from hfcf.core.names import check_settings, did_you_mean
 from hfcf.core.preflight import check
 from hfcf.core.prepare import prepare
 from hfcf.core.progress import quiet_map, stage_bar
@@ -89,7 +89,8 @@ class System:
             changes: settings that differ; `task`, of a system that has it, also chooses what the preset says for that task.
         """
         if name not in cls.presets:
-            raise ValueError(f"{cls.__name__.lower()} has no preset {name!r}: choose one of {', '.join(cls.presets)}")
+            near = did_you_mean(name, cls.presets)
+            raise ValueError(f"{cls.__name__.lower()} has no preset {name!r}: choose one of {', '.join(cls.presets)}{near}")
         settings = {**cls.presets[name], **cls.by_task.get(changes.get("task", ""), {}), **changes}
         for training in cls.trainings:
             if isinstance(changed := settings.get(training), Mapping):
@@ -125,7 +126,11 @@ class System:
     def _as_engine(self, name: str, engine: type[Any]) -> None:
         """Make an engine of a setting that was given as a recipe's mapping, with "en" for a model that it does not name."""
         if isinstance(settings := getattr(self, name), Mapping):
+            check_settings(engine, map(str, settings))
             object.__setattr__(self, name, engine(**{**settings, "model": Model.of(settings.get("model", "en"))}))
+        elif settings is not None and not isinstance(settings, engine):
+            cure = "{backend: spacy, model: offline:spacy}"
+            raise ValueError(f"{name}: {settings!r} is no {engine.__name__}: give one, or a mapping such as {cure}")
 
     def _for_rows(self, ds: Dataset | IterableDataset) -> Self:
         """Return the system for the rows' task, if `task` is one of its settings."""

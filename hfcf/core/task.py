@@ -111,8 +111,13 @@ class Task:
 
     # --- what a task may implement
 
-    def check_model(self, model: Model) -> None:
-        """Raise `ValueError` for a model that can't judge the task's rows, from its configuration alone: unknown labels, say."""
+    def check_model(self, model: Model, max_length: int | None) -> None:
+        """Raise `ValueError` for a model that can't judge the task's rows, from its configuration alone (default: none).
+
+        Args:
+            model: whose configuration can be read.
+            max_length: the tokens that it is given, if that is known.
+        """
 
     def complete(self, source: Row, row: Row) -> dict[str, Any]:
         """Make a counterfactual of this task of one that a system of the task that it extends made."""

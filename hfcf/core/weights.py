@@ -11,6 +11,11 @@ from typing import Any
 from hfcf.core import offline
 from hfcf.core.model import Model, is_remote
 
+
+class NoFolder(ValueError):
+    """A model's folder is not there."""
+
+
 _FOLDERS = ("/", "./", "../", "~", "out/")
 """How names of folders begin that are not taken for the Hub's: the last is where this library's commands write."""
 _NO_LIMIT = ("t5", "mt5", "umt5", "longt5", "xlnet", "deberta-v2")
@@ -32,7 +37,7 @@ def check_weights(model: Model, where: str) -> None:
 
     >>> check_weights(Model("out/my-verifier"), "verifier")
     Traceback (most recent call last):
-    ValueError: verifier: there is no folder out/my-verifier
+    hfcf.core.weights.NoFolder: verifier: there is no folder out/my-verifier
     """
     if is_remote(model):
         return
@@ -58,7 +63,7 @@ def _check_source(name: str, where: str) -> None:
     elif folder.is_file():
         raise ValueError(f"{where}: {name} is a file; a model is a folder, a Hub id or offline:NAME")
     elif name.startswith(_FOLDERS):
-        raise ValueError(f"{where}: there is no folder {name}")
+        raise NoFolder(f"{where}: there is no folder {name}")
     elif not is_package(name):  # pipelines of spaCy are packages
         _check_hub_id(name, where)
 
@@ -93,6 +98,17 @@ def is_package(name: str) -> bool:
     (True, False)
     """
     return name.isidentifier() and find_spec(name) is not None
+
+
+def can_configure(model: Model) -> bool:
+    """Return whether a model's configuration can be read: it is on this machine, or the Hub may be asked for it.
+
+    >>> can_configure(Model("offline:minilm"))
+    True
+    """
+    from huggingface_hub import constants
+
+    return not is_remote(model) and (bool(_config(model)) or not constants.HF_HUB_OFFLINE)
 
 
 def longest_input(model: Model) -> int | None:

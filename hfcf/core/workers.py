@@ -1,7 +1,8 @@
-"""End the workers of `Dataset.map(num_proc=…)` with the process that started them."""
+"""The workers of `Dataset.map(num_proc=…)`: they end with the process that started them."""
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import signal
 import threading
@@ -9,6 +10,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
+
+import multiprocess
+
+
+def is_worker() -> bool:
+    """Return whether a pool started this process: one of `datasets` (`num_proc`, by `multiprocess`) or of the standard library."""
+    return multiprocess.parent_process() is not None or multiprocessing.parent_process() is not None
 
 
 @contextmanager

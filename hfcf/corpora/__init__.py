@@ -27,7 +27,7 @@ DataFiles = str | Path | Sequence[str | Path] | Mapping[str, str | Path | Sequen
 
 
 def load(
-    name: str,
+    name: str | Mapping[str, Any],
     *,
     data_dir: str | Path | None = None,
     data_files: DataFiles | None = None,
@@ -42,7 +42,9 @@ def load(
 
     Args:
         name: one of `names()`. "jsonl", "csv" and "parquet" read a user's own claims, "relations" a user's own sentences,
-            "questions" a user's own questions, "structures" a user's own claims with argument structures.
+            "questions" a user's own questions, "structures" a user's own claims with argument structures. Or a dataset in columns
+            of your own, which `hfcf.from_dataset` reads: a Hub id with its namespace ("stanfordnlp/snli"), a mapping of arguments
+            of `load_dataset`, or a folder of `save_to_disk`.
         data_dir: the folder with the release files under their official names; "recipes:NAME" is one that ships with the recipes.
         data_files: instead of `data_dir`, the files themselves: one, several, or a mapping split → files.
         split: an official split ("train", "validation" or its alias "dev", "test" …) or a slice like
@@ -52,7 +54,7 @@ def load(
             `ds.info.description`. It changes no row.
         on_error: "raise", or "reject": a record that can't be read becomes a row whose `status` says why. Only this mode adds
             the column `status`; it is null on every good row.
-        options: the corpus's own, listed in its module's docstring.
+        options: the corpus's own, listed in its module's docstring; for a dataset in your own columns those of `from_dataset`.
 
     Raises:
         CorpusError: files are missing or have an unexpected content; the message shows what was found.
@@ -63,6 +65,13 @@ def load(
 
     if role not in (None, "train"):
         raise ValueError(f"role={role!r}: the only role is 'train' (rows of a dev or test split used for training)")
+    from hfcf.corpora.own.source import is_own, load_own
+
+    if is_own(name):
+        own = load_own(name, split=split, on_error=on_error, data_dir=data_dir, data_files=data_files, **options)
+        return _with_role(own, role, split or "all splits")
+    if not isinstance(name, str):
+        raise TypeError(f"a corpus is a name or a mapping; this is {name!r}")
     if name == PASSAGES:
         from hfcf.corpora.formats.passages import load_passages
 
@@ -80,18 +89,43 @@ def load(
     selected = requested or [part for part in files if part not in cls.BLIND] or list(files)
     files = {part: files[part] for part in selected}
     builder = prepare_builder(cls, name, files, resources, on_error=on_error, options=options)
-    ds: Dataset | DatasetDict = builder.as_dataset(split=instruction)
-    if role:
-        official = instruction or ", ".join(selected)
-        for part in ds.values() if isinstance(ds, dict) else [ds]:
-            part.info.description += f"\nrole: {role} (rows of the official split {official!r})"
+    try:
+        ds: Dataset | DatasetDict = builder.as_dataset(split=instruction)
+    except ValueError as error:  # of `datasets`, which names no file
+        if "no data" not in str(error):
+            raise
+        read = ", ".join(str(path) for part in files.values() for path in part)
+        raise CorpusError(f"{name}: the split {instruction or ', '.join(files)} has no rows in {read}") from None
+    return _with_role(ds, role, instruction or ", ".join(selected))
+
+
+def _with_role(ds: Dataset | DatasetDict, role: str | None, official: str) -> Dataset | DatasetDict:
+    """Record the role of rows in their description."""
+    for part in (ds.values() if isinstance(ds, dict) else [ds]) if role else ():
+        part.info.description += f"\nrole: {role} (rows of the official split {official!r})"
     return ds
 
 
-def builder_class(name: str) -> type[Corpus]:
-    """Import a corpus's module and return its builder."""
+def corpus_name(corpus: Any) -> str:
+    """Name a corpus as cards and tables do: a dataset in a user's own columns by its Hub id, or by its folder without the path.
+
+    >>> corpus_name("hover"), corpus_name({"path": "nyu-mll/glue", "name": "mnli"})
+    ('hover', 'nyu-mll/glue/mnli')
+    """
+    from hfcf.corpora.own.source import corpus_name as name_of
+
+    return name_of(corpus)
+
+
+def builder_class(name: Any) -> type[Corpus]:
+    """Import a corpus's module and return its builder; for a dataset in a user's own columns one that only has front matter."""
+    from hfcf.corpora.own.source import is_own, own_builder
+
+    if is_own(name):
+        return own_builder(name)
     if (module := (corpora := _modules()).get(name)) is None:
-        raise ValueError(f"there is no corpus {name!r}; there are {', '.join(corpora)}{did_you_mean(name, corpora)}")
+        near = did_you_mean(name, corpora) or f"; there are {', '.join(corpora)}"
+        raise ValueError(f"there is no corpus {name!r}{near}")
     return import_module(module).BUILDER
 
 

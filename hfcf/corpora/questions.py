@@ -7,6 +7,7 @@
   (shards), as `hfcf` and the Hub write them; in `data_dir`, or its `data/` or `data/default/`, whichever has any first.
   `data_files` names other files, which are train unless their names, or a mapping, say otherwise; their ending is their form.
 - Fields: `question`, and `answers` or `answer`; optionally `context`, `title`, `id`, `group_id`, `aliases`. Others are ignored.
+- The option `columns` names fields that are called otherwise: columns={"context": "passage"}.
 - Answers, in any of these forms: SQuAD's {"text": […], "answer_start": […]}; a list of {"text": …, "answer_start": …}; a list of
   texts, or one text, which may have its place beside it in a field `answer_start`. In CSV a cell is one text, or one of the
   others as JSON. A question without an answer has [] or null.
@@ -70,19 +71,20 @@ class Questions(OwnFiles, Corpus):
         notes="SQuAD's columns, or answers as texts; see below",
     )
     FILES = patterns(".jsonl", ".csv", *PARQUET)
+    FIELDS = _FIELDS
     EXTRA: ClassVar = {"aliases": List(TEXT)}
 
     def records(self, path: Path) -> Iterator[Record]:
         if path.suffix == ".parquet":
-            return parquet_rows(path, _FIELDS)
+            return parquet_rows(path, self.columns)
         if path.suffix == ".csv":
-            return (_parsed(record) for record in table_rows(path, _FIELDS))
+            return (_parsed(record) for record in table_rows(path, self.columns))
         if path.name.endswith((".jsonl", ".jsonl.gz", ".jsonlines")):
             return json_lines(path)
         raise CorpusError(f"{path}: its ending is none of .jsonl, .csv and .parquet")
 
     def fill(self, row: dict[str, Any], record: dict[str, Any]) -> None:
-        fill_question(row, record)
+        fill_question(row, self.renamed(record))
 
 
 def fill_question(row: dict[str, Any], record: Mapping[str, Any]) -> None:

@@ -8,6 +8,7 @@
   other files, which are train unless their names, or a mapping, say otherwise.
 - Fields: a sentence, `label`, and optionally `id` and `group_id` (as of a user's own claims: `hfcf.corpora.formats.records`).
   Others are ignored, `corpus` and `split` too: the corpus is "relations", and the split is the file's.
+- The option `columns` names fields that are called otherwise: columns={"label": "relation"}.
 - The sentence, in one of three forms: `tokens`, a list of words, with `head` and `tail` in tokens; `text` with `head` and `tail`
   in characters; or `text` with `<e1>…</e1>` and `<e2>…</e2>` in it, in either order: e1 is the head. Our rules tokenise texts
   (`hfcf.corpora.formats.tokens`). Beside tokens, `text` is not read.
@@ -51,12 +52,14 @@ class RelationRecords(OwnFiles, Corpus):
         notes="any labels; see below",
     )
     FILES = patterns(".jsonl", *PARQUET)
+    FIELDS = _FIELDS
     EXTRA: ClassVar = EXTRA
 
     def records(self, path: Path) -> Iterator[Record]:
-        return parquet_rows(path, _FIELDS) if path.suffix == ".parquet" else json_lines(path)
+        return parquet_rows(path, self.columns) if path.suffix == ".parquet" else json_lines(path)
 
     def fill(self, row: dict[str, Any], record: dict[str, Any]) -> None:
+        record = self.renamed(record)
         row |= {name: record.get(name) for name in ("id", "group_id", "label")}
         fill_sentence(row, record)
         need(record, "label")

@@ -24,7 +24,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from hfcf.core.structures.arrows import parse_arrows
 from hfcf.core.structures.model import CLAIM, Structure, StructureError
@@ -59,6 +59,7 @@ class StructureRecords(OwnFiles, Corpus):
         layout="`{train,dev,test}.jsonl` or `.parquet`, or `data_files=`",
         notes="structures as program text, arrows, proofs or steps; see below",
     )
+    OPTIONS: ClassVar = {}
     FILES = patterns(".jsonl", *PARQUET)
 
     def records(self, path: Path) -> Iterator[Record]:

@@ -10,7 +10,9 @@ import torch
 
 from hfcf.core.model import Model
 from hfcf.engines.base import Encoded, Engine, pad
-from hfcf.engines.classifier import ROUND, encode_spans, load_classifier
+from hfcf.engines.classifier import ROUND, load_classifier
+from hfcf.engines.inputs import encode_spans
+from hfcf.engines.reading import read_reading
 
 METHODS = ("gradient_x_input", "integrated_gradients")
 
@@ -23,7 +25,7 @@ class Attribution(Engine):
     a word matters whether it speaks for or against the label.
 
     Args:
-        model: a sequence classifier.
+        model: a verifier, see `hfcf.engines.reading`.
         max_length: tokens of the pair; evidence past it has no score.
         method: "gradient_x_input" (one forward and one backward pass) or "integrated_gradients".
         steps: points of the integral.
@@ -34,26 +36,34 @@ class Attribution(Engine):
     method: str = "gradient_x_input"
     steps: int = 20
 
+    def settings(self) -> dict[str, Any]:
+        return {**super().settings(), **read_reading(self.model).settings()}
+
     def load(self, device: torch.device) -> Any:
-        return load_classifier(self.model, device, self.dtype())
+        network, tokenizer = load_classifier(self.model, device, self.dtype())
+        if network.config.is_encoder_decoder and self.method == "integrated_gradients":
+            # The integral starts at a text of padding, and such a network looks for the end of its text.
+            raise ValueError(f"{self.model.name} is an encoder-decoder: explain it by gradient_x_input")
+        return network, tokenizer
 
     def encode(self, loaded: Any, requests: Sequence[Any]) -> list[Encoded]:
-        network, tokenizer = loaded
-        rows = zip(requests, encode_spans(tokenizer, requests, self.max_length), strict=True)
-        classes = network.config.label2id
+        _, tokenizer = loaded
+        reading = read_reading(self.model)
+        rows = zip(requests, encode_spans(tokenizer, requests, self.max_length, reading.form), strict=True)
+        classes = {name: i for i, name in enumerate(reading.names)}
         return [Encoded(row, (spans, classes[label], text)) for (_, text, label), (row, spans) in rows]
 
     def forward(self, loaded: Any, encoded: Sequence[Any]) -> list[Any]:
         from captum.attr import LayerGradientXActivation, LayerIntegratedGradients
 
-        network, tokenizer = loaded
+        (network, tokenizer), reading = loaded, read_reading(self.model)
         batch = pad(tokenizer, encoded, network.device)
         ids, others = batch.pop("input_ids"), list(batch)
 
         def logits(ids: torch.Tensor, *values: torch.Tensor) -> torch.Tensor:
-            return network(input_ids=ids, **dict(zip(others, values, strict=True))).logits
+            return reading.merge(network(input_ids=ids, **dict(zip(others, values, strict=True))).logits)
 
-        layer, target = network.get_input_embeddings(), torch.tensor([item.extra[1] for item in encoded], device=ids.device)
+        layer, target = _embeddings(network), torch.tensor([item.extra[1] for item in encoded], device=ids.device)
         extra = tuple(batch[name] for name in others)
         if self.method == "integrated_gradients":
             baseline = torch.where(batch["attention_mask"].bool(), tokenizer.pad_token_id, ids)
@@ -62,8 +72,23 @@ class Attribution(Engine):
             )
         else:
             attribution = LayerGradientXActivation(logits, layer).attribute(ids, target=target, additional_forward_args=extra)
-        scores = attribution.detach().sum(-1).float().cpu().tolist()
+        scores = _by_place(attribution).detach().float().cpu().tolist()
         return [_words(row, *item.extra[::2]) for row, item in zip(scores, encoded, strict=True)]
+
+
+def _embeddings(network: Any) -> Any:
+    """Return the layers that read the ids: one, or of an encoder-decoder both sides'."""
+    if not network.config.is_encoder_decoder:
+        return network.get_input_embeddings()
+    return [side.get_input_embeddings() for side in (network.base_model.get_encoder(), network.base_model.get_decoder())]
+
+
+def _by_place(attribution: Any) -> torch.Tensor:
+    """Sum an attribution over the embedding; an encoder-decoder's over its two sides: the decoder reads one place further right."""
+    if isinstance(attribution, torch.Tensor):
+        return attribution.sum(-1)
+    encoder, decoder = (side.sum(-1) for side in attribution)
+    return encoder + torch.nn.functional.pad(decoder[:, 1:], (0, 1))
 
 
 def _words(scores: Sequence[float], spans: Sequence[Any], text: str) -> list[list[Any]]:

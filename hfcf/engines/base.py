@@ -137,21 +137,20 @@ class Engine:
         missing = [key for key in dict.fromkeys(keys) if key not in answers]
         if missing:
             loaded = self.loaded()
-            progress.report(kind, 0, len(missing))
             encoded = self.encode(loaded, [first[key] for key in missing])
-            answered = 0
-            for batch in self.batches([len(item) for item in encoded]):
-                start = time.perf_counter()
-                results = self._forward(loaded, [encoded[i] for i in batch])
-                record.seconds += time.perf_counter() - start
-                record.calls += len(batch)
-                record.tokens += sum(len(encoded[i]) for i in batch)
-                new = {missing[i]: result for i, result in zip(batch, results, strict=True)}
-                if cache is not None:
-                    cache.put(new)
-                answers.update(new)
-                answered += len(batch)
-                progress.report(kind, answered, len(missing))
+            with progress.count_requests(kind, len(missing)) as count:
+                answered = 0
+                for batch in self.batches([len(item) for item in encoded]):
+                    start = time.perf_counter()
+                    results = self._forward(loaded, [encoded[i] for i in batch])
+                    record.seconds += time.perf_counter() - start
+                    record.calls += len(batch)
+                    record.tokens += sum(len(encoded[i]) for i in batch)
+                    new = {missing[i]: result for i, result in zip(batch, results, strict=True)}
+                    if cache is not None:
+                        cache.put(new)
+                    answers.update(new)
+                    count(answered := answered + len(batch))
         return [answers[key] for key in keys]
 
     def loaded(self) -> Any:

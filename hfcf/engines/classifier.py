@@ -12,6 +12,8 @@ import torch
 from hfcf.core.model import Model
 from hfcf.engines.adapters import load_network
 from hfcf.engines.base import Encoded, Engine, pad
+from hfcf.engines.inputs import encode_pairs, model_inputs
+from hfcf.engines.reading import read_reading
 
 ROUND = 5
 """Decisions read scores at this many decimals: padding moves later ones."""
@@ -28,38 +30,22 @@ def _load(model: Model, device: torch.device, dtype: torch.dtype, contents: str)
     from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
     network = load_network(AutoModelForSequenceClassification, model, dtype).to(device)
-    return network, AutoTokenizer.from_pretrained(model.source(), revision=model.revision)
+    tokenizer = AutoTokenizer.from_pretrained(model.source(), revision=model.revision)
+    _fit_padding(model, network.config, tokenizer)
+    return network, tokenizer
 
 
-def encode_pairs(tokenizer: Any, requests: Sequence[Sequence[str]], max_length: int, **kwargs: Any) -> Any:
-    """Tokenise `[claim, evidence]` pairs. Evidence is cut at `max_length`; a claim, only if it fills half of it.
-
-    The tokenizer's own "only_second" fails on a claim that leaves no room, and "longest_first" would cut long claims while
-    evidence could still be cut.
-    """
-    claims = cut_firsts(tokenizer, [request[0] for request in requests], max_length // 2)
-    evidence = [request[1] for request in requests]
-    return tokenizer(claims, evidence, truncation="only_second", max_length=max_length, **kwargs)
-
-
-def cut_firsts(tokenizer: Any, texts: Sequence[str], tokens: int) -> list[str]:
-    """Cut the first texts of pairs that have more than some tokens."""
-    heads = tokenizer(list(texts), add_special_tokens=False, return_offsets_mapping=True)["offset_mapping"]
-    return [text[: head[tokens - 1][1]] if len(head) > tokens else text for text, head in zip(texts, heads, strict=True)]
-
-
-def encode_spans(tokenizer: Any, requests: Sequence[Any], max_length: int) -> list[tuple[dict[str, list[int]], list[Any]]]:
-    """Tokenise `[claim, evidence]` pairs: the model's inputs, and each token's characters in the evidence (None outside)."""
-    encoded = encode_pairs(tokenizer, requests, max_length, return_offsets_mapping=True)
-    tokens = [zip(encoded["offset_mapping"][i], encoded.sequence_ids(i), strict=True) for i in range(len(requests))]
-    spans = [[span if part == 1 and span[0] < span[1] else None for span, part in row] for row in tokens]
-    return list(zip(_inputs(tokenizer, encoded), spans, strict=True))
-
-
-def _inputs(tokenizer: Any, encoded: Any) -> list[dict[str, list[int]]]:
-    # `pad` makes the attention mask.
-    names = [name for name in tokenizer.model_input_names if name != "attention_mask"]
-    return [{name: encoded[name][i] for name in names} for i in range(len(encoded["input_ids"]))]
+def _fit_padding(model: Model, config: Any, tokenizer: Any) -> None:
+    """Let the tokenizer pad as the network expects: a decoder reads its answer at the last token that is not the padding."""
+    if config.pad_token_id is None:
+        config.pad_token_id = tokenizer.eos_token_id if tokenizer.pad_token_id is None else tokenizer.pad_token_id
+    if config.pad_token_id is None:
+        raise ValueError(f"{model.name}: neither its configuration nor its tokenizer has a padding token")
+    if tokenizer.pad_token_id != config.pad_token_id:
+        tokenizer.pad_token = tokenizer.convert_ids_to_tokens(config.pad_token_id)
+    # On the left it would move the positions of the text; but a summary of the last place reads a padded text there alone.
+    if getattr(config, "summary_type", None) != "last":
+        tokenizer.padding_side = "right"
 
 
 def label_probabilities(logits: torch.Tensor, labels: Iterable[str]) -> list[dict[str, float]]:
@@ -71,32 +57,46 @@ def label_probabilities(logits: torch.Tensor, labels: Iterable[str]) -> list[dic
 def choose(answer: Mapping[str, float], allowed: Sequence[str]) -> str:
     """Return the likeliest of the allowed labels; a tie goes to the later name, so that order decides nothing.
 
+    A label that the answer lacks, as that of a two-way verifier lacks NOT ENOUGH INFO, is never chosen.
+
+    Raises:
+        ValueError: the answer has none of them: it is of other labels.
+
     >>> choose({"SUPPORTS": 0.3, "REFUTES": 0.2, "NOT ENOUGH INFO": 0.5}, ["SUPPORTS", "REFUTES"])
     'SUPPORTS'
     """
-    return max(allowed, key=lambda label: (answer.get(label, 0.0), label))
+    if not (known := [label for label in allowed if label in answer]):
+        raise ValueError(f"the model answers {', '.join(answer)}, and none of {', '.join(allowed)}: set its labels")
+    return max(known, key=lambda label: (answer[label], label))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Classifier(Engine):
-    """Class probabilities of `[claim, evidence]` requests, as `{class: probability}`.
+    """Probabilities of the labels of `[claim, evidence]` requests, as `{label: probability}`, with our names of the labels.
 
     Args:
-        model: a sequence classifier; its `id2label` names the classes.
+        model: a verifier: a sequence classifier of two or three labels; `hfcf.engines.reading` says which are understood.
         max_length: tokens of the pair; evidence past it is not read.
+
+    Raises:
+        ValueError: what its classes mean, or how it reads a row, is not known.
     """
 
     model: Model
     max_length: int
 
+    def settings(self) -> dict[str, Any]:
+        return {**super().settings(), **read_reading(self.model).settings()}
+
     def load(self, device: torch.device) -> Any:
         return load_classifier(self.model, device, self.dtype())
 
     def encode(self, loaded: Any, requests: Sequence[Any]) -> list[Encoded]:
-        return [Encoded(row) for row in _inputs(loaded[1], encode_pairs(loaded[1], requests, self.max_length))]
+        tokenizer, form = loaded[1], read_reading(self.model).form
+        return [Encoded(row) for row in model_inputs(tokenizer, encode_pairs(tokenizer, requests, self.max_length, form))]
 
     def forward(self, loaded: Any, encoded: Sequence[Any]) -> list[Any]:
-        network, tokenizer = loaded
+        (network, tokenizer), reading = loaded, read_reading(self.model)
         with torch.inference_mode():
             logits = network(**pad(tokenizer, encoded, network.device)).logits
-        return label_probabilities(logits, (network.config.id2label[i] for i in range(logits.shape[-1])))
+        return label_probabilities(reading.merge(logits.float()), reading.names)

@@ -11,8 +11,10 @@ import torch
 from hfcf.core.model import Model
 from hfcf.engines.attribution import words_of
 from hfcf.engines.base import Encoded, Engine, pad
-from hfcf.engines.classifier import ROUND, encode_spans, load_classifier
+from hfcf.engines.classifier import ROUND, load_classifier
 from hfcf.engines.gates import OUTSIDE, is_open, load_gates
+from hfcf.engines.inputs import OURS, Form, encode_spans
+from hfcf.engines.reading import read_reading
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,7 +25,7 @@ class Cure(Engine):
     probability of their word pieces, and every piece of which a token is read. They explain what the verifier predicts.
 
     Args:
-        verifier: the sequence classifier that the explainer was trained for.
+        verifier: the verifier that the explainer was trained for, see `hfcf.engines.reading`.
         explainer: a folder or Hub id with what `train: explainer` stores, or "hfcf:explainer".
         max_length: tokens of the pair; evidence past it has no gate.
     """
@@ -32,12 +34,15 @@ class Cure(Engine):
     explainer: Model
     max_length: int
 
+    def settings(self) -> dict[str, Any]:
+        return {**super().settings(), **read_reading(self.verifier).settings()}
+
     def load(self, device: torch.device) -> Any:
         network, tokenizer = load_classifier(self.verifier, device, self.dtype())
         return network, tokenizer, load_gates(self.explainer, self.verifier, network)
 
     def encode(self, loaded: Any, requests: Sequence[Any]) -> list[Encoded]:
-        return encode_pieces(loaded[1], requests, self.max_length)
+        return encode_pieces(loaded[1], requests, self.max_length, read_reading(self.verifier).form)
 
     def forward(self, loaded: Any, encoded: Sequence[Any]) -> list[Any]:
         network, tokenizer, gates = loaded
@@ -48,10 +53,10 @@ class Cure(Engine):
         return [_answer(*row) for row in zip(tokens, sentences, encoded, strict=True)]
 
 
-def encode_pieces(tokenizer: Any, requests: Sequence[Any], max_length: int) -> list[Encoded]:
+def encode_pieces(tokenizer: Any, requests: Sequence[Any], max_length: int, form: Form = OURS) -> list[Encoded]:
     """Tokenise `[claim, text, parts]` requests; `extra` is (the piece of every token, its characters, text)."""
     items = []
-    for (_, text, parts), (row, spans) in zip(requests, encode_spans(tokenizer, requests, max_length), strict=True):
+    for (_, text, parts), (row, spans) in zip(requests, encode_spans(tokenizer, requests, max_length, form), strict=True):
         pieces = [OUTSIDE if span is None else _piece(parts, span) for span in spans]
         items.append(Encoded(row, (pieces, spans, text)))
     return items

@@ -6,6 +6,7 @@ import json
 import logging
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -123,11 +124,12 @@ def load_gates(explainer: Model, verifier: Model, network: Any) -> Gates:
     Gates of another verifier of the same size are used, with a warning in the log.
 
     Raises:
-        ValueError: they were trained for a verifier of another size, or this is no explainer.
+        ValueError: they were trained for a verifier of another size, this is no explainer, or the verifier is no encoder.
     """
+    check_encoder(verifier, network)
     settings, tensors = _read(explainer, explainer.key())
     config = network.config
-    if _weights(settings["verifier"]["key"]) != _weights(verifier.key()):
+    if _weights(settings["verifier"]["key"]) != _weights(weights_key(verifier)):
         log.warning("%s was trained for the verifier %s, not for this one", explainer.name, settings["verifier"]["name"])
     for what, size in (("hidden_size", config.hidden_size), ("num_hidden_layers", config.num_hidden_layers)):
         if settings[what] != size:
@@ -138,6 +140,26 @@ def load_gates(explainer: Model, verifier: Model, network: Any) -> Gates:
     gates = Gates(config.hidden_size, tensors["baseline"].shape[0], settings["layers"], settings["width"])
     gates.load_state_dict(tensors)
     return gates.to(network.device).eval().requires_grad_(False)
+
+
+def check_encoder(verifier: Model, network: Any) -> None:
+    """Raise `ValueError` unless a verifier is an encoder.
+
+    A decoder finds the last token by the ids, and gates change the embeddings; an encoder-decoder reads the evidence twice.
+    """
+    if network.config.is_encoder_decoder or is_decoder(network.config):
+        raise ValueError(
+            f"{verifier.name} is a {type(network).__name__}, and CURE explains encoders such as BERT alone: "
+            "explain it by gradient_x_input, the default"
+        )
+
+
+def is_decoder(config: Any) -> bool:
+    """Say whether a configuration is of a family of decoders, such as GPT-2 or Llama."""
+    from transformers.models.auto import modeling_auto as auto
+
+    kind = config.model_type
+    return kind in auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES and kind not in auto.MODEL_FOR_MASKED_LM_MAPPING_NAMES
 
 
 @lru_cache(maxsize=4)
@@ -153,6 +175,11 @@ def _read(explainer: Model, contents: str) -> tuple[dict[str, Any], dict[str, to
         paths[name] = path
     settings = json.loads(Path(paths[SETTINGS]).read_text(encoding="utf-8"))
     return settings, {name: tensor.float() for name, tensor in load_file(paths[WEIGHTS]).items()}
+
+
+def weights_key(verifier: Model) -> str:
+    """Identify a verifier's weights, whatever its labels and inputs are said to be."""
+    return replace(verifier, labels=None, inputs=None).key()
 
 
 def _weights(key: str) -> str:

@@ -14,8 +14,9 @@ from transformers.modeling_outputs import SequenceClassifierOutput
 
 from hfcf.core.model import Model
 from hfcf.engines.base import Encoded, Engine, pad
-from hfcf.engines.classifier import encode_pairs, label_probabilities
+from hfcf.engines.classifier import label_probabilities
 from hfcf.engines.heads import class_names, load_whole, name_classes, save_whole
+from hfcf.engines.inputs import encode_pairs
 
 HEAD = "graph.safetensors"
 """The weights beside the encoder's; the encoder's `config.json` names the classes and the number of hops."""

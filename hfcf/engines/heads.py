@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import torch
 
 from hfcf.core.model import Model
+from hfcf.engines.labels import output_names
 
 Network = TypeVar("Network", bound=torch.nn.Module)
 
@@ -22,8 +23,7 @@ def name_classes(encoder: Any, labels: Sequence[str]) -> None:
 
 def class_names(encoder: Any) -> tuple[str, ...]:
     """Return the classes that an encoder's configuration names, in the order of the outputs."""
-    names = encoder.config.id2label
-    return tuple(names[i] for i in range(len(names)))
+    return output_names(encoder.config)
 
 
 def save_whole(network: Any, folder: str | os.PathLike[str], file: str) -> None:

@@ -62,7 +62,7 @@ class Intervention(Engine):
         return RelationClassifier(model=self.indicator, max_length=self.max_length)
 
     def load(self, device: torch.device) -> Any:
-        loaded = self.classifier.load(device)
+        loaded = self.classifier.load_rbert(device)
         narrow(loaded[0])
         return loaded
 

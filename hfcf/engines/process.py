@@ -10,6 +10,8 @@ import torch
 from accelerate import PartialState
 from accelerate.utils import get_int_from_env
 
+from hfcf.core.workers import is_worker
+
 
 def process_device() -> torch.device:
     """Return the device of this process: accelerate's, or one of the accelerators by the process's number.
@@ -31,11 +33,6 @@ def process_device() -> torch.device:
     if accelerator is None:
         return torch.device("cpu")
     return torch.device(accelerator.type, (rank if rank >= 0 else _worker_number()) % torch.accelerator.device_count())
-
-
-def is_worker() -> bool:
-    """Return whether a pool started this process: one of `datasets` (`num_proc`, by `multiprocess`) or of the standard library."""
-    return multiprocess.parent_process() is not None or multiprocessing.parent_process() is not None
 
 
 def limit_threads() -> None:

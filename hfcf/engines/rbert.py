@@ -156,9 +156,9 @@ def mark_pieces(
     return Encoded({"input_ids": [*ids, tokenizer.sep_token_id]}, extra=places)
 
 
-def longest(network: RBert, tokenizer: Any, max_length: int) -> int:
-    """Return how many pieces are read: `max_length`, or fewer where the encoder has fewer positions."""
-    places = getattr(network.encoder.config, "max_position_embeddings", 1 << 30)
+def longest(config: Any, tokenizer: Any, max_length: int) -> int:
+    """Return how many pieces are read: `max_length`, or fewer where the encoder of this configuration has fewer positions."""
+    places = getattr(config, "max_position_embeddings", 1 << 30)
     return int(min(max_length, tokenizer.model_max_length, places))
 
 
@@ -172,5 +172,10 @@ def collate(tokenizer: Any, encoded: Sequence[Encoded], device: torch.device) ->
 def probabilities(network: RBert, tokenizer: Any, encoded: Sequence[Encoded]) -> list[dict[str, float]]:
     """Return the class probabilities of a batch, by a network in evaluation mode."""
     with torch.inference_mode():
-        logits = network(**collate(tokenizer, encoded, network.device)).logits
-    return label_probabilities(logits, network.labels)
+        return label_probabilities(rbert_logits(network, tokenizer, encoded), network.labels)
+
+
+def rbert_logits(network: RBert, tokenizer: Any, encoded: Sequence[Encoded]) -> torch.Tensor:
+    """Return the logits of a batch."""
+    logits: torch.Tensor = network(**collate(tokenizer, encoded, network.device)).logits
+    return logits

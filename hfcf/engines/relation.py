@@ -4,43 +4,71 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import torch
 
 from hfcf.core.model import Model
-from hfcf.engines.base import Encoded, Engine, skip_empty
-from hfcf.engines.rbert import encode_marked, load_rbert, longest, probabilities
+from hfcf.engines.base import Encoded, Engine, pad, skip_empty
+from hfcf.engines.classifier import label_probabilities, load_classifier
+from hfcf.engines.labels import renamed
+from hfcf.engines.rbert import RBert, encode_marked, load_rbert, longest, rbert_logits
+from hfcf.engines.reading import Reading
+from hfcf.engines.relation_reading import check_relation, encode_sentences, is_rbert, relation_reading
 
 
 @dataclass(frozen=True, kw_only=True)
 class RelationClassifier(Engine):
     """Class probabilities of `[tokens, [head start, head end], [tail start, tail end]]` requests, as `{class: probability}`.
 
+    It is an R-BERT, or a plain sequence classifier whose `Model.inputs` says how it marks the entities (`hfcf.engines.markers`);
+    where that writes their types, a span has its type as a third value. `Model.labels` renames classes.
+
     Head is the first argument of the relation and tail its second, wherever they stand; ends are exclusive. A sentence with more
     pieces than the classifier reads is not cut, since that could cut its entities: its answer is None.
 
     Args:
-        model: an R-BERT: a folder that `hfcf.training.relation.train_relation` wrote, or its Hub id.
+        model: an R-BERT (a folder that `hfcf.training.relation.train_relation` wrote, or its Hub id), or a plain classifier.
         max_length: pieces that it reads, markers and special tokens included.
 
     Raises:
-        ValueError: `model` is no R-BERT, or an entity is empty or lies outside its sentence.
+        ValueError: how `model` reads a sentence is not known, or an entity is empty, lies outside its sentence or has no type.
     """
 
     model: Model
     max_length: int = 128
 
     def load(self, device: torch.device) -> Any:
+        check_relation(self.model)
+        if is_rbert(self.model):
+            return self.load_rbert(device)
+        network, tokenizer = load_classifier(self.model, device, self.dtype())
+        return network, tokenizer, longest(network.config, tokenizer, self.max_length)
+
+    def load_rbert(self, device: torch.device) -> tuple[RBert, Any, int]:
+        """Load it for what reads an R-BERT from inside; a plain classifier is refused."""
         network, tokenizer = load_rbert(self.model, device, self.dtype())
-        return network, tokenizer, longest(network, tokenizer, self.max_length)
+        return network, tokenizer, longest(network.encoder.config, tokenizer, self.max_length)
 
     def encode(self, loaded: Any, requests: Sequence[Any]) -> list[Encoded]:
-        _, tokenizer, most = loaded
-        encoded = [encode_marked(tokenizer, *request) for request in requests]
+        network, tokenizer, most = loaded
+        if isinstance(network, RBert):
+            encoded = [encode_marked(tokenizer, *request) for request in requests]
+        else:
+            encoded = [Encoded(features) for features in encode_sentences(self.model, tokenizer, requests)]
         return [item if len(item) <= most else Encoded({"input_ids": []}) for item in encoded]
 
     def forward(self, loaded: Any, encoded: Sequence[Any]) -> list[Any]:
         network, tokenizer, _ = loaded
-        return skip_empty(encoded, partial(probabilities, network, tokenizer))
+        if isinstance(network, RBert):
+            reading = Reading(renamed(self.model, network.labels))
+            logits = lambda items: rbert_logits(network, tokenizer, items)  # noqa: E731 - one of two
+        else:
+            reading = relation_reading(self.model)
+            logits = lambda items: network(**pad(tokenizer, items, network.device)).logits  # noqa: E731 - as above
+
+        def answer(items: Sequence[Encoded]) -> list[dict[str, float]]:
+            with torch.inference_mode():
+                return label_probabilities(reading.merge(logits(items).float()), reading.names)
+
+        return skip_empty(encoded, answer)

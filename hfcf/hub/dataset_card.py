@@ -13,6 +13,7 @@ from hfcf.core.recipe import command as command_line
 from hfcf.core.recipe import resolve_folder
 from hfcf.core.schema import TOKENS
 from hfcf.core.task import get_task
+from hfcf.corpora import builder_class, names
 from hfcf.hub.check_card import SIZES
 from hfcf.hub.citation import citation
 from hfcf.hub.metrics_table import metrics_table
@@ -41,7 +42,9 @@ def dataset_card(
         examples: rows of the default configuration, with the source's text as `before`.
         files: the recipe's `data_files` or `data_dir`; the card of a user's own rows names them.
     """
-    own, task = run["corpus"] in OWN, get_task(run["task"])
+    stated = run["corpus"] in names() and corpus["title"] != builder_class(run["corpus"]).INFO.title  # in a SOURCE.yaml
+    own = (run["corpus"] in OWN or corpus.get("release") == "yours") and not stated
+    task = get_task(run["task"])
     system, flips = _describe_system(run["system"])
     if inputs := _list_inputs(files) if own else []:
         # The user's recipe is not in the repository; `recipe.yaml` is, with every setting.
@@ -52,7 +55,7 @@ def dataset_card(
         tags=["counterfactual", "data-augmentation", task.hub.tag, "hfcf", f"hfcf-{run['system']}"],
         size_categories=[next((name for digits, name in enumerate(SIZES, 3) if run["counterfactuals"] < 10**digits), SIZES[-1])],
         # A corpus that is not on the Hub has its name of this library.
-        source_datasets=[corpus["hub_id"] or f"extended|other-{run['corpus']}"],
+        source_datasets=["original" if stated else corpus["hub_id"] or f"extended|other-{run['corpus']}"],
         **republish_key(corpus.get("republish", True)), configs=list(configs),
     )  # fmt: skip
     return render(

@@ -47,7 +47,7 @@ def read_restriction(source: Mapping[str, Any]) -> dict[str, Any]:
     >>> read_restriction({"data_dir": "recipes:demo"})
     {}
     """
-    for path in _list_paths(source.get("data_dir") or source.get("data_files")):
+    for path in list_paths(source.get("data_dir") or source.get("data_files") or _folder(source.get("corpus"))):
         # The folder of a link, and that of its target.
         for folder in dict.fromkeys(folder for start in (path.absolute(), path.resolve()) for folder in (start, *start.parents)):
             front = _front(folder / "README.md")
@@ -56,12 +56,18 @@ def read_restriction(source: Mapping[str, Any]) -> dict[str, Any]:
     return {}
 
 
-def _list_paths(files: Any) -> Iterator[Path]:
+def _folder(corpus: Any) -> str | None:
+    """Return a corpus that is a folder of the user's own."""
+    return corpus if isinstance(corpus, str) and "/" in corpus and Path(corpus).expanduser().is_dir() else None
+
+
+def list_paths(files: Any) -> Iterator[Path]:
+    """Yield the paths that `data_dir` or `data_files` names."""
     if isinstance(files, str | PathLike):
         yield resolve_folder(str(files)) or Path(files).expanduser()
     elif files:
         for part in files.values() if isinstance(files, Mapping) else files:
-            yield from _list_paths(part)
+            yield from list_paths(part)
 
 
 def _front(card: Path) -> dict[str, Any]:

@@ -13,12 +13,14 @@ from huggingface_hub import EvalResult, ModelCardData
 from hfcf.core.model import Model, commit, named
 from hfcf.core.recipe import locate
 from hfcf.core.task import get_task
+from hfcf.engines.inputs import CLAIM_FIRST, parse_form
+from hfcf.engines.reading import MARK
 from hfcf.hub.check_card import REPOSITORY
 from hfcf.hub.citation import citation
-from hfcf.hub.dataset_card import OWN
 from hfcf.hub.existing_card import read_restriction
 from hfcf.hub.metrics_table import numbers
 from hfcf.hub.render import render
+from hfcf.hub.source import read_source
 
 _SELF_CONTAINED = ("explainer", "masked_lm")
 """Kinds of training that store a full model, whatever `tune` says. So does a kind named like its task, a classifier with a head of
@@ -52,8 +54,9 @@ def model_card(recipe: Mapping[str, Any], settings: Any, report: Mapping[str, An
 
     kind = recipe["train"]
     infos = [
-        replace(builder_class(source["corpus"]).INFO, **read_restriction(locate(source, recipe.get("data_dir"))))
+        replace(builder_class(source["corpus"]).INFO, **{**read_source(files), **read_restriction(files)})
         for source in recipe["data"]
+        for files in [locate(source, recipe.get("data_dir"))]
     ]
     start, task = settings.model, get_task(infos[0].task)
     own_head = kind == task.name
@@ -61,14 +64,14 @@ def model_card(recipe: Mapping[str, Any], settings: Any, report: Mapping[str, An
     base, full = _find_base(start.name), self_contained or settings.tune == "full"
     pipeline = _PIPELINES.get(recipe.get("kind", kind), task.hub.categories[0])
     results = _list_results(recipe, report["scores"], pipeline)
-    languages = {info.language for info, source in zip(infos, recipe["data"], strict=True) if source["corpus"] not in OWN}
+    languages = {info.language for info in infos if info.release != "yours"}
     front = ModelCardData(
         license=_licence({info.licence for info in infos}, start.name), language=sorted(languages) or None, base_model=base,
         base_model_relation=None if base is None else "finetune" if full else "adapter", pipeline_tag=pipeline,
         library_name=_choose_library(settings.tune, full=full, own=own_head or kind in _OWN or recipe.get("kind") in _OWN),
         datasets=sorted({info.hub_id for info in infos if info.hub_id and "/" in info.hub_id}) or None,
         tags=[task.hub.tag, "hfcf", f"hfcf-{kind}"], eval_results=results or None,
-        model_name=(name or recipe.get("name") or f"hfcf-{kind}") if results else None,
+        model_name=(name or recipe.get("name") or f"hfcf-{kind}") if results else None, **_inputs(kind, start),
     )  # fmt: skip
     unused = {"model", *(("tune", "rank") if self_contained else ())}
     shown = {field.name: getattr(settings, field.name) for field in fields(settings) if field.name not in unused}
@@ -89,6 +92,11 @@ def model_card(recipe: Mapping[str, Any], settings: Any, report: Mapping[str, An
     )  # fmt: skip
 
 
+def _inputs(kind: str, start: Model) -> dict[str, Any]:
+    """Say in the front matter of a verifier how it reads a row, from which `hfcf.engines.reading` knows it."""
+    return {MARK: parse_form(start.inputs or CLAIM_FIRST).name} if kind == "verifier" else {}
+
+
 def _find_base(name: str) -> str | None:
     """Return the base model's name on the Hub, if it has one."""
     if name.startswith("offline:"):
@@ -105,10 +113,10 @@ def _choose_library(tune: str, *, full: bool, own: bool) -> str:
 
 def _list_results(recipe: Mapping[str, Any], scores: Mapping[str, Any], pipeline: str) -> list[EvalResult]:
     """List the model's own scores in the form of the Hub's `model-index`, by the set that it was scored on."""
-    from hfcf.corpora import builder_class, names
+    from hfcf.corpora import builder_class, corpus_name, names
 
     evaluated = [*recipe.get("evaluate", ()), *([recipe["dev"]] if recipe.get("dev") else ())]
-    sources = {source.get("name", source["corpus"]): source for source in evaluated}
+    sources = {source.get("name") or corpus_name(source["corpus"]): source for source in evaluated}
     results = []
     for (where, *path), value in numbers(scores):
         if isinstance(value, int) or not math.isfinite(value) or _NO_RESULTS & {where, *path}:
@@ -119,7 +127,7 @@ def _list_results(recipe: Mapping[str, Any], scores: Mapping[str, Any], pipeline
         *within, metric = path or [where]
         within = [part for part in within if part not in ("model", "trained", recipe["train"])]
         results.append(EvalResult(
-            task_type=pipeline, dataset_type=(info and info.hub_id) or source.get("corpus") or "held-out",
+            task_type=pipeline, dataset_type=(info and info.hub_id) or corpus_name(source.get("corpus") or "held-out"),
             dataset_name=f"{info.title}, {where}" if info else where, dataset_config=where,
             dataset_split="held_out" if where.startswith("held out") else source.get("split"),
             metric_type=_METRICS.get(metric, metric.replace(" ", "_")), metric_name=", ".join([metric, *within]),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -21,6 +22,8 @@ from hfcf.engines.classifier import choose
 from hfcf.metrics.shared.fitting import need_names
 from hfcf.metrics.shared.info import RACE, TEXT, info
 from hfcf.tasks import DEFAULT
+
+log = logging.getLogger(__name__)
 
 
 def flip_rate(predicted: Sequence[str | None], meant: Sequence[str]) -> float | None:
@@ -78,7 +81,7 @@ class MeasureFlipRate(Stage):
     `{flipped, predicted, probability}`: whether it does, the label that it predicts, and the probability (0–1) of the
     counterfactual's label, or of all right answers. Evidence is cut at `max_length`, as in all of this library's verdicts; a
     relation's sentence that is longer is null, as is a row for which a language model behind an endpoint ("llm:NAME") gives no
-    valid answer: it is left out of the rate.
+    valid answer: it is left out of the rate. A row whose label the classifier does not have is not flipped; the log says so.
 
     Source: RACE, Table 4 (Flip.): the accuracy on (c′, E, y′) of a verifier that was fine-tuned on the corpus. The paper filters
     with one, too, and does not say that they are two; here the one that filtered is refused, since it would agree with itself.
@@ -136,7 +139,18 @@ class MeasureFlipRate(Stage):
             scorer = load_scorer(get_task(self.task).scorer)
             meant = scorer.gold(Dataset.from_list([{name: row[name] for name in self.inputs} for row in rows]))
             right = lambda gold, texts: scorer.right([gold] * len(texts), texts)  # noqa: E731 - as above
-        return [{"flip_rate": _verdict(*pair, right)} for pair in zip(self.answers(rows), meant, strict=True)]
+        answers = self.answers(rows)
+        if get_task(self.task).labelled:
+            for label, answer in zip(meant, answers, strict=True):
+                if answer is not None and label not in answer:
+                    _warn(self.verifier.name, str(label))
+        return [{"flip_rate": _verdict(*pair, right)} for pair in zip(answers, meant, strict=True)]
+
+
+@lru_cache(maxsize=256)
+def _warn(verifier: str, label: str) -> None:
+    """Say it once."""
+    log.warning("flip_rate: %s has no class %s, so no row of that label can flip: set its labels= if it has", verifier, label)
 
 
 def _verdict(

@@ -21,6 +21,7 @@ from hfcf.hub.dataset_card import NOT_REPUBLISHED, republish_key
 from hfcf.hub.existing_card import check_overwrite, read_restriction
 from hfcf.hub.folder import remove_others, write_parquet
 from hfcf.hub.render import render
+from hfcf.hub.source import read_source
 
 
 def build(name: str, *, out: str | Path, **options: Any) -> Path:
@@ -44,7 +45,7 @@ def build(name: str, *, out: str | Path, **options: Any) -> Path:
     files = {split: write_parquet(ds, out / "data", split) for split, ds in splits.items()}
     remove_others(out / "data", files.values())
     names = {split: f"data/{path.name}" for split, path in files.items()}
-    info = replace(builder_class(name).INFO, **read_restriction(options))
+    info = replace(builder_class(name).INFO, **{**read_source(options), **read_restriction(options)})
     (out / "README.md").write_text(card(info, splits, names), encoding="utf-8")
     return out
 
@@ -95,4 +96,7 @@ def main(name: str, argv: Sequence[str] | None = None) -> None:
     arguments = vars(parser.parse_args(argv))
     # An option of the corpus that the user leaves out keeps its default.
     options = {key: value for key, value in arguments.items() if value is not None or key not in builder.OPTIONS}
-    print(f"wrote {build(name, **options)}")
+    try:
+        print(f"wrote {build(name, **options)}")
+    except (ValueError, OSError) as error:
+        parser.error(str(error))

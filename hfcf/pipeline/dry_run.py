@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from hfcf.core.funnel import funnel
+from hfcf import corpora
+from hfcf.core.funnel import funnel, short
 from hfcf.core.task import task_of
 from hfcf.pipeline.profile import Clock
 from hfcf.pipeline.run import load_inputs, read_recipe, select_metrics
 
 ROWS = 3
+ITEMS = 3  # items of a list whose texts are shown
+LONGEST = 60  # characters of such a text
 FIT_ON = 200  # rows that a system is fitted to; the run fits it to all
 
 
@@ -62,12 +66,16 @@ def dry_run(recipe: str | Path | Mapping[str, Any], *, changes: Sequence[str] = 
     reasons = [reason for entry in funnel(ds.select(range(total)), ()) for reason in entry["reasons"]] if total > len(good) else []
     examples = []
     for row in rows:
-        outcomes = [(stage.name, _outcome(row, stage)) for stage in system.stages]
+        names = list(by_name)
+        end = names.index(row["status"]["stage"]) + 1 if _rejects(row["status"]) and row["status"]["stage"] in names else None
+        outcomes = [(name, _outcome(row, by_name[name])) for name in names[:end]]
         if not good:  # the row could not be loaded, and no stage saw it
             outcomes = [(row["status"]["stage"], f"rejected: {row['status']['reason']}")]
-        examples.append({"id": row["id"], "text": task.segments(row)[0].text, "stages": outcomes})
+        source = {name: row[name] for name in ds.column_names}
+        text, counterfactuals = task.segments(row)[0].text, row.get("counterfactuals") or []
+        examples.append({"id": row["id"], "text": text, "row": source, "stages": outcomes, "counterfactuals": counterfactuals})
     return {
-        "corpus": parsed.corpus, "rows": total, "tried": len(rows), "stages": stages, "examples": examples,
+        "corpus": corpora.corpus_name(parsed.corpus), "rows": total, "tried": len(rows), "stages": stages, "examples": examples,
         "rejected": total - len(good), "reason": next(iter(reasons), None),
     }  # fmt: skip
 
@@ -96,12 +104,42 @@ def _estimate(entry: Mapping[str, Any], times: float) -> dict[str, Any]:
 
 
 def _outcome(row: Mapping[str, Any], stage: Any) -> str:
-    """Describe the outcome of a stage for a row in one line."""
+    """Describe the outcome of a stage for a row in words."""
     if _rejects(row["status"]) and row["status"]["stage"] == stage.name:
         return f"rejected: {row['status']['reason']}"
     filled = {column: row[column] for column in stage.outputs if row[column] is not None}
-    return "; ".join(f"{column}: {_short(value)}" for column, value in filled.items()) or "not reached"
+    said = [_candidates(value, stage) if column == "candidates" else _short(column, value) for column, value in filled.items()]
+    return "; ".join(said) or "not reached"
 
 
-def _short(value: Any) -> str:
-    return f"{len(value)} ({str(value[0])[:90]} …)" if isinstance(value, list) and value else str(value)[:90]
+def _candidates(candidates: Sequence[Mapping[str, Any]], stage: Any) -> str:
+    """Say how many candidates of a row a stage rejected, and why most of them."""
+    reasons = Counter(
+        short(one["status"]["reason"]) for one in candidates if _rejects(one["status"]) and one["status"]["stage"] == stage.name
+    )
+    if not reasons:
+        return "rejects no candidate"
+    (reason, _), *others = reasons.most_common()
+    return f"rejects {reasons.total()} of {len(candidates)} candidates, {'most ' if others else ''}because: {reason}"
+
+
+def _short(column: str, value: Any) -> str:
+    """Write a value in words: of a list the number of items, and the texts of the first ones.
+
+    >>> _short("entities", [{"text": "Rome", "type": "GPE"}] * 4), _short("modification", "none")
+    ('entities: 4 (Rome, Rome, Rome …)', 'modification: none')
+    """
+    if isinstance(value, Mapping):
+        value = [one for one in value.values() if one]
+    if isinstance(value, list):
+        texts = [text for item in value[:ITEMS] if (text := _item(item))]
+        value = str(len(value)) + (f" ({', '.join(texts)}{' …' if len(value) > ITEMS else ''})" if texts else "")
+    return f"{column.replace('_', ' ')}: {value}"
+
+
+def _item(item: Any) -> str:
+    """Return the text of an item: itself, its text, or its change; "" for a long one, such as a passage."""
+    if isinstance(item, Mapping):
+        changes = "before" in item and "after" in item
+        item = f"{str(item['before']).strip()} → {str(item['after']).strip()}" if changes else item.get("text") or ""
+    return str(item) if len(str(item)) <= LONGEST else ""

@@ -11,7 +11,6 @@ from operator import eq
 from pathlib import Path
 from typing import Any
 
-import yaml
 from datasets import ClassLabel, Dataset
 
 from hfcf.core import expand as augment
@@ -19,6 +18,7 @@ from hfcf.core.funnel import funnel
 from hfcf.core.splits import divide, group_safe_split, regroup
 from hfcf.core.task import Task, task_of
 from hfcf.hub.dataset_card import dataset_card
+from hfcf.hub.existing_result import write_record
 from hfcf.hub.folder import configs, remove_others, write_parquet
 from hfcf.metrics import is_published, names
 from hfcf.metrics.shared.measure import measure, measure_candidates
@@ -103,8 +103,7 @@ def publish(
         empty=run_report["empty"], run=run_report, examples=pairs, files=recipe.get("data_files") or recipe.get("data_dir"),
     )  # fmt: skip
     (out / "report.html").unlink(missing_ok=True)  # of the older run; it is written last, so a folder without it is not finished
-    content = yaml.safe_dump(dict(recipe), sort_keys=False, allow_unicode=True)
-    (out / "recipe.yaml").write_text(f"# {command}\n{content}", encoding="utf-8")
+    write_record(out, recipe, command)
     (out / "run.json").write_text(json.dumps(run_report, indent=1, ensure_ascii=False, default=str) + "\n", encoding="utf-8")
     # The card names the files: until it is replaced the older run can be read, and afterwards this one.
     part = out / ".README.part"

@@ -27,19 +27,41 @@ class Distractors(Recipe):
     """The number of pieces of a row."""
 
 
+OwnColumns = Annotated[
+    dict[str, str | list[str]] | None, Field(description="Of rows in columns of your own: our field → your column, or several.")
+]
+_LABELS_SCHEMA = {
+    "anyOf": [
+        {"type": "object", "additionalProperties": {"type": ["string", "null"]}},
+        {"type": "array", "items": {"type": "string"}},
+        {"type": "null"},
+    ]
+}
+OwnLabels = Annotated[
+    dict[Any, str | None] | list[str] | None,
+    WithJsonSchema(_LABELS_SCHEMA),
+    Field(
+        description="Of rows in columns of your own: your label → ours, null to leave its rows out; or names of classes in order."
+    ),
+]
+
+
 class Source(BaseModel):
     """Rows of a corpus; besides these keys a corpus takes options of its own."""
 
     model_config = ConfigDict(frozen=True, extra="allow", strict=True, use_attribute_docstrings=True)
 
-    corpus: str
-    """One of `hfcf list corpora`."""
+    corpus: str | dict[str, Any]
+    """One of `hfcf list corpora`; or a dataset in columns of your own: a Hub id, arguments of `load_dataset`, or a folder of
+    `save_to_disk`."""
     name: Text | None = None
     """The name of these rows in the scores."""
     data_dir: Text | None = None
     """The folder of the release, inside the recipe's `data_dir`."""
     data_files: Files | None = None
     """The files, instead of `data_dir`."""
+    columns: OwnColumns = None
+    labels: OwnLabels = None
     split: Text = "train"
     role: Literal["train"] | None = None
     """"train" allows training on rows of a dev or test split."""
@@ -56,6 +78,7 @@ class Source(BaseModel):
     def _check_options(self) -> Self:
         options = corpora.builder_class(self.corpus).OPTIONS
         recipes.check(self.model_extra or (), [*type(self).model_fields, *options], "")
+        _check_own(self, options)
         return self
 
     def arguments(self) -> dict[str, Any]:
@@ -66,12 +89,15 @@ class Source(BaseModel):
 class RowsRecipe(Recipe):
     """The rows of a corpus."""
 
-    corpus: str
-    """One of `hfcf list corpora`, or "jsonl", "csv", "parquet" or "relations" for files of your own."""
+    corpus: str | dict[str, Any]
+    """One of `hfcf list corpora`, or "jsonl", "csv", "parquet" or "relations" for files of your own; or a dataset in columns of
+    your own: a Hub id, arguments of `load_dataset`, or a folder of `save_to_disk`."""
     data_dir: Text | None = None
     """The folder of the corpus's release; "recipes:NAME" is one that ships with hfcf."""
     data_files: Files | None = None
     """The files, instead of `data_dir`."""
+    columns: OwnColumns = None
+    labels: OwnLabels = None
     split: Text | None = None
     """An official split or a slice of one; by default "train"."""
     role: Literal["train"] | None = None
@@ -83,6 +109,13 @@ class RowsRecipe(Recipe):
     distractors: Distractors | None = None
     preset: str = "paper"
     """"paper": the paper's models and settings; "offline": small models that need no network."""
+
+
+def _check_own(rows: Source | RowsRecipe, options: Mapping[str, str]) -> None:
+    """Raise for keys of rows in a user's own columns with a corpus that has its own."""
+    for key in ("columns", "labels"):
+        if getattr(rows, key) is not None and key not in options:
+            raise ValueError(f"{key}: the corpus {rows.corpus} has columns and labels of its own, which are known")
 
 
 _METRICS_SCHEMA = {
@@ -104,7 +137,7 @@ class RunRecipe(RowsRecipe):
     settings: dict[str, Any] | None = None
     """Of the system, over those of its preset."""
     seed: int = 13
-    limit: int | None = None
+    limit: Annotated[int | None, Field(ge=1)] = None
     """Run only the first rows, after fitting on all."""
     push: str | None = None
     """Push the result to this repository, NAMESPACE/NAME, which is private."""
@@ -147,6 +180,8 @@ class TrainRecipe(Recipe):
     """Replaces the split of every source in `data`."""
     half: int | None = None
     """0 or 1: train on one half of the groups of every source in `data`, as one of an ensemble does."""
+    limit: int | None = None
+    """Train on the first rows only, to try a recipe out."""
     held_out: float = 0.0
     """Share of the groups that is held out, to score on."""
     ways: int = 3
@@ -383,6 +418,8 @@ def parse_train(content: Mapping[str, Any], where: str = "the recipe") -> TrainR
     3.0
     """
     kind = content.get("train")
+    if kind is None and "system" in content:
+        raise RecipeError(f"{where}: this is a recipe of hfcf run, not of hfcf train")
     if kind not in TRAININGS:
         near = recipes.did_you_mean(str(kind), TRAININGS)
         raise RecipeError(f"{where}: train: must be one of {', '.join(TRAININGS)}; this is {kind!r}{near}")

@@ -15,10 +15,14 @@ from datasets import Dataset
 from hfcf import corpora
 from hfcf.core import recipe as recipes
 from hfcf.core.model import Model, named
+from hfcf.core.preflight import check
 from hfcf.core.stage import Stage
 from hfcf.core.system import System, Watch
-from hfcf.core.task import task_of
-from hfcf.hub.existing_card import check_overwrite, read_restriction
+from hfcf.core.task import Task, task_of
+from hfcf.corpora.own.errors import LayoutError
+from hfcf.hub.existing_card import read_restriction
+from hfcf.hub.existing_result import check_result
+from hfcf.hub.source import read_source
 from hfcf.metrics.shared.settings import Metrics, as_list, check_metrics, parse_metrics, pop_evaluation_sets, stage_of
 from hfcf.pipeline.profile import Clock
 from hfcf.pipeline.publish import publish
@@ -35,12 +39,13 @@ def run(
     *,
     changes: Sequence[str] = (),
     limit: int | None = None,
+    overwrite: bool = False,
     watch: Watch | None = None,
     **map_kwargs: Any,
 ) -> dict[str, Any]:
     """Run a recipe and write a dataset repository that `load_dataset(out)` and `load_dataset(out, "rejected")` read.
 
-    Run again after a kill, it completes without repeating a finished model call; run again on unchanged inputs, it calls no model.
+    Run again after a stop or a kill, it completes without repeating a finished model call; on unchanged inputs, it calls no model.
 
     Args:
         recipe: a file, the name of a recipe that ships with the library, or its content. With `push: REPO_ID` in it the folder is
@@ -48,6 +53,7 @@ def run(
         out: the folder.
         changes: "key=value" strings, as `--set` takes them.
         limit: run only the first rows, after fitting on all.
+        overwrite: replace the result of another recipe, or of more rows, that the folder holds.
         watch: called as `watch(stage, step)` around every stage, of which it must return `step()`; see `System.__call__`.
         map_kwargs: passed to `Dataset.map`.
 
@@ -57,17 +63,20 @@ def run(
 
     Raises:
         RecipeError: an unknown key, a missing key, or a value of another type.
+        ExistingResultError: the folder holds the result of another recipe or of more rows, without `overwrite`; a ValueError.
         ValueError: the folder has a README that is not this library's.
         HubError: the recipe says `push`, and there is no token or the Hub refused; the result is in the folder all the same.
     """
     parsed = read_recipe(recipe, changes)
-    check_overwrite(out)
     content = parsed.model_dump(exclude_unset=True)
+    limit = parsed.limit if limit is None else limit
+    command = recipes.command("run", recipe, out, changes, limit)
+    check_result(out, content, command, limit=limit, overwrite=overwrite, files=("run.json", "report.html"))
     if parsed.push:
         _check_push(parsed, read_restriction(content))
-    ds, system = load_inputs(parsed)
+    ds, system = load_inputs(parsed, out)
     metrics = select_metrics(parsed.metrics, system)
-    limit = parsed.limit if limit is None else limit
+    corpus = {**_front_matter(parsed.corpus), **read_source(content), **read_restriction(content)}
     clock = Clock()
     timed = clock if watch is None else (lambda stage, step: watch(stage, partial(clock, stage, step)))
     rows = system(ds, limit=limit, watch=timed, **map_kwargs)
@@ -77,13 +86,14 @@ def run(
         rows, Path(out),
         run={
             "name": parsed.name or Path(out).name, "system": system.name, "task": task_of(ds.features).name,
-            "citation": system.citation, "corpus": parsed.corpus, "split": parsed.split or "train",
+            "citation": system.citation, "corpus": corpora.corpus_name(parsed.corpus), "split": parsed.split or "train",
+            "source": {key: corpus[key] for key in ("title", "licence")},
             "role": parsed.role, "preset": parsed.preset, "seed": system.seed, "limit": limit,
             "settings": system.settings, "models": {**model_names(system), **metric_models(metrics, system.task)},
             "checked_by": describe_filter(system), "stages": clock.stages,
         },
-        recipe=content, corpus={**_front_matter(parsed.corpus), **read_restriction(content)},
-        command=recipes.command("run", recipe, out, changes, limit), stages=system.chain, metrics=metrics,
+        recipe=content, corpus=corpus,
+        command=command, stages=system.chain, metrics=metrics,
     )  # fmt: skip
     if not report["counterfactuals"]:
         log.warning("no counterfactual was accepted: the funnel in %s says why", Path(out) / "report.html")
@@ -100,7 +110,7 @@ def _check_push(recipe: RunRecipe, restrictions: Mapping[str, Any]) -> None:
     from hfcf.hub.push import check_name, require_token
 
     check_name(recipe.push or "")
-    if forbids_republishing(restrictions, recipe.corpus):
+    if forbids_republishing(restrictions, corpora.corpus_name(recipe.corpus)):
         raise recipes.RecipeError(f"push: the licence of {recipe.corpus} forbids to republish its rows: take the key out")
     require_token()
 
@@ -110,18 +120,29 @@ def read_recipe(recipe: str | Path | Mapping[str, Any], changes: Sequence[str] =
     if isinstance(recipe, Mapping):
         return recipes.parse(RunRecipe, recipes.apply_changes(deepcopy(dict(recipe)), changes), "the recipe")
     path = recipes.find(str(recipe))
-    return recipes.parse(RunRecipe, recipes.read(path, changes), path.name)
+    content = recipes.read(path, changes)
+    if other := next((key for key in ("train", "compare", "attack") if key in content), None):
+        raise recipes.RecipeError(f"{path.name}: this is a recipe of hfcf {other}, not of hfcf run")
+    return recipes.parse(RunRecipe, content, path.name)
 
 
-def load_inputs(recipe: RunRecipe) -> tuple[Dataset, System]:
-    """Load a recipe's rows and make its system.
+def load_inputs(recipe: RunRecipe, *folders: str | Path) -> tuple[Dataset, System]:
+    """Make a recipe's system, check before anything is read what can be known then, and load the rows.
+
+    Args:
+        recipe: of a run.
+        folders: where it writes.
 
     Raises:
         RecipeError: there are no rows, or the system works on those of another task; and see `make_system`.
+        ValueError: see `hfcf.core.preflight.check`.
     """
+    named = recipe.corpus in corpora.names() and not recipe.columns  # what rows in a user's own columns are, they say themselves
+    known = corpora.builder_class(recipe.corpus).task() if named else None
+    system = _system(recipe, known, folders) if known else None
     ds = load_rows(recipe)
     task = task_of(ds.features)
-    system = make_system(recipe.system, preset=recipe.preset, seed=recipe.seed, settings=recipe.settings, task=task.system_task)
+    system = system or _system(recipe, task, folders)
     if system.task not in (task.name, task.system_task):
         raise recipes.RecipeError(f"{recipe.system} works on {system.task} rows; {recipe.corpus} has {task.name} rows")
     if not len(ds):
@@ -129,13 +150,24 @@ def load_inputs(recipe: RunRecipe) -> tuple[Dataset, System]:
     return ds, system
 
 
+def _system(recipe: RunRecipe, task: Task, folders: Sequence[str | Path]) -> System:
+    system = make_system(recipe.system, preset=recipe.preset, seed=recipe.seed, settings=recipe.settings, task=task.system_task)
+    check(system, folders=folders)
+    return system
+
+
 def load_rows(recipe: RowsRecipe) -> Dataset:
     """Load the rows that a recipe names."""
-    if recipe.corpus in corpora.names():
-        recipes.check(recipe.options or {}, corpora.builder_class(recipe.corpus).OPTIONS, "options")
+    own = {key: value for key in ("columns", "labels") if (value := getattr(recipe, key)) is not None}
+    options = {**(recipe.options or {}), **own}
+    if recipe.corpus != corpora.PASSAGES:
+        recipes.check(options, corpora.builder_class(recipe.corpus).OPTIONS, "options")
     keys = ("data_dir", "data_files", "role", "on_error")
     arguments = {key: value for key in keys if (value := getattr(recipe, key)) is not None}
-    ds = corpora.load(recipe.corpus, split=recipe.split or "train", **arguments, **(recipe.options or {}))
+    try:
+        ds = corpora.load(recipe.corpus, split=recipe.split or "train", **arguments, **options)
+    except LayoutError as error:
+        raise recipes.RecipeError(error.in_recipe()) from error
     return from_recipe(ds, recipe.distractors.model_dump() if recipe.distractors else None)
 
 
@@ -162,9 +194,13 @@ def make_system(
     recipes.check_types({"seed": seed, **settings}, types, where)
     required = [field.name for field in fields(cls) if field.default is MISSING and field.default_factory is MISSING]
     if preset == "paper" and (absent := [field for field in required if field not in settings]):
+        commands = {field: cls.trained_by.get(field, "RECIPE") for field in absent}
+        trained = [f"  hfcf train {command} --out out/{field} --set data_dir=FOLDER" for field, command in commands.items()]
+        given = " ".join(f"settings.{field}=out/{field}" for field in absent)
         raise recipes.RecipeError(
-            f"the preset 'paper' names no {absent[0]}, which you train (hfcf train): --set settings.{absent[0]}=FOLDER, "
-            "or --set preset=offline"
+            f"the preset 'paper' of {name} names no {' and no '.join(absent)}, which you train:\n"
+            + "\n".join(trained)
+            + f"\nThen give {given}, or choose preset='offline'"
         )
     try:
         of_rows = {"task": task} if task and "task" in types else {}
@@ -238,7 +274,7 @@ def describe_filter(system: System) -> str | None:
     return "the base model, the indicator named above," if filter_model(system) else "the base model that was trained on these rows"
 
 
-def _front_matter(name: str) -> dict[str, Any]:
+def _front_matter(name: Any) -> dict[str, Any]:
     info = corpora.builder_class(name).INFO
-    keys = ("title", "licence", "hub_id", "language", "paper", "citation", "republish", "request")
+    keys = ("title", "licence", "hub_id", "language", "paper", "citation", "republish", "request", "release")
     return {**{key: getattr(info, key) for key in keys}, "labels": list(info.labels.values())}

@@ -11,22 +11,27 @@ from typing import Any
 
 from datasets import Dataset, concatenate_datasets
 
+from hfcf import corpora
+from hfcf.core.preflight import check_disk
 from hfcf.core.recipe import RecipeError, locate
+from hfcf.core.recipe import command as command_line
 from hfcf.core.splits import divide, group_safe_split, regroup
+from hfcf.core.weights import check_weights
 from hfcf.engines.classifier import Classifier
-from hfcf.hub.existing_card import check_overwrite
+from hfcf.hub.existing_result import RECORD, ExistingResultError, check_result, write_record
 from hfcf.hub.model_card import model_card
 from hfcf.pipeline import recipes
 from hfcf.tasks.verification import LABELS
 from hfcf.training.data import drop_overlap, drop_related, load_rows
-from hfcf.training.loop import trained_model
+from hfcf.training.loop import CHECKPOINTS, WEIGHTS, remove_checkpoints, trained_model
 from hfcf.training.verifier import two_way
 
 
 def train(
-    recipe: Mapping[str, Any], out: Path, *, where: str = "the recipe", limit: int | None = None, command: str = ""
-) -> dict[str, Any]:
-    """Run a training recipe.
+    recipe: Mapping[str, Any], out: Path, *, where: str = "the recipe", limit: int | None = None, command: str = "",
+    overwrite: bool = False,
+) -> dict[str, Any]:  # fmt: skip
+    """Run a training recipe; stopped or killed, and run again, it goes on from its last full epoch.
 
     Args:
         recipe: its keys are those that `hfcf.pipeline.recipes` lists for its kind, `train`.
@@ -34,16 +39,26 @@ def train(
         where: what to call the recipe in errors.
         limit: train on the first rows only, to try a recipe out.
         command: the command line that trains it again, for the card.
+        overwrite: replace the model of another recipe, or of more rows, that the folder holds.
 
     Returns:
         The content of `scores.json` in `out`: rows, seconds, and scores per corpus.
 
     Raises:
         RecipeError: see `parse_train`; or there is nothing to train on.
+        ExistingResultError: the folder holds another model, and `overwrite` is not set; a ValueError.
         ValueError: the folder has a README that is not this library's.
     """
     parsed = recipes.parse_train(recipe, where)
-    check_overwrite(out)
+    check_disk([out])
+    check_weights(parsed.hyperparameters().model, f"{where}: {parsed.start}")
+    limit = parsed.limit if limit is None else limit
+    content = {**parsed.model_dump(exclude_unset=True), **({} if limit is None else {"limit": limit})}
+    command = command or command_line("train", recipe, out, limit=limit)
+    if check_result(out, content, command, limit=limit, overwrite=overwrite, files=WEIGHTS):
+        remove_checkpoints(out)
+    elif (out / CHECKPOINTS).exists() and not (out / RECORD).exists():  # it would be removed in the end
+        raise ExistingResultError(f"{out / CHECKPOINTS} is of no training that hfcf began here: give another folder, or move it")
     rows = load_rows(
         _arguments(parsed.data, parsed.data_dir, split=parsed.split, half=parsed.half), training=True, extra=parsed.columns()
     )
@@ -59,10 +74,10 @@ def train(
     report: dict[str, Any] = {"rows": {"train": len(training), "held_out": len(held_out), "dropped as repeats": dropped}}
     out.mkdir(parents=True, exist_ok=True)
     (out / "scores.json").unlink(missing_ok=True)  # written last: a folder without it is not finished
+    write_record(out, content, command)
     start = time.perf_counter()
     report["scores"] = _TRAIN[type(parsed)](parsed, training, held_out, out)
     report["seconds"] = round(time.perf_counter() - start)
-    content = parsed.model_dump(exclude_unset=True)
     (out / "README.md").write_text(model_card(content, parsed.hyperparameters(), report, command), encoding="utf-8")
     (out / "scores.json").write_text(json.dumps(report, indent=1, ensure_ascii=False) + "\n")
     return report
@@ -256,7 +271,10 @@ def _evaluation_sets(
     sources: Sequence[recipes.Source], data_dir: str | None, training: Dataset, extra: Sequence[str] | None = ()
 ) -> dict[str, Dataset]:
     """Load the rows to score on, without those that overlap with the training rows."""
-    loaded = {source.name or source.corpus: load_rows(_arguments([source], data_dir), extra=extra) for source in sources}
+    loaded = {
+        source.name or corpora.corpus_name(source.corpus): load_rows(_arguments([source], data_dir), extra=extra)
+        for source in sources
+    }
     return {name: drop_related(rows, training) for name, rows in loaded.items()}
 
 

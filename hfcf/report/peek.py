@@ -6,7 +6,7 @@ import heapq
 import json
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import groupby, islice
+from itertools import chain, groupby, islice
 from operator import itemgetter
 from pathlib import Path
 from random import Random
@@ -14,15 +14,14 @@ from typing import Any
 
 from rich.text import Text
 
-from hfcf.core.edits import diff
+from hfcf.core.recipe import did_you_mean
 from hfcf.core.task import problem, task_of
 from hfcf.report.files import files, numbers, read, read_run
+from hfcf.report.lines import other_texts, pair_lines, rejected_lines, row_lines
 from hfcf.report.measures import low_is_better, measures, ordered
+from hfcf.report.phrases import phrases
 from hfcf.report.rows import rejected_row, texts
-from hfcf.text.check import CONTROL
 
-STYLE = {"same": "", "out": "red strike", "in": "bold green underline"}
-MARKS = {"same": ("", ""), "out": ("[-", "-]"), "in": ("{+", "+}")}
 SEED = 13
 
 
@@ -36,55 +35,63 @@ def peek(
     random: int | None = None,
     by: str | None = None,
     find: str | None = None,
+    stage: str | None = None,
+    reason: str | None = None,
     marks: bool = False,
     scores: bool = True,
 ) -> Iterator[Text]:
     """Yield lines about rows of a run, without control characters: the first rows, the best, the worst or some at random.
 
+    A counterfactual is shown beside its source; what was rejected, under its source, by stage and reason.
+
     Args:
         folder: of the run.
         config: "default", the counterfactuals, or "rejected".
-        rows: how many, if none of the next three says so.
+        rows: how many, if none of the next three says so; of what was rejected, how many sources.
         best: how many of the best.
         worst: how many of the worst.
         random: how many at random, the same ones each time.
         by: the metric, or the system's score, that ranks them; as in the report minimality, else the run's first metric, else the
             first score.
         find: words that a row's texts, id or reason must all hold, in any case.
+        stage: of "rejected", the stage that rejected.
+        reason: of "rejected", a part of the reason, in any case.
         marks: put `[-what went-]` and `{+what came+}` into the texts, for where colours don't show.
         scores: end each row with its metrics and scores.
 
     Raises:
         FileNotFoundError: the folder is no run's.
-        ValueError: a configuration that is not there, a metric that no row has, fewer than one row, or two ways to choose them.
+        ValueError: a configuration that is not there, a metric that no row has, a stage that is none of the run's, fewer than one
+            row, or two ways to choose them.
 
     >>> list(peek("/nowhere"))
     Traceback (most recent call last):
     FileNotFoundError: there is no folder /nowhere, and no corpus of that name (hfcf list corpora)
     """
     _check(rows, best=best, worst=worst, random=random)
+    if config != "rejected" and (stage or reason):
+        raise ValueError("--stage and --reason choose among rejected rows: add --config rejected")
     run = read_run(Path(folder)) or {}
     paths = _paths(Path(folder), config, run.get("empty") or ())
-    matching = _matching(config, paths, find)
-    columns = ordered(numbers(paths), run.get("metrics") or ())
-    if paths and (best or worst):
-        if config != "default":
+    if config == "rejected":
+        if best or worst:
             raise ValueError(f"--best and --worst rank counterfactuals: leave --config {config} out")
-        ranked = _measure(paths, columns, by)
-        turn = 1 if low_is_better(ranked) == bool(best) else -1
-        scored = ((values[ranked], row) for row in matching if ranked in (values := measures(row, columns)))
-        chosen: Iterable[Any] = (row for _, row in heapq.nsmallest(best or worst or 0, scored, key=lambda one: turn * one[0]))
-    elif random:
-        chosen = heapq.nsmallest(random, matching, key=lambda row: Random(f"{SEED}:{json.dumps(row, default=str)}").random())
+        _check_stage(stage, [entry["stage"] for entry in run.get("funnel", [])])
+        shown = _rejected(paths, random or rows, random is not None, find, stage, reason, marks)
     else:
-        chosen = islice(matching, rows)
-    shown = False
-    for row in chosen:
-        shown = True
-        lines = _rejected(row, marks) if config == "rejected" else _lines(row, measures(row, columns) if scores else {}, marks)
-        yield from map(printable, lines)
-    if not shown:
-        yield Text(f"no row of {config} is like this" if find else f"{config} has no rows", style="dim")
+        columns = ordered(numbers(paths), run.get("metrics") or ())
+        chosen = _choose(paths, columns, rows, best, worst, random, by, find)
+        labels = _labels(files(Path(folder)), {row["source_id"] for row in chosen if row.get("source_id")})
+        said = {row["id"]: phrases(row, columns) if scores else () for row in chosen}
+        pairs = (pair_lines(row, labels.get(row["source_id"]), said[row["id"]], marks=marks) for row in chosen)
+        shown = chain.from_iterable(pairs)
+    empty = True
+    for line in shown:
+        empty = False
+        yield line
+    if empty:
+        narrowed = find or stage or reason
+        yield Text(f"no row of {config} is like this" if narrowed else f"{config} has no rows (--funnel says why)", style="dim")
 
 
 def highlights(folder: str | Path, n: int, *, marks: bool = False) -> Iterator[Text]:
@@ -98,7 +105,8 @@ def highlights(folder: str | Path, n: int, *, marks: bool = False) -> Iterator[T
         n: how many.
         marks: see `peek`.
     """
-    paths = files(Path(folder)).get("default", [])
+    configs = files(Path(folder))
+    paths = configs.get("default", [])
     columns = ordered(numbers(paths), (read_run(Path(folder)) or {}).get("metrics") or ())
     turn = 1 if columns and low_is_better(columns[0]) else -1
 
@@ -110,28 +118,17 @@ def highlights(folder: str | Path, n: int, *, marks: bool = False) -> Iterator[T
         return all(edit["field"] != main for edit in row["edits"]), -probability, value
 
     best = (min(pairs, key=rank) for _, pairs in groupby(_matching("default", paths, None), key=itemgetter("source_id")))
-    for row in heapq.nsmallest(n, best, key=rank):
-        yield from map(printable, _lines(row, {}, marks))
+    chosen = heapq.nsmallest(n, best, key=rank)
+    labels = _labels(configs, {row["source_id"] for row in chosen})
+    for row in chosen:
+        yield from pair_lines(row, labels.get(row["source_id"]), (), marks=marks)
 
 
 def rows_of_corpus(rows: Iterable[Mapping[str, Any]], n: int, find: str | None) -> Iterator[Text]:
-    """Yield lines about a corpus's rows."""
-    matching = (row for row in rows if _holds(find, row["id"], texts(row).texts))
+    """Yield lines about a corpus's rows: outcome and texts, or why a row can't be worked on."""
+    matching = (row for row in rows if _holds(find, row["id"], [*texts(row).texts, *other_texts(row, ()).values()]))
     for row in islice(matching, n):
-        if why := problem(row):
-            yield printable(Text(f"{row['id']}  {why}", style="bold"))
-        else:
-            yield from map(printable, _lines({**row, "change": None, "edits": []}, {}, marks=False))
-
-
-def printable(line: Text) -> Text:
-    """Replace each control character by �, so that data can't drive the terminal or show otherwise than it is stored.
-
-    >>> printable(Text("\\x1b[2J\\u202eevil")).plain
-    '�[2J�evil'
-    """
-    line.plain = CONTROL.sub("�", line.plain)
-    return line
+        yield from row_lines(row, why=(row.get("status") or {}).get("reason") or problem(row))
 
 
 def _check(rows: int, **ways: int | None) -> None:
@@ -141,6 +138,37 @@ def _check(rows: int, **ways: int | None) -> None:
     for name, n in {"rows": rows, **requested}.items():
         if n < 1:
             raise ValueError(f"--{name} {n}: one row or more")
+
+
+def _check_stage(stage: str | None, stages: Sequence[str]) -> None:
+    if stage and stages and stage not in stages:
+        raise ValueError(f"--stage {stage}: the stages are {', '.join(stages)}{did_you_mean(stage, stages)}")
+
+
+def _choose(
+    paths: Sequence[Path], columns: Sequence[str], rows: int, best: int | None, worst: int | None, random: int | None,
+    by: str | None, find: str | None,
+) -> list[dict[str, Any]]:  # fmt: skip
+    """Choose rows of the default configuration: ranked, at random, or the first."""
+    matching = _matching("default", paths, find)
+    if paths and (best or worst):
+        ranked = _measure(paths, columns, by)
+        turn = 1 if low_is_better(ranked) == bool(best) else -1
+        scored = ((values[ranked], row) for row in matching if ranked in (values := measures(row, columns)))
+        return [row for _, row in heapq.nsmallest(best or worst or 0, scored, key=lambda one: turn * one[0])]
+    if random:
+        return heapq.nsmallest(random, matching, key=lambda row: _draw(json.dumps(row, default=str)))
+    return list(islice(matching, rows))
+
+
+def _draw(key: str) -> float:
+    return Random(f"{SEED}:{key}").random()
+
+
+def _labels(configs: Mapping[str, Sequence[Path]], ids: Collection[str]) -> dict[str, str]:
+    """Return the labels of sources, which stand in the configuration "augmented"."""
+    rows = read(configs.get("augmented", []), columns=["id", "label"])
+    return {row["id"]: row["label"] for row in rows if row["id"] in ids and row.get("label") is not None}
 
 
 def _paths(folder: Path, config: str, empty: Collection[str]) -> Sequence[Path]:
@@ -178,38 +206,14 @@ def _measure(paths: Sequence[Path], columns: Sequence[str], by: str | None) -> s
     return matches[0]
 
 
-def _rejected(row: Mapping[str, Any], marks: bool) -> Iterator[Text]:
-    heading = f"{row['source_id']} ({row['level']}, {row['stage']}): "
-    yield Text(heading, style="bold") + Text(row["reason"] or "")
-    # What could not be read has no texts to show.
-    if problem(row["source"]) is None:
-        yield from _texts({"id": None, **rejected_row(row["source"], row["candidate"])}, marks)
-    yield Text("")
-
-
-def _lines(row: Mapping[str, Any], values: Mapping[str, float], marks: bool) -> Iterator[Text]:
-    outcome = task_of(row).outcome(row)
-    head = f"the {row['change']} changed → {outcome}" if row["change"] else str(outcome)
-    yield Text(f"{row['id']}  {head}", style="bold")
-    yield from _texts(row, marks)
-    if values:
-        yield Text("  " + "  ".join(f"{name} {value:.4g}" for name, value in values.items()), style="dim")
-    yield Text("")
-
-
-def _texts(row: Mapping[str, Any], marks: bool) -> Iterator[Text]:
-    try:
-        shown = task_of(row).pair(row)
-    except ValueError as error:
-        yield Text(f"  its edits do not fit its texts: {error}", style="red")
-        return
-    for text in shown["texts"]:
-        line = Text(f"  {text['where']}: ", style="dim")
-        for kind, part in diff(text["before"], text["after"]):
-            if marks:  # around the words, not the white space before them
-                bare, (opening, closing) = part.lstrip(), MARKS[kind]
-                part = part[: len(part) - len(bare)] + opening + bare + closing
-            line.append(part, style=f"not dim {STYLE[kind]}")
-        yield line
-    for text in shown["context"]:
-        yield Text(f"  {text['where']}: {text['after']}", style="dim")
+def _rejected(
+    paths: Sequence[Path], n: int, drawn: bool, find: str | None, stage: str | None, reason: str | None, marks: bool
+) -> Iterator[Text]:
+    """Yield lines about what was rejected of some sources, the first ones or some at random."""
+    matching = (
+        row for row in _matching("rejected", paths, find)
+        if stage in (None, row["stage"]) and (reason or "").casefold() in (row["reason"] or "").casefold()
+    )  # fmt: skip
+    sources = ((source, list(rows)) for source, rows in groupby(matching, key=itemgetter("source_id")))
+    chosen = heapq.nsmallest(n, sources, key=lambda one: _draw(str(one[0]))) if drawn else islice(sources, n)
+    return (line for _, rejections in chosen for line in rejected_lines(rejections, marks=marks))

@@ -314,7 +314,9 @@ LLM: dict[str, Any] = {"generator": _CHAT, "num_candidates": 3, "verifier": _CHA
 
 @dataclass(frozen=True, kw_only=True)
 class CrossAug(System):
-    """The whole chain, `ds = CrossAug.preset("offline")(ds)`, and each of its stages as an attribute.
+    """Write a negative claim for each supported one, make the evidence support that, and pair claims and evidence crosswise.
+
+    `ds = CrossAug.preset("offline")(ds)` runs the whole chain; each of its stages is an attribute.
 
     Nothing is checked, as in the paper, unless a verifier is given, as in the offline preset.
 

@@ -16,6 +16,7 @@ from hfcf.core.model import Model
 from hfcf.core.schema import SPAN, TEXT, TOKENS
 from hfcf.core.segments import Mark, Segment, plain
 from hfcf.core.task import HubNames, Row, Task, problem
+from hfcf.engines.markers import ENTITIES, reads_types
 from hfcf.text.check import text_problem
 
 OTHER = "Other"
@@ -89,10 +90,15 @@ class Relation(Task):
     def identity(self, row: Row) -> list[tuple[str, str]]:
         return [("sentence", " ".join(row["tokens"] or []))]
 
+    def check_model(self, model: Model, max_length: int | None) -> None:
+        from hfcf.engines.check import check_classifier
+
+        check_classifier(model, None)
+
     def judge(self, rows: Sequence[Row], model: Model, max_length: int) -> list[dict[str, float] | None]:
         from hfcf.engines.relation import RelationClassifier
 
-        return list(RelationClassifier(model=model, max_length=max_length).run(requests(rows)))
+        return list(RelationClassifier(model=model, max_length=max_length).run(requests(rows, model)))
 
 
 TASK = Relation(
@@ -229,13 +235,17 @@ def _rejected_before(status: Row | None, stages: Collection[str]) -> bool:
     return status is not None and status["accepted"] is False and status["stage"] not in stages
 
 
-def requests(rows: Iterable[Row]) -> list[list[Any]]:
+def requests(rows: Iterable[Row], model: Model | None = None) -> list[list[Any]]:
     """Turn rows into requests to a relation classifier: tokens, and where head and tail stand.
+
+    For a model that reads the entities' types, these follow (`hfcf.engines.markers`); R-BERT does not.
 
     >>> requests([{"tokens": "eggs in buckets".split(), "head": {"start": 0, "end": 1}, "tail": {"start": 2, "end": 3}}])
     [[['eggs', 'in', 'buckets'], [0, 1], [2, 3]]]
     """
-    return [[row["tokens"], *map(list, spans(row))] for row in rows]
+    if model is None or not reads_types(model):
+        return [[row["tokens"], *map(list, spans(row))] for row in rows]
+    return [[row["tokens"], *([row[name][key] for key in ("start", "end", "type")] for name in ENTITIES)] for row in rows]
 
 
 def between(row: Row) -> range:

@@ -14,8 +14,8 @@ from hfcf.core.model import Model
 from hfcf.core.schema import EVIDENCE, TEXT
 from hfcf.core.segments import Segment
 from hfcf.core.task import HubNames, Row, Task
+from hfcf.core.weights import longest_input
 from hfcf.text.check import text_problem
-from hfcf.text.evidence import join
 from hfcf.text.normalise import normalise
 
 SUPPORTS, REFUTES, NOT_ENOUGH_INFO = LABELS = ("SUPPORTS", "REFUTES", "NOT ENOUGH INFO")
@@ -111,9 +111,18 @@ class Verification(Task):
 
     def judge(self, rows: Sequence[Row], model: Model, max_length: int) -> list[dict[str, float] | None]:
         from hfcf.engines.classifier import Classifier
+        from hfcf.engines.inputs import join_for
 
-        pairs = [[row["claim"], join(row["evidence"])[0]] for row in rows]
+        pairs = [[row["claim"], join_for(model, row["evidence"])[0]] for row in rows]
         return list(Classifier(model=model, max_length=max_length).run(pairs))
+
+    def check_model(self, model: Model, max_length: int | None) -> None:
+        from hfcf.engines.check import check_classifier
+
+        longest = longest_input(model)
+        if max_length and longest and max_length > longest:
+            raise ValueError(f"max_length={max_length} is more than the {longest} tokens that the verifier {model.name} reads")
+        check_classifier(model, LABELS)
 
 
 def _text(value: Any) -> str:

@@ -15,8 +15,12 @@ class Part(NamedTuple):
     end: int
 
 
-def join(evidence: Sequence[dict[str, Any]]) -> tuple[str, list[Part]]:
+def join(evidence: Sequence[dict[str, Any]], titles: bool = True) -> tuple[str, list[Part]]:
     """Join all pieces to one text, each as "title: text" (or its text alone), and say where every field stands in it.
+
+    Args:
+        evidence: the pieces.
+        titles: False leaves them out.
 
     >>> join([{"title": "Rome", "text": "It is old."}, {"title": "", "text": "Paris too."}])[0]
     'Rome: It is old. Paris too.'
@@ -24,7 +28,7 @@ def join(evidence: Sequence[dict[str, Any]]) -> tuple[str, list[Part]]:
     text, parts = "", []
     for i, piece in enumerate(evidence):
         text += " " if text else ""
-        if piece["title"]:
+        if titles and piece["title"]:
             parts.append(Part("evidence.title", i, len(text), len(text) + len(piece["title"])))
             text += piece["title"] + ": "
         parts.append(Part("evidence", i, len(text), len(text) + len(piece["text"])))

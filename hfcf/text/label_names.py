@@ -30,3 +30,31 @@ def label_of(name: str) -> str | None:
     [None, None, None, None]
     """
     return _LABELS.get(normalise(name))
+
+
+_SETS = (
+    {"SUPPORTS": "supports", "REFUTES": "refutes", "NOT ENOUGH INFO": "not enough info"},
+    {"SUPPORTS": "supported", "REFUTES": "refuted", "NOT ENOUGH INFO": "not enough info"},
+    {"SUPPORTS": "entailment", "REFUTES": "contradiction", "NOT ENOUGH INFO": "neutral"},
+    {"SUPPORTS": "true", "REFUTES": "false"},
+)
+"""Names that corpora use together."""
+
+
+def name_beside(name: str, label: str) -> str | None:
+    """Return how a corpus that has a name calls another label, in the name's case; None where that can't be told.
+
+    Args:
+        name: that is known to stand in the corpus.
+        label: SUPPORTS, REFUTES or NOT ENOUGH INFO.
+
+    >>> name_beside("entailment", "REFUTES"), name_beside("Supported", "REFUTES"), name_beside("SUPPORTS", "NOT ENOUGH INFO")
+    ('contradiction', 'Refuted', 'NOT ENOUGH INFO')
+    >>> name_beside("true", "NOT ENOUGH INFO"), name_beside("NEI", "REFUTES")
+    (None, None)
+    """
+    for names in _SETS:
+        if name.casefold() in names.values() and label in names and label_of(name) != "NOT ENOUGH INFO":
+            other = names[label]
+            return other.upper() if name.isupper() else other.capitalize() if name[0].isupper() else other
+    return None

@@ -8,9 +8,12 @@ from typing import Any
 
 from datasets import Dataset
 
+from hfcf.core.model import Model
 from hfcf.engines.adapters import load_network
-from hfcf.engines.classifier import Classifier, encode_pairs
-from hfcf.text.evidence import join
+from hfcf.engines.classifier import Classifier
+from hfcf.engines.inputs import CLAIM_FIRST, encode_pairs, join_for, parse_form
+from hfcf.engines.labels import output_names, verdicts
+from hfcf.engines.reading import MARK, check_head, load_config
 from hfcf.training.loop import Hyperparameters, Loss, fit
 
 
@@ -22,7 +25,8 @@ def train_classifier(
 
     Args:
         rows: verification rows with these labels.
-        labels: the classes, in the order of the outputs.
+        labels: the classes, in the order of the outputs. A classifier that tells them apart already keeps its own order, unless
+            `loss` is given, whose columns follow this one.
         claim_only: hide the evidence.
         loss: replaces the network's own.
         columns: numbers of each row that `loss` reads.
@@ -30,7 +34,10 @@ def train_classifier(
     from transformers import AutoModelForSequenceClassification, AutoTokenizer, DataCollatorWithPadding, set_seed
 
     set_seed(hp.seed)  # the new head's weights too
+    form = parse_form(hp.model.inputs or CLAIM_FIRST)
     tokenizer = AutoTokenizer.from_pretrained(hp.model.source(), revision=hp.model.revision)
+    if loss is None:
+        labels = _order(hp.model, labels)
     classes = {label: i for i, label in enumerate(labels)}
     if hp.model.adapter:
         network, head = _load_tuned(hp, classes), ()
@@ -42,9 +49,11 @@ def train_classifier(
         # What the base model lacks is new, the pooler of some encoders too.
         head = ("classifier", *sorted({name.rpartition(".")[0] for name in loading["missing_keys"]}))
 
+    setattr(network.config, MARK, form.name)  # stored with it, so that it is read as it was trained
+
     def encode(batch: Mapping[str, list[Any]]) -> dict[str, Any]:
-        pairs = _pairs(batch["claim"], batch["evidence"], claim_only)
-        return {**encode_pairs(tokenizer, pairs, hp.max_length), "labels": [classes[label] for label in batch["label"]]}
+        pairs = _pairs(hp.model, batch["claim"], batch["evidence"], claim_only)
+        return {**encode_pairs(tokenizer, pairs, hp.max_length, form), "labels": [classes[label] for label in batch["label"]]}
 
     encoded = rows.map(encode, batched=True, remove_columns=rows.column_names, desc="tokenise")
     for name, values in (columns or {}).items():
@@ -57,7 +66,20 @@ def train_classifier(
 
 def predict(rows: Dataset, engine: Classifier, *, claim_only: bool = False) -> list[dict[str, float]]:
     """Return the class probabilities of every row."""
-    return list(engine.run(_pairs(rows["claim"], rows["evidence"], claim_only)))
+    return list(engine.run(_pairs(engine.model, rows["claim"], rows["evidence"], claim_only)))
+
+
+def _order(model: Model, labels: Sequence[str]) -> Sequence[str]:
+    """Return labels in the order of the outputs of a model, if these are its classes: else training would turn them round."""
+    if model.adapter:
+        return labels
+    config = load_config(model)
+    try:
+        check_head(model, config)
+        own = verdicts(model, output_names(config))
+    except ValueError:  # no verifier yet
+        return labels
+    return own if sorted(own) == sorted(labels) else labels
 
 
 def _load_tuned(hp: Hyperparameters, classes: Mapping[str, int]) -> Any:
@@ -74,5 +96,6 @@ def _load_tuned(hp: Hyperparameters, classes: Mapping[str, int]) -> Any:
     return network
 
 
-def _pairs(claims: Sequence[str], evidence: Sequence[Any], claim_only: bool) -> list[list[str]]:
-    return [[claim, "" if claim_only else join(pieces)[0]] for claim, pieces in zip(claims, evidence, strict=True)]
+def _pairs(model: Model, claims: Sequence[str], evidence: Sequence[Any], claim_only: bool) -> list[list[str]]:
+    texts = ["" if claim_only else join_for(model, pieces)[0] for pieces in evidence]
+    return [[claim, text] for claim, text in zip(claims, texts, strict=True)]

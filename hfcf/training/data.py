@@ -12,6 +12,7 @@ from hfcf.core.pairs import is_paired, sources
 from hfcf.core.recipe import RecipeError
 from hfcf.core.splits import group_safe_split, text_keys
 from hfcf.core.task import task_of
+from hfcf.corpora.own.errors import LayoutError
 from hfcf.training.distractors import from_recipe
 
 
@@ -36,6 +37,8 @@ def _load(source: Mapping[str, Any], training: bool, extra: Sequence[str] | None
     name, take, skip, half, distractors = (options.pop(key, None) for key in ("corpus", "take", "skip", "half", "distractors"))
     try:
         ds = corpora.load(name, **options)
+    except LayoutError as error:
+        raise RecipeError(error.in_recipe()) from error
     except TypeError as error:  # an option that the corpus does not have
         raise RecipeError(str(error)) from error
     if options.get("on_error") == "reject":

@@ -34,9 +34,10 @@ from datasets import Dataset
 from hfcf.engines.base import Encoded, pad
 from hfcf.engines.classifier import Classifier, load_classifier
 from hfcf.engines.cure import encode_pieces, pad_pieces
-from hfcf.engines.gates import OUTSIDE, Gates, membership, sample, save_gates, spread
+from hfcf.engines.gates import OUTSIDE, Gates, check_encoder, membership, sample, save_gates, spread, weights_key
+from hfcf.engines.inputs import join_for
+from hfcf.engines.reading import Reading, read_reading
 from hfcf.tasks.verification import NOT_ENOUGH_INFO
-from hfcf.text.evidence import join
 from hfcf.training.loop import Hyperparameters
 from hfcf.training.rationale_losses import Weights, complement_loss, disagreement, divergence, excess
 
@@ -58,7 +59,9 @@ def train_explainer(rows: Dataset, hp: Hyperparameters, out: Path, weights: Weig
     set_seed(hp.seed)
     device = Classifier(model=hp.model, max_length=hp.max_length).device()
     network, tokenizer = load_classifier(hp.model, device, torch.float32)
-    items = [item for item in encode(tokenizer, rows, hp.max_length) if set(item.extra[0]) != {OUTSIDE}]
+    check_encoder(hp.model, network)
+    reading = read_reading(hp.model)
+    items = [item for item in encode(tokenizer, rows, hp) if set(item.extra[0]) != {OUTSIDE}]
     if not items:
         raise ValueError("there is nothing to explain: no row has evidence that the verifier reads")
     config, embeddings = network.config, network.get_input_embeddings()
@@ -75,7 +78,7 @@ def train_explainer(rows: Dataset, hp: Hyperparameters, out: Path, weights: Weig
     for step, chosen in zip(range(steps), _batches(items, hp.batch_size, hp.seed), strict=False):
         for group in optimiser.param_groups:
             group["lr"] = hp.learning_rate * min((step + 1) / rising, 1, (steps - step) / max(1, steps - rising))
-        if parts := losses(gates, network, *pad_batch(tokenizer, chosen, device), weights):
+        if parts := losses(gates, network, reading, *pad_batch(tokenizer, chosen, device), weights):
             optimiser.zero_grad()
             torch.stack(list(parts.values())).sum().backward()
             torch.nn.utils.clip_grad_norm_(gates.parameters(), 1.0)
@@ -84,19 +87,21 @@ def train_explainer(rows: Dataset, hp: Hyperparameters, out: Path, weights: Weig
                 log.info("step %d of %d: %s", step, steps, {name: round(part.item(), 3) for name, part in parts.items()})
     for name, parameter in network.named_parameters():
         parameter.requires_grad_(frozen[name])
-    verifier = {"name": hp.model.name, "revision": hp.model.revision, "adapter": hp.model.adapter, "key": hp.model.key()}
+    verifier = {"name": hp.model.name, "revision": hp.model.revision, "adapter": hp.model.adapter, "key": weights_key(hp.model)}
     sizes = {"hidden_size": config.hidden_size, "num_hidden_layers": config.num_hidden_layers}
     save_gates(gates, out, {"verifier": verifier, **sizes, "layers": layers, "width": 128, "max_length": hp.max_length})
 
 
-def losses(gates: Gates, network: Any, batch: dict[str, Any], pieces: torch.Tensor, weights: Weights) -> dict[str, Any]:
+def losses(
+    gates: Gates, network: Any, reading: Reading, batch: dict[str, Any], pieces: torch.Tensor, weights: Weights
+) -> dict[str, Any]:
     """Compute the weighted losses of one batch: means over its rows that are explained, nothing if it has none.
 
     `batch` is what the verifier `network` takes, and `pieces` (rows × tokens) says which piece of evidence a token is in.
     """
     with torch.no_grad():
         full = network(**batch, output_hidden_states=True)
-    rows = explained_rows(network, full.logits)
+    rows = explained_rows(reading, full.logits)
     if not rows.any():
         return {}
     states, logits, pieces = [state[rows] for state in full.hidden_states], full.logits[rows], pieces[rows]
@@ -116,17 +121,17 @@ def losses(gates: Gates, network: Any, batch: dict[str, Any], pieces: torch.Tens
     }
 
 
-def explained_rows(network: Any, logits: torch.Tensor) -> torch.Tensor:
+def explained_rows(reading: Reading, logits: torch.Tensor) -> torch.Tensor:
     """Mark the rows that are explained: those that the verifier predicts to be anything but NOT ENOUGH INFO."""
-    names = network.config.id2label
-    return torch.tensor([names[i] != NOT_ENOUGH_INFO for i in logits.argmax(-1).tolist()], device=logits.device)
+    predicted = reading.merge(logits).argmax(-1).tolist()
+    return torch.tensor([reading.names[i] != NOT_ENOUGH_INFO for i in predicted], device=logits.device)
 
 
-def encode(tokenizer: Any, rows: Dataset, max_length: int) -> list[Encoded]:
-    """Encode rows as the verifier takes them, with the piece of every token."""
-    joined = [join(evidence) for evidence in rows["evidence"]]
+def encode(tokenizer: Any, rows: Dataset, hp: Hyperparameters) -> list[Encoded]:
+    """Encode rows as the verifier `hp.model` takes them, with the piece of every token."""
+    joined = [join_for(hp.model, evidence) for evidence in rows["evidence"]]
     requests = [[claim, text, parts] for claim, (text, parts) in zip(rows["claim"], joined, strict=True)]
-    return encode_pieces(tokenizer, requests, max_length) if requests else []
+    return encode_pieces(tokenizer, requests, hp.max_length, read_reading(hp.model).form) if requests else []
 
 
 def pad_batch(tokenizer: Any, items: Sequence[Encoded], device: torch.device) -> tuple[dict[str, torch.Tensor], torch.Tensor]:

@@ -12,6 +12,7 @@ from datasets import Dataset
 from hfcf.core.model import Model
 from hfcf.engines.classifier import Classifier, load_classifier
 from hfcf.engines.gates import OUTSIDE, is_open, load_gates, membership, spread
+from hfcf.engines.reading import read_reading
 from hfcf.training.explainer import encode, explained_rows, pad_batch
 from hfcf.training.loop import Hyperparameters
 
@@ -28,14 +29,14 @@ def evaluate_explainer(rows: Dataset, hp: Hyperparameters, out: Path) -> dict[st
     device = Classifier(model=hp.model, max_length=hp.max_length).device()
     network, tokenizer = load_classifier(hp.model, device, torch.float32)
     gates = load_gates(Model(str(out)), hp.model, network)
-    items = sorted((item for item in encode(tokenizer, rows, hp.max_length) if set(item.extra[0]) != {OUTSIDE}), key=len)
+    items = sorted((item for item in encode(tokenizer, rows, hp) if set(item.extra[0]) != {OUTSIDE}), key=len)
     noise = torch.Generator().manual_seed(hp.seed)
     scores: dict[str, list[tuple[float, bool, bool]]] = defaultdict(list)
     inside: list[float] = []
     for start in range(0, len(items), hp.batch_size):
         batch, pieces = pad_batch(tokenizer, items[start : start + hp.batch_size], device)
         full = network(**batch, output_hidden_states=True)
-        explained = explained_rows(network, full.logits)
+        explained = explained_rows(read_reading(hp.model), full.logits)
         if not explained.any():
             continue
         pieces, predicted = pieces[explained], full.logits[explained].argmax(-1)

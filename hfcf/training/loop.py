@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,15 +13,17 @@ from datasets import Dataset
 from hfcf.core.model import Model
 from hfcf.engines.adapters import PATCH, quiet_peft, save_patch
 from hfcf.engines.open_reader import FILE as OPEN_DOMAIN
-
-log = logging.getLogger(__name__)
+from hfcf.training.progress import training_progress
 
 TUNE = ("full", "lora", "lowrank")
-_WEIGHTS = (
+WEIGHTS = (
     "model.safetensors", "model-*-of-*.safetensors", "model.safetensors.index.json", "generation_config.json", PATCH,
     "adapter_model.safetensors", "adapter_config.json", "rbert.safetensors", "graph.safetensors", OPEN_DOMAIN,
 )  # fmt: skip
 """Files of a training that another one into the same folder may not overwrite."""
+
+CHECKPOINTS = "checkpoints"
+"""The folder, inside that of a model, of a training that is under way."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,17 +78,6 @@ class Loss:
     order: Iterable[int] | None = None
 
 
-def _loss_logger() -> Any:
-    from transformers import TrainerCallback
-
-    class LossLogger(TrainerCallback):
-        def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, Any] | None = None, **_: Any) -> None:
-            if logs and "loss" in logs:
-                log.info("training: epoch %.1f of %g, loss %.3g", state.epoch, state.num_train_epochs, float(logs["loss"]))
-
-    return LossLogger()
-
-
 def _trainer_with(loss: Loss) -> type[Any]:
     from transformers import Trainer
 
@@ -127,14 +117,23 @@ def remove_weights(out: Path) -> None:
 
     Call it when the new weights are ready: a training that breaks off removes nothing, and may start from the old weights.
     """
-    for pattern in _WEIGHTS:
+    for pattern in WEIGHTS:
         for path in out.glob(pattern):
             path.unlink()
 
 
+def remove_checkpoints(out: Path) -> None:
+    """Remove what an unfinished training left in a model's folder and in those inside it: another recipe must not go on from it."""
+    for folder in (*out.glob(CHECKPOINTS), *out.glob(f"*/{CHECKPOINTS}")):
+        shutil.rmtree(folder)
+
+
 def trained_model(hp: Hyperparameters, out: Path) -> Model:
-    """Return the reference to the model that `fit` stored in `out`."""
-    return Model(str(out)) if hp.tune == "full" else Model(hp.model.name, hp.model.revision, adapter=str(out))
+    """Return the reference to the model that `fit` stored in `out`; it reads rows as it was trained to."""
+    inputs = hp.model.inputs
+    if hp.tune == "full":
+        return Model(str(out), inputs=inputs)
+    return Model(hp.model.name, hp.model.revision, adapter=str(out), inputs=inputs)
 
 
 def fit(
@@ -173,20 +172,21 @@ def fit(
         before = base or {name: tensor.clone() for name, tensor in network.state_dict().items()}
         # A change of the embeddings has as many rows as the vocabulary: it would not be small in any form.
         network.get_input_embeddings().weight.requires_grad = False
-    work = out / "checkpoints"
+    work = out / CHECKPOINTS
     arguments = TrainingArguments(
         output_dir=str(work), per_device_train_batch_size=hp.batch_size, learning_rate=hp.learning_rate,
         num_train_epochs=hp.epochs, warmup_steps=hp.warmup, weight_decay=hp.weight_decay, seed=hp.seed, data_seed=hp.seed,
-        save_strategy="epoch" if checkpoints else "no", save_total_limit=1, logging_steps=50, report_to="none",
+        save_strategy="epoch" if checkpoints else "no", save_total_limit=1, logging_steps=10, report_to="none",
         train_sampling_strategy="group_by_length", dataloader_pin_memory=False, disable_tqdm=True,
     )  # fmt: skip
     trainer_class = Trainer if loss is None else _trainer_with(loss)
-    trainer = trainer_class(
-        model=network, args=arguments, train_dataset=rows, data_collator=collator, processing_class=tokenizer,
-        callbacks=[_loss_logger(), *callbacks],
-    )  # fmt: skip
-    trainer.remove_callback(PrinterCallback)
-    trainer.train(resume_from_checkpoint=_last_complete_checkpoint(work) if checkpoints else None)
+    with training_progress() as progress:
+        trainer = trainer_class(
+            model=network, args=arguments, train_dataset=rows, data_collator=collator, processing_class=tokenizer,
+            callbacks=[progress, *callbacks],
+        )  # fmt: skip
+        trainer.remove_callback(PrinterCallback)
+        trainer.train(resume_from_checkpoint=_last_complete_checkpoint(work) if checkpoints else None)
     network = network.cpu().float().eval()
     remove_weights(out)
     out.mkdir(parents=True, exist_ok=True)

@@ -59,7 +59,7 @@ def train_relation(
     tokenizer = load_tokenizer(hp.model)
     encoder = AutoModel.from_pretrained(hp.model.source(), revision=hp.model.revision, dtype=torch.float32, use_safetensors=True)
     network = RBert(encoder, labels)
-    most = longest(network, tokenizer, hp.max_length)
+    most = longest(encoder.config, tokenizer, hp.max_length)
     classes = {label: i for i, label in enumerate(labels)}
     readable = [
         {"input_ids": item.features["input_ids"], "spans": item.extra, "labels": classes[label]}
@@ -137,7 +137,14 @@ def _scores(rows: Dataset, predicted: Sequence[str | None]) -> dict[str, Any]:
 
 
 def _predict(rows: Dataset, engine: RelationClassifier) -> list[str | None]:
-    answers = engine.run(requests(rows.select_columns(["tokens", "head", "tail"])))
+    answers = engine.run(requests(rows.select_columns(["tokens", "head", "tail"]), engine.model))
+    classes = sorted({label for answer in answers for label in answer or ()})
+    # Without this, a classifier with names of its own would be wrong on every row without a word.
+    if "label" in rows.column_names and classes and not {*classes} & {*rows["label"]}:
+        raise ValueError(
+            f"{engine.model.name}: none of its classes {', '.join(classes)} is a label of these rows, which are "
+            f"{', '.join(sorted(set(rows['label'])))}: say what its classes mean by the model's labels (--labels of hfcf evaluate)"
+        )
     return [None if answer is None else choose(answer, list(answer)) for answer in answers]
 
 

@@ -76,6 +76,22 @@ def test_foreign_labels_are_one_error(stream: bool) -> None:
         race()(rows)
 
 
+def test_rows_that_were_rejected_when_they_were_loaded_have_any_label() -> None:
+    status = {"accepted": False, "stage": "load", "reason": "the label 'x' is unknown"}
+    preflight.check(race(), Dataset.from_list([{**ROW, "label": "x", "status": status}]))
+
+
+def test_a_verifier_whose_classes_mean_nothing_known_is_refused(tmp_path: Path) -> None:
+    config = {
+        "model_type": "bert",
+        "architectures": ["BertForSequenceClassification"],
+        "id2label": {"0": "LABEL_0", "1": "LABEL_1"},
+    }
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    with pytest.raises(ValueError, match=r"LABEL_0.*labels="):
+        preflight.check(race(verifier=str(tmp_path)))
+
+
 def test_one_good_label_among_others_is_enough() -> None:
     preflight.check(race(), Dataset.from_list([ROW, {**ROW, "id": "2", "label": "entailment"}]))
 
@@ -145,7 +161,7 @@ def test_the_longest_input_is_read_from_the_configuration(config: dict[str, Any]
 
 
 def test_a_length_beyond_the_model_is_an_error() -> None:
-    with pytest.raises(StageError, match=r"max_length=600 is more than the 512 tokens that offline:minilm \(verifier\)"):
+    with pytest.raises(ValueError, match="max_length=600 is more than the 512 tokens that the verifier offline:minilm reads"):
         preflight.check(race(max_length=600))
 
 

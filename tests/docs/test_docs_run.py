@@ -27,6 +27,8 @@ CHEAP = {
     "tutorial_relations.md": ("system=synonym",),
     "tutorial_qa.md": (),
     "tutorial_structures.md": ("system=eda",),
+    "your_model.md": (),
+    "your_data.md": ("system=eda",),
 }
 """What a tutorial's recipe is run with in the place of a system that asks models; RGF asks planted ones."""
 

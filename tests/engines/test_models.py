@@ -21,8 +21,9 @@ from hfcf.core.model import Model, folder_hash
 from hfcf.engines.adapters import PATCH, load_network, save_patch
 from hfcf.engines.attribution import Attribution
 from hfcf.engines.base import Encoded, Engine, pad, usage
-from hfcf.engines.classifier import Classifier, encode_pairs
+from hfcf.engines.classifier import Classifier
 from hfcf.engines.generator import PROMPT, Generator, hypotheses
+from hfcf.engines.inputs import encode_pairs
 from hfcf.tasks.verification import LABELS
 from hfcf.text.mentions import mentions, met
 

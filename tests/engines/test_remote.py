@@ -370,6 +370,26 @@ def test_after_an_interrupt_nothing_more_is_sent(start: Start, monkeypatch: pyte
     assert usage()["Remote"].attempts == 2
 
 
+def test_an_interrupt_waits_a_second_for_answers_that_do_not_come(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    server = start(lambda n, asked: bad_server.slow(100, claim("late")))
+
+    def interrupted(_: Any) -> Any:
+        while not server.asked:
+            time.sleep(0.01)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(remote, "as_completed", interrupted)
+    begin = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        engine().run(asks("a"))
+    assert time.monotonic() - begin < 50  # one second on an idle machine
+    server._server.gone.set()
+    while [thread for thread in threading.enumerate() if thread.name.startswith("hfcf-llm")]:
+        time.sleep(0.01)
+    assert engine().run(asks("a")) == [{"answer": {"claim": "late"}}], "what comes late is stored"
+    assert len(server.asked) == 1
+
+
 @pytest.mark.parametrize(
     ("status", "told"),
     [

@@ -32,6 +32,7 @@ from hfcf.core.recipe import RecipeError
 from hfcf.corpora import builder_class
 from hfcf.engines.generator import Generator
 from hfcf.hub.dataset_card import NOT_REPUBLISHED
+from hfcf.hub.existing_result import ExistingResultError
 from hfcf.pipeline import run as runner
 from hfcf.pipeline.dry_run import dry_run
 from hfcf.pipeline.recipes import parse_train
@@ -142,7 +143,12 @@ def test_another_run_into_the_same_folder_is_not_read_back_stale(
 ) -> None:
     out = Path(shutil.copytree(finished_run / "out", tmp_path / "out"))
     assert len(load_dataset(str(out), "rejected", split="train")) > 10
-    found = hfcf.run(content, out, limit=12)
+    with pytest.raises(ExistingResultError, match="all rows there, and the first 12 here"):
+        hfcf.run(content, out, limit=12)
+    with pytest.raises(ExistingResultError, match="seed is 13 there, and 14 here"):
+        hfcf.run(content, out, changes=["seed=14"])
+    assert parquet(out) == parquet(finished_run / "out")
+    found = hfcf.run(content, out, limit=12, overwrite=True)
     assert found["rows_in"] == 12
     assert len(load_dataset(str(out), split="train")) == found["counterfactuals"]
     assert load_dataset(str(out), "rejected", split="train")["level"].count("row") == found["sources_rejected"]
@@ -219,7 +225,9 @@ def test_the_terminal_shows_markup_in_the_data_as_text(
     assert "the label '[/b]' is unknown" in shown
     assert str(out) in shown
     runs.peek(str(out), 1, "rejected")
-    assert "[/b]1 (row, load)" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert shown.startswith("[/b]1  [/b]\n")
+    assert "  load rejects the row: the label '[/b]' is unknown" in shown
     runs.run(path, None, None, None, True)
     assert "[/b] It rained." in capsys.readouterr().out
 
@@ -436,8 +444,6 @@ def test_list_shows_every_stage_corpus_and_recipe(capsys: pytest.CaptureFixture[
     shown = capsys.readouterr().out
     for name in (*RACE.chain, *hfcf.corpora.names(), *recipe.names()):
         assert name in shown
-    with pytest.raises(ValueError, match="systems"):
-        listing.list_("everything")
 
 
 def test_run_then_peek(content: dict[str, Any], talkative: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -482,7 +488,7 @@ def test_a_dry_run_shows_three_rows_and_costs_and_writes_nothing(
         assert "50 rows of hover" in shown
         assert all(stage in shown for stage in RACE.chain)
         assert [name for name in ("demo-01", "demo-02", "demo-03", "demo-04") if name in shown] == ["demo-01", "demo-02", "demo-03"]
-        calls = next(line for line in shown.splitlines() if " explain " in line).split("│")[-4]
+        calls = next(line for line in shown.splitlines() if " explain " in line).split("│")[2]
         assert int(calls) == 50
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted([*before, "mine.yaml"])
     assert "HFCF_REQUEST_CACHE" not in os.environ

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from datasets import Dataset
 from rich.console import Console
 from run_folder import measured, published, verification
 from typer.testing import CliRunner
@@ -26,13 +27,14 @@ def lines(folder: Path, **options: Any) -> list[str]:
     return [line.plain for line in peek(folder, **options)]
 
 
-def test_peek_shows_pairs_and_the_funnel(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_peek_shows_pairs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     published(verification([f"Town{i}q is old." for i in range(9)]), tmp_path)
     text = shown(capsys, str(tmp_path), 2)
     assert text.count(":made:") == 2
-    assert "the claim changed → REFUTES" in text
-    assert "in [-1994-] {+2006+}." in text
-    assert "Funnel" in text
+    assert text.startswith("0:made:claim  the claim changed: SUPPORTS → REFUTES\n  before: ")
+    assert "  before: Town0q is old. It was founded in [-1994-].\n  after:  Town0q is old. It was founded in {+2006+}.\n" in text
+    assert "  the verifier says REFUTES 0%\n" in text
+    assert "Funnel" not in text
     measured(tmp_path, {"fluency": [float(n) for n in range(12)]}, {})
     for option, first in (("best", "0:made:claim"), ("worst", "7:made:evidence")):
         assert shown(capsys, str(tmp_path), by="fluency", **{option: 3}).startswith(first)
@@ -57,16 +59,61 @@ def test_changes_are_in_colour_where_there_are_colours(
     published(verification(["Rome is old."]), tmp_path)
     monkeypatch.setattr(console, "out", Console(force_terminal=True, color_system="standard", width=120))
     text = shown(capsys, str(tmp_path), 1)
-    assert "\x1b[9;31m 1994\x1b[0m\x1b[1;4;32m 2006\x1b[0m" in text
+    assert "\x1b[31m 1994\x1b[0m" in text
+    assert "\x1b[1;32m 2006\x1b[0m" in text
     assert "[-" not in text
 
 
-def test_peek_shows_what_was_rejected(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_peek_shows_what_was_rejected_by_source(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     published(verification(("[/b] Rome is old.", "b", "c")), tmp_path)
     text = shown(capsys, str(tmp_path), 9, "rejected", find="needle0")
-    assert "0 (candidate, check): is cut off at 0 tokens <b>" in text
-    assert "[/b] Rome is old. It was founded in [-1994-] {+2006+}. {+needle0+}" in text
-    assert "2 (row, check): no candidate is left" in shown(capsys, str(tmp_path), 9, "rejected")
+    assert text.startswith("0  SUPPORTS\n  claim: [/b] Rome is old. It was founded in 1994.\n")
+    assert "check rejects a candidate: is cut off at 0 tokens <b>" in text
+    assert "    claim: [/b] Rome is old. It was founded in {+2006+}. {+needle0+}" in text
+    text = shown(capsys, str(tmp_path), 9, "rejected")
+    assert [line for line in text.splitlines() if not line.startswith(" ") and line] == [f"{i}  SUPPORTS" for i in range(3)]
+    assert text.count("  claim: c It was founded in 1994.") == 1, "a source's texts stand once"
+    assert "check rejects the row: no candidate is left" in text
+    assert "check rejects 2 candidates: the verifier says SUPPORTS" in text
+
+
+def test_rejected_rows_are_chosen_by_stage_and_reason(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    published(verification([f"Town{i}q is old." for i in range(6)]), tmp_path)
+    text = shown(capsys, str(tmp_path), 9, "rejected", stage="check", reason="VERIFIER says")
+    assert [line.split()[0] for line in text.splitlines() if not line.startswith(" ") and line] == ["2", "5"]
+    assert "cut off" not in text
+    assert shown(capsys, str(tmp_path), 1, "rejected", reason="cut off").count("SUPPORTS") == 1, "--rows counts sources"
+    drawn = shown(capsys, str(tmp_path), config="rejected", random=2)
+    assert drawn.count("  SUPPORTS\n") == 2
+    assert drawn == shown(capsys, str(tmp_path), config="rejected", random=2)
+    assert "no row of rejected is like this" in shown(capsys, str(tmp_path), 9, "rejected", reason="nowhere")
+    for options, told in (
+        ({"config": "rejected", "stage": "chekc"}, "did you mean 'check'"),
+        ({"reason": "x"}, "--config rejected"),
+    ):
+        with pytest.raises(ValueError, match=told):
+            runs.peek(str(tmp_path), **options)
+
+
+def test_many_candidates_of_one_reason_are_counted(tmp_path: Path) -> None:
+    rows = verification(["Rome is old."]).to_list()
+    rows[0]["candidates"] += [rows[0]["candidates"][2]] * 9
+    published(Dataset.from_list(rows, features=verification().features), tmp_path)
+    found = lines(tmp_path, config="rejected")
+    assert "  check rejects 10 candidates: is cut off at 0 tokens <b>" in found
+    assert sum("needle0" in line for line in found) == 3
+    assert "    and 7 more" in found
+
+
+def test_the_funnel_is_printed_on_demand(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    published(verification(["a", "b", "c"]), tmp_path)
+    text = shown(capsys, str(tmp_path), funnel=True)
+    assert text.splitlines()[0].split() == ["Funnel", "rows", "in", "rows", "out", "candidates", "rejected"]
+    assert text.splitlines()[1].split() == ["check", "3", "2", "5"]
+    assert ":made:" not in text
+    (tmp_path / "run.json").unlink()
+    with pytest.raises(FileNotFoundError, match=r"has no run\.json"):
+        runs.peek(str(tmp_path), funnel=True)
 
 
 @pytest.mark.parametrize(
@@ -99,7 +146,7 @@ def test_pairs_are_ranked_as_in_the_report(tmp_path: Path) -> None:
     # Of the run's metrics the first ranks, wherever its column stands, and before every score.
     measured(tmp_path, {"fluency": [0.0, 1.0, 2.0, 3.0], "similarity": [3.0, 4.0, 2.0, 1.0]}, {"similarity": {}, "fluency": {}})
     assert lines(tmp_path, best=1)[0].startswith("0:made:evidence")
-    assert lines(tmp_path, best=1)[-2] == "  similarity 4  fluency 1  verifier 0"
+    assert lines(tmp_path, best=1)[-2] == "  the verifier says REFUTES 0% · similarity to the source 4.00 · perplexity 1"
     assert lines(tmp_path, best=1, by="fluency")[0].startswith("0:made:claim")
 
 
@@ -108,10 +155,8 @@ def test_peek_of_a_run_that_accepted_nothing_tells_why(tmp_path: Path, capsys: p
     published(rows.select([2]), tmp_path)
     for options in ({}, {"best": 1}, {"find": "c"}):
         assert "no row" in shown(capsys, str(tmp_path), **options)
-    text = shown(capsys, str(tmp_path))
-    assert text.startswith("default has no rows")
-    assert "Funnel" in text
-    assert "2 (row, check): no candidate is left" in shown(capsys, str(tmp_path), 9, "rejected")
+    assert shown(capsys, str(tmp_path)).startswith("default has no rows (--funnel says why)")
+    assert "check rejects the row: no candidate is left" in shown(capsys, str(tmp_path), 9, "rejected")
     with pytest.raises(ValueError, match="configuration 'mine'"):
         lines(tmp_path, config="mine")
 
@@ -135,9 +180,10 @@ def test_data_cannot_drive_the_terminal(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(console, "out", Console(file=out, width=200))
     runs.peek(str(tmp_path))
     runs.peek(str(tmp_path), config="rejected")
+    runs.peek(str(tmp_path), funnel=True)
     runs.peek("jsonl", set_=[f"data_files={tmp_path / 'mine.jsonl'}", "on_error=reject"])
     assert not {"\x1b", "\x9b", "\u202e"} & set(out.getvalue())
-    for told in ("�[2J�31m�:made", "�[2J�31m� (candidate, check): it holds �[2J", "[/b]�[2J", "0�[2J�31m�  SUPPORTS"):
+    for told in ("�[2J�31m�:made", "check rejects a candidate: it holds �[2J", "[/b]�[2J", "0�[2J�31m�  SUPPORTS"):
         assert told in out.getvalue()
 
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -16,8 +17,10 @@ from hfcf.core.model import Model
 from hfcf.core.recipe import RecipeError
 from hfcf.core.task import get_task
 from hfcf.engines.base import Engine
-from hfcf.engines.classifier import Classifier, encode_pairs
+from hfcf.engines.classifier import Classifier
 from hfcf.engines.generator import PROMPT, Generator
+from hfcf.engines.inputs import encode_pairs
+from hfcf.hub.existing_result import ExistingResultError
 from hfcf.pipeline.train import train
 from hfcf.tasks.verification import LABELS, NOT_ENOUGH_INFO, REFUTES, SUPPORTS
 from hfcf.text.evidence import join
@@ -330,6 +333,8 @@ def test_a_claim_only_verifier_sees_no_evidence(tiny_model: Tiny, tmp_path: Path
 class Fixed(Engine):
     """Answers by claim."""
 
+    model = Model("fixed")
+
     def run(self, requests: Any) -> list[dict[str, float]]:
         return [json.loads(claim) for claim, _ in requests]
 
@@ -480,12 +485,36 @@ def test_ways_that_do_not_go_are_an_error(changes: dict[str, Any], tmp_path: Pat
         train(recipe_of(tmp_path, "x", **changes), tmp_path / "out")
 
 
+@pytest.mark.parametrize("name", ["checkpoints/mine.txt", "model.safetensors"])
+def test_a_training_touches_no_folder_of_others(name: str, tmp_path: Path) -> None:
+    mine = tmp_path / "out" / name
+    mine.parent.mkdir(parents=True)
+    mine.write_text("mine")
+    with pytest.raises(ExistingResultError, match=name.partition("/")[0]):
+        train(recipe_of(tmp_path, "x"), tmp_path / "out")
+    assert mine.read_text() == "mine"
+
+
+def test_a_training_shows_in_a_log_where_it_is(tiny_model: Tiny, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level("INFO", logger="hfcf"):
+        train_verifier(rows(44), settings(tiny_model("classifier"), epochs=2), tmp_path)
+    lines = [record.getMessage() for record in caplog.records if record.getMessage().startswith("training: ")]
+    assert len(lines) == 2
+    assert re.fullmatch(r"training: epoch 1.0 of 2, step 11 of 22, loss [\d.e-]+, less than 1 min left", lines[0])
+    assert re.fullmatch(r"training: epoch 2.0 of 2, step 22 of 22, loss [\d.e-]+", lines[1])
+
+
 def test_a_recipe_trains_a_two_way_verifier(tiny_model: Tiny, tmp_path: Path) -> None:
     encoder = tmp_path / "encoder"
     BertModel.from_pretrained(tiny_model("classifier")).save_pretrained(encoder)
     AutoTokenizer.from_pretrained(tiny_model("classifier")).save_pretrained(encoder)
-    report = train(recipe_of(tmp_path, str(encoder), ways=2, nei=[]), tmp_path / "out")
+    recipe = recipe_of(tmp_path, str(encoder), ways=2, nei=[])
+    report = train(recipe, tmp_path / "out")
     assert set(report["scores"]["Others"]) == {"2-way"}
+    with pytest.raises(ExistingResultError, match=r"  epochs is 1\.0 there, and 2\.0 here\n"):
+        train({**recipe, "epochs": 2}, tmp_path / "out")
+    with pytest.raises(ExistingResultError, match="all rows there, and the first 8 here"):
+        train(recipe, tmp_path / "out", limit=8)
     assert json.loads((tmp_path / "out" / "config.json").read_text())["label2id"] == {SUPPORTS: 0, REFUTES: 1}
 
 

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 
 import datasets
 
+from hfcf.core.names import did_you_mean
 from hfcf.core.schema import STATUS
 from hfcf.core.splits import connected
 from hfcf.core.task import Task, get_task, problem
@@ -100,7 +101,8 @@ class Corpus(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
     def locate(cls, name: str, *, data_dir: Any, data_files: Any, options: dict[str, Any]) -> tuple[Files, dict[str, Path]]:
         """Return the files of each split, and the resources that are read beside them."""
         if unknown := sorted(set(options) - set(cls.OPTIONS)):
-            raise TypeError(f"{name} has no option {unknown[0]!r}; its options: {', '.join(cls.OPTIONS) or 'none'}")
+            near = did_you_mean(unknown[0], [*cls.OPTIONS, "data_dir", "data_files", "split", "role", "on_error"])
+            raise TypeError(f"{name} has no option {unknown[0]!r}{near}; its options: {', '.join(cls.OPTIONS) or 'none'}")
         if (data_dir is None) == (data_files is None):
             raise CorpusError(f"{name}: give the place of its files as data_dir= or data_files= (one of the two)")
         if data_files is not None:
@@ -109,7 +111,7 @@ class Corpus(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
         else:
             folder = Path(data_dir).expanduser()
             if not folder.is_dir():
-                raise CorpusError(f"{name}: there is no folder {folder}")
+                raise CorpusError(f"{name}: there is no folder {folder}{cls.how_to_get(name)}")
             if not (files := cls.find(folder, name)):
                 raise CorpusError(cls.no_split(name, None, files, folder))
         return files, cls.find_resources(folder, options)
@@ -126,7 +128,8 @@ class Corpus(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
                     raise CorpusError(f"{name}: {path.name} is not an official file name; write data_files={{split: path}}")
                 files.setdefault(split, []).append(path)
         if absent := [path for paths in files.values() for path in paths if not path.is_file()]:
-            raise CorpusError(f"{name}: there is no file {absent[0]}")
+            form = "it is a folder, which is given as data_dir=" if absent[0].is_dir() else "there is no such file"
+            raise CorpusError(f"{name}: data_files={str(absent[0])!r}: {form}")
         if not any(files.values()):
             raise CorpusError(f"{name}: data_files names no file")
         return files
@@ -135,6 +138,13 @@ class Corpus(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
     def split_of(cls, path: Path) -> str | None:
         """Return the official split of a file, or None for another file name."""
         return next((split for split, file in cls.FILES if Path(file).name == path.name), None)
+
+    @classmethod
+    def how_to_get(cls, name: str) -> str:
+        """Say for an error where the release is; "" for a user's own files."""
+        if not cls.INFO.paper:
+            return ""
+        return f". Get it from {cls.INFO.release} and give its folder as data_dir= (docs/corpora.md#{name})"
 
     @classmethod
     def no_split(cls, name: str, split: str | None, files: Files, folder: Any) -> str:
@@ -150,7 +160,7 @@ class Corpus(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
                 text += f". To train on rows of another split, write split={next(iter(files))!r}, role='train'"
         elif folder:
             names = sorted(path.name for path in Path(folder).iterdir())
-            text += f"; found {', '.join(names[:20]) or 'an empty folder'}{' …' if len(names) > 20 else ''}"
+            text += f"; found {', '.join(names[:20]) or 'an empty folder'}{' …' if len(names) > 20 else ''}{cls.how_to_get(name)}"
         return text
 
     def _info(self) -> datasets.DatasetInfo:

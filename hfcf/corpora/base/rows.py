@@ -35,5 +35,5 @@ def unreadable(row: Mapping[str, Any], task: Task) -> str | None:
         if not isinstance(text, str):
             return f"{what} is {kind(text)}{'' if text is None else ', not text'}"
         if as_text(text) != text:
-            return f"{what} holds half of a surrogate pair: the file's encoding is broken"
+            return f"{what} holds half of a surrogate pair: the file's encoding is broken: save it as UTF-8"
     return None

@@ -20,6 +20,7 @@ def docs_table(task: str) -> str:
     lines = ["| name | where the release is | what `data_dir` holds | notes |", "| --- | --- | --- | --- |"]
     # A user's own files, which have no paper, come last.
     for corpora, info in sorted(groups.values(), key=lambda group: not group[1].paper):
-        cells = (", ".join(f"`{name}`" for name in corpora), info.release, info.layout, info.notes)
+        # Errors of a missing release point to the anchor.
+        cells = (", ".join(f'<a id="{name}"></a>`{name}`' for name in corpora), info.release, info.layout, info.notes)
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from hfcf.corpora.base import Files, split_files
+from hfcf.core.recipe import did_you_mean
+from hfcf.corpora.base import BadRow, CorpusConfig, CorpusError, Files, split_files
 
 _NAMES = (("train", "train"), ("validation", "validation"), ("validation", "dev"), ("test", "test"))
 PARQUET = (".parquet", "-*.parquet")
@@ -40,10 +42,40 @@ def find(data_dir: Path, files: Sequence[tuple[str, str]]) -> Files:
     return {}
 
 
+@dataclass
+class OwnConfig(CorpusConfig):
+    """Options of a user's own files.
+
+    Args:
+        columns: our field → the file's, where it is called otherwise.
+    """
+
+    columns: dict[str, str] = field(default_factory=dict)
+
+
 class OwnFiles:
     """What corpora of a user's own files have in common; it stands before `Corpus` among the bases."""
 
+    BUILDER_CONFIG_CLASS = OwnConfig
     FILES: ClassVar[tuple[tuple[str, str], ...]]
+    FIELDS: ClassVar[tuple[str, ...]]
+    """The fields that are read."""
+    OPTIONS: ClassVar[dict[str, str]] = {"columns": "our field → the file's, where it is called otherwise"}
+    config: OwnConfig
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The file's columns that may be read."""
+        if unknown := [name for name in self.config.columns if name not in self.FIELDS]:
+            cure = f"{did_you_mean(unknown[0], self.FIELDS)}; our fields come first, and are {', '.join(self.FIELDS)}"
+            raise CorpusError(f"columns has the key {unknown[0]!r}{cure}")
+        return (*self.FIELDS, *self.config.columns.values())
+
+    def renamed(self, record: dict[str, Any]) -> dict[str, Any]:
+        """Return a record with the fields that `columns` names under our names."""
+        if absent := next((own for own in self.config.columns.values() if own not in record and self.columns), None):
+            raise BadRow(f"there is no field {absent!r}, which columns names: found {', '.join(map(repr, record))}")
+        return {**record, **{name: record[own] for name, own in self.config.columns.items()}}
 
     @classmethod
     def split_of(cls, path: Path) -> str | None:

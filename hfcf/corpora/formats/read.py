@@ -56,8 +56,19 @@ def json_column(path: Path, key: str) -> Any:
     return content[key]
 
 
+_BINARY = {
+    b"PAR1": "a Parquet file (load it with corpus='parquet')", b"PK\x03\x04": "a zip archive or an Excel workbook",
+    b"\xff\xfe": "UTF-16: save it as UTF-8", b"\xfe\xff": "UTF-16: save it as UTF-8", b"SQLite format": "a database",
+}  # fmt: skip
+"""First bytes of files in other forms, whose every line would be a broken record."""
+
+
 def json_lines(path: Path) -> Iterator[Record]:
     """Yield the lines of a JSON-lines file, which may be compressed (`.gz`); blank ones are no records."""
+    with path.open("rb") as file:
+        first = file.read(16)
+    if other := next((form for mark, form in _BINARY.items() if first.startswith(mark)), None):
+        raise _unreadable_file(path, f"it is no JSON lines but {other}")
     for i, line in _numbered(path):
         if line.strip():
             try:
@@ -102,6 +113,9 @@ def csv_rows(path: Path, delimiter: str = ",") -> Iterator[Record]:
         csv.field_size_limit(limit)
 
 
+_TEXTS = (".jsonl", ".csv")
+
+
 def parquet_rows(path: Path, columns: Sequence[str]) -> Iterator[Record]:
     """Yield the rows of a Parquet file with those of the columns that it has; a class (`ClassLabel`) is its name."""
     import pyarrow as pa
@@ -121,7 +135,8 @@ def parquet_rows(path: Path, columns: Sequence[str]) -> Iterator[Record]:
                         value[name] = names[value[name]]
                 yield Record("row", i, value)
     except pa.ArrowException as error:
-        raise _unreadable_file(path, error) from None
+        cure = f"; if it is a {path.suffix} file, load it with corpus={path.suffix[1:]!r}" if path.suffix in _TEXTS else ""
+        raise _unreadable_file(path, f"{error}{cure}") from None
 
 
 def lines(path: Path) -> list[str]:

@@ -7,12 +7,16 @@
 - Fields: `claim`, `evidence` and `label` (else `gold_label`, as in files of FEVER with text); optionally `id` and `group_id`
   (else row-1, row-2 …, and as the group the row's id; without an id, "row-" and a hash of claim and evidence, since row 1 of
   another file is another row). Others are ignored. The header of a CSV may have capitals and surrounding blanks.
+- Other names: hypothesis and premise, sentence2 and sentence1, claim and context; the option `columns` names others: columns={
+  "claim": "statement"}.
 - Splits: "train" unless `data_files` or the file's name (`dev.jsonl`, `test.csv` …) says otherwise. A folder may have Parquet
   shards (`train-….parquet`); without any files, its `data/` or `data/default/` is read.
-- Evidence, in any of these forms: a list of {"title": …, "text": …}, a list of [title, text], a list of texts, or one text. In
-  CSV a cell is one text, or one of the lists as JSON; a column `title` is the title of a cell's one text. A cell that begins as a
-  list of these (two brackets, or a bracket and a quote) and is no JSON is refused.
-- Labels: SUPPORTS, REFUTES and NOT ENOUGH INFO; the option `labels` maps others: labels={"true": "SUPPORTS"}, numbers and
+- Evidence, in any of these forms: a list of {"title": …, "text": …}, a list of [title, text] or of [title, number of the
+  sentence, text], a list of texts, or one text. In CSV a cell is one text, or one of the lists as JSON; a column `title` is the
+  title of a cell's one text. A cell that begins as a list of these (two brackets, or a bracket and a quote) and is no JSON is
+  refused.
+- Labels: SUPPORTS, REFUTES and NOT ENOUGH INFO in the spellings that corpora use, entailment, contradiction and neutral, true and
+  false (`hfcf.text.label_names`); the option `labels` maps others, and is asked first: labels={"1": "SUPPORTS"}, numbers and
   booleans as JSON writes them, and True and False for CSV also as Python does. A class of Parquet (`ClassLabel`) is read as its
   name.
 - With on_error="reject" every record becomes a row; one that can't be worked on has a `status` that says why, and its readable
@@ -31,23 +35,29 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
-from hfcf.corpora.base import BadRow, Corpus, CorpusConfig, CorpusError, CorpusInfo, Files, as_text, need
+from hfcf.corpora.base import BadRow, Corpus, CorpusError, CorpusInfo, Files, as_text, need
 from hfcf.corpora.formats import own_files
 from hfcf.corpora.formats.read import Record, csv_rows, json_lines, parquet_rows
 from hfcf.tasks.verification import LABELS
 from hfcf.text.check import kind
+from hfcf.text.label_names import label_of
 
 _FIELDS = ("id", "group_id", "claim", "evidence", "title", "label", "gold_label")
+_PAIRS = (("claim", "context"), ("hypothesis", "premise"), ("sentence2", "sentence1"))
+"""Other names of claim and evidence, as `hfcf.from_dataset` knows them."""
 _ENDINGS = {"jsonl": (".jsonl",), "csv": (".csv",), "parquet": own_files.PARQUET}
 _FORMS = 'a list of {"title", "text"}, a list of [title, text], a list of texts, or one text'
 _LISTS = ("[[", "[{", "['", '["')
 _CURE = 'map yours with the option labels, in a recipe options: {labels: {"true": SUPPORTS}}'
-_NO_CSV = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16", b"PK\x03\x04": "an Excel workbook"}
+_NO_CSV = {
+    b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16", b"PK\x03\x04": "an Excel workbook",
+    b"PAR1": "Parquet (load it with corpus='parquet')",
+}  # fmt: skip
 """First bytes of files that a spreadsheet saves in other forms."""
 
 
 @dataclass
-class RecordsConfig(CorpusConfig):
+class RecordsConfig(own_files.OwnConfig):
     """Options of a user's own files."""
 
     labels: dict[str, str] = field(default_factory=dict)
@@ -79,7 +89,9 @@ class Records(own_files.OwnFiles, Corpus):
         notes="`id, claim, evidence, label`; see [columns.md](columns.md)",
     )
     FILES = own_files.patterns(*(ending for endings in _ENDINGS.values() for ending in endings))
+    FIELDS = _FIELDS
     OPTIONS: ClassVar = {
+        **own_files.OwnFiles.OPTIONS,
         "labels": "label of the file → SUPPORTS, REFUTES or NOT ENOUGH INFO",
         "numbered": "true: rows are numbered by line, and the file's id is their group",
     }
@@ -90,10 +102,13 @@ class Records(own_files.OwnFiles, Corpus):
 
     def records(self, path: Path) -> Iterator[Record]:
         if self.config.name == "parquet":
-            return parquet_rows(path, _FIELDS)
-        return table_rows(path, _FIELDS) if self.config.name == "csv" else json_lines(path)
+            return parquet_rows(path, [*self.columns, *(name for pair in _PAIRS for name in pair)])
+        return table_rows(path, self.columns) if self.config.name == "csv" else json_lines(path)
 
     def fill(self, row: dict[str, Any], record: dict[str, Any]) -> None:
+        record = self.renamed(record)
+        if "evidence" not in record and (pair := next((pair for pair in _PAIRS if set(pair) <= set(record)), None)):
+            record = {**record, "claim": record[pair[0]], "evidence": record[pair[1]]}
         if "label" not in record and "gold_label" in record:
             record = {**record, "label": record["gold_label"]}
         row |= {key: record.get(key) for key in ("id", "group_id", "claim", "label")}
@@ -106,7 +121,9 @@ class Records(own_files.OwnFiles, Corpus):
             raise BadRow(problem)
         if self.config.name == "csv" and isinstance(evidence, str) and evidence.lstrip().startswith(_LISTS):
             raise BadRow("evidence begins as a list and is no JSON: write it with json.dumps")
-        row["label"] = self.config.labels.get(str(as_text(row["label"])), row["label"])
+        raw = str(as_text(row["label"]))
+        known = label_of(raw) if isinstance(row["label"], str | bool) else None
+        row["label"] = self.config.labels.get(raw) or known or row["label"]
         try:
             row["label"] = self.label(row["label"])
         except BadRow as error:
@@ -164,8 +181,8 @@ def pieces_of(value: Any, title: Any) -> tuple[list[dict[str, Any]], str | None]
         piece: dict[str, Any]
         if isinstance(item, str):
             piece = {"title": "", "text": item}
-        elif isinstance(item, list) and len(item) == 2:
-            piece = {"title": item[0], "text": item[1]}
+        elif isinstance(item, list) and (len(item) == 2 or (len(item) == 3 and str(item[1]).isdigit())):
+            piece = {"title": item[0], "text": item[-1]}  # copies of FEVER have the number of the sentence in between
         elif isinstance(item, dict) and "text" in item:
             piece = {"title": item.get("title"), "text": item["text"]}
         else:

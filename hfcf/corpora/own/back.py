@@ -6,8 +6,9 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from datasets import Dataset, DatasetDict, IterableDataset, List, concatenate_datasets
+from datasets import ClassLabel, Dataset, DatasetDict, IterableDataset, List, concatenate_datasets
 
+from hfcf.core.schema import TEXT
 from hfcf.core.task import Task, task_of
 from hfcf.corpora.own.layout import Layout
 from hfcf.corpora.own.rows import ReadRows, is_canonical, layout_of, read_quietly
@@ -64,9 +65,12 @@ def to_dataset(
     if "source_id" not in cf.features:
         raise ValueError("there is no column 'source_id': give counterfactuals, cf = hfcf.expand(ds)")
     task = task_of(cf.features)
+    if isinstance(classes := cf.features.get("label"), ClassLabel):  # as `hfcf run` publishes them
+        names = [classes.names[label] for label in cf["label"]]
+        cf = cf.remove_columns("label").add_column("label", names, feature=TEXT)
     known = all(value is None for value in said.values()) and all(is_canonical(one, task.name) for one in tables.values())
     layout = None if known else layout_of(list(tables.values()), task.name, **said)
-    theirs, sources = _sources(list(tables.values()), layout, cf["source_id"])
+    theirs, sources = _sources(list(tables.values()), layout, cf)
     new = list(cf)
     _check_texts(task, sources, new)
     written = _written(task, layout, theirs, sources, new, _largest_id(list(tables.values()), layout))
@@ -78,14 +82,17 @@ def to_dataset(
     return table.to_list() if isinstance(like, list | tuple) else table
 
 
-def _sources(tables: Sequence[Table], layout: Layout | None, ids: Sequence[str]) -> tuple[Dataset, list[dict[str, Any]]]:
-    """Return the user's row of each id, and what was read of it."""
+def _sources(tables: Sequence[Table], layout: Layout | None, cf: Dataset) -> tuple[Dataset, list[dict[str, Any]]]:
+    """Return the user's row of each counterfactual's source, and what was read of it."""
+    ids = list(cf["source_id"])
     needed = set(ids)
+    # With the names that `from_dataset` had, `map` finds the rows that it stored.
+    corpus, split = (str(next(iter(cf[column]), "")) for column in ("corpus", "split"))
     found: dict[str, tuple[Any, dict[str, Any]]] = {}
     parts: list[Dataset] = []
     size = 0
     for table in tables:
-        rows = table if layout is None else read_quietly(table, ReadRows(layout, "", "", True))
+        rows = table if layout is None else read_quietly(table, ReadRows(layout, corpus, split, True))
         part, keep = _select(table, rows, needed)
         for i, row in enumerate(keep, size):
             found.setdefault(row["id"], (i, row))

@@ -70,6 +70,6 @@ def _like(item: Any, piece: Row) -> Any:
     """Return a piece of evidence in the form of another."""
     if isinstance(item, str):
         return piece["text"]
-    if isinstance(item, list):
-        return [piece["title"], piece["text"]]
+    if isinstance(item, list):  # a third item, between the two, is the number of a sentence
+        return [piece["title"], *item[1:-1], piece["text"]]
     return {**item, "text": piece["text"], **({"title": piece["title"]} if item.get("title") is not None else {})}

@@ -12,7 +12,7 @@ from hfcf.corpora.formats.read import BadRow
 from hfcf.corpora.own.errors import LayoutError
 from hfcf.tasks.relation import OTHER
 from hfcf.tasks.verification import LABELS
-from hfcf.text.label_names import label_of
+from hfcf.text.label_names import label_of, name_beside
 from hfcf.text.normalise import normalise
 
 Known = Callable[[str], str | None]
@@ -40,13 +40,14 @@ class LabelNames:
         names: of the classes, where it is a `ClassLabel`.
         reading: each label of the user as text → the task's label, or None for one whose rows are left out.
         writing: each label of the task → the user's value for it.
-        known: for labels that come up only later in a stream.
+        any_name: whether any other name is a label, too: relations that are written as text.
     """
 
     column: str
     names: tuple[str, ...]
     reading: Mapping[str, str | None]
     writing: Mapping[str, Any] = field(default_factory=dict)
+    any_name: bool = False
 
     def read(self, value: Any) -> str:
         """Return the task's label for a user's value.
@@ -62,6 +63,8 @@ class LabelNames:
             return label
         if value is None or text in _NONE:
             raise BadRow(f"there is no label{'' if value is None else f' ({value!r})'}")
+        if self.any_name:  # of a stream, whose later rows nobody has seen
+            return relation_of(text)
         raise BadRow(f"the label {text!r} is unknown; the known ones are {', '.join(map(repr, self.reading))}")
 
     def write(self, label: str) -> Any:
@@ -71,6 +74,8 @@ class LabelNames:
             LayoutError: the user has none.
         """
         if label not in self.writing:
+            if self.any_name:
+                return label
             raise LayoutError(
                 f"the column {self.column!r} has no label for {label}: its own are {', '.join(map(str, self.reading))}",
                 {"": {"labels": {**{own: other for own, other in self.reading.items() if other}, "…": label}}},
@@ -133,9 +138,11 @@ def read_labels(column: str, feature: Any, values: Sequence[Any], given: Any, *,
             f"the column {column!r} has the labels {present}, {what}: say which is {allowed} (None leaves its rows out)",
             {"": {"labels": cure}},
         )
-    if not relation and not names and any(label == own for own, label in reading.items()):
-        writing = {**{label: label for label in LABELS}, **writing}  # they are our names already
-    return LabelNames(column, names, reading, writing)
+    if not relation and not names and not boolean and not numbers:
+        # A set may lack a label that its counterfactuals have.
+        others = {label: [name_beside(own, label) for own in reading] for label in LABELS if label not in writing}
+        writing |= {label: next(filter(None, beside)) for label, beside in others.items() if any(beside)}
+    return LabelNames(column, names, reading, writing, relation and not names and not boolean and not numbers)
 
 
 def _own_first(mapping: Mapping[str, Any], values: Sequence[Any], feature: Any) -> list[Any]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from types import ModuleType
 from typing import Any
 
-from datasets import Dataset
+from datasets import ClassLabel, Dataset, Value
 
 from hfcf.corpora.own import claims, questions, sentences
 from hfcf.corpora.own.columns import Column, Columns, find_columns
@@ -92,6 +92,8 @@ def find_layout(
     layout = Layout(layouts.task, found)
     if layouts.labelled:
         column = str(found["label"])
+        if not isinstance(first.features[column], Value | ClassLabel):
+            raise ValueError(f"the column {column!r} holds {first.features[column]}; a row has one label")
         values = list(dict.fromkeys(value for part in parts for value in part.unique(column)))
         names = read_labels(column, first.features[column], values, labels, relation=layouts.task == "relation")
         layout = replace(layout, labels=names)

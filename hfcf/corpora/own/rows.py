@@ -98,6 +98,16 @@ def from_dataset(
     return (IterableDatasetDict if any(isinstance(part, IterableDataset) for part in rows.values()) else DatasetDict)(rows)
 
 
+def read_one(rows: list[dict[str, Any]], task: str) -> Dataset:
+    """Read one row in known columns; say nothing, and raise where it can't be read.
+
+    >>> read_one([{"claim": "Rome is old.", "evidence": "Rome is old.", "label": True}], "verification")["label"][:]
+    ['SUPPORTS']
+    """
+    table = as_table(rows)
+    return read_quietly(table, ReadRows(layout_of([table], task), "own", "train", False))
+
+
 def layout_of(parts: list[Table], task: str | None = None, **said: Any) -> Layout:
     """Return the layout of rows; see `from_dataset` for the arguments."""
     heads = [first_rows(part) for part in parts]
@@ -142,12 +152,12 @@ class ReadRows:
         return Features({**get_task(self.layout.task).features, **_EXTRA.get(self.layout.task, {}), **status})
 
     def __call__(self, batch: Mapping[str, list[Any]], places: list[int]) -> dict[str, list[Any]]:
-        names = list(self.features)
-        rows = [self.row({name: batch[name][i] for name in batch}, place) for i, place in enumerate(places)]
-        return {name: [row[name] for row in rows] for name in names}
+        features = self.features  # once: a task makes them anew at each call
+        rows = [self.row({name: batch[name][i] for name in batch}, place, features) for i, place in enumerate(places)]
+        return {name: [row[name] for row in rows] for name in features}
 
-    def row(self, own: Mapping[str, Any], place: int) -> dict[str, Any]:
-        """Read one row; `place` is its number, from 0."""
+    def row(self, own: Mapping[str, Any], place: int, features: Features) -> dict[str, Any]:
+        """Read one row of `features`; `place` is its number, from 0."""
         layout, task = self.layout, get_task(self.layout.task)
         row: dict[str, Any] = {**deepcopy(dict(task.empty_row)), **dict.fromkeys(_EXTRA.get(layout.task, ())), "group_id": None}
         why = None
@@ -159,8 +169,7 @@ class ReadRows:
             why = str(error)
         why = why or unreadable(row, task) or problem(row)
         if why and not self.reject:
-            raise CorpusError(f"row {place + 1}: {why}")
-        features = self.features
+            raise CorpusError(f'row {place + 1}: {why}; on_error="reject" makes rejected rows of such')
         row |= {name: as_texts(row[name], features[name]) for name in (*task.columns, "label") if name in features}
         if why:
             row["id"] = text_group("row", json.dumps(own, ensure_ascii=False, default=str))

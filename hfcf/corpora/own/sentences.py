@@ -129,6 +129,8 @@ def _read_place(own: Row, column: str | tuple[str, ...], ends: int) -> Any:
         value = own[column]
         if isinstance(value, Mapping) and "pos" in value:  # OpenNRE
             return {"start": value["pos"][0], "end": value["pos"][1] + ends} if _is_pair(value["pos"]) else value
+        if isinstance(value, Mapping) and "indices" in value:  # FewRel, which lists the places of each mention
+            return _mention(value["indices"])
         if isinstance(value, Mapping) and isinstance(value.get("end"), int):
             return {**value, "end": value["end"] + ends}
         return [value[0], value[1] + ends] if _is_pair(value) else value
@@ -143,9 +145,19 @@ def _write_place(own: Row, column: str | tuple[str, ...], span: Span, ends: int)
     if not isinstance(column, str):
         return {column[0]: start, column[1]: end}
     value = own[column]
+    if isinstance(value, Mapping) and "indices" in value:
+        return {column: {**value, "indices": [list(range(*span))]}}
     if isinstance(value, Mapping):
         return {column: {**value, **({"pos": [start, end]} if "pos" in value else {"start": start, "end": end})}}
     return {column: [start, end]}
+
+
+def _mention(mentions: Any) -> list[int]:
+    """Return the place of the first mention, from the places of its words."""
+    places = mentions[0] if isinstance(mentions, list) and mentions else None
+    if not isinstance(places, list) or not places or places != list(range(places[0], places[0] + len(places))):
+        raise BadRow(f"the places {mentions} of an entity are no words one after the other")
+    return [places[0], places[-1] + 1]
 
 
 def _is_pair(value: Any) -> bool:

@@ -36,10 +36,22 @@ def as_table(rows: Any) -> Table:
             names = dict.fromkeys(name for row in rows for name in row)
             return Dataset.from_dict({name: [row.get(name) for row in rows] for name in names})
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
-        raise ValueError(f"a column holds values of different types: {error}") from error
+        raise ValueError(f"{_mixed(rows)} values of different types, which a dataset can't hold: {error}") from error
     if isinstance(rows, str):
         raise TypeError(f"{rows!r} is a text; rows are {_KINDS}. datasets.load_dataset({rows!r}) loads a dataset of the Hub")
     raise TypeError(f"rows are {_KINDS}; this is {type(rows).__name__}")
+
+
+def _mixed(rows: Any) -> str:
+    """Name the column whose values have different types."""
+    columns = {name: list(rows[name]) for name in rows} if is_frame(rows) else {}
+    columns = columns or {name: [row.get(name) for row in rows] for name in dict.fromkeys(name for row in rows for name in row)}
+    for name, values in columns.items():
+        try:
+            Dataset.from_dict({name: values})
+        except (pa.ArrowInvalid, pa.ArrowTypeError):
+            return f"the column {name!r} holds"
+    return "a column holds"
 
 
 def splits_of(rows: Any) -> dict[str, Any] | None:

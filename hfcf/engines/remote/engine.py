@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed, wait
 from dataclasses import dataclass
 from typing import Any
@@ -120,16 +120,16 @@ class Remote(Engine):
                 raise
 
         interrupted = False
-        progress.report(type(self).__name__, 0, len(missing))
         try:
             futures.update((pool.submit(answer, messages), key) for key, messages in missing.items())
-            for number, future in enumerate(as_completed(futures), 1):
-                progress.report(type(self).__name__, number, len(missing))
-                try:
-                    answers[futures[future]] = future.result()
-                except Stopped:
-                    continue  # the error that ended the run is another future's, and raises
-                record.calls += 1
+            with progress.count_requests(type(self).__name__, len(missing)) as count:
+                for number, future in enumerate(as_completed(futures), 1):
+                    count(number)
+                    try:
+                        answers[futures[future]] = future.result()
+                    except Stopped:
+                        continue  # the error that ended the run is another future's, and raises
+                    record.calls += 1
         except KeyboardInterrupt:
             interrupted = True
             raise
@@ -137,7 +137,10 @@ class Remote(Engine):
             # After an error nothing more is sent, but requests under way are paid for: wait for their answers and store them.
             client.stop.set()
             pool.shutdown(wait=not interrupted, cancel_futures=True)
-            if not wait([future for future in futures if not future.cancelled()], LAST_ANSWERS).not_done:
+            late = wait([future for future in futures if not future.cancelled()], LAST_ANSWERS).not_done
+            if late:
+                threading.Thread(target=_close_after, args=(client, late), name="hfcf-llm-close", daemon=True).start()
+            else:
                 client.close()
             record.attempts += client.sent
             record.tokens += client.prompt_tokens + client.completion_tokens
@@ -176,6 +179,11 @@ class Remote(Engine):
         if self.alternatives:
             question |= {"logprobs": True, "top_logprobs": self.alternatives}
         return {name: value for name, value in question.items() if value is not None}
+
+
+def _close_after(client: Any, late: Collection[Future[Any]]) -> None:
+    wait(late)
+    client.close()
 
 
 class _Attempts:

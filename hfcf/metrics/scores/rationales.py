@@ -15,6 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from hfcf.engines.inputs import reads_titles
 from hfcf.text.evidence import join
 
 if TYPE_CHECKING:
@@ -178,10 +179,12 @@ def faithfulness(rows: Sequence[Mapping[str, Any]], rationales: Sequence[Spans],
     >>> faithfulness([], [], Classifier(model=Model("me/verifier"), max_length=256))
     []
     """
+    titles = reads_titles(engine.model)
     requests: list[list[str]] = []
     for row, spans in zip(rows, rationales, strict=True):
         text_words = words(row["evidence"], spans)
-        texts = (join(row["evidence"])[0], _text(row["evidence"], text_words, True), _text(row["evidence"], text_words, False))
+        parts = (_text(row["evidence"], text_words, marked, titles) for marked in (True, False))
+        texts = (join(row["evidence"], titles)[0], *parts)
         requests += [[row["claim"], text] for text in texts]
     answers = engine.run(requests)
     results = []
@@ -194,10 +197,10 @@ def faithfulness(rows: Sequence[Mapping[str, Any]], rationales: Sequence[Spans],
     return results
 
 
-def _text(evidence: Evidence, text_words: Sequence[Word], marked: bool) -> str:
+def _text(evidence: Evidence, text_words: Sequence[Word], marked: bool, titles: bool = True) -> str:
     """Keep only the words of the verifier's evidence that are marked, or only those that are not."""
-    if all(word.marked == marked for word in text_words):
-        return join(evidence)[0]
+    if all(word.marked == marked for word in text_words if titles or word.field == "evidence"):
+        return join(evidence, titles)[0]
     pieces = [{column: piece[column] or "" for column in _FIELDS} for piece in evidence]
     for column, field in _FIELDS.items():
         for i, group in groupby((word for word in text_words if word.field == field), key=lambda word: word.piece):
@@ -206,6 +209,6 @@ def _text(evidence: Evidence, text_words: Sequence[Word], marked: bool) -> str:
             if len(remaining) < len(of_piece):
                 pieces[i][column] = " ".join(pieces[i][column][word.start : word.end] for word in remaining)
     for piece in pieces:
-        if not piece["text"].strip():
+        if not piece["text"].strip() and titles:
             piece["title"], piece["text"] = "", piece["title"]  # a title alone announces nothing: no colon
-    return join([piece for piece in pieces if piece["text"].strip()])[0]
+    return join([piece for piece in pieces if piece["text"].strip()], titles)[0]

@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 from hfcf.core.model import Model
 from hfcf.core.stage import Reject
 from hfcf.engines.attribution import Attribution
+from hfcf.engines.inputs import join_for
 from hfcf.metrics.scores.rationale_baselines import lexical_rationales, marked_share, random_rationales
 from hfcf.metrics.scores.rationales import words
 from hfcf.systems.race.explain import Explain, placed
-from hfcf.text.evidence import join
 
 Row = Mapping[str, Any]
 TEXT = "evidence"
@@ -41,7 +41,7 @@ def cure(rows: Sequence[Row], verifier: Model, explainer: Model, max_length: int
 
 def gradient(rows: Sequence[Row], budgets: Sequence[Marks], verifier: Model, max_length: int) -> list[Marks]:
     """Mark the words with the highest gradient × input of the row's label, and the pieces with the highest mean over words."""
-    joined = [join(row["evidence"]) for row in rows]
+    joined = [join_for(verifier, row["evidence"]) for row in rows]
     requests = [[row["claim"], text, row["label"]] for row, (text, _) in zip(rows, joined, strict=True)]
     attributions = Attribution(model=verifier, max_length=max_length).run(requests)
     results = []

@@ -12,13 +12,14 @@ from typing import Any
 import numpy as np
 
 from hfcf.core import recipe as recipes
-from hfcf.engines.classifier import Classifier, encode_pairs
+from hfcf.engines.classifier import Classifier
+from hfcf.engines.inputs import encode_spans, join_for
+from hfcf.engines.reading import read_reading
 from hfcf.metrics.scores.rationales import SCORES, agreement, faithfulness, words
 from hfcf.studies.compare.rationale_methods import Marks, at_random, cure, gradient, lexical
 from hfcf.studies.compare.recipe import RationaleComparison
 from hfcf.studies.compare.tables import csv_text, table
 from hfcf.tasks.verification import NOT_ENOUGH_INFO
-from hfcf.text.evidence import join
 from hfcf.training.data import load_rows
 
 COLUMNS = (*SCORES, "sufficiency", "comprehensiveness", "marked")
@@ -97,14 +98,14 @@ def shorten(rows: Sequence[dict[str, Any]], engine: Classifier) -> tuple[list[di
     from transformers import AutoTokenizer
 
     tokenizer = AutoTokenizer.from_pretrained(engine.model.source(), revision=engine.model.revision)
+    form = read_reading(engine.model).form
     shortened, lost, gold_lost = [], 0, 0
     for row in rows:
         if row["label"] == NOT_ENOUGH_INFO or not row["rationales"]:
             continue
-        text, parts = join(row["evidence"])
-        encoded = encode_pairs(tokenizer, [[row["claim"], text]], engine.max_length, return_offsets_mapping=True)
-        spans = zip(encoded["offset_mapping"][0], encoded.sequence_ids(0), strict=True)
-        read = max((span[1] for span, part in spans if part == 1), default=0)
+        text, parts = join_for(engine.model, row["evidence"])
+        [(_, spans)] = encode_spans(tokenizer, [[row["claim"], text]], engine.max_length, form)
+        read = max((span[1] for span in spans if span is not None), default=0)
         number = len(row["evidence"])
         if text[read:].strip():
             number = min(part.piece for part in parts if len(text[: part.end].rstrip()) > read)

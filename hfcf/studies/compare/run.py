@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from hfcf.core import recipe as recipes
+from hfcf.hub.existing_result import check_result, write_record
 from hfcf.studies.compare import column_page, figure, set_page
 from hfcf.studies.compare.intrinsic import intrinsic_rows
 from hfcf.studies.compare.layout import Cell
@@ -20,10 +21,13 @@ from hfcf.studies.compare.runner import Comparison, arrange, fill, on_samples, o
 from hfcf.studies.compare.stats import differences, differences_by_size
 from hfcf.studies.compare.tables import csv_text
 
+TABLES = ("table.md", "table.csv", "rationales.md", "figure.svg", "figure.png")
+
 
 def compare(
-    recipe: str | Path, out: str | Path, *, changes: Sequence[str] = (), results: str | Path = "results", full: bool = False
-) -> dict[str, Any]:
+    recipe: str | Path, out: str | Path, *, changes: Sequence[str] = (), results: str | Path = "results", full: bool = False,
+    overwrite: bool = False,
+) -> dict[str, Any]:  # fmt: skip
     """Run a comparison recipe; run again it goes on where it stopped, and what is finished is only read.
 
     `compare: verifiers` trains a model for each method and seed on the same rows and scores it on each evaluation set; `compare:
@@ -42,28 +46,40 @@ def compare(
         changes: "key=value" strings, as `--set` takes them.
         results: the folder of the finished cells: `<results>/<name of the recipe>.jsonl`.
         full: all training and evaluation rows, whatever `take` and `evaluate_take` say; by columns, all cells, whatever `run` says.
+        overwrite: replace the tables of another comparison, or others, that the folder holds. Finished cells stay.
 
     Returns:
         `table`, the file, and `missing`, how many cells are not there yet (another process has them).
 
     Raises:
         RecipeError: an unknown key, one that is missing, or a value that can't be.
+        ExistingResultError: the folder holds the tables of another comparison, and `overwrite` is not set; a ValueError.
     """
-    path, folder = recipes.find(str(recipe)), Path(out)
-    content = recipes.read(path, changes)
-    content.setdefault("name", path.stem)
-    parsed = parse_comparison(content, path.name)
+    parsed, folder = read_comparison(recipe, changes), Path(out)
+    options = [part for one in changes for part in ("--set", one)] + (["--full"] if full else [])
+    command = shlex.join(["hfcf", "compare", str(recipe), "--out", str(out), *options])
+    # With other methods, rows or seeds it is the same comparison: all finished cells are kept.
+    content = parsed.model_dump(exclude_unset=True)
+    check_result(folder, content, command, overwrite=overwrite, files=TABLES, keys=("compare", "name", "preset"))
+    folder.mkdir(parents=True, exist_ok=True)
+    write_record(folder, content, command)
     if isinstance(parsed, RationaleComparison):
         rationale_table(parsed, folder, full=full)
         return {"table": str(folder / "rationales.md"), "missing": 0}
-    options = [part for one in changes for part in ("--set", one)] + (["--full"] if full else [])
-    command = shlex.join(["hfcf", "compare", str(recipe), "--out", str(out), *options])
     if isinstance(parsed, SetComparison) and parsed.low_resource and parsed.probes:
         raise recipes.RecipeError("low_resource: bias probes are of all rows, not of samples: leave one of the two out")
     comparison = open_comparison(parsed, Path(results), full=full)
     if isinstance(parsed, ColumnComparison):
         return _by_columns(parsed, comparison, folder, command)
     return (_on_samples if parsed.low_resource else _on_sets)(parsed, comparison, folder, command)
+
+
+def read_comparison(recipe: str | Path, changes: Sequence[str] = ()) -> SetComparison | ColumnComparison | RationaleComparison:
+    """Read a comparison recipe with the changes applied; see `compare` for the arguments."""
+    path = recipes.find(str(recipe))
+    content = recipes.read(path, changes)
+    content.setdefault("name", path.stem)
+    return parse_comparison(content, path.name)
 
 
 def _on_sets(recipe: SetComparison, comparison: Comparison, out: Path, command: str) -> dict[str, Any]:

@@ -13,12 +13,14 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
 from pathlib import Path
+from statistics import mean
 from typing import Any
 
 from datasets import Dataset, load_from_disk
 from filelock import FileLock, Timeout
 
 from hfcf.core import recipe as recipes
+from hfcf.core.progress import time_left
 from hfcf.core.recipe import RecipeError
 from hfcf.core.task import Task
 from hfcf.core.trainer import Scorer, Trainer, load_scorer, load_trainer
@@ -180,17 +182,58 @@ def fill(comparison: Comparison, work: Path) -> None:
         comparison: from `open_comparison`.
         work: a folder for counterfactuals, and for models that are in training.
     """
-    for place in comparison.requested:
-        if comparison.finished(place):
-            continue
-        method, sample, seed, _ = comparison.places[place]
+    for training in missing_trainings(comparison):
+        method, sample, seed, _ = comparison.places[training[0]]
         folder = comparison.folder(method, sample, seed, work)
-        same_model = [(*place[:2], one.name) for one in sample.sets]
         with try_lock(folder.with_suffix(".lock")) as free:
-            places = [one for one in same_model if one in comparison.requested and not comparison.finished(one)]
+            places = [place for place in training if not comparison.finished(place)]
             if free and places:
+                log.info("%s", _describe(comparison, places))
                 missing = [comparison.places[one][3] for one in places]
                 _train_and_score(comparison, method, sample, seed, missing, folder)
+
+
+def missing_trainings(comparison: Comparison) -> list[list[Place]]:
+    """Group the requested cells that are not finished by the model that they share, in the order of the first of each."""
+    groups: dict[tuple[str, int, int], list[Place]] = {}
+    for place in comparison.requested:
+        if not comparison.finished(place):
+            groups.setdefault(_training_of(comparison, place), []).append(place)
+    return list(groups.values())
+
+
+def _training_of(comparison: Comparison, place: Place) -> tuple[str, int, int]:
+    method, sample, seed, _ = comparison.places[place]
+    return method.name, id(sample), seed
+
+
+def seconds_left(comparison: Comparison, trainings: Sequence[Sequence[Place]]) -> float | None:
+    """Estimate how long trainings take, from those that are finished: the method's own, else all; None without any.
+
+    A cell's seconds are those of its model's training and of its own scoring; the making of counterfactuals is not among them.
+    """
+    known: dict[tuple[str, int, int], float] = {}
+    for place in comparison.places:
+        if "seconds" in (cell := comparison.cells.get(comparison.key(place)) or {}):
+            training = _training_of(comparison, place)
+            known[training] = max(known.get(training, 0.0), cell["seconds"])
+    if not known:
+        return None
+    by_method = {name: [seconds for (method, _, _), seconds in known.items() if method == name] for name, _, _ in known}
+    names = [training[0][0] for training in trainings]
+    return sum(mean(by_method.get(name) or list(known.values())) for name in names)
+
+
+def _describe(comparison: Comparison, places: Sequence[Place]) -> str:
+    """Say which cells are computed now, and how long they and the rest take."""
+    method, sample, seed, one = comparison.places[places[0]]
+    trainings = missing_trainings(comparison)
+    first = len(comparison.requested) - sum(map(len, trainings)) + 1
+    cells = f"cell {first}" if len(places) == 1 else f"cells {first} to {first + len(places) - 1}"
+    seconds = seconds_left(comparison, trainings)
+    left = "" if seconds is None else f", {time_left(seconds)}"
+    rows = one.name if comparison.columns else f"{len(sample.train)} rows"
+    return f"{cells} of {len(comparison.requested)}{left}: {method.name}, {rows}, seed {seed}"
 
 
 def read(comparison: Comparison) -> list[dict[str, Any]]:
@@ -248,7 +291,6 @@ def make_rows(method: Method, rows: Dataset, take: int | None) -> Dataset:
 def _train_and_score(
     comparison: Comparison, method: Method, sample: Sample, seed: int, missing: Sequence[EvaluationSet], folder: Path
 ) -> None:
-    log.info("%s, %s, seed %s", method.name, missing[0].name if comparison.columns else f"{len(sample.train)} rows", seed)
     with_counterfactuals, making = counterfactuals(comparison, method, sample, folder.parent)
     rows, dropped = training_rows(method, sample.train, with_counterfactuals, sample.scored)
     added = len(rows) - len(sample.train)

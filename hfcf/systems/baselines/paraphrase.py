@@ -167,6 +167,7 @@ class Paraphrase(System):
     """
 
     chain: ClassVar[tuple[str, ...]] = ("rewrite_paraphrase", "judge_candidates")
+    trained_by: ClassVar = {"generator": "train_paraphraser", "verifier": "train_verifier"}
     presets: ClassVar = {"paper": {}, "offline": {"generator": Model("offline:t5", adapter="hfcf:paraphraser")}}
     by_task: ClassVar = {"relation": {"verifier_length": 128}}
     flips: ClassVar[bool] = False

@@ -41,7 +41,7 @@ class WordGradients(Engine):
     max_length: int = 128
 
     def load(self, device: torch.device) -> Any:
-        return RelationClassifier(model=self.indicator, max_length=self.max_length).load(device)
+        return RelationClassifier(model=self.indicator, max_length=self.max_length).load_rbert(device)
 
     def encode(self, loaded: Any, requests: Sequence[Any]) -> list[Encoded]:
         network, tokenizer, most = loaded

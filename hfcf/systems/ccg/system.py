@@ -63,7 +63,9 @@ LLM: dict[str, Any] = {
 
 @dataclass(frozen=True, kw_only=True)
 class CCG(System):
-    """The whole chain, `ds = CCG.preset("offline")(ds)`, and each of its stages as an attribute.
+    """Identify the words that a relation rests on, and replace them so that the sentence expresses another relation.
+
+    `ds = CCG.preset("offline")(ds)` runs the whole chain; each of its stages is an attribute.
 
     It learns from the rows of `ds` alone: before the first stage the indicator (`fit_models`), and after it, from the causal
     terms, RelationNet, the terms of each relation and the editor (`fit`). The cache folder keeps trained models under a digest of

@@ -37,7 +37,9 @@ OFFLINE: dict[str, Any] = {
 
 @dataclass(frozen=True, kw_only=True)
 class CheckWhy(System):
-    """The whole chain, `ds = CheckWhy.preset("llm")(ds)`, and each of its stages as an attribute.
+    """Write causal claims with argument structures that support or refute them, from pairs of cause and effect.
+
+    `ds = CheckWhy.preset("llm")(ds)` runs the whole chain; each of its stages is an attribute.
 
     From a pair of cause and effect it makes a set of three rows of causal fact verification: a claim with evidence that supports
     it, that refutes it, and that does neither, the first two with the argument structure that leads from the evidence to the claim,

@@ -15,9 +15,10 @@ from hfcf.core.model import REMOTE, Model, is_remote
 from hfcf.core.stage import Reject, Stage
 from hfcf.engines.attribution import METHODS, Attribution
 from hfcf.engines.cure import Cure
+from hfcf.engines.inputs import join_for
 from hfcf.systems.race import remote
 from hfcf.tasks.verification import NOT_ENOUGH_INFO, TASK
-from hfcf.text.evidence import join, locate
+from hfcf.text.evidence import locate
 
 CURE = "cure"
 LLM = "llm"
@@ -104,7 +105,7 @@ class Explain(Stage):
                 remote.name_rationales(self.asked, [row for row in rows if row["label"] != NOT_ENOUGH_INFO], seed=self.seed)
             )
             return [Reject(NO_LABEL) if row["label"] == NOT_ENOUGH_INFO else next(named) for row in rows]
-        joined = [join(row["evidence"]) for row in rows]
+        joined = [join_for(self.verifier, row["evidence"]) for row in rows]
         two_way = [i for i, row in enumerate(rows) if row["label"] != NOT_ENOUGH_INFO]
         ask, mark = (self._gates, self._gated) if self.method == CURE else (self._scores, self._attributed)
         answers = dict(zip(two_way, ask([(rows[i], *joined[i]) for i in two_way]), strict=True))

@@ -57,7 +57,9 @@ REMOTE: dict[str, Any] = {
 
 @dataclass(frozen=True, kw_only=True)
 class RACE(System):
-    """The whole chain, `ds = RACE(verifier=…, generator=…)(ds)`, and each of its stages as an attribute.
+    """Find the evidence that a label rests on, edit it there, and generate claims, so that the label of a multi-hop claim flips.
+
+    `ds = RACE(verifier=…, generator=…)(ds)` runs the whole chain; each of its stages is an attribute.
 
     For a SUPPORTS row the evidence is edited so that the verifier says that it refutes the claim: (c, E′, REFUTES); a claim
     generated from E′ that the original evidence does not support gives (c′, E, REFUTES). For a REFUTES row a claim is generated

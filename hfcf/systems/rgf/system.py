@@ -32,7 +32,9 @@ LLM: dict[str, Any] = {
 
 @dataclass(frozen=True, kw_only=True)
 class RGF(QuestionChain):
-    """The whole chain, `ds = RGF.preset("offline", passages=…)(ds)`, and each of its stages as an attribute.
+    """Retrieve passages with other answers to a question, generate a question for each answer, and filter.
+
+    `ds = RGF.preset("offline", passages=…)(ds)` runs the whole chain; each of its stages is an attribute.
 
     From (q, c, a) it makes (q′, c′, a′) with a′ ≠ a: passages that a retriever finds for q are read for other answers to q; a
     generator writes questions for these; readers must give the answers back; the question that is nearest to q is kept, and what

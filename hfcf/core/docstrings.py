@@ -1,0 +1,42 @@
+"""Read docstrings: what a class is for, and what its settings mean. `hfcf list` and the tables of the docs print it."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from typing import Any
+
+_ARGS = re.compile(r"^Args:\n((?:[ ]{4}.*(?:\n|$)|\n)+)", re.MULTILINE)
+_ARGUMENT = re.compile(r"^[ ]{4}(\w+): (.*(?:\n[ ]{5,}.*)*)", re.MULTILINE)
+
+
+def paragraphs(thing: Any) -> list[str]:
+    """Return the paragraphs of a docstring, each on one line; none where there is no docstring.
+
+    >>> paragraphs(inspect.cleandoc)[0]
+    'Clean up indentation from docstrings.'
+    """
+    return [" ".join(part.split()) for part in (inspect.getdoc(thing) or "").split("\n\n")]
+
+
+def first_sentence(text: str) -> str:
+    """Return the first sentence of a text, without its full stop.
+
+    >>> first_sentence("Tokens of an input, e.g. 130. More are cut.")
+    'Tokens of an input, e.g. 130'
+    """
+    return re.split(r"(?<=[^.])\.(?= [A-Z]|$)", text, maxsplit=1)[0]
+
+
+def arguments(cls: type) -> dict[str, str]:
+    """Return what the docstrings of a class and its bases say of each argument, by its name.
+
+    >>> from hfcf.core.stage import Stage
+    >>> arguments(Stage)["strict"]
+    'raise on a bad row, naming it, where the default rejects it with the reason.'
+    """
+    meanings: dict[str, str] = {}
+    for one in reversed(cls.__mro__):
+        if block := _ARGS.search(inspect.cleandoc(one.__doc__ or "")):
+            meanings |= {name: " ".join(text.split()) for name, text in _ARGUMENT.findall(block[1])}
+    return meanings

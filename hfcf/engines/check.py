@@ -1,0 +1,29 @@
+"""Whether a classifier can be read, before any weights are loaded."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hfcf.core.model import REMOTE, Model
+from hfcf.engines.labels import VERDICTS
+from hfcf.engines.reading import read_reading
+from hfcf.engines.relation_reading import check_relation
+
+
+def check_classifier(model: Model, labels: Sequence[str] | None = VERDICTS) -> None:
+    """Raise an error that says what to type if a classifier can't be read as one of these labels; read no weights.
+
+    Args:
+        model: the classifier; a model behind an endpoint ("llm:NAME") has no classes, and passes.
+        labels: the labels of its task (`Task.labels`): those of a verifier, or None for a relation classifier, whose classes are
+            open.
+
+    Raises:
+        ValueError: what its classes mean, or how it reads a row, is not known.
+    """
+    if model.name.startswith(REMOTE):
+        return
+    if labels is None:
+        check_relation(model)
+    else:
+        read_reading(model)

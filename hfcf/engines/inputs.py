@@ -1,0 +1,176 @@
+"""The forms in which verifiers read a claim and its evidence: which comes first, what stands between them, titles or none."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from hfcf.core.model import Model
+from hfcf.text.evidence import Part, join
+
+CLAIM_FIRST, EVIDENCE_FIRST = "claim-evidence", "evidence-claim"
+PAIRS = (CLAIM_FIRST, EVIDENCE_FIRST, "claim-text", "text-claim")
+"""Forms of two texts, which the tokenizer puts its own separators between; "text" is the evidence without its titles."""
+ALIASES: Mapping[str, str] = {"premise-hypothesis": EVIDENCE_FIRST, "hypothesis-premise": CLAIM_FIRST}
+_FIELD = re.compile(r"\{(\w*)\}")
+
+
+@dataclass(frozen=True)
+class Form:
+    """How a verifier reads a row; `parse_form` makes one of its name.
+
+    Args:
+        name: one of `PAIRS`, or a template.
+        claim_first: whether the claim comes before the evidence.
+        titles: whether the pieces of evidence have their titles, as "title: text".
+        around: of a form that is one text, what stands before, between and after the two; None of a pair.
+    """
+
+    name: str = CLAIM_FIRST
+    claim_first: bool = True
+    titles: bool = True
+    around: tuple[str, str, str] | None = None
+
+
+OURS = Form()
+"""The form of this library's own verifiers."""
+
+
+@lru_cache(maxsize=64)
+def parse_form(name: str) -> Form:
+    """Make the form of a setting `inputs`.
+
+    Args:
+        name: "claim-evidence", "evidence-claim" (or "premise-hypothesis"), "claim-text" or "text-claim" without titles, or one text
+            with `{claim}` and `{evidence}` (or `{text}`, without titles) once each, and `{sep}` for the tokenizer's separator.
+
+    Raises:
+        ValueError: it is none of these.
+
+    >>> parse_form("premise-hypothesis").claim_first
+    False
+    >>> parse_form("Claim: {claim}{sep}{text}").around
+    ('Claim: ', '{sep}', '')
+    >>> parse_form("{claim} then {premise}")
+    Traceback (most recent call last):
+    ValueError: inputs='{claim} then {premise}' ...
+    """
+    name = ALIASES.get(name, name)
+    if name in PAIRS:
+        return Form(name, claim_first=name.startswith("claim"), titles="text" not in name)
+    fields = [match for match in _FIELD.finditer(name) if match[1] != "sep"]
+    names = [match[1] for match in fields]
+    if sorted(names) not in (["claim", "evidence"], ["claim", "text"]):
+        raise ValueError(
+            f"inputs={name!r} is no form of a verifier's input: give one of {', '.join(PAIRS)}, or a text with {{claim}} and "
+            "{evidence} once each, such as '{claim} [SEP] {evidence}' ({text} is the evidence without titles, {sep} the "
+            "tokenizer's separator)"
+        )
+    first, second = fields
+    around = (name[: first.start()], name[first.end() : second.start()], name[second.end() :])
+    return Form(name, claim_first=names[0] == "claim", titles="text" not in names, around=around)
+
+
+def join_for(model: Model, evidence: Sequence[dict[str, Any]]) -> tuple[str, list[Part]]:
+    """Join pieces of evidence to the text that a verifier reads: with their titles, unless its `inputs` say otherwise.
+
+    >>> join_for(Model("me/nli", inputs="text-claim"), [{"title": "Rome", "text": "It is old."}])[0]
+    'It is old.'
+    """
+    return join(evidence, titles=reads_titles(model))
+
+
+def reads_titles(model: Model) -> bool:
+    """Say whether a verifier reads the titles of pieces of evidence: unless its `inputs` leave them out."""
+    return model.inputs is None or parse_form(model.inputs).titles
+
+
+def encode_pairs(tokenizer: Any, requests: Sequence[Sequence[str]], max_length: int, form: Form = OURS, **kwargs: Any) -> Any:
+    """Tokenise `[claim, evidence]` pairs. Evidence is cut at `max_length`; a claim, only if it fills half of it.
+
+    The tokenizer's own "only_second" fails on a claim that leaves no room, and "longest_first" would cut long claims while
+    evidence could still be cut.
+    """
+    claims = cut_firsts(tokenizer, [request[0] for request in requests], max_length // 2)
+    evidence = [request[1] for request in requests]
+    if form.around is not None:
+        return tokenizer([text for text, _, _ in _render(tokenizer, form, claims, evidence, max_length)], **kwargs)
+    first, second = (claims, evidence) if form.claim_first else (evidence, claims)
+    cut = "only_second" if form.claim_first else "only_first"
+    return tokenizer(first, second, truncation=cut, max_length=max_length, **kwargs)
+
+
+def cut_firsts(tokenizer: Any, texts: Sequence[str], tokens: int) -> list[str]:
+    """Cut the first texts of pairs that have more than some tokens."""
+    heads = tokenizer(list(texts), add_special_tokens=False, return_offsets_mapping=True)["offset_mapping"]
+    return [text[: head[tokens - 1][1]] if len(head) > tokens else text for text, head in zip(texts, heads, strict=True)]
+
+
+def encode_spans(
+    tokenizer: Any, requests: Sequence[Any], max_length: int, form: Form = OURS
+) -> list[tuple[dict[str, list[int]], list[Any]]]:
+    """Tokenise `[claim, evidence]` pairs: the model's inputs, and each token's characters in the evidence (None outside)."""
+    if form.around is not None:
+        return _template_spans(tokenizer, requests, max_length, form)
+    encoded = encode_pairs(tokenizer, requests, max_length, form, return_offsets_mapping=True)
+    evidence = 1 if form.claim_first else 0
+    tokens = [zip(encoded["offset_mapping"][i], encoded.sequence_ids(i), strict=True) for i in range(len(requests))]
+    spans = [[span if part == evidence and span[0] < span[1] else None for span, part in row] for row in tokens]
+    return list(zip(model_inputs(tokenizer, encoded), spans, strict=True))
+
+
+def model_inputs(tokenizer: Any, encoded: Any) -> list[dict[str, list[int]]]:
+    """Return what the network takes of each encoded text; `hfcf.engines.base.pad` makes the attention mask."""
+    names = [name for name in tokenizer.model_input_names if name != "attention_mask"]
+    return [{name: encoded[name][i] for name in names} for i in range(len(encoded["input_ids"]))]
+
+
+def _template_spans(tokenizer: Any, requests: Sequence[Any], max_length: int, form: Form) -> list[Any]:
+    claims = cut_firsts(tokenizer, [request[0] for request in requests], max_length // 2)
+    rendered = _render(tokenizer, form, claims, [request[1] for request in requests], max_length)
+    encoded = tokenizer([text for text, _, _ in rendered], return_offsets_mapping=True)
+    spans = [
+        [_inside(span, start, end) for span in offsets]
+        for (_, start, end), offsets in zip(rendered, encoded["offset_mapping"], strict=True)
+    ]
+    return list(zip(model_inputs(tokenizer, encoded), spans, strict=True))
+
+
+def _inside(span: Sequence[int], start: int, end: int) -> tuple[int, int] | None:
+    # A byte-level piece may begin with the space before the evidence.
+    first, last = max(span[0], start), min(span[1], end)
+    return (first - start, last - start) if first < last else None
+
+
+def _render(
+    tokenizer: Any, form: Form, claims: Sequence[str], evidence: Sequence[str], max_length: int
+) -> list[tuple[str, int, int]]:
+    """Fill the template; return each text, and where the evidence, cut so that all fits, starts and ends in it."""
+    before, between, after = (_separate(tokenizer, form, part) for part in form.around or ())
+    kept, cut = list(evidence), list(range(len(claims)))
+    results: list[tuple[str, int, int]] = [("", 0, 0)] * len(claims)
+    while cut:
+        for i in cut:
+            first, second = (claims[i], kept[i]) if form.claim_first else (kept[i], claims[i])
+            start = len(before) + (len(first) + len(between) if form.claim_first else 0)
+            results[i] = (before + first + between + second + after, start, start + len(kept[i]))
+        encoded = tokenizer([results[i][0] for i in cut], return_offsets_mapping=True, verbose=False)["offset_mapping"]
+        longer = []
+        for i, offsets in zip(cut, encoded, strict=True):
+            _, start, end = results[i]
+            tokens = [span for span in offsets if _inside(span, start, end)]
+            # Cut pieces may be tokenised otherwise: look again.
+            if (excess := len(offsets) - max_length) > 0 and tokens:
+                kept[i] = kept[i][: max(0, tokens[-min(excess, len(tokens))][0] - start)]
+                longer.append(i)
+        cut = longer
+    return results
+
+
+def _separate(tokenizer: Any, form: Form, part: str) -> str:
+    if "{sep}" in part and tokenizer.sep_token is None:
+        raise ValueError(f"inputs={form.name!r}: the tokenizer has no separator: write the text that stands for {{sep}}")
+    return part.replace("{sep}", tokenizer.sep_token or "")

@@ -1,0 +1,111 @@
+"""What the classes of a user's own classifier mean: its names for them, and ours."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from hfcf.core.model import Model
+from hfcf.text.label_names import label_of
+from hfcf.text.normalise import normalise
+
+VERDICTS = ("SUPPORTS", "REFUTES", "NOT ENOUGH INFO")
+"""Our names of a verifier's classes (`hfcf.tasks.verification.LABELS`, which stands on a higher floor)."""
+UNNAMED = re.compile(r"LABEL_\d+", re.IGNORECASE)
+"""The names that Transformers gives to classes which nobody named."""
+BLANK = "?"
+"""What stands in the line to type where only its user knows the answer."""
+
+
+def output_names(config: Any) -> tuple[str, ...]:
+    """Return a classifier's own names of its classes, in the order of its outputs."""
+    names = config.id2label
+    return tuple(str(names[i]) for i in range(len(names)))
+
+
+def given_labels(model: Model, names: Sequence[str]) -> list[str | None]:
+    """Return what `Model.labels` says of every class, by its name or by the number of its output; None of the others.
+
+    Raises:
+        ValueError: `Model.labels` names a class that the model does not have.
+    """
+    given = dict(model.labels or ())
+    if unknown := [own for own in given if own not in names and own not in map(str, range(len(names)))]:
+        raise ValueError(f"{model.name}: labels names the class {unknown[0]!r}, and its classes are {', '.join(names)}")
+    return [given.get(name, given.get(str(i))) for i, name in enumerate(names)]
+
+
+def renamed(model: Model, names: Sequence[str]) -> tuple[str, ...]:
+    """Return the names of classes that are open: what `Model.labels` says, else the model's own.
+
+    >>> renamed(Model("me/relations", labels={"cause": "Cause-Effect(e1,e2)"}), ["cause", "Other"])
+    ('Cause-Effect(e1,e2)', 'Other')
+    """
+    return tuple(label or name for label, name in zip(given_labels(model, names), names, strict=True))
+
+
+def verdicts(model: Model, names: Sequence[str]) -> tuple[str, ...]:
+    """Return SUPPORTS, REFUTES or NOT ENOUGH INFO for every class of a verifier, in the order of its outputs.
+
+    `Model.labels` says it, else the names do, where they can mean nothing else (`hfcf.text.label_names`). Two classes may have one
+    label: then their probabilities are added up.
+
+    Args:
+        model: the verifier; its weights are not read.
+        names: its own names of its classes.
+
+    Raises:
+        ValueError: a class means nothing known, none means SUPPORTS or REFUTES, or `Model.labels` does not fit the classes.
+
+    >>> verdicts(Model("me/nli"), ["contradiction", "entailment", "neutral"])
+    ('REFUTES', 'SUPPORTS', 'NOT ENOUGH INFO')
+    >>> verdicts(Model("me/nli"), ["entailment", "not_entailment"])  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    ValueError: me/nli: its classes are entailment, not_entailment; what not_entailment means is not known. ...
+    """
+    given = given_labels(model, names)
+    for own, label in dict(model.labels or ()).items():
+        if label_of(label) is None:
+            raise ValueError(f"{model.name}: labels gives the class {own!r} the label {label!r}; give one of {', '.join(VERDICTS)}")
+    labels = [label_of(name if label is None else label) for name, label in zip(names, given, strict=True)]
+    found = f"{model.name}: its classes are {', '.join(names)}"
+    if unknown := [name for name, label in zip(names, labels, strict=True) if label is None]:
+        blanks = {name: label or BLANK for name, label in zip(names, labels, strict=True)}
+        raise ValueError(
+            f"{found}; what {' and '.join(unknown)} mean{'s' if len(unknown) == 1 else ''} is not known. Write one of "
+            f"{', '.join(VERDICTS)} in the place of each '{BLANK}': {how_to_type(model, blanks, model.inputs or BLANK)}"
+        )
+    if missing := [label for label in VERDICTS[:2] if label not in labels]:
+        raise ValueError(f"{found}; none of them is {' or '.join(missing)}: a verifier tells {' and '.join(VERDICTS[:2])} apart")
+    return tuple(label for label in labels if label is not None)
+
+
+def are_of_inference(names: Sequence[str]) -> bool:
+    """Say whether classes have the names of natural language inference, whose models read the premise first.
+
+    >>> are_of_inference(["ENTAILMENT", "neutral"]), are_of_inference(["SUPPORTED", "neutral"])
+    (True, False)
+    """
+    return all(normalise(name).startswith(("entail", "contradict", "neutral")) for name in names)
+
+
+def how_to_type(model: Model, labels: Mapping[str, str], inputs: str) -> str:
+    """Write a model with its labels and inputs as code, recipes and the command line have it.
+
+    >>> how_to_type(Model("m"), {}, "claim-text")
+    'Model("m", inputs="claim-text"); in a recipe {name: m, inputs: "claim-text"}; for hfcf evaluate --inputs "claim-text"'
+    """
+    pairs = ", ".join(f"{_quote(own)}: {_quote(label)}" for own, label in labels.items())
+    python = [f"labels={{{pairs}}}"] * bool(labels) + [f"inputs={_quote(inputs)}"]
+    recipe = [f"labels: {{{pairs}}}"] * bool(labels) + [f"inputs: {_quote(inputs)}"]
+    options = [f"--labels {_quote(f'{own}={label}')}" for own, label in labels.items()] + [f"--inputs {_quote(inputs)}"]
+    return (
+        f"Model({_quote(model.name)}, {', '.join(python)}); in a recipe {{name: {model.name}, {', '.join(recipe)}}}; "
+        f"for hfcf evaluate {' '.join(options)}"
+    )
+
+
+def _quote(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)

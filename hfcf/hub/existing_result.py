@@ -1,0 +1,145 @@
+"""What a folder holds already: the result of which recipe, so that another one does not take its place."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from hfcf.hub.existing_card import check_overwrite
+
+RECORD = "recipe.yaml"
+"""The recipe in the folder of its result; its first line is the command."""
+UNCOUNTED = ("name", "push", "metrics", "limit")
+"""Keys in which a recipe may differ and still be the same: its rows are the same ones. A limit is compared by its size."""
+_MARK = "# hfcf "
+_SHOWN = 4
+"""Differences that a message lists."""
+
+
+class ExistingResultError(ValueError):
+    """The folder holds the result of another recipe, or files that this library did not write."""
+
+
+def write_record(out: Path, content: Mapping[str, Any], command: str) -> None:
+    """Write a recipe, with its command, into the folder of its result."""
+    text = yaml.safe_dump(dict(content), sort_keys=False, allow_unicode=True)
+    (out / RECORD).write_text(f"# {command}\n{text}", encoding="utf-8")
+
+
+def check_result(
+    out: str | Path, content: Mapping[str, Any], command: str, *, limit: int | None = None, overwrite: bool = False,
+    files: tuple[str, ...] = (), keys: tuple[str, ...] = (),
+) -> bool:  # fmt: skip
+    """Raise, before hours of work, when a result would replace that of another recipe.
+
+    The same recipe goes on in its folder, also on more rows than before: a trial with `--limit` is no loss.
+
+    Args:
+        out: the folder.
+        content: the recipe that would be run.
+        command: its command line.
+        limit: its rows, None for all.
+        overwrite: replace the result of any other recipe. Files that this library did not write are replaced in no case.
+        files: patterns of the result's files, which would be replaced, too.
+        keys: those by which recipes are told apart, all but `UNCOUNTED` if none are given.
+
+    Returns:
+        Whether the folder holds anything of a recipe that is not quite this one.
+
+    Raises:
+        ExistingResultError: the folder holds another result; the message says which, and in what it differs.
+        ValueError: the folder has a README that is not this library's.
+    """
+    out = Path(out)
+    check_overwrite(out)
+    old = _read_record(out)
+    if old is None:
+        held = [path.name for pattern in ("README.md", *files) for path in sorted(out.glob(pattern))]
+        if held and not overwrite:
+            raise ExistingResultError(
+                f"{out} holds {held[0]}, and no {RECORD} that says of which run: it would be replaced. "
+                "Give another folder, or say --overwrite (in Python overwrite=True)"
+            )
+        return False
+    old_command, old_content = old
+    new = _plain(content)
+    differing = [
+        *_differences(
+            *({key: one[key] for key in one if (key in keys if keys else key not in UNCOUNTED)} for one in (old_content, new))
+        ),
+        *_fewer_rows(_limit_of(out, old_content), limit),
+    ]
+    if differing and not overwrite:
+        rest = f" and {len(differing) - _SHOWN} more" if len(differing) > _SHOWN else ""
+        raise ExistingResultError(
+            f"{out} holds another result, which would be replaced.\n"
+            f"  there: {old_command}\n  here:  {command}\n  {'; '.join(differing[:_SHOWN])}{rest}\n"
+            "Give another folder, or say --overwrite (in Python overwrite=True)"
+        )
+    return bool(differing) or _limit_of(out, old_content) != limit
+
+
+def _read_record(out: Path) -> tuple[str, dict[str, Any]] | None:
+    """Return the command and the content of the recipe in a folder."""
+    path = out / RECORD
+    if not path.is_file():
+        return None
+    text = path.read_text(encoding="utf-8")
+    content = yaml.safe_load(text) if text.startswith(_MARK) else None
+    if not isinstance(content, dict):
+        raise ExistingResultError(
+            f"{path} was not written by hfcf, and would be overwritten: give another folder, or move the file"
+        )
+    return text.partition("\n")[0].removeprefix("# "), content
+
+
+def _limit_of(out: Path, content: Mapping[str, Any]) -> int | None:
+    """Return the limit of an earlier run: `run.json` has the one that was given beside the recipe."""
+    path = out / "run.json"
+    limit = json.loads(path.read_text(encoding="utf-8")).get("limit") if path.is_file() else content.get("limit")
+    return limit if isinstance(limit, int) else None
+
+
+def _fewer_rows(old: int | None, new: int | None) -> list[str]:
+    """Say that a limit would leave fewer rows than there are.
+
+    >>> _fewer_rows(10, None), _fewer_rows(10, 20), _fewer_rows(None, 10)
+    ([], [], ['it has all rows there, and the first 10 here'])
+    """
+    if new is None or (old is not None and old <= new):
+        return []
+    return [f"it has {'all' if old is None else f'the first {old}'} rows there, and the first {new} here"]
+
+
+def _plain(content: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a recipe as a file would have it."""
+    plain: dict[str, Any] = yaml.safe_load(yaml.safe_dump(dict(content)))
+    return plain
+
+
+def _differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
+    """Say in what two recipes differ.
+
+    >>> _differences({"seed": 13, "settings": {"num_beams": 5}}, {"settings": {"num_beams": 10}})
+    ['seed is 13 there, and not set here', 'settings.num_beams is 5 there, and 10 here']
+    """
+    flat = [dict(_flatten(one)) for one in (old, new)]
+    keys = dict.fromkeys([*flat[0], *flat[1]])
+    values = [(key, *(_quote(one[key]) if key in one else "not set" for one in flat)) for key in keys]
+    return [f"{key} is {there} there, and {here} here" for key, there, here in values if there != here]
+
+
+def _flatten(content: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
+    for key, value in content.items():
+        if isinstance(value, Mapping) and value:
+            yield from _flatten(value, f"{before}{key}.")
+        else:
+            yield f"{before}{key}", value
+
+
+def _quote(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, sort_keys=True, default=str)

@@ -1,0 +1,129 @@
+"""`hfcf new`: write a recipe for a user's own file, with the columns and labels that were found in it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from hfcf.core import recipe as recipes
+from hfcf.core.model import REMOTE, Model
+from hfcf.core.preflight import check_models
+from hfcf.core.recipe import RecipeError
+from hfcf.corpora.formats.read import CorpusError
+from hfcf.corpora.own.errors import LayoutError
+from hfcf.corpora.own.files import describe_file
+from hfcf.systems import system_class
+
+
+@dataclass(frozen=True)
+class NewRecipe:
+    """A recipe for a file.
+
+    Args:
+        text: its YAML.
+        rows: the rows that were looked at, the first of the file.
+        readable: how many of them can be read.
+    """
+
+    text: str
+    rows: int
+    readable: int
+
+
+def new_recipe(system: str, file: str | Path, data: str | Path, changes: Sequence[str] = ()) -> NewRecipe:
+    """Make a recipe that runs a system on a user's file: JSON lines, CSV or Parquet.
+
+    The preset is "offline" where its models are installed, else "paper".
+
+    Args:
+        system: one of `hfcf.systems.systems`.
+        file: where the recipe will be, for its name and its command.
+        data: the rows.
+        changes: "key=value" of the recipe, as `--set` takes them: `columns` and `labels` that can't be guessed among them.
+
+    Raises:
+        RecipeError: there is no such system or file, it has another form, or its columns or labels can't be guessed; the message
+            has the keys to write.
+    """
+    cls = system_class(system)
+    given = recipes.apply_changes({}, changes)
+    named, chosen = any(change.startswith("preset=") for change in changes), given.pop("preset")  # "paper" where nobody named one
+    try:
+        task, source, rows = describe_file(data, cls.works_on(), {key: given[key] for key in ("columns", "labels") if key in given})
+    except LayoutError as error:
+        raise RecipeError(f"{error.in_recipe()}\nGive it to hfcf new as --set 'KEY={{…}}'") from error
+    except CorpusError as error:
+        raise RecipeError(f"--data {error}") from error
+    settings = {"task": task} if "task" in {field.name for field in fields(cls)} else {}
+    preset = chosen if named else _preset(cls, settings)
+    content = {"name": Path(file).stem, **source, "on_error": "reject", "system": system, "preset": preset, "seed": 13, **given}
+    readable = _readable(content)
+    if not readable:
+        found = ", ".join(dict.fromkeys(name for row in rows[:100] for name in row))
+        raise RecipeError(f"--data {data}: none of the first rows can be read for {system}; the columns are {found}")
+    return NewRecipe(_text(content, Path(file), cls, f"{len(rows)} row{'s' * (len(rows) > 1)} of {data}"), len(rows), readable)
+
+
+def _preset(cls: Any, settings: Mapping[str, Any]) -> str:
+    if "offline" not in cls.presets:
+        return next(iter(cls.presets))
+    try:
+        check_models(cls.preset("offline", **settings))
+    except (ValueError, OSError, ImportError):
+        return "paper" if "paper" in cls.presets else "offline"
+    return "offline"
+
+
+def _readable(content: Mapping[str, Any]) -> int:
+    """Parse the recipe, load its rows as `hfcf run` does, and count those that can be read."""
+    from hfcf.pipeline.recipes import RunRecipe
+    from hfcf.pipeline.run import load_rows
+
+    ds = load_rows(recipes.parse(RunRecipe, content, "the recipe"))
+    statuses = ds["status"] if "status" in ds.features else [None] * len(ds)
+    return sum(not status or status["accepted"] is not False for status in statuses)
+
+
+_COMMENTS = {
+    "data_files": "a file, several, or split: file",
+    "columns": "our field: your column",
+    "labels": "your label: ours",
+    "on_error": "a row that can't be read is kept and rejected, with its reason",
+    "preset": "offline: small models that need no network; paper: the paper's",
+}
+
+
+def _text(content: Mapping[str, Any], file: Path, cls: Any, rows: str) -> str:
+    command = recipes.command("run", file, Path("out") / file.stem).replace(f"--out {file.stem}", f"--out out/{file.stem}")
+    if file.parent != Path("."):
+        command = command.replace(f"run {file.name}", f"run {file}")
+    lines = [
+        f"# {command}",
+        f"# {cls.__name__} on {rows}. The same command with --dry-run shows three of them after every stage, and the cost.",
+    ]
+    for key, value in content.items():
+        comment = f"  # {_COMMENTS[key]}" if key in _COMMENTS else ""
+        lines.append(f"{key}: {_flow(value)}{comment}")
+    if settings := [f"#   {name}: {_flow(value)}" for name, value in _plain_settings(cls, content["preset"])]:
+        lines += ["# settings:  # over those of the preset, which are", *settings]
+    return "\n".join(lines) + "\n"
+
+
+def _plain_settings(cls: Any, preset: str) -> Iterable[tuple[str, Any]]:
+    """Yield the settings that are numbers, words or models, as the preset has them."""
+    for field in fields(cls):
+        value = cls.presets[preset].get(field.name, field.default)
+        if isinstance(value, Model) and not value.name.startswith(REMOTE):
+            value = {"name": value.name, "adapter": value.adapter} if value.adapter else value.name
+        if field.name not in ("seed", "strict", "fitted", "task") and isinstance(value, str | int | float | dict):
+            yield field.name, value
+
+
+def _flow(value: Any) -> str:
+    text = yaml.safe_dump(value, default_flow_style=True, allow_unicode=True, sort_keys=False, width=10_000).strip()
+    return text.removesuffix("\n...").strip() if not isinstance(value, str) or "\n" not in value else json.dumps(value)

@@ -1,0 +1,63 @@
+"""A row's numbers in words, for the terminal."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from hfcf.report.measures import measures
+
+_PHRASES = {
+    "minimality.distance": "word edits {:.0f}",
+    "minimality.share": "{:.0%} of the source's words",
+    "diversity.bleu": "BLEU with the source {:.2f}",
+    "diversity.inverse": "",  # 1 / BLEU, which is there
+    "similarity": "similarity to the source {:.2f}",
+    "coherence": "claim and evidence {:.2f} alike",
+    "entity_overlap": "{:.0%} of the source's entities kept",
+    "fluency": "perplexity {:.0f}",
+    "grammar": "grammatical {:.0%}",
+    "verifier": "the verifier says {detail} {:.0%}",
+}
+"""How a measure is said; "" where another one says the same."""
+_VERDICTS = {
+    "duplicates.repeat": ("repeats another row", ""),
+    "duplicates.near": ("nearly repeats another row", ""),
+    "duplicates.leak": ("stands in an evaluation set", ""),
+    "duplicates.near_leak": ("nearly stands in an evaluation set", ""),
+    "flip_rate.flipped": ("another model agrees with the label", "another model does not agree with the label"),
+    "claim_only.guessed": ("the claim alone tells the label", "the claim alone does not tell the label"),
+    "question_types.same": ("the question is of the same type", "the question is of another type"),
+}
+"""How a yes and a no are said; "" where it goes without saying."""
+_LOG = "log-probability"
+
+
+def phrases(row: Mapping[str, Any], columns: Sequence[str]) -> list[str]:
+    """Say a row's numbers in words: first its system's scores, then its metrics.
+
+    Args:
+        row: of the default configuration.
+        columns: the metrics', from `hfcf.report.files.numbers`.
+
+    >>> row = {"minimality": {"distance": 5}, "scores": [{"name": "verifier: REFUTES", "value": 0.9}]}
+    >>> phrases({**row, "scores": [*row["scores"], {"name": "log-probability", "value": -0.5}]}, ["minimality.distance"])
+    ['the verifier says REFUTES 90%', 'probability of a token 0.61', 'word edits 5']
+    """
+    details = {kind: detail for kind, _, detail in (str(score["name"]).partition(": ") for score in row.get("scores") or [])}
+    values = measures(row, columns)
+    scores = [name for name in values if name in details]
+    said = [_phrase(name, values[name], details.get(name, "")) for name in dict.fromkeys([*scores, *values])]
+    return [text for text in said if text]
+
+
+def _phrase(name: str, value: float, detail: str) -> str:
+    if name in _VERDICTS:
+        yes, no = _VERDICTS[name]
+        return yes if value else no
+    if name in _PHRASES:
+        return " ".join(_PHRASES[name].format(value, detail=detail).split())
+    if name.startswith(_LOG):  # a mean over tokens
+        return f"probability of a token{name.removeprefix(_LOG)} {math.exp(value):.2f}"
+    return f"{name.replace('.', ' ').replace('_', ' ')} {value:.{0 if value.is_integer() or abs(value) >= 100 else 2}f}"

@@ -1,0 +1,104 @@
+"""`hfcf compare --dry-run`: which cells there are to compute, what is missing for it, and about how long it takes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from hfcf.core.model import Model
+from hfcf.core.recipe import locate
+from hfcf.studies.compare.methods import build_methods
+from hfcf.studies.compare.recipe import ColumnComparison, RationaleComparison, SetComparison
+from hfcf.studies.compare.run import read_comparison
+from hfcf.studies.compare.runner import Comparison, missing_trainings, on_samples, open_comparison, seconds_left
+
+
+def dry_run(
+    recipe: str | Path, *, changes: Sequence[str] = (), results: str | Path = "results", full: bool = False
+) -> dict[str, Any]:  # fmt: skip
+    """Say what a comparison would compute, without training a model or writing anything.
+
+    Args:
+        recipe: as `hfcf.studies.compare.run.compare` takes it, and so are the others.
+
+    Returns:
+        `name`; `absent`, the folders and files of rows and models that are not there. If none is absent, also `rows` of the
+        training sets and of each set; `methods`, with each one's cells `finished` and `to_compute`; `trainings` that are left,
+        and `seconds`, an estimate from the finished cells (None without any).
+    """
+    parsed = read_comparison(recipe, changes)
+    absent = list(dict.fromkeys(_absent(parsed)))
+    if absent or isinstance(parsed, RationaleComparison):
+        return {"name": parsed.name, "absent": absent}
+    comparison = open_comparison(parsed, Path(results), full=full)
+    if isinstance(parsed, SetComparison) and parsed.low_resource:
+        comparison = on_samples(comparison, parsed)
+    return {"name": parsed.name, "absent": [], **_plan(comparison)}
+
+
+def _plan(comparison: Comparison) -> dict[str, Any]:
+    finished, to_compute = Counter[str](), Counter[str]()
+    for place in comparison.requested:
+        (finished if comparison.finished(place) else to_compute)[place[0]] += 1
+    trainings = missing_trainings(comparison)
+    sets = {one.name: len(one.rows) for one in comparison.sets}
+    return {
+        "rows": {"train": sorted({len(sample.train) for sample in comparison.samples}), "sets": sets},
+        "methods": {
+            method.name: {"finished": finished[method.name], "to_compute": to_compute[method.name]} for method in comparison.methods
+        },
+        "trainings": len(trainings),
+        "seconds": seconds_left(comparison, trainings),
+    }
+
+
+def _absent(recipe: SetComparison | ColumnComparison | RationaleComparison) -> Iterator[str]:
+    """Name the folders and files of a recipe that do not exist."""
+    for source in _sources(recipe):
+        located = locate(source, recipe.data_dir)
+        yield from _missing_paths(located.get("data_files") or located.get("data_dir"))
+    for model in _models(recipe):
+        for path in (model.name, model.adapter):
+            # A name on the Hub is NAMESPACE/NAME; what is written as a path is one.
+            if path and (path.startswith((".", "/", "~")) or path.count("/") > 1) and not Path(path).expanduser().exists():
+                yield f"the model {path}"
+
+
+def _missing_paths(files: Any) -> Iterator[str]:
+    if isinstance(files, Mapping):
+        files = list(files.values())
+    if isinstance(files, list):
+        for part in files:
+            yield from _missing_paths(part)
+    elif files and "*" not in str(files) and not Path(files).expanduser().exists():
+        yield str(files)
+
+
+def _sources(recipe: SetComparison | ColumnComparison | RationaleComparison) -> Iterator[Mapping[str, Any]]:
+    if isinstance(recipe, RationaleComparison):
+        yield from recipe.corpora
+    elif isinstance(recipe, SetComparison):
+        yield recipe.train
+        for one in recipe.evaluate:
+            yield one.source
+    else:
+        for column in recipe.columns:
+            for part in ("train", "dev", "test"):
+                default, own = getattr(recipe.defaults, part), getattr(column, part)
+                where = {"data_dir", "data_files"}  # files are in the place of a folder, not beside it
+                yield {**{key: value for key, value in default.items() if key not in where or where.isdisjoint(own)}, **own}
+
+
+def _models(recipe: SetComparison | ColumnComparison | RationaleComparison) -> Iterator[Model]:
+    if isinstance(recipe, RationaleComparison):
+        yield from (recipe.verifier, recipe.explainer)
+        return
+    if model := recipe.training.get("model"):
+        yield Model.of(model)
+    for method in build_methods(recipe):
+        for field in fields(method.system) if method.system else ():
+            value = getattr(method.system, field.name)
+            yield from (one for one in (value if isinstance(value, tuple) else (value,)) if isinstance(one, Model))

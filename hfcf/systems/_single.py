@@ -1,0 +1,164 @@
+"""`hfcf.counterfactuals`: counterfactuals of one claim, sentence or question that is given as plain strings.
+
+It stands beside the systems because it chooses one by the task; it is none itself.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from typing import Any
+
+from datasets import Dataset
+
+from hfcf.core.expand import expand, rejected
+from hfcf.core.prepare import prepare
+from hfcf.core.system import System
+from hfcf.core.task import task_of
+from hfcf.corpora.formats.answers import places
+from hfcf.corpora.formats.tokens import TAG, untagged
+from hfcf.corpora.own.back import to_dataset
+from hfcf.corpora.own.rows import from_dataset, read_one
+from hfcf.systems import system_class
+from hfcf.tasks.verification import REFUTES
+
+_FIELDS = {
+    "verification": ("claim", "evidence", "label"),
+    "relation": ("sentence", "head", "tail", "relation"),
+    "qa": ("question", "context", "answer"),
+}
+_OPTIONAL = ("head", "tail")  # which may be tags in the sentence
+
+
+def counterfactuals(
+    *,
+    claim: str | None = None,
+    evidence: Any = None,
+    label: Any = None,
+    sentence: str | None = None,
+    head: str | None = None,
+    tail: str | None = None,
+    relation: str | None = None,
+    question: str | None = None,
+    context: str | None = None,
+    answer: str | None = None,
+    system: System | str | None = None,
+    preset: str = "offline",
+    among: Any = None,
+) -> list[dict[str, Any]]:
+    """Make counterfactuals of one claim with its evidence, of one sentence with its relation, or of one question.
+
+    Which systems need more than one row:
+
+    - CrossAug, the default of a claim that is supported, and the `llm` system need none.
+    - RACE, the default of a claim that is refuted, draws the values for edited evidence from all rows: a supported claim needs
+      `among`, or several pieces of evidence with persons to swap.
+    - CCG, the default of sentences, and MICE, AutoCAD and CoCo learn from all rows: they need `among`.
+    - A question needs a `system` with a collection of passages: RGF.
+
+    Args:
+        claim, evidence, label: a text; one or several pieces, in any form that `hfcf.from_dataset` reads; any name of a label.
+        sentence, head, tail, relation: a text and the words of its entities, or a text with `<e1>…</e1>` and `<e2>…</e2>`.
+        question, context, answer: three texts.
+        system: a system, or its name, which is then made with `preset`.
+        preset: "offline", small models from the package registry, or "paper".
+        among: other rows of yours, from which the system learns; as `hfcf.from_dataset` reads or makes them.
+
+    Returns:
+        A dict for each counterfactual: what was given, as the counterfactual has it, and `change`. Without any, a line on stderr
+        says why.
+
+    Raises:
+        ValueError: arguments of several tasks, or too few; a word that stands not exactly once in the sentence; a system that
+            needs more than one row.
+
+    >>> counterfactuals(claim="Rome is in Italy.", evidence="Rome is the capital of Italy.")
+    Traceback (most recent call last):
+    ValueError: label= is missing: give claim=, evidence=, label=
+    """
+    given = {
+        "claim": claim, "evidence": evidence, "label": label, "sentence": sentence, "head": head, "tail": tail,
+        "relation": relation, "question": question, "context": context, "answer": answer,
+    }  # fmt: skip
+    given = {name: value for name, value in given.items() if value is not None}
+    task = _task(set(given))
+    own = [_tagged(given) if task == "relation" else given]
+    row = read_one(own, task)
+    system = _choose(task, row, system, preset)
+    if among is not None:
+        system = _fit(system, from_dataset(among, task, on_error="reject"))
+    elif system.trainings:
+        raise ValueError(
+            f"{system.name} learns from a whole set and can't work on one row alone: give among=, rows of the same kind, "
+            "or another system=, such as 'llm'"
+        )
+    ds = system(row)
+    new = expand(ds)
+    if not len(new):
+        reasons = dict.fromkeys(row["reason"] for row in rejected(ds, system=system.name) if row["level"] == "row")
+        more = "" if among is not None else "; other rows, among=, may help" if system.fit_after else ""
+        print(f"hfcf.counterfactuals: {system.name} made none: {'; '.join(reasons)}{more}", file=sys.stderr)
+    rows = to_dataset(new, like=own)
+    if task == "relation" and "head" in given:
+        rows = [_untagged(row) for row in rows]
+    return [{**row, "change": change} for row, change in zip(rows, new["change"], strict=True)]
+
+
+def _task(names: set[str]) -> str:
+    tasks = [task for task, fields in _FIELDS.items() if names & set(fields)]
+    if len(tasks) != 1:
+        forms = " or ".join(", ".join(f"{name}=" for name in fields) for fields in _FIELDS.values())
+        raise ValueError(f"give the arguments of one kind of row: {forms}")
+    optional = _OPTIONAL if len(names & set(_OPTIONAL)) != 1 else ()
+    if missing := [name for name in _FIELDS[tasks[0]] if name not in names and name not in optional]:
+        raise ValueError(f"{missing[0]}= is missing: give {', '.join(f'{name}=' for name in _FIELDS[tasks[0]])}")
+    return tasks[0]
+
+
+def _choose(task: str, row: Dataset, system: System | str | None, preset: str) -> System:
+    if isinstance(system, System):
+        return system
+    if system is None:
+        if task == "qa":
+            raise ValueError("a question needs a system with a collection of passages: system=hfcf.RGF.preset(…, passages=FILE)")
+        system = "ccg" if task == "relation" else "race" if row[0]["label"] == REFUTES else "crossaug"
+    # No indicator learns from this row, so all of the others may teach the same one.
+    alone = {"folds": 1} if system == "ccg" else {}
+    return system_class(system).preset(preset, **alone)
+
+
+def _fit(system: System, ds: Dataset) -> System:
+    """Return the system with what it learns from other rows."""
+    if "task" in system.settings:
+        of_rows: dict[str, Any] = {"task": task_of(ds.features).system_task}
+        system = replace(system, **of_rows)
+    ds = prepare(ds, for_=system)
+    system = system.fit_models(ds)
+    for name in system.fit_after:
+        ds = ds.map(getattr(system, name), batched=True)
+    return system.fit(ds)
+
+
+def _tagged(given: dict[str, Any]) -> dict[str, Any]:
+    """Return the sentence with tags around the words of head and tail, which must stand there once each."""
+    text, spans = given["sentence"], []
+    if "head" not in given:
+        return {"sentence": text, "relation": given["relation"]}
+    if TAG.search(text):
+        raise ValueError("the sentence has tags of entities: leave head= and tail= out")
+    for name, sign in (("head", "e1"), ("tail", "e2")):
+        at = places(text, given[name])
+        if len(at) != 1:
+            mark = f"<{sign}>{given[name]}</{sign}>"
+            raise ValueError(
+                f"{name}={given[name]!r} stands {len(at)} times in the sentence: mark both entities there, as in {mark}"
+            )
+        spans.append((at[0], at[0] + len(given[name]), sign))
+    for start, end, sign in sorted(spans, reverse=True):
+        text = f"{text[:start]}<{sign}>{text[start:end]}</{sign}>{text[end:]}"
+    return {"sentence": text, "relation": given["relation"]}
+
+
+def _untagged(row: dict[str, Any]) -> dict[str, Any]:
+    text, head, tail = untagged(row["sentence"])
+    return {"sentence": text, "head": text[slice(*head)], "tail": text[slice(*tail)], "relation": row["relation"]}

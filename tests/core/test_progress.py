@@ -1,0 +1,82 @@
+"""The bar of a stage moves with rows and with what engines answer, and a log has none."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+from datasets import Dataset, Features, Value, are_progress_bars_disabled
+
+from hfcf.core import progress
+from hfcf.core.progress import StageBar
+from hfcf.core.system import run_stage
+
+
+@pytest.fixture
+def terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "is_shown", lambda: True)
+
+
+def test_the_bar_moves_within_a_batch_and_never_back(terminal: None) -> None:
+    with StageBar("explain", 20) as bar:
+        shown = []
+        bar.start(10)
+        for engine, done, total in [("Ner", 0, 4), ("Ner", 2, 4), ("Ner", 4, 4), ("Classifier", 0, 8), ("Classifier", 8, 8)]:
+            bar.report(engine, done, total)
+            shown.append(bar.n)
+        assert shown == [0, 5, 10, 10, 10], "that there is a second engine is not known before it runs"
+        bar.finish()
+        bar.start(10)
+        shown = []
+        for engine, done, total in [("Ner", 0, 4), ("Ner", 2, 4), ("Ner", 4, 4), ("Classifier", 0, 8), ("Classifier", 8, 8)]:
+            bar.report(engine, done, total)
+            shown.append(bar.n)
+        assert shown == [10, 12.5, 15, 15, 20]
+        assert bar.text == "10 of 20 rows, Classifier 8 of 8"
+        bar.finish()
+        assert bar.text == "20 of 20 rows"
+
+
+class Ask:
+    name, batch_size = "ask", 2
+
+    def columns(self) -> dict[str, Any]:
+        return {}
+
+    def __call__(self, rows: dict[str, Any]) -> dict[str, Any]:
+        assert are_progress_bars_disabled(), "one bar at a time"
+        with progress.row_batch(len(rows["id"])), progress.count_requests("Generator", 2) as count:
+            for done in (1, 2):
+                time.sleep(0.11)  # a bar is drawn ten times a second at most
+                count(done)
+        return {}
+
+
+@pytest.fixture
+def rows() -> Dataset:
+    return Dataset.from_dict({"id": list("abcd")}, features=Features({"id": Value("string")}))
+
+
+def test_a_terminal_shows_rows_requests_and_time(terminal: None, rows: Dataset, capsys: pytest.CaptureFixture[str]) -> None:
+    run_stage(rows, Ask(), {"load_from_cache_file": False})  # type: ignore[arg-type]
+    shown = capsys.readouterr().err
+    assert "ask" in shown
+    assert "of 4 rows" in shown
+
+
+def test_a_log_shows_nothing(rows: Dataset, capsys: pytest.CaptureFixture[str]) -> None:
+    run_stage(rows, Ask(), {"load_from_cache_file": False})  # type: ignore[arg-type]
+    with progress.count_requests("Generator", 2) as count:  # outside a stage
+        count(2)
+    assert capsys.readouterr().err == ""
+
+
+def test_an_engine_alone_has_a_bar_when_it_takes_its_time(terminal: None, capsys: pytest.CaptureFixture[str]) -> None:
+    with progress.count_requests("Classifier", 2) as count:
+        count(1)
+    assert "Classifier" not in capsys.readouterr().err
+    with progress.count_requests("Classifier", 2) as count:
+        time.sleep(2.1)
+        count(1)
+        assert "1 of 2 requests" in capsys.readouterr().err

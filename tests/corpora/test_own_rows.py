@@ -1,0 +1,561 @@
+"""Rows as users of the Hub have them, through `from_dataset`, a system and `to_dataset`: three lines of a user's code each."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Callable
+from typing import Any
+
+import near_misses
+import pandas as pd
+import parrot
+import pytest
+from datasets import (
+    ClassLabel,
+    Dataset,
+    DatasetDict,
+    Features,
+    IterableDataset,
+    List,
+    Value,
+    concatenate_datasets,
+    load_dataset,
+)
+from offline_models import installed
+
+import hfcf
+from hfcf.core.model import Model
+from hfcf.core.passages import Passages
+from hfcf.core.task import get_task
+from hfcf.corpora.own.errors import LayoutError
+from hfcf.engines.continuation import Continuation
+from hfcf.engines.generator import Generator
+from hfcf.systems import system_class
+from hfcf.systems.race.system import RACE
+from hfcf.tasks.qa import rewrite_all
+from hfcf.training.loop import Hyperparameters
+
+TEXT, INT = Value("string"), Value("int64")
+ROME = "Rome is the capital of Italy."
+NLI = [
+    (ROME, "Rome is a big city in Italy.", 0),
+    ("The old dog sleeps in the house.", "A happy dog sleeps in a small house.", 1),
+    ("A man plays a small guitar.", "Nobody plays a large guitar.", 2),
+]
+NLI_FEATURES = Features(
+    {"premise": TEXT, "hypothesis": TEXT, "label": ClassLabel(names=["entailment", "neutral", "contradiction"])}
+)
+
+
+@pytest.fixture
+def system() -> Callable[[str], Any]:
+    """A system that asks no model."""
+    if not installed("wordnet"):
+        pytest.skip("WordNet is not installed")
+    return lambda task: system_class({"verification": "eda", "relation": "synonym"}[task])()
+
+
+def nli() -> Dataset:
+    """stanfordnlp/snli: classes, and -1 where the annotators did not agree."""
+    rows = [*NLI, ("A premise.", "A hypothesis.", -1)]
+    return Dataset.from_dict(dict(zip(NLI_FEATURES, map(list, zip(*rows, strict=True)), strict=True)), features=NLI_FEATURES)
+
+
+def multi_nli() -> Dataset:
+    """nyu-mll/multi_nli: an id, a group, parses of both texts, a genre."""
+    rows = [
+        {
+            "promptID": i // 2, "pairID": f"{i}n", "premise": premise, "premise_parse": "(ROOT)", "hypothesis": hypothesis,
+            "hypothesis_parse": "(ROOT)", "genre": "travel", "label": label,
+        }
+        for i, (premise, hypothesis, label) in enumerate(NLI)
+    ]  # fmt: skip
+    plain = dict.fromkeys(rows[0], TEXT) | {"promptID": INT}
+    return Dataset.from_list(rows, features=Features({**plain, "label": NLI_FEATURES["label"]}))
+
+
+def glue() -> pd.DataFrame:
+    """MNLI as a table of sentence1 and sentence2, the labels as texts, the ids as numbers."""
+    names = NLI_FEATURES["label"].names
+    return pd.DataFrame(
+        [{"idx": 10 + i, "sentence1": one, "sentence2": other, "label": names[label]} for i, (one, other, label) in enumerate(NLI)]
+    )
+
+
+def fever() -> Dataset:
+    """FEVER with the evidence as one text, as copies with gold evidence have it; numbers as ids."""
+    rows = [
+        {"id": 75397, "verifiable": "VERIFIABLE", "label": "SUPPORTS", "claim": "Rome is in Italy.", "evidence": ROME},
+        {"id": 75398, "verifiable": "VERIFIABLE", "label": "REFUTES", "claim": "Rome is in a small France.", "evidence": ROME},
+        {"id": 9, "verifiable": "NOT VERIFIABLE", "label": "NOT ENOUGH INFO", "claim": "Rome is happy.", "evidence": ROME},
+    ]
+    return Dataset.from_list(rows)
+
+
+def vitaminc(folder: Any) -> Dataset:
+    """tals/vitaminc as Parquet."""
+    rows = [
+        {
+            "unique_id": f"5eb2_{i}", "case_id": "5eb2", "wiki_revision_id": 12 + i, "claim": claim, "evidence": ROME,
+            "label": label, "page": "Rome", "revision_type": "real",
+        }
+        for i, (claim, label) in enumerate([("Rome is in Italy.", "SUPPORTS"), ("Rome is a small town in Gaul.", "REFUTES")])
+    ]  # fmt: skip
+    Dataset.from_list(rows).to_parquet(folder / "train.parquet")
+    return load_dataset("parquet", data_files=str(folder / "train.parquet"), split="train")
+
+
+def hops() -> list[dict[str, Any]]:
+    """A list of dicts: booleans, and evidence as pairs of title and text."""
+    jaws = [["Jaws", "Jaws was directed by Steven Spielberg."], ["Steven Spielberg", "He was born in Ohio."]]
+    return [
+        {"claim": "The director of Jaws was born in big Ohio.", "evidence": jaws, "label": True},
+        {"claim": "The director of Jaws was born in France.", "evidence": jaws[:1], "label": False},
+    ]
+
+
+def gold_evidence() -> list[dict[str, Any]]:
+    """copenlu/fever_gold_evidence: pieces of title, number of the sentence and text."""
+    return [{"claim": "Rome is a big city.", "label": "SUPPORTS", "evidence": [["Rome", "7", ROME]], "original_id": "2"}]
+
+
+def structs() -> Dataset:
+    """Evidence as objects with a key of their own, numbers as labels, and columns of other names."""
+    rows = [
+        {
+            "statement": claim,
+            "docs": [{"title": "Rome", "text": ROME, "url": "http://rome"}],
+            "verdict": verdict,
+            "year": 1994 + verdict,
+        }
+        for claim, verdict in (("Rome is in Italy.", 1), ("Rome is in a small France.", 0))
+    ]
+    return Dataset.from_list(rows)
+
+
+def semeval() -> Dataset:
+    """sem_eval_2010_task_8: a tagged sentence, the relation as a class."""
+    names = ["Cause-Effect(e1,e2)", "Content-Container(e1,e2)", "Other"]
+    sentences = [
+        ("The big <e1>eggs</e1> didn't come in a small red <e2>bucket</e2>, from the old house.", 1),
+        ("A sudden <e2>fire</e2> was caused by the old <e1>wire</e1>.", 0),
+    ]
+    features = Features({"sentence": TEXT, "relation": ClassLabel(names=names)})
+    return Dataset.from_dict({"sentence": [one for one, _ in sentences], "relation": [n for _, n in sentences]}, features=features)
+
+
+def tacred() -> list[dict[str, Any]]:
+    """TACRED's JSON: ends are inclusive, and there are tags for each token."""
+    token = ["Ann", "Smith", "happily", "leads", "the", "big", "company", "Acme", "."]
+    common = {"docid": "AFP_1", "subj_type": "PERSON", "obj_type": "ORGANIZATION", "stanford_pos": ["NNP"] * 9, "token": token}
+    return [
+        {**common, "id": "61b3", "relation": "per:employee_of", "subj_start": 0, "subj_end": 1, "obj_start": 7, "obj_end": 7},
+        {**common, "id": "61b4", "relation": "no_relation", "subj_start": 7, "subj_end": 7, "obj_start": 0, "obj_end": 1},
+    ]
+
+
+def open_nre() -> list[dict[str, Any]]:
+    """OpenNRE: h and t with exclusive places."""
+    token = ["The", "big", "eggs", "came", "in", "an", "old", "bucket"]
+    return [
+        {
+            "token": token,
+            "h": {"name": "eggs", "id": "Q1", "pos": [2, 3]},
+            "t": {"name": "bucket", "id": "Q2", "pos": [7, 8]},
+            "relation": "in",
+        }
+    ]
+
+
+def few_rel() -> list[dict[str, Any]]:
+    """few_rel: the places of each mention, word by word."""
+    return [
+        {
+            "relation": "P1", "tokens": ["The", "big", "eggs", "came", "in", "an", "old", "iron", "bucket"],
+            "head": {"text": "eggs", "type": "Q1", "indices": [[2]]},
+            "tail": {"text": "iron bucket", "type": "Q2", "indices": [[7, 8]]},
+        }
+    ]  # fmt: skip
+
+
+def placed() -> list[dict[str, Any]]:
+    """A text with the places of its entities in characters."""
+    return [{"text": "The big eggs came in an old bucket.", "head": [8, 12], "tail": [28, 34], "relation": "in"}]
+
+
+VERIFICATION: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
+    "NLI with classes": (nli, {}),
+    "NLI with ids, groups and parses": (multi_nli, {}),
+    "a DataFrame of sentence1 and sentence2": (glue, {}),
+    "FEVER with evidence as text": (fever, {}),
+    "VitaminC's Parquet": (vitaminc, {}),
+    "a list of dicts with booleans": (hops, {}),
+    "FEVER with numbered sentences": (gold_evidence, {}),
+    "other names and numbers as labels": (
+        structs, {"columns": {"claim": "statement", "evidence": "docs"}, "labels": {0: "REFUTES", 1: "SUPPORTS"}}
+    ),
+    "splits": (lambda: DatasetDict({"train": nli(), "validation": nli().select([0])}), {}),
+    "a stream": (lambda: nli().to_iterable_dataset(), {}),
+}  # fmt: skip
+RELATION: dict[str, Callable[[], Any]] = {
+    "SemEval's tags": semeval, "TACRED's JSON": tacred, "OpenNRE's JSON": open_nre, "FewRel": few_rel,
+    "places in characters": placed
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", VERIFICATION)
+def test_a_layout_of_claims_comes_back_as_it_was(name: str, system: Callable[[str], Any], tmp_path: Any) -> None:
+    make, said = VERIFICATION[name]
+    ds = make(tmp_path) if make is vitaminc else make()
+    eda = system("verification")
+
+    rows = hfcf.from_dataset(ds, **said)
+    cf = hfcf.expand(eda(rows))
+    new = hfcf.to_dataset(cf, like=ds, **said)
+
+    check_round_trip(ds, new)
+    check_reading(new, cf, said)
+
+
+@pytest.mark.parametrize("name", RELATION)
+def test_a_layout_of_relations_comes_back_as_it_was(name: str, system: Callable[[str], Any]) -> None:
+    ds = RELATION[name]()
+    synonym = system("relation")
+
+    said = {"ends": "exclusive"} if name == "places in characters" else {}
+    rows = hfcf.from_dataset(ds, **said)
+    cf = hfcf.expand(synonym(rows))
+    new = hfcf.to_dataset(cf, like=ds, **said)
+
+    check_round_trip(ds, new)
+    check_reading(new, cf, said)
+
+
+def check_round_trip(ds: Any, new: Any) -> None:
+    """The new rows have the old ones' form and labels, and join them."""
+    if isinstance(ds, DatasetDict):
+        for split in ds:
+            check_round_trip(ds[split], new[split])
+        return
+    old = list(ds.to_dict("records") if isinstance(ds, pd.DataFrame) else ds)
+    if isinstance(ds, pd.DataFrame):
+        assert list(new.columns) == list(ds.columns)
+        assert dict(new.dtypes) == dict(ds.dtypes)
+        assert len(pd.concat([ds, new])) == len(old) + len(new)
+        made = new.to_dict("records")
+    elif isinstance(ds, list):
+        made = new
+    else:
+        assert new.features == ds.features
+        if isinstance(ds, Dataset):
+            assert len(concatenate_datasets([ds, new])) == len(ds) + len(new)
+        made = list(new)
+    assert made
+    for row in made:
+        assert list(row) == list(old[0])
+        assert row not in old
+
+
+def check_reading(new: Any, cf: Any, said: dict[str, Any]) -> None:
+    """What was written is read as the counterfactuals."""
+    if isinstance(new, DatasetDict):
+        for split in new:
+            check_reading(new[split], cf[split], said)
+        return
+    rows = hfcf.from_dataset(new, **said)
+    names = [name for name in ("claim", "evidence", "tokens", "label") if name in rows.features]
+    assert [[row[name] for name in names] for row in rows] == [[row[name] for name in names] for row in cf]
+    if "tokens" in names:
+        places = ("head", "tail"), ("start", "end")
+        assert [[row[one][edge] for one in places[0] for edge in places[1]] for row in rows] == [
+            [row[one][edge] for one in places[0] for edge in places[1]] for row in cf
+        ]
+
+
+def test_ids_groups_and_the_columns_that_nobody_reads(system: Callable[[str], Any]) -> None:
+    ds = multi_nli()
+    rows = hfcf.from_dataset(ds)
+    assert rows["id"][:] == ds["pairID"][:]
+    assert rows["group_id"][:] == ["0", "0", "1"]
+    new = hfcf.to_dataset(hfcf.expand(system("verification")(rows)), like=ds)
+    assert new["pairID"][:] == ["0n:eda:claim", "1n:eda:claim", "2n:eda:claim"]
+    assert new["genre"][:] == ["travel"] * 3
+    assert new["promptID"][:] == ds["promptID"][:]
+    assert new["hypothesis_parse"][:] == [None] * 3  # of words that are others now
+    numbers = hfcf.to_dataset(hfcf.expand(system("verification")(hfcf.from_dataset(fever()))), like=fever())
+    assert numbers["id"][:] == [75399, 75400, 75401]
+
+
+def test_an_id_does_not_depend_on_the_order_of_rows() -> None:
+    rows = [{"claim": f"Claim {i % 5}.", "evidence": ROME, "label": "SUPPORTS", "n": i} for i in range(8)]
+    shuffled = random.Random(1).sample(rows, len(rows))
+    ids, others = (hfcf.from_dataset(one) for one in (rows, shuffled))
+    assert {row["id"]: row["claim"] for row in ids} == {row["id"]: row["claim"] for row in others}
+    assert len(set(ids["id"])) == 8
+    assert sum(one.endswith("#2") for one in ids["id"]) == 3
+    assert len(set(ids["group_id"])) == 5
+    stream = Dataset.from_list(rows[:5]).to_iterable_dataset()
+    assert [row["id"] for row in hfcf.from_dataset(stream)] == ids["id"][:5]
+
+
+def test_rows_are_those_that_files_give(tmp_path: Any) -> None:
+    ds = Dataset.from_list([{**row, "id": f"r{i}"} for i, row in enumerate(hops())])
+    ds.to_json(tmp_path / "train.jsonl")
+    options = {"labels": {True: "SUPPORTS", False: "REFUTES"}}
+    loaded = hfcf.load("jsonl", data_dir=tmp_path, split="train", on_error="reject", **options)
+    made = hfcf.from_dataset(ds, corpus="jsonl")
+    assert made.features == loaded.features
+    drop = ["group_id"]  # of files it is the id, of a dataset the content, so that copies of a row stay together
+    assert made.remove_columns(drop).to_list() == loaded.remove_columns(drop).to_list()
+
+
+@pytest.mark.parametrize(
+    ("names", "labels"),
+    [
+        (["SUPPORTED", "Refuted", "NEI"], ["SUPPORTS", "REFUTES", "NOT ENOUGH INFO"]),
+        (["not_enough_info", "Entailment", "CONTRADICTION"], ["NOT ENOUGH INFO", "SUPPORTS", "REFUTES"]),
+        (["true", "FALSE", "Not Enough Evidence"], ["SUPPORTS", "REFUTES", "NOT ENOUGH INFO"]),
+    ],
+)
+def test_vocabularies_of_labels(names: list[str], labels: list[str]) -> None:
+    rows = [{"claim": f"Claim {name}.", "evidence": ROME, "gold_label": name} for name in names]
+    assert hfcf.from_dataset(rows)["label"][:] == labels
+
+
+def test_a_label_that_the_rows_lack_is_written_in_their_vocabulary() -> None:
+    rows = [{"premise": ROME, "hypothesis": "Rome is in Italy.", "label": "entailment"}]
+    assert hfcf.to_dataset(refuted(hfcf.from_dataset(rows)), like=rows)[0]["label"] == "contradiction"
+    two = Dataset.from_list(rows).cast_column("label", ClassLabel(names=["entailment"]))
+    with pytest.raises(LayoutError, match=r"REFUTES.*entailment"):
+        hfcf.to_dataset(refuted(hfcf.from_dataset(two)), like=two)
+
+
+def refuted(rows: Dataset) -> Dataset:
+    """A counterfactual of the first row, as `expand` gives it."""
+    row = rows[0]
+    edit = {"field": "claim", "piece": -1, "start": 8, "end": 10, "before": "in", "after": "near"}
+    new = {**row, "claim": row["claim"].replace(" in ", " near "), "label": "REFUTES", "id": "1", "source_id": row["id"]}
+    task = get_task("verification")
+    new |= {"system": "s", "change": "claim", "edits": [edit], "scores": []}
+    return Dataset.from_list([{name: new[name] for name in task.counterfactual}], features=task.counterfactual)
+
+
+@pytest.mark.parametrize(
+    ("rows", "said", "facts"),
+    [
+        ([{"x": "a", "y": "b"}], {}, ["x, y", '"claim": "…"', '"question": "…"', "hfcf.from_dataset(ds, columns="]),
+        ([{"claim": "a b", "evidence": "c", "n": 1}], {}, ["claim, evidence, n", '"label": "…"']),
+        ([{"claim": "a b", "evidence": "c", "label": 2}], {}, ["2", "no names", 'labels={2: "…"}']),
+        ([{"sentence1": "a b", "sentence2": "c", "label": "not_equivalent"}], {}, ["not_equivalent", "unknown"]),
+        ([{"claim": "a", "evidence": "b", "question": "c", "answers": ["d"], "label": "true"}], {}, ['task="qa"', "verification"]),
+        (
+            [{"token": ["a", "b", "c", "d"], "subj_start": 0, "subj_end": 1, "obj_start": 2, "obj_end": 3, "relation": "r"}], {},
+            ['ends="inclusive"', 'ends="exclusive"'],
+        ),
+        ([{"a": "x", "b": "y", "c": 1}], {"columns": {"b": "claim"}}, ["'b'", '"claim": "b"']),
+        ([{"a": "x", "b": "y", "c": 1}], {"columns": {"claim": "aa"}}, ["no column 'aa'", "a, b, c"]),
+        ([{"claim": "x", "evidence": "y", "label": 0}], {"labels": {0: "yes"}}, ["'yes'", "SUPPORTS"]),
+        ([{"claim": "a b", "evidence": "c", "label": ["true"]}], {}, ["'label'", "one label"]),
+        ([{"claim": "a b", "evidence": "c", "label": "true"}, {"claim": "a", "evidence": ["c"]}], {}, ["'evidence'"]),
+        ([{"claim": None, "evidence": "y", "label": "true"}] * 2, {}, ["none of the 2 rows", "row 1", "claim"]),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_guessed_is_one_error(rows: list[dict[str, Any]], said: dict[str, Any], facts: list[str]) -> None:
+    with pytest.raises(ValueError, match=re.escape(facts[0])) as error:
+        hfcf.from_dataset(rows, **said)
+    for fact in facts:
+        assert fact in str(error.value), str(error.value)
+
+
+def test_what_was_guessed_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    ds = hfcf.from_dataset(nli())
+    first, second = capsys.readouterr().err.splitlines()
+    for fact in ("claim ← hypothesis", "evidence ← premise", "entailment → SUPPORTS", "id ← the row's content"):
+        assert fact in first
+    for fact in ("1 of 4", "row 4", "-1"):
+        assert fact in second
+    assert ds["status"][3] == {"accepted": False, "stage": "load", "reason": "there is no label (-1)"}
+    with pytest.raises(ValueError, match=r"row 4.*-1"):
+        hfcf.from_dataset(nli(), on_error="raise")
+
+
+def test_a_repeated_id_is_rejected_and_rows_of_a_label_can_be_left_out() -> None:
+    rows = [{"claim": f"Claim {label}.", "evidence": ROME, "label": label, "key": "k"} for label in ("true", "mixture")]
+    ds = hfcf.from_dataset(rows, labels={"mixture": None}, id="key")
+    assert ds["id"][:] == ["k", "k#2"]
+    assert ds["status"][0] is None
+    assert "mixture" in ds["status"][1]["reason"]
+    twice = hfcf.from_dataset([rows[0], {**rows[0], "claim": "Claim two."}], id="key")
+    assert "row 1" in twice["status"][1]["reason"]
+    assert twice["id"][1] == "k#2"
+
+
+def test_columns_that_were_said_otherwise_are_noticed(system: Callable[[str], Any]) -> None:
+    ds = [{"sentence1": ROME, "sentence2": "Rome is a big city.", "label": "entailment"}]
+    said = {"columns": {"claim": "sentence1", "evidence": "sentence2"}, "id": "k"}
+    ds = [{**row, "k": "1"} for row in ds]
+    cf = hfcf.expand(system("verification")(hfcf.from_dataset(ds, **said)))
+    assert hfcf.to_dataset(cf, like=ds, **said)[0]["sentence2"] == "Rome is a big city."
+    with pytest.raises(ValueError, match="columns="):
+        hfcf.to_dataset(cf, like=ds, id="k")
+    with pytest.raises(ValueError, match="sources that like= has not"):
+        hfcf.to_dataset(cf, like=ds)
+
+
+def test_several_columns_are_pieces_of_evidence(system: Callable[[str], Any]) -> None:
+    ds = [
+        {"q": "Rome is a big city.", "fact1": ROME, "fact2": "Italy is a state.", "label": "true"},
+        {"q": "Rome is a small town.", "fact1": ROME, "fact2": None, "label": "false"},
+    ]
+    said = {"columns": {"claim": "q", "evidence": ["fact1", "fact2"]}}
+    rows = hfcf.from_dataset(ds, **said)
+    assert [len(row["evidence"]) for row in rows] == [2, 1]
+    new = hfcf.to_dataset(hfcf.expand(system("verification")(rows)), like=ds, **said)
+    assert [row["fact2"] for row in new] == ["Italy is a state.", None]
+
+
+@pytest.mark.skipif(not installed("spacy"), reason="the offline spaCy pipeline is not installed")
+def test_squad_comes_back_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HFCF_REQUEST_CACHE", "off")
+    near_misses.plant(monkeypatch)
+    rows = near_misses.rows().select([0])
+    answers = {"text": List(TEXT), "answer_start": List(Value("int32"))}
+    features = Features({"id": TEXT, "title": TEXT, "context": TEXT, "question": TEXT, "answers": answers})
+    ds = rows.select_columns(list(features)).cast(features)
+    rgf = hfcf.RGF(
+        generator=Model("questions"), readers=["deaf 1000", "deaf 2", "deaf 3"], agree=2, questions=5, num_beams=5,
+        reader=Model("reader"), n_best=3, k=6, passages=Passages.of(near_misses.collection()),
+    )  # fmt: skip
+
+    made = hfcf.from_dataset(ds)
+    cf = hfcf.expand(rgf(made))
+    new = hfcf.to_dataset(cf, like=ds)
+
+    assert made[0]["group_id"] == "Richmond"
+    assert made[0]["aliases"] == ["Trent Cotchin", "Cotchin"]
+    assert new.features == ds.features
+    assert len(concatenate_datasets([ds, new])) == 1 + len(new)
+    for row in new:
+        assert row["answers"]["text"]
+        assert row["question"] != ds[0]["question"]
+        start, text = row["answers"]["answer_start"][0], row["answers"]["text"][0]
+        assert row["context"][start : start + len(text)] == text
+
+
+@pytest.mark.parametrize(
+    "answers",
+    [
+        {"answers": [{"text": "Slovenia", "answer_start": 13}]}, {"answers": ["Slovenia"]}, {"answer": "Slovenia"},
+        {"answer": "Slovenia", "answer_start": 13},
+    ],
+)  # fmt: skip
+def test_forms_of_answers_come_back(answers: dict[str, Any]) -> None:
+    ds = [{"question": "Where is Bled?", "passage": "Bled lies in Slovenia.", **answers}]
+    row = hfcf.from_dataset(ds)[0]
+    assert row["answers"] == {"text": ["Slovenia"], "answer_start": [13]}
+    task = get_task("qa")
+    changes = {"question": "What lies there?", "answers": {"text": ["Bled"], "answer_start": [0]}}
+    new = {
+        **row,
+        **changes,
+        "edits": rewrite_all(row, **changes),
+        "source_id": row["id"],
+        "system": "s",
+        "change": "both",
+        "scores": [],
+    }
+    cf = Dataset.from_list([{name: new[name] for name in task.counterfactual}], features=task.counterfactual)
+    out = hfcf.to_dataset(cf, like=ds)[0]
+    assert out["question"] == "What lies there?"
+    assert out["passage"] == ds[0]["passage"]
+    assert hfcf.from_dataset([out])[0]["answers"] == {"text": ["Bled"], "answer_start": [0]}
+
+
+def test_race_runs_on_rows_of_a_users_own(race: RACE, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Generator, "forward", parrot.forward)
+    monkeypatch.setenv("HFCF_REQUEST_CACHE", "off")
+    demo = hfcf.load("hover", data_dir="recipes:demo", split="train").select(range(12))
+    features = Features({"context": List(List(TEXT)), "claim": TEXT, "label": ClassLabel(names=["refuted", "supported"])})
+    pieces = [[[piece["title"], piece["text"]] for piece in row["evidence"]] for row in demo]
+    ds = Dataset.from_dict(
+        {"context": pieces, "claim": demo["claim"][:], "label": [int(label == "SUPPORTS") for label in demo["label"]]},
+        features=features,
+    )
+
+    cf = hfcf.expand(race(hfcf.from_dataset(ds)))
+    new = hfcf.to_dataset(cf, like=ds)
+
+    assert len(new)
+    assert new.features == features
+    names = {"SUPPORTS": 1, "REFUTES": 0}
+    for row, own in zip(cf, new, strict=True):
+        assert own["claim"] == row["claim"]
+        assert own["label"] == names[row["label"]]
+        assert own["context"] == [[piece["title"], piece["text"]] for piece in row["evidence"]]
+
+
+def test_crossaug_runs_on_nli(tiny_model: Callable[[str], str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HFCF_REQUEST_CACHE", "off")
+    answer = [[{"text": "Rome is a big city in Spain.", "score": -1.0, "finished": True}]]
+    monkeypatch.setattr(Continuation, "forward", lambda self, loaded, encoded: answer * len(encoded))
+    ds = nli().select([0])
+
+    cf = hfcf.expand(hfcf.CrossAug(generator=Model(tiny_model("t5")))(hfcf.from_dataset(ds)))
+    new = hfcf.to_dataset(cf, like=ds)
+
+    assert [(row["premise"], row["hypothesis"], row["label"]) for row in new] == [
+        (ROME, "Rome is a big city in Spain.", 2),
+        ("Rome is the capital of Spain.", "Rome is a big city in Italy.", 2),
+        ("Rome is the capital of Spain.", "Rome is a big city in Spain.", 0),
+    ]
+
+
+def test_ccg_runs_on_semeval(tiny_model: Callable[[str], str]) -> None:
+    hp = Hyperparameters(model=Model(tiny_model("rbert")), max_length=64, batch_size=8, learning_rate=1e-3, epochs=1)
+    ccg = hfcf.CCG(
+        masked=Model(tiny_model("mlm")), top=30, parser=None, classifier=hp, use_editor=False, max_length=64, num_candidates=4
+    )
+    names = ["Cause-Effect(e1,e2)", "Entity-Origin(e1,e2)"]
+    features = Features({"sentence": TEXT, "relation": ClassLabel(names=names)})
+    own = {
+        "sentence": [
+            "The <e1>film</e1> was directed by an American <e2>director</e2> in 1994.",
+            "An <e1>actress</e1> was born in the <e2>state</e2>.",
+            "The <e1>book</e1> was released by a small <e2>band</e2>.",
+            "The <e1>band</e1> was formed in the city of <e2>London</e2>.",
+        ],
+        "relation": [0, 1, 0, 1],
+    }  # fmt: skip
+    ds = Dataset.from_dict(own, features=features)
+
+    cf = hfcf.expand(ccg(hfcf.from_dataset(ds)))
+    new = hfcf.to_dataset(cf, like=ds)
+
+    assert new.features == features
+    assert len(new) == len(cf)
+    for row, made in zip(new, cf, strict=True):
+        assert row["relation"] == names.index(made["label"])
+        assert row["sentence"].count("<e1>") == 1
+        assert hfcf.from_dataset([{**row, "relation": made["label"]}])[0]["tokens"] == made["tokens"]
+
+
+def test_counterfactuals_with_classes_as_they_are_published(system: Callable[[str], Any]) -> None:
+    cf = hfcf.expand(system("verification")(hfcf.from_dataset(fever())))
+    classes = cf.cast_column("label", ClassLabel(names=["REFUTES", "SUPPORTS", "NOT ENOUGH INFO"]))
+    assert hfcf.to_dataset(classes, like=fever()).to_list() == hfcf.to_dataset(cf, like=fever()).to_list()
+
+
+def test_rows_of_ours_stay_as_they_are(system: Callable[[str], Any]) -> None:
+    ds = Dataset.from_list(hfcf.from_dataset(fever()).to_list(), features=hfcf.from_dataset(fever()).features)
+    ds = ds.remove_columns("status")
+    assert hfcf.from_dataset(ds) is not None
+    assert hfcf.from_dataset(ds).to_list() == ds.to_list()
+    cf = hfcf.expand(system("verification")(ds))
+    assert hfcf.to_dataset(cf, like=ds)["id"][:] == cf["id"][:]
+
+
+def test_streams_stay_streams() -> None:
+    stream = hfcf.from_dataset(nli().to_iterable_dataset())
+    assert isinstance(stream, IterableDataset)
+    assert [row["label"] for row in stream] == ["SUPPORTS", "NOT ENOUGH INFO", "REFUTES", None]

@@ -1,0 +1,141 @@
+"""A user's mistakes on the command line: one error in its words, before anything ran, and never a traceback."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from datasets import Dataset
+
+import hfcf
+from hfcf import cli
+from hfcf.cli import errors
+
+GOOD = '{"id": "1", "claim": "Rome is old.", "evidence": ["Rome is very old."], "label": "SUPPORTS"}\n'
+RECIPE = "corpus: jsonl\ndata_files: good.jsonl\nsystem: race\npreset: offline\n"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    texts = {
+        "mine.yaml": RECIPE, "good.jsonl": GOOD, "empty.jsonl": "", "a_file": "x", "star.yaml": "system: *race\n",
+        "broken.yaml": "a: [1,\n b: }", "list.yaml": "- a\n",
+    }  # fmt: skip
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text)
+    (tmp_path / "binary.yaml").write_bytes(b"\xff\xfe\x00")
+    (tmp_path / "a_folder").mkdir()
+    pq.write_table(pa.table({"id": ["1"], "claim": ["c"], "evidence": ["e"], "label": ["SUPPORTS"]}), tmp_path / "rows.parquet")
+    return tmp_path
+
+
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    monkeypatch.setattr(sys, "argv", ["hfcf", *arguments])
+    with pytest.raises(SystemExit) as end:
+        cli.main()
+    assert end.value.code == 2
+    return capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("changes", "facts"),
+    [
+        (
+            ["settings.verifier=out/nope"],
+            ["no folder out/nope", "hfcf train train_verifier --out out/nope", "preset=offline"],
+        ),
+        (["settings.verifier=a_file"], ["a_file is a file"]),
+        (["settings.verifier=a_folder"], ["no config.json"]),
+        (["settings.verifier=offline:minlm"], ["no offline model 'minlm'"]),
+        (["settings.verifier={name: offline:minilm, adapter: 'hfcf:verifer'}"], ["hfcf:verifier"]),
+        (["settings.verifier=*x"], ["not YAML", "quotes"]),
+        (["settings.ner=offline:spacy"], ["no Ner", "backend: spacy"]),
+        (["settings.ner={backnd: spacy}"], ["'backend'"]),
+        (["settings.num_beam=3"], ["'num_beams'"]),
+        (["settings.max_length=9000"], ["max_length=9000", "512"]),
+        (["preset=ofline"], ["'offline'"]),
+        (["preset=paper"], ["train_verifier", "train_generator", "--set settings.verifier=out/verifier"]),
+        (["corpus=hovr"], ["'hover'"]),
+        (
+            ["corpus=hover", "data_dir=nosuch", "data_files=null"],
+            ["no folder nosuch", "github.com/hover-nlp/hover", "corpora.md#hover"],
+        ),
+        (["data_files=rows.parquet"], ["Parquet", "--set corpus=parquet"]),
+        (["data_files=a_folder"], ["a folder", "--set data_dir=…"]),
+        (["data_files=empty.jsonl"], ["no rows", "empty.jsonl"]),
+        (["corpus=parquet"], ["--set corpus=jsonl"]),
+        (["limit=-3"], ["limit", "-3"]),
+    ],
+)
+def test_settings(
+    changes: list[str], facts: list[str], folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("hfcf.core.system.run_stage", lambda *_: pytest.fail("a stage ran"))
+    options = [part for change in changes for part in ("--set", change)]
+    error = run(monkeypatch, capsys, "run", "mine.yaml", "--out", "out/x", *options)
+    assert [fact for fact in facts if fact not in error] == [], error
+    assert not (folder / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "facts"),
+    [
+        (["run", "star.yaml", "--out", "out/x"], ["star.yaml", "alias", "line 1"]),
+        (["run", "broken.yaml", "--out", "out/x"], ["broken.yaml", "line 2"]),
+        (["run", "binary.yaml", "--out", "out/x"], ["binary.yaml", "not YAML"]),
+        (["run", "list.yaml", "--out", "out/x"], ["no mapping"]),
+        (["run", "a_folder", "--out", "out/x"], ["is a folder"]),
+        (["run", "race_hovr", "--out", "out/x"], ["'race_hover'"]),
+        (["run", "train_verifier", "--out", "out/x"], ["hfcf train"]),
+        (["train", "race_hover", "--out", "out/x"], ["hfcf run"]),
+        (["run", "mine.yaml", "--out", "a_file"], ["a_file is a file"]),
+        (["run", "mine.yaml", "--out", "a_file/x"], ["a_file is a file"]),
+        (["train", "train_verifier", "--out", "out/x", "--set", "model=out/none"], ["model: there is no folder out/none"]),
+        (["evaluate", "out/none", "--corpus", "fever=x"], ["no folder out/none"]),
+        (["evaluate", "offline:minilm", "--corpus", "fever"], ["NAME=FOLDER"]),
+        (["run", "race_hover", "--out", "out/x", "--set", "data_dir=."], ["train_verifier", "train_generator", "out/verifier"]),
+    ],
+)
+def test_commands(
+    arguments: list[str], facts: list[str], folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    error = run(monkeypatch, capsys, *arguments)
+    assert [fact for fact in facts if fact not in error] == [], error
+
+
+def test_paths_without_rights_are_one_line() -> None:
+    assert "permission denied" in errors.explain(PermissionError(13, "Permission denied", "x"))
+    assert errors.explain(IsADirectoryError(21, "Is a directory", "x")) == "x is a folder, and a file is expected"
+    assert "pip install stanza" in errors.explain(ModuleNotFoundError("No module named 'stanza'", name="stanza"))
+
+
+def test_a_model_that_the_hub_does_not_have_is_one_line() -> None:
+    error = OSError("nope is not a local folder and is not a valid model identifier listed on 'https://huggingface.co'\nIf …")
+    assert errors.explain(error).splitlines() == [
+        "there is no model nope: neither a folder of that name nor a model on the Hub that you have access to"
+    ]
+
+
+def test_a_bug_keeps_its_traceback() -> None:
+    assert not errors.is_a_users(TypeError("unsupported operand"))
+    assert errors.is_a_users(TypeError("RACE has no setting 'x'"))
+
+
+def test_the_rejected_rows_of_a_stream_need_its_rows() -> None:
+    stream = Dataset.from_dict({"id": ["1"], "counterfactuals": [[]]}).to_iterable_dataset()
+    with pytest.raises(ValueError, match=r"stream.*list\(ds\)"):
+        hfcf.rejected(stream)
+
+
+def test_a_script_without_the_evidence_texts_says_so(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from hfcf.pipeline.build_corpus import main
+
+    claims = '[{"uid": "1", "claim": "c", "supporting_facts": [["Rome", 0]], "label": "SUPPORTED", "num_hops": 2, "hpqa_id": "h"}]'
+    (folder / "hover_dev_release_v1.1.json").write_text(claims)
+    with pytest.raises(SystemExit):
+        main("hover", ["--data-dir", str(folder), "--out", str(folder / "out")])
+    assert "wiki_wo_links.db" in capsys.readouterr().err
