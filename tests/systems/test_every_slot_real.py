@@ -27,6 +27,7 @@ from hfcf.engines.base import usage
 from hfcf.engines.cache import open_cache
 from hfcf.engines.remote.client import Client
 from hfcf.engines.remote.settings import RemoteError
+from hfcf.tasks.verification import TASK
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1500)]
 ROWS = 2
@@ -82,5 +83,12 @@ def test_every_slot_on_a_real_server(
             assert list(again) == list(done)
             assert record.attempts == len(stored(cache)) - before
             reasons = [status["reason"] for status in done["status"]]
-            assert any(answer.get("logprobs") for answer in stored(cache).values()) or system.name == "ccg"
             print(f"\n{system.name}: {record.attempts} attempts, {record.tokens} tokens, {record.seconds:.0f} s; {reasons}")
+        few_rows = list(demo.select(range(4)))
+        verdicts = TASK.verdicts(few_rows, chat, 0)
+        assert len(verdicts) == len(few_rows)
+        assert any(answer.get("logprobs") for answer in stored(cache).values())
+        shares = [verdict for verdict in verdicts if isinstance(verdict, dict)]
+        assert all(sum(one.values()) == pytest.approx(1, abs=1e-4) for one in shares)
+        assert all("no valid answer" in verdict for verdict in verdicts if isinstance(verdict, str))
+        print("verdicts:", verdicts)
