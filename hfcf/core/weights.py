@@ -65,10 +65,11 @@ def _check_source(name: str, where: str) -> None:
     elif name.startswith(_FOLDERS):
         raise NoFolder(f"{where}: there is no folder {name}")
     elif not is_package(name):  # pipelines of spaCy are packages
-        _check_hub_id(name, where)
+        check_hub_id(name, where)
 
 
-def _check_hub_id(name: str, where: str) -> None:
+def check_hub_id(name: str, where: str) -> None:
+    """Raise for a name that the Hub can't have, or, in its offline mode, that its cache has nothing of."""
     from huggingface_hub import constants
     from huggingface_hub.utils import HFValidationError, validate_repo_id
 

@@ -21,7 +21,12 @@ ROW = {
 }  # fmt: skip
 
 
-IN_CACHE = weights.in_cache  # which other tests' fixture replaces
+CHECK_HUB_ID = weights.check_hub_id
+
+
+@pytest.fixture(autouse=True)
+def hub_ids_are_checked(any_hub_id: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(weights, "check_hub_id", CHECK_HUB_ID)
 
 
 def race(**settings: Any) -> Any:
@@ -123,7 +128,6 @@ def test_weights_that_are_not_there(model: Model, message: str) -> None:
 def test_a_hub_id_is_checked_in_offline_mode_alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     from huggingface_hub import constants
 
-    monkeypatch.setattr(weights, "in_cache", IN_CACHE)
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
     weights.check_weights(Model("me/mine"), "verifier")
