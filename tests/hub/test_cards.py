@@ -203,7 +203,7 @@ def test_an_interrupted_run_leaves_no_report_of_the_older_one(run_out: Path, mon
     def killed(*_: Any, **__: Any) -> str:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(publish.yaml, "safe_dump", killed)
+    monkeypatch.setattr(publish, "write_record", killed)
     with pytest.raises(KeyboardInterrupt):
         run_folder(run_out, n=30)
     assert (run_out / "README.md").read_text() == before
