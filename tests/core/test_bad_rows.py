@@ -68,7 +68,7 @@ REASONS = [
     "evidence piece 0 has no letters",
     "the label null is unknown",
     "the label 1 is unknown",
-    "the label 'supports' is unknown",
+    "the label 'partly' is unknown",
     "the field 'label' is missing",
     "the id 'good-01' was used before, at line 1",
     "the id 'bad-01' was used before, at line 2",

@@ -230,7 +230,7 @@ def test_a_server_that_hangs_is_given_up_in_time(start: Start, monkeypatch: pyte
 
 def test_retry_after_is_obeyed_by_all_threads(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HFCF_LLM_CONCURRENCY", "2")
-    server = start(lambda n, asked: body("wait", 429, Retry_After="1") if n == 0 else bad_server.slow(0.02, echo(n, asked)))
+    server = start(lambda n, asked: body("wait", 429, Retry_After="1") if n == 0 else bad_server.slow(0.5, echo(n, asked)))
     engine().run(asks(*"abcdef"))
     # The other thread's first request may have been under way; after it nobody asks for a second.
     later = [when for when in server.times if when > server.times[0] + 0.2]
@@ -274,7 +274,8 @@ def test_a_longer_pause_than_the_openai_client_allows_is_obeyed(start: Start, mo
 
 def test_a_pause_ends_with_the_run(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HFCF_LLM_CONCURRENCY", "2")
-    replies = {"a": body("wait", 429, Retry_After="60"), "b": bad_server.slow(0.3, body("no", 401))}
+    # Both are under way before the pause begins, also on a busy machine.
+    replies = {"a": bad_server.slow(1, body("wait", 429, Retry_After="60")), "b": bad_server.slow(1.5, body("no", 401))}
     start(lambda n, asked: replies[asked["messages"][0]["content"]])
     began = time.monotonic()
     with pytest.raises(RemoteError, match="401"):

@@ -36,13 +36,19 @@ def wait_for(done: Callable[[], object], process: subprocess.Popen[str], seconds
         time.sleep(0.02)
 
 
+def heed_ctrl_c() -> None:
+    """A job in the background of a script ignores Ctrl-C, and so would all that it starts."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 @contextmanager
 def started(code: str, *arguments: Any, **environ: str) -> Iterator[subprocess.Popen[str]]:
     """A Python process of its own group, as a shell starts it, with the default signals."""
     command = [sys.executable, "-c", code, *map(str, arguments)]
     with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, **environ}, start_new_session=True
-    ) as process:
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, **environ}, start_new_session=True,
+        preexec_fn=heed_ctrl_c,
+    ) as process:  # fmt: skip
         try:
             yield process
         finally:

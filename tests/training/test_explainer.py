@@ -189,7 +189,13 @@ def test_a_recipe_trains_scores_and_describes_an_explainer(verifier: str, tmp_pa
     assert "hfcf train mine.yaml" in card
     assert "token_budget 0.25" in card
     assert "tune" not in card
-    assert {path.name for path in out.iterdir()} == {"explainer.safetensors", "explainer.json", "README.md", "scores.json"}
+    assert {path.name for path in out.iterdir()} == {
+        "explainer.safetensors",
+        "explainer.json",
+        "README.md",
+        "recipe.yaml",
+        "scores.json",
+    }
 
 
 @pytest.mark.parametrize(

@@ -73,7 +73,7 @@ class RGF(QuestionChain):
     >>> RGF.preset("paper", reader="me/reader", generator="me/t5-3b-questions")
     Traceback (most recent call last):
     ValueError: rgf needs readers, those of the round trip, six in the paper; hfcf train recipes/train_reader.yaml makes one; () \
-goes without them
+goes without them; the models of preset='offline' are trained
     """
 
     chain: ClassVar[tuple[str, ...]] = ("retrieve", "read", "generate_question", "round_trip", "minimality", "categorise")
