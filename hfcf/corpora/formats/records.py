@@ -108,7 +108,9 @@ class Records(own_files.OwnFiles, Corpus):
     def fill(self, row: dict[str, Any], record: dict[str, Any]) -> None:
         record = self.renamed(record)
         if "evidence" not in record and (pair := next((pair for pair in _PAIRS if set(pair) <= set(record)), None)):
-            record = {**record, "claim": record[pair[0]], "evidence": record[pair[1]]}
+            # What the user named as the claim stays it.
+            claim = record["claim" if "claim" in self.config.columns else pair[0]]
+            record = {**record, "claim": claim, "evidence": record[pair[1]]}
         if "label" not in record and "gold_label" in record:
             record = {**record, "label": record["gold_label"]}
         row |= {key: record.get(key) for key in ("id", "group_id", "claim", "label")}

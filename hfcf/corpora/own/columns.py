@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hfcf.core.recipe import did_you_mean
+from hfcf.core.names import did_you_mean
 from hfcf.corpora.formats.tokens import TAG
 from hfcf.corpora.own.errors import LayoutError
 
