@@ -142,6 +142,10 @@ def test_names_of_the_users_own(start: Start) -> None:
     (why,) = VERIFICATION.verdicts([{**CLAIM, "label": NOT_ENOUGH_INFO}], model, 130)
     assert why == "llm:m does not know the label 'NOT ENOUGH INFO': name all labels in its `labels`"
     assert len(server.asked) == 1
+    spelt = Model("llm:m", labels={"right": "supported", "wrong": "Refutes", "untrue": "contradiction"})
+    assert VERIFICATION.verdicts([{**CLAIM, "label": REFUTES}], spelt, 130) == [{SUPPORTS: 0.0, REFUTES: 1.0}]
+    with pytest.raises(ValueError, match="labels gives 'right' the label 'yes'; give one of SUPPORTS"):
+        VERIFICATION.verdicts([CLAIM], Model("llm:m", labels={"right": "yes"}), 130)
 
 
 def test_relations_by_their_roles(start: Start) -> None:
