@@ -9,7 +9,7 @@ from typing import Any
 
 from hfcf.core.model import Model
 from hfcf.engines.inputs import model_inputs
-from hfcf.engines.labels import BLANK, UNNAMED, given_labels, how_to_type, output_names, renamed
+from hfcf.engines.labels import BLANK, UNNAMED, given_labels, how_to_type, output_names, rename_classes
 from hfcf.engines.markers import FORMS, parse_markers
 from hfcf.engines.rbert import HEAD
 from hfcf.engines.reading import Reading, check_head, load_config
@@ -65,7 +65,7 @@ def _read(model: Model, contents: str) -> Reading:
             f"{how_to_type(model, blanks, BLANK)}"
         )
     parse_markers(model.inputs)
-    return Reading(renamed(model, own), own=own)
+    return Reading(rename_classes(model, own), own=own)
 
 
 def encode_sentences(model: Model, tokenizer: Any, requests: Sequence[Sequence[Any]]) -> list[dict[str, list[int]]]:

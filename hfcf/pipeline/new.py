@@ -64,8 +64,8 @@ def new_recipe(system: str, file: str | Path, data: str | Path, changes: Sequenc
     content = {"name": Path(file).stem, **source, "on_error": "reject", "system": system, "preset": preset, "seed": 13, **given}
     readable = _readable(content)
     if not readable:
-        found = ", ".join(dict.fromkeys(name for row in rows[:100] for name in row))
-        raise RecipeError(f"--data {data}: none of the first rows can be read for {system}; the columns are {found}")
+        columns = ", ".join(dict.fromkeys(name for row in rows[:100] for name in row))
+        raise RecipeError(f"--data {data}: none of the first rows can be read for {system}; the columns are {columns}")
     text = _text(content, Path(file), cls, task, f"{len(rows)} row{'s' * (len(rows) > 1)} of {data}")
     return NewRecipe(text, len(rows), readable)
 

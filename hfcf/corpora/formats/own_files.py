@@ -78,7 +78,7 @@ class OwnFiles:
             raise CorpusError(f"columns has the key {unknown[0]!r}{cure}")
         return tuple(self.config.columns.values())
 
-    def renamed(self, record: dict[str, Any]) -> dict[str, Any]:
+    def rename(self, record: dict[str, Any]) -> dict[str, Any]:
         """Return a record with the fields that `columns` names under our names."""
         if absent := next((own for own in self.named if own not in record), None):
             raise BadRow(f"there is no field {absent!r}, which columns names: found {', '.join(map(repr, record))}")

@@ -106,7 +106,7 @@ class Records(own_files.OwnFiles, Corpus):
         return table_rows(path, self.columns) if self.config.name == "csv" else json_lines(path)
 
     def fill(self, row: dict[str, Any], record: dict[str, Any]) -> None:
-        record = self.renamed(record)
+        record = self.rename(record)
         if "evidence" not in record and (pair := next((pair for pair in _PAIRS if set(pair) <= set(record)), None)):
             # What the user named as the claim stays it.
             claim = record["claim" if "claim" in self.config.columns else pair[0]]

@@ -112,23 +112,23 @@ def _sources(tables: Sequence[Table], layout: Layout | None, cf: Dataset) -> tup
     needed = set(ids)
     # With the names that `from_dataset` had, `map` finds the rows that it stored.
     corpus, split = (str(next(iter(cf[column]), "")) for column in ("corpus", "split"))
-    found: dict[str, tuple[Any, dict[str, Any]]] = {}
+    by_id: dict[str, tuple[Any, dict[str, Any]]] = {}
     parts: list[Dataset] = []
     size = 0
     for table in tables:
         rows = table if layout is None else read_quietly(table, ReadRows(layout, corpus, split, True))
         part, keep = _select(table, rows, needed)
         for i, row in enumerate(keep, size):
-            found.setdefault(row["id"], (i, row))
+            by_id.setdefault(row["id"], (i, row))
         size += len(keep)
         parts.append(part)
-    if absent := [one for one in ids if one not in found]:
+    if absent := [one for one in ids if one not in by_id]:
         raise ValueError(
             f"{len(absent):,} counterfactuals have sources that like= has not, the first of them {absent[0]!r}: give the rows, and "
             "columns=, labels= and id=, that hfcf.from_dataset had"
         )
     every = concatenate_datasets(parts) if len(parts) > 1 else parts[0]
-    return every.select([found[one][0] for one in ids]), [found[one][1] for one in ids]
+    return every.select([by_id[one][0] for one in ids]), [by_id[one][1] for one in ids]
 
 
 def _select(table: Table, rows: Table, needed: set[str]) -> tuple[Dataset, list[dict[str, Any]]]:
