@@ -182,6 +182,10 @@ def test_a_language_model_is_scored_on_corpora(start: Start) -> None:
     assert scores == {"rows": 3, "accuracy": 0.3333, "macro_f1": 0.25, "majority": 0.6667, "unanswered": 1}
     asked = server.asked[0]["response_format"]["json_schema"]["schema"]
     assert asked["properties"]["label"]["enum"] == [REFUTES, SUPPORTS]
+    own = Model("llm:m", labels={"yes": "supported", "no": "refuted", "unclear": "NEI"})
+    VERIFIER.evaluate(rows, own, max_length=130)  # two labels are scored, so the third is no choice
+    asked = server.asked[-1]["response_format"]["json_schema"]["schema"]
+    assert asked["properties"]["label"]["enum"] == ["no", "yes"]
     relations = Dataset.from_list([{**EGGS, "label": "Content-Container(e1,e2)"}, {**EGGS, "label": "PHYS"}])
     assert RELATIONS.evaluate(relations, CHAT, max_length=128) == {
         "rows": 2, "micro_f1": 0.6667, "macro_f1": 0.5, "accuracy": 0.5, "unread": 1
