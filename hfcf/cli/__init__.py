@@ -53,7 +53,7 @@ def main() -> None:
 
 
 def _run() -> None:
-    """Run the command line; print an error of the user's as one line, not as a traceback."""
+    """Run the command that was typed; print an error of the user's as one line, not as a traceback."""
     from hfcf.engines.remote.settings import RemoteError
 
     logging.basicConfig(format="%(levelname)s: %(message)s")

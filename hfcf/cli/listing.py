@@ -41,7 +41,7 @@ def schema(kind: Annotated[str, typer.Argument(help="run, train, compare or atta
 
 def _describe(name: str, kinds: list[str]) -> None:
     """Describe what has a name: a system and a corpus may have the same."""
-    from hfcf.core.recipe import did_you_mean
+    from hfcf.core.names import did_you_mean
 
     names = {kind: _names(kind) for kind in kinds}
     if not any(name in listed for listed in names.values()):

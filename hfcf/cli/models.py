@@ -83,7 +83,8 @@ def evaluate(
             raise ValueError(f"{name}: no model of this library answers {of_rows.name} rows")
         trainer = with_settings(load_trainer(of_rows.trainer), settings)
         scores = trainer.evaluate(rows, reference, max_length=max_length, ways=ways)
-        results[f"{name} ({split})" if limit is None else f"{name} ({split}, first {len(rows)})"] = scores
+        title = f"{name} ({split})" if limit is None else f"{name} ({split}, first {len(rows)})"
+        results[f"{title} of {folder}" if title in results else title] = scores  # two folders of one corpus
     print_scores(results)
 
 

@@ -49,7 +49,7 @@ class Model:
     samples: int = 1
 
     def __post_init__(self) -> None:
-        if self.samples < 1 or (self.samples > 1 and not self.name.startswith(REMOTE)):
+        if self.samples < 1 or (self.samples > 1 and not is_remote(self)):
             raise ValueError(f"samples={self.samples}: give 1 or more, and more than 1 only to {REMOTE}NAME")
         if self.labels is not None:
             pairs = sorted((str(own), str(label)) for own, label in dict(self.labels).items())
@@ -72,7 +72,7 @@ class Model:
 
     def key(self) -> str:
         """Identify the weights in every cache: by contents for a folder, by commit for a Hub id."""
-        parts = [self.name if self.name.startswith(REMOTE) else _identity(self.source(), self.revision)]
+        parts = [self.name if is_remote(self) else _identity(self.source(), self.revision)]
         if (adapter := self.adapter_source()) is not None:
             parts.append(_identity(adapter, None))
         # Only where they are set: keys of weights without them stay as they were.

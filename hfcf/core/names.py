@@ -11,11 +11,12 @@ from typing import Any
 def did_you_mean(name: str, names: Iterable[str]) -> str:
     """Suggest the nearest of some names; return "" where none is near.
 
-    >>> did_you_mean("RACE", ["race", "eda"]), did_you_mean("x", ["race"])
-    ("; did you mean 'race'?", '')
+    >>> did_you_mean("RACE", ["race", "eda"]), did_you_mean("label", ["LABEL_0"]), did_you_mean("x", ["race"])
+    ("; did you mean 'race'?", "; did you mean 'LABEL_0'?", '')
     """
-    near = difflib.get_close_matches(str(name).lower(), list(names), 1)
-    return f"; did you mean {near[0]!r}?" if near else ""
+    by_lower = {one.lower(): one for one in names}
+    near = difflib.get_close_matches(str(name).lower(), by_lower, 1)
+    return f"; did you mean {by_lower[near[0]]!r}?" if near else ""
 
 
 def check_settings(cls: type[Any], settings: Iterable[str]) -> None:

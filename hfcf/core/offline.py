@@ -59,10 +59,10 @@ def check_installed(name: str) -> Path:
     return root / inside
 
 
-def converted(name: str) -> bool:
+def is_converted(name: str) -> bool:
     """Return whether an offline model can be read as it is: `folder` would convert nothing.
 
-    >>> converted("minilm")
+    >>> is_converted("minilm")
     True
     """
     return _MODELS[name][2] is None or _target(name).is_dir()

@@ -118,22 +118,22 @@ def check_trained(system: Any) -> None:
 
 def check_columns(stages: Iterable[Stage], ds: Any) -> None:
     """Raise unless each stage finds its columns among those of the rows and those that stages fill."""
-    there, readers, wanted = dict(ds.features), dict[str, str](), dict[str, Any]()
+    there, readers, declared = dict(ds.features), dict[str, str](), dict[str, Any]()
     stages = list(stages)
     filled = {column for stage in stages for column in stage.outputs}
     for stage in stages:
         for column, feature in {"id": Value("string"), **stage.inputs}.items():
             if column not in filled:
                 readers.setdefault(column, stage.name)
-                wanted.setdefault(column, feature)
-    if missing := [column for column in wanted if column not in there]:
+                declared.setdefault(column, feature)
+    if missing := [column for column in declared if column not in there]:
         names = ", ".join(map(repr, missing))
         column = "column" if len(missing) == 1 else "columns"
         raise StageError(
             f"the rows lack the {column} {names}, which {readers[missing[0]]} and later stages read; there are "
             f"{', '.join(there)}. hfcf.load(…) makes rows that have them; {CURE}"
         )
-    for column, feature in wanted.items():
+    for column, feature in declared.items():
         if why := _mismatch(there[column], feature):
             raise StageError(f"the column {column!r} {why}, as {readers[column]} reads it; {CURE}")
 
@@ -152,10 +152,10 @@ def check_labels(task: Task, ds: Any) -> None:
         if not row.get("status") or row["status"]["accepted"] is not False:
             present.add(row["label"])
     if present - {None}:
-        found = ", ".join(sorted(map(repr, present - {None}))[:10])
+        own = ", ".join(sorted(map(repr, present - {None}))[:10])
         ours = ", ".join(task.labels)
         raise StageError(
-            f"no row has a label of {task.name} ({ours}); the labels here are {found}. Say what they mean: "
+            f"no row has a label of {task.name} ({ours}); the labels here are {own}. Say what they mean: "
             f"hfcf.from_dataset(ds, labels={{{sorted(map(repr, present - {None}))[0]}: {task.labels[0]!r}, …}})"
         )
 
@@ -177,7 +177,7 @@ def _settings(system: Any) -> Iterator[tuple[str, Any]]:
                 yield f"{stage.name}: {field.name}", value
 
 
-def _mismatch(feature: Any, wanted: Any) -> str | None:
+def _mismatch(feature: Any, declared: Any) -> str | None:
     """Say how a column's feature differs from a declared one in kind, or None; keys beside the declared ones do no harm.
 
     >>> _mismatch(Value("string"), List({"title": Value("string"), "text": Value("string")}))
@@ -187,18 +187,18 @@ def _mismatch(feature: Any, wanted: Any) -> str | None:
     """
     if isinstance(feature, Value) and feature.dtype == "null":
         return None
-    if isinstance(wanted, Mapping):
+    if isinstance(declared, Mapping):
         if not isinstance(feature, Mapping):
-            return f"holds {_kind(feature)}, not {_kind(wanted)}"
-        if missing := [key for key in wanted if key not in feature]:
+            return f"holds {_kind(feature)}, not {_kind(declared)}"
+        if missing := [key for key in declared if key not in feature]:
             return f"holds {_kind(feature)} without {missing[0]!r}"
-        return next(filter(None, (_mismatch(feature[key], wanted[key]) for key in wanted)), None)
-    if isinstance(wanted, List):
+        return next(filter(None, (_mismatch(feature[key], declared[key]) for key in declared)), None)
+    if isinstance(declared, List):
         if not isinstance(feature, List | LargeList):
-            return f"holds {_kind(feature)}, not {_kind(wanted)}"
-        return f"holds {_kind(feature)}, not {_kind(wanted)}" if _mismatch(feature.feature, wanted.feature) else None
-    if isinstance(feature, ClassLabel) or not isinstance(feature, Value) or _family(feature.dtype) != _family(wanted.dtype):
-        return f"holds {_kind(feature)}, not {_kind(wanted)}"
+            return f"holds {_kind(feature)}, not {_kind(declared)}"
+        return f"holds {_kind(feature)}, not {_kind(declared)}" if _mismatch(feature.feature, declared.feature) else None
+    if isinstance(feature, ClassLabel) or not isinstance(feature, Value) or _family(feature.dtype) != _family(declared.dtype):
+        return f"holds {_kind(feature)}, not {_kind(declared)}"
     return None
 
 

@@ -73,6 +73,7 @@ Files = Annotated[str | list[str] | dict[str, str | list[str]], BeforeValidator(
 """A file, several, or a mapping of splits to files."""
 _MODEL_FIELDS = {
     **{key: {"type": "string"} for key in ("name", "revision", "adapter", "dtype", "inputs")},
+    "samples": {"type": "integer", "minimum": 1},
     "labels": {"type": "object", "additionalProperties": {"type": "string"}},
 }
 _MODEL_SCHEMA = {

@@ -135,7 +135,7 @@ def _config(model: Model) -> dict[str, Any]:
 
     if is_remote(model):
         return {}
-    if model.name.startswith("offline:") and not offline.converted(model.name.removeprefix("offline:")):
+    if model.name.startswith("offline:") and not offline.is_converted(model.name.removeprefix("offline:")):
         return {}
     if os.path.isdir(source := model.source()):
         path: Any = Path(source) / "config.json"

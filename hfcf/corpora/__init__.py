@@ -11,8 +11,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hfcf.core.names import did_you_mean
 from hfcf.core.plugins import discover
-from hfcf.core.recipe import did_you_mean, resolve_folder
+from hfcf.core.recipe import resolve_folder
 
 if TYPE_CHECKING:
     from datasets import Dataset, DatasetDict

@@ -84,7 +84,7 @@ class Questions(OwnFiles, Corpus):
         raise CorpusError(f"{path}: its ending is none of .jsonl, .csv and .parquet")
 
     def fill(self, row: dict[str, Any], record: dict[str, Any]) -> None:
-        fill_question(row, self.renamed(record))
+        fill_question(row, self.rename(record))
 
 
 def fill_question(row: dict[str, Any], record: Mapping[str, Any]) -> None:

@@ -59,7 +59,7 @@ class RelationRecords(OwnFiles, Corpus):
         return parquet_rows(path, self.columns) if path.suffix == ".parquet" else json_lines(path)
 
     def fill(self, row: dict[str, Any], record: dict[str, Any]) -> None:
-        record = self.renamed(record)
+        record = self.rename(record)
         row |= {name: record.get(name) for name in ("id", "group_id", "label")}
         fill_sentence(row, record)
         need(record, "label")

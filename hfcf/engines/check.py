@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hfcf.core.model import REMOTE, Model
-from hfcf.engines.labels import VERDICTS
+from hfcf.core.model import Model, is_remote
 from hfcf.engines.reading import read_reading
 from hfcf.engines.relation_reading import check_relation
+from hfcf.text.label_names import LABELS
 
 
-def check_classifier(model: Model, labels: Sequence[str] | None = VERDICTS) -> None:
+def check_classifier(model: Model, labels: Sequence[str] | None = LABELS) -> None:
     """Raise an error that says what to type if a classifier can't be read as one of these labels; read no weights.
 
     Args:
@@ -21,7 +21,7 @@ def check_classifier(model: Model, labels: Sequence[str] | None = VERDICTS) -> N
     Raises:
         ValueError: what its classes mean, or how it reads a row, is not known.
     """
-    if model.name.startswith(REMOTE):
+    if is_remote(model):
         return
     if labels is None:
         check_relation(model)

@@ -8,11 +8,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hfcf.core.model import Model
-from hfcf.text.label_names import label_of
+from hfcf.text.label_names import LABELS, REFUTES, SUPPORTS, label_of
 from hfcf.text.normalise import normalise
 
-VERDICTS = ("SUPPORTS", "REFUTES", "NOT ENOUGH INFO")
-"""Our names of a verifier's classes (`hfcf.tasks.verification.LABELS`, which stands on a higher floor)."""
 UNNAMED = re.compile(r"LABEL_\d+", re.IGNORECASE)
 """The names that Transformers gives to classes which nobody named."""
 BLANK = "?"
@@ -37,10 +35,10 @@ def given_labels(model: Model, names: Sequence[str]) -> list[str | None]:
     return [given.get(name, given.get(str(i))) for i, name in enumerate(names)]
 
 
-def renamed(model: Model, names: Sequence[str]) -> tuple[str, ...]:
+def rename_classes(model: Model, names: Sequence[str]) -> tuple[str, ...]:
     """Return the names of classes that are open: what `Model.labels` says, else the model's own.
 
-    >>> renamed(Model("me/relations", labels={"cause": "Cause-Effect(e1,e2)"}), ["cause", "Other"])
+    >>> rename_classes(Model("me/relations", labels={"cause": "Cause-Effect(e1,e2)"}), ["cause", "Other"])
     ('Cause-Effect(e1,e2)', 'Other')
     """
     return tuple(label or name for label, name in zip(given_labels(model, names), names, strict=True))
@@ -68,17 +66,17 @@ def verdicts(model: Model, names: Sequence[str]) -> tuple[str, ...]:
     given = given_labels(model, names)
     for own, label in dict(model.labels or ()).items():
         if label_of(label) is None:
-            raise ValueError(f"{model.name}: labels gives the class {own!r} the label {label!r}; give one of {', '.join(VERDICTS)}")
+            raise ValueError(f"{model.name}: labels gives the class {own!r} the label {label!r}; give one of {', '.join(LABELS)}")
     labels = [label_of(name if label is None else label) for name, label in zip(names, given, strict=True)]
-    found = f"{model.name}: its classes are {', '.join(names)}"
+    classes = f"{model.name}: its classes are {', '.join(names)}"
     if unknown := [name for name, label in zip(names, labels, strict=True) if label is None]:
         blanks = {name: label or BLANK for name, label in zip(names, labels, strict=True)}
         raise ValueError(
-            f"{found}; what {' and '.join(unknown)} mean{'s' if len(unknown) == 1 else ''} is not known. Write one of "
-            f"{', '.join(VERDICTS)} in the place of each '{BLANK}': {how_to_type(model, blanks, model.inputs or BLANK)}"
+            f"{classes}; what {' and '.join(unknown)} mean{'s' if len(unknown) == 1 else ''} is not known. Write one of "
+            f"{', '.join(LABELS)} in the place of each '{BLANK}': {how_to_type(model, blanks, model.inputs or BLANK)}"
         )
-    if missing := [label for label in VERDICTS[:2] if label not in labels]:
-        raise ValueError(f"{found}; none of them is {' or '.join(missing)}: a verifier tells {' and '.join(VERDICTS[:2])} apart")
+    if missing := [label for label in (SUPPORTS, REFUTES) if label not in labels]:
+        raise ValueError(f"{classes}; none of them is {' or '.join(missing)}: a verifier tells {SUPPORTS} and {REFUTES} apart")
     return tuple(label for label in labels if label is not None)
 
 

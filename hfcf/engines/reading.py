@@ -12,7 +12,8 @@ import torch
 
 from hfcf.core.model import Model
 from hfcf.engines.inputs import CLAIM_FIRST, EVIDENCE_FIRST, OURS, PAIRS, Form, parse_form
-from hfcf.engines.labels import BLANK, VERDICTS, are_of_inference, how_to_type, output_names, verdicts
+from hfcf.engines.labels import BLANK, are_of_inference, how_to_type, output_names, verdicts
+from hfcf.text.label_names import LABELS
 
 log = logging.getLogger(__name__)
 
@@ -118,7 +119,7 @@ def _form(model: Model, config: Any, own: Sequence[str], labels: Sequence[str]) 
     if are_of_inference(own):
         _guess(model, EVIDENCE_FIRST, "its classes are those of natural language inference")
         return parse_form(EVIDENCE_FIRST)
-    if set(own) <= set(VERDICTS):
+    if set(own) <= set(LABELS):
         _guess(model, CLAIM_FIRST, "its classes are named as in this library")
         return OURS
     known = {} if tuple(own) == tuple(labels) else dict(model.labels or ())

@@ -11,7 +11,7 @@ import torch
 from hfcf.core.model import Model
 from hfcf.engines.base import Encoded, Engine, pad, skip_empty
 from hfcf.engines.classifier import label_probabilities, load_classifier
-from hfcf.engines.labels import renamed
+from hfcf.engines.labels import rename_classes
 from hfcf.engines.rbert import RBert, encode_marked, load_rbert, longest, rbert_logits
 from hfcf.engines.reading import Reading
 from hfcf.engines.relation_reading import check_relation, encode_sentences, is_rbert, relation_reading
@@ -61,7 +61,7 @@ class RelationClassifier(Engine):
     def forward(self, loaded: Any, encoded: Sequence[Any]) -> list[Any]:
         network, tokenizer, _ = loaded
         if isinstance(network, RBert):
-            reading = Reading(renamed(self.model, network.labels))
+            reading = Reading(rename_classes(self.model, network.labels))
             logits = lambda items: rbert_logits(network, tokenizer, items)  # noqa: E731 - one of two
         else:
             reading = relation_reading(self.model)

@@ -8,7 +8,8 @@ from functools import lru_cache
 from typing import Any
 
 from hfcf.core.model import Model
-from hfcf.engines.labels import BLANK, UNNAMED, given_labels, how_to_type, output_names, renamed
+from hfcf.engines.inputs import model_inputs
+from hfcf.engines.labels import BLANK, UNNAMED, given_labels, how_to_type, output_names, rename_classes
 from hfcf.engines.markers import FORMS, parse_markers
 from hfcf.engines.rbert import HEAD
 from hfcf.engines.reading import Reading, check_head, load_config
@@ -64,7 +65,7 @@ def _read(model: Model, contents: str) -> Reading:
             f"{how_to_type(model, blanks, BLANK)}"
         )
     parse_markers(model.inputs)
-    return Reading(renamed(model, own), own=own)
+    return Reading(rename_classes(model, own), own=own)
 
 
 def encode_sentences(model: Model, tokenizer: Any, requests: Sequence[Sequence[Any]]) -> list[dict[str, list[int]]]:
@@ -79,8 +80,7 @@ def encode_sentences(model: Model, tokenizer: Any, requests: Sequence[Sequence[A
     for marker in dict.fromkeys(marker for types in sorted(kinds, key=str) for marker in form.markers(types)):
         _check_marker(model, tokenizer, marker)
     encoded = tokenizer(texts, verbose=False)
-    names = [name for name in tokenizer.model_input_names if name != "attention_mask"]
-    return [{name: encoded[name][i] for name in names} for i in range(len(texts))]
+    return model_inputs(tokenizer, encoded)
 
 
 def _check_marker(model: Model, tokenizer: Any, marker: str) -> None:

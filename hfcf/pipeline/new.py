@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 
 from hfcf.core import recipe as recipes
-from hfcf.core.model import REMOTE, Model
+from hfcf.core.model import Model, is_remote
 from hfcf.core.preflight import check_models
 from hfcf.core.recipe import RecipeError
 from hfcf.corpora.formats.read import CorpusError
@@ -64,9 +64,10 @@ def new_recipe(system: str, file: str | Path, data: str | Path, changes: Sequenc
     content = {"name": Path(file).stem, **source, "on_error": "reject", "system": system, "preset": preset, "seed": 13, **given}
     readable = _readable(content)
     if not readable:
-        found = ", ".join(dict.fromkeys(name for row in rows[:100] for name in row))
-        raise RecipeError(f"--data {data}: none of the first rows can be read for {system}; the columns are {found}")
-    return NewRecipe(_text(content, Path(file), cls, f"{len(rows)} row{'s' * (len(rows) > 1)} of {data}"), len(rows), readable)
+        columns = ", ".join(dict.fromkeys(name for row in rows[:100] for name in row))
+        raise RecipeError(f"--data {data}: none of the first rows can be read for {system}; the columns are {columns}")
+    text = _text(content, Path(file), cls, task, f"{len(rows)} row{'s' * (len(rows) > 1)} of {data}")
+    return NewRecipe(text, len(rows), readable)
 
 
 def _preset(cls: Any, settings: Mapping[str, Any]) -> str:
@@ -98,7 +99,7 @@ _COMMENTS = {
 }
 
 
-def _text(content: Mapping[str, Any], file: Path, cls: Any, rows: str) -> str:
+def _text(content: Mapping[str, Any], file: Path, cls: Any, task: str, rows: str) -> str:
     command = recipes.command("run", file, Path("out") / file.stem).replace(f"--out {file.stem}", f"--out out/{file.stem}")
     if file.parent != Path("."):
         command = command.replace(f"run {file.name}", f"run {file}")
@@ -109,16 +110,17 @@ def _text(content: Mapping[str, Any], file: Path, cls: Any, rows: str) -> str:
     for key, value in content.items():
         comment = f"  # {_COMMENTS[key]}" if key in _COMMENTS else ""
         lines.append(f"{key}: {_flow(value)}{comment}")
-    if settings := [f"#   {name}: {_flow(value)}" for name, value in _plain_settings(cls, content["preset"])]:
+    if settings := [f"#   {name}: {_flow(value)}" for name, value in _plain_settings(cls, content["preset"], task)]:
         lines += ["# settings:  # over those of the preset, which are", *settings]
     return "\n".join(lines) + "\n"
 
 
-def _plain_settings(cls: Any, preset: str) -> Iterable[tuple[str, Any]]:
-    """Yield the settings that are numbers, words or models, as the preset has them."""
+def _plain_settings(cls: Any, preset: str, task: str) -> Iterable[tuple[str, Any]]:
+    """Yield the settings that are numbers, words or models, as the preset has them for rows of the task."""
+    values = {**cls.presets[preset], **cls.by_task.get(task, {})}
     for field in fields(cls):
-        value = cls.presets[preset].get(field.name, field.default)
-        if isinstance(value, Model) and not value.name.startswith(REMOTE):
+        value = values.get(field.name, field.default)
+        if isinstance(value, Model) and not is_remote(value):
             value = {"name": value.name, "adapter": value.adapter} if value.adapter else value.name
         if field.name not in ("seed", "strict", "fitted", "task") and isinstance(value, str | int | float | dict):
             yield field.name, value

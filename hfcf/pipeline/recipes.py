@@ -6,117 +6,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Annotated, Any, ClassVar, Literal, Self, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema, field_validator, model_validator
+from pydantic import Field, WithJsonSchema, field_validator, model_validator
 
-from hfcf import corpora
 from hfcf.core import recipe as recipes
 from hfcf.core.model import Model
-from hfcf.core.recipe import Files, ModelReference, Recipe, RecipeError, Text
+from hfcf.core.recipe import ModelReference, Recipe, RecipeError, Text
 from hfcf.metrics.shared.settings import parse_metrics
+from hfcf.pipeline.row_recipes import RowsRecipe, Source
 from hfcf.training.loop import Hyperparameters
 from hfcf.training.open_domain import OpenDomain
 from hfcf.training.rationale_losses import Weights
-
-
-class Distractors(Recipe):
-    """Evidence filled up with retrieved pieces that are not gold."""
-
-    collection: Text
-    """JSON lines of title and text."""
-    pieces: int = 5
-    """The number of pieces of a row."""
-
-
-OwnColumns = Annotated[
-    dict[str, str | list[str]] | None, Field(description="Of rows in columns of your own: our field → your column, or several.")
-]
-_LABELS_SCHEMA = {
-    "anyOf": [
-        {"type": "object", "additionalProperties": {"type": ["string", "null"]}},
-        {"type": "array", "items": {"type": "string"}},
-        {"type": "null"},
-    ]
-}
-OwnLabels = Annotated[
-    dict[Any, str | None] | list[str] | None,
-    WithJsonSchema(_LABELS_SCHEMA),
-    Field(
-        description="Of rows in columns of your own: your label → ours, null to leave its rows out; or names of classes in order."
-    ),
-]
-
-
-class Source(BaseModel):
-    """Rows of a corpus; besides these keys a corpus takes options of its own."""
-
-    model_config = ConfigDict(frozen=True, extra="allow", strict=True, use_attribute_docstrings=True)
-
-    corpus: str | dict[str, Any]
-    """One of `hfcf list corpora`; or a dataset in columns of your own: a Hub id, arguments of `load_dataset`, or a folder of
-    `save_to_disk`."""
-    name: Text | None = None
-    """The name of these rows in the scores."""
-    data_dir: Text | None = None
-    """The folder of the release, inside the recipe's `data_dir`."""
-    data_files: Files | None = None
-    """The files, instead of `data_dir`."""
-    columns: OwnColumns = None
-    labels: OwnLabels = None
-    split: Text = "train"
-    role: Literal["train"] | None = None
-    """"train" allows training on rows of a dev or test split."""
-    on_error: Literal["raise", "reject"] = "raise"
-    take: int | None = None
-    """Keep only the first rows."""
-    skip: int | None = None
-    """Skip the first rows."""
-    half: int | None = None
-    """0 or 1: keep one half of the groups."""
-    distractors: Distractors | None = None
-
-    @model_validator(mode="after")
-    def _check_options(self) -> Self:
-        options = corpora.builder_class(self.corpus).OPTIONS
-        recipes.check(self.model_extra or (), [*type(self).model_fields, *options], "")
-        _check_own(self, options)
-        return self
-
-    def arguments(self) -> dict[str, Any]:
-        """Return the keys of the recipe as `load_rows` takes them."""
-        return self.model_dump(exclude_unset=True, exclude={"name"})
-
-
-class RowsRecipe(Recipe):
-    """The rows of a corpus."""
-
-    corpus: str | dict[str, Any]
-    """One of `hfcf list corpora`, or "jsonl", "csv", "parquet" or "relations" for files of your own; or a dataset in columns of
-    your own: a Hub id, arguments of `load_dataset`, or a folder of `save_to_disk`."""
-    data_dir: Text | None = None
-    """The folder of the corpus's release; "recipes:NAME" is one that ships with hfcf."""
-    data_files: Files | None = None
-    """The files, instead of `data_dir`."""
-    columns: OwnColumns = None
-    labels: OwnLabels = None
-    split: Text | None = None
-    """An official split or a slice of one; by default "train"."""
-    role: Literal["train"] | None = None
-    """"train": rows of a dev or test split may be trained on; recorded in the card."""
-    on_error: Literal["raise", "reject"] | None = None
-    """For rows that can't be read: raise an error, or make a rejected row with the reason."""
-    options: dict[str, Any] | None = None
-    """The corpus's own options."""
-    distractors: Distractors | None = None
-    preset: str = "paper"
-    """"paper": the paper's models and settings; "offline": small models that need no network."""
-
-
-def _check_own(rows: Source | RowsRecipe, options: Mapping[str, str]) -> None:
-    """Raise for keys of rows in a user's own columns with a corpus that has its own."""
-    for key in ("columns", "labels"):
-        if getattr(rows, key) is not None and key not in options:
-            raise ValueError(f"{key}: the corpus {rows.corpus} has columns and labels of its own, which are known")
-
 
 _METRICS_SCHEMA = {
     "anyOf": [

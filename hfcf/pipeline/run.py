@@ -164,8 +164,9 @@ def load_rows(recipe: RowsRecipe) -> Dataset:
         recipes.check(options, corpora.builder_class(recipe.corpus).OPTIONS, "options")
     keys = ("data_dir", "data_files", "role", "on_error")
     arguments = {key: value for key in keys if (value := getattr(recipe, key)) is not None}
+    split = recipe.split or (recipe.corpus.get("split") if isinstance(recipe.corpus, dict) else None) or "train"
     try:
-        ds = corpora.load(recipe.corpus, split=recipe.split or "train", **arguments, **options)
+        ds = corpora.load(recipe.corpus, split=split, **arguments, **options)
     except LayoutError as error:
         raise recipes.RecipeError(error.in_recipe()) from error
     return from_recipe(ds, recipe.distractors.model_dump() if recipe.distractors else None)

@@ -9,7 +9,8 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from hfcf.core.recipe import RecipeError, did_you_mean
+from hfcf.core.names import did_you_mean
+from hfcf.core.recipe import RecipeError
 
 KINDS = {
     "run": "hfcf.pipeline.recipes:RunRecipe",

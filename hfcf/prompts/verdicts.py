@@ -16,6 +16,7 @@ from hfcf.prompts.relations import SEMEVAL
 from hfcf.tasks.relation import OTHER, entities, roles
 from hfcf.tasks.sentence import plain
 from hfcf.tasks.verification import LABELS, NOT_ENOUGH_INFO, REFUTES, SUPPORTS
+from hfcf.text.label_names import label_of
 
 Row = Mapping[str, Any]
 
@@ -43,12 +44,14 @@ class VerdictPrompt:
         template: the name of the template and its worked examples.
         shots: how many of these are shown.
         names: the names that the model reads by default, with our labels.
+        known: returns our label for a name of one in `Model.labels`, or None.
         values: what the template names, from a row and the names.
     """
 
     template: str
     shots: int
     names: Mapping[str, str]
+    known: Callable[[str], str | None]
     values: Callable[[Row, Mapping[str, str]], dict[str, Any]]
 
     def contents(self) -> str:
@@ -59,14 +62,25 @@ class VerdictPrompt:
         """Ask for the label of each row: `{label: probability}`, or the reason why there is none.
 
         A row with a `label` that the names lack is not asked about.
+
+        Raises:
+            ValueError: `Model.labels` gives a name a label that the task does not have.
         """
-        names = dict(model.labels or self.names)
-        known = set(names.values())
-        strange = [row.get("label") if row.get("label") not in {None, *known} else None for row in rows]
+        names = self._names(model)
+        strange = [row.get("label") if row.get("label") not in {None, *names.values()} else None for row in rows]
         asked = [row for row, label in zip(rows, strange, strict=True) if label is None]
         messages = [prompts.messages(self.template, shots=self.shots, **self.values(row, names)) for row in asked]
         answers = iter(_ask(messages, names, model))
         return [next(answers) if label is None else _unknown(model, label) for label in strange]
+
+    def _names(self, model: Model) -> dict[str, str]:
+        """Return the names that the model reads, with our labels."""
+        given = dict(model.labels or self.names)
+        if wrong := next((name for name, label in given.items() if self.known(label) is None), None):
+            raise ValueError(
+                f"{model.name}: labels gives {wrong!r} the label {given[wrong]!r}; give one of {', '.join(self.names)}"
+            )
+        return {name: self.known(label) or label for name, label in given.items()}
 
 
 def _unknown(model: Model, label: str | None) -> str:
@@ -121,7 +135,7 @@ def _relation_values(row: Row, names: Mapping[str, str]) -> dict[str, Any]:
     return {"sentence": " ".join(read["tokens"]), "head": head, "tail": tail, "names": list(names)}
 
 
-CLAIMS = VerdictPrompt("verdicts", 3, {label: label for label in LABELS}, _claim_values)
+CLAIMS = VerdictPrompt("verdicts", 3, {label: label for label in LABELS}, label_of, _claim_values)
 """Claims by evidence: our three labels."""
-RELATIONS = VerdictPrompt("relation_verdicts", 2, {roles(label): label for label in (*SEMEVAL, OTHER)}, _relation_values)
+RELATIONS = VerdictPrompt("relation_verdicts", 2, {roles(label): label for label in (*SEMEVAL, OTHER)}, str, _relation_values)
 """Relations by the roles of head and tail: SemEval's by default; `Model.labels` names those of another corpus."""

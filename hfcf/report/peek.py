@@ -14,7 +14,7 @@ from typing import Any
 
 from rich.text import Text
 
-from hfcf.core.recipe import did_you_mean
+from hfcf.core.names import did_you_mean
 from hfcf.core.task import problem, task_of
 from hfcf.report.files import files, numbers, read, read_run
 from hfcf.report.lines import other_texts, pair_lines, rejected_lines, row_lines

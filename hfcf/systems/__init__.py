@@ -10,8 +10,9 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING
 
+from hfcf.core.names import did_you_mean
 from hfcf.core.plugins import discover_modules, with_plugins
-from hfcf.core.recipe import RecipeError, did_you_mean
+from hfcf.core.recipe import RecipeError
 
 if TYPE_CHECKING:
     from hfcf.core.system import System

@@ -154,6 +154,9 @@ def _tagged(given: dict[str, Any]) -> dict[str, Any]:
                 f"{name}={given[name]!r} stands {len(at)} times in the sentence: mark both entities there, as in {mark}"
             )
         spans.append((at[0], at[0] + len(given[name]), sign))
+    (_, first_end, _), (second_start, _, _) = sorted(spans)
+    if second_start < first_end:
+        raise ValueError(f"head={given['head']!r} and tail={given['tail']!r} share words: two entities stand apart")
     for start, end, sign in sorted(spans, reverse=True):
         text = f"{text[:start]}<{sign}>{text[start:end]}</{sign}>{text[end:]}"
     return {"sentence": text, "relation": given["relation"]}

@@ -15,11 +15,11 @@ from hfcf.core.schema import EVIDENCE, TEXT
 from hfcf.core.segments import Segment
 from hfcf.core.task import HubNames, Row, Task
 from hfcf.core.weights import longest_input
+from hfcf.text import label_names
 from hfcf.text.check import text_problem
 from hfcf.text.normalise import normalise
 
-SUPPORTS, REFUTES, NOT_ENOUGH_INFO = LABELS = ("SUPPORTS", "REFUTES", "NOT ENOUGH INFO")
-"""The three labels, in the order of every three-way verifier's outputs."""
+SUPPORTS, REFUTES, NOT_ENOUGH_INFO = LABELS = label_names.LABELS
 
 
 def opposite(label: str) -> str:

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from hfcf.text.normalise import normalise
 
+SUPPORTS, REFUTES, NOT_ENOUGH_INFO = LABELS = ("SUPPORTS", "REFUTES", "NOT ENOUGH INFO")
+"""The three labels, in the order of every three-way verifier's outputs."""
 _NAMES = {
-    "SUPPORTS": ("supports", "supported", "support", "entailment", "entails", "entailed", "entail", "true"),
-    "REFUTES": (
+    SUPPORTS: ("supports", "supported", "support", "entailment", "entails", "entailed", "entail", "true"),
+    REFUTES: (
         "refutes", "refuted", "refute", "contradiction", "contradicts", "contradicted", "contradict", "contradictory", "false",
     ),
-    "NOT ENOUGH INFO": ("not enough info", "not enough information", "not enough evidence", "NEI", "neutral"),
+    NOT_ENOUGH_INFO: ("not enough info", "not enough information", "not enough evidence", "NEI", "neutral"),
 }  # fmt: skip
 _LABELS = {normalise(name): label for label, names in _NAMES.items() for name in names}
 
@@ -33,10 +35,10 @@ def label_of(name: str) -> str | None:
 
 
 _SETS = (
-    {"SUPPORTS": "supports", "REFUTES": "refutes", "NOT ENOUGH INFO": "not enough info"},
-    {"SUPPORTS": "supported", "REFUTES": "refuted", "NOT ENOUGH INFO": "not enough info"},
-    {"SUPPORTS": "entailment", "REFUTES": "contradiction", "NOT ENOUGH INFO": "neutral"},
-    {"SUPPORTS": "true", "REFUTES": "false"},
+    {SUPPORTS: "supports", REFUTES: "refutes", NOT_ENOUGH_INFO: "not enough info"},
+    {SUPPORTS: "supported", REFUTES: "refuted", NOT_ENOUGH_INFO: "not enough info"},
+    {SUPPORTS: "entailment", REFUTES: "contradiction", NOT_ENOUGH_INFO: "neutral"},
+    {SUPPORTS: "true", REFUTES: "false"},
 )
 """Names that corpora use together."""
 
@@ -54,7 +56,7 @@ def name_beside(name: str, label: str) -> str | None:
     (None, None)
     """
     for names in _SETS:
-        if name.casefold() in names.values() and label in names and label_of(name) != "NOT ENOUGH INFO":
+        if name.casefold() in names.values() and label in names and label_of(name) != NOT_ENOUGH_INFO:
             other = names[label]
             return other.upper() if name.isupper() else other.capitalize() if name[0].isupper() else other
     return None

@@ -12,6 +12,7 @@ from datasets import Dataset
 from hfcf.core.model import Model, is_remote
 from hfcf.engines.classifier import Classifier, choose
 from hfcf.tasks.verification import LABELS, NOT_ENOUGH_INFO, TASK
+from hfcf.text.label_names import label_of
 from hfcf.training.classifier import predict, train_classifier
 from hfcf.training.debias import Debias, prepare
 from hfcf.training.loop import Hyperparameters
@@ -99,7 +100,9 @@ def evaluate_asked(rows: Dataset, model: Model, *, ways: int = 2) -> dict[str, A
     if not len(rows):
         return {"rows": 0}
     allowed = LABELS[:ways]
-    asked = model if model.labels else replace(model, labels={label: label for label in allowed})
+    names = dict(model.labels or zip(LABELS, LABELS, strict=True))
+    # A label that is not scored would leave the others at 0, and a tie would choose between them.
+    asked = replace(model, labels={name: label for name, label in names.items() if label_of(label) not in LABELS[ways:]})
     gold, answers = list(rows["label"]), TASK.verdicts(list(rows), asked, 0)
     predicted = [choose(answer, allowed) if isinstance(answer, Mapping) else "" for answer in answers]
     majority = max(gold.count(label) for label in set(gold)) / len(gold)

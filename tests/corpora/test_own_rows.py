@@ -331,6 +331,30 @@ def test_a_label_that_the_rows_lack_is_written_in_their_vocabulary() -> None:
         hfcf.to_dataset(refuted(hfcf.from_dataset(two)), like=two)
 
 
+def test_a_category_that_only_counterfactuals_have_is_no_nan() -> None:
+    own = pd.DataFrame([{"premise": ROME, "hypothesis": "Rome is in Italy.", "label": "entailment"}])
+    own["label"] = own["label"].astype("category")
+    new = hfcf.to_dataset(refuted(hfcf.from_dataset(own)), like=own)
+    assert new["label"].tolist() == ["contradiction"]
+    assert new.dtypes["label"] == "category"
+
+
+def test_labels_name_classes_that_are_there() -> None:
+    with pytest.raises(ValueError, match=r"labels= names 'neutrl'.*did you mean 'neutral'"):
+        hfcf.from_dataset(nli(), labels={"neutrl": None})
+    rows = [{"premise": ROME, "hypothesis": "Rome is in Italy.", "label": "contradiction"}]
+    new = hfcf.to_dataset(refuted(hfcf.from_dataset(rows, labels={"contra": "REFUTES"})), like=rows, labels={"contra": "REFUTES"})
+    assert new[0]["label"] == "contradiction"  # the one that stands in the rows
+
+
+def test_splits_are_laid_out_as_all_of_them() -> None:
+    rows = [{"uid": uid, "premise": ROME, "hypothesis": "Rome is in Italy.", "label": "entailment"} for uid in ("a", None)]
+    own = DatasetDict({"train": Dataset.from_list(rows[:1]), "test": Dataset.from_list(rows[1:]).cast_column("uid", TEXT)})
+    cf = DatasetDict({split: refuted(part) for split, part in hfcf.from_dataset(own).items()})
+    new = hfcf.to_dataset(cf, like=own)  # of "train" alone, uid would be the id
+    assert {split: part["label"][:] for split, part in new.items()} == {"train": ["contradiction"], "test": ["contradiction"]}
+
+
 def refuted(rows: Dataset) -> Dataset:
     """A counterfactual of the first row, as `expand` gives it."""
     row = rows[0]

@@ -76,6 +76,15 @@ def test_sentences_in_the_layout_of_tacred() -> None:
     assert ds["label"][:] == ["per:employee_of", "Other"]
 
 
+def test_several_columns_of_evidence_and_rows_that_are_left_out(folder: Path) -> None:
+    (folder / "facts.csv").write_text("claim,fact1,fact2,label\nRome is old.,Rome stands.,It is old.,good\nA cat.,No.,Yes.,odd\n")
+    changes = ["columns={evidence: [fact1, fact2]}", "labels={good: SUPPORTS, odd: null}"]
+    recipe = content(new_recipe("eda", "mine.yaml", "facts.csv", changes).text)
+    ds, _ = load_inputs(recipes.parse(RunRecipe, recipe, "mine.yaml"))
+    assert [piece["text"] for piece in ds[0]["evidence"]] == ["Rome stands.", "It is old."]
+    assert [bool(status) for status in ds["status"]] == [False, True]
+
+
 def test_what_cannot_be_guessed_is_given() -> None:
     with pytest.raises(RecipeError, match="foo, bar, baz"):
         new_recipe("race", "mine.yaml", "odd.csv")

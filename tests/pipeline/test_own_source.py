@@ -54,6 +54,15 @@ def test_a_saved_folder(nli: Dataset, tmp_path: Path) -> None:
         hfcf.load(corpus, split="dev")
 
 
+def test_nothing_is_given_twice(nli: Dataset, tmp_path: Path) -> None:
+    nli.to_parquet(tmp_path / "mine.parquet")
+    mine = {"path": "parquet", "data_files": str(tmp_path / "mine.parquet"), "split": "train"}
+    assert len(hfcf.load(mine)) == len(hfcf.load(mine, split="train")) == 4
+    for beside in ({"split": "test"}, {"data_files": "others.parquet"}):
+        with pytest.raises(ValueError, match=f"{next(iter(beside))} is given twice"):
+            hfcf.load(mine, **beside)
+
+
 def test_arguments_of_load_dataset(nli: Dataset, tmp_path: Path) -> None:
     nli.to_parquet(tmp_path / "mine.parquet")
     ds = run({"corpus": {"path": "parquet", "data_files": str(tmp_path / "mine.parquet")}}, tmp_path / "out")

@@ -103,6 +103,7 @@ def test_ccg_learns_from_other_rows(tiny_model: Callable[[str], str]) -> None:
         ({"sentence": f"{EGGS} {EGGS}", "head": "eggs", "tail": "bucket", "relation": "r"}, "2 times"),
         ({"sentence": EGGS, "head": "egg", "tail": "bucket", "relation": "r"}, "0 times"),
         ({"sentence": "The <e1>eggs</e1>", "head": "eggs", "tail": "bucket", "relation": "r"}, "has tags"),
+        ({"sentence": EGGS, "head": "bucket", "tail": "bucket", "relation": "r"}, "share words"),
         ({"question": "Where is Bled?", "context": "Bled is here.", "answer": "here"}, "system="),
         ({**ROME, "label": "maybe"}, "maybe"),
     ],

@@ -142,6 +142,10 @@ def test_names_of_the_users_own(start: Start) -> None:
     (why,) = VERIFICATION.verdicts([{**CLAIM, "label": NOT_ENOUGH_INFO}], model, 130)
     assert why == "llm:m does not know the label 'NOT ENOUGH INFO': name all labels in its `labels`"
     assert len(server.asked) == 1
+    spelt = Model("llm:m", labels={"right": "supported", "wrong": "Refutes", "untrue": "contradiction"})
+    assert VERIFICATION.verdicts([{**CLAIM, "label": REFUTES}], spelt, 130) == [{SUPPORTS: 0.0, REFUTES: 1.0}]
+    with pytest.raises(ValueError, match="labels gives 'right' the label 'yes'; give one of SUPPORTS"):
+        VERIFICATION.verdicts([CLAIM], Model("llm:m", labels={"right": "yes"}), 130)
 
 
 def test_relations_by_their_roles(start: Start) -> None:
@@ -178,6 +182,10 @@ def test_a_language_model_is_scored_on_corpora(start: Start) -> None:
     assert scores == {"rows": 3, "accuracy": 0.3333, "macro_f1": 0.25, "majority": 0.6667, "unanswered": 1}
     asked = server.asked[0]["response_format"]["json_schema"]["schema"]
     assert asked["properties"]["label"]["enum"] == [REFUTES, SUPPORTS]
+    own = Model("llm:m", labels={"yes": "supported", "no": "refuted", "unclear": "NEI"})
+    VERIFIER.evaluate(rows, own, max_length=130)  # two labels are scored, so the third is no choice
+    asked = server.asked[-1]["response_format"]["json_schema"]["schema"]
+    assert asked["properties"]["label"]["enum"] == ["no", "yes"]
     relations = Dataset.from_list([{**EGGS, "label": "Content-Container(e1,e2)"}, {**EGGS, "label": "PHYS"}])
     assert RELATIONS.evaluate(relations, CHAT, max_length=128) == {
         "rows": 2, "micro_f1": 0.6667, "macro_f1": 0.5, "accuracy": 0.5, "unread": 1

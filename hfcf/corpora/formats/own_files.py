@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
-from hfcf.core.recipe import did_you_mean
+from hfcf.core.names import did_you_mean
 from hfcf.corpora.base import BadRow, CorpusConfig, CorpusError, Files, split_files
 
 _NAMES = (("train", "train"), ("validation", "validation"), ("validation", "dev"), ("test", "test"))
@@ -66,14 +66,21 @@ class OwnFiles:
     @property
     def columns(self) -> tuple[str, ...]:
         """The file's columns that may be read."""
+        return (*self.FIELDS, *self.named)
+
+    @property
+    def named(self) -> tuple[str, ...]:
+        """The file's columns that the option `columns` names."""
+        if several := [name for name, own in self.config.columns.items() if not isinstance(own, str)]:
+            raise CorpusError(f"columns: {several[0]} is one field of a file here: name one, or join them in the file")
         if unknown := [name for name in self.config.columns if name not in self.FIELDS]:
             cure = f"{did_you_mean(unknown[0], self.FIELDS)}; our fields come first, and are {', '.join(self.FIELDS)}"
             raise CorpusError(f"columns has the key {unknown[0]!r}{cure}")
-        return (*self.FIELDS, *self.config.columns.values())
+        return tuple(self.config.columns.values())
 
-    def renamed(self, record: dict[str, Any]) -> dict[str, Any]:
+    def rename(self, record: dict[str, Any]) -> dict[str, Any]:
         """Return a record with the fields that `columns` names under our names."""
-        if absent := next((own for own in self.config.columns.values() if own not in record and self.columns), None):
+        if absent := next((own for own in self.named if own not in record), None):
             raise BadRow(f"there is no field {absent!r}, which columns names: found {', '.join(map(repr, record))}")
         return {**record, **{name: record[own] for name, own in self.config.columns.items()}}
 

@@ -106,9 +106,11 @@ class Records(own_files.OwnFiles, Corpus):
         return table_rows(path, self.columns) if self.config.name == "csv" else json_lines(path)
 
     def fill(self, row: dict[str, Any], record: dict[str, Any]) -> None:
-        record = self.renamed(record)
+        record = self.rename(record)
         if "evidence" not in record and (pair := next((pair for pair in _PAIRS if set(pair) <= set(record)), None)):
-            record = {**record, "claim": record[pair[0]], "evidence": record[pair[1]]}
+            # What the user named as the claim stays it.
+            claim = record["claim" if "claim" in self.config.columns else pair[0]]
+            record = {**record, "claim": claim, "evidence": record[pair[1]]}
         if "label" not in record and "gold_label" in record:
             record = {**record, "label": record["gold_label"]}
         row |= {key: record.get(key) for key in ("id", "group_id", "claim", "label")}

@@ -53,33 +53,57 @@ def to_dataset(
     [{'premise': 'Rome is old.', 'hypothesis': 'Rome is new.', 'label': 'contradiction'}]
     """
     said = {"columns": columns, "labels": labels, "id": id, "group": group, "title": title, "ends": ends}
-    if isinstance(cf, DatasetDict):
-        parts = splits_of(like)
-        if parts is None or not set(cf) <= set(parts):
-            raise ValueError(f"the counterfactuals have the splits {', '.join(cf)}, which like= has not: give its DatasetDict")
-        return DatasetDict({split: to_dataset(part, like={split: parts[split]}, **said) for split, part in cf.items()})
+    tables = {split: as_table(part) for split, part in (splits_of(like) or {"": like}).items()}
+    if not isinstance(cf, DatasetDict):
+        table = _to_table(cf, list(tables.values()), _layout(cf, tables, said))
+        if is_frame(like):
+            return _as_frame(table, like)
+        return table.to_list() if isinstance(like, list | tuple) else table
+    if not set(cf) <= set(tables):
+        raise ValueError(f"the counterfactuals have the splits {', '.join(cf)}, which like= has not: give its DatasetDict")
+    # Of all splits, as in `from_dataset`: one alone may not show which column has the ids, or whether ends are inclusive.
+    layout = _layout(next(iter(cf.values())), tables, said)
+    return DatasetDict({split: _to_table(part, [tables[split]], layout) for split, part in cf.items()})
+
+
+def _layout(cf: Any, tables: Mapping[str, Table], said: Mapping[str, Any]) -> Layout | None:
+    """Return how the user's rows are laid out; None of rows in our columns."""
+    if "source_id" not in (cf.features or ()):
+        raise ValueError("there is no column 'source_id': give counterfactuals, cf = hfcf.expand(ds)")
+    name = task_of(cf.features).name
+    if all(value is None for value in said.values()) and all(is_canonical(table, name) for table in tables.values()):
+        return None
+    return layout_of(list(tables.values()), name, **said)
+
+
+def _to_table(cf: Any, tables: Sequence[Table], layout: Layout | None) -> Dataset:
+    """Write counterfactuals of the rows of some tables."""
     if isinstance(cf, IterableDataset):
         cf = Dataset.from_list(list(cf), features=cf.features)
-    own = splits_of(like) or (like if isinstance(like, dict) else {"": like})
-    tables = {name: as_table(part) for name, part in own.items()}
-    if "source_id" not in cf.features:
-        raise ValueError("there is no column 'source_id': give counterfactuals, cf = hfcf.expand(ds)")
     task = task_of(cf.features)
     if isinstance(classes := cf.features.get("label"), ClassLabel):  # as `hfcf run` publishes them
         names = [classes.names[label] for label in cf["label"]]
         cf = cf.remove_columns("label").add_column("label", names, feature=TEXT)
-    known = all(value is None for value in said.values()) and all(is_canonical(one, task.name) for one in tables.values())
-    layout = None if known else layout_of(list(tables.values()), task.name, **said)
-    theirs, sources = _sources(list(tables.values()), layout, cf)
+    theirs, sources = _sources(tables, layout, cf)
     new = list(cf)
     _check_texts(task, sources, new)
-    written = _written(task, layout, theirs, sources, new, _largest_id(list(tables.values()), layout))
-    table = _with_columns(theirs, written)
-    if is_frame(like):
-        import pandas as pd
+    written = _written(task, layout, theirs, sources, new, _largest_id(tables, layout))
+    return _with_columns(theirs, written)
 
-        return pd.DataFrame(table.to_list(), columns=list(like.columns)).astype(dict(like.dtypes))
-    return table.to_list() if isinstance(like, list | tuple) else table
+
+def _as_frame(table: Dataset, like: Any) -> Any:
+    """Return rows as a DataFrame with the types of another."""
+    import pandas as pd
+
+    frame = pd.DataFrame(table.to_list(), columns=list(like.columns))
+    # A value that is none of the categories, such as a label that only counterfactuals have, would become NaN.
+    dtypes = {
+        name: pd.CategoricalDtype(pd.api.types.union_categoricals([like[name], frame[name].astype("category")]).categories)
+        if isinstance(dtype, pd.CategoricalDtype) and not frame[name].dropna().isin(dtype.categories).all()
+        else dtype
+        for name, dtype in like.dtypes.items()
+    }
+    return frame.astype(dtypes)
 
 
 def _sources(tables: Sequence[Table], layout: Layout | None, cf: Dataset) -> tuple[Dataset, list[dict[str, Any]]]:
@@ -88,23 +112,23 @@ def _sources(tables: Sequence[Table], layout: Layout | None, cf: Dataset) -> tup
     needed = set(ids)
     # With the names that `from_dataset` had, `map` finds the rows that it stored.
     corpus, split = (str(next(iter(cf[column]), "")) for column in ("corpus", "split"))
-    found: dict[str, tuple[Any, dict[str, Any]]] = {}
+    by_id: dict[str, tuple[Any, dict[str, Any]]] = {}
     parts: list[Dataset] = []
     size = 0
     for table in tables:
         rows = table if layout is None else read_quietly(table, ReadRows(layout, corpus, split, True))
         part, keep = _select(table, rows, needed)
         for i, row in enumerate(keep, size):
-            found.setdefault(row["id"], (i, row))
+            by_id.setdefault(row["id"], (i, row))
         size += len(keep)
         parts.append(part)
-    if absent := [one for one in ids if one not in found]:
+    if absent := [one for one in ids if one not in by_id]:
         raise ValueError(
             f"{len(absent):,} counterfactuals have sources that like= has not, the first of them {absent[0]!r}: give the rows, and "
             "columns=, labels= and id=, that hfcf.from_dataset had"
         )
     every = concatenate_datasets(parts) if len(parts) > 1 else parts[0]
-    return every.select([found[one][0] for one in ids]), [found[one][1] for one in ids]
+    return every.select([by_id[one][0] for one in ids]), [by_id[one][1] for one in ids]
 
 
 def _select(table: Table, rows: Table, needed: set[str]) -> tuple[Dataset, list[dict[str, Any]]]:

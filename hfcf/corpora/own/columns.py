@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hfcf.core.recipe import did_you_mean
+from hfcf.core.names import did_you_mean
 from hfcf.corpora.formats.tokens import TAG
 from hfcf.corpora.own.errors import LayoutError
 
@@ -137,20 +137,25 @@ def _fit(layouts: Layouts, names: Sequence[str], head: Sequence[Mapping[str, Any
     for form in layouts.forms:
         if not core.intersection(given) <= set(form):
             continue
-        columns = {field: given.get(field) or _first(candidates, plain) for field, candidates in form.items()}
-        found: dict[str, Column] = {field: column for field, column in columns.items() if column is not None}
-        if len(found) < len(form):
+        fitting = {field: given.get(field) or _first(candidates, plain) for field, candidates in form.items()}
+        columns: dict[str, Column] = {field: column for field, column in fitting.items() if column is not None}
+        if len(columns) < len(form):
             continue
-        if set(form) == {"text"} and "text" not in given and not any(TAG.search(str(row.get(str(found["text"])))) for row in head):
+        # A text is a sentence with a relation where tags mark its entities, or where the user says so.
+        if set(form) == {"text"} and "text" not in given and not _has_tags(head, str(columns["text"])):
             continue
-        used = set(found.values())
+        used = set(columns.values())
         for field, candidates in layouts.optional.items():
             if (column := given.get(field) or _first(candidates, plain)) is not None and column not in used:
-                found[field] = column
+                columns[field] = column
         if "label" in given:
-            found["label"] = given["label"]
-        return found
+            columns["label"] = given["label"]
+        return columns
     return None
+
+
+def _has_tags(rows: Sequence[Mapping[str, Any]], column: str) -> bool:
+    return any(TAG.search(str(row.get(column))) for row in rows)
 
 
 def _first(candidates: Sequence[Column], plain: Mapping[str, str]) -> Column | None:

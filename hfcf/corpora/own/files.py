@@ -93,10 +93,13 @@ def _source(layout: Layout | None, form: str, task: str, data: str) -> dict[str,
     labels = {_key(name): label for name, label in (layout.labels.reading if layout.labels else {}).items() if name != label}
     if not renamed and not labels:
         return source
-    if not renamed and task == "verification":
+    # Files of claims have one column a field, and leave no row out.
+    several = any(isinstance(column, list) for column in own.values())
+    records = task == "verification" and not several and None not in labels.values()
+    if not renamed and records:
         return {**source, "options": {"labels": {name: label_of(str(label)) or label for name, label in labels.items()}}}
     names = {**({"columns": own} if renamed else {}), **({"labels": labels} if labels else {})}
-    if task == "verification":
+    if records:
         return {**source, **names, **({"columns": _of_records(own)} if renamed else {})}
     return {"corpus": {"path": "json" if form == "jsonl" else form, "data_files": data}, **names}
 
@@ -106,4 +109,4 @@ def _of_records(columns: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _key(name: str) -> Any:
-    return int(name) if name.isdecimal() else name
+    return int(name) if name.isdecimal() and str(int(name)) == name else name

@@ -8,6 +8,7 @@ from typing import Any
 
 from datasets import ClassLabel, Value
 
+from hfcf.core.names import did_you_mean
 from hfcf.corpora.formats.read import BadRow
 from hfcf.corpora.own.errors import LayoutError
 from hfcf.tasks.relation import OTHER
@@ -111,16 +112,17 @@ def read_labels(column: str, feature: Any, values: Sequence[Any], given: Any, *,
     mapping = _parse(given, known, names)
     boolean = isinstance(feature, Value) and feature.dtype == "bool"
     every: list[Any] = [*range(len(names))] if names else [False, True] if boolean else _own_first(mapping, values, feature)
+    if names or boolean:
+        _check_named(mapping, every, names)
     numbers = not names and not boolean and any(isinstance(value, int | float) for value in values)
     reading: dict[str, str | None] = {}
     writing: dict[str, Any] = {}
     unknown: dict[Any, str] = {}
     for value in every:
         text = _text(value, names)
-        keys = (text, str(value)) if names or boolean else (text,)
         if value is None or (text in _NONE and text not in mapping):
             continue
-        key = next((key for key in keys if key in mapping), None)
+        key = next((key for key in (_keys(value, names) if names or boolean else (text,)) if key in mapping), None)
         label = mapping[key] if key is not None else None if numbers else known(text)
         if label is None and key is None:
             if value in values:  # a class that no row has needs no meaning
@@ -146,11 +148,24 @@ def read_labels(column: str, feature: Any, values: Sequence[Any], given: Any, *,
 
 
 def _own_first(mapping: Mapping[str, Any], values: Sequence[Any], feature: Any) -> list[Any]:
-    """List the labels that the user names, as values of the column, and then the others that are there."""
+    """List the labels that the user names, as values of the column, and the others; first those that are there.
+
+    The first label of a meaning is the one that `LabelNames.write` writes.
+    """
     by_text = {_text(value, ()): value for value in values}
     number = isinstance(feature, Value) and "int" in feature.dtype
     named = [by_text.get(text, int(text) if number and text.lstrip("-").isdigit() else text) for text in mapping]
-    return named + [value for text, value in by_text.items() if text not in mapping]
+    there = [value for value in named if _text(value, ()) in by_text]
+    absent = [value for value in named if _text(value, ()) not in by_text]
+    return [*there, *(value for text, value in by_text.items() if text not in mapping), *absent]
+
+
+def _check_named(mapping: Mapping[str, Any], every: Sequence[Any], names: Sequence[str]) -> None:
+    """Raise for a label that no class has: rows would be read as if the user had said nothing."""
+    known = {key for value in every for key in _keys(value, names)}
+    if unknown := [text for text in mapping if text not in known and text not in _NONE]:
+        own = [_text(value, names) for value in every]
+        raise ValueError(f"labels= names {unknown[0]!r}, and the classes are {', '.join(own)}{did_you_mean(unknown[0], own)}")
 
 
 def _parse(given: Any, known: Known, names: Sequence[str]) -> dict[str, str | None]:
@@ -167,6 +182,11 @@ def _parse(given: Any, known: Known, names: Sequence[str]) -> dict[str, str | No
         text = str(own).lower() if isinstance(own, bool) else str(own)
         mapping[text] = label
     return mapping
+
+
+def _keys(value: Any, names: Sequence[str]) -> tuple[str, str]:
+    """Return how the user may write a class: its name or its number, a boolean as JSON or as Python does."""
+    return _text(value, names), str(value)
 
 
 def _text(value: Any, names: Sequence[str]) -> str:

@@ -218,7 +218,7 @@ def _unrepeated(rows: Dataset, reader: ReadRows) -> Dataset:
         return rows
     places: dict[str, int] = {}
     statuses = list(rows["status"]) if reader.reject else []
-    own, taken = "id" in reader.layout.columns, set(ids)
+    own, used = "id" in reader.layout.columns, set(ids)
     for i, name in enumerate(ids):
         if name not in places:
             places[name] = i
@@ -228,8 +228,8 @@ def _unrepeated(rows: Dataset, reader: ReadRows) -> Dataset:
             if not reader.reject:
                 raise CorpusError(f"row {i + 1}: {why}")
             statuses[i] = statuses[i] or {"accepted": False, "stage": "load", "reason": why}
-        ids[i] = next(new for n in count(2) if (new := f"{name}#{n}") not in taken)
-        taken.add(ids[i])
+        ids[i] = next(new for n in count(2) if (new := f"{name}#{n}") not in used)
+        used.add(ids[i])
         places[ids[i]] = i
     changes = {"id": ids, **({"status": statuses} if reader.reject else {})}
     order = rows.column_names

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from datasets import Dataset, DatasetDict, ReadInstruction, load_dataset, load_from_disk
 
-from hfcf.core.recipe import did_you_mean
+from hfcf.core.names import did_you_mean
 from hfcf.corpora.base import Corpus, CorpusError, CorpusInfo
 from hfcf.corpora.own.rows import from_dataset
 
@@ -92,10 +92,16 @@ def load_own(corpus: Any, *, split: str | None, on_error: str, **options: Any) -
 
 
 def _load(corpus: Any, split: str | None, others: Mapping[str, Any]) -> Dataset | DatasetDict:
-    if isinstance(corpus, str) and Path(corpus).expanduser().is_dir() and _is_saved(Path(corpus).expanduser()):
-        return _part(load_from_disk(str(Path(corpus).expanduser())), split, corpus)
-    arguments = {**corpus} if isinstance(corpus, Mapping) else {"path": corpus, **others}
-    _check(arguments)
+    if isinstance(corpus, str) and _is_saved(folder := Path(corpus).expanduser()):
+        if others:
+            raise CorpusError(f"{corpus} is a saved dataset, which needs no {next(iter(others))}")
+        return _part(load_from_disk(str(folder)), split, corpus)
+    given = {"path": corpus} if isinstance(corpus, str) else corpus
+    _check(given)
+    beside = {"split": split, **others}
+    if twice := [name for name, value in beside.items() if value is not None and given.get(name, value) != value]:
+        raise CorpusError(f"{corpus_name(corpus)}: {twice[0]} is given twice, in the corpus and beside it: leave one out")
+    arguments = {**others, **given}
     try:
         return load_dataset(**{"split": split, **arguments})
     except (FileNotFoundError, ConnectionError, ValueError) as error:

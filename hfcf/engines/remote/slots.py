@@ -50,15 +50,15 @@ def ask_texts(
     return [
         answer
         if "error" in answer
-        else [{"text": text, "score": None, "finished": True} for text in different(answer["answer"][field])[:number]]
+        else [{"text": text, "score": None, "finished": True} for text in drop_repeats(answer["answer"][field])[:number]]
         for answer in answers
     ]
 
 
-def different(texts: Sequence[str]) -> list[str]:
+def drop_repeats(texts: Sequence[str]) -> list[str]:
     """Return the different texts in order, with single spaces.
 
-    >>> different(["who  is it", "who is it", " "])
+    >>> drop_repeats(["who  is it", "who is it", " "])
     ['who is it']
     """
     return [text for text in dict.fromkeys(" ".join(text.split()) for text in texts) if text]
