@@ -8,8 +8,10 @@ from typing import Any
 
 from datasets import ClassLabel, Dataset, DatasetDict, IterableDataset, List, concatenate_datasets
 
+from hfcf.core.progress import quiet_few
 from hfcf.core.schema import TEXT
 from hfcf.core.task import Task, task_of
+from hfcf.corpora.own.errors import LayoutError
 from hfcf.corpora.own.layout import Layout
 from hfcf.corpora.own.rows import ReadRows, is_canonical, layout_of, read_quietly
 from hfcf.corpora.own.tables import Table, as_table, is_frame, splits_of
@@ -69,11 +71,14 @@ def to_dataset(
         names = [classes.names[label] for label in cf["label"]]
         cf = cf.remove_columns("label").add_column("label", names, feature=TEXT)
     known = all(value is None for value in said.values()) and all(is_canonical(one, task.name) for one in tables.values())
-    layout = None if known else layout_of(list(tables.values()), task.name, **said)
-    theirs, sources = _sources(list(tables.values()), layout, cf)
-    new = list(cf)
-    _check_texts(task, sources, new)
-    written = _written(task, layout, theirs, sources, new, _largest_id(list(tables.values()), layout))
+    try:
+        layout = None if known else layout_of(list(tables.values()), task.name, **said)
+        theirs, sources = _sources(list(tables.values()), layout, cf)
+        new = list(cf)
+        _check_texts(task, sources, new)
+        written = _written(task, layout, theirs, sources, new, _largest_id(list(tables.values()), layout))
+    except LayoutError as error:
+        raise LayoutError(error.what, error.cures, "hfcf.to_dataset(cf, like=ds") from error
     table = _with_columns(theirs, written)
     if is_frame(like):
         import pandas as pd
@@ -195,7 +200,8 @@ def _stale(theirs: Dataset, sources: Sequence[Mapping[str, Any]], written: Mappi
 def _with_columns(theirs: Dataset, written: Mapping[str, list[Any]]) -> Dataset:
     """Return the rows with other values in some columns, and the same features."""
     order, features = theirs.column_names, theirs.features
-    table = theirs.flatten_indices() if len(theirs) else theirs
+    with quiet_few(len(theirs)):
+        table = theirs.flatten_indices() if len(theirs) else theirs
     for name, values in written.items():
         if name in order:
             table = table.remove_columns(name).add_column(name, values, feature=features[name])
