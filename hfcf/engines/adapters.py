@@ -29,7 +29,7 @@ def load_network(auto: Any, model: Model, dtype: Any) -> Any:
         from transformers import AutoConfig
 
         kwargs["config"] = AutoConfig.from_pretrained(adapter)
-    with quiet_loading(report=adapter is None):
+    with quiet_weights(report=adapter is None):
         network, loading = auto.from_pretrained(
             model.source(), revision=model.revision, dtype=dtype, use_safetensors=True, output_loading_info=True, **kwargs
         )
@@ -69,8 +69,8 @@ def _local(adapter: str | None) -> str | None:
 
 
 @contextmanager
-def quiet_loading(*, report: bool) -> Iterator[None]:
-    """Hold back Transformers' bar of the weights and, unless `report`, its table of those that are absent.
+def quiet_weights(*, report: bool) -> Iterator[None]:
+    """Hold back Transformers' bars of weights that it reads or writes and, unless `report`, its table of those that are absent.
 
     A base lacks the head that its adapter brings, so that the table's advice, to train it, would be wrong. Bars of downloads stay.
     """
