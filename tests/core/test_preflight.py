@@ -70,6 +70,11 @@ def test_text_where_pieces_are_read_is_refused() -> None:
         race()(rows)
 
 
+def test_rows_that_are_no_dataset_are_refused_with_the_cure() -> None:
+    with pytest.raises(StageError, match=r"this is a list: hfcf\.from_dataset\(ds"):
+        race()([ROW])
+
+
 def test_classes_and_integers_as_labels_are_refused() -> None:
     features = Features({"id": Value("string"), "claim": Value("string"), "label": ClassLabel(names=["entailment", "neutral"])})
     stage = type("Reads", (), {"inputs": {"label": Value("string")}, "outputs": {}, "name": "reads"})()
