@@ -38,7 +38,9 @@ def train(
 
 def evaluate(
     model: Annotated[str, typer.Argument(help="A Hub id, a folder, or offline:NAME.")],
-    corpus: Annotated[list[str], typer.Option(help="NAME=FOLDER, or NAME=FOLDER:SPLIT (default: validation); may be repeated.")],
+    corpus: Annotated[
+        list[str], typer.Option(help="NAME=FOLDER or NAME=FILE, or with :SPLIT (default: validation); may be repeated.")
+    ],
     adapter: Annotated[str | None, typer.Option(help="An adapter to merge in; hfcf:verifier is ours.")] = None,
     max_length: Annotated[int, typer.Option(help="Tokens of an input.")] = 130,
     ways: Annotated[int, typer.Option(help="For a verifier: 2 drops NOT ENOUGH INFO, as RACE's evaluation does; 3 keeps it.")] = 2,
@@ -74,10 +76,14 @@ def evaluate(
     check_weights(reference, "MODEL")
     for argument in corpus:
         name, equals, where = argument.partition("=")
-        if not equals:
+        if not (equals and where):
             raise ValueError(f"--corpus {argument}: write NAME=FOLDER or NAME=FOLDER:SPLIT")
-        folder, split = where.rsplit(":", 1) if ":" in where else (where, "validation")
-        rows = first_rows(corpora.load(name, data_dir=folder, split=split), limit)
+        folder, split = where.rsplit(":", 1) if ":" in where.removeprefix("recipes:") else (where, "validation")
+        place: dict[str, Any] = {"data_files": {split: folder}} if Path(folder).is_file() else {"data_dir": folder}
+        try:
+            rows = first_rows(corpora.load(name, split=split, **place), limit)
+        except ValueError as error:  # this command has no --set
+            raise ValueError(str(error).replace("data_dir=", f"--corpus {name}=FOLDER")) from error
         of_rows = task_of(rows.features)
         if not of_rows.trainer:
             raise ValueError(f"{name}: no model of this library answers {of_rows.name} rows")

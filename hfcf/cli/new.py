@@ -10,6 +10,9 @@ import typer
 from hfcf.cli import console
 from hfcf.cli.console import Set, print_path
 
+_REASONS = 3
+"""How many reasons for unreadable rows are printed."""
+
 
 def new(
     system: Annotated[str, typer.Argument(help="The system to run: one of hfcf list systems.")],
@@ -29,3 +32,5 @@ def new(
     file.write_text(recipe.text, encoding="utf-8")
     console.out.print(recipe.text, markup=False, highlight=False, soft_wrap=True, end="")
     print_path("written: ", file, f"; {recipe.readable} of {recipe.rows} rows can be read")
+    for reason, number in sorted(recipe.reasons.items(), key=lambda item: -item[1])[:_REASONS]:
+        console.print_hanging(console.data_text(f"{number} can't: {reason}"), indent=2)

@@ -13,6 +13,7 @@ from datasets import Dataset, DatasetDict, Features, IterableDataset, concatenat
 
 from hfcf.core import schema
 from hfcf.core.prepare import AnyDataset
+from hfcf.core.progress import quiet_few
 from hfcf.core.task import Task, nearest_task, problem, task_of, tasks
 
 
@@ -51,7 +52,8 @@ def expand(ds: AnyDataset) -> AnyDataset:
     if not len(ds):
         return schema.no_rows(task.counterfactual if task and completing else features)
     lists = ds.select_columns(["counterfactuals"]).with_format("arrow")
-    rows = lists.map(_flatten, batched=True, remove_columns=["counterfactuals"], features=features, desc="expand")
+    with quiet_few(len(ds)):
+        rows = lists.map(_flatten, batched=True, remove_columns=["counterfactuals"], features=features, desc="expand")
     rows = rows.with_format(None)
     return _complete(rows, ds, task) if task and completing else rows
 
@@ -136,10 +138,11 @@ def rejected(ds: Dataset, *, system: str = "race") -> Dataset:
     order = dict.fromkeys(column for _, one in sorted(tasks().items(), reverse=True) for column in one.features)
     canonical = [column for column in order if column in own and column in ds.features]
     columns = [*canonical, *(column for column in ("candidates", "status") if column in ds.features)]
-    return ds.select_columns(columns).map(
-        _rejections, batched=True, remove_columns=columns, features=features, desc="rejected",
-        fn_kwargs={"system": system, "canonical": canonical},
-    )  # fmt: skip
+    with quiet_few(len(ds)):
+        return ds.select_columns(columns).map(
+            _rejections, batched=True, remove_columns=columns, features=features, desc="rejected",
+            fn_kwargs={"system": system, "canonical": canonical},
+        )  # fmt: skip
 
 
 def _rejections(batch: Mapping[str, list[Any]], system: str, canonical: Sequence[str]) -> dict[str, list[Any]]:

@@ -56,6 +56,7 @@ def check(system: Any, ds: Any = None, folders: Iterable[str | Path] = ()) -> No
     if ds is not None:
         check_columns(system.stages, ds)
         check_labels(get_task(system.task), ds)
+        check_verdicts(system, ds)
 
 
 def check_disk(folders: Iterable[str | Path] = ()) -> None:
@@ -158,6 +159,18 @@ def check_labels(task: Task, ds: Any) -> None:
             f"no row has a label of {task.name} ({ours}); the labels here are {own}. Say what they mean: "
             f"hfcf.from_dataset(ds, labels={{{sorted(map(repr, present - {None}))[0]}: {task.labels[0]!r}, …}})"
         )
+
+
+def check_verdicts(system: Any, ds: Any) -> None:
+    """Raise for a language model that judges rows of a task with open labels, and does not know one of theirs."""
+    task = get_task(system.task)
+    judges = [model for stage in system.stages for name, model in _models(stage) if name == "verifier"]
+    if not judges or task.labels is not None or "label" not in (ds.features or {}):
+        return
+    rows = ds.select_columns(["label"])
+    labels = {row["label"] for row in (islice(rows, SAMPLE) if isinstance(ds, IterableDataset) else rows) if row["label"]}
+    for model in judges:
+        task.check_verdicts(model, labels)
 
 
 def _models(value: Any) -> Iterator[tuple[str, Model]]:

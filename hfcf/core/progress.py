@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from typing import Any
 
@@ -91,6 +91,7 @@ class StageBar(Bar):
         self.move(self.finished + self.batch * share, f"{self.finished} of {self.rows} rows{requests}")
 
 
+_MANY = 20_000
 _stage_bar: ContextVar[StageBar | None] = ContextVar("stage_bar", default=None)
 
 
@@ -116,6 +117,11 @@ def quiet_map() -> Iterator[None]:
         yield
     finally:
         enable_progress_bars()
+
+
+def quiet_few(rows: int) -> AbstractContextManager[None]:
+    """Silence the bars of `datasets` around bookkeeping, unless there are so many rows that somebody waits for them."""
+    return nullcontext() if rows >= _MANY and is_shown() else quiet_map()
 
 
 @contextmanager

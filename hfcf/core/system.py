@@ -11,10 +11,10 @@ from datasets import Dataset, DatasetDict, Features, IterableDataset
 
 from hfcf.core.model import Model, is_remote
 from hfcf.core.names import check_settings, did_you_mean
-from hfcf.core.preflight import check
+from hfcf.core.preflight import CURE, check
 from hfcf.core.prepare import prepare
 from hfcf.core.progress import quiet_map, stage_bar
-from hfcf.core.stage import Stage
+from hfcf.core.stage import Stage, StageError
 from hfcf.core.task import task_of, tasks
 from hfcf.core.workers import end_workers
 
@@ -187,6 +187,9 @@ class System:
         """
         if isinstance(ds, DatasetDict):
             return DatasetDict({split: self(part, limit=limit, watch=watch, **map_kwargs) for split, part in ds.items()})
+        if not isinstance(ds, Dataset | IterableDataset):
+            kind = type(ds).__name__
+            raise StageError(f"a system runs on a Dataset, a DatasetDict or an IterableDataset, and this is a {kind}: {CURE}")
         watch = watch or (lambda stage, run: run())
         system, names = self._for_rows(ds), list(self.chain)
         check(system, ds)

@@ -165,6 +165,11 @@ class Task:
         remote = [model for model in models if model is not None and is_remote(model)]
         return {"verdict_prompt": self._verdict_prompt(remote[0]).contents()} if remote else {}
 
+    def check_verdicts(self, model: Model, labels: Iterable[str]) -> None:
+        """Raise `ValueError` for a language model that does not know all of these labels; a local one passes."""
+        if is_remote(model):
+            self._verdict_prompt(model).check(model, labels)
+
     def _verdict_prompt(self, model: Model) -> Any:
         if not self.verdict_prompt:
             raise ValueError(f"{model.name}: no language model behind an endpoint judges {self.name} rows: name a local model")

@@ -20,6 +20,8 @@ _FOLDERS = ("/", "./", "../", "~", "out/")
 """How names of folders begin that are not taken for the Hub's: the last is where this library's commands write."""
 _NO_LIMIT = ("t5", "mt5", "umt5", "longt5", "xlnet", "deberta-v2")
 """Types of models with relative positions, whose configuration names a length that they are not bound to."""
+_TOKENIZER = ("tokenizer", "vocab", "spiece", "sentencepiece", "spm", "merges")
+"""Of each tokenizer, one of these stands in a file's name."""
 _PADDED = ("roberta", "xlm-roberta", "camembert", "longformer", "mpnet")
 """Types of models whose first positions, up to that of the padding, hold no token."""
 
@@ -42,6 +44,7 @@ def check_weights(model: Model, where: str) -> None:
     if is_remote(model):
         return
     _check_source(model.name, where)
+    _check_tokenizer(model, where)
     if model.adapter:
         _check_source(model.adapter, f"{where}: adapter")
 
@@ -66,6 +69,17 @@ def _check_source(name: str, where: str) -> None:
         raise NoFolder(f"{where}: there is no folder {name}")
     elif not is_package(name):  # pipelines of spaCy are packages
         check_hub_id(name, where)
+
+
+def _check_tokenizer(model: Model, where: str) -> None:
+    """Raise for a folder of weights without a tokenizer: Transformers makes one that knows no word, and every answer is wrong."""
+    folder = Path(model.source())
+    names = [path.name for path in folder.iterdir()] if folder.is_dir() else []
+    if "model.safetensors" in names and not any(part in name for name in names for part in _TOKENIZER):
+        raise ValueError(
+            f"{where}: the folder {model.name} has weights and no tokenizer: save that of the training there, too, "
+            f'tokenizer.save_pretrained("{model.name}")'
+        )
 
 
 def check_hub_id(name: str, where: str) -> None:

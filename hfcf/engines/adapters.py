@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -18,14 +18,23 @@ PATCH = "patch.safetensors"
 
 
 def load_network(auto: Any, model: Model, dtype: Any) -> Any:
-    """Load the network of `model` by the `AutoModelFor…` class `auto`, with its adapter merged in."""
+    """Load the network of `model` by the `AutoModelFor…` class `auto`, with its adapter merged in.
+
+    Raises:
+        ValueError: the adapter does not fit the base, or neither of them has some of the weights.
+    """
     adapter = _local(model.adapter_source())
     kwargs: dict[str, Any] = {}
     if adapter and (Path(adapter) / "config.json").exists():
         from transformers import AutoConfig
 
         kwargs["config"] = AutoConfig.from_pretrained(adapter)
-    network = auto.from_pretrained(model.source(), revision=model.revision, dtype=dtype, use_safetensors=True, **kwargs)
+    with quiet_weights(report=adapter is None):
+        network, loading = auto.from_pretrained(
+            model.source(), revision=model.revision, dtype=dtype, use_safetensors=True, output_loading_info=True, **kwargs
+        )
+    if adapter:
+        _check_complete(loading["missing_keys"], Path(adapter), model)
     if adapter and (Path(adapter) / PATCH).exists():
         _patch(network, Path(adapter) / PATCH)
     elif adapter:
@@ -36,6 +45,20 @@ def load_network(auto: Any, model: Model, dtype: Any) -> Any:
     return network.to(dtype=dtype).eval()
 
 
+def _check_complete(missing: Iterable[str], adapter: Path, model: Model) -> None:
+    """Raise unless the adapter brings every weight that the base lacks: what neither has would be random."""
+    from safetensors import safe_open
+
+    brought: list[str] = []
+    for path in adapter.glob("*.safetensors"):
+        with safe_open(path, "np") as weights:
+            brought += [f".{name}" for name in weights.keys()]  # noqa: SIM118, it is no mapping
+    if lacking := [name for name in sorted(missing) if not any(one.endswith(f".{name}") for one in brought)]:
+        raise ValueError(
+            f"neither {model.name} nor its adapter {model.adapter} has {', '.join(lacking[:3])}: which base was it made for?"
+        )
+
+
 def _local(adapter: str | None) -> str | None:
     """Return the adapter's folder; of one on the Hub, download the configuration and the safetensors alone."""
     if adapter is None or os.path.isdir(adapter):
@@ -43,6 +66,31 @@ def _local(adapter: str | None) -> str | None:
     from huggingface_hub import snapshot_download
 
     return snapshot_download(adapter, allow_patterns=["*.json", "*.safetensors"])
+
+
+@contextmanager
+def quiet_weights(*, report: bool) -> Iterator[None]:
+    """Hold back Transformers' bars of weights that it reads or writes and, unless `report`, its table of those that are absent.
+
+    A base lacks the head that its adapter brings, so that the table's advice, to train it, would be wrong. Bars of downloads stay.
+    """
+    from huggingface_hub.utils import are_progress_bars_disabled, disable_progress_bars, enable_progress_bars
+    from transformers.utils import logging
+
+    level, bars, downloads = logging.get_verbosity(), logging.is_progress_bar_enabled(), not are_progress_bars_disabled()
+    logging.disable_progress_bar()
+    if downloads:
+        enable_progress_bars()
+    if not report:
+        logging.set_verbosity_error()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(level)
+        if bars:
+            logging.enable_progress_bar()
+        if not downloads:
+            disable_progress_bars()
 
 
 @contextmanager

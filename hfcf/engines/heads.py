@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import torch
 
 from hfcf.core.model import Model
+from hfcf.engines.adapters import quiet_weights
 from hfcf.engines.labels import output_names
 
 Network = TypeVar("Network", bound=torch.nn.Module)
@@ -30,7 +31,8 @@ def save_whole(network: Any, folder: str | os.PathLike[str], file: str) -> None:
     """Store a network's `encoder` as Transformers does, and its other weights in a file beside it."""
     from safetensors.torch import save_file
 
-    network.encoder.save_pretrained(folder)
+    with quiet_weights(report=True):
+        network.encoder.save_pretrained(folder)
     rest = {name: tensor.contiguous() for name, tensor in network.state_dict().items() if not name.startswith("encoder.")}
     save_file(rest, Path(folder) / file, metadata={"format": "pt"})
 
@@ -61,7 +63,9 @@ def load_whole(
     path = cached_file(model.source(), file, revision=model.revision, _raise_exceptions_for_missing_entries=False)
     if path is None:
         raise ValueError(f"{model.name} is no {kind.partition(' ')[2]}: it has no {file}; train one: {training}")
-    network = make(AutoModel.from_pretrained(model.source(), revision=model.revision, dtype=dtype, use_safetensors=True))
+    with quiet_weights(report=True):
+        encoder = AutoModel.from_pretrained(model.source(), revision=model.revision, dtype=dtype, use_safetensors=True)
+    network = make(encoder)
     missing, unknown = network.load_state_dict(load_file(path), strict=False)
     if unknown or any(not name.startswith("encoder.") for name in missing):
         raise ValueError(f"{model.name}: {file} is not the head of {kind}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -28,11 +29,13 @@ class NewRecipe:
         text: its YAML.
         rows: the rows that were looked at, the first of the file.
         readable: how many of them can be read.
+        reasons: why the others can't, each with its number of rows.
     """
 
     text: str
     rows: int
     readable: int
+    reasons: Mapping[str, int]
 
 
 def new_recipe(system: str, file: str | Path, data: str | Path, changes: Sequence[str] = ()) -> NewRecipe:
@@ -56,18 +59,20 @@ def new_recipe(system: str, file: str | Path, data: str | Path, changes: Sequenc
     try:
         task, source, rows = describe_file(data, cls.works_on(), {key: given[key] for key in ("columns", "labels") if key in given})
     except LayoutError as error:
-        raise RecipeError(f"{error.in_recipe()}\nGive it to hfcf new as --set 'KEY={{…}}'") from error
+        keys = " ".join(f"--set '{key}={{…}}'" for key in next(iter(error.cures.values())))
+        raise RecipeError(f"{error.in_recipe()}\nGive it to hfcf new as {keys}") from error
     except CorpusError as error:
         raise RecipeError(f"--data {error}") from error
     settings = {"task": task} if "task" in {field.name for field in fields(cls)} else {}
     preset = chosen if named else _preset(cls, settings)
     content = {"name": Path(file).stem, **source, "on_error": "reject", "system": system, "preset": preset, "seed": 13, **given}
-    readable = _readable(content)
+    reasons = _reasons(content)
+    readable = reasons.pop(None, 0)
     if not readable:
         columns = ", ".join(dict.fromkeys(name for row in rows[:100] for name in row))
         raise RecipeError(f"--data {data}: none of the first rows can be read for {system}; the columns are {columns}")
     text = _text(content, Path(file), cls, task, f"{len(rows)} row{'s' * (len(rows) > 1)} of {data}")
-    return NewRecipe(text, len(rows), readable)
+    return NewRecipe(text, len(rows), readable, {reason or "": number for reason, number in reasons.items()})
 
 
 def _preset(cls: Any, settings: Mapping[str, Any]) -> str:
@@ -80,14 +85,14 @@ def _preset(cls: Any, settings: Mapping[str, Any]) -> str:
     return "offline"
 
 
-def _readable(content: Mapping[str, Any]) -> int:
-    """Parse the recipe, load its rows as `hfcf run` does, and count those that can be read."""
+def _reasons(content: Mapping[str, Any]) -> Counter[str | None]:
+    """Parse the recipe, load its rows as `hfcf run` does, and count why rows can't be read; None counts those that can."""
     from hfcf.pipeline.recipes import RunRecipe
     from hfcf.pipeline.run import load_rows
 
     ds = load_rows(recipes.parse(RunRecipe, content, "the recipe"))
     statuses = ds["status"] if "status" in ds.features else [None] * len(ds)
-    return sum(not status or status["accepted"] is not False for status in statuses)
+    return Counter(status["reason"] if status and status["accepted"] is False else None for status in statuses)
 
 
 _COMMENTS = {

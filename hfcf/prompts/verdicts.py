@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +21,7 @@ from hfcf.text.label_names import label_of
 Row = Mapping[str, Any]
 
 _MAX_TOKENS = 64
+_SHOWN = 6  # labels in a message
 _APART = 1000
 """How far the seeds of two samples lie apart: each attempt at one has the next seed."""
 _MEANINGS = {
@@ -57,6 +58,17 @@ class VerdictPrompt:
     def contents(self) -> str:
         """Return the sha256 of template and examples."""
         return prompts.contents(self.template)
+
+    def check(self, model: Model, labels: Iterable[str]) -> None:
+        """Raise `ValueError` unless the names stand for all of these labels; the message has the line to type."""
+        known, every = set(dict(model.labels or self.names).values()), sorted(set(labels))
+        if unknown := [label for label in every if label not in known]:
+            names = ", ".join(f'"{label}": "{label}"' for label in every[:_SHOWN]) + (", …" if len(every) > _SHOWN else "")
+            raise ValueError(
+                f"{model.name} does not know the labels {', '.join(unknown[:_SHOWN])}{', …' if len(unknown) > _SHOWN else ''}. "
+                f'Name all labels, {{name in the prompt: label}}: Model("{model.name}", labels={{{names}}}); in a recipe '
+                f'{{name: "{model.name}", labels: {{{names}}}}}'
+            )
 
     def ask(self, rows: Sequence[Row], model: Model) -> list[dict[str, float] | str]:
         """Ask for the label of each row: `{label: probability}`, or the reason why there is none.

@@ -18,9 +18,10 @@ from hfcf.core.task import task_of
 from hfcf.corpora.formats.answers import places
 from hfcf.corpora.formats.tokens import TAG, untagged
 from hfcf.corpora.own.back import to_dataset
+from hfcf.corpora.own.errors import LayoutError
 from hfcf.corpora.own.rows import from_dataset, read_one
 from hfcf.systems import system_class
-from hfcf.tasks.verification import REFUTES
+from hfcf.tasks.verification import LABELS, REFUTES
 
 _FIELDS = {
     "verification": ("claim", "evidence", "label"),
@@ -83,7 +84,13 @@ def counterfactuals(
     given = {name: value for name, value in given.items() if value is not None}
     task = _task(set(given))
     own = [_tagged(given) if task == "relation" else given]
-    row = read_one(own, task)
+    try:
+        row = read_one(own, task)
+    except LayoutError as error:
+        if task != "verification":
+            raise
+        names = f"{', '.join(LABELS)}, or a usual name of one, such as 'true' or 'entailment'"
+        raise ValueError(f"label={label!r} is not known: give {names}") from error
     system = _choose(task, row, system, preset)
     if among is not None:
         system = _fit(system, from_dataset(among, task, on_error="reject"))

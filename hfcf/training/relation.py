@@ -15,6 +15,7 @@ from torch import nn
 from transformers import TrainerCallback
 
 from hfcf.core.model import Model, is_remote
+from hfcf.engines.adapters import quiet_weights
 from hfcf.engines.base import Encoded
 from hfcf.engines.classifier import choose
 from hfcf.engines.rbert import RBert, collate, encode_marked, load_tokenizer, longest, probabilities
@@ -58,7 +59,10 @@ def train_relation(
         raise ValueError(f"labels: rows are labelled {unknown[0]!r}, which is none of {', '.join(labels)}")
     set_seed(hp.seed)  # the new head's weights too
     tokenizer = load_tokenizer(hp.model)
-    encoder = AutoModel.from_pretrained(hp.model.source(), revision=hp.model.revision, dtype=torch.float32, use_safetensors=True)
+    with quiet_weights(report=True):
+        encoder = AutoModel.from_pretrained(
+            hp.model.source(), revision=hp.model.revision, dtype=torch.float32, use_safetensors=True
+        )
     network = RBert(encoder, labels)
     most = longest(encoder.config, tokenizer, hp.max_length)
     classes = {label: i for i, label in enumerate(labels)}

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections import namedtuple
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,6 +18,7 @@ import hfcf
 from hfcf.core import preflight, weights
 from hfcf.core.model import Model
 from hfcf.core.stage import StageError
+from hfcf.tasks.judge import JudgeCandidates
 
 ROW = {
     "id": "1", "claim": "Rome is old.", "evidence": [{"title": "Rome", "text": "Rome is very old."}], "label": "SUPPORTS",
@@ -65,6 +70,11 @@ def test_text_where_pieces_are_read_is_refused() -> None:
         race()(rows)
 
 
+def test_rows_that_are_no_dataset_are_refused_with_the_cure() -> None:
+    with pytest.raises(StageError, match=r"this is a list: hfcf\.from_dataset\(ds"):
+        race()([ROW])
+
+
 def test_classes_and_integers_as_labels_are_refused() -> None:
     features = Features({"id": Value("string"), "claim": Value("string"), "label": ClassLabel(names=["entailment", "neutral"])})
     stage = type("Reads", (), {"inputs": {"label": Value("string")}, "outputs": {}, "name": "reads"})()
@@ -79,6 +89,18 @@ def test_foreign_labels_are_one_error(stream: bool) -> None:
     rows = rows.to_iterable_dataset() if stream else rows
     with pytest.raises(StageError, match=r"contradiction.*labels="):
         race()(rows)
+
+
+def test_a_language_model_that_does_not_know_a_relation_is_refused_with_the_line_to_type() -> None:
+    words = {"tokens": ["eggs", "in", "buckets"], "head": {"start": 0, "end": 1}, "tail": {"start": 2, "end": 3}}
+    rows = Dataset.from_list([{**words, "label": label} for label in ("Other", "PHYS")])
+    judge = JudgeCandidates(system="ccg", task="relation", verifier=Model("llm:m"))
+    system: Any = SimpleNamespace(task="relation", stages=(judge,))
+    with pytest.raises(ValueError, match=r'labels PHYS\. .*Model\("llm:m", labels=\{"Other": "Other", "PHYS": "PHYS"\}\)'):
+        preflight.check_verdicts(system, rows)
+    named = Model("llm:m", labels={"located in": "PHYS", "none": "Other"})
+    preflight.check_verdicts(SimpleNamespace(task="relation", stages=(replace(judge, verifier=named),)), rows)
+    preflight.check_verdicts(system, rows.select([0]))  # SemEval's names need no mapping
 
 
 def test_rows_that_were_rejected_when_they_were_loaded_have_any_label() -> None:
@@ -136,6 +158,15 @@ def test_a_hub_id_is_checked_in_offline_mode_alone(monkeypatch: pytest.MonkeyPat
         weights.check_weights(Model("me/mine"), "verifier")
     (tmp_path / "models--me--mine").mkdir()
     weights.check_weights(Model("me/mine"), "verifier")
+
+
+def test_weights_without_a_tokenizer_are_no_model(tiny_model: Callable[[str], str], tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(tiny_model("classifier"), tmp_path / "own"))
+    weights.check_weights(Model(str(folder)), "verifier")
+    for path in folder.glob("*token*"):
+        path.unlink()
+    with pytest.raises(ValueError, match=r"verifier: the folder .* no tokenizer: .*tokenizer\.save_pretrained"):
+        weights.check_weights(Model(str(folder)), "verifier")
 
 
 def test_an_empty_folder_is_no_model(tmp_path: Path) -> None:

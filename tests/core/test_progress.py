@@ -80,3 +80,17 @@ def test_an_engine_alone_has_a_bar_when_it_takes_its_time(terminal: None, capsys
         time.sleep(2.1)
         count(1)
         assert "1 of 2 requests" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("rows", "shown", "quiet"), [(3, True, True), (1_000_000, True, False), (1_000_000, False, True)])
+def test_bookkeeping_has_a_bar_only_where_somebody_waits_for_it(
+    rows: int, shown: bool, quiet: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[str] = []
+    monkeypatch.setattr(progress, "is_shown", lambda: shown)
+    monkeypatch.setattr(progress, "are_progress_bars_disabled", lambda: False)
+    monkeypatch.setattr(progress, "disable_progress_bars", lambda: calls.append("off"))
+    monkeypatch.setattr(progress, "enable_progress_bars", lambda: calls.append("on"))
+    with progress.quiet_few(rows):
+        assert calls == ["off"] * quiet
+    assert calls == ["off", "on"] * quiet

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import near_misses
@@ -404,6 +405,22 @@ def test_what_was_guessed_is_printed(capsys: pytest.CaptureFixture[str]) -> None
         hfcf.from_dataset(nli(), on_error="raise")
 
 
+def test_bookkeeping_on_a_handful_of_rows_is_silent(system: Callable[[str], Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    quiet: list[int] = []
+
+    @contextmanager
+    def note(rows: int) -> Iterator[None]:
+        quiet.append(rows)
+        yield
+
+    for module in ("corpora.own.rows", "corpora.own.back", "core.expand"):
+        monkeypatch.setattr(f"hfcf.{module}.quiet_few", note)
+    done = system("verification")(hfcf.from_dataset(nli()))
+    new = hfcf.to_dataset(hfcf.expand(done), like=nli())
+    hfcf.rejected(done)
+    assert quiet == [4, 4, 4, len(new), 4]
+
+
 def test_a_repeated_id_is_rejected_and_rows_of_a_label_can_be_left_out() -> None:
     rows = [{"claim": f"Claim {label}.", "evidence": ROME, "label": label, "key": "k"} for label in ("true", "mixture")]
     ds = hfcf.from_dataset(rows, labels={"mixture": None}, id="key")
@@ -424,6 +441,13 @@ def test_columns_that_were_said_otherwise_are_noticed(system: Callable[[str], An
     with pytest.raises(ValueError, match="columns="):
         hfcf.to_dataset(cf, like=ds, id="k")
     with pytest.raises(ValueError, match="sources that like= has not"):
+        hfcf.to_dataset(cf, like=ds)
+
+
+def test_labels_that_are_said_once_only_are_asked_for_by_the_call_that_lacks_them(system: Callable[[str], Any]) -> None:
+    ds = [{"claim": "Rome is old.", "evidence": ROME, "label": "backed"}]
+    cf = hfcf.expand(system("verification")(hfcf.from_dataset(ds, labels={"backed": "SUPPORTS", "rejected": "REFUTES"})))
+    with pytest.raises(ValueError, match=r"hfcf\.to_dataset\(cf, like=ds, labels=\{\"backed\": \"…\"\}\)"):
         hfcf.to_dataset(cf, like=ds)
 
 

@@ -16,6 +16,7 @@ from transformers import (
     AutoModelForSequenceClassification,
     AutoTokenizer,
 )
+from transformers.utils import logging as hf_logging
 
 from hfcf.core.model import Model, folder_hash
 from hfcf.engines.adapters import PATCH, load_network, save_patch
@@ -158,6 +159,29 @@ def test_modules_that_the_base_lacks_are_stored_whole(own: Path, tmp_path: Path)
     network = AutoModelForSequenceClassification.from_pretrained(encoder, num_labels=3)
     back = patched(encoder, network, network, out, 4, whole=("classifier",))
     assert torch.allclose(back.classifier.weight, network.classifier.weight, atol=2e-3)
+
+
+def test_a_head_that_the_adapter_brings_is_not_reported(
+    own: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+) -> None:
+    encoder, out = tmp_path / "encoder", tmp_path / "patch"
+    AutoModelForSequenceClassification.from_pretrained(own).bert.save_pretrained(encoder)
+    network = AutoModelForSequenceClassification.from_pretrained(encoder, num_labels=3)
+    assert "MISSING" in caplog.text
+    caplog.clear()
+    before = hf_logging.get_verbosity(), hf_logging.is_progress_bar_enabled()
+    capfd.readouterr()
+    patched(encoder, network, network, out, 4, whole=("classifier",))
+    assert (caplog.text, capfd.readouterr().err) == ("", "")
+    assert (hf_logging.get_verbosity(), hf_logging.is_progress_bar_enabled()) == before
+
+
+def test_a_head_that_neither_base_nor_adapter_has_is_an_error(own: Path, tmp_path: Path) -> None:
+    encoder = tmp_path / "encoder"
+    network = AutoModelForSequenceClassification.from_pretrained(own)
+    network.bert.save_pretrained(encoder)
+    with pytest.raises(ValueError, match=r"neither .* nor its adapter .* has classifier\.bias, classifier\.weight: which base"):
+        patched(encoder, changed(network), network, tmp_path / "patch", 4)
 
 
 def test_a_patch_for_another_model_is_an_error(own: Path, tmp_path: Path, tiny_model: Tiny) -> None:

@@ -97,6 +97,10 @@ def test_settings(
         (["train", "train_verifier", "--out", "out/x", "--set", "model=out/none"], ["model: there is no folder out/none"]),
         (["evaluate", "out/none", "--corpus", "fever=x"], ["no folder out/none"]),
         (["evaluate", "offline:minilm", "--corpus", "fever"], ["NAME=FOLDER"]),
+        (
+            ["evaluate", "offline:minilm", "--corpus", "hover=nosuch"],
+            ["no folder nosuch", "as --corpus hover=FOLDER"],
+        ),
         (["run", "race_hover", "--out", "out/x", "--set", "data_dir=."], ["train_verifier", "train_generator", "out/verifier"]),
     ],
 )

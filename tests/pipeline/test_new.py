@@ -85,8 +85,17 @@ def test_several_columns_of_evidence_and_rows_that_are_left_out(folder: Path) ->
     assert [bool(status) for status in ds["status"]] == [False, True]
 
 
+def test_why_rows_cannot_be_read_is_printed(folder: Path) -> None:
+    rows = [OURS, {**OURS, "id": "2", "claim": ""}, {**OURS, "id": "3", "label": "unclear"}]
+    (folder / "some.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    answer = CliRunner().invoke(app, ["new", "eda", "some.yaml", "--data", "some.jsonl"])
+    assert "1 of 3 rows can be read" in answer.output
+    assert "1 can't: the claim is empty" in answer.output
+    assert "1 can't: the label 'unclear' is unknown" in answer.output
+
+
 def test_what_cannot_be_guessed_is_given() -> None:
-    with pytest.raises(RecipeError, match="foo, bar, baz"):
+    with pytest.raises(RecipeError, match=r"foo, bar, baz[^$]*--set 'columns=\{…\}'"):
         new_recipe("race", "mine.yaml", "odd.csv")
     changes = ["columns={claim: foo, evidence: bar, label: baz}", 'labels={"0": SUPPORTS}', "settings.num_beams=10"]
     made = new_recipe("race", "mine.yaml", "odd.csv", changes)

@@ -67,6 +67,16 @@ def test_it_learns_and_is_stored_whole(hp: Hyperparameters, tmp_path: Path) -> N
     assert found["micro_f1"] > 0.9
 
 
+def test_no_bars_of_weights_are_shown(hp: Hyperparameters, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[str] = []
+    monkeypatch.setattr("transformers.utils.logging.is_progress_bar_enabled", lambda: True)
+    monkeypatch.setattr("transformers.utils.logging.disable_progress_bar", lambda: calls.append("off"))
+    monkeypatch.setattr("transformers.utils.logging.enable_progress_bar", lambda: calls.append("on"))
+    train_relation(rows(), Hyperparameters(**{**vars(hp), "epochs": 1}), tmp_path / "out")
+    load_rbert(Model(str(tmp_path / "out")), torch.device("cpu"), torch.float32)
+    assert calls == ["off", "on"] * 3, "the encoder is loaded, stored, and loaded again"
+
+
 def test_a_training_can_be_repeated(hp: Hyperparameters, tmp_path: Path) -> None:
     for out in ("one", "two"):
         train_relation(rows(), hp, tmp_path / out)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from datasets import ClassLabel, Dataset, DatasetDict, IterableDataset, List, concatenate_datasets
 
+from hfcf.core.progress import quiet_few
 from hfcf.core.schema import TEXT
 from hfcf.core.task import Task, task_of
+from hfcf.corpora.own.errors import LayoutError
 from hfcf.corpora.own.layout import Layout
 from hfcf.corpora.own.rows import ReadRows, is_canonical, layout_of, read_quietly
 from hfcf.corpora.own.tables import Table, as_table, is_frame, splits_of
@@ -55,15 +58,17 @@ def to_dataset(
     said = {"columns": columns, "labels": labels, "id": id, "group": group, "title": title, "ends": ends}
     tables = {split: as_table(part) for split, part in (splits_of(like) or {"": like}).items()}
     if not isinstance(cf, DatasetDict):
-        table = _to_table(cf, list(tables.values()), _layout(cf, tables, said))
+        with _name_call():
+            table = _to_table(cf, list(tables.values()), _layout(cf, tables, said))
         if is_frame(like):
             return _as_frame(table, like)
         return table.to_list() if isinstance(like, list | tuple) else table
     if not set(cf) <= set(tables):
         raise ValueError(f"the counterfactuals have the splits {', '.join(cf)}, which like= has not: give its DatasetDict")
     # Of all splits, as in `from_dataset`: one alone may not show which column has the ids, or whether ends are inclusive.
-    layout = _layout(next(iter(cf.values())), tables, said)
-    return DatasetDict({split: _to_table(part, [tables[split]], layout) for split, part in cf.items()})
+    with _name_call():
+        layout = _layout(next(iter(cf.values())), tables, said)
+        return DatasetDict({split: _to_table(part, [tables[split]], layout) for split, part in cf.items()})
 
 
 def _layout(cf: Any, tables: Mapping[str, Table], said: Mapping[str, Any]) -> Layout | None:
@@ -89,6 +94,15 @@ def _to_table(cf: Any, tables: Sequence[Table], layout: Layout | None) -> Datase
     _check_texts(task, sources, new)
     written = _written(task, layout, theirs, sources, new, _largest_id(tables, layout))
     return _with_columns(theirs, written)
+
+
+@contextmanager
+def _name_call() -> Iterator[None]:
+    """Let an error about columns or labels name the call that was typed."""
+    try:
+        yield
+    except LayoutError as error:
+        raise LayoutError(error.what, error.cures, "hfcf.to_dataset(cf, like=ds") from error
 
 
 def _as_frame(table: Dataset, like: Any) -> Any:
@@ -219,7 +233,8 @@ def _stale(theirs: Dataset, sources: Sequence[Mapping[str, Any]], written: Mappi
 def _with_columns(theirs: Dataset, written: Mapping[str, list[Any]]) -> Dataset:
     """Return the rows with other values in some columns, and the same features."""
     order, features = theirs.column_names, theirs.features
-    table = theirs.flatten_indices() if len(theirs) else theirs
+    with quiet_few(len(theirs)):
+        table = theirs.flatten_indices() if len(theirs) else theirs
     for name, values in written.items():
         if name in order:
             table = table.remove_columns(name).add_column(name, values, feature=features[name])

@@ -14,7 +14,8 @@ class LayoutError(CorpusError):
 
     Args:
         what: what there is and what is missing.
-        cures: for each way out what it is for, "" for the only one, and the arguments of `from_dataset` to type.
+        cures: for each way out what it is for, "" for the only one, and the arguments to type.
+        call: the call that takes them, as far as it is known.
 
     >>> error = LayoutError("the labels are 0 and 1, without names", {"": {"labels": {0: "…", 1: "…"}}})
     >>> print(error)
@@ -25,12 +26,12 @@ class LayoutError(CorpusError):
       labels: {0: "…", 1: "…"}
     """
 
-    def __init__(self, what: str, cures: Mapping[str, Mapping[str, Any]]) -> None:
+    def __init__(self, what: str, cures: Mapping[str, Mapping[str, Any]], call: str = "hfcf.from_dataset(ds") -> None:
         self.what, self.cures = what, cures
-        calls = {
+        arguments_of = {
             use: ", ".join(f"{name}={_literal(value)}" for name, value in arguments.items()) for use, arguments in cures.items()
         }
-        super().__init__(_message(what, {use: f"hfcf.from_dataset(ds, {call})" for use, call in calls.items()}))
+        super().__init__(_message(what, {use: f"{call}, {given})" for use, given in arguments_of.items()}))
 
     def in_recipe(self) -> str:
         """Return the message with the keys of a recipe in the place of Python's arguments."""

@@ -12,6 +12,7 @@ from typing import Any
 
 from datasets import Dataset, DatasetDict, Features, IterableDataset, IterableDatasetDict, List
 
+from hfcf.core.progress import quiet_few
 from hfcf.core.schema import STATUS, TEXT
 from hfcf.core.task import get_task, problem, tasks
 from hfcf.corpora.base.rows import as_texts, content_name, unreadable
@@ -197,7 +198,8 @@ def read_quietly(table: Table, reader: ReadRows) -> Table:
         return own.map(reader, **kwargs).select_columns(list(reader.features))
     if not len(own):
         return Dataset.from_dict({name: [] for name in reader.features}, features=reader.features)
-    return _unrepeated(own.map(reader, **kwargs, desc="from_dataset"), reader)
+    with quiet_few(len(own)):
+        return _unrepeated(own.map(reader, **kwargs, desc="from_dataset"), reader)
 
 
 def _read(table: Table, reader: ReadRows, *, alone: bool) -> Table:

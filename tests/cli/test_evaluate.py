@@ -1,0 +1,27 @@
+"""`hfcf evaluate`: a few rows of a file of one's own."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+from typer.testing import CliRunner
+
+from hfcf.cli import app
+
+
+def test_a_limit_scores_the_first_rows_and_says_so(tiny_model: Callable[[str], str], tmp_path: Path) -> None:
+    labels = ["SUPPORTS", "SUPPORTS", "REFUTES", "REFUTES"]
+    rows = [{"id": str(i), "claim": f"Claim {i}.", "evidence": ["A text."], "label": label} for i, label in enumerate(labels)]
+    (tmp_path / "mine.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    command = ["evaluate", tiny_model("classifier"), "--corpus", f"jsonl={tmp_path / 'mine.jsonl'}:test"]
+
+    def shown(*options: str) -> tuple[str, ...]:
+        answer = CliRunner().invoke(app, [*command, *options])
+        assert answer.exit_code == 0, answer.exception
+        return next(tuple(map(str.strip, line.split("│")[1:3])) for line in answer.output.splitlines() if "jsonl (" in line)
+
+    assert shown() == ("jsonl (test)", "4")
+    assert shown("--limit", "2") == ("jsonl (test, first 2)", "2")
+    assert CliRunner().invoke(app, [*command, "--limit", "0"]).exit_code == 2
