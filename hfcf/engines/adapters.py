@@ -15,6 +15,7 @@ from typing import Any
 from hfcf.core.model import Model
 
 PATCH = "patch.safetensors"
+PEFT = "adapter_model.safetensors"
 
 
 def load_network(auto: Any, model: Model, dtype: Any) -> Any:
@@ -50,7 +51,7 @@ def _check_complete(missing: Iterable[str], adapter: Path, model: Model) -> None
     from safetensors import safe_open
 
     brought: list[str] = []
-    for path in adapter.glob("*.safetensors"):
+    for path in (adapter / name for name in (PATCH, PEFT) if (adapter / name).exists()):
         with safe_open(path, "np") as weights:
             brought += [f".{name}" for name in weights.keys()]  # noqa: SIM118, it is no mapping
     if lacking := [name for name in sorted(missing) if not any(one.endswith(f".{name}") for one in brought)]:

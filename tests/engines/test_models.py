@@ -4,7 +4,7 @@ import copy
 import pickle
 import re
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -161,8 +161,17 @@ def test_modules_that_the_base_lacks_are_stored_whole(own: Path, tmp_path: Path)
     assert torch.allclose(back.classifier.weight, network.classifier.weight, atol=2e-3)
 
 
+@pytest.fixture
+def warn() -> Iterator[None]:
+    """Transformers' own verbosity, which commands that ran in this process have changed."""
+    level = hf_logging.get_verbosity()
+    hf_logging.set_verbosity_warning()
+    yield
+    hf_logging.set_verbosity(level)
+
+
 def test_a_head_that_the_adapter_brings_is_not_reported(
-    own: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+    own: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str], warn: None
 ) -> None:
     encoder, out = tmp_path / "encoder", tmp_path / "patch"
     AutoModelForSequenceClassification.from_pretrained(own).bert.save_pretrained(encoder)
