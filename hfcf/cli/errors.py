@@ -9,7 +9,8 @@ ERRORS = (ValueError, OSError, ImportError, TypeError)
 
 _KEYS = ("data_dir", "data_files", "split", "role", "on_error", "preset", "columns", "labels", "corpus", "system")
 """Arguments in Python that are keys of every recipe of rows."""
-_ARGUMENT = re.compile(rf"(?<!--set )(?<![\w.=-])((?:settings|options)\.\w+|{'|'.join(_KEYS)})=(?=[\w'\"/{{(,. ]|$)('[^']*')?")
+_NAMES = "|".join((r"(?:settings|options)\.\w+", *_KEYS))
+_ARGUMENT = re.compile(rf"(?<!--set )(?<!--set ')(?<![\w.=-])({_NAMES})=(?=[\w'\"/{{(,. ]|$)('[^']*')?")
 _CALL = re.compile(r"hfcf\.from_dataset\(ds, (columns|labels)=(\{[^}]*\})(?:, labels=\{[^}]*\})?\)")
 
 _MODEL = re.compile(r'Model\("[^"]*", .*?\); (?=in a recipe )')
@@ -24,8 +25,8 @@ def in_words_of_the_command_line(text: str) -> str:
     'give the place of its files as --set data_dir=… or --set data_files=… (one of the two)'
     >>> in_words_of_the_command_line("write split='test', role='train'")
     'write --set split=test --set role=train'
-    >>> in_words_of_the_command_line("--set data_dir=hover")
-    '--set data_dir=hover'
+    >>> in_words_of_the_command_line("--set data_dir=hover --set 'columns={…}'")
+    "--set data_dir=hover --set 'columns={…}'"
     >>> in_words_of_the_command_line('type Model("me/nli", inputs="?"); in a recipe {name: me/nli, inputs: "?"}; …')
     'type in a recipe {name: me/nli, inputs: "?"}; …'
     """
