@@ -144,11 +144,23 @@ def _identity(source: str, revision: str | None) -> str:
 
     # The cached path names the commit ("…/snapshots/<commit>/config.json"), so no weights are read to learn it.
     names = ("config.json", "adapter_config.json", "explainer.json")
-    quiet = {"revision": revision, "_raise_exceptions_for_missing_entries": False}
-    path = next((path for name in names[:-1] if (path := cached_file(source, name, **quiet))), None)
+    path = next((path for name in names[:-1] if (path := find_file(source, name, revision))), None)
     path = path or cached_file(source, names[-1], revision=revision)
     match = re.search(r"/snapshots/([^/]+)/", str(path))
     return f"{source}@{match[1] if match else revision}"
+
+
+def find_file(source: str, name: str, revision: str | None = None) -> str | None:
+    """Return the path of a file of a folder or a Hub repository, downloaded if it must be; None where there is no such file.
+
+    >>> import tempfile
+    >>> find_file(tempfile.mkdtemp(), "config.json") is None
+    True
+    """
+    from transformers.utils import cached_file
+
+    path: str | None = cached_file(source, name, revision=revision, _raise_exceptions_for_missing_entries=False)
+    return path
 
 
 def folder_hash(folder: str) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from hfcf.core.model import Model
+from hfcf.core.model import Model, find_file
 
 log = logging.getLogger(__name__)
 
@@ -165,11 +165,10 @@ def is_decoder(config: Any) -> bool:
 @lru_cache(maxsize=4)
 def _read(explainer: Model, contents: str) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
     from safetensors.torch import load_file
-    from transformers.utils import cached_file
 
     paths = {}
     for name in (SETTINGS, WEIGHTS):
-        path = cached_file(explainer.source(), name, revision=explainer.revision, _raise_exceptions_for_missing_entries=False)
+        path = find_file(explainer.source(), name, explainer.revision)
         if path is None:
             raise ValueError(f"{explainer.name} is no explainer: there is no {name}; `train: explainer` makes one")
         paths[name] = path

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import torch
 
-from hfcf.core.model import Model
+from hfcf.core.model import Model, find_file
 from hfcf.engines.adapters import quiet_weights
 from hfcf.engines.labels import output_names
 
@@ -56,11 +56,10 @@ def load_whole(
     """
     from safetensors.torch import load_file
     from transformers import AutoModel
-    from transformers.utils import cached_file
 
     if model.adapter:
         raise ValueError(f"{model.name}: {kind} has no adapter: it is stored whole")
-    path = cached_file(model.source(), file, revision=model.revision, _raise_exceptions_for_missing_entries=False)
+    path = find_file(model.source(), file, model.revision)
     if path is None:
         raise ValueError(f"{model.name} is no {kind.partition(' ')[2]}: it has no {file}; train one: {training}")
     with quiet_weights(report=True):

@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from hfcf.core.model import Model
+from hfcf.core.model import Model, find_file
 from hfcf.engines.inputs import CLAIM_FIRST, EVIDENCE_FIRST, OURS, PAIRS, Form, parse_form
 from hfcf.engines.labels import BLANK, are_of_inference, how_to_type, output_names, verdicts
 from hfcf.text.label_names import LABELS
@@ -81,12 +81,9 @@ def _read(model: Model, contents: str) -> Reading:
 def load_config(model: Model) -> Any:
     """Load the configuration of a model, or of its adapter, which names the classes of the tuned model."""
     from transformers import AutoConfig
-    from transformers.utils import cached_file
 
-    if (adapter := model.adapter_source()) is not None:
-        quiet = {"_raise_exceptions_for_missing_entries": False}
-        if cached_file(adapter, "config.json", **quiet) is not None:
-            return AutoConfig.from_pretrained(adapter)
+    if (adapter := model.adapter_source()) is not None and find_file(adapter, "config.json") is not None:
+        return AutoConfig.from_pretrained(adapter)
     return AutoConfig.from_pretrained(model.source(), revision=model.revision)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
-from hfcf.core.model import Model
+from hfcf.core.model import Model, find_file
 from hfcf.engines.inputs import model_inputs
 from hfcf.engines.labels import BLANK, UNNAMED, given_labels, how_to_type, output_names, rename_classes
 from hfcf.engines.markers import FORMS, parse_markers
@@ -19,10 +19,7 @@ log = logging.getLogger(__name__)
 
 def is_rbert(model: Model) -> bool:
     """Say whether a model is an R-BERT as our training stores it; it needs no `inputs`."""
-    from transformers.utils import cached_file
-
-    quiet = {"_raise_exceptions_for_missing_entries": False}
-    return cached_file(model.source(), HEAD, revision=model.revision, **quiet) is not None
+    return find_file(model.source(), HEAD, model.revision) is not None
 
 
 def check_relation(model: Model) -> None:

@@ -220,9 +220,9 @@ class Collator:
             "question": question, "readable": readable, "spans": torch.tensor(spans),
             "scores": torch.tensor([score for item in items for score in item["scores"]], dtype=torch.float32),
         }  # fmt: skip
-        return batch if self.bi is None else {**batch, **self._encode_asked(self.bi, items, question)}
+        return batch if self.bi is None else {**batch, **self._encode_questions(self.bi, items, question)}
 
-    def _encode_asked(self, bi: Bi, items: Sequence[Mapping[str, Any]], question: torch.Tensor) -> dict[str, torch.Tensor]:
+    def _encode_questions(self, bi: Bi, items: Sequence[Mapping[str, Any]], question: torch.Tensor) -> dict[str, torch.Tensor]:
         encoded = bi.engine.encode((bi.encoder, bi.tokenizer), [["", item["text"]] for item in items])
         asked = pad(bi.tokenizer, encoded, torch.device("cpu"))
         vectors = bi.retriever.vectors([number for item in items for number in item["numbers"]])

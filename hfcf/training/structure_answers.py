@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from hfcf.core.model import REMOTE, Model, is_remote
+from hfcf.core.model import REMOTE, Model, find_file, is_remote
 from hfcf.core.structures.model import CLAIM, Structure, StructureError
 from hfcf.core.structures.program import parse_program, repair_program
 from hfcf.engines.classifier import Classifier, choose
@@ -78,11 +78,8 @@ def purpose(model: Model, task: int | None = None) -> Purpose:
         if task is None:
             raise ValueError(f"{model.name}: say which of the tasks 1 to 4 to ask it for: --task 3")
         return Purpose(task, LLM)
-    from transformers.utils import cached_file
-
     places = [(model.adapter_source(), None), (model.source(), model.revision)]
-    quiet = {"_raise_exceptions_for_missing_entries": False}
-    paths = (cached_file(place, SETTINGS, revision=at, **quiet) for place, at in places if place)
+    paths = (find_file(place, SETTINGS, at) for place, at in places if place)
     if (path := next((path for path in paths if path), None)) is None:
         raise ValueError(f"{model.name} has no {SETTINGS}, which says what it is for; train one: hfcf train train_structures")
     trained = Purpose(**json.loads(Path(path).read_text(encoding="utf-8")))

@@ -89,7 +89,7 @@ def evaluate_verifier(rows: Dataset, engine: Classifier, *, ways: int = 2, claim
     return {"rows": len(rows), **scores(gold, predicted), "majority": round(majority, 4)}
 
 
-def evaluate_asked(rows: Dataset, model: Model, *, ways: int = 2) -> dict[str, Any]:
+def evaluate_remote(rows: Dataset, model: Model, *, ways: int = 2) -> dict[str, Any]:
     """Score a language model behind an endpoint as `evaluate_verifier` does; it chooses among the labels that are scored.
 
     Returns:
@@ -132,7 +132,7 @@ class VerifierTrainer:
     def evaluate(self, rows: Dataset, model: Model, *, max_length: int, ways: int = 2) -> dict[str, Any]:
         """Score a verifier on rows, beside the majority baseline; "llm:NAME" is asked over its endpoint."""
         if is_remote(model):
-            return evaluate_asked(rows, model, ways=ways)
+            return evaluate_remote(rows, model, ways=ways)
         return evaluate_verifier(rows, Classifier(model=model, max_length=max_length), ways=ways)
 
 

@@ -172,7 +172,7 @@ def test_an_engine_refuses_an_endpoint() -> None:
 
 def test_a_local_verifier_can_be_explained_by_a_language_model() -> None:
     race = hfcf.RACE.preset("offline", explainer="llm", explainer_model="llm:m")
-    assert race.explain.asked == CHAT
+    assert race.explain.language_model == CHAT
     assert not is_remote(race.check_claim.verifier)
 
 

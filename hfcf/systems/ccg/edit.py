@@ -134,13 +134,13 @@ class EditRelation(Stage):
             return []
         model = self.editor or editor.fitted_editor(self.name, fitted_editor)
         if is_remote(model):
-            return self._asked(terms, model, requests)
+            return self._ask_editor(terms, model, requests)
         if self.closed:
             return _likeliest(terms, model, requests)
         answers = editor.engine_of(self, model).run([editor.prompt(row, relation, model) for row, relation in requests])
         return [_choose(terms, row, relation, answer) for (row, relation), answer in zip(requests, answers, strict=True)]
 
-    def _asked(self, terms: KnownTerms, model: Model, requests: Sequence[Request]) -> list[_Written]:
+    def _ask_editor(self, terms: KnownTerms, model: Model, requests: Sequence[Request]) -> list[_Written]:
         known = [_admissible(terms, row, relation) for row, relation in requests]
         asked = [(request, group) for request, group in zip(requests, known, strict=True) if group]
         answers = iter(

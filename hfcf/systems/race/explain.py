@@ -74,9 +74,9 @@ class Explain(Stage):
         choices = (*METHODS, CURE, LLM)
         if self.method not in choices:
             raise ValueError(f"method={self.method!r}: choose one of {', '.join(choices)}")
-        if self.method == LLM and not is_remote(self.asked):
+        if self.method == LLM and not is_remote(self.language_model):
             raise ValueError(
-                f"method='llm' asks a language model behind an endpoint, and {self.asked.name!r} is none: give one as "
+                f"method='llm' asks a language model behind an endpoint, and {self.language_model.name!r} is none: give one as "
                 f"explainer_model, {REMOTE}NAME"
             )
         if self.method != LLM and is_remote(self.verifier):
@@ -91,19 +91,18 @@ class Explain(Stage):
             )
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**super().__getstate__(), **(prompts.state([remote.EXPLAINER], self.asked) if self.method == LLM else {})}
+        return {**super().__getstate__(), **(prompts.state([remote.EXPLAINER], self.language_model) if self.method == LLM else {})}
 
     @property
-    def asked(self) -> Model:
+    def language_model(self) -> Model:
         """The language model that "llm" asks: the explainer's, else the verifier."""
         models = [model for model in (self.explainer_model, self.verifier) if model is not None]
         return next(filter(is_remote, models), models[0])
 
     def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
         if self.method == LLM:
-            named = iter(
-                remote.name_rationales(self.asked, [row for row in rows if row["label"] != NOT_ENOUGH_INFO], seed=self.seed)
-            )
+            labelled = [row for row in rows if row["label"] != NOT_ENOUGH_INFO]
+            named = iter(remote.name_rationales(self.language_model, labelled, seed=self.seed))
             return [Reject(NO_LABEL) if row["label"] == NOT_ENOUGH_INFO else next(named) for row in rows]
         joined = [join_for(self.verifier, row["evidence"]) for row in rows]
         two_way = [i for i, row in enumerate(rows) if row["label"] != NOT_ENOUGH_INFO]
