@@ -165,6 +165,13 @@ def no_request_cache(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
+def on_cpu(monkeypatch: pytest.MonkeyPatch, no_request_cache: None) -> None:
+    """No accelerator, and no answer of another test: what is trained and answered is computed here."""
+    monkeypatch.setenv("HFCF_DEVICE", "cpu")
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+
+
+@pytest.fixture
 def no_passages(monkeypatch: pytest.MonkeyPatch) -> None:
     """A system reads the collection that its recipe names when it is made; here only its keys and corpora are checked."""
 

@@ -25,9 +25,7 @@ EVIDENCE = [
 REQUESTS: list[Any] = [["The bridge stands in Rome.", join(pieces)[0], [list(p) for p in join(pieces)[1]]] for pieces in EVIDENCE]
 
 
-@pytest.fixture(autouse=True)
-def on_cpu(monkeypatch: pytest.MonkeyPatch, no_request_cache: None) -> None:
-    monkeypatch.setenv("HFCF_DEVICE", "cpu")
+pytestmark = pytest.mark.usefixtures("on_cpu")
 
 
 def explainer(folder: Path, seed: int = 0, **changes: Any) -> Model:

@@ -20,10 +20,7 @@ CPU = torch.device("cpu")
 CHAIN = ["the film is old .", ["the film was made in 1990 .", "the city is old .", "the band is new ."], [[0, 1], [1, -1]]]
 
 
-@pytest.fixture(autouse=True)
-def on_cpu(monkeypatch: pytest.MonkeyPatch, no_request_cache: None) -> None:
-    monkeypatch.setenv("HFCF_DEVICE", "cpu")
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+pytestmark = pytest.mark.usefixtures("on_cpu")
 
 
 @pytest.fixture(scope="module")

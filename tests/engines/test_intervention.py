@@ -23,9 +23,7 @@ from hfcf.tasks.relation import between, spans
 FILLS = [word for word in tiny.vocabulary() if word.isalpha() and len(word) > 1][100:124]
 
 
-@pytest.fixture(autouse=True)
-def on_cpu(monkeypatch: pytest.MonkeyPatch, no_request_cache: None) -> None:
-    monkeypatch.setenv("HFCF_DEVICE", "cpu")
+pytestmark = pytest.mark.usefixtures("on_cpu")
 
 
 @pytest.fixture(scope="module")

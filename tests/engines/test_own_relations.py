@@ -40,9 +40,7 @@ MARKERS = [
 MARKERS += ["[E2:CITY]", "[/E2:CITY]", "PERSON", "CITY", "@", "*", "#", "^"]
 
 
-@pytest.fixture(autouse=True)
-def on_cpu(monkeypatch: pytest.MonkeyPatch, no_request_cache: None) -> None:
-    monkeypatch.setenv("HFCF_DEVICE", "cpu")
+pytestmark = pytest.mark.usefixtures("on_cpu")
 
 
 @pytest.fixture(scope="module")

@@ -43,9 +43,7 @@ PAIRS = [[row["claim"], join(row["evidence"])[0]] for row in ROWS]
 Saved = Callable[..., str]
 
 
-@pytest.fixture(autouse=True)
-def on_cpu(monkeypatch: pytest.MonkeyPatch, no_request_cache: None) -> None:
-    monkeypatch.setenv("HFCF_DEVICE", "cpu")
+pytestmark = pytest.mark.usefixtures("on_cpu")
 
 
 @pytest.fixture(scope="module")

@@ -23,9 +23,7 @@ from hfcf.metrics.shared.moverscore import MoverScore, _grams, _score, fit_idf
 MINILM = Model("offline:minilm")
 
 
-@pytest.fixture(autouse=True)
-def on_cpu(monkeypatch: pytest.MonkeyPatch, no_request_cache: None) -> None:
-    monkeypatch.setenv("HFCF_DEVICE", "cpu")
+pytestmark = pytest.mark.usefixtures("on_cpu")
 
 
 @pytest.fixture

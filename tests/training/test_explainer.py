@@ -24,9 +24,7 @@ from hfcf.training.rationale_losses import Weights, complement_loss, disagreemen
 PIECES = torch.tensor([[OUTSIDE, 0, 0, 1, 1, OUTSIDE]])
 
 
-@pytest.fixture(autouse=True)
-def on_cpu(monkeypatch: pytest.MonkeyPatch, no_request_cache: None) -> None:
-    monkeypatch.setenv("HFCF_DEVICE", "cpu")
+pytestmark = pytest.mark.usefixtures("on_cpu")
 
 
 def hyper(verifier: str, **changes: Any) -> Hyperparameters:

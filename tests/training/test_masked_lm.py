@@ -25,10 +25,7 @@ from hfcf.training.text import collect, glosses, is_held_out, unique
 Tiny = Callable[[str], str]
 
 
-@pytest.fixture(autouse=True)
-def on_cpu(monkeypatch: pytest.MonkeyPatch, no_request_cache: None) -> None:
-    monkeypatch.setenv("HFCF_DEVICE", "cpu")
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+pytestmark = pytest.mark.usefixtures("on_cpu")
 
 
 @pytest.fixture

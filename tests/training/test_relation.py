@@ -41,10 +41,7 @@ def rows(made: list[dict[str, Any]] = MADE) -> Dataset:
     return Dataset.from_list([{**one, "group_id": one["id"], **common} for one in made], features=get_task("relation").features)
 
 
-@pytest.fixture(autouse=True)
-def on_cpu(monkeypatch: pytest.MonkeyPatch, no_request_cache: None) -> None:
-    monkeypatch.setenv("HFCF_DEVICE", "cpu")
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+pytestmark = pytest.mark.usefixtures("on_cpu")
 
 
 @pytest.fixture

@@ -21,13 +21,10 @@ STORED = {
     "lowrank": {"patch.safetensors"}, "lora": {"adapter_model.safetensors", "adapter_config.json"}, "full": {"model.safetensors"},
 }  # fmt: skip
 
-pytestmark = pytest.mark.filterwarnings("ignore:.is_gradient_checkpointing. is deprecated:FutureWarning")  # PEFT asks for it
-
-
-@pytest.fixture(autouse=True)
-def on_cpu(monkeypatch: pytest.MonkeyPatch, no_request_cache: None) -> None:
-    monkeypatch.setenv("HFCF_DEVICE", "cpu")
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+pytestmark = [
+    pytest.mark.usefixtures("on_cpu"),
+    pytest.mark.filterwarnings("ignore:.is_gradient_checkpointing. is deprecated:FutureWarning"),  # PEFT asks for it
+]
 
 
 def answers(base: str, out: Path, tune: str) -> list[Any]:

@@ -37,10 +37,7 @@ def rows(*more: dict[str, Any]) -> Dataset:
     return Dataset.from_list([*made, *more], features=TASK.features)
 
 
-@pytest.fixture(autouse=True)
-def on_cpu(monkeypatch: pytest.MonkeyPatch, no_request_cache: None) -> None:
-    monkeypatch.setenv("HFCF_DEVICE", "cpu")
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+pytestmark = pytest.mark.usefixtures("on_cpu")
 
 
 @pytest.fixture

@@ -31,10 +31,7 @@ SUP, REF, NEI = rows()
 EXACT = ("accuracy", "ss", "es", "leaves_all", "steps_all", "intermediates_all")
 
 
-@pytest.fixture(autouse=True)
-def on_cpu(monkeypatch: pytest.MonkeyPatch, no_request_cache: None) -> None:
-    monkeypatch.setenv("HFCF_DEVICE", "cpu")
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+pytestmark = pytest.mark.usefixtures("on_cpu")
 
 
 @pytest.fixture

@@ -36,15 +36,10 @@ from hfcf.training.verifier import evaluate_verifier, scores, train_verifier
 Tiny = Callable[[str], str]
 
 pytestmark = [
+    pytest.mark.usefixtures("on_cpu"),
     pytest.mark.filterwarnings("ignore:.is_gradient_checkpointing. is deprecated:FutureWarning"),  # PEFT asks for it
     pytest.mark.filterwarnings("ignore:fan_in_fan_out is set to False"),  # PEFT on GPT-2's layers
 ]
-
-
-@pytest.fixture(autouse=True)
-def on_cpu(monkeypatch: pytest.MonkeyPatch, no_request_cache: None) -> None:
-    monkeypatch.setenv("HFCF_DEVICE", "cpu")
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
 
 
 def rows(number: int, *, pieces: int = 2, group: int = 1, labels: tuple[str, ...] = (SUPPORTS, REFUTES)) -> Dataset:

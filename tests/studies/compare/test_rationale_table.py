@@ -20,10 +20,7 @@ from hfcf.studies.compare.rationales import interval, pick, rationale_table, sho
 from hfcf.studies.compare.recipe import RationaleComparison, parse_comparison
 from hfcf.tasks.verification import NOT_ENOUGH_INFO
 
-
-@pytest.fixture(autouse=True)
-def on_cpu(monkeypatch: pytest.MonkeyPatch, no_request_cache: None) -> None:
-    monkeypatch.setenv("HFCF_DEVICE", "cpu")
+pytestmark = pytest.mark.usefixtures("on_cpu")
 
 
 @pytest.fixture

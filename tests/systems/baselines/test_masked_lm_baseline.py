@@ -20,7 +20,10 @@ from hfcf.systems import system_class
 from hfcf.systems.baselines.masked_lm import MaskedLM, filled_edits, maskable, masked_spans
 from hfcf.tasks.verification import LABELS
 
-pytestmark = pytest.mark.skipif(not installed("wordnet"), reason=f"WordNet is not installed: {offline.INSTALL}")
+pytestmark = [
+    pytest.mark.usefixtures("on_cpu"),
+    pytest.mark.skipif(not installed("wordnet"), reason=f"WordNet is not installed: {offline.INSTALL}"),
+]
 
 Tiny = Callable[[str], str]
 
@@ -31,11 +34,6 @@ CLAIMS = [
     "Rome fell.",
     "It wasn't well-known to writers before 2006.",
 ]
-
-
-@pytest.fixture(autouse=True)
-def on_cpu(monkeypatch: pytest.MonkeyPatch, no_request_cache: None) -> None:
-    monkeypatch.setenv("HFCF_DEVICE", "cpu")
 
 
 def rows(claims: list[str], labels: tuple[str, ...] = LABELS) -> Dataset:
