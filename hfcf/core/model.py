@@ -13,6 +13,8 @@ from typing import Any
 
 REMOTE = "llm:"
 """The beginning of the name of a model that is asked over an endpoint, where a stage can."""
+SEEN = "seen.npy"
+"""The file beside a model's weights that holds hashes of what it was trained on: see `hfcf.core.seen`."""
 
 
 @dataclass(frozen=True)
@@ -179,8 +181,8 @@ def folder_hash(folder: str) -> str:
 def _hash_files(folder: str, stamp: tuple[tuple[str, int, int], ...]) -> str:
     digest = hashlib.sha256()
     for path, _, _ in stamp:
-        if Path(path).suffix == ".md":
-            continue  # a card says nothing about the answers
+        if Path(path).suffix == ".md" or Path(path).name == SEEN:
+            continue  # a card and a list of training rows say nothing about the answers
         digest.update(os.path.relpath(path, folder).encode())
         with open(path, "rb") as file:
             digest.update(hashlib.file_digest(file, "sha256").digest())

@@ -40,14 +40,14 @@ def own_columns(task: Task, ds: Dataset) -> list[str]:
 
 
 def text_keys(ds: Dataset) -> list[list[tuple[str, str]]]:
-    """List for each row the texts by which it repeats another: see `hfcf.core.task.Task.identity`.
+    """List for each row the texts by which it repeats another: see `hfcf.core.task.Task.identity`; empty ones are left out.
 
     >>> text_keys(Dataset.from_dict({"tokens": [["Eggs", "hatch", "."]]}))
     [[('sentence', 'eggshatch')]]
     """
     task = task_of(ds.column_names)
     rows = ds.select_columns(own_columns(task, ds))
-    return [[(kind, normalise(text)) for kind, text in task.identity(row)] for row in rows]
+    return [[(kind, key) for kind, text in task.identity(row) if (key := normalise(text))] for row in rows]
 
 
 def regroup(ds: Dataset) -> list[str]:

@@ -15,6 +15,7 @@ from hfcf import corpora
 from hfcf.core.preflight import check_disk
 from hfcf.core.recipe import RecipeError, locate
 from hfcf.core.recipe import command as command_line
+from hfcf.core.seen import save_seen
 from hfcf.core.splits import divide, group_safe_split, regroup
 from hfcf.core.weights import check_weights
 from hfcf.engines.classifier import Classifier
@@ -75,6 +76,7 @@ def train(
     out.mkdir(parents=True, exist_ok=True)
     (out / "scores.json").unlink(missing_ok=True)  # written last: a folder without it is not finished
     write_record(out, content, command)
+    save_seen(out, training, parsed.hyperparameters().model)
     start = time.perf_counter()
     report["scores"] = _TRAIN[type(parsed)](parsed, training, held_out, out)
     report["seconds"] = round(time.perf_counter() - start)

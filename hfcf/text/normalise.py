@@ -7,6 +7,7 @@ import unicodedata
 
 BRACKETS = {"-LRB-": "(", "-RRB-": ")", "-LSB-": "[", "-RSB-": "]", "-LCB-": "{", "-RCB-": "}"}
 """The Penn Treebank's names of brackets."""
+BRACKET_NAMES = re.compile("|".join(BRACKETS), re.IGNORECASE)
 
 
 def unbracket(text: str) -> str:
@@ -21,12 +22,18 @@ def unbracket(text: str) -> str:
 
 
 def normalise(text: str) -> str:
-    """Reduce a text to what counts for equality: letters and digits, case folded.
+    """Reduce a text to what counts for equality: its letters and digits.
+
+    Case, accents, white space, punctuation, the Treebank's names of brackets and the other Unicode forms of a character make no
+    difference. So texts of the same sentence are equal in corpora that write it in different ways.
 
     >>> normalise("The U.S.  is big .") == normalise("the us is big")
     True
+    >>> normalise("Beyonce\u0301 -LRB- 1981 -RRB- sang ``ﬁve'' songs") == normalise("Beyoncé (1981) sang “five” songs")
+    True
     """
-    return "".join(character for character in text.casefold() if character.isalnum())
+    folded = unicodedata.normalize("NFKD", BRACKET_NAMES.sub(" ", text)).casefold()
+    return "".join(character for character in folded if character.isalnum())
 
 
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]+")

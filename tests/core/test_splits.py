@@ -5,7 +5,7 @@ import random
 import pytest
 from datasets import Dataset
 
-from hfcf.core.splits import connected, group_safe_split, regroup
+from hfcf.core.splits import connected, group_safe_split, regroup, text_keys
 from hfcf.text.normalise import normalise
 
 
@@ -32,10 +32,32 @@ def test_many_rows_are_connected_in_linear_time() -> None:
 
 @pytest.mark.parametrize(
     ("one", "other", "equal"),
-    [("The U.S.", "the us", True), ("Straße 5", "STRASSE 5", True), ("in 1994", "in 1995", False), ("東京", "京都", False)],
+    [
+        ("The U.S.", "the us", True),
+        ("Straße 5", "STRASSE 5", True),
+        ("in 1994", "in 1995", False),
+        ("東京", "京都", False),
+        ("Rome -LRB- Italy -RRB- is old .", "Rome (Italy) is old.", True),
+        ("rome -lrb- italy -rrb-", "Rome [Italy]", True),
+        ("-LSB- 1 -RSB- and -LCB- 2 -RCB-", "[1] and {2}", True),
+        ("the left -- or -LRB- right", "the left — or (right", True),
+        ("``Help!'' , it 's", "“Help!”, it’s", True),
+        ("1990 -- 1995", "1990–1995", True),
+        ("Beyonce\u0301", "Beyonc\u00e9", True),
+        ("a\u00a0ﬁve ½", "a five 1⁄2", True),
+        ("ＡＢＣ １", "abc 1", True),
+        ("Rome (Italy)", "Rome (Spain)", False),
+        ("lrb", "(", False),
+    ],
 )
 def test_texts_are_compared_by_letters_and_digits(one: str, other: str, equal: bool) -> None:
     assert (normalise(one) == normalise(other)) is equal
+
+
+def test_rows_without_evidence_share_none() -> None:
+    rows = made(("a", "1", "Rome is old.", ""), ("a", "2", "Paris is old.", " . "))
+    assert text_keys(rows) == [[("claim", "romeisold")], [("claim", "parisisold")]]
+    assert regroup(rows) == ["1", "2"]
 
 
 def made(*rows: tuple[str, str, str, str]) -> Dataset:

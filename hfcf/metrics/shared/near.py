@@ -5,6 +5,8 @@ from __future__ import annotations
 import unicodedata
 from typing import Any
 
+from hfcf.text.normalise import BRACKET_NAMES
+
 _WIDTH, _PERMUTATIONS = 5, 128
 
 
@@ -21,13 +23,16 @@ def jaccard(one: str | None, other: str | None) -> float:
 def bare(text: str | None) -> str:
     """Reduce a text to what counts for a repeat: letters with their marks, digits with what stands between them; case folded.
 
-    It is finer than `hfcf.core.splits.normalised`, which holds texts apart in splits, where too much is better than too little:
+    The Treebank's names of brackets and the other Unicode forms of a character make no difference.
+    It is finer than `hfcf.text.normalise.normalise`, which holds texts apart in splits, where too much is better than too little:
     there "1.5" is "15", and a Hindi word is equal to one with other vowels.
 
     >>> bare("The GDP grew by 1.5 %!"), bare(None)
     ('thegdpgrewby1.5', '')
+    >>> bare("Rome -LRB- Italy -RRB-") == bare("Rome (Italy)")
+    True
     """
-    folded = unicodedata.normalize("NFC", (text or "").casefold())
+    folded = unicodedata.normalize("NFKC", BRACKET_NAMES.sub(" ", text or "")).casefold()
     return "".join(c for i, c in enumerate(folded) if c.isalnum() or unicodedata.category(c)[0] == "M" or _within(folded, i))
 
 

@@ -1,0 +1,79 @@
+"""The texts that a model was trained on, stored beside its weights as hashes, so that an evaluation can leave them out."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from datasets import Dataset
+
+from hfcf.core.model import SEEN, Model, find_file, is_remote
+from hfcf.core.splits import text_keys
+
+
+def save_seen(out: Path, training: Dataset, start: Model) -> None:
+    """Store the hashes of what training rows hold: their groups and the texts of their `Task.identity`.
+
+    What the model to start from was trained on is added, if that is known. The hashes are 64 bits wide, so they give no text away
+    and two texts share one about once in 10^9 lookups.
+
+    Args:
+        out: the model's folder; the file is named `SEEN`.
+        training: rows of a task, with `corpus` and `group_id`.
+        start: the model that the training started from.
+    """
+    hashes = {value for row in row_hashes(training) for value in row}
+    before = load_seen(start)
+    np.save(out / SEEN, np.array(sorted(hashes | (before or frozenset())), dtype=np.uint64), allow_pickle=False)
+
+
+def load_seen(model: Model) -> frozenset[int] | None:
+    """Load the hashes of what a model, or its adapter, was trained on; None where no file says so.
+
+    >>> from hfcf.core.model import Model
+    >>> load_seen(Model("llm:gpt-4o-mini")) is None
+    True
+    """
+    if is_remote(model):
+        return None
+    paths = (_path(source) for source in (model.adapter_source(), model.source()) if source)
+    if (path := next(filter(None, paths), None)) is None:
+        return None
+    return frozenset(np.load(path, allow_pickle=False).tolist())
+
+
+def _path(source: str) -> str | None:
+    try:
+        return find_file(source, SEEN)
+    except OSError:  # the Hub can't be reached, and the cache does not have the file: what the model has seen is not known
+        return None
+
+
+def row_hashes(ds: Dataset) -> list[set[int]]:
+    """Hash for each row its group and the texts by which it repeats another: see `hfcf.core.splits.text_keys`.
+
+    >>> rows = {"corpus": ["a", "a"], "group_id": ["1", "2"], "tokens": [["Eggs", "hatch"], ["Eggs", "hatch", "."]]}
+    >>> one, other = row_hashes(Dataset.from_dict(rows))
+    >>> len(one), len(one & other)
+    (2, 1)
+    """
+    groups = zip(ds["corpus"], ds["group_id"], strict=True)
+    return [{_hash(("group", *group)), *map(_hash, keys)} for group, keys in zip(groups, text_keys(ds), strict=True)]
+
+
+def seen_rows(ds: Dataset, model: Model) -> list[bool] | None:
+    """Say for each row whether a model was trained on its group or on a text of its identity; None where that is not known.
+
+    >>> seen_rows(Dataset.from_dict({}), Model("llm:gpt-4o-mini")) is None
+    True
+    """
+    seen = load_seen(model)
+    return None if seen is None else [not seen.isdisjoint(hashes) for hashes in row_hashes(ds)]
+
+
+def _hash(key: Iterable[Any]) -> int:
+    digest = hashlib.sha256("\x1f".join(map(str, key)).encode("utf-8", "surrogatepass")).digest()
+    return int.from_bytes(digest[:8], "big")
