@@ -64,6 +64,7 @@ def evaluate(
     console.silence_libraries()
     from hfcf import corpora
     from hfcf.core.model import Model
+    from hfcf.core.seen import seen_rows
     from hfcf.core.system import first_rows
     from hfcf.core.task import task_of
     from hfcf.core.trainer import load_trainer, with_settings
@@ -73,6 +74,7 @@ def evaluate(
     given = {"task": task, "reader": None if reader is None else Model(reader), "repaired": repaired or None}
     settings = {key: value for key, value in given.items() if value is not None}
     results: dict[str, dict[str, Any]] = {}
+    known: list[str] = []
     check_weights(reference, "MODEL")
     for argument in corpus:
         name, equals, where = argument.partition("=")
@@ -90,8 +92,13 @@ def evaluate(
         trainer = with_settings(load_trainer(of_rows.trainer), settings)
         scores = trainer.evaluate(rows, reference, max_length=max_length, ways=ways)
         title = f"{name} ({split})" if limit is None else f"{name} ({split}, first {len(rows)})"
-        results[f"{title} of {folder}" if title in results else title] = scores  # two folders of one corpus
+        title = f"{title} of {folder}" if title in results else title  # two folders of one corpus
+        results[title] = scores
+        if seen := sum(seen_rows(rows, reference) or ()):
+            known.append(f"{title}: the model was trained on the group or a text of {seen} of the {len(rows)} rows")
     print_scores(results)
+    for line in known:
+        console.err.print(f"{line}: its scores there are too good.", style="yellow", markup=False)
 
 
 def _read_labels(options: list[str]) -> dict[str, str] | None:

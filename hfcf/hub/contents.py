@@ -18,7 +18,8 @@ from hfcf.hub.folder import ROWS
 NAMES = {
     "dataset": re.compile(r"README\.md|run\.json|recipe\.yaml|report\.html|attack\.json"),
     "model": re.compile(
-        r"README\.md|scores\.json|(generation_|adapter_)?config\.json|(patch|rbert|explainer)\.safetensors|explainer\.json"
+        r"README\.md|scores\.json|(generation_|adapter_)?config\.json|(patch|rbert|graph|explainer)\.safetensors|explainer\.json"
+        r"|open_domain\.json|seen\.npy"
         r"|(adapter_)?model(-\d{5}-of-\d{5})?\.safetensors(\.index\.json)?"
         r"|tokenizer(_config)?\.json|special_tokens_map\.json|added_tokens\.json|vocab\.(txt|json)|merges\.txt|bpe\.codes"
         r"|(spiece|spm|tokenizer|sentencepiece(\.bpe)?)\.model|chat_template\.(jinja|json)"

@@ -82,7 +82,10 @@ def model_card(recipe: Mapping[str, Any], settings: Any, report: Mapping[str, An
         view=recipe.get("task", 3), form=recipe.get("kind", "seq2seq"), derived="derive" in recipe,
         prefixed=recipe.get("prefixed", False), pairs=recipe.get("pairs"), judge=_name_judge(recipe.get("judge")),
         wordnet=bool(recipe.get("wordnet")), command=command, settings=shown, exclude=recipe.get("exclude"),
-        data=[{**source, "title": info.title, "licence": info.licence} for source, info in zip(recipe["data"], infos, strict=True)],
+        data=[
+            {"half": recipe.get("half"), **source, "title": info.title, "licence": info.licence}
+            for source, info in zip(recipe["data"], infos, strict=True)
+        ],
         model=start.name, commit=commit(start), adapter=named(Model(start.adapter)) if start.adapter else None,
         small=start.name.startswith("offline:"), full=full, report=report, scores=list(_flatten(report["scores"])),
         bias=_list_bias(report["scores"]),

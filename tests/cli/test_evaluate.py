@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+from datasets import Dataset
 from typer.testing import CliRunner
 
 from hfcf.cli import app
+from hfcf.core.model import Model
+from hfcf.core.seen import save_seen
 
 
 def test_a_limit_scores_the_first_rows_and_says_so(tiny_model: Callable[[str], str], tmp_path: Path) -> None:
@@ -25,3 +29,16 @@ def test_a_limit_scores_the_first_rows_and_says_so(tiny_model: Callable[[str], s
     assert shown() == ("jsonl (test)", "4")
     assert shown("--limit", "2") == ("jsonl (test, first 2)", "2")
     assert CliRunner().invoke(app, [*command, "--limit", "0"]).exit_code == 2
+
+
+def test_rows_that_the_model_was_trained_on_are_counted(tiny_model: Callable[[str], str], tmp_path: Path) -> None:
+    rows = [{"id": str(i), "claim": f"Claim {i}.", "evidence": [f"Text {i}."], "label": "SUPPORTS"} for i in range(3)]
+    (tmp_path / "mine.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    model = Path(shutil.copytree(tiny_model("classifier"), tmp_path / "model"))
+    command = ["evaluate", str(model), "--corpus", f"jsonl={tmp_path / 'mine.jsonl'}:test"]
+
+    assert "trained on" not in CliRunner().invoke(app, command).output
+    trained = [{"corpus": "other", "group_id": "1", "claim": "CLAIM 1", "evidence": [{"title": "", "text": "Another text."}]}]
+    save_seen(model, Dataset.from_list(trained), Model("offline:minilm"))
+    answer = " ".join(CliRunner().invoke(app, command).output.split())
+    assert "jsonl (test): the model was trained on the group or a text of 1 of the 3 rows: its scores there are too good." in answer
