@@ -97,6 +97,8 @@ class TrainRecipe(Recipe):
     """Train and store all weights, adapters, or the best low-rank form of the changes."""
     rank: int = Hyperparameters.rank
     """Of the stored matrices, with `tune: lora` or `lowrank`."""
+    bf16: bool = False
+    """Compute in bfloat16."""
     seed: int = Hyperparameters.seed
 
     @model_validator(mode="before")

@@ -78,7 +78,7 @@ def train_explainer(rows: Dataset, hp: Hyperparameters, out: Path, weights: Weig
     for step, chosen in zip(range(steps), _batches(items, hp.batch_size, hp.seed), strict=False):
         for group in optimiser.param_groups:
             group["lr"] = hp.learning_rate * min((step + 1) / rising, 1, (steps - step) / max(1, steps - rising))
-        if parts := losses(gates, network, reading, *pad_batch(tokenizer, chosen, device), weights):
+        if parts := losses(gates, network, reading, *pad_batch(tokenizer, chosen, device), weights, bf16=hp.bf16):
             optimiser.zero_grad()
             torch.stack(list(parts.values())).sum().backward()
             torch.nn.utils.clip_grad_norm_(gates.parameters(), 1.0)
@@ -93,24 +93,34 @@ def train_explainer(rows: Dataset, hp: Hyperparameters, out: Path, weights: Weig
 
 
 def losses(
-    gates: Gates, network: Any, reading: Reading, batch: dict[str, Any], pieces: torch.Tensor, weights: Weights
+    gates: Gates,
+    network: Any,
+    reading: Reading,
+    batch: dict[str, Any],
+    pieces: torch.Tensor,
+    weights: Weights,
+    *,
+    bf16: bool = False,
 ) -> dict[str, Any]:
     """Compute the weighted losses of one batch: means over its rows that are explained, nothing if it has none.
 
-    `batch` is what the verifier `network` takes, and `pieces` (rows × tokens) says which piece of evidence a token is in.
+    `batch` is what the verifier `network` takes, and `pieces` (rows × tokens) says which piece of evidence a token is in. With
+    `bf16` the verifier computes in bfloat16, the gates and the losses in float32.
     """
-    with torch.no_grad():
+    mixed = torch.autocast(pieces.device.type, torch.bfloat16, enabled=bf16)
+    with torch.no_grad(), mixed:
         full = network(**batch, output_hidden_states=True)
     rows = explained_rows(reading, full.logits)
     if not rows.any():
         return {}
-    states, logits, pieces = [state[rows] for state in full.hidden_states], full.logits[rows], pieces[rows]
+    states, logits, pieces = [state[rows].float() for state in full.hidden_states], full.logits[rows].float(), pieces[rows]
     tokens, sentences = gates(states, pieces)
     masks = [torch.where(pieces == OUTSIDE, 1.0, sample(tokens)), spread(sample(sentences), pieces)]
     masks += [torch.where(pieces == OUTSIDE, 1.0, 1 - mask) for mask in masks]
     others = {name: values[rows].repeat(len(masks), 1) for name, values in batch.items()}
     inputs = network.get_input_embeddings()(others.pop("input_ids"))
-    answers = network(inputs_embeds=gates.mask(inputs, torch.cat(masks)), **others).logits.chunk(len(masks))
+    with mixed:
+        answers = network(inputs_embeds=gates.mask(inputs, torch.cat(masks)), **others).logits.float().chunk(len(masks))
     present = membership(pieces).sum(1) > 0
     over = excess(tokens, pieces != OUTSIDE, weights.token_budget) + excess(sentences, present, weights.sentence_budget)
     return {

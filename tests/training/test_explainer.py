@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import planted
 import pytest
 import torch
+from safetensors.torch import load_file
 
 from hfcf.core.model import Model
 from hfcf.core.recipe import RecipeError
@@ -123,6 +125,15 @@ def test_what_is_marked_keeps_the_prediction_and_a_random_choice_does_not(verifi
         assert found["token"][side] > found["random token"][side] + 0.4
         assert found["sentence"][side] > 0.75
     assert found["consistent"] > 0.7
+
+
+def test_a_training_in_bfloat16_stays_near_that_in_float32(verifier: str, tmp_path: Path) -> None:
+    ds = planted.canonical(planted.rows(48, seed=2))
+    for name, bf16 in (("plain", False), ("mixed", True)):
+        train_explainer(ds, replace(hyper(verifier), bf16=bf16), tmp_path / name)
+    plain, mixed = (load_file(tmp_path / name / "explainer.safetensors") for name in ("plain", "mixed"))
+    assert any(not torch.equal(tensor, mixed[name]) for name, tensor in plain.items())
+    assert all((tensor.float() - mixed[name].float()).abs().max() < 0.2 for name, tensor in plain.items())
 
 
 def test_training_follows_its_seed_and_leaves_the_verifier_as_it_is(verifier: str, tmp_path: Path) -> None:

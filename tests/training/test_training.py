@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import torch
 from datasets import Dataset, concatenate_datasets
+from safetensors.torch import load_file
 from transformers import AutoModelForSequenceClassification, AutoTokenizer, BertModel, Trainer
 
 from hfcf.core import recipe as recipes
@@ -216,6 +217,22 @@ def test_a_stored_verifier_answers_as_it_did_after_training(
     old = answers_of(base, folder, pairs, 48)
     moved = [abs(a - b) for row, before in zip(values, old, strict=True) for a, b in zip(row, before, strict=True)]
     assert max(moved) > 0.1
+
+
+@pytest.mark.parametrize("bf16", [False, True])
+def test_mixed_precision_computes_in_bfloat16_and_stores_float32(
+    bf16: bool, tiny_model: Tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kinds, forward = set(), BertModel.forward
+
+    def watched(self: Any, *args: Any, **kwargs: Any) -> Any:
+        kinds.add(torch.mm(torch.ones(2, 2), torch.ones(2, 2)).dtype)
+        return forward(self, *args, **kwargs)
+
+    monkeypatch.setattr(BertModel, "forward", watched)
+    train_verifier(rows(8), settings(tiny_model("classifier"), bf16=bf16), tmp_path)
+    assert kinds == {torch.bfloat16 if bf16 else torch.float32}
+    assert {tensor.dtype for tensor in load_file(tmp_path / "model.safetensors").values()} == {torch.float32}
 
 
 @pytest.mark.parametrize(("tune", "weights"), [("lora", "adapter_model.safetensors"), ("lowrank", "patch.safetensors")])

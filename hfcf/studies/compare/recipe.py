@@ -35,6 +35,8 @@ class TrainingSettings(Recipe):
     weight_decay: float = Hyperparameters.weight_decay
     tune: Literal["full", "lora", "lowrank"] = "full"
     rank: int = Hyperparameters.rank
+    bf16: bool = False
+    """Compute in bfloat16."""
     # A schema that stands within another one, as that of these settings does, can't refer to a definition.
     open_domain: Annotated[OpenDomain | None, WithJsonSchema({"type": ["object", "null"]})] = None
     """Of readers: the collection that they answer from, whatever context a row has."""
