@@ -56,7 +56,9 @@ def test_a_row_that_lacks_information_is_rejected(monkeypatch: pytest.MonkeyPatc
 
 
 def test_cure_without_a_model_is_an_error_with_its_cure() -> None:
-    both = r"hfcf train train_explainer .*verifier=me/verifier.*explainer_model='out/explainer'.*'gradient_x_input' \(RACE's setting"
+    both = (
+        r"hfcf train train_explainer .*verifier=me/verifier.*explainer_model='out/explainer'.*'gradient_x_input' \(RACE's setting"
+    )
     for make in (Explain, partial(RACE, generator="g"), partial(RACE.preset, "paper", generator="g")):
         with pytest.raises(ValueError, match=both):
             make(verifier=Model("me/verifier"))
