@@ -48,13 +48,13 @@ def copy_rate(claim: str, texts: Sequence[str]) -> float | None:
 class MeasureCopyRate(Stage):
     """Divide the longest run of the new claim's words that stands in one piece of its evidence by the claim's words.
 
-    Input columns: the task's texts, `edits`. Output column: `copy_rate`, 0–1, 1 where one piece holds the complete claim; null where the
-    claim is the source's, and where it has no word. A title counts as a text of its own.
+    Input columns: the task's texts, `edits`. Output column: `copy_rate`, 0–1, 1 where one piece holds the complete claim; null
+    where the claim is the source's, and where it has no word. A title counts as a text of its own.
 
-    The evidence is that of the row. RACE writes (c′, E) of a SUPPORTS row from the edited evidence E′, so what is copied from E′ ends
-    here at the first edited entity: the rate is then a lower bound. `hfcf compare` also reads E′.
+    The evidence is that of the row. RACE writes (c′, E) of a SUPPORTS row from the edited evidence E′, so what is copied from E′
+    ends here at the first edited entity: the rate is then a lower bound. `hfcf compare` also reads E′.
 
-    Source: ours. It says how far a claim is one sentence of the evidence.
+    Source: ours: it says how far a claim is one sentence of the evidence.
 
     Args:
         task: of the rows; those without pieces of evidence are refused.

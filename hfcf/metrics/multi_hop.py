@@ -32,8 +32,8 @@ def multi_hop(claim: str, texts: Sequence[str]) -> bool | None:
     """Say whether no single piece has all of the claim's content words that stand in any piece.
 
     In other words: two of the pieces together have more of them than any piece alone. Content words are words that are no English
-    stop words, compared as `copy_rate` compares them; each different one counts once. Words that stand nowhere in the evidence do not
-    count. It is a matter of words: a paraphrase hides a hop, and a word that only another piece happens to have makes one.
+    stop words, compared as `copy_rate` compares them; each different one counts once. Words that stand nowhere in the evidence do
+    not count. It is a matter of words: a paraphrase hides a hop, and a word that only another piece happens to have makes one.
 
     Args:
         claim: the text that was written.
@@ -56,13 +56,13 @@ def multi_hop(claim: str, texts: Sequence[str]) -> bool | None:
 class MeasureMultiHop(Stage):
     """Check whether the new claim's words come from two or more pieces of its evidence.
 
-    Input columns: the task's texts, `edits`. Output column: `multi_hop`, whether no single piece has all of the claim's content words
-    that stand in any piece; null where the claim is the source's, and where it has no content word. See `multi_hop`.
+    Input columns: the task's texts, `edits`. Output column: `multi_hop`, whether no single piece has all of the claim's content
+    words that stand in any piece; null where the claim is the source's, and where it has no content word. See `multi_hop`.
 
     The evidence is that of the row: words that RACE's edited evidence alone has do not count.
 
-    Source: ours. RACE's multi-hop coherence (Table 4, here `coherence`) says how alike a claim and each piece are, and not whether the
-    claim needs more than one.
+    Source: ours: RACE's multi-hop coherence (Table 4, here `coherence`) says how alike a claim and each piece are, and not whether
+    the claim needs more than one.
 
     Args:
         task: of the rows; those without pieces of evidence are refused.

@@ -6,8 +6,8 @@ before the training, whose loss is then (1 + αᵢ) times row i's cross-entropy.
 
 Theirs (released code, of which a part is missing): bigrams of lower-case words, formed after the ten commonest words are left out,
 that occur five times or more; it lists the most biased by local mutual information, 20 to a label. The sum is over the whole
-vocabulary in the paper, and so it is here; `top` sums over the most biased of each label alone. Adam with a learning rate of 1, α clamped at 0 after each of 2,000 steps, λ = 1e-10. CrossAug's code
-divides a batch's loss by its sum of 1 + α, and so do we.
+vocabulary in the paper, and so it is here; `top` sums over the most biased of each label alone. Adam with a learning rate of 1, α
+clamped at 0 after each of 2,000 steps, λ = 1e-10. CrossAug's code divides a batch's loss by its sum of 1 + α, and so do we.
 
 Ours: an n-gram is counted once a row; a closed gradient over a sparse matrix; 400 steps with a rate that falls from 0.3 to
 0, and the best α on the way, for from a rate of 1 the weights overshoot and rows are raised that need not be; a larger λ, for with

@@ -44,8 +44,8 @@ class Explain(Stage):
     verifier, and so the one for a verifier that is "llm:NAME" itself.
 
     The default is the paper's, CURE (Si et al. 2023); `hfcf.training.explainer` says what of it is ours. Deviation: gradient
-    attribution over a trained verifier needs no training of its own, and the shares replace CURE's loss for compactness; it explains
-    the logit of the row's label. Evidence past `max_length` has no score, so it is never a rationale.
+    attribution over a trained verifier needs no training of its own, and the shares replace CURE's loss for compactness; it
+    explains the logit of the row's label. Evidence past `max_length` has no score, so it is never a rationale.
 
     Args:
         verifier: a sequence classifier over (claim, evidence); with "llm" it may be any.
@@ -53,8 +53,8 @@ class Explain(Stage):
         method: "cure", "gradient_x_input" (one pass), "integrated_gradients" or "llm".
         token_share: cut of the token rationales, 0–1.
         sentence_share: cut of the sentence rationales, 0–1.
-        explainer_model: CURE's gates for this verifier, which `train: explainer` makes and "cure" needs; for "llm" the language model, "llm:NAME",
-            else the verifier is asked. The other methods don't read it.
+        explainer_model: CURE's gates for this verifier, which `train: explainer` makes and "cure" needs; for "llm" the language
+            model, "llm:NAME", else the verifier is asked. The other methods don't read it.
 
     >>> sorted(Explain(verifier=Model("roberta-base"), method="gradient_x_input").outputs)
     ['rationales', 'sentence_rationales']
@@ -86,10 +86,10 @@ class Explain(Stage):
             )
         if self.method == CURE and self.explainer_model is None:
             raise ValueError(
-                "the paper's explainer, 'cure', which is the default, reads gates that are trained for a verifier, and explainer_model "
-                f"names none for {self.verifier.name}. Either train them (hfcf train train_explainer --out out/explainer --set "
-                f"verifier={self.verifier.name} --set data_dir=FOLDER) and give explainer_model='out/explainer'; or take "
-                "'gradient_x_input' (RACE's setting explainer, this stage's method), which needs no training"
+                "the paper's explainer, 'cure', which is the default, reads gates that are trained for a verifier, and "
+                f"explainer_model names none for {self.verifier.name}. Either train them (hfcf train train_explainer --out "
+                f"out/explainer --set verifier={self.verifier.name} --set data_dir=FOLDER) and give explainer_model='out/explainer'; "
+                "or take 'gradient_x_input' (RACE's setting explainer, this stage's method), which needs no training"
             )
 
     def __getstate__(self) -> dict[str, Any]:

@@ -140,7 +140,7 @@ class RACE(System):
 
     @classmethod
     def preset(cls, name: str, **changes: Any) -> Self:
-        """Make RACE with a named set of settings: "paper" (give `verifier`, `generator` and `explainer_model`), "offline" or "llm"."""
+        """Make RACE with a named set of settings: "paper" (give `verifier`, `generator`, `explainer_model`), "offline" or "llm"."""
         if name == "offline" and not changes.get("edit", True):
             changes = {"generator": Model("offline:t5", adapter="hfcf:generator_prefixed"), **changes}
         return super().preset(name, **changes)
