@@ -88,7 +88,8 @@ class Explain(Stage):
             raise ValueError(
                 "the paper's explainer, 'cure', which is the default, reads gates that are trained for a verifier, and "
                 f"explainer_model names none for {self.verifier.name}. Either train them (hfcf train train_explainer --out "
-                f"out/explainer --set verifier={self.verifier.name} --set data_dir=FOLDER) and give explainer_model='out/explainer'; "
+                f"out/explainer --set verifier={self.verifier.name} --set data_dir=FOLDER) and give "
+                "explainer_model='out/explainer'; "
                 "or take 'gradient_x_input' (RACE's setting explainer, this stage's method), which needs no training"
             )
 
