@@ -42,6 +42,7 @@ class Task:
         name: in recipes, `run.json` and cards.
         columns: its own columns, those that `id`, `label` and `schema.COMMON` leave: its texts and what stands in them.
         signature: the columns by which its rows are recognised.
+        pieces: the column with the list of pieces that the first text is about (a claim's evidence); empty: its rows list none.
         extends: the task whose rows its rows are, too, with columns of its own beside: systems of that task work on them.
         empty_row: a row before a corpus fills it, own columns and `label`.
         labels: the labels of all its rows, in the order of a classifier's outputs; None where each corpus has its own.
@@ -61,6 +62,7 @@ class Task:
     name: str
     columns: Mapping[str, Any]
     signature: tuple[str, ...]
+    pieces: str = ""
     extends: str = ""
     empty_row: Mapping[str, Any]
     labels: tuple[str, ...] | None = None

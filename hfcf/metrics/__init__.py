@@ -24,7 +24,7 @@ def names() -> list[str]:
     """List the metrics.
 
     >>> names()[:3]
-    ['claim_only', 'coherence', 'diversity']
+    ['claim_only', 'coherence', 'copy_rate']
     """
     return sorted(module.name for module in iter_modules(__path__) if not module.ispkg)
 

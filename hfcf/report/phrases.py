@@ -13,6 +13,7 @@ _PHRASES = {
     "minimality.share": "{:.0%} of the source's words",
     "diversity.bleu": "BLEU with the source {:.2f}",
     "diversity.inverse": "",  # 1 / BLEU, which is there
+    "copy_rate": "",  # the report and the card have it, with `multi_hop`
     "similarity": "similarity to the source {:.2f}",
     "coherence": "claim and evidence {:.2f} alike",
     "entity_overlap": "{:.0%} of the source's entities kept",
@@ -28,6 +29,7 @@ _VERDICTS = {
     "duplicates.near_leak": ("nearly stands in an evaluation set", ""),
     "flip_rate.flipped": ("another model agrees with the label", "another model does not agree with the label"),
     "claim_only.guessed": ("the claim alone tells the label", "the claim alone does not tell the label"),
+    "multi_hop": ("", ""),
     "question_types.same": ("the question is of the same type", "the question is of another type"),
 }
 """How a yes and a no are said; "" where it goes without saying."""

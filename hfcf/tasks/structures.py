@@ -158,6 +158,7 @@ TASK = Structures(
         "claim": TEXT, "evidence": EVIDENCE, "cause": TEXT, "effect": TEXT, "evidence_info": EVIDENCE_INFO, "structure": STRUCTURE,
     },
     signature=("claim", "structure"),
+    pieces=VERIFICATION.pieces,
     extends=VERIFICATION.name,
     empty_row={
         "claim": None, "evidence": [], "cause": None, "effect": None, "evidence_info": [], "structure": [], "label": None,

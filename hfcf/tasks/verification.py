@@ -133,6 +133,7 @@ TASK = Verification(
     name="verification",
     columns={"claim": TEXT, "evidence": EVIDENCE},
     signature=("claim",),
+    pieces="evidence",
     empty_row={"claim": None, "evidence": [], "label": None},
     labels=LABELS,
     change_names={"both": "claim and evidence"},

@@ -42,7 +42,7 @@ class Debias:
         sizes: reweight: words of an n-gram.
         common: reweight: the commonest words that are left out before n-grams are formed.
         at_least: reweight: rows that an n-gram must occur in.
-        top: reweight: n-grams that are balanced, for each label; 0: all.
+        top: reweight: 0 balances all n-grams, the paper's sum over the vocabulary; else as many of the most biased of each label.
         penalty: reweight: λ, how much large weights are held down.
         bias: poe: what reads claims alone: "encoder", the same base model, trained beforehand, or "ngrams", a regression: seconds.
         folds: poe: of the cross-fitting of "ngrams".
@@ -57,7 +57,7 @@ class Debias:
     sizes: tuple[int, ...] = (2,)
     common: int = 10
     at_least: int = 5
-    top: int = 20
+    top: int = 0
     penalty: float = 0.01
     bias: str = "encoder"
     folds: int = 5

@@ -5,9 +5,9 @@ rows whose claim holds it, bⱼᶜ = Σᵢ I[j ∈ i] (1 + αᵢ) I[yᵢ = c] / 
 before the training, whose loss is then (1 + αᵢ) times row i's cross-entropy.
 
 Theirs (released code, of which a part is missing): bigrams of lower-case words, formed after the ten commonest words are left out,
-that occur five times or more; the most biased by local mutual information, 20 to a label where it lists them (the paper sums over
-the whole vocabulary: `top=0`); Adam with a learning rate of 1, α clamped at 0 after each of 2,000 steps, λ = 1e-10. CrossAug's code
-divides a batch's loss by its sum of 1 + α, and so do we.
+that occur five times or more; it lists the most biased by local mutual information, 20 to a label. The sum is over the whole
+vocabulary in the paper, and so it is here; `top` sums over the most biased of each label alone. Adam with a learning rate of 1, α
+clamped at 0 after each of 2,000 steps, λ = 1e-10. CrossAug's code divides a batch's loss by its sum of 1 + α, and so do we.
 
 Ours: an n-gram is counted once a row; a closed gradient over a sparse matrix; 400 steps with a rate that falls from 0.3 to
 0, and the best α on the way, for from a rate of 1 the weights overshoot and rows are raised that need not be; a larger λ, for with
@@ -29,7 +29,7 @@ import numpy as np
 
 def row_weights(
     claims: Sequence[str], labels: Sequence[str], *, sizes: Sequence[int] = (2,), common: int = 10, at_least: int = 5,
-    top: int = 20, penalty: float = 0.01, steps: int = 400,
+    top: int = 0, penalty: float = 0.01, steps: int = 400,
 ) -> np.ndarray:  # fmt: skip
     """Compute α of every row: how much more than 1 it counts; 0 if nothing in its claim is tied to another label.
 

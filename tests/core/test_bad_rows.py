@@ -174,6 +174,7 @@ def test_a_recipe_over_such_a_file_completes_and_publishes_the_reasons(system: R
     settings = {
         "verifier": system.verifier.name, "generator": system.generator.name, "encoder": system.encoder.name, "num_beams": 3,
         "ner": {"backend": "spacy", "model": "offline:spacy"}, "num_candidates": 2, "max_new_tokens": 8, "max_length": 96,
+        "explainer": "gradient_x_input",
     }  # fmt: skip
     recipe = {"corpus": "jsonl", "data_files": str(mixed), "on_error": "reject", "system": "race", "settings": settings}
     found = hfcf.run(recipe, tmp_path / "out")

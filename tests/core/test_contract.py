@@ -56,7 +56,7 @@ def chain(tmp_path_factory: pytest.TempPathFactory, tiny_model: Callable[[str], 
         patch.setenv("HFCF_REQUEST_CACHE", "off")
         race = RACE(
             verifier=Model(tiny_model("verifier")), generator=Model(tiny_model("t5")), encoder=Model(tiny_model("classifier")),
-            ner=spacy_ner, num_beams=3, num_candidates=2, max_new_tokens=8, max_length=96,
+            ner=spacy_ner, explainer="gradient_x_input", num_beams=3, num_candidates=2, max_new_tokens=8, max_length=96,
         )  # fmt: skip
         demo = hfcf.load("hover", data_dir=recipe.folder() / "demo", split="train")
         race = race.fit(run_stage(hfcf.prepare(demo, for_=race), race.tag_entities, {}))

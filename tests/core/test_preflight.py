@@ -124,10 +124,13 @@ def test_one_good_label_among_others_is_enough() -> None:
 
 
 def test_a_missing_folder_is_an_error_with_the_command_that_trains_it(tmp_path: Path) -> None:
-    system = hfcf.RACE(verifier=str(tmp_path / "verifier"), generator="out/no-such-generator", ner=race().ner)
+    system = hfcf.RACE(
+        verifier=str(tmp_path / "verifier"), generator="out/no-such-generator", explainer_model="out/gates", ner=race().ner
+    )
     with pytest.raises(ValueError, match="trained first") as error:
         preflight.check(system)
     assert "hfcf train train_generator --out out/no-such-generator" in str(error.value)
+    assert "hfcf train train_explainer --out out/gates" in str(error.value)
     assert f"hfcf train train_verifier --out {tmp_path / 'verifier'}" in str(error.value)
 
 

@@ -233,7 +233,7 @@ def test_explaining_replaces_human_rationales(tiny_model: Callable[[str], str]) 
     """The column is of the type that RACE writes: `prepare` keeps it, and a run overwrites it, so rename it to keep it."""
     ds = hfcf.load("scifact", data_dir=FIXTURES / "scifact", split="train")
     assert datasets.Features({"r": ds.features["rationales"]}) == datasets.Features({"r": RATIONALES})
-    explain = Explain(verifier=Model(tiny_model("classifier")))
+    explain = Explain(verifier=Model(tiny_model("classifier")), method="gradient_x_input")
     ready = hfcf.prepare(ds, for_=explain)
     assert ready["rationales"] == ds["rationales"]
     run = ready.map(explain, batched=True)

@@ -516,7 +516,7 @@ def test_before_filtering_there_are_the_rejected_candidates_too(made: Dataset) -
     assert candidates(rejected)["claim"][:] == ["Oslo was new."]
     measured = measure(made)
     before = measure_candidates(measured, rejected)
-    assert before.column_names == ["claim", "evidence", "edits", "minimality", "diversity"]
+    assert before.column_names == ["claim", "evidence", "edits", "minimality", "diversity", "copy_rate", "multi_hop"]
     assert before["minimality"][:] == [*measured["minimality"], {"distance": 3, "share": 0.75}]
     told = summaries(measured, before)
     assert (told["minimality"]["before"]["share"]["n"], told["minimality"]["after"]["share"]["n"]) == (5, 4)

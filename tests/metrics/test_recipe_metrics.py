@@ -35,12 +35,14 @@ def test_a_run_measures_what_needs_no_model(content: dict[str, Any], tmp_path: P
     found = hfcf.run(content, tmp_path / "out")
     made = load_dataset(str(tmp_path / "out"), split="train")
     assert len(made) == found["counterfactuals"] > 5
-    assert made.column_names[-3:] == ["minimality", "diversity", "duplicates"]
+    assert made.column_names[-5:] == ["minimality", "diversity", "copy_rate", "multi_hop", "duplicates"]
     assert all(one["distance"] > 0 for one in made["minimality"])
     told = json.loads((tmp_path / "out" / "run.json").read_text(encoding="utf-8"))["metrics"]
     assert list(told) == [
         "minimality",
         "diversity",
+        "copy_rate",
+        "multi_hop",
         "duplicates",
         "label_balance",
         "diversity, whole set",
@@ -52,9 +54,13 @@ def test_a_run_measures_what_needs_no_model(content: dict[str, Any], tmp_path: P
     labels = [made.features["label"].int2str(label) for label in made["label"]]
     majority = max(labels.count(label) for label in labels) / len(labels)
     assert told["label_balance, whole set"]["after"]["majority"] == pytest.approx(majority, abs=1e-5)
-    assert "label_balance, whole set, majority" in (tmp_path / "out" / "README.md").read_text(encoding="utf-8")
+    card = (tmp_path / "out" / "README.md").read_text(encoding="utf-8")
+    assert all(name in card for name in ("label_balance, whole set, majority", "copy_rate, mean", "multi_hop, share"))
     # What was published is measured again with the same result.
-    assert hfcf.measure(made.remove_columns(["minimality", "diversity", "duplicates"]))["minimality"][:] == made["minimality"][:]
+    assert (
+        hfcf.measure(made.remove_columns(["minimality", "diversity", "copy_rate", "multi_hop", "duplicates"]))["minimality"][:]
+        == made["minimality"][:]
+    )
 
 
 def test_a_recipe_may_measure_nothing(content: dict[str, Any], tmp_path: Path) -> None:

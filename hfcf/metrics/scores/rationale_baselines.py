@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Collection, Mapping, Sequence
-from functools import lru_cache
 from typing import Any
 
 from hfcf.metrics.scores.rationales import Evidence, Spans, Word, words
+from hfcf.metrics.shared.pieces import stop_words
 
 
 def marked_share(rationales: Spans, evidence: Evidence, *, titles: bool = False) -> float:
@@ -74,7 +74,7 @@ def lexical_rationales(row: Mapping[str, Any], share: float, *, titles: bool = F
     claim = {_bare(word) for word in row["claim"].split()} - {""}
     texts = {"evidence.title": "title", "evidence": "text"}
     bare = [_bare(row["evidence"][word.piece][texts[word.field]][word.start : word.end]) for word in pool]
-    shared = sorted((i for i, word in enumerate(bare) if word in claim), key=lambda i: (bare[i] in _stop_words(), i))
+    shared = sorted((i for i, word in enumerate(bare) if word in claim), key=lambda i: (bare[i] in stop_words(), i))
     return _spans(pool, set(shared[: _budget(share, len(pool))]))
 
 
@@ -93,13 +93,6 @@ def _bare(word: str) -> str:
     """Fold a word's case and strip what stands around its letters and digits."""
     inside = [i for i, character in enumerate(word) if character.isalnum()]
     return word[inside[0] : inside[-1] + 1].casefold() if inside else ""
-
-
-@lru_cache(maxsize=1)
-def _stop_words() -> frozenset[str]:
-    from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
-
-    return frozenset(ENGLISH_STOP_WORDS)
 
 
 def _spans(pool: Sequence[Word], chosen: Collection[int]) -> list[dict[str, Any]]:

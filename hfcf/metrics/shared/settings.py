@@ -18,7 +18,7 @@ from hfcf.core.weights import check_weights
 from hfcf.metrics import load, names
 from hfcf.text.check import kind
 
-DEFAULT: dict[str, Any] = {"minimality": None, "diversity": None, "duplicates": None, "label_balance": None}
+DEFAULT: dict[str, Any] = dict.fromkeys(("minimality", "diversity", "copy_rate", "multi_hop", "duplicates", "label_balance"))
 """What a run measures if its recipe does not say, as far as its task has it: what needs no model."""
 Metrics = Mapping[str, Mapping[str, Any] | None] | Sequence[str]
 """{metric: its settings, or null}, or a list of metrics."""

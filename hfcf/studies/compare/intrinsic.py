@@ -1,4 +1,4 @@
-"""What counterfactual claims are like, without training on them: the columns of RACE's Table 4 but its fluency."""
+"""What counterfactual claims are like, without training on them: the columns of RACE's Table 4, and two of ours."""
 
 from __future__ import annotations
 
@@ -13,9 +13,12 @@ from datasets import Dataset
 from hfcf.core.expand import expand
 from hfcf.core.model import Model
 from hfcf.core.store import save_artifact
-from hfcf.core.task import task_of
+from hfcf.core.task import apply_edits, task_of
+from hfcf.engines.perplexity import Perplexity
 from hfcf.metrics.coherence import coherences
+from hfcf.metrics.copy_rate import copy_rate
 from hfcf.metrics.diversity import inverse_bleu
+from hfcf.metrics.multi_hop import covered, multi_hop
 from hfcf.metrics.shared.info import mean
 from hfcf.metrics.shared.moverscore import MoverScore, fit_idf
 from hfcf.studies.compare.cells import digest
@@ -26,12 +29,16 @@ from hfcf.training.loop import trained_model
 _WRITERS = re.compile("generate_claim$|rewrite_")  # the stages that write claims
 
 
-def intrinsic_rows(comparison: Comparison, encoder: Model, work: Path) -> list[dict[str, Any]]:
+_VERSION = "2"  # of the cells: raise it when other numbers come from equal claims
+
+
+def intrinsic_rows(comparison: Comparison, encoder: Model, language_model: Model | None, work: Path) -> list[dict[str, Any]]:
     """Score each method whose counterfactuals are claims, and its candidates before post-check and filter (−FILTER).
 
     Args:
         comparison: from `open_comparison`.
         encoder: of MoverScore.
+        language_model: of `Flu`, which is left out without one.
         work: where the verifiers without augmentation lie.
 
     Returns:
@@ -46,19 +53,22 @@ def intrinsic_rows(comparison: Comparison, encoder: Model, work: Path) -> list[d
         flips = method.system is not None and method.system.flips and not method.copies and not method.debias
         if not flips or method.changes != ("claim",):
             continue
-        key = digest(["intrinsic", comparison.definition(method, sample, 0), encoder.key(), of_flip])
+        models = [encoder.key(), language_model and language_model.key()]
+        key = digest(["intrinsic", _VERSION, comparison.definition(method, sample, 0), models, of_flip])
         if (cell := comparison.cells.get(key)) is None:
             folders = [comparison.folder(one, sample, seed, work) for one, seed in flippers]
             ready = all((folder / READY).is_file() for folder in folders)
-            cell = {"rows": _rows(comparison, method, encoder, work, folders if ready else [])}
+            cell = {"rows": _rows(comparison, method, (encoder, language_model), work, folders if ready else [])}
             if all(row["Flip"] is not None or not row["n"] for row in cell["rows"]):
                 comparison.cells.put(key, {"table": "intrinsic", "method": method.name, **cell})
         rows += [{**row, "Method": method.name + row["Method"]} for row in cell["rows"]]
     return rows
 
 
-def _rows(comparison: Comparison, method: Any, encoder: Model, work: Path, verifiers: Sequence[Path]) -> list[dict[str, Any]]:
-    sample = comparison.samples[0]
+def _rows(
+    comparison: Comparison, method: Any, models: tuple[Model, Model | None], work: Path, verifiers: Sequence[Path]
+) -> list[dict[str, Any]]:
+    sample, (encoder, language_model) = comparison.samples[0], models
     rows, _ = counterfactuals(comparison, method, sample, work)
     if rows is None:
         return []
@@ -66,7 +76,10 @@ def _rows(comparison: Comparison, method: Any, encoder: Model, work: Path, verif
     parts = {"": claims(rows), " −FILTER": candidates(rows)}
     if len(parts[""]) == len(parts[" −FILTER"]):  # nothing was filtered
         del parts[" −FILTER"]
-    return [{"Method": name, "Flip": _flip(comparison, part, verifiers), **intrinsic(part, mover)} for name, part in parts.items()]
+    return [
+        {"Method": name, "Flip": _flip(comparison, part, verifiers), **intrinsic(part, mover, language_model)}
+        for name, part in parts.items()
+    ]
 
 
 def _flip(comparison: Comparison, claims: Sequence[Mapping[str, Any]], verifiers: Sequence[Path]) -> float | None:
@@ -84,11 +97,26 @@ def _flip(comparison: Comparison, claims: Sequence[Mapping[str, Any]], verifiers
 
 
 def claims(rows: Dataset) -> list[dict[str, Any]]:
-    """Return the accepted counterfactuals (c′, E, y′), each with its source's claim as `source_claim`."""
+    """Return the accepted counterfactuals (c′, E, y′), each with its source's claim as `source_claim`.
+
+    `edited_versions` are what the evidence of its source was edited to (E′), if it was.
+    """
     sources = dict(zip(rows["id"], rows["claim"], strict=True))
+    edited = {row["id"]: _edited_versions(row) for row in rows}
     columns = task_of(rows.features).features
     changed = [row for row in expand(rows) if row["change"] == "claim"]
-    return [{**{column: row[column] for column in columns}, "source_claim": sources[row["source_id"]]} for row in changed]
+    return [
+        {
+            **{column: row[column] for column in columns}, "source_claim": sources[row["source_id"]],
+            "edited_versions": edited[row["source_id"]],
+        }
+        for row in changed
+    ]  # fmt: skip
+
+
+def _edited_versions(row: Mapping[str, Any]) -> list[Any]:
+    edited = [one["edits"] for one in row["candidates"] or [] if one["change"] == "evidence" and one["edits"]]
+    return [apply_edits(row, edits)["evidence"] for edits in edited]
 
 
 def candidates(rows: Dataset) -> list[dict[str, Any]]:
@@ -99,35 +127,56 @@ def candidates(rows: Dataset) -> list[dict[str, Any]]:
     columns, generated = list(task_of(rows.features).features), []
     for row in rows.select_columns([*columns, "candidates"]):
         source = {column: row[column] for column in columns}
+        versions = _edited_versions(row)
         claims = [one for one in row["candidates"] or [] if one["change"] == "claim"]
         written = [one for one in claims if not (one["status"] and _WRITERS.match(one["status"]["stage"]))]
         for i, one in enumerate(written):
             label = one["label"] or opposite(row["label"])
-            generated.append(
-                {**source, "id": f"{row['id']}:{i}", "claim": one["claim"], "label": label, "source_claim": row["claim"]}
-            )
+            own = {"id": f"{row['id']}:{i}", "claim": one["claim"], "label": label}
+            generated.append({**source, **own, "source_claim": row["claim"], "edited_versions": versions})
     return generated
 
 
-def intrinsic(claims: Sequence[Mapping[str, Any]], mover: MoverScore) -> dict[str, Any]:
-    """Return similarity, diversity, multi-hop coherence and the number of counterfactual claims.
+def intrinsic(claims: Sequence[Mapping[str, Any]], mover: MoverScore, language_model: Model | None = None) -> dict[str, Any]:
+    """Return fluency, similarity, diversity, multi-hop coherence, copy rate, multi-hop share and the number of new claims.
 
     Args:
-        claims: rows with `claim` (c′), `source_claim` (c) and `evidence` (E).
+        claims: rows with `claim` (c′), `source_claim` (c), `evidence` (E) and `edited_versions` (of E, see `claims`).
         mover: MoverScore, with its encoder and IDF weights.
+        language_model: of the perplexity; the paper's is GPT-2. Perplexities of different models can't be compared.
 
     Returns:
-        `Sim`, the mean MoverScore of c′ and c; `Div`, 1 / BLEU of the c′ against the c (corpus BLEU, 0–1: the paper says "the
-        inverse of the BLEU score" and not which); `M.h.`, the mean over rows of the mean MoverScore of c′ and each piece of E; `n`.
-        None of nothing.
+        `Flu`, the mean perplexity of c′, without a model left out; `Sim`, the mean MoverScore of c′ and c; `Div`, 1 / BLEU of
+        the c′ against the c (corpus BLEU, 0–1: the paper says "the inverse of the BLEU score" and not which); `M.h.`, the mean over
+        rows of the mean MoverScore of c′ and each piece of E;
+        `Copied`, the mean of `hfcf.metrics.copy_rate`, the longest run of c′ that stands in a piece of E or of an edited version;
+        `Combined`, the share of c′ for which `hfcf.metrics.multi_hop` holds on E or on the edited version, whichever has more words
+        of c′ (E of equals); `n`. None of nothing.
 
-    Source: Zhu et al. 2023, RACE, Table 4. Deviation: the comparison leaves out Flu., the perplexity of GPT-2; `hfcf.measure(rows,
-    {"fluency": {"model": "gpt2"}})` measures it of published counterfactuals.
+    Source: Zhu et al. 2023, RACE, Table 4; `Copied` and `Combined` are ours.
     """
     if not claims:
-        return {"Sim": None, "Div": None, "M.h.": None, "n": 0}
+        return {**({"Flu": None} if language_model else {}), **dict.fromkeys(("Sim", "Div", "M.h.", "Copied", "Combined")), "n": 0}
+    fluent = {"Flu": mean(Perplexity(model=language_model).run([row["claim"] for row in claims]))} if language_model else {}
     similar = mover.run([[row["source_claim"], row["claim"]] for row in claims])
     evidence = [[piece["text"] for piece in row["evidence"]] for row in claims]
     coherent = coherences(mover, [row["claim"] for row in claims], evidence)
     diverse = inverse_bleu([row["claim"] for row in claims], [row["source_claim"] for row in claims])
-    return {"Sim": statistics.fmean(similar), "Div": diverse, "M.h.": mean(coherent), "n": len(claims)}
+    copied = [copy_rate(row["claim"], [text for texts in _versions(row) for piece in texts for text in piece]) for row in claims]
+    combined = [multi_hop(row["claim"], _likeliest_origin(row)) for row in claims]
+    return {
+        **fluent, "Sim": statistics.fmean(similar), "Div": diverse, "M.h.": mean(coherent), "Copied": mean(copied),
+        "Combined": mean(combined), "n": len(claims),
+    }  # fmt: skip
+
+
+def _versions(row: Mapping[str, Any]) -> list[list[tuple[str, str]]]:
+    """List the titles and texts of the pieces of the evidence, then of its edited versions."""
+    versions = [row["evidence"], *row["edited_versions"]]
+    return [[(piece["title"] or "", piece["text"]) for piece in version] for version in versions]
+
+
+def _likeliest_origin(row: Mapping[str, Any]) -> list[str]:
+    """Return the pieces of the version of the evidence that has most words of the claim; of equals the first, the unedited."""
+    joined = [[" ".join(piece) for piece in version] for version in _versions(row)]
+    return max(joined, key=lambda pieces: covered(row["claim"], pieces)[0])

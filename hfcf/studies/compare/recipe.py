@@ -222,6 +222,8 @@ class SetComparison(_Shared):
     """What is trained and how."""
     encoder: ModelReference | None = None
     """Of MoverScore; without it there are no intrinsic scores."""
+    language_model: ModelReference | None = None
+    """Of the fluency (perplexity) among the intrinsic scores; without it they have none."""
     evaluate: list[Evaluation]
     evaluate_take: int | None = None
     """Evaluate on as many rows of each set."""

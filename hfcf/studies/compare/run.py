@@ -85,7 +85,7 @@ def read_comparison(recipe: str | Path, changes: Sequence[str] = ()) -> SetCompa
 def _on_sets(recipe: SetComparison, comparison: Comparison, out: Path, command: str) -> dict[str, Any]:
     fill(comparison, out / "work")
     # They take their time: another process may finish cells meanwhile.
-    intrinsic = intrinsic_rows(comparison, recipe.encoder, out / "work") if recipe.encoder else []
+    intrinsic = intrinsic_rows(comparison, recipe.encoder, recipe.language_model, out / "work") if recipe.encoder else []
     probed = probe(comparison, out / "work") if recipe.probes else []
     cells = read(comparison)
     layout = arrange(comparison, cells)

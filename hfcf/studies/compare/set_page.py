@@ -16,7 +16,17 @@ from hfcf.studies.compare.runner import Comparison
 from hfcf.studies.compare.stats import LEVEL, Difference, by_size, mean_std
 
 _COLUMNS = ("setting", "corpus", "train_rows", "counterfactuals", "available", "removed_as_overlap", "rows", "majority")
-_ARROWS = {"Flip": "↑", "Flu": "↓", "Sim": "↑", "Div": "↑", "M.h.": "↑"}
+_ARROWS = {"Flip": "↑", "Flu": "↓", "Sim": "↑", "Div": "↑", "M.h.": "↑", "Copied": "↓", "Combined": "↑"}
+_MEANINGS = {
+    "Flip": "share of the claims that the verifiers without augmentation answer with the new label",
+    "Flu": "mean perplexity",
+    "Sim": "MoverScore with the source's claim",
+    "Div": "1 / BLEU with it",
+    "M.h.": "MoverScore with each piece of the evidence",
+    "Copied": "longest run of words that stands in one piece, over the claim's words",
+    "Combined": "share of the claims of which no single piece has all content words that the evidence has",
+    "n": "claims",
+}
 _DECIMALS = {"Flu": 2, "Div": 2}  # as in the paper's Table 4; the others have 4
 
 
@@ -207,10 +217,11 @@ def _leakage(layout: Layout, repeats: Sequence[str]) -> str:
 
 
 def _intrinsic_table(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Return a table like the paper's Table 4, rows and columns in the order in which they come."""
+    """Return a table like the paper's Table 4, rows and columns in the order in which they come, and what the columns are."""
     columns = list(dict.fromkeys(["Method", *(column for row in rows for column in row)]))
     lines = [[_number(column, row.get(column)) for column in columns] for row in rows]
-    return tables.table([f"{column} {_ARROWS[column]}" if column in _ARROWS else column for column in columns], lines)
+    table = tables.table([f"{column} {_ARROWS[column]}" if column in _ARROWS else column for column in columns], lines)
+    return f"{table}\n\n{'; '.join(f'{column}: {_MEANINGS[column]}' for column in columns if column in _MEANINGS)}."
 
 
 def _number(column: str, value: Any) -> str:

@@ -28,7 +28,7 @@ SENTENCES = List({"piece": schema.INT, "score": schema.FLOAT})
 
 @dataclass(frozen=True, kw_only=True)
 class Explain(Stage):
-    """Find token and sentence rationales: by gradients of the verifier, a trained CURE explainer, or a language model.
+    """Find token and sentence rationales: by a trained CURE explainer, gradients of the verifier, or a language model.
 
     Input columns: `claim`, `evidence`, `label`. Output columns: `rationales`, the words of titles and texts that carry the label
     (adjacent ones joined), and `sentence_rationales`, the pieces that do, in reading order. Scores are shares of the row's
@@ -43,20 +43,20 @@ class Explain(Stage):
     stand in their piece do not count, and a row without any is rejected. It is the one method that reads no weights of the
     verifier, and so the one for a verifier that is "llm:NAME" itself.
 
-    Deviation: the paper trains CURE (Si et al. 2023) as its explainer, with a loss for compactness; see `hfcf.training.explainer`.
-    The default, gradient attribution over a trained verifier, needs no training of its own, and the shares replace that loss; it
+    The default is the paper's, CURE (Si et al. 2023); `hfcf.training.explainer` says what of it is ours. Deviation: gradient
+    attribution over a trained verifier needs no training of its own, and the shares replace CURE's loss for compactness; it
     explains the logit of the row's label. Evidence past `max_length` has no score, so it is never a rationale.
 
     Args:
         verifier: a sequence classifier over (claim, evidence); with "llm" it may be any.
         max_length: tokens of the pair.
-        method: "gradient_x_input" (one pass), "integrated_gradients", "cure" or "llm".
+        method: "cure", "gradient_x_input" (one pass), "integrated_gradients" or "llm".
         token_share: cut of the token rationales, 0–1.
         sentence_share: cut of the sentence rationales, 0–1.
-        explainer_model: CURE's gates for this verifier, which `train: explainer` makes; for "llm" the language model, "llm:NAME",
-            else the verifier is asked. The other methods don't read it.
+        explainer_model: CURE's gates for this verifier, which `train: explainer` makes and "cure" needs; for "llm" the language
+            model, "llm:NAME", else the verifier is asked. The other methods don't read it.
 
-    >>> sorted(Explain(verifier=Model("roberta-base")).outputs)
+    >>> sorted(Explain(verifier=Model("roberta-base"), method="gradient_x_input").outputs)
     ['rationales', 'sentence_rationales']
     """
 
@@ -65,7 +65,7 @@ class Explain(Stage):
 
     verifier: Model
     max_length: int = 130
-    method: str = "gradient_x_input"
+    method: str = CURE
     token_share: float = 0.6
     sentence_share: float = 0.8
     explainer_model: Model | None = None
@@ -86,8 +86,11 @@ class Explain(Stage):
             )
         if self.method == CURE and self.explainer_model is None:
             raise ValueError(
-                "method='cure' reads a trained explainer and there is none: train one for your verifier "
-                "(hfcf train train_explainer) and give its folder as explainer_model"
+                "the paper's explainer, 'cure', which is the default, reads gates that are trained for a verifier, and "
+                f"explainer_model names none for {self.verifier.name}. Either train them (hfcf train train_explainer --out "
+                f"out/explainer --set verifier={self.verifier.name} --set data_dir=FOLDER) and give "
+                "explainer_model='out/explainer'; "
+                "or take 'gradient_x_input' (RACE's setting explainer, this stage's method), which needs no training"
             )
 
     def __getstate__(self) -> dict[str, Any]:

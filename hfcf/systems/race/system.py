@@ -30,6 +30,9 @@ OFFLINE: dict[str, Any] = {
     "verifier": Model("offline:minilm", adapter="hfcf:verifier"),
     "generator": Model("offline:t5", adapter="hfcf:generator"),
     "encoder": Model("offline:minilm"),
+    # Not the paper's: the gates that ship are of one short training. They mark no word on a fifth of ERASER's rows, which RACE then
+    # rejects, and at pieces they are no better than gradients on two of three corpora (docs/explainers.md).
+    "explainer": "gradient_x_input",
     "explainer_model": Model("hfcf:explainer"),  # read by explainer="cure" alone
     "ner": Ner(backend="spacy", model=Model("offline:spacy")),
     "max_length": 160,
@@ -59,7 +62,7 @@ REMOTE: dict[str, Any] = {
 class RACE(System):
     """Find the evidence that a label rests on, edit it there, and generate claims, so that the label of a multi-hop claim flips.
 
-    `ds = RACE(verifier=…, generator=…)(ds)` runs the whole chain; each of its stages is an attribute.
+    `ds = RACE(verifier=…, generator=…, explainer_model=…)(ds)` runs the whole chain; each of its stages is an attribute.
 
     For a SUPPORTS row the evidence is edited so that the verifier says that it refutes the claim: (c, E′, REFUTES); a claim
     generated from E′ that the original evidence does not support gives (c′, E, REFUTES). For a REFUTES row a claim is generated
@@ -73,12 +76,16 @@ class RACE(System):
         encoder: MoverScore's model.
         ner: the tagger; the paper's is Stanza.
         max_length: tokens of claim and evidence that the verifier reads (section 4).
-        explainer: attribution method, "cure" or "llm", see `Explain`.
-        explainer_model: what "cure" reads, gates trained for this verifier (`recipes/train_explainer.yaml`), or whom "llm" asks.
+        explainer: "cure", the paper's (section 3.1), "gradient_x_input", "integrated_gradients" or "llm", see `Explain`.
+        explainer_model: what "cure" reads, gates trained for this verifier (`recipes/train_explainer.yaml`), so "cure" needs it; or
+            whom "llm" asks. The other explainers need no training.
         edit: False is the ablation −EDIT (section 5.2): no evidence is edited, and claims come from the evidence of all rows by a
             generator that is told to support or to refute (`prefixed: true` in its recipe).
         constrain: False is the ablation −CONS (section 5.2), plain beam search; both False, −EDIT&CONS.
         num_candidates: k, claims to a row (section 3.3).
+
+    Raises:
+        ValueError: "cure" without `explainer_model`, and every other setting that can't work.
 
     Its other settings are those of the stages of the same name. `verifier`, `generator` and, of the explainer "llm",
     `explainer_model` may be "llm:NAME", a language model behind an endpoint (`hfcf.engines.remote.engine.Remote` has its
@@ -110,7 +117,7 @@ class RACE(System):
     encoder: Model = Model("distilbert-base-uncased")
     ner: Ner = field(default_factory=Ner)
     max_length: int = 130
-    explainer: str = "gradient_x_input"
+    explainer: str = CURE
     explainer_model: Model | None = None
     token_share: float = 0.6
     sentence_share: float = 0.8
@@ -133,7 +140,7 @@ class RACE(System):
 
     @classmethod
     def preset(cls, name: str, **changes: Any) -> Self:
-        """Make RACE with a named set of settings: "paper" (give `verifier` and `generator`), "offline" or "llm"."""
+        """Make RACE with a named set of settings: "paper" (give `verifier`, `generator`, `explainer_model`), "offline" or "llm"."""
         if name == "offline" and not changes.get("edit", True):
             changes = {"generator": Model("offline:t5", adapter="hfcf:generator_prefixed"), **changes}
         return super().preset(name, **changes)

@@ -14,9 +14,13 @@ from datasets import Dataset
 from made_up import forget
 
 from hfcf.core import recipe as recipes
+from hfcf.core.model import Model
+from hfcf.core.store import save_artifact
 from hfcf.engines.generator import Generator
+from hfcf.engines.perplexity import Perplexity
+from hfcf.metrics.shared.moverscore import MoverScore, fit_idf
 from hfcf.studies.compare import runner
-from hfcf.studies.compare.intrinsic import candidates, claims
+from hfcf.studies.compare.intrinsic import candidates, claims, intrinsic
 from hfcf.studies.compare.methods import Method, build_methods, training_rows
 from hfcf.studies.compare.recipe import Evaluation, parse_comparison
 from hfcf.studies.compare.run import compare
@@ -80,6 +84,7 @@ def content(other: Path, encoder: str, tiny_model: Callable[[str], str], race: R
         "methods": {"none": None, "RACE": {}, "both": {"changes": ["claim", "evidence"]}},
         "verifier": {"model": encoder, "max_length": 64, "epochs": 1, "learning_rate": 0.001},
         "encoder": encoder,
+        "language_model": tiny_model("gpt2"),
         "evaluate": [
             {
                 "name": "Other", "setting": "challenge", "corpus": "jsonl", "data_files": str(other), "split": "train",
@@ -187,6 +192,7 @@ def test_a_corpus_that_is_all_training_rows_is_not_evaluated_on(
 def test_intrinsic_scores_are_kept_for_where_no_model_is(content: dict[str, Any], tmp_path: Path, monkeypatch: Any) -> None:
     compare(write(content, tmp_path), tmp_path / "out", results=tmp_path / "results")
     table = (tmp_path / "out" / "table.md").read_text(encoding="utf-8")
+    assert "| Method | Flip ↑ | Flu ↓ | Sim ↑ | Div ↑ | M.h. ↑ | Copied ↓ | Combined ↑ | n |" in table
     monkeypatch.setattr(runner, "make_rows", lambda *a: pytest.fail("finished cells are only read"))
     compare(write(content, tmp_path), tmp_path / "elsewhere", results=tmp_path / "results")
     assert (tmp_path / "elsewhere" / "table.md").read_text(encoding="utf-8") == table.replace(
@@ -290,20 +296,46 @@ def test_copies_have_the_labels_of_the_counterfactuals_and_no_new_text() -> None
     assert sorted((counts[0], counts[2])) == [2, 3], "each in turn"
 
 
+def test_a_claim_is_compared_with_the_evidence_that_it_was_written_from(tiny_model: Callable[[str], str]) -> None:
+    """A run that an edit would break counts, and so do words that only the edited evidence has."""
+    pieces = [
+        [{"title": "Jaws", "text": f"Jaws was shot in {place}."}, {"title": place, "text": "It is old."}]
+        for place in ("Rome", "Oslo")
+    ]
+    row = {"source_claim": "Jaws is a film.", "claim": "Jaws was shot in old Oslo.", "evidence": pieces[0], "label": REFUTES}
+    mover = MoverScore(
+        model=Model(tiny_model("classifier")), idf=save_artifact(fit_idf(["a", "b"], Model(tiny_model("classifier"))))
+    )
+    found = intrinsic([{**row, "edited_versions": [pieces[1]]}], mover, Model(tiny_model("gpt2")))
+    assert (found["Copied"], found["Combined"], found["n"]) == (pytest.approx(4 / 6, abs=1e-4), True, 1)
+    assert found["Flu"] == Perplexity(model=Model(tiny_model("gpt2"))).run([row["claim"]])[0]
+    only_oslo = {**row, "claim": "Jaws was shot in Oslo.", "edited_versions": [pieces[1]]}
+    assert intrinsic([only_oslo], mover) | {"Sim": 0, "Div": 0, "M.h.": 0} == {
+        "Sim": 0, "Div": 0, "M.h.": 0, "Copied": 1.0, "Combined": False, "n": 1,
+    }  # fmt: skip
+    assert intrinsic([{**only_oslo, "edited_versions": []}], mover)["Copied"] == 0.8
+    assert list(intrinsic([], mover, Model("m"))) == ["Flu", "Sim", "Div", "M.h.", "Copied", "Combined", "n"]
+
+
 def test_candidates_are_all_that_was_generated_and_claims_what_was_accepted() -> None:
     def one(claim: str, stage: str | None, accepted: bool = False, change: str = "claim") -> dict[str, Any]:
         status = stage and {"accepted": accepted, "stage": stage, "reason": None}
-        return {"claim": claim, "label": None, "change": change, "status": status}
+        return {"claim": claim, "label": None, "change": change, "status": status, "edits": []}
 
     made = [one("cut", "generate_claim"), one("same", "check_claim"), one("far", "filter_claim"), one("best", "filter_claim", True)]
-    made.append(one("c", "check_edit", True, "evidence"))
+    edit = {"field": "evidence", "piece": 0, "start": 0, "end": 4, "before": "Town", "after": "City"}
+    made.append({**one("c", "check_edit", True, "evidence"), "edits": [edit]})
     source = {**row(1, SUPPORTS, claim="c"), "group_id": "1", "corpus": "x", "split": "train"}
     final = {**source, "claim": "best", "label": REFUTES, "change": "claim", "source_id": "t1"}
     rows = Dataset.from_list([{**source, "candidates": made, "counterfactuals": [final, {**final, "change": "evidence"}]}])
     assert [(c["claim"], c["label"], c["source_claim"]) for c in candidates(rows)] == [
         ("same", REFUTES, "c"), ("far", REFUTES, "c"), ("best", REFUTES, "c"),
     ]  # fmt: skip
-    assert [(c["claim"], c["source_claim"]) for c in claims(rows)] == [("best", "c")]
+    [accepted] = claims(rows)
+    assert (accepted["claim"], accepted["source_claim"]) == ("best", "c")
+    for claim in (accepted, *candidates(rows)):
+        assert claim["evidence"][0]["text"] == "Town 1 lies on river 1."
+        assert claim["edited_versions"] == [[{"title": "", "text": "City 1 lies on river 1."}]]
     # What keeps its label, or a row that has no opposite, says so itself.
     kept = {**source, "label": NOT_ENOUGH_INFO, "candidates": [{**one("new", "filter_claim"), "label": NOT_ENOUGH_INFO}]}
     assert [c["label"] for c in candidates(Dataset.from_list([kept]))] == [NOT_ENOUGH_INFO]

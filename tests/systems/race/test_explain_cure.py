@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pickle
+from functools import partial
 from typing import Any
 
 import pytest
@@ -55,8 +56,12 @@ def test_a_row_that_lacks_information_is_rejected(monkeypatch: pytest.MonkeyPatc
 
 
 def test_cure_without_a_model_is_an_error_with_its_cure() -> None:
-    with pytest.raises(ValueError, match=r"hfcf train train_explainer\).*explainer_model"):
-        Explain(verifier=Model("me/verifier"), method="cure")
+    both = (
+        r"hfcf train train_explainer .*verifier=me/verifier.*explainer_model='out/explainer'.*'gradient_x_input' \(RACE's setting"
+    )
+    for make in (Explain, partial(RACE, generator="g"), partial(RACE.preset, "paper", generator="g")):
+        with pytest.raises(ValueError, match=both):
+            make(verifier=Model("me/verifier"))
     with pytest.raises(ValueError, match="gradient_x_input, integrated_gradients, cure"):
         Explain(verifier=Model("me/verifier"), method="lime")
 
@@ -82,8 +87,10 @@ def test_the_explainer_that_ships_explains_the_offline_verifier() -> None:
 def test_race_hands_the_model_on_and_keeps_its_default() -> None:
     race = RACE.preset("offline")
     assert race.explain.method == "gradient_x_input"
+    race = RACE.preset("paper", verifier="v", generator="g", explainer_model="me/gates")
+    assert (race.explain.method, race.explain.explainer_model) == ("cure", Model("me/gates"))
     race = RACE.preset("offline", explainer="cure")
     assert race.explain.explainer_model == Model("hfcf:explainer")
-    race = RACE(verifier="v", generator="g", explainer="cure", explainer_model="me/gates")
-    assert race.explain.explainer_model == Model("me/gates")
+    race = RACE(verifier="v", generator="g", explainer="gradient_x_input", explainer_model="me/gates")
+    assert race.explain.explainer_model is None
     assert pickle.loads(pickle.dumps(STAGE)) == STAGE

@@ -388,7 +388,7 @@ def says(monkeypatch: pytest.MonkeyPatch) -> Callable[[Mapping[str, str]], list[
     return set_
 
 
-RULES = RACE(verifier="v", generator="g", ner=Ner(backend="spacy"))
+RULES = RACE(verifier="v", generator="g", explainer="gradient_x_input", ner=Ner(backend="spacy"))
 
 
 @pytest.mark.parametrize(("found", "reason"), [(REFUTES, None), (SUPPORTS, "under-edited"), (NEI, "over-edited")])

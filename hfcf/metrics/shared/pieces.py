@@ -1,0 +1,97 @@
+"""What metrics read of a claim-like text beside the pieces that it was written from: which rows have them, and their words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+from hfcf.core import schema
+from hfcf.core.segments import Segment
+from hfcf.core.stage import Reject, StageError
+from hfcf.core.task import TaskColumns, get_task, task_of
+from hfcf.metrics.shared.rows import bare_words
+from hfcf.text.normalise import BRACKET_NAMES, fold
+
+
+class TextsOfPieces(TaskColumns):
+    """Declare the texts and the edits of a task whose rows list pieces (`Task.pieces`); other tasks are refused."""
+
+    def __init__(self) -> None:
+        super().__init__(lambda task: {**task.columns, "edits": schema.EDITS})
+
+    def __get__(self, stage: Any, owner: type) -> Any:
+        if stage is None:
+            return self
+        if not (task := get_task(stage.task)).pieces:
+            raise StageError(
+                f"{stage.name} compares a text with the pieces of evidence that it is about, and can't measure {stage.task} rows: "
+                "they list none"
+            )
+        return self.columns(task)
+
+
+def written(row: Mapping[str, Any]) -> tuple[str, list[list[str]]] | None:
+    """Return the text that a counterfactual has anew, with the texts of each piece (its title and its text).
+
+    Args:
+        row: of an expanded set, of a task with `pieces`.
+
+    Returns:
+        The row's first text (the claim) and the pieces as they stand in the row; None where that text is the source's.
+
+    Raises:
+        Reject: the row's edits are null.
+
+    >>> edit = {"field": "claim", "piece": -1, "start": 0, "end": 4, "before": "Rome", "after": "Oslo"}
+    >>> written({"claim": "Oslo is old.", "evidence": [{"title": "Oslo", "text": "It is."}], "edits": [edit]})
+    ('Oslo is old.', [['Oslo', 'It is.']])
+    """
+    if row["edits"] is None:
+        raise Reject("its edits are null")
+    task = task_of(row)
+    first, *others = task.segments(row)
+    if not any(edit["field"] == first.field for edit in row["edits"]):
+        return None
+    return first.text, texts_of_pieces(others, task.pieces)
+
+
+def texts_of_pieces(segments: list[Segment], column: str) -> list[list[str]]:
+    """Group the texts of the pieces of a column.
+
+    >>> rome = [Segment("evidence.title", 0, "Rome", "evidence 0"), Segment("evidence", 0, "It is old.", "evidence 0")]
+    >>> texts_of_pieces([Segment("claim", -1, "c", "claim"), *rome], "evidence")
+    [['Rome', 'It is old.']]
+    """
+    pieces: dict[int, list[str]] = {}
+    for segment in segments:
+        if segment.field.partition(".")[0] == column:
+            pieces.setdefault(segment.piece, []).append(segment.text)
+    return list(pieces.values())
+
+
+def folded_words(text: str) -> list[str]:
+    """List a text's words as they count for equality: without case, accents, a possessive "'s", punctuation and names of brackets.
+
+    >>> folded_words("Beyoncé's U.S. film -LRB- 2006 -RRB-.")
+    ['beyonce', 'u.s', 'film', '2006']
+    """
+    words = bare_words(fold(BRACKET_NAMES.sub(" ", text)))
+    return [word.removesuffix("'s").removesuffix("’s") for word in words if any(character.isalnum() for character in word)]
+
+
+def content_words(text: str) -> set[str]:
+    """Return a text's words that are no stop words (`stop_words`) and no single letters.
+
+    >>> sorted(content_words("He was born in the city of Rome in 1946."))
+    ['1946', 'born', 'city', 'rome']
+    """
+    return {word for word in folded_words(text) if word not in stop_words() and (len(word) > 1 or word.isdigit())}
+
+
+@lru_cache(maxsize=1)
+def stop_words() -> frozenset[str]:
+    """Return scikit-learn's English stop words."""
+    from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
+
+    return frozenset(ENGLISH_STOP_WORDS)
