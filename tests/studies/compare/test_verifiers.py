@@ -16,8 +16,9 @@ from made_up import forget
 from hfcf.core import recipe as recipes
 from hfcf.engines.generator import Generator
 from hfcf.studies.compare import runner
+from hfcf.studies.compare.additions import training_rows
 from hfcf.studies.compare.intrinsic import candidates, claims
-from hfcf.studies.compare.methods import Method, build_methods, training_rows
+from hfcf.studies.compare.methods import Method, build_methods
 from hfcf.studies.compare.recipe import Evaluation, parse_comparison
 from hfcf.studies.compare.run import compare
 from hfcf.studies.compare.runner import Comparison, open_comparison
