@@ -11,6 +11,7 @@ from datasets import Dataset, concatenate_datasets
 
 from hfcf.core.expand import expand
 from hfcf.core.model import Model
+from hfcf.core.schema import no_rows
 from hfcf.core.task import task_of
 from hfcf.engines.classifier import choose
 from hfcf.studies.compare.cells import digest
@@ -45,15 +46,12 @@ def training_rows(
         if not len(additions):
             names, there = ", ".join(method.changes), ", ".join(kinds) or "none"
             log.warning("%s: no counterfactual is a change of %s; they are changes of: %s", method.name, names, there)
-    sources = list(additions["source_id"]) if method.ratio else []
-    additions = additions.select_columns(originals.column_names).cast(originals.features)
     columns = [name for name in originals.column_names if name in scored[0].features]
     apart = concatenate_datasets([part.select_columns(columns) for part in scored])
-    if method.ratio:
-        additions = additions.add_column("source_id", sources)
     rest, dropped = drop_overlap(additions, apart)
     if method.ratio:
-        rest = in_turn(rest, round(method.ratio * len(originals)), method.name).remove_columns("source_id")
+        rest = in_turn(rest, round(method.ratio * len(originals)), method.name)
+    rest = rest.select_columns(originals.column_names)
     if method.copies:
         rest = copies(originals, rest["label"] if "label" in rest.features else [""] * len(rest))
     if method.judged and method.judge and pool is not None:
@@ -117,5 +115,6 @@ def label_rows(pool: Dataset, wanted: Iterable[str], judge: Model, max_length: i
             (chosen if open_[label] > 0 else spare).append((i, label))
             open_[label] -= 1
     chosen += spare[: number - len(chosen)]
-    rows = pool.select([i for i, _ in chosen])
-    return rows.remove_columns("label").add_column("label", [label for _, label in chosen]).select_columns(pool.column_names)
+    if not chosen:
+        return no_rows(pool.features)
+    return Dataset.from_list([{**pool[i], "label": label} for i, label in chosen], features=pool.features)

@@ -74,7 +74,7 @@ class Sample:
     @cached_property
     def pool(self) -> Dataset:
         """The corpus's rows that nothing is trained on and that no model has seen: a control labels some of them."""
-        rest = self.rows.select(range(len(self.train), len(self.rows)))
+        rest = self.rows.select(list(range(len(self.train), len(self.rows))))
         pool = rest if self.others is None else concatenate_datasets([rest, self.others])
         return pool.select(unseen_rows(mark_seen(pool, self.models), self.models, len(pool)))
 
