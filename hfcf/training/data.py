@@ -21,8 +21,9 @@ def load_rows(sources: Sequence[Mapping[str, Any]], *, training: bool = False, e
 
     Args:
         sources: arguments of `hfcf.load` (`split` defaults to "train"), each with `corpus`, its name; `take: n` selects its
-            first n rows and `skip: n` drops them; `half: 0` or `half: 1` selects one half of its groups; `distractors` as in
-            the recipe of a run; with `on_error: reject`, unreadable rows are dropped.
+            first n rows and `skip: n` drops them; `half: 0` or `half: 1` selects one half of its groups, and `half: [1, 0]`
+            one half of those in half 1; `distractors` as in the recipe of a run; with `on_error: reject`, unreadable rows are
+            dropped.
         training: the rows are for training: those of a dev or test split need `role: train`.
         extra: further columns to load; every corpus must have them. None: all that a corpus has.
 
@@ -50,9 +51,18 @@ def _load(source: Mapping[str, Any], training: bool, extra: Sequence[str] | None
         cure = "which are not for training; to train on them, add to their source: role: train"
         raise RecipeError(f"data: {name}: these are rows of the split {others[0]!r}, {cure}")
     ds = ds.select(range(min(skip or 0, len(ds)), len(ds) if take is None else min(len(ds), take)))
-    if half not in (None, 0, 1):
-        raise RecipeError(f"data: {name}: half: {half}: 0 or 1")
-    return ds if half is None else group_safe_split(ds, 0.5)[("train", "validation")[half]]
+    return ds if half is None else _half(ds, half, name)
+
+
+def _half(ds: Dataset, half: Any, name: str) -> Dataset:
+    """Select one half of the groups, or a half of a half: each time with another seed."""
+    for seed, side in enumerate(sides := half if isinstance(half, list) else [half], 13):
+        if side not in (0, 1):
+            raise RecipeError(f"data: {name}: half: {half}: 0 or 1, or for halves of halves a list of them")
+        ds = group_safe_split(ds, 0.5, seed=seed)[("train", "validation")[side]]
+    if not sides:
+        raise RecipeError(f"data: {name}: half: {half}: 0 or 1, or for halves of halves a list of them")
+    return ds
 
 
 def not_for_training(splits: Iterable[str], role: str | None) -> list[str]:
@@ -73,10 +83,15 @@ def drop_overlap(ds: Dataset, of: Dataset) -> tuple[Dataset, int]:
 
 def drop_related(ds: Dataset, training: Dataset) -> Dataset:
     """Drop the rows of `ds` that share a group or a text of their `Task.identity` with training rows; of pairs, if a side does."""
+    return ds.select(unrelated(ds, training))
+
+
+def unrelated(ds: Dataset, training: Dataset) -> list[int]:
+    """List the places of the rows that `drop_related` keeps."""
     groups = set(zip(training["corpus"], training["group_id"], strict=True))
     texts = {key for keys in text_keys(training) for key in keys}
     keep = set(range(len(ds)))
     for side in (ds, sources(ds)) if is_paired(ds) else (ds,):
         known = zip(zip(side["corpus"], side["group_id"], strict=True), text_keys(side), strict=True)
         keep -= {i for i, (group, keys) in enumerate(known) if group in groups or not texts.isdisjoint(keys)}
-    return ds.select(sorted(keep))
+    return sorted(keep)

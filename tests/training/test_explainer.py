@@ -227,5 +227,11 @@ def test_halves_share_no_group_and_extra_columns_survive(tmp_path: Path) -> None
     assert not set(halves[0]["group_id"]) & set(halves[1]["group_id"])
     assert {*halves[0]["id"], *halves[1]["id"]} == set(ds["id"])
     assert 0 < len(halves[0]) < len(ds)
-    with pytest.raises(RecipeError, match="half: 2"):
-        load_rows([{**source, "half": 2}])
+    quarters = [load_rows([{**source, "half": [1, side]}]) for side in (0, 1)]
+    assert sorted([*quarters[0]["id"], *quarters[1]["id"]]) == sorted(halves[1]["id"])
+    assert not set(quarters[0]["group_id"]) & set(quarters[1]["group_id"])
+    assert all(len(part) for part in quarters)
+    assert list(load_rows([{**source, "half": [1]}])["id"]) == list(halves[1]["id"])
+    for wrong in (2, [], [1, 2], "1"):
+        with pytest.raises(RecipeError, match=r"half: .*0 or 1"):
+            load_rows([{**source, "half": wrong}])

@@ -13,6 +13,7 @@ from hfcf.studies.compare import tables
 from hfcf.studies.compare.layout import Cell, Layout
 from hfcf.studies.compare.recipe import ColumnComparison
 from hfcf.studies.compare.runner import Comparison, Place, arrange
+from hfcf.studies.compare.set_page import SEEN_TITLE
 from hfcf.studies.compare.stats import LEVEL, Difference
 
 
@@ -102,6 +103,7 @@ def markdown(
         if metric in layout.scorer.compared:
             sections += [f"## {heading}: difference from {layout.baseline}", tables.intervals(layout, differences, metric)]
     sections += ["## Counterfactuals", _amounts(comparison, report)]
+    sections += [SEEN_TITLE, comparison.seen_table]
     if paper and paper.augmentation:
         sections += ["### Beside the paper's Table 8", average_amounts(report, paper.augmentation)]
     if paper and paper.scores:

@@ -49,8 +49,8 @@ def intrinsic_rows(comparison: Comparison, encoder: Model, language_model: Model
     flippers = [(one, seed) for one in comparison.methods if one.plain for seed in comparison.seeds]
     of_flip = [comparison.definition(one, sample, seed) for one, seed in flippers]
     for method in comparison.methods:
-        # "w/ (c, E′, REF)" and copies have no claims of their own, and what keeps the label makes no counterfactual.
-        flips = method.system is not None and method.system.flips and not method.copies and not method.debias
+        # "w/ (c, E′, REF)", copies and judged rows have no claims of their own, and what keeps the label makes no counterfactual.
+        flips = method.system is not None and method.system.flips and not method.copies and not method.judged and not method.debias
         if not flips or method.changes != ("claim",):
             continue
         models = [encoder.key(), language_model and language_model.key()]
@@ -72,7 +72,7 @@ def _rows(
     rows, _ = counterfactuals(comparison, method, sample, work)
     if rows is None:
         return []
-    mover = MoverScore(model=encoder, idf=save_artifact(fit_idf(sample.rows["claim"], encoder)))
+    mover = MoverScore(model=encoder, idf=save_artifact(fit_idf(sample.train["claim"], encoder)))
     parts = {"": claims(rows), " −FILTER": candidates(rows)}
     if len(parts[""]) == len(parts[" −FILTER"]):  # nothing was filtered
         del parts[" −FILTER"]

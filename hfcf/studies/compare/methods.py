@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import itertools
 import json
-import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from functools import cached_property
 from typing import Any
 
-from datasets import Dataset, concatenate_datasets
-
 from hfcf.core import recipe as recipes
-from hfcf.core.expand import expand
 from hfcf.core.model import Model, is_remote
 from hfcf.core.recipe import RecipeError
 from hfcf.core.system import System
@@ -23,13 +18,9 @@ from hfcf.engines.base import Engine
 from hfcf.engines.classifier import Classifier
 from hfcf.engines.remote.engine import Remote
 from hfcf.pipeline.run import make_system
-from hfcf.studies.compare.cells import digest
 from hfcf.studies.compare.recipe import ColumnComparison, SetComparison
 from hfcf.systems import system_class
-from hfcf.training.data import drop_overlap
 from hfcf.training.debias import Debias
-
-log = logging.getLogger(__name__)
 
 _NEUTRAL = ("VERSION", "strict", "fitted")  # what it was fitted on are the rows, which a cell knows
 
@@ -44,6 +35,10 @@ class Method:
         changes: kinds of change that it trains on; empty: all that its system makes.
         copies: train on a copy of a training row of the same label in the place of each: a control for what more rows, and their
             balance of labels, do without the counterfactuals' text.
+        judged: train on as many further rows of the corpus with the labels that the system's verifier gives them: a control for
+            what the verifier's knowledge does without counterfactuals.
+        ratio: how many counterfactuals it trains on for each training row, if not all.
+        unseen: whether evaluation rows that its models have seen are left out; else they are counted alone.
         debias: how the model is trained, if not by plain cross-entropy.
     """
 
@@ -52,11 +47,27 @@ class Method:
     changes: tuple[str, ...] = ()
     copies: bool = False
     debias: Debias | None = None
+    judged: bool = False
+    ratio: float | None = None
+    unseen: bool = True
 
     @property
     def plain(self) -> bool:
         """Whether it is training on the rows as they are."""
         return self.system is None and self.debias is None
+
+    @property
+    def learns(self) -> bool:
+        """Whether its system learns something from its rows before it runs on them."""
+        kind = type(self.system)
+        return self.system is not None and (kind.fit_resources, kind.fit_models) != (System.fit_resources, System.fit_models)
+
+    @property
+    def judge(self) -> tuple[Model, int] | None:
+        """The verifier that checks last in its system, and the tokens that it reads; None where none does."""
+        stages = reversed(self.system.stages) if self.system else ()
+        checks = [stage for stage in stages if isinstance(getattr(stage, "verifier", None), Model)]
+        return (getattr(checks[0], "verifier"), getattr(checks[0], "max_length")) if checks else None  # noqa: B009
 
     @cached_property
     def making(self) -> dict[str, Any]:
@@ -79,7 +90,8 @@ class Method:
         """Everything that its training depends on, besides the rows."""
         debias = {"debias": self.debias.settings()} if self.debias else {}
         changes = {"changes": list(self.changes)} if self.system and self.changes else {}
-        return {**debias, **({"copies": True} if self.copies else {}), **changes, **self.making}
+        controls = {name: value for name in ("copies", "judged", "ratio") if (value := getattr(self, name))}
+        return {**debias, **controls, **changes, **self.making}
 
 
 def build_methods(recipe: SetComparison | ColumnComparison, task: Task | None = None) -> list[Method]:
@@ -110,7 +122,13 @@ def _build(recipe: SetComparison | ColumnComparison, name: str, part: Any, task:
     changes = getattr(part, "changes", None)
     if allowed:  # else they are those that the system writes
         recipes.check(changes or (), allowed, f"{where}: changes")
-    return Method(name, built, tuple(allowed[:1] if changes is None else changes), bool(part.copies), debias)
+    options = {key: getattr(part, key) for key in ("judged", "ratio", "unseen") if getattr(part, key, None) is not None}
+    method = Method(name, built, tuple(allowed[:1] if changes is None else changes), bool(part.copies), debias, **options)
+    if method.judged and method.copies:
+        raise RecipeError(f"{where}: copies and judged are two controls: leave one of them out")
+    if method.judged and method.judge is None:
+        raise RecipeError(f"{where}: judged: no verifier checks what {system} makes; give it one: settings: {{verifier: …}}")
+    return method
 
 
 def check_methods(methods: Sequence[Method], task: Task) -> None:
@@ -127,40 +145,6 @@ def check_methods(methods: Sequence[Method], task: Task) -> None:
             _ = method.definition
         except OSError as error:
             raise RecipeError(f"{method.name}: a model cannot be read; train it first, or give another: {error}") from error
-
-
-def training_rows(method: Method, originals: Dataset, rows: Dataset | None, scored: Sequence[Dataset]) -> tuple[Dataset, int]:
-    """Return what the method's model is trained on, and how many counterfactuals were left out because a scored row repeats them.
-
-    Args:
-        method: whose.
-        originals: the training rows of every method.
-        rows: what its system additions, with `counterfactuals`; None for a method without a system.
-        scored: rows that choose the epoch or are evaluated on.
-    """
-    if rows is None:
-        return originals, 0
-    additions = expand(rows)
-    if method.changes:
-        kinds = sorted(set(additions["change"]))
-        additions = additions.select([i for i, change in enumerate(additions["change"]) if change in method.changes])
-        if not len(additions):
-            names, there = ", ".join(method.changes), ", ".join(kinds) or "none"
-            log.warning("%s: no counterfactual is a change of %s; they are changes of: %s", method.name, names, there)
-    additions = additions.select_columns(originals.column_names).cast(originals.features)
-    columns = [name for name in originals.column_names if name in scored[0].features]
-    rest, dropped = drop_overlap(additions, concatenate_datasets([part.select_columns(columns) for part in scored]))
-    if method.copies:
-        rest = copies(originals, rest["label"] if "label" in rest.features else [""] * len(rest))
-    return concatenate_datasets([originals, rest.cast(originals.features)]), dropped
-
-
-def copies(originals: Dataset, labels: Iterable[str]) -> Dataset:
-    """Return for each label a row that has it, each row in turn, in the order of a hash of their ids; "" of rows without labels."""
-    ids, own = originals["id"], originals["label"] if "label" in originals.features else [""] * len(originals)
-    order = sorted(range(len(originals)), key=lambda i: digest(ids[i]))
-    in_turn = {label: itertools.cycle([i for i in order if own[i] == label]) for label in set(own)}
-    return originals.select([next(in_turn[label]) for label in labels])
 
 
 def _engines(system: System) -> list[type[Any]]:

@@ -18,9 +18,10 @@ from typing import Any
 import numpy as np
 from datasets import Dataset
 
+from hfcf.studies.compare.additions import training_rows
 from hfcf.studies.compare.cells import digest
 from hfcf.studies.compare.layout import Cell, Layout
-from hfcf.studies.compare.methods import Method, training_rows
+from hfcf.studies.compare.methods import Method
 from hfcf.studies.compare.runner import Comparison, counterfactuals
 from hfcf.studies.compare.sets import EvaluationSet
 from hfcf.training.bias import ngram_bias, ngram_model
@@ -52,7 +53,9 @@ def probe(comparison: Comparison, work: Path) -> list[dict[str, Any]]:
     for method in (plain, *(one for one in comparison.methods if one.system is not None and one.debias is None)):
         key = digest(["probes", VERSION, comparison.definition(method, sample, 0), ids])
         if (cell := comparison.cells.get(key)) is None:
-            rows, _ = training_rows(method, sample.train, counterfactuals(comparison, method, sample, work)[0], sample.scored)
+            made, _ = counterfactuals(comparison, method, sample, work)
+            pool = sample.pool if method.judged else None
+            rows, _ = training_rows(method, sample.train, made, sample.scored, pool, sample.labels)
             bigrams = shares(telling(sample.train["claim"], sample.train["label"]), rows)
             cell = {**claim_only(rows, sample.labels, comparison.sets), "bigrams": bigrams}
             comparison.cells.put(key, {"table": "probes", "method": method.name, **cell})

@@ -83,6 +83,14 @@ class ColumnMethod(Recipe):
 class SetMethod(ColumnMethod):
     """A method of a comparison on evaluation sets."""
 
+    judged: bool | None = None
+    """Train on as many further rows of the corpus, with the labels that the system's verifier gives them, in the place of the
+    counterfactuals."""
+    ratio: Annotated[float, Field(gt=0)] | None = None
+    """Counterfactuals to a training row: the first of each, then the second."""
+    unseen: bool | None = None
+    """False: rows that its models have seen are counted and not left out, if only these have."""
+
     changes: list[str] | None = None
     """Kinds of counterfactuals that are trained on, such as claim and evidence."""
     debias: dict[str, Any] | None = None
@@ -211,7 +219,7 @@ class SetComparison(_Shared):
     split: Text | None = None
     """In the place of the training rows' split."""
     take: int | None = None
-    """Train on the first rows alone; systems are fitted on all."""
+    """Train on the first rows alone; systems see no others."""
     train: Source
     """The training rows."""
     ways: int | None = None
@@ -227,6 +235,8 @@ class SetComparison(_Shared):
     evaluate: list[Evaluation]
     evaluate_take: int | None = None
     """Evaluate on as many rows of each set."""
+    unseen: list[Literal["train", "evaluate"]] = Field(default_factory=lambda: ["evaluate"])
+    """Which rows are left out if a model of a method was trained on them, as far as that is known."""
     low_resource: LowResource | None = None
     """Train on small samples of the rows."""
     probes: bool | None = None

@@ -90,7 +90,7 @@ def _on_sets(recipe: SetComparison, comparison: Comparison, out: Path, command: 
     cells = read(comparison)
     layout = arrange(comparison, cells)
     tested = differences(layout)
-    text = set_page.markdown(layout, tested, intrinsic, comparison.name, comparison.repeats)
+    text = set_page.markdown(layout, tested, intrinsic, comparison.name, comparison.repeats, comparison.seen_table)
     text += pairs_section(comparison, layout)
     text += probes_section(comparison, layout, probed) if probed else ""
     text += set_page.provenance(recipe, comparison, cells, command)
@@ -104,7 +104,8 @@ def _on_samples(recipe: SetComparison, comparison: Comparison, out: Path, comman
     fill(samples, out / "work")
     layout = arrange(samples, read(samples))
     all_rows = read(comparison)  # those that the recipe without `low_resource` left
-    text = set_page.markdown_of_samples(layout, differences_by_size(layout), all_rows, comparison.name, comparison.repeats)
+    tested, about = differences_by_size(layout), (comparison.name, comparison.repeats, comparison.seen_table)
+    text = set_page.markdown_of_samples(layout, tested, all_rows, *about)
     text += set_page.provenance(recipe, comparison, list(layout.cells.values()), command)
     lines = [{**cell, **key[1]._asdict()} for key, cell in layout.cells.items()]
     lines += [{**cell, "size": cell["train_rows"] - cell["counterfactuals"]} for cell in all_rows]

@@ -24,12 +24,14 @@ from hfcf.core.progress import time_left
 from hfcf.core.recipe import RecipeError
 from hfcf.core.task import Task
 from hfcf.core.trainer import Scorer, Trainer, load_scorer, load_trainer
+from hfcf.studies.compare.additions import training_rows
 from hfcf.studies.compare.cells import Cells, digest
 from hfcf.studies.compare.layout import Layout, lay_out
-from hfcf.studies.compare.methods import Method, build_methods, check_methods, training_rows
+from hfcf.studies.compare.methods import Method, build_methods, check_methods
+from hfcf.studies.compare.overlap import overlap_table
 from hfcf.studies.compare.recipe import ColumnComparison, Run, SetComparison
 from hfcf.studies.compare.samples import Sample, draw_samples, load_columns, load_sample
-from hfcf.studies.compare.sets import EvaluationSet, check_no_overlap
+from hfcf.studies.compare.sets import EvaluationSet, check_no_overlap, rows_digest
 from hfcf.training.consistency import PairScorer
 from hfcf.training.loop import trained_model
 
@@ -84,6 +86,14 @@ class Comparison:
         """Every set once, in the order of the recipe."""
         return sorted({one.name: one for sample in self.samples for one in sample.sets}.values(), key=lambda one: one.order)
 
+    @property
+    def seen_table(self) -> str:
+        """A table of the rows that the models of the methods have seen."""
+        every = {one.name: one for sample in self.samples for one in sample.overlaps}
+        every |= {one.name: one.overlap for one in self.sets if one.overlap}
+        models = {one.name: one for sample in self.samples for one in sample.models}
+        return overlap_table(list(every.values()), list(models.values()))
+
     @cached_property
     def places(self) -> dict[Place, tuple[Method, Sample, int, EvaluationSet]]:
         """Method, sample, seed and set of each cell of the table, in the order of the recipe."""
@@ -97,7 +107,9 @@ class Comparison:
         if method.debias:  # which rows belong together; other trainings do not know of groups
             parts["groups"] = sample.groups
         if method.system:  # counterfactuals that repeat a scored row are left out
-            parts |= {**sample.making, "apart from": sorted({one.ids for one in sample.sets})}
+            parts |= {**sample.making(method), "apart from": sorted({one.ids for one in sample.sets})}
+        if method.judged:
+            parts["pool"] = rows_digest(sample.pool)
         return {**parts, **method.definition}
 
     def key(self, place: Place) -> str:
@@ -266,12 +278,12 @@ def counterfactuals(comparison: Comparison, method: Method, sample: Sample, work
     """
     if method.system is None:
         return None, 0.0
-    folder = work / "made" / digest([VERSION, sample.making, method.making])
+    folder = work / "made" / digest([VERSION, sample.making(method), method.making])
     folder.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(folder.with_suffix(".lock")):  # two processes would do the same work
         if not folder.is_dir():
             start = time.process_time()
-            rows = make_rows(method, sample.rows, sample.take)
+            rows = make_rows(method, sample.train)
             part = folder.with_suffix(".part")
             shutil.rmtree(part, ignore_errors=True)
             rows.save_to_disk(str(part))
@@ -281,10 +293,10 @@ def counterfactuals(comparison: Comparison, method: Method, sample: Sample, work
         return rows, json.loads((folder / "seconds.json").read_text(encoding="utf-8"))
 
 
-def make_rows(method: Method, rows: Dataset, take: int | None) -> Dataset:
-    """Run the method's system, fitted on all rows, on the first `take`. Methods that share stages share their model calls."""
+def make_rows(method: Method, rows: Dataset) -> Dataset:
+    """Run the method's system on the training rows, fitted on them alone. Methods that share stages share their model calls."""
     assert method.system is not None
-    result: Dataset = method.system(rows, limit=take)
+    result: Dataset = method.system(rows)
     return result
 
 
@@ -292,7 +304,9 @@ def _train_and_score(
     comparison: Comparison, method: Method, sample: Sample, seed: int, missing: Sequence[EvaluationSet], folder: Path
 ) -> None:
     with_counterfactuals, making = counterfactuals(comparison, method, sample, folder.parent)
-    rows, dropped = training_rows(method, sample.train, with_counterfactuals, sample.scored)
+    rows, dropped = training_rows(
+        method, sample.train, with_counterfactuals, sample.scored, sample.pool if method.judged else None, sample.labels
+    )
     added = len(rows) - len(sample.train)
     about = {
         "recipe": comparison.name, "method": method.name, "seed": seed, **sample.about, "train_rows": len(rows),

@@ -7,7 +7,7 @@ from functools import cached_property
 from itertools import product
 from typing import Any, NamedTuple
 
-from datasets import Dataset
+from datasets import Dataset, concatenate_datasets
 
 from hfcf.core import recipe as recipes
 from hfcf.core.expand import balanced_sample
@@ -15,7 +15,8 @@ from hfcf.core.recipe import RecipeError
 from hfcf.core.task import Task, task_of
 from hfcf.core.trainer import load_trainer
 from hfcf.studies.compare.cells import digest
-from hfcf.studies.compare.methods import plain
+from hfcf.studies.compare.methods import Method, build_methods, plain
+from hfcf.studies.compare.overlap import MethodModel, Overlap, count_overlap, list_models, mark_seen, unseen_rows
 from hfcf.studies.compare.recipe import Column, ColumnComparison, LowResource, SetComparison, Source, hyperparameters
 from hfcf.studies.compare.sets import EvaluationSet, check_names, load_sets, rows_digest
 from hfcf.training.data import drop_overlap, load_rows
@@ -42,13 +43,16 @@ class Sample:
     """Rows that every method trains on, how it trains, and what the models are scored on.
 
     Args:
-        rows: what systems are fitted on.
+        rows: the corpus's; systems and models see no more than those that are trained on.
         take: how many of them, the first, are trained on; None: all.
         labels: that models tell apart.
         hp: how they are trained; the seed is the comparison's.
         sets: what they are scored on.
         dev: rows that choose the epoch, if any do.
         number: size and seed of the sub-sample that the rows are, if they are one.
+        others: further rows of the corpus, which such a sub-sample leaves.
+        models: those of the methods.
+        overlaps: of the training rows, and of sets of which no row is left.
     """
 
     rows: Dataset
@@ -58,11 +62,21 @@ class Sample:
     sets: tuple[EvaluationSet, ...]
     dev: Dataset | None = None
     number: tuple[int, int] | None = None
+    others: Dataset | None = None
+    models: tuple[MethodModel, ...] = ()
+    overlaps: tuple[Overlap, ...] = ()
 
     @cached_property
     def train(self) -> Dataset:
         """What every method is trained on."""
         return self.rows if self.take is None else self.rows.select(range(min(self.take, len(self.rows))))
+
+    @cached_property
+    def pool(self) -> Dataset:
+        """The corpus's rows that nothing is trained on and that no model has seen: a control labels some of them."""
+        rest = self.rows.select(list(range(len(self.train), len(self.rows))))
+        pool = rest if self.others is None else concatenate_datasets([rest, self.others])
+        return pool.select(unseen_rows(mark_seen(pool, self.models), self.models, len(pool)))
 
     @cached_property
     def scored(self) -> list[Dataset]:
@@ -76,10 +90,17 @@ class Sample:
         dev = {} if self.dev is None else {"dev": rows_digest(self.dev)}
         return {"hp": hp, "model": self.hp.model.key(), "labels": self.labels, "rows": rows_digest(self.train), **dev}
 
+    def making(self, method: Method) -> dict[str, Any]:
+        """Return what a method's counterfactuals depend on, besides the method.
+
+        Those of a system that learns from its rows depend on the training rows alone. Of the others the key names all rows, as it
+        did when systems were given all: their cells are found again.
+        """
+        return {"fitted on": self.definition["rows"] if method.learns else self._all, "rows": self.definition["rows"]}
+
     @cached_property
-    def making(self) -> dict[str, Any]:
-        """What the counterfactuals depend on, besides the method."""
-        return {"fitted on": rows_digest(self.rows), "rows": self.definition["rows"]}
+    def _all(self) -> str:
+        return rows_digest(self.rows)
 
     @cached_property
     def groups(self) -> str:
@@ -105,9 +126,20 @@ def load_sample(recipe: SetComparison, *, full: bool) -> tuple[Task, Sample]:
     _check_open_domain(hp, task, recipe.key)
     labels = _labels(task, recipe.ways, rows)
     rows = of_labels(rows, labels) if labels else rows
-    sample = Sample(rows, None if full else recipe.take, labels, hp, ())
-    sets = load_sets(recipe.evaluate, recipe.data_dir, sample.train, None if full else recipe.evaluate_take, labels)
-    return task, replace(sample, sets=tuple(sets))
+    models = list_models(build_methods(recipe, task), hp.model)
+    marks, there = mark_seen(rows, models), len(rows)
+    new = unseen_rows(marks, models, there) if "train" in recipe.unseen else list(range(there))
+    if not new:
+        raise RecipeError("train: every row was seen by a model of a method: take other rows, or leave train out of unseen")
+    rows, take = rows.select(new), None if full else recipe.take
+    overlap = count_overlap("training rows", marks, models, there, new[:take], there - len(new))
+    sample = Sample(rows, take, labels, hp, (), models=tuple(models))
+    sets = load_sets(
+        recipe.evaluate, recipe.data_dir, sample.train, None if full else recipe.evaluate_take, labels, models,
+        unseen="evaluate" in recipe.unseen,
+    )  # fmt: skip
+    empty = [one.overlap for one in sets if one.overlap and not len(one.rows)]
+    return task, replace(sample, sets=tuple(one for one in sets if len(one.rows)), overlaps=(overlap, *empty))
 
 
 def _check_open_domain(hp: Hyperparameters, task: Task, key: str) -> None:
@@ -138,7 +170,12 @@ def draw_samples(sample: Sample, low_resource: LowResource) -> list[Sample]:
         parts = [balanced_sample(sample.train, size, seed) for size, seed in numbers]
     except ValueError as error:
         raise RecipeError(f"low_resource: {error}") from error
-    return [replace(sample, rows=rows, take=None, number=number) for rows, number in zip(parts, numbers, strict=True)]
+    samples = []
+    for rows, number in zip(parts, numbers, strict=True):
+        chosen = set(rows["id"])
+        others = sample.train.select([i for i, row_id in enumerate(sample.train["id"]) if row_id not in chosen])
+        samples.append(replace(sample, rows=rows, take=None, number=number, others=others))
+    return samples
 
 
 def load_columns(recipe: ColumnComparison) -> tuple[Task, list[Sample]]:
@@ -155,6 +192,7 @@ def load_columns(recipe: ColumnComparison) -> tuple[Task, list[Sample]]:
     parts = {column.name: [_load_part(recipe, column, part, loaded) for part in PARTS] for column in recipe.columns}
     task = task_of(parts[names[0]][0].features)
     samples: dict[str, Sample] = {}
+    methods, marks = build_methods(recipe, task), dict[int, dict[str, list[bool]]]()
     for order, column in enumerate(recipe.columns):
         train, dev, test = parts[column.name]
         for part, rows in zip(PARTS, parts[column.name], strict=True):
@@ -162,11 +200,16 @@ def load_columns(recipe: ColumnComparison) -> tuple[Task, list[Sample]]:
                 raise RecipeError(f"columns: {column.name}: {part}: these are {other} rows, and the others are {task.name} rows")
         hp = hyperparameters({**recipe.training, **getattr(column, recipe.key)}, recipe.key, recipe.data_dir)
         _check_open_domain(hp, task, recipe.key)
-        one = Sample(train, None, _labels(task, None, train), hp, (), dev)
+        models = list_models(methods, hp.model)
+        one = Sample(train, None, _labels(task, None, train), hp, (), dev, models=tuple(models))
         key = digest([repr(hp), rows_digest(train), rows_digest(dev)])
         sample = samples.get(key, one)
         setting = column.setting or recipe.defaults.setting
-        test_set = EvaluationSet(column.name, setting, test, repeated=drop_overlap(test, train)[1], order=order)
+        if id(test) not in marks:
+            marks[id(test)] = mark_seen(test, models)
+        overlap = count_overlap(column.name, marks[id(test)], models, len(test), range(len(test)))
+        repeated = drop_overlap(test, train)[1]
+        test_set = EvaluationSet(column.name, setting, test, repeated=repeated, order=order, overlap=overlap)
         samples[key] = replace(sample, sets=(*sample.sets, test_set))
     return task, list(samples.values())
 

@@ -27,6 +27,7 @@ _MEANINGS = {
     "Combined": "share of the claims of which no single piece has all content words that the evidence has",
     "n": "claims",
 }
+SEEN_TITLE = "### Rows that models of the methods have seen"
 _DECIMALS = {"Flu": 2, "Div": 2}  # as in the paper's Table 4; the others have 4
 
 
@@ -39,7 +40,7 @@ def csv_columns(layout: Layout, *, samples: bool = False) -> list[str]:
 
 def markdown(
     layout: Layout, differences: Sequence[Difference], intrinsic: Sequence[Mapping[str, Any]] = (), title: str = "Comparison",
-    repeats: Sequence[str] = ("text",),
+    repeats: Sequence[str] = ("text",), overlaps: str = "",
 ) -> str:  # fmt: skip
     """Return all tables and what is to be known about them; the same for the same cells. Missing ones print "–".
 
@@ -49,6 +50,7 @@ def markdown(
         intrinsic: rows of the intrinsic scores, each with a "Method".
         title: of the page.
         repeats: by which texts a row repeats another.
+        overlaps: the table of the rows that the models of the methods have seen.
     """
     n, seeds = len(layout.seeds), ", ".join(map(str, layout.seeds))
     several = f"Mean ± sample standard deviation over {n} seeds ({seeds}); (k of {n}) where only k are there."
@@ -64,12 +66,12 @@ def markdown(
     scores = {metric: [_scores(layout, differences, metric)] for metric in layout.scorer.metrics}
     tested = {metric: [tables.intervals(layout, differences, metric)] for metric in layout.scorer.compared}
     more = ["## Intrinsic scores", _intrinsic_table(intrinsic)] if intrinsic else []
-    return _page(layout, title, legend, scores, [], tested, repeats, more)
+    return _page(layout, title, legend, scores, [], tested, repeats, overlaps, more)
 
 
 def markdown_of_samples(
     layout: Layout, differences: Mapping[int, Sequence[Difference]], full: Sequence[Cell] = (), title: str = "",
-    repeats: Sequence[str] = ("text",),
+    repeats: Sequence[str] = ("text",), overlaps: str = "",
 ) -> str:  # fmt: skip
     """Return as `markdown`, for each corpus methods down and sizes of samples across.
 
@@ -79,6 +81,7 @@ def markdown_of_samples(
         full: cells of the same recipe on all rows, if there are any: a column of their own.
         title: as of `markdown`.
         repeats: as of `markdown`.
+        overlaps: as of `markdown`.
     """
     layouts = by_size(layout)
     scores: dict[str, list[Any]] = {}
@@ -99,12 +102,12 @@ def markdown_of_samples(
         tested[metric] = [text for size, part in of_sizes.items() for text in (f"### {size:,} rows", part)]
     ratios = {f"{size:,} rows": _ratios(part) for size, part in layouts.items()}
     middle = ["## Counterfactuals to a training row", tables.grid(layout.methods, ratios)]
-    return _page(layout, title, _legend_of_samples(layout, differences, full), scores, middle, tested, repeats)
+    return _page(layout, title, _legend_of_samples(layout, differences, full), scores, middle, tested, repeats, overlaps)
 
 
 def _page(
     layout: Layout, title: str, legend: Sequence[str], scores: Mapping[str, list[str]], middle: Sequence[str],
-    tested: Mapping[str, list[str]], repeats: Sequence[str], more: Sequence[str] = (),
+    tested: Mapping[str, list[str]], repeats: Sequence[str], overlaps: str, more: Sequence[str] = (),
 ) -> str:  # fmt: skip
     titles, total = layout.scorer.metrics, len(layout.methods) * len(layout.seeds) * len(layout.corpora)
     missing = tables.partial(layout.missing(), total, "cells (method × seed × corpus)")
@@ -112,7 +115,8 @@ def _page(
     sections += middle
     for metric, texts in tested.items():
         sections += [f"## {titles[metric]}: difference from {layout.baseline}", *texts]
-    sections += ["## Sizes", _sizes(layout), "## Leakage", _leakage(layout, repeats), *more]
+    seen = [SEEN_TITLE, overlaps] if overlaps else []
+    sections += ["## Sizes", _sizes(layout), "## Leakage", _leakage(layout, repeats), *seen, *more]
     return tables.page(title, missing, [*legend, layout.scorer.note], sections)
 
 
@@ -239,7 +243,7 @@ def provenance(recipe: SetComparison, comparison: Comparison, cells: Sequence[Ce
     if recipe.low_resource:
         rows = f"{'class-balanced' if sample.labels else 'random'} samples of {rows}; it sees no other row."
     else:
-        rows += "." if sample.take is None else f" (of {len(sample.rows):,}; its system was fitted on all)."
+        rows += "." if sample.take is None else f" (of {len(sample.rows):,}); its system sees no other row."
     lines = [
         f"Command: `{command}`.",
         f"Every method starts from the same {rows}",

@@ -19,9 +19,10 @@ from hfcf.core.recipe import RecipeError
 from hfcf.core.schema import COMMON
 from hfcf.core.task import task_of
 from hfcf.studies.compare.cells import digest
+from hfcf.studies.compare.overlap import MethodModel, Overlap, count_overlap, mark_seen, unseen_rows
 from hfcf.studies.compare.paired import load_pairs
 from hfcf.studies.compare.recipe import Evaluation
-from hfcf.training.data import drop_related, load_rows
+from hfcf.training.data import drop_related, load_rows, unrelated
 from hfcf.training.verifier import of_labels
 
 log = logging.getLogger(__name__)
@@ -43,6 +44,7 @@ class EvaluationSet:
         repeated: how many rows repeat a training row and were not removed.
         order: its position in the recipe.
         cleaned: of pairs that a system made, whether a person has sorted out the bad ones.
+        overlap: how many of its rows the models of the methods have seen; None where nobody looked.
     """
 
     name: str
@@ -56,6 +58,7 @@ class EvaluationSet:
     order: int = 0
     there: int | None = None
     cleaned: bool | None = None
+    overlap: Overlap | None = None
 
     @cached_property
     def ids(self) -> str:
@@ -90,12 +93,13 @@ def rows_digest(rows: Dataset) -> str:
 
 
 def load_sets(
-    sources: Sequence[Evaluation], data_dir: str | None, training: Dataset, take: int | None, labels: Sequence[str]
-) -> list[EvaluationSet]:
-    """Load a recipe's `evaluate`, without the corpora of which no row is left.
+    sources: Sequence[Evaluation], data_dir: str | None, training: Dataset, take: int | None, labels: Sequence[str],
+    models: Sequence[MethodModel] = (), *, unseen: bool = True,
+) -> list[EvaluationSet]:  # fmt: skip
+    """Load a recipe's `evaluate`; of some corpora no row may be left.
 
-    Rows of `labels` only; those that share a group or a text with a training row are left out; of the rest the first `take` by a
-    hash of name and id.
+    Rows of `labels` only; those that share a group or a text with a training row are left out, and those that a model of a method
+    was trained on; of the rest the first `take` by a hash of name and id.
 
     Args:
         sources: what to load.
@@ -103,6 +107,8 @@ def load_sets(
         training: the training rows before augmentation.
         take: how many; None: all.
         labels: that the models tell apart; empty: rows have no labels.
+        models: those of the methods.
+        unseen: leave out what they have seen; else it is counted alone.
     """
     names = [source.name or source.corpus for source in sources]
     check_names(names, "evaluate")
@@ -116,15 +122,20 @@ def load_sets(
             raise RecipeError(
                 f"evaluate: {name}: no row is {' or '.join(labels)}" if labels else f"evaluate: {name}: there are no rows"
             )
-        separate = drop_related(rows, training)
-        if not len(separate):
-            log.warning("%s is not evaluated on: each of its %d rows overlaps with a training row", name, len(rows))
-            continue
-        rank = [hashlib.sha256(f"{name}:{row_id}".encode()).hexdigest() for row_id in separate["id"]]
-        first = separate.select(sorted(range(len(separate)), key=rank.__getitem__)[:take])
+        separate, marks, ids = unrelated(rows, training), mark_seen(rows, models), rows["id"]
+        new = set(unseen_rows(marks, models, len(rows)) if unseen else separate)
+        left = [i for i in separate if i in new]
+        if not left:
+            why = "overlaps with a training row" + (" or was seen by a model of a method" if separate else "")
+            log.warning("%s is not evaluated on: each of its %d rows %s", name, len(rows), why)
+        rank = {i: hashlib.sha256(f"{name}:{ids[i]}".encode()).hexdigest() for i in left}
+        first = sorted(left, key=rank.__getitem__)[:take]
         available, removed = count_labels(rows, labels), len(rows) - len(separate)
-        one = EvaluationSet(name, source.setting, first, available, removed, source.expected, source.averaged, order=order)
-        sets.append(replace(one, there=len(rows), cleaned=cleaned))
+        overlap = count_overlap(name, marks, models, len(rows), first, len(separate) - len(left))
+        one = EvaluationSet(
+            name, source.setting, rows.select(first), available, removed, source.expected, source.averaged, order=order
+        )
+        sets.append(replace(one, there=len(rows), cleaned=cleaned, overlap=overlap))
     return sets
 
 

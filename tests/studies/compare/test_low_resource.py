@@ -210,9 +210,9 @@ def test_from_the_recipe_to_the_table(content: dict[str, Any], tmp_path: Path, m
         trained.append((len(rows), hp.seed))
         train(rows, hp, *args, **kwargs)
 
-    def watched(method: Any, rows: Dataset, take: int | None) -> Dataset:
-        ran.append((Counter(rows["label"]), take))
-        return make(method, rows, take)
+    def watched(method: Any, rows: Dataset) -> Dataset:
+        ran.append(Counter(rows["label"]))
+        return make(method, rows)
 
     monkeypatch.setattr(verifier, "train_verifier", counted)
     monkeypatch.setattr(runner, "make_rows", watched)
@@ -220,7 +220,7 @@ def test_from_the_recipe_to_the_table(content: dict[str, Any], tmp_path: Path, m
     assert compare(recipe, out, results=results)["missing"] == 0
     # From each sample, with half of its rows SUPPORTS, CrossAug makes a claim of each of these.
     assert trained == [(n + more, 1) for n in (4, 4, 8, 8) for more in (0, n // 2)]
-    assert {(counts[SUPPORTS], counts[REFUTES], take) for counts, take in ran} == {(2, 2, None), (4, 4, None)}
+    assert {(counts[SUPPORTS], counts[REFUTES]) for counts in ran} == {(2, 2), (4, 4)}
     cells = [one for one in map(json.loads, (results / "tiny.jsonl").read_text(encoding="utf-8").splitlines()) if "cell" in one]
     assert [(one["method"], one["size"], one["sample"]) for one in cells] == [
         (method, size, sample) for size in (4, 8) for sample in (1, 2) for method in ("none", "CrossAug")
