@@ -76,16 +76,23 @@ def train(
     return report
 
 
-def _divide(recipe: recipes.TrainRecipe, limit: int | None) -> tuple[Dataset, Dataset, int]:
-    """Load a recipe's rows; return those to train on, those held out, and how many an evaluation set repeats."""
-    rows = load_rows(
+def select_rows(recipe: recipes.TrainRecipe) -> tuple[Dataset, int]:
+    """Load the rows of a training recipe; return those that may be trained on, and how many were dropped as repeats.
+
+    Args:
+        recipe: its `data`, `split` and `half` say which rows, `exclude` what they may not repeat, `ways` which labels.
+    """
+    rows, dropped = load_rows(
         _arguments(recipe.data, recipe.data_dir, split=recipe.split, half=recipe.half), training=True, extra=recipe.columns()
-    )
-    dropped = 0
+    ), 0  # fmt: skip
     if recipe.exclude:
         rows, dropped = drop_overlap(rows, load_rows(_arguments(recipe.exclude, recipe.data_dir)))
-    if recipe.ways == 2:
-        rows = two_way(rows)
+    return two_way(rows) if recipe.ways == 2 else rows, dropped
+
+
+def _divide(recipe: recipes.TrainRecipe, limit: int | None) -> tuple[Dataset, Dataset, int]:
+    """Load a recipe's rows; return those to train on, those held out, and how many an evaluation set repeats."""
+    rows, dropped = select_rows(recipe)
     split = group_safe_split(rows, recipe.held_out, seed=recipe.seed, groups=regroup(rows))
     training, held_out = split["train"], split["validation"]
     return training if limit is None else training.select(range(min(limit, len(training)))), held_out, dropped
@@ -109,7 +116,7 @@ def calibrate_trained(out: Path) -> dict[str, Any]:
     command, content = record
     content = {**content, "calibrate": True}
     parsed = parse(recipes.VerifierRecipe, content, str(out / RECORD))
-    held_out = _with_nei(_divide(parsed, parsed.limit)[1], parsed.nei, parsed.seed)
+    held_out = with_nei(_divide(parsed, parsed.limit)[1], parsed.nei, parsed.seed)
     report = json.loads((out / "scores.json").read_text(encoding="utf-8"))
     report["scores"] = {**report["scores"], CALIBRATION: _calibrate(parsed, held_out, out)}
     write_record(out, content, command)
@@ -136,7 +143,7 @@ def _train_verifier(recipe: recipes.VerifierRecipe, training: Dataset, held_out:
     from hfcf.training.verifier import evaluate_verifier, train_verifier
 
     hp, calibration = recipe.hyperparameters(), {}
-    training, held_out = (_with_nei(rows, recipe.nei, hp.seed) for rows in (training, held_out))
+    training, held_out = (with_nei(rows, recipe.nei, hp.seed) for rows in (training, held_out))
     if recipe.calibrate:
         check_held_out(held_out, LABELS[: recipe.ways])  # before hours of training
     train_verifier(training, hp, out, labels=LABELS[: recipe.ways])
@@ -331,7 +338,7 @@ def _evaluation_sets(
     return {name: drop_related(rows, training) for name, rows in loaded.items()}
 
 
-def _with_nei(rows: Dataset, names: Sequence[str], seed: int) -> Dataset:
+def with_nei(rows: Dataset, names: Sequence[str], seed: int) -> Dataset:
     """Add NEI rows for the corpora that have none of their own."""
     from hfcf.training.nei import add_nei
 
