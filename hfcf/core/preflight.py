@@ -24,7 +24,7 @@ from hfcf.core.weights import NoFolder, can_configure, check_weights
 
 LEAST_DISK = 200_000_000  # bytes
 SAMPLE = 20  # rows of a stream whose labels are looked at
-_JUDGES = ("verifier", "indicator")
+_JUDGES = ("verifier", "judges", "indicator")
 """The settings of stages that name classifiers of the task's rows."""
 CURE = "hfcf.from_dataset(ds, columns={…}, labels={…}) makes such rows of yours"
 
@@ -92,7 +92,7 @@ def check_models(system: Any) -> None:
     for stage in system.stages:
         for name, model in _models(stage):
             check_weights(model, f"{stage.name}: {name}")
-            if name in _JUDGES and can_configure(model):
+            if _setting(name) in _JUDGES and can_configure(model):
                 task.check_model(model, getattr(stage, "max_length", None))
     for name, instead in system.trainings.items():
         if system.fitted is None and getattr(system, instead) is None:
@@ -103,7 +103,7 @@ def check_trained(system: Any) -> None:
     """Raise for models of one's own that are not there, with the commands that train them."""
     missing: dict[str, str] = {}
     for setting, recipe in system.trained_by.items():
-        models = [model for name, model in _models(system) if name.split("[")[0] == setting]
+        models = [model for name, model in _models(system) if _setting(name) == setting]
         for model in models:
             try:
                 check_weights(model, setting)
@@ -164,7 +164,7 @@ def check_labels(task: Task, ds: Any) -> None:
 def check_verdicts(system: Any, ds: Any) -> None:
     """Raise for a language model that judges rows of a task with open labels, and does not know one of theirs."""
     task = get_task(system.task)
-    judges = [model for stage in system.stages for name, model in _models(stage) if name == "verifier"]
+    judges = [model for stage in system.stages for name, model in _models(stage) if _setting(name) in ("verifier", "judges")]
     if not judges or task.labels is not None or "label" not in (ds.features or {}):
         return
     rows = ds.select_columns(["label"])
@@ -181,6 +181,15 @@ def _models(value: Any) -> Iterator[tuple[str, Model]]:
             yield field.name, one
         elif isinstance(one, tuple):
             yield from ((f"{field.name}[{i}]", model) for i, model in enumerate(one) if isinstance(model, Model))
+
+
+def _setting(name: str) -> str:
+    """Return the setting that holds a model as `_models` names it.
+
+    >>> _setting("judges[0]")
+    'judges'
+    """
+    return name.split("[")[0]
 
 
 def _settings(system: Any) -> Iterator[tuple[str, Any]]:

@@ -114,6 +114,26 @@ class System:
                 object.__setattr__(self, name, model := Model.of(value))
                 self._check_place(name, model)
 
+    def _as_judges(self) -> None:
+        """Make `Model`s of the setting `judges`, and check them and `certainty` beside `verifier`.
+
+        Raises:
+            ValueError: there is no verifier beside which they judge, one of them is named twice, or `certainty` is no probability.
+        """
+        given, verifier, certainty = (getattr(self, name) for name in ("judges", "verifier", "certainty"))
+        several = [given] if isinstance(given, Model | str | Mapping) else given or ()  # a recipe has lists
+        object.__setattr__(self, "judges", judges := tuple(map(Model.of, several)))
+        for judge in judges:
+            self._check_place("judges", judge)
+        if not 0 <= certainty <= 1:
+            raise ValueError(f"certainty={certainty}: a probability is from 0 to 1")
+        if verifier is None and (judges or certainty):
+            raise ValueError(f"{'judges' if judges else 'certainty'}: there is no verifier beside which they count: set verifier")
+        everyone = [*([verifier] if verifier else []), *judges]
+        if twice := next((one for i, one in enumerate(everyone) if one in everyone[:i]), None):
+            name = " + ".join(part for part in (twice.name, twice.adapter) if part)
+            raise ValueError(f"judges: {name} would agree with itself: name another model")
+
     def _check_place(self, name: str, model: Model) -> None:
         """Refuse a language model behind an endpoint where weights are read."""
         if not is_remote(model) or name in self.remote:

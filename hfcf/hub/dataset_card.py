@@ -66,7 +66,28 @@ def dataset_card(
         own=own, system=system, flips=flips, inputs=inputs,
         splits=[file["split"] for config in configs if config["config_name"] == "default" for file in config["data_files"]],
         metrics=metrics_table(run.get("metrics") or {}, run.get("models") or {}), citation=citation(),
+        flip_rate=describe_flip_rate(run),
     )  # fmt: skip
+
+
+def describe_flip_rate(run: Mapping[str, Any]) -> str:
+    """Say how many counterfactuals have their label according to a model that had no part in making them.
+
+    >>> flipped = {"n": 50, "null": 1, "yes": 41, "share": 0.82}
+    >>> run = {"metrics": {"flip_rate": {"after": {"flipped": flipped}}}, "models": {"flip_rate.verifier": "me/other"}}
+    >>> describe_flip_rate(run)
+    'Flip rate by an independent verifier (`me/other`): 41 of 50; 1 that it could not read is not counted.'
+    >>> describe_flip_rate({})[:54]
+    'Flip rate by an independent verifier: none was asked. '
+    """
+    what = "Flip rate by an independent verifier"
+    flipped = (((run.get("metrics") or {}).get("flip_rate") or {}).get("after") or {}).get("flipped") or {}
+    if "yes" not in flipped:
+        return f"{what}: none was asked. The recipe's metrics name one, `flip_rate: {{verifier: MODEL}}`."
+    unread = flipped.get("null", 0)
+    rest = f"; {unread:,} that it could not read {'is' if unread == 1 else 'are'} not counted" if unread else ""
+    name = (run.get("models") or {}).get("flip_rate.verifier", "of unknown name")
+    return f"{what} (`{name}`): {flipped['yes']:,} of {flipped['n']:,}{rest}."
 
 
 def _describe_system(name: str) -> tuple[str, bool]:

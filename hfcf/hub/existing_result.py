@@ -56,7 +56,7 @@ def check_result(
     """
     out = Path(out)
     check_overwrite(out)
-    old = _read_record(out)
+    old = read_record(out)
     if old is None:
         held = [path.name for pattern in ("README.md", *files) for path in sorted(out.glob(pattern))]
         if held and not overwrite:
@@ -83,7 +83,7 @@ def check_result(
     return bool(differing) or _limit_of(out, old_content) != limit
 
 
-def _read_record(out: Path) -> tuple[str, dict[str, Any]] | None:
+def read_record(out: Path) -> tuple[str, dict[str, Any]] | None:
     """Return the command and the content of the recipe in a folder."""
     path = out / RECORD
     if not path.is_file():

@@ -36,7 +36,7 @@ _PIPELINES = {
 """The Hub's task of a model by the kind of training; every other kind is a model of its task."""
 _METRICS = {"accuracy": "accuracy", "macro_f1": "f1", "micro_f1": "f1", "bleu": "bleu", "chrf": "chrf"}
 """The Hub's names of metrics; others keep their own."""
-_NO_RESULTS = {"majority", "claim only", "copy", "as shipped", "random token", "trained on", "sentences", "cloze"}
+_NO_RESULTS = {"majority", "claim only", "copy", "as shipped", "random token", "trained on", "sentences", "cloze", "calibration"}
 """Scores of baselines, and counts: the card's table has them, `model-index` does not."""
 
 

@@ -134,6 +134,14 @@ class VerifierRecipe(TrainRecipe):
     evaluate: EvaluationSources = ()
     baselines: bool = False
     """Also train and score a verifier that sees only the claim."""
+    calibrate: bool = False
+    """Fit a temperature on the held-out rows and store it in the weights, so that probabilities are what they say."""
+
+    @model_validator(mode="after")
+    def _check_calibration(self) -> Self:
+        if self.calibrate and not self.held_out:
+            raise ValueError("calibrate: there are no held-out rows to fit on: set held_out, such as held_out: 0.06")
+        return self
 
 
 class GeneratorRecipe(TrainRecipe):

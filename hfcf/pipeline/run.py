@@ -236,28 +236,30 @@ def metric_models(metrics: Mapping[str, Mapping[str, Any]], task: str) -> dict[s
 def select_metrics(metrics: Metrics | None, system: System) -> dict[str, dict[str, Any]]:
     """Check the metrics of a recipe and return {metric: settings}: by default those that need no model; none of `{}`.
 
-    The flip rate's verifier must not be the model that the system filters by.
+    The flip rate's verifier must not be one of the models that the system filters by.
 
     Raises:
         RecipeError: there is no such metric, setting, evaluation set or folder of weights.
         StageError: a metric does not support the system's task, or would ask the model that filtered.
     """
     selected = parse_metrics(metrics, system.task)
-    own = [model for model in (filter_model(system), *(getattr(system, "readers", None) or ())) if model is not None]
-    if "flip_rate" in selected and own:
+    if "flip_rate" in selected and (own := filter_models(system)):
         selected["flip_rate"]["filtered_by"] = [*as_list(selected["flip_rate"].get("filtered_by")), *own]
     check_metrics(selected, system.task)
     return selected
 
 
-def filter_model(system: System) -> Model | None:
-    """Return the model of a system's settings that confirms labels; None: there is none, or the system trains it.
+def filter_models(system: System) -> list[Model]:
+    """List the models of a system's settings that confirm labels or answers; one that the system trains is not among them.
 
-    >>> filter_model(system_class("coco")(indicator="mine")).name, filter_model(system_class("ccg")(indicator="mine"))
-    ('mine', None)
+    >>> [one.name for one in filter_models(system_class("coco")(indicator="mine"))]
+    ['mine']
+    >>> filter_models(system_class("ccg")(indicator="mine"))
+    []
     """
     consistent = getattr(system, "consistency", False)
-    return getattr(system, "verifier", None) or (getattr(system, "indicator", None) if consistent else None)
+    first = getattr(system, "verifier", None) or (getattr(system, "indicator", None) if consistent else None)
+    return [*([first] if first else ()), *getattr(system, "judges", ()), *(getattr(system, "readers", None) or ())]
 
 
 def describe_filter(system: System) -> str | None:
@@ -267,12 +269,18 @@ def describe_filter(system: System) -> str | None:
     ('the base model that was trained on these rows', None)
     """
     if getattr(system, "verifier", None) is not None:
-        return "the verifier named above"
+        certainty = getattr(system, "certainty", 0.0)
+        sure = f"with a probability of at least {certainty:g}"
+        if getattr(system, "judges", ()):
+            return f"the verifier and the judges named above, which had to agree{f', each {sure}' if certainty else ''},"
+        return f"the verifier named above{f', {sure},' if certainty else ''}"
     if getattr(system, "readers", None):
         return "the readers named above"
     if not getattr(system, "consistency", False):
         return None
-    return "the base model, the indicator named above," if filter_model(system) else "the base model that was trained on these rows"
+    return (
+        "the base model, the indicator named above," if filter_models(system) else "the base model that was trained on these rows"
+    )
 
 
 def _front_matter(name: Any) -> dict[str, Any]:

@@ -13,19 +13,22 @@ from datasets import Dataset, concatenate_datasets
 
 from hfcf import corpora
 from hfcf.core.preflight import check_disk
-from hfcf.core.recipe import RecipeError, locate
+from hfcf.core.recipe import RecipeError, locate, parse
 from hfcf.core.recipe import command as command_line
 from hfcf.core.seen import save_seen
 from hfcf.core.splits import divide, group_safe_split, regroup
 from hfcf.core.weights import check_weights
 from hfcf.engines.classifier import Classifier
-from hfcf.hub.existing_result import RECORD, ExistingResultError, check_result, write_record
+from hfcf.hub.existing_result import RECORD, ExistingResultError, check_result, read_record, write_record
 from hfcf.hub.model_card import model_card
 from hfcf.pipeline import recipes
 from hfcf.tasks.verification import LABELS
 from hfcf.training.data import drop_overlap, drop_related, load_rows
 from hfcf.training.loop import CHECKPOINTS, WEIGHTS, remove_checkpoints, trained_model
 from hfcf.training.verifier import two_way
+
+CALIBRATION = "calibration"
+"""The key of `scores` under which a verifier's calibration stands."""
 
 
 def train(
@@ -60,18 +63,7 @@ def train(
         remove_checkpoints(out)
     elif (out / CHECKPOINTS).exists() and not (out / RECORD).exists():  # it would be removed in the end
         raise ExistingResultError(f"{out / CHECKPOINTS} is of no training that hfcf began here: give another folder, or move it")
-    rows = load_rows(
-        _arguments(parsed.data, parsed.data_dir, split=parsed.split, half=parsed.half), training=True, extra=parsed.columns()
-    )
-    dropped = 0
-    if parsed.exclude:
-        rows, dropped = drop_overlap(rows, load_rows(_arguments(parsed.exclude, parsed.data_dir)))
-    if parsed.ways == 2:
-        rows = two_way(rows)
-    split = group_safe_split(rows, parsed.held_out, seed=parsed.seed, groups=regroup(rows))
-    training, held_out = split["train"], split["validation"]
-    if limit is not None:
-        training = training.select(range(min(limit, len(training))))
+    training, held_out, dropped = _divide(parsed, limit)
     report: dict[str, Any] = {"rows": {"train": len(training), "held_out": len(held_out), "dropped as repeats": dropped}}
     out.mkdir(parents=True, exist_ok=True)
     (out / "scores.json").unlink(missing_ok=True)  # written last: a folder without it is not finished
@@ -80,17 +72,83 @@ def train(
     start = time.perf_counter()
     report["scores"] = _TRAIN[type(parsed)](parsed, training, held_out, out)
     report["seconds"] = round(time.perf_counter() - start)
-    (out / "README.md").write_text(model_card(content, parsed.hyperparameters(), report, command), encoding="utf-8")
-    (out / "scores.json").write_text(json.dumps(report, indent=1, ensure_ascii=False) + "\n")
+    _write_report(content, parsed, report, command, out)
     return report
 
 
-def _train_verifier(recipe: recipes.VerifierRecipe, training: Dataset, held_out: Dataset, out: Path) -> dict[str, Any]:
-    from hfcf.training.verifier import evaluate_verifier, train_verifier
+def select_rows(recipe: recipes.TrainRecipe) -> tuple[Dataset, int]:
+    """Load the rows of a training recipe; return those that may be trained on, and how many were dropped as repeats.
+
+    Args:
+        recipe: its `data`, `split` and `half` say which rows, `exclude` what they may not repeat, `ways` which labels.
+    """
+    rows, dropped = load_rows(
+        _arguments(recipe.data, recipe.data_dir, split=recipe.split, half=recipe.half), training=True, extra=recipe.columns()
+    ), 0  # fmt: skip
+    if recipe.exclude:
+        rows, dropped = drop_overlap(rows, load_rows(_arguments(recipe.exclude, recipe.data_dir)))
+    return two_way(rows) if recipe.ways == 2 else rows, dropped
+
+
+def _divide(recipe: recipes.TrainRecipe, limit: int | None) -> tuple[Dataset, Dataset, int]:
+    """Load a recipe's rows; return those to train on, those held out, and how many an evaluation set repeats."""
+    rows, dropped = select_rows(recipe)
+    split = group_safe_split(rows, recipe.held_out, seed=recipe.seed, groups=regroup(rows))
+    training, held_out = split["train"], split["validation"]
+    return training if limit is None else training.select(range(min(limit, len(training)))), held_out, dropped
+
+
+def calibrate_trained(out: Path) -> dict[str, Any]:
+    """Calibrate a verifier that `train` stored without `calibrate`, on the rows that its recipe holds out; write its card anew.
+
+    Args:
+        out: its folder, with the recipe.
+
+    Returns:
+        The content of `scores.json` in `out`, with the calibration.
+
+    Raises:
+        RecipeError: the recipe in the folder is none of a verifier, or holds no rows out.
+        ValueError: the folder has no recipe; or see `hfcf.training.calibration.calibrate`.
+    """
+    if (record := read_record(out)) is None or not (out / "scores.json").is_file():
+        raise ValueError(f"{out} holds no finished training: there is no {RECORD} and no scores.json in it")
+    command, content = record
+    content = {**content, "calibrate": True}
+    parsed = parse(recipes.VerifierRecipe, content, str(out / RECORD))
+    held_out = with_nei(_divide(parsed, parsed.limit)[1], parsed.nei, parsed.seed)
+    report = json.loads((out / "scores.json").read_text(encoding="utf-8"))
+    report["scores"] = {**report["scores"], CALIBRATION: _calibrate(parsed, held_out, out)}
+    write_record(out, content, command)
+    _write_report(content, parsed, report, command, out)
+    return report
+
+
+def _calibrate(recipe: recipes.TrainRecipe, held_out: Dataset, out: Path) -> dict[str, Any]:
+    from hfcf.training.calibration import calibrate
 
     hp = recipe.hyperparameters()
-    training, held_out = (_with_nei(rows, recipe.nei, hp.seed) for rows in (training, held_out))
+    return calibrate(trained_model(hp, out), out, held_out, max_length=hp.max_length)
+
+
+def _write_report(
+    content: Mapping[str, Any], recipe: recipes.TrainRecipe, report: Mapping[str, Any], command: str, out: Path
+) -> None:
+    (out / "README.md").write_text(model_card(content, recipe.hyperparameters(), report, command), encoding="utf-8")
+    (out / "scores.json").write_text(json.dumps(report, indent=1, ensure_ascii=False) + "\n")
+
+
+def _train_verifier(recipe: recipes.VerifierRecipe, training: Dataset, held_out: Dataset, out: Path) -> dict[str, Any]:
+    from hfcf.training.calibration import check_held_out
+    from hfcf.training.verifier import evaluate_verifier, train_verifier
+
+    hp, calibration = recipe.hyperparameters(), {}
+    training, held_out = (with_nei(rows, recipe.nei, hp.seed) for rows in (training, held_out))
+    if recipe.calibrate:
+        check_held_out(held_out, LABELS[: recipe.ways])  # before hours of training
     train_verifier(training, hp, out, labels=LABELS[: recipe.ways])
+    if recipe.calibrate:
+        calibration = {CALIBRATION: _calibrate(recipe, held_out, out)}
     engines = {"verifier": (Classifier(model=trained_model(hp, out), max_length=hp.max_length), False)}
     if recipe.baselines:
         train_verifier(training, hp, out / "claim-only", labels=LABELS[: recipe.ways], claim_only=True)
@@ -104,7 +162,7 @@ def _train_verifier(recipe: recipes.VerifierRecipe, training: Dataset, held_out:
             for ways in range(2, recipe.ways + 1)
         }
         for name, rows in sets.items()
-    }
+    } | calibration
 
 
 def _train_generator(recipe: recipes.GeneratorRecipe, training: Dataset, held_out: Dataset, out: Path) -> dict[str, Any]:
@@ -280,7 +338,7 @@ def _evaluation_sets(
     return {name: drop_related(rows, training) for name, rows in loaded.items()}
 
 
-def _with_nei(rows: Dataset, names: Sequence[str], seed: int) -> Dataset:
+def with_nei(rows: Dataset, names: Sequence[str], seed: int) -> Dataset:
     """Add NEI rows for the corpora that have none of their own."""
     from hfcf.training.nei import add_nei
 

@@ -34,6 +34,8 @@ _VERDICTS = {
 }
 """How a yes and a no are said; "" where it goes without saying."""
 _LOG = "log-probability"
+_JUDGE = "judge "
+"""How the scores of judges after the verifier begin; a number follows (`hfcf.tasks.panel`)."""
 
 
 def phrases(row: Mapping[str, Any], columns: Sequence[str]) -> list[str]:
@@ -60,6 +62,8 @@ def _phrase(name: str, value: float, detail: str) -> str:
         return yes if value else no
     if name in _PHRASES:
         return " ".join(_PHRASES[name].format(value, detail=detail).split())
+    if name.startswith(_JUDGE):
+        return f"{name} says {detail} {value:.0%}"
     if name.startswith(_LOG):  # a mean over tokens
         return f"probability of a token{name.removeprefix(_LOG)} {math.exp(value):.2f}"
     return f"{name.replace('.', ' ').replace('_', ' ')} {value:.{0 if value.is_integer() or abs(value) >= 100 else 2}f}"

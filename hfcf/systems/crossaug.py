@@ -19,12 +19,13 @@ from hfcf.core.chain import StageOf
 from hfcf.core.model import Model, is_remote
 from hfcf.core.stage import Reject, Stage
 from hfcf.core.system import System
-from hfcf.engines.classifier import Classifier, choose
+from hfcf.engines.classifier import Classifier
 from hfcf.engines.continuation import Continuation
 from hfcf.engines.generator import plain_prompt
 from hfcf.engines.remote.slots import ask_texts, failure
-from hfcf.tasks.judge import JudgeCandidates, no_label
-from hfcf.tasks.verification import CANDIDATES, LABELS, REFUTES, SUPPORTS, TASK, candidate
+from hfcf.tasks.judge import JudgeCandidates
+from hfcf.tasks.panel import rule
+from hfcf.tasks.verification import CANDIDATES, REFUTES, SUPPORTS, TASK, candidate
 from hfcf.text.check import text_problem
 from hfcf.text.evidence import evidence_texts
 from hfcf.text.normalise import normalise
@@ -127,6 +128,8 @@ class GenerateNegativeClaim(Stage):
         max_new_tokens: longest claim, in tokens.
         verifier: a three-way verifier, or "llm:NAME"; c′ is then the first of them that, as it says, the evidence refutes. The
             paper has none.
+        judges: further verifiers, which must say so, too; they are asked only about what it says is refuted.
+        certainty: the least probability of that verdict, of each of them (0–1).
         max_length: tokens of claim and evidence that the verifier reads.
 
     >>> GenerateNegativeClaim(generator=Model("me/negative-claims")).num_beams
@@ -142,10 +145,13 @@ class GenerateNegativeClaim(Stage):
     num_candidates: int = 1
     max_new_tokens: int = 64
     verifier: Model | None = None
+    judges: tuple[Model, ...] = ()
+    certainty: float = 0.0
     max_length: int = 130
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**super().__getstate__(), **prompts.state([PROMPT], self.generator), **TASK.verdict_state(self.verifier)}
+        verdicts = TASK.verdict_state(self.verifier, *self.judges)
+        return {**super().__getstate__(), **prompts.state([PROMPT], self.generator), **verdicts}
 
     def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
         requests = [row for row in rows if row["label"] == SUPPORTS]
@@ -189,7 +195,7 @@ class GenerateNegativeClaim(Stage):
         return sound or Reject(text_problem(others[0], "the negative claim") or "", negative_claim=first)
 
     def _refuted(self, rows: Sequence[Mapping[str, Any]], results: Sequence[list[str] | Reject]) -> list[bool | str]:
-        """Say for each candidate, in order, whether the evidence refutes it, or why the verifier does not say."""
+        """Say for each candidate, in order, whether the evidence refutes it, or why the judges do not say."""
         pairs = [
             {"claim": text, "evidence": row["evidence"]}
             for row, texts in zip(rows, results, strict=True)
@@ -198,8 +204,8 @@ class GenerateNegativeClaim(Stage):
         ]
         if self.verifier is None:
             return [True] * len(pairs)
-        answers = TASK.verdicts(pairs, self.verifier, self.max_length)
-        return [choose(answer, LABELS) == REFUTES if isinstance(answer, Mapping) else no_label(answer) for answer in answers]
+        judges, accepted = (self.verifier, *self.judges), [(REFUTES,)] * len(pairs)
+        return [one.reason or one.label == REFUTES for one in rule(TASK, pairs, accepted, judges, self.max_length, self.certainty)]
 
     def _choose(self, texts: Sequence[str], verdicts: Iterator[bool | str]) -> dict[str, Any] | Reject:
         said = [next(verdicts) for _ in texts]
@@ -324,10 +330,13 @@ class CrossAug(System):
         generator: claim → negative claim; the paper's is BART-base, trained on WikiFactCheck-English (released).
         verifier: a three-way verifier: c′ is then a claim that the evidence refutes, and only pairs stay on which it agrees; the
             paper has none.
-        max_length: tokens that it reads.
+        judges: further verifiers, which must agree with it, too.
+        certainty: the least probability that `verifier` and each of `judges` give the label (0–1).
+        max_length: tokens that they read.
 
-    Its other settings are those of the stages of the same name. `generator` and `verifier` may be "llm:NAME", a language model
-    behind an endpoint (`hfcf.engines.remote.engine.Remote` has its environment variables); the preset "llm" has one for both.
+    Its other settings are those of the stages of the same name. `generator`, `verifier` and each of `judges` may be "llm:NAME", a
+    language model behind an endpoint (`hfcf.engines.remote.engine.Remote` has its environment variables); the preset "llm" has one
+    for the first two.
 
     >>> [stage.name for stage in CrossAug.preset("offline").stages]
     ['generate_negative_claim', 'modify_evidence', 'cross_pairs', 'judge_candidates']
@@ -336,7 +345,8 @@ class CrossAug(System):
     task: ClassVar[str] = "verification"
     chain: ClassVar[tuple[str, ...]] = ("generate_negative_claim", "modify_evidence", "cross_pairs", "judge_candidates")
     presets: ClassVar = {"paper": {}, "offline": OFFLINE, "llm": LLM}
-    remote: ClassVar = ("generator", "verifier")
+    trained_by: ClassVar = {"verifier": "train_verifier", "judges": "train_verifier"}
+    remote: ClassVar = ("generator", "verifier", "judges")
     engines: ClassVar = (Continuation, Classifier)
     citation: ClassVar[str] = """@inproceedings{lee-etal-2021-crossaug,
   title = {{CrossAug}: A Contrastive Data Augmentation Method for Debiasing Fact Verification Models},
@@ -353,10 +363,13 @@ class CrossAug(System):
     replace_all: bool = False
     pairs: tuple[str, ...] = PAIRS
     verifier: Model | None = None
+    judges: tuple[Model, ...] = ()
+    certainty: float = 0.0
     max_length: int = 130
 
     def __post_init__(self) -> None:
         self._as_models("generator", "verifier")
+        self._as_judges()
         object.__setattr__(self, "pairs", tuple(self.pairs))
         if unknown := [pair for pair in self.pairs if pair not in PAIRS]:
             raise ValueError(f"pairs={unknown[0]!r}: choose some of {', '.join(PAIRS)}")

@@ -12,8 +12,9 @@ from datasets import List
 from hfcf.core.candidates import Candidate, accept, reject, settle, undecided
 from hfcf.core.model import Model
 from hfcf.core.stage import Reject, Stage
-from hfcf.core.task import Task, TaskColumns, get_task, task_of
+from hfcf.core.task import TaskColumns, get_task, task_of
 from hfcf.tasks import DEFAULT
+from hfcf.tasks.panel import Ruling, rule
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,6 +31,8 @@ class JudgeCandidates(Stage):
         verifier: what judges: a three-way verifier of claims, a relation classifier, or "llm:NAME" for a language model behind an
             endpoint (`hfcf.prompts.verdicts`); None accepts every candidate. A candidate is rejected, with the reason, when the
             model does not know its label or gives no valid answer.
+        judges: further ones, which must give what the verifier accepts its label, too; they are asked about nothing else.
+        certainty: the least probability that the verifier and each of the judges give that label (0–1).
         max_length: tokens that it reads of a row; `Task.judge` of each task says what becomes of a longer one.
 
     >>> JudgeCandidates(system="crossaug").name
@@ -45,42 +48,38 @@ class JudgeCandidates(Stage):
     system: str
     task: str = DEFAULT
     verifier: Model | None = None
+    judges: tuple[Model, ...] = ()
+    certainty: float = 0.0
     max_length: int = 130
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**super().__getstate__(), **get_task(self.task).verdict_state(self.verifier)}
+        return {**super().__getstate__(), **get_task(self.task).verdict_state(self.verifier, *self.judges)}
 
     def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
-        task, answers = get_task(self.task), None
+        task, rulings = get_task(self.task), None
         if self.verifier is not None:
-            edited = [task.counterfactual_row(row, one) for row in rows for one in row["candidates"] if undecided(one)]
-            answers = task.verdicts(edited, self.verifier, self.max_length) if edited else []
-        return decide(self.name, self.system, task, rows, answers)
+            pairs = [(row, one) for row in rows for one in row["candidates"] if undecided(one)]
+            edited, meant = [task.counterfactual_row(*pair) for pair in pairs], [(one["label"],) for _, one in pairs]
+            rulings = rule(task, edited, meant, (self.verifier, *self.judges), self.max_length, self.certainty)
+        return decide(self.name, self.system, rows, rulings)
 
 
 def decide(
-    stage: str,
-    system: str,
-    task: Task,
-    rows: Sequence[Mapping[str, Any]],
-    answers: Sequence[Mapping[str, float] | str | None] | None,
+    stage: str, system: str, rows: Sequence[Mapping[str, Any]], rulings: Sequence[Ruling] | None
 ) -> list[dict[str, Any] | Reject]:
     """Give each undecided candidate its verdict, and each row `candidates`, `counterfactuals` and `status`.
 
     Args:
         stage: the name of the stage that decides.
         system: the name in provenance.
-        task: of the rows.
         rows: with their candidates.
-        answers: class probabilities of each undecided candidate, in order; those that get their label are accepted. In the place of
-            one that could not be given, the reason, or None for a text that is too long; None in the place of all: every candidate
-            is accepted.
+        rulings: of each undecided candidate, in order; those that get their label are accepted. None in the place of all: every
+            candidate is accepted.
     """
-    labels = task.class_names(label for answer in answers or () if isinstance(answer, Mapping) for label in answer)
-    remaining = None if answers is None else iter(answers)
+    remaining = None if rulings is None else iter(rulings)
     results: list[dict[str, Any] | Reject] = []
     for row in rows:
-        judged = [_judge(one, stage, remaining, labels) if undecided(one) else one for one in row["candidates"]]
+        judged = [_judge(one, stage, remaining) if undecided(one) else one for one in row["candidates"]]
         result = settle(judged, "there is no candidate", counterfactuals=counterfactuals(row, judged, system))
         if not isinstance(result, Reject):
             result["status"] = {"accepted": True, "stage": stage, "reason": None}
@@ -88,29 +87,14 @@ def decide(
     return results
 
 
-def _judge(
-    one: Candidate, stage: str, answers: Iterator[Mapping[str, float] | str | None] | None, labels: Sequence[str]
-) -> Candidate:
-    from hfcf.engines.classifier import choose
-
-    if answers is None:
+def _judge(one: Candidate, stage: str, rulings: Iterator[Ruling] | None) -> Candidate:
+    if rulings is None:
         return accept(one, stage)
-    if not isinstance(answer := next(answers), Mapping):
-        return reject(one, stage, no_label(answer))
-    if one["label"] not in answer:
-        return reject(one, stage, f"the verifier does not know {one['label']}")
-    label = choose(answer, labels)
-    one = {**one, "scores": [*one["scores"], {"name": f"verifier: {label}", "value": answer[label]}]}
-    return accept(one, stage) if label == one["label"] else reject(one, stage, f"the verifier says {label}")
-
-
-def no_label(answer: str | None) -> str:
-    """Say why a verifier gave no label: the text that `Task.verdicts` has in its place, or None for a text that is too long.
-
-    >>> no_label(None)
-    'longer than the verifier reads'
-    """
-    return "longer than the verifier reads" if answer is None else f"the verifier gives no label: {answer}"
+    ruling = next(rulings)
+    one = {**one, "scores": [*one["scores"], *ruling.scores]}
+    if ruling.reason is not None:
+        return reject(one, stage, ruling.reason)
+    return accept(one, stage) if ruling.label == one["label"] else reject(one, stage, f"the verifier says {ruling.label}")
 
 
 def counterfactuals(row: Mapping[str, Any], candidates: Sequence[Candidate], system: str) -> list[dict[str, Any]]:

@@ -73,6 +73,21 @@ def test_the_card_of_a_run_over_any_corpus_is_valid(hub: LocalHub, name: str) ->
     assert "@inproceedings{race}" in card
 
 
+def test_the_card_says_whether_a_model_without_a_part_agrees() -> None:
+    def card(**changes: Any) -> str:
+        run = {**RUN, "corpus": "hover", "task": "verification", **changes}
+        return dataset_card(
+            name="made", command="hfcf run x", corpus=_front_matter("hover"), configs=CONFIGS, empty=[], run=run, examples=[]
+        )
+
+    assert "Flip rate by an independent verifier: none was asked." in card()
+    flipped = {"flip_rate": {"after": {"flipped": {"n": 3, "yes": 2, "share": 0.66667, "null": 1}}}}
+    asked = card(metrics=flipped, models={"flip_rate.verifier": "me/other@0123abc"})
+    assert "Flip rate by an independent verifier (`me/other@0123abc`): 2 of 3; 1 that it could not read is not counted." in asked
+    assert "none was asked" not in asked
+    assert "Flip rate by" not in card(counterfactuals=0)
+
+
 @pytest.mark.parametrize("name", names())
 def test_the_card_of_a_built_corpus_is_valid(hub: LocalHub, name: str) -> None:
     info = builder_class(name).INFO

@@ -369,7 +369,7 @@ def test_leaks_are_of_the_claim_or_the_evidence_and_near_ones_of_the_claim(made:
     assert duplicates(made, {"dev": dev}) == {"0:test:claim": {"leak": "dev: d1"}, "1:test:claim": {"near_leak": "dev: d2"}}
     found = measure(made, {"duplicates": {"against": {"dev": dev}}})
     assert found["duplicates"][0] == {"repeat": False, "near": False, "leak": True, "near_leak": False, "of": "dev: d1"}
-    assert summary(found)["duplicates"]["leak"] == {"n": 4, "share": 0.25}
+    assert summary(found)["duplicates"]["leak"] == {"n": 4, "yes": 1, "share": 0.25}
 
 
 def long(tail: str = "") -> str:

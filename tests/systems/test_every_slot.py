@@ -148,7 +148,7 @@ def test_settings_travel_and_prompts_are_in_the_state(make: Make) -> None:
 @pytest.mark.parametrize(
     ("build", "message"),
     [
-        (lambda: hfcf.RACE.preset("llm", encoder="llm:m"), "encoder='llm:m': only verifier, generator and explainer_model may"),
+        (lambda: hfcf.RACE.preset("llm", encoder="llm:m"), "only verifier, judges, generator and explainer_model may"),
         (lambda: hfcf.RACE.preset("llm", explainer="gradient_x_input"), "the one that works without weights is 'llm'"),
         (lambda: hfcf.RACE.preset("offline", verifier="llm:m"), "reads the weights of the verifier"),
         (lambda: hfcf.RACE.preset("offline", explainer="llm"), "'hfcf:explainer' is none: give one as explainer_model"),

@@ -53,8 +53,8 @@ def summary(ds: Dataset) -> dict[str, Any]:
     Returns:
         {metric: summary}, for a metric of several numbers {metric: {number: summary}}. Of numbers it has `n` (rows that have one),
         `null` (rows that have none, if there are some), `mean`, `median`, the quartiles `q1` and `q3`, `min`, `max` and
-        `histogram`, {"edges", "counts"}: at most 30 bins, the last of which holds a long tail. Of verdicts, `n`, `null` and
-        `share`, that of yes. Texts have none.
+        `histogram`, {"edges", "counts"}: at most 30 bins, the last of which holds a long tail. Of verdicts, `n`, `null`,
+        `yes`, how many, and `share`, that of yes. Texts have none.
 
     >>> summary(Dataset.from_dict({"fluency": [1.0, 3.0, None]}))["fluency"]["mean"]
     2.0
@@ -77,7 +77,7 @@ def _summary(values: list[Any], feature: Value) -> dict[str, Any]:
     present = [value for value in values if value is not None]
     size = {"n": len(present), **({"null": len(values) - len(present)} if len(present) < len(values) else {})}
     if feature.dtype == "bool":
-        return {**size, "share": round(sum(present) / len(present), 5) if present else None}
+        return {**size, "yes": sum(present), "share": round(sum(present) / len(present), 5) if present else None}
     if not present:
         return size
     numbers = np.array(present, dtype=float)

@@ -23,6 +23,8 @@ from hfcf.systems import system_class
 from hfcf.training.debias import Debias
 
 _NEUTRAL = ("VERSION", "strict", "fitted")  # what it was fitted on are the rows, which a cell knows
+_UNUSED: dict[str, Any] = {"judges": (), "certainty": 0.0}
+"""Settings that change nothing at these values: cells from before there were such settings stay what they are."""
 
 
 @dataclass(frozen=True)
@@ -149,15 +151,21 @@ def check_methods(methods: Sequence[Method], task: Task) -> None:
 
 def _engines(system: System) -> list[type[Any]]:
     """List what a system's stages ask: a language model behind an endpoint only where one of its settings is one."""
-    values = (getattr(system, field.name) for field in fields(system))
-    asked = any(is_remote(value) for value in values if isinstance(value, Model))
+    values = [getattr(system, field.name) for field in fields(system)]
+    several = [one for value in values for one in (value if isinstance(value, tuple) else (value,))]
+    asked = any(is_remote(one) for one in several if isinstance(one, Model))
     return [*system.engines, *([Remote] if asked and Remote not in system.engines else [])]
 
 
 def _values(state: Mapping[str, Any]) -> list[str]:
     """List a stage's settings without their names; its state holds more than fields: the prompt of a language model."""
-    values = [plain(value) for name, value in state.items() if name not in _NEUTRAL]
+    values = [plain(value) for name, value in state.items() if _counts(name, value)]
     return sorted(json.dumps(value, sort_keys=True, ensure_ascii=False, default=str) for value in values)
+
+
+def _counts(name: str, value: Any) -> bool:
+    """Say whether a setting at a value is part of what a cell depends on."""
+    return name not in _NEUTRAL and not (name in _UNUSED and value == _UNUSED[name])
 
 
 def plain(value: Any) -> Any:
@@ -169,5 +177,5 @@ def plain(value: Any) -> Any:
     if is_dataclass(value):
         return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, Mapping):
-        return {name: plain(part) for name, part in value.items() if name not in _NEUTRAL}
+        return {name: plain(part) for name, part in value.items() if _counts(name, part)}
     return [plain(part) for part in value] if isinstance(value, list | tuple) else value

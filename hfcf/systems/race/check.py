@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -10,8 +9,7 @@ from hfcf.core import schema
 from hfcf.core.candidates import accept, reject, settle, undecided
 from hfcf.core.model import Model
 from hfcf.core.stage import Reject, Stage
-from hfcf.engines.classifier import choose
-from hfcf.tasks.judge import no_label
+from hfcf.tasks.panel import Ruling, rule
 from hfcf.tasks.verification import CANDIDATES, LABELS, REFUTES, SUPPORTS, TASK, candidate, opposite
 
 FLIPS = ("any", "opposite")
@@ -27,6 +25,8 @@ class CheckEdit(Stage):
 
     Args:
         verifier: the three-way verifier, or "llm:NAME".
+        judges: further verifiers, which must give the same verdict as it; they are asked only about what it accepts.
+        certainty: the least probability of that verdict, of each of them (0–1).
         max_length: tokens of claim and evidence.
 
     >>> list(CheckEdit(verifier=Model("roberta-base")).inputs)
@@ -38,28 +38,25 @@ class CheckEdit(Stage):
     produced_by: ClassVar = {"edits": "race.edit_evidence", "edited_evidence": "race.edit_evidence"}
 
     verifier: Model
+    judges: tuple[Model, ...] = ()
+    certainty: float = 0.0
     max_length: int = 130
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**super().__getstate__(), **TASK.verdict_state(self.verifier)}
+        return {**super().__getstate__(), **TASK.verdict_state(self.verifier, *self.judges)}
 
     def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
         edited = [{"claim": row["claim"], "evidence": row["edited_evidence"]} for row in rows if row["edits"]]
-        answers = iter(TASK.verdicts(edited, self.verifier, self.max_length))
-        return [self._judge(row, next(answers)) if row["edits"] else {"candidates": []} for row in rows]
+        accepted = [(REFUTES,)] * len(edited)
+        rulings = iter(rule(TASK, edited, accepted, (self.verifier, *self.judges), self.max_length, self.certainty))
+        return [self._judge(row, next(rulings)) if row["edits"] else {"candidates": []} for row in rows]
 
-    def _judge(self, row: dict[str, Any], probabilities: Mapping[str, float] | str | None) -> dict[str, Any] | Reject:
-        if not isinstance(probabilities, Mapping):
-            reason = no_label(probabilities)
-            unjudged = candidate(row["claim"], REFUTES, "evidence", row["edits"])
-            return Reject(reason, candidates=[reject(unjudged, self.name, reason)])
-        verdict = choose(probabilities, LABELS)
-        scores = [{"name": f"verifier: {verdict}", "value": probabilities[verdict]}]
-        edited = candidate(row["claim"], REFUTES, "evidence", row["edits"], scores)
-        if verdict == REFUTES:
+    def _judge(self, row: dict[str, Any], ruling: Ruling) -> dict[str, Any] | Reject:
+        edited = candidate(row["claim"], REFUTES, "evidence", row["edits"], ruling.scores)
+        if ruling.label == REFUTES and ruling.reason is None:
             return {"candidates": [accept(edited, self.name)]}
         under, over = "under-edited: the edited evidence still supports", "over-edited: the edited evidence no longer decides"
-        reason = f"{under if verdict == SUPPORTS else over} the claim"
+        reason = ruling.reason or f"{under if ruling.label == SUPPORTS else over} the claim"
         return Reject(reason, candidates=[reject(edited, self.name, reason)])
 
 
@@ -75,6 +72,8 @@ class CheckClaim(Stage):
 
     Args:
         verifier: the three-way verifier, or "llm:NAME".
+        judges: further verifiers, which must give the same verdict as it; they are asked only about what it accepts.
+        certainty: the least probability of that verdict, of each of them (0–1).
         max_length: tokens of claim and evidence.
         flip: "any" (the paper's) or "opposite".
 
@@ -88,6 +87,8 @@ class CheckClaim(Stage):
     produced_by: ClassVar = {"candidates": "race.generate_claim"}
 
     verifier: Model
+    judges: tuple[Model, ...] = ()
+    certainty: float = 0.0
     max_length: int = 130
     flip: str = "any"
 
@@ -96,26 +97,28 @@ class CheckClaim(Stage):
             raise ValueError(f"flip={self.flip!r}: choose one of {', '.join(FLIPS)}")
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**super().__getstate__(), **TASK.verdict_state(self.verifier)}
+        return {**super().__getstate__(), **TASK.verdict_state(self.verifier, *self.judges)}
 
     def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
         pairs = [
             {"claim": one["claim"], "evidence": row["evidence"]} for row in rows for one in row["candidates"] if undecided(one)
         ]
-        answers = iter(TASK.verdicts(pairs, self.verifier, self.max_length))
+        accepted = [self._flipped(row["label"]) for row in rows for one in row["candidates"] if undecided(one)]
+        rulings = iter(rule(TASK, pairs, accepted, (self.verifier, *self.judges), self.max_length, self.certainty))
         results: list[dict[str, Any] | Reject] = []
         for row in rows:
-            judged = [self._judge(one, row["label"], next(answers)) if undecided(one) else one for one in row["candidates"]]
+            judged = [self._judge(one, row["label"], next(rulings)) if undecided(one) else one for one in row["candidates"]]
             results.append(settle(judged, "there is no candidate to check"))
         return results
 
-    def _judge(self, claim: dict[str, Any], label: str, probabilities: Mapping[str, float] | str | None) -> dict[str, Any]:
-        if not isinstance(probabilities, Mapping):
-            return reject({**claim, "label": opposite(label)}, self.name, no_label(probabilities))
-        verdict = choose(probabilities, LABELS)
-        score = {"name": f"verifier: {verdict}", "value": probabilities[verdict]}
-        claim = {**claim, "label": opposite(label), "scores": [*claim["scores"], score]}
-        required = (SUPPORTS,) if label == REFUTES else tuple(LABELS[1:] if self.flip == "any" else LABELS[1:2])
-        if verdict in required:
+    def _flipped(self, label: str) -> tuple[str, ...]:
+        """Return the verdicts that flip a label."""
+        return (SUPPORTS,) if label == REFUTES else tuple(LABELS[1:] if self.flip == "any" else LABELS[1:2])
+
+    def _judge(self, claim: dict[str, Any], label: str, ruling: Ruling) -> dict[str, Any]:
+        claim = {**claim, "label": opposite(label), "scores": [*claim["scores"], *ruling.scores]}
+        if ruling.reason is not None:
+            return reject(claim, self.name, ruling.reason)
+        if ruling.label in self._flipped(label):
             return claim
-        return reject(claim, self.name, f"the label does not flip: the original evidence makes it {verdict}")
+        return reject(claim, self.name, f"the label does not flip: the original evidence makes it {ruling.label}")

@@ -72,6 +72,9 @@ class RACE(System):
     Args:
         verifier: the three-way verifier that explains and checks; the paper's is RoBERTa-base, trained on HoVer with NEI rows
             (`recipes/train_verifier.yaml`).
+        judges: further verifiers, which must give the same verdict as `verifier` on what it accepts; the paper has none.
+        certainty: the least probability that `verifier` and each of `judges` give a verdict that is accepted (0–1); the paper has
+            no such threshold.
         generator: evidence → claim; the paper's are T5, BART and GPT-2, trained on FEVEROUS (`recipes/train_generator.yaml`).
         encoder: MoverScore's model.
         ner: the tagger; the paper's is Stanza.
@@ -87,8 +90,8 @@ class RACE(System):
     Raises:
         ValueError: "cure" without `explainer_model`, and every other setting that can't work.
 
-    Its other settings are those of the stages of the same name. `verifier`, `generator` and, of the explainer "llm",
-    `explainer_model` may be "llm:NAME", a language model behind an endpoint (`hfcf.engines.remote.engine.Remote` has its
+    Its other settings are those of the stages of the same name. `verifier`, each of `judges`, `generator` and, of the explainer
+    "llm", `explainer_model` may be "llm:NAME", a language model behind an endpoint (`hfcf.engines.remote.engine.Remote` has its
     environment variables); the preset "llm" has one for all of them. `encoder` and `ner` are local.
 
     >>> race = RACE.preset("offline", seed=7)
@@ -101,8 +104,11 @@ class RACE(System):
         "tag_entities", "explain", "edit_evidence", "check_edit", "generate_claim", "check_claim", "filter_claim",
     )  # fmt: skip
     presets: ClassVar = {"paper": {}, "offline": OFFLINE, "llm": REMOTE}
-    trained_by: ClassVar = {"verifier": "train_verifier", "generator": "train_generator", "explainer_model": "train_explainer"}
-    remote: ClassVar = ("verifier", "generator", "explainer_model")
+    trained_by: ClassVar = {
+        "verifier": "train_verifier", "judges": "train_verifier", "generator": "train_generator",
+        "explainer_model": "train_explainer",
+    }  # fmt: skip
+    remote: ClassVar = ("verifier", "judges", "generator", "explainer_model")
     needs_weights: ClassVar = {"encoder": "MoverScore compares its embeddings of words, which an endpoint does not give"}
     engines: ClassVar = (Attribution, Classifier, Cure, Generator, MoverScore, Ner)
     citation: ClassVar[str] = """@inproceedings{zhu-etal-2023-explain,
@@ -113,6 +119,8 @@ class RACE(System):
 }"""
 
     verifier: Model
+    judges: tuple[Model, ...] = ()
+    certainty: float = 0.0
     generator: Model
     encoder: Model = Model("distilbert-base-uncased")
     ner: Ner = field(default_factory=Ner)
@@ -131,6 +139,7 @@ class RACE(System):
 
     def __post_init__(self) -> None:
         self._as_models("verifier", "generator", "encoder", "explainer_model")
+        self._as_judges()
         self._as_engine("ner", Ner)
         if not 1 <= self.num_candidates <= self.num_beams:
             raise ValueError(

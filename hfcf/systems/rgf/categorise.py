@@ -82,7 +82,7 @@ class Categorise(Stage):
                 candidates.append(one)
             written.append({**row, "candidates": candidates})
             decompositions.append(parts)
-        results = decide(self.name, self.system, TASK, written, None)
+        results = decide(self.name, self.system, written, None)
         return [
             result if isinstance(result, Reject) else {**result, "decompositions": parts}
             for result, parts in zip(results, decompositions, strict=True)

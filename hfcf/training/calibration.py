@@ -1,0 +1,205 @@
+"""Calibrate a trained verifier: one temperature for its logits, fitted on held-out rows and stored inside its last layer."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from datasets import Dataset, DatasetDict
+from numpy.typing import NDArray
+
+from hfcf.core.model import Model
+from hfcf.core.splits import group_safe_split
+from hfcf.engines.adapters import PATCH, PEFT, load_network
+from hfcf.engines.classifier import Classifier
+from hfcf.engines.reading import read_reading
+from hfcf.training.classifier import predict
+
+log = logging.getLogger(__name__)
+
+BINS = 15
+HALVES = 2017
+"""The seed by which groups are halved: not that of a training, whose held-out groups would all be in one half."""
+BOUNDS = (0.05, 20.0)
+"""Temperatures to search."""
+Numbers = NDArray[np.float64]
+
+
+def fit_temperature(logits: Numbers, gold: Sequence[int]) -> float:
+    """Find the temperature T for which softmax(logits / T) has the least negative log-likelihood (Guo et al. 2017, section 4.2).
+
+    Args:
+        logits: rows × classes; log-probabilities serve as well.
+        gold: the class of each row.
+
+    >>> logits = np.array([[4.0, 0.0]] * 4)  # 98 % certain, and right three times of four
+    >>> round(4 / fit_temperature(logits, [0, 0, 0, 1]), 2), round(float(np.log(3)), 2)
+    (1.1, 1.1)
+    """
+    from scipy.optimize import minimize_scalar
+
+    bounds = np.log(BOUNDS)
+    found = minimize_scalar(lambda log: log_loss(_softmax(logits / np.exp(log)), gold), bounds=bounds, method="bounded")
+    return float(np.exp(found.x))
+
+
+def log_loss(probabilities: Numbers, gold: Sequence[int]) -> float:
+    """Return the mean negative log-likelihood of the right classes."""
+    right = probabilities[np.arange(len(gold)), np.asarray(gold)]
+    return float(-np.log(np.maximum(right, 1e-12)).mean())
+
+
+def calibration_error(probabilities: Numbers, gold: Sequence[int], bins: int = BINS) -> float:
+    """Return the expected calibration error: how far the probability of the likeliest class is from how often it is right.
+
+    The mean over `bins` equal intervals of the probability, each weighted by its rows (Guo et al. 2017, equation 3); 0–1.
+
+    >>> calibration_error(np.array([[0.9, 0.1]] * 10), [0] * 7 + [1] * 3)
+    0.2
+    """
+    sure, right = probabilities.max(-1), probabilities.argmax(-1) == np.asarray(gold)
+    place = np.minimum((sure * bins).astype(int), bins - 1)
+    gaps = [abs(float((sure[place == i] - right[place == i]).sum())) for i in range(bins)]
+    return round(sum(gaps) / len(sure), 6)
+
+
+def calibrate(model: Model, out: Path, rows: Dataset, *, max_length: int) -> dict[str, Any]:
+    """Fit a temperature on rows that a verifier was not trained on, and divide the stored weights of its last layer by it.
+
+    Its probabilities are then calibrated wherever it is read, and its verdicts stay. The error afterwards is measured on rows that
+    the temperature was not fitted on: each half of the groups is scored with that of the other half. The stored temperature is
+    fitted on all rows.
+
+    Args:
+        model: the verifier, as `hfcf.training.loop.trained_model` names it.
+        out: the folder of its weights, or of its adapter.
+        rows: held-out rows with `group_id`, of all its classes.
+        max_length: tokens of claim and evidence.
+
+    Returns:
+        `rows`, `temperature`, and `ECE` (15 bins) and `NLL` before and after.
+
+    Raises:
+        ValueError: see `check_held_out`; two of its outputs have the same label, or its weights have no last layer that is known.
+
+    Source: Guo et al. 2017, "On Calibration of Modern Neural Networks" (ICML).
+    """
+    reading = read_reading(model)
+    if (names := reading.names) != list(reading.labels):
+        raise ValueError(f"calibrate: several outputs of {model.name} have the same label, and one temperature can't serve them")
+    halves = check_held_out(rows, names)
+    parts = [_answers(part, model, max_length, names) for part in halves.values()]
+    crossed = [_softmax(logits / fit_temperature(*other)) for (logits, _), other in zip(parts, parts[::-1], strict=True)]
+    logits, gold = np.concatenate([part[0] for part in parts]), [label for part in parts for label in part[1]]
+    temperature, before, after = fit_temperature(logits, gold), _softmax(logits), np.concatenate(crossed)
+    if not 1.01 * BOUNDS[0] < temperature < 0.99 * BOUNDS[1]:  # as on a few rows, all of which it gets right
+        log.warning("%s is not calibrated: its %d held-out rows fit no temperature from %g to %g", out, len(rows), *BOUNDS)
+        temperature, after = 1.0, before
+    else:
+        divide_logits(model, out, temperature)
+    scores = {
+        f"{name} {when}": round(of(probabilities, gold), 4)
+        for name, of in (("ECE", calibration_error), ("NLL", log_loss))
+        for when, probabilities in (("before", before), ("after", after))
+    }
+    return {"rows": len(rows), "temperature": round(temperature, 4), **scores}
+
+
+def check_held_out(rows: Dataset, labels: Sequence[str]) -> DatasetDict:
+    """Return the two halves of held-out rows, by group, or raise `ValueError` where a verifier can't be calibrated on them.
+
+    >>> check_held_out(Dataset.from_dict({"label": [], "group_id": []}), ["SUPPORTS"])
+    Traceback (most recent call last):
+    ValueError: calibrate: 0 held-out rows can't be halved by group: hold more out (held_out)
+    """
+    if unknown := sorted(set(rows["label"]) - set(labels)):
+        raise ValueError(f"calibrate: the verifier tells {', '.join(labels)} apart, and rows have the label {unknown[0]!r}")
+    halves = group_safe_split(rows, 0.5, seed=HALVES)
+    if not all(len(half) for half in halves.values()):
+        raise ValueError(f"calibrate: {len(rows)} held-out rows can't be halved by group: hold more out (held_out)")
+    return halves
+
+
+def _answers(rows: Dataset, model: Model, max_length: int, names: Sequence[str]) -> tuple[Numbers, list[int]]:
+    answers = predict(rows, Classifier(model=model, max_length=max_length))
+    # Logarithms of probabilities are logits; a probability that was rounded to 0 counts as one that just was not.
+    logits = np.log(np.maximum([[answer[name] for name in names] for answer in answers], 1e-6))
+    return logits, [names.index(label) for label in rows["label"]]
+
+
+def _softmax(logits: Numbers) -> Numbers:
+    powers = np.exp(logits - logits.max(-1, keepdims=True))
+    result: Numbers = powers / powers.sum(-1, keepdims=True)
+    return result
+
+
+def divide_logits(model: Model, out: Path, temperature: float) -> None:
+    """Divide the stored weights of a classifier's last layer by a temperature, whatever form `tune` stored them in.
+
+    Args:
+        model: the classifier.
+        out: the folder of its weights, or of its adapter.
+        temperature: what its logits are divided by.
+
+    Raises:
+        ValueError: there is no last layer that is known, or the folder does not hold it.
+    """
+    import torch
+    from safetensors import safe_open
+    from safetensors.torch import save_file
+    from transformers import AutoModelForSequenceClassification
+
+    network = load_network(AutoModelForSequenceClassification, model, torch.float32)
+    last = _last_layer(network)
+    scaled = {name: tensor / temperature for name, tensor in network.state_dict().items() if name.rpartition(".")[0] == last}
+    missing, files = set(scaled), dict[Path, tuple[dict[str, Any], Any]]()
+    for path in sorted(out / name for name in _files(out)):
+        with safe_open(path, "pt") as file:
+            metadata, tensors = file.metadata(), {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118, no mapping
+        changed = {name: _own_name(name) for name in tensors if _own_name(name) in scaled}
+        if path.name == PATCH:  # what it does not hold is the base's
+            changed |= {name: name for name in scaled}
+        if changed:
+            dtype = next(iter(tensors.values())).dtype
+            kept = {name: tensor for name, tensor in tensors.items() if name not in changed}
+            # A patch holds a whole tensor in the place of its change.
+            new = {name.partition(":")[0]: scaled[own].to(dtype).contiguous() for name, own in changed.items()}
+            files[path] = {**kept, **new}, metadata
+            missing -= set(changed.values())
+    if missing:
+        raise ValueError(f"calibrate: {out} does not hold {', '.join(sorted(missing))}, the last layer of the classifier")
+    for path, (tensors, metadata) in files.items():
+        save_file(tensors, written := path.with_suffix(".new"), metadata=metadata)
+        os.replace(written, path)
+
+
+def _files(out: Path) -> list[str]:
+    for names in ([PATCH], [PEFT]):
+        if (out / names[0]).exists():
+            return names
+    return [path.name for path in out.glob("model*.safetensors")]
+
+
+def _own_name(stored: str) -> str:
+    """Return the network's name of a stored tensor: PEFT puts its own before it, a patch the kind of a change after it."""
+    return stored.removeprefix("base_model.model.").partition(":")[0]
+
+
+def _last_layer(network: Any) -> str:
+    """Name the linear layer that gives the logits: the last one with as many outputs as there are classes."""
+    import torch
+
+    layers = [
+        name
+        for name, module in network.named_modules()
+        if isinstance(module, torch.nn.Linear) and module.out_features == network.config.num_labels
+    ]
+    if not layers:
+        raise ValueError(
+            f"calibrate: {type(network).__name__} has no linear layer that gives its {network.config.num_labels} logits"
+        )
+    return str(layers[-1])
