@@ -306,7 +306,7 @@ def test_clauses_are_the_entities_of_each_rationale_piece() -> None:
 
 def found_claim(text: str, finished: bool = True) -> Any:
     stage = GenerateClaim(generator=Model("x"))
-    one = stage._candidate("Rome fell in 410.", {"text": text, "score": -0.5, "finished": finished}, [["Rome"], ["410", "411"]])
+    one = stage._candidate({"claim": "Rome fell in 410."}, {"text": text, "score": -0.5, "finished": finished}, [["Rome"], ["410", "411"]])
     return one["status"] and one["status"]["reason"]
 
 
@@ -322,7 +322,7 @@ def test_a_claim_that_says_something_twice_is_rejected_where_that_is_asked_for()
     text = "Rome fell in 411, and Rome fell in 411."
     assert found_claim(text) is None
     found = {"text": text, "score": -0.5, "finished": True}
-    one = GenerateClaim(generator=Model("x"), no_repeat=4)._candidate("c", found, [])
+    one = GenerateClaim(generator=Model("x"), no_repeat=4)._candidate({"claim": "c"}, found, [])
     assert one["status"] == {"accepted": False, "stage": "generate_claim", "reason": "says 4 words or more twice"}
 
 
@@ -347,7 +347,7 @@ def test_what_each_ablation_asks_the_generator(
     monkeypatch.setattr(Generator, "run", run)
     rows = [
         {
-            "claim": "c", "label": label, "edited_evidence": [{"title": "", "text": "t."}], "edited_entities": names((0, "A")),
+            "claim": "c", "label": label, "evidence": [{"title": "", "text": "t."}], "edited_evidence": [{"title": "", "text": "t."}], "edited_entities": names((0, "A")),
             "sentence_rationales": [{"piece": 0}], "candidates": [],
         }
         for label in (SUPPORTS, REFUTES)
