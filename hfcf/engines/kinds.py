@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 
 from hfcf.engines.wordnet import Synset, wordnet
@@ -24,11 +25,14 @@ _ORGANISATIONS = {
 
 @lru_cache(maxsize=1 << 16)
 def place_kind(name: str) -> str | None:
-    """Say what kind of place a name is of, in the commonest of its senses that are places.
+    """Say what kind of place a name is of, in the commonest of its senses that says more than that it is a place.
+
+    A name of several words that WordNet does not know is of the kind that its head noun says: "Erie County", "Kingdom of Bahrain".
 
     Returns:
         "country", "state", "city" (towns too), "county", "continent", "island" or "region"; "" for a name that WordNet does not
-        know, as most small towns; None for a word that it knows as no place, such as "Black" or "Polonium".
+        know or knows as another name alone, as most small towns; None for a word that it knows as no name of a place, such as
+        "Black" or "Polonium".
 
     Raises:
         FileNotFoundError: WordNet is not installed.
@@ -36,12 +40,18 @@ def place_kind(name: str) -> str | None:
     >>> place_kind("France"), place_kind("Texas"), place_kind("New York"), place_kind("Mytown"), place_kind("Polonium")
     ('country', 'state', 'city', '', None)
     """
-    senses = _senses(name)
-    for sense in senses:
-        above = _above(sense)
-        if kind := next((kind for kind, one, other in _PLACES if one in above and other in above), None):
-            return kind
-    return None if senses else ""
+    net, senses = wordnet(), _senses(name)
+    if kind := _kind_of([sense for sense in senses if net.names(sense)[0][0].isupper()]):
+        return kind
+    words = name.split()
+    if not senses and len(words) > 1:
+        return _kind_of(_senses(_head(words))) if net.is_common(_head(words)) else ""
+    return None if net.is_common(name) else ""
+
+
+def _kind_of(senses: Sequence[Synset]) -> str:
+    kinds = [kind for sense in senses for kind, one, other in _PLACES if one in _above(sense) and other in _above(sense)]
+    return next((kind for kind in kinds if kind != "region"), next(iter(kinds), ""))
 
 
 @lru_cache(maxsize=1 << 16)
@@ -58,9 +68,7 @@ def organisation_kind(name: str) -> str:
     >>> organisation_kind("University of Oslo"), organisation_kind("Labour Party"), organisation_kind("RIAA")
     ('school', 'party', '')
     """
-    words = name.split()
-    ends = (i for i, word in enumerate(words) if i and word.lower() in ("of", "for", "in", "at", "and"))
-    head = words[next(ends, len(words)) - 1] if words else ""
+    head = _head(name.split())
     if not wordnet().is_common(head):
         return ""
     return next((kind for sense in _senses(head) for one, kind in _ORGANISATIONS.items() if one in _above(sense)), "")
@@ -73,6 +81,12 @@ def may_be_person(name: str) -> bool:
     (True, False)
     """
     return len(name.split()) < 2 or not organisation_kind(name)
+
+
+def _head(words: Sequence[str]) -> str:
+    """Return the word before "of", "for", "in", "at" or "and", else the last one."""
+    ends = (i for i, word in enumerate(words) if i and word.lower() in ("of", "for", "in", "at", "and"))
+    return words[next(ends, len(words)) - 1] if words else ""
 
 
 def _senses(name: str) -> tuple[Synset, ...]:

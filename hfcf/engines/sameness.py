@@ -49,7 +49,7 @@ def why_same(claim: str, other: str, evidence: Iterable[str] = (), *, broader: b
     if all(_inflected(old, new) for old, new in changes):
         return INFLECTED
     real = [(old, new) for old, new in changes if not _inflected(old, new)]
-    if all(says_same(old, new, broader=broader) for old, new in real):
+    if all(_word_by_word(old, new, broader) for old, new in real):
         return SYNONYM
     texts = list(evidence)
     if len(real) == 1 and texts and all(0 < len(part.split()) <= LONGEST for part in real[0]):
@@ -57,6 +57,15 @@ def why_same(claim: str, other: str, evidence: Iterable[str] = (), *, broader: b
         if any(_in_one_list(text, old, new) if listed else mentions(text, new) for text in texts):
             return LISTED
     return None
+
+
+def _word_by_word(old: str, new: str, broader: bool) -> bool:
+    """Say whether phrases say the same as a whole, or each word what the other's says."""
+    ones, others = old.split(), new.split()
+    pairs = list(zip(ones, others, strict=False)) if len(ones) == len(others) else []
+    return says_same(old, new, broader=broader) or (
+        bool(pairs) and all(_inflected(one, other) or says_same(one, other, broader=broader) for one, other in pairs)
+    )
 
 
 @lru_cache(maxsize=1 << 16)
@@ -108,9 +117,9 @@ def _share_lemma(one: str, other: str) -> bool:
 
 
 def _in_one_list(text: str, old: str, new: str) -> bool:
-    """Say whether both stand in one list: between them is nothing but commas, conjunctions and other items of a few words."""
-    item = r"(?:[^\s,;.]+\s){0,3}[^\s,;.]+"
-    step = rf"\s*(?:,|;|&|\band\b|\bor\b)(?:\s*(?:and|or)\b)?\s*"
+    """Say whether both stand in one list: between them is nothing but commas, conjunctions and other items of up to six words."""
+    item = r"(?:[^\s,;.]+\s){0,5}[^\s,;.]+"
+    step = r"\s*(?:,|;|&|\band\b|\bor\b)(?:\s*(?:and|or)\b)?\s*"
     for first, last in ((old, new), (new, old)):
         pattern = rf"(?<!\w){re.escape(first)}{step}(?:{item}{step}){{0,8}}{re.escape(last)}(?!\w)"
         if re.search(pattern, text, re.IGNORECASE):

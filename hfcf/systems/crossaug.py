@@ -24,6 +24,7 @@ from hfcf.engines.continuation import Continuation
 from hfcf.engines.generator import plain_prompt
 from hfcf.engines.remote.slots import ask_texts, failure
 from hfcf.engines.sameness import why_same
+from hfcf.engines.wordnet import wordnet
 from hfcf.tasks.judge import JudgeCandidates, no_label
 from hfcf.tasks.verification import CANDIDATES, LABELS, REFUTES, SUPPORTS, TASK, candidate
 from hfcf.text.check import text_problem
@@ -152,6 +153,11 @@ class GenerateNegativeClaim(Stage):
 
     def __getstate__(self) -> dict[str, Any]:
         return {**super().__getstate__(), **prompts.state([PROMPT], self.generator), **TASK.verdict_state(self.verifier)}
+
+    def check_available(self) -> None:
+        """Raise where WordNet, which `exclude_same` asks, is not installed."""
+        if self.exclude_same:
+            wordnet()
 
     def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
         requests = [row for row in rows if row["label"] == SUPPORTS]

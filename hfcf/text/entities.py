@@ -21,6 +21,8 @@ KEEP = 1_000
 """Values kept of each type and form; a bounded table is as good a source of random substitutes as a whole one."""
 ENOUGH = 50
 """Where so many places stand in several rows each, those of a single row are left out: most of a tagger's errors are there."""
+FEW = 10
+"""As `ENOUGH`, of each kind of place, where substitutes must be plausible."""
 
 VOTES = 50_000
 """Texts whose tags are counted, of the smallest hashes as well: a place of a dataset with more is left out if its tags are not."""
@@ -172,9 +174,11 @@ class Collector:
         for (type_, shape), counts in sorted(self._hashes.items()):
             texts = sorted(_smallest(counts))
             if type_ == "GPE":
-                texts = texts if self._votes is None else [text for text in texts if types.get(text) == type_]
+                # Where the votes are even, a place whose kind is known is one.
+                allowed = (type_, "") if shape else (type_,)
+                texts = texts if self._votes is None else [text for text in texts if types.get(text) in allowed]
                 several = [text for text in texts if self._rows[type_, shape][text] > 1]
-                texts = several if len(several) >= ENOUGH else texts
+                texts = several if len(several) >= (ENOUGH if self._votes is None else FEW) else texts
             values.setdefault(type_, {})[shape] = texts
         tags = {text: types[text] for text in sorted(votes) if len(votes[text]) > 1}
         return EntityTable(values, tags, self._form_of)

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 from hfcf.core import edits, schema
 from hfcf.core.stage import Reject, Stage, StageError
+from hfcf.engines.wordnet import wordnet
 from hfcf.systems.race.artifacts import entity_table
 from hfcf.systems.race.plausible import Draw, divide_names
 from hfcf.tasks.verification import SUPPORTS, TASK
@@ -75,6 +76,11 @@ class EditEvidence(Stage):
                 "edit_evidence draws substitutes from the whole dataset's entities and is not fitted: run "
                 "ds = ds.map(race.tag_entities, …), then race = race.fit(ds)"
             )
+
+    def check_available(self) -> None:
+        """Raise where WordNet, which `plausible` asks, is not installed."""
+        if self.plausible and self.edit:
+            wordnet()
 
     def row(self, row: dict[str, Any]) -> dict[str, Any]:
         here = [entity for entity in row["entities"] if entity["field"] != "claim"]

@@ -14,6 +14,7 @@ from hfcf.core.stage import Reject, Stage
 from hfcf.engines.generator import Generator
 from hfcf.engines.remote.slots import failure
 from hfcf.engines.sameness import why_same
+from hfcf.engines.wordnet import wordnet
 from hfcf.systems.race import remote
 from hfcf.systems.race.explain import SENTENCES
 from hfcf.tasks.verification import CANDIDATES, REFUTES, SUPPORTS, generator_prefix, opposite
@@ -26,6 +27,9 @@ def clauses(row: Mapping[str, Any]) -> list[list[str]]:
     """List a row's constraints (equation 1): for each piece of the sentence rationales, the causal entities that stand in it.
 
     A piece without a causal entity adds no clause, and two pieces with the same entities add one.
+
+    Deviation: equation 1 has a clause for every piece of the evidence. The generator reads the sentence rationales alone, also in
+    the paper, and can say nothing of a piece that it has not read, so only their pieces have one.
 
     >>> clauses({"sentence_rationales": [{"piece": 1}], "edited_entities": [{"piece": 0, "text": "A"}, {"piece": 1, "text": "B"}]})
     [['B']]
@@ -102,6 +106,11 @@ class GenerateClaim(Stage):
 
     def __getstate__(self) -> dict[str, Any]:
         return {**super().__getstate__(), **prompts.state([remote.GENERATOR], self.generator)}
+
+    def check_available(self) -> None:
+        """Raise where WordNet, which `exclude_same` asks, is not installed."""
+        if self.exclude_same:
+            wordnet()
 
     def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
         required = [clauses(row) if self.constrain else [] for row in rows]
