@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from hfcf.engines.wordnet import Synset, wordnet
 
-# Kind → a synset above all of its instances, and one that must be above too ("state" is also a condition). The first that fits counts.
+# Kind → a synset above all of its instances, and one that must be above, too ("state" is also a condition). The first counts.
 _PLACES = (
     ("country", "country", "administrative_district"),
     ("state", "state", "administrative_district"),
@@ -19,7 +19,8 @@ _PLACES = (
 )
 _ORGANISATIONS = {
     "educational_institution": "school", "musical_organization": "band", "party": "party", "team": "team", "league": "league",
-    "government": "government", "military_unit": "unit", "enterprise": "company", "company": "company", "publication": "publication",
+    "government": "government", "military_unit": "unit", "enterprise": "company", "company": "company",
+    "publication": "publication",
 }  # fmt: skip
 
 

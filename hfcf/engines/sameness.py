@@ -86,7 +86,7 @@ def says_same(old: str, new: str, *, broader: bool = True) -> bool:
 
 
 def _senses(phrase: str, part: str) -> tuple[Synset, ...]:
-    """Return the senses of a phrase as it is, else those of what it is inflected from: "biggest" does not say what "bigger" says."""
+    """Return the senses of a phrase as it is, else of a noun or verb uninflected: "biggest" does not say what "bigger" does."""
     lemma = "_".join(phrase.lower().split())
     net = wordnet()
     return net.senses(lemma, part) or (net.synsets(lemma, part) if part in ("n", "v") else ())

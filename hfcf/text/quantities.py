@@ -11,9 +11,9 @@ from hfcf.text.normalise import unbracket
 
 _NUMBER = r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?"
 _UNIT = (
-    r"(?:sq(?:uare)?\.?[ \-])?(?:km|mi|m|cm|mm|ft|in|yd|nmi|kg|g|t|lb|lbs|oz|st|ha|acres?|l|gal|km/h|mph|hp|kW|kn|knots?|tons?|tonnes?"
-    r"|(?:kilo|centi|milli)?(?:met(?:re|er)s?|grams?|lit(?:re|er)s?)|(?:nautical )?miles?|feet|foot|inch(?:es)?|yards?|pounds?|ounces?"
-    r"|hectares?|gallons?)[²³23]?"
+    r"(?:sq(?:uare)?\.?[ \-])?(?:km|mi|m|cm|mm|ft|in|yd|nmi|kg|g|t|lb|lbs|oz|st|ha|acres?|l|gal|km/h|mph|hp|kW|kn|knots?|tons?"
+    r"|tonnes?|(?:kilo|centi|milli)?(?:met(?:re|er)s?|grams?|lit(?:re|er)s?)|(?:nautical )?miles?|feet|foot|inch(?:es)?|yards?"
+    r"|pounds?|ounces?|hectares?|gallons?)[²³23]?"
 )
 _CONVERSION = re.compile(
     rf"{WORD_START}(?P<one>(?P<n>{_NUMBER})[ \-\u00a0]?{_UNIT})\s*\(\s*(?:about |around |approx\. |~)?"

@@ -59,8 +59,9 @@ def test_a_substitute_that_stands_in_the_evidence(evidence: str, anywhere: str |
 @pytest.mark.parametrize(
     ("name", "kind"),
     [
-        ("France", "country"), ("U.S.", "country"), ("Kingdom of Bahrain", "country"), ("Texas", "state"), ("South Carolina", "state"),
-        ("Ontario", "state"), ("Paris", "city"), ("Reading", "city"), ("Erie County", "county"), ("Europe", "continent"),
+        ("France", "country"), ("U.S.", "country"), ("Kingdom of Bahrain", "country"), ("Texas", "state"),
+        ("South Carolina", "state"), ("Ontario", "state"), ("Paris", "city"), ("Reading", "city"), ("Erie County", "county"),
+        ("Europe", "continent"),
         ("Demre", ""), ("Yale", ""), ("Köln", ""), ("北京", ""), ("", ""), ("Black", None), ("Polonium", None),
         ("Billionaire", None), ("Orchestra", None), ("midfield", None),
     ],

@@ -177,8 +177,8 @@ def _groups(mentions: Sequence[str], people: bool, acronyms: bool = False) -> di
     groups: dict[str, list[str]] = {}
     for name in sorted(dict.fromkeys(mentions), key=lambda name: -len(name.split())):
         words = name.split()
-        follows = (lambda other: _in_order(words, other.split())) if people else (lambda other: acronyms and _initials(other) == name)
-        full = next((other for other in groups if follows(other)), None)
+        shorter = (other for other in groups if people and _in_order(words, other.split()))
+        full = next(shorter, next((other for other in groups if acronyms and not people and _initials(other) == name), None))
         groups.setdefault(full or name, []).append(name)
     return groups
 

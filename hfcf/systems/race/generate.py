@@ -54,10 +54,10 @@ def says_twice(text: str, words: int) -> bool:
 class GenerateClaim(Stage):
     """Generate k candidate claims from the sentence rationales of E (REFUTES rows) or E′ (SUPPORTS rows).
 
-    Input columns: `claim`, `label`, `evidence`, `edited_evidence`, `edited_entities`, `sentence_rationales`, `candidates`. Output
-    column: `candidates`, the evidence candidate first, then the claims, best first. The search is under the constraints (equation 1,
-    `clauses`). A claim that still names no causal entity of some piece is rejected (no claim of `max_new_tokens` tokens can, or
-    the generator cannot write it), as is one that repeats the source's claim or that the limit of tokens cut off.
+    Input columns: `claim`, `label`, `evidence`, `edited_evidence`, `edited_entities`, `sentence_rationales`, `candidates`.
+    Output column: `candidates`, the evidence candidate first, then the claims, best first. The search is under the constraints
+    (equation 1, `clauses`). A claim that still names no causal entity of some piece is rejected (no claim of `max_new_tokens`
+    tokens can, or the generator cannot write it), as is one that repeats the source's claim or that the limit of tokens cut off.
 
     Args:
         generator: an encoder-decoder or decoder-only model, trained on evidence → claim; or "llm:NAME" for a language model behind

@@ -40,7 +40,7 @@ OFFLINE: dict[str, Any] = {
     "no_repeat": 4,
     # A small verifier often answers NOT ENOUGH INFO where it is merely lost, which is no sign of a flipped label.
     "flip": "opposite",
-    # Of the paper's substitutes, drawn by type alone, many are errors for a reader: a country in a city's place, a death before a birth.
+    # Of substitutes that are drawn by type alone, many read as errors: a country in a city's place, a death before a birth.
     "plausible": True,
     # A small generator paraphrases, and a small verifier takes a paraphrase for a flip.
     "exclude_same": True,

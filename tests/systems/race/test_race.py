@@ -286,7 +286,8 @@ def test_clauses_are_the_entities_of_each_rationale_piece() -> None:
 
 def found_claim(text: str, finished: bool = True) -> Any:
     stage = GenerateClaim(generator=Model("x"))
-    one = stage._candidate({"claim": "Rome fell in 410."}, {"text": text, "score": -0.5, "finished": finished}, [["Rome"], ["410", "411"]])
+    found = {"text": text, "score": -0.5, "finished": finished}
+    one = stage._candidate({"claim": "Rome fell in 410."}, found, [["Rome"], ["410", "411"]])
     return one["status"] and one["status"]["reason"]
 
 
@@ -327,7 +328,8 @@ def test_what_each_ablation_asks_the_generator(
     monkeypatch.setattr(Generator, "run", run)
     rows = [
         {
-            "claim": "c", "label": label, "evidence": [{"title": "", "text": "t."}], "edited_evidence": [{"title": "", "text": "t."}], "edited_entities": names((0, "A")),
+            "claim": "c", "label": label, "evidence": [{"title": "", "text": "t."}],
+            "edited_evidence": [{"title": "", "text": "t."}], "edited_entities": names((0, "A")),
             "sentence_rationales": [{"piece": 0}], "candidates": [],
         }
         for label in (SUPPORTS, REFUTES)
