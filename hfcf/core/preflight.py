@@ -90,6 +90,7 @@ def check_models(system: Any) -> None:
             value.check_available(where)
     task = get_task(system.task)
     for stage in system.stages:
+        stage.check_available()
         for name, model in _models(stage):
             check_weights(model, f"{stage.name}: {name}")
             if _setting(name) in _JUDGES and can_configure(model):

@@ -93,6 +93,9 @@ class Stage:
     def check_fitted(self) -> None:
         """Raise `StageError` when the stage needs something fitted to the whole set that it does not have."""
 
+    def check_available(self) -> None:
+        """Raise when something that the stage reads, which no model of its settings says, is not installed."""
+
     def random(self, row_id: str) -> random.Random:
         """Return the row's own random generator: the same draws in any order, batch or shard."""
         return random.Random(f"{self.seed}:{self.name}:{row_id}")

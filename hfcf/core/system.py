@@ -16,6 +16,7 @@ from hfcf.core.prepare import prepare
 from hfcf.core.progress import quiet_map, stage_bar
 from hfcf.core.stage import Stage, StageError
 from hfcf.core.task import task_of, tasks
+from hfcf.core.twins import reject_twins
 from hfcf.core.workers import end_workers
 
 
@@ -74,6 +75,11 @@ class System:
         if "task" in {field.name for field in fields(cls)}:
             return [task.name for task in tasks().values() if task.rewriting]
         return [str(cls.task)]
+
+    @property
+    def unique(self) -> bool:
+        """Whether a counterfactual that equals one of an earlier source is rejected: False, or a setting of a system."""
+        return False
 
     @property
     def name(self) -> str:
@@ -226,7 +232,7 @@ class System:
         ds = first_rows(ds, limit)
         for stage in (getattr(system, name) for name in names):
             ds = watch(stage, partial(run_stage, ds, stage, map_kwargs))
-        return ds
+        return reject_twins(ds, system.chain[-1]) if system.unique and isinstance(ds, Dataset) else ds
 
     @property
     def settings(self) -> dict[str, Any]:

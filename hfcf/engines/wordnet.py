@@ -139,6 +139,19 @@ class WordNet:
             above = self._first_hypernym(above)
         return tuple(path)
 
+    def ancestors(self, synset: Synset) -> tuple[Synset, ...]:
+        """Return a synset and all that is above it, nearest first: of several hypernyms every one, unlike `hypernym_path`.
+
+        >>> [wordnet().names(one)[0] for one in wordnet().ancestors(wordnet().synsets("Texas", "n")[0])][:3]
+        ['Texas', 'American_state', 'state']
+        """
+        above: dict[Synset, None] = {synset: None}
+        level = [synset]
+        while level:
+            level = [one for below in level for one in self.hypernyms(below) if one not in above]
+            above.update(dict.fromkeys(level))
+        return tuple(above)
+
     def _noun(self, word: str) -> Synset | None:
         """Return the commonest noun sense of a word's first lemma in any part of speech ("ran" is of "run"); None without one."""
         lemma = next((lemma for part in PARTS for lemma in self.lemmas(word, part)), "")

@@ -23,6 +23,8 @@ from hfcf.engines.classifier import Classifier
 from hfcf.engines.continuation import Continuation
 from hfcf.engines.generator import plain_prompt
 from hfcf.engines.remote.slots import ask_texts, failure
+from hfcf.engines.sameness import why_same
+from hfcf.engines.wordnet import wordnet
 from hfcf.tasks.judge import JudgeCandidates
 from hfcf.tasks.panel import rule
 from hfcf.tasks.verification import CANDIDATES, REFUTES, SUPPORTS, TASK, candidate
@@ -131,12 +133,16 @@ class GenerateNegativeClaim(Stage):
         judges: further verifiers, which must say so, too; they are asked only about what it says is refuted.
         certainty: the least probability of that verdict, of each of them (0–1).
         max_length: tokens of claim and evidence that the verifier reads.
+        exclude_same: leave out hypotheses that, as far as English WordNet knows, can't be refuted: those that differ from c only in
+            articles, case or inflection, by a synonym or a broader word, or by words that stand in the evidence already; see
+            `hfcf.engines.sameness.why_same`. A row that has no others is rejected with the reason of the first. The paper has no
+            such check.
 
     >>> GenerateNegativeClaim(generator=Model("me/negative-claims")).num_beams
     5
     """
 
-    VERSION: ClassVar[str] = "2"
+    VERSION: ClassVar[str] = "3"
     inputs: ClassVar = {**TASK.columns, "label": schema.TEXT}
     outputs: ClassVar = {"negative_claim": schema.TEXT}
 
@@ -148,15 +154,21 @@ class GenerateNegativeClaim(Stage):
     judges: tuple[Model, ...] = ()
     certainty: float = 0.0
     max_length: int = 130
+    exclude_same: bool = False
 
     def __getstate__(self) -> dict[str, Any]:
         verdicts = TASK.verdict_state(self.verifier, *self.judges)
         return {**super().__getstate__(), **prompts.state([PROMPT], self.generator), **verdicts}
 
+    def check_available(self) -> None:
+        """Raise where WordNet, which `exclude_same` asks, is not installed."""
+        if self.exclude_same:
+            wordnet()
+
     def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
         requests = [row for row in rows if row["label"] == SUPPORTS]
         answers = (self._ask if is_remote(self.generator) else self._search)(requests)
-        results = [self._candidates(row["claim"], answer) for row, answer in zip(requests, answers, strict=True)]
+        results = [self._candidates(row, answer) for row, answer in zip(requests, answers, strict=True)]
         verdicts = iter(self._refuted(requests, results))
         chosen = iter([self._choose(texts, verdicts) if isinstance(texts, list) else texts for texts in results])
         return [next(chosen) if row["label"] == SUPPORTS else Reject("only SUPPORTS rows are augmented") for row in rows]
@@ -176,8 +188,9 @@ class GenerateNegativeClaim(Stage):
             self.generator, "claims", messages, number=number, max_tokens=32 + self.max_new_tokens * number, seed=self.seed
         )
 
-    def _candidates(self, claim: str, results: Any) -> list[str] | Reject:
+    def _candidates(self, row: Mapping[str, Any], results: Any) -> list[str] | Reject:
         """List the hypotheses that may be c′, best first."""
+        claim = row["claim"]
         if why := failure(results):
             return Reject(why)
         if results is None:
@@ -192,7 +205,14 @@ class GenerateNegativeClaim(Stage):
         if not others:
             return Reject("the negative claim is the claim", negative_claim=first)
         sound = [text for text in others if not text_problem(text, "")]
-        return sound or Reject(text_problem(others[0], "the negative claim") or "", negative_claim=first)
+        if not sound:
+            return Reject(text_problem(others[0], "the negative claim") or "", negative_claim=first)
+        if not self.exclude_same:
+            return sound
+        evidence = [text for _, _, text in evidence_texts(row)]
+        reasons = {text: why_same(claim, text, evidence) for text in sound}
+        distinct = [text for text in sound if reasons[text] is None]
+        return distinct or Reject(f"the negative claim can't be refuted: it {reasons[sound[0]]}", negative_claim=first)
 
     def _refuted(self, rows: Sequence[Mapping[str, Any]], results: Sequence[list[str] | Reject]) -> list[bool | str]:
         """Say for each candidate, in order, whether the evidence refutes it, or why the judges do not say."""
@@ -310,6 +330,9 @@ OFFLINE: dict[str, Any] = {
     "num_candidates": 10,
     "verifier": Model("offline:minilm", adapter="hfcf:verifier"),
     "max_length": 160,
+    # A small verifier takes some paraphrases for refuted.
+    "exclude_same": True,
+    "unique": True,
 }
 """Settings of the offline preset: what the paper's BART writes unchecked, a small T5 writes for a verifier to choose from."""
 
@@ -333,6 +356,7 @@ class CrossAug(System):
         judges: further verifiers, which must agree with it, too.
         certainty: the least probability that `verifier` and each of `judges` give the label (0–1).
         max_length: tokens that they read.
+        unique: reject a counterfactual that equals one of an earlier row (`hfcf.core.twins.reject_twins`); the paper keeps both.
 
     Its other settings are those of the stages of the same name. `generator`, `verifier` and each of `judges` may be "llm:NAME", a
     language model behind an endpoint (`hfcf.engines.remote.engine.Remote` has its environment variables); the preset "llm" has one
@@ -366,6 +390,8 @@ class CrossAug(System):
     judges: tuple[Model, ...] = ()
     certainty: float = 0.0
     max_length: int = 130
+    exclude_same: bool = False
+    unique: bool = False
 
     def __post_init__(self) -> None:
         self._as_models("generator", "verifier")

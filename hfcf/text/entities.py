@@ -6,7 +6,7 @@ import hashlib
 import heapq
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from random import Random
 from typing import Any
 
@@ -21,6 +21,14 @@ KEEP = 1_000
 """Values kept of each type and form; a bounded table is as good a source of random substitutes as a whole one."""
 ENOUGH = 50
 """Where so many places stand in several rows each, those of a single row are left out: most of a tagger's errors are there."""
+FEW = 10
+"""As `ENOUGH`, of each kind of place, where substitutes must be plausible."""
+
+VOTES = 50_000
+"""Texts whose tags are counted, of the smallest hashes as well: a place of a dataset with more is left out if its tags are not."""
+
+Form = Callable[[str, str], str | None]
+"""Gives what a substitute must have in common with a text of a type; None for a text that is no substitute and gets none."""
 
 _MONTH = "january february march april may june july august september october november december"
 _MONTHS = {*_MONTH.split(), *(month[:3] for month in _MONTH.split()), "sept"}
@@ -73,22 +81,46 @@ class EntityTable:
 
     Args:
         values: {type: {form: [value, …]}}.
+        tags: the type that most rows give a text, "" if there is none, of texts that have several; see `Collector`.
+        form_of: the function that the values were gathered with. A text of the form "" of a type that has other forms, of which
+            nothing is known, gets a value of that form too, and any value of its type where there is none.
     """
 
-    def __init__(self, values: Mapping[str, Mapping[str, Sequence[str]]]) -> None:
-        self.values = values
+    def __init__(
+        self, values: Mapping[str, Mapping[str, Sequence[str]]], tags: Mapping[str, str] | None = None, form_of: Form = form
+    ) -> None:
+        self.values, self.tags, self.form_of = values, tags or {}, form_of
 
-    def substitute(self, text: str, type_: str, texts: Sequence[str], rng: Random) -> str | None:
+    def is_doubtful(self, text: str, type_: str) -> bool:
+        """Say whether most rows give a text another type."""
+        return self.tags.get(text, "") not in ("", type_)
+
+    def substitute(
+        self, text: str, type_: str, texts: Sequence[str], rng: Random, fits: Callable[[str], bool] | None = None
+    ) -> str | None:
         """Draw a value of the same type and form that stands in none of the `texts` texts; None if there is none.
+
+        Args:
+            text: what is replaced.
+            type_: its type.
+            texts: of the row.
+            rng: draws.
+            fits: says of a value whether it may stand there; None: every one may.
 
         >>> table = EntityTable({"DATE": {"Year": ["1994", "2006"]}})
         >>> table.substitute("1994", "DATE", ["a 1994 film"], Random(1))
         '2006'
         """
-        values = self.values.get(type_, {}).get(form(text, type_), [])
-        for i in rng.sample(range(len(values)), len(values)):
-            if not any(mentions(other, values[i]) for other in texts) and not mentions(values[i], text):
-                return cased(values[i], like=text)
+        forms, shape = self.values.get(type_, {}), self.form_of(text, type_)
+        groups = [] if shape is None else [forms.get(shape, [])]
+        if shape == "" and len(forms) > (shape in forms):
+            groups.append([value for values in forms.values() for value in values])
+        for values in groups:
+            for i in rng.sample(range(len(values)), len(values)):
+                if any(mentions(other, values[i]) for other in texts) or mentions(values[i], text):
+                    continue
+                if fits is None or fits(values[i]):
+                    return cased(values[i], like=text)
         return None
 
 
@@ -101,12 +133,16 @@ class Collector:
 
     Args:
         rows: entities of rows to begin with.
+        form_of: of two values of the same type, one may stand for the other if it gives both the same; a text of None is left out.
+        votes: also count the types that rows give each text, in as bounded memory. A place that more rows give another type is then
+            left out, and `tags` says which type that is.
 
     >>> Collector([[{"text": "Rome", "type": "GPE"}, {"text": "Oslo", "type": "GPE"}]]).table().values
     {'GPE': {'': ['Oslo', 'Rome']}}
     """
 
-    def __init__(self, rows: Iterable[Iterable[Mapping[str, Any]]] = ()) -> None:
+    def __init__(self, rows: Iterable[Iterable[Mapping[str, Any]]] = (), *, form_of: Form = form, votes: bool = False) -> None:
+        self._form_of, self._votes = form_of, dict[str, Counter[str]]() if votes else None
         self._hashes: dict[tuple[str, str], dict[str, int]] = {}
         self._rows: dict[tuple[str, str], Counter[str]] = {}
         for entities in rows:
@@ -114,24 +150,52 @@ class Collector:
 
     def add(self, entities: Iterable[Mapping[str, Any]]) -> None:
         """Take in the entities of one row."""
-        for type_, text in {(entity["type"], entity["text"]): None for entity in entities if entity["type"] in IN_DATASET}:
-            key = (type_, form(text, type_))
+        for type_, text in {(entity["type"], entity["text"]): None for entity in entities}:
+            if self._votes is not None:
+                self._votes.setdefault(text, Counter())[type_] += 1
+            if type_ not in IN_DATASET or (shape := self._form_of(text, type_)) is None:
+                continue
+            key = (type_, shape)
             values, rows = self._hashes.setdefault(key, {}), self._rows.setdefault(key, Counter())
-            values[text] = int(hashlib.sha256(text.encode()).hexdigest()[:15], 16)
+            values[text] = _hash(text)
             rows[text] += 1
             if len(values) > 2 * KEEP:
                 # What is among the smallest in the end always was: its count is whole.
                 self._hashes[key] = values = _smallest(values)
                 self._rows[key] = Counter({text: rows[text] for text in values})
+        if self._votes is not None and len(self._votes) > 2 * VOTES:
+            self._votes = self._counted()
 
     def table(self) -> EntityTable:
         """Return the table's content."""
         values: dict[str, dict[str, list[str]]] = {}
+        votes = self._counted()
+        types = {text: _majority(counts) for text, counts in votes.items()}
         for (type_, shape), counts in sorted(self._hashes.items()):
             texts = sorted(_smallest(counts))
-            several = [text for text in texts if self._rows[type_, shape][text] > 1]
-            values.setdefault(type_, {})[shape] = several if type_ == "GPE" and len(several) >= ENOUGH else texts
-        return EntityTable(values)
+            if type_ == "GPE":
+                # Where the votes are even, a place whose kind is known is one.
+                allowed = (type_, "") if shape else (type_,)
+                texts = texts if self._votes is None else [text for text in texts if types.get(text) in allowed]
+                several = [text for text in texts if self._rows[type_, shape][text] > 1]
+                texts = several if len(several) >= (ENOUGH if self._votes is None else FEW) else texts
+            values.setdefault(type_, {})[shape] = texts
+        tags = {text: types[text] for text in sorted(votes) if len(votes[text]) > 1}
+        return EntityTable(values, tags, self._form_of)
+
+    def _counted(self) -> dict[str, Counter[str]]:
+        """Return the counts of the texts of the smallest hashes, which are whole, as those of `_hashes` are."""
+        votes = self._votes or {}
+        return {text: votes[text] for text in heapq.nsmallest(VOTES, votes, key=lambda text: (_hash(text), text))}
+
+
+def _majority(counts: Counter[str]) -> str:
+    (type_, votes), *_ = counts.most_common(1)
+    return type_ if 2 * votes > counts.total() else ""
+
+
+def _hash(text: str) -> int:
+    return int(hashlib.sha256(text.encode()).hexdigest()[:15], 16)
 
 
 def cased(value: str, like: str) -> str:

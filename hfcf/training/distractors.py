@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from random import Random
 from typing import Any
 
 from datasets import Dataset, Features, List
@@ -16,7 +17,7 @@ from hfcf.text.normalise import normalise
 GOLD = List(BOOL)
 
 
-def fill_evidence(ds: Dataset, collection: Sequence[Mapping[str, str]], *, pieces: int = 5) -> Dataset:
+def fill_evidence(ds: Dataset, collection: Sequence[Mapping[str, str]], *, pieces: int = 5, seed: int = 13) -> Dataset:
     """Add the best pieces of a collection for each claim, by BM25, until a row has `pieces`.
 
     Deviation: the paper follows Khattab et al. 2021, whose retriever is trained. BM25 needs no training, and its hits share words
@@ -26,14 +27,15 @@ def fill_evidence(ds: Dataset, collection: Sequence[Mapping[str, str]], *, piece
         ds: verification rows whose evidence is gold.
         collection: pieces as `{title, text}`.
         pieces: of a row; a row with more keeps them.
+        seed: where the distractors stand among the gold pieces, which keep their order. Behind them, a model would learn the place.
 
     Returns:
-        The rows with their evidence, gold first, and a column `gold` that marks it.
+        The rows with their evidence, and a column `gold` that marks the pieces that they had; `rationales` follow their pieces.
 
     >>> ds = Dataset.from_list([{"claim": "Rome is old", "evidence": [{"title": "", "text": "Rome is very old."}]}])
     >>> ds = fill_evidence(ds, [{"title": "", "text": "Old Rome fell."}, {"title": "", "text": "Cats purr."}], pieces=2)
-    >>> ds[0]["evidence"][1]["text"], ds[0]["gold"]
-    ('Old Rome fell.', [True, False])
+    >>> [(piece["text"], gold) for piece, gold in zip(ds[0]["evidence"], ds[0]["gold"])]
+    [('Rome is very old.', True), ('Old Rome fell.', False)]
     """
     import bm25s
 
@@ -59,11 +61,22 @@ def fill_evidence(ds: Dataset, collection: Sequence[Mapping[str, str]], *, piece
                 texts.add(normalise(piece["text"]))
                 evidence.append({"title": piece["title"], "text": piece["text"]})
                 gold.append(False)
-        return {"evidence": evidence, "gold": gold}
+        return _mixed(row, evidence, gold, Random(f"{seed}:distractors:{row.get('id', row['claim'])}"))
 
     # `map` would hash the index at every call; the collection's hash stands for it.
-    key = Hasher.hash((ds._fingerprint, list(collection), pieces))
+    key = Hasher.hash((ds._fingerprint, list(collection), pieces, seed, "mixed"))
     return ds.map(fill, features=Features({**ds.features, "gold": GOLD}), desc="distractors", new_fingerprint=key)
+
+
+def _mixed(row: Mapping[str, Any], evidence: list[Any], gold: list[bool], rng: Random) -> dict[str, Any]:
+    """Put the distractors, which are last, anywhere among the gold pieces; these keep their order."""
+    places = sorted(rng.sample(range(len(gold)), sum(gold)))  # where the gold pieces go
+    rest = iter(range(sum(gold), len(gold)))
+    order = [places.index(i) if i in places else next(rest) for i in range(len(gold))]
+    answer: dict[str, Any] = {"evidence": [evidence[i] for i in order], "gold": [gold[i] for i in order]}
+    if row.get("rationales"):
+        answer["rationales"] = [{**span, "piece": order.index(span["piece"])} for span in row["rationales"]]
+    return answer
 
 
 def from_recipe(ds: Dataset, settings: Mapping[str, Any] | None) -> Dataset:

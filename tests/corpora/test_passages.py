@@ -187,12 +187,29 @@ def test_a_recipe_names_files_or_rows(tmp_path: Path, monkeypatch: pytest.Monkey
             from_recipe(wrong)
 
 
+def test_distractors_stand_anywhere_and_gold_pieces_keep_their_order() -> None:
+    gold = [{"title": "", "text": f"Rome is {word}."} for word in ("old", "big")]
+    span = {"piece": 1, "start": 0, "end": 4, "score": 1.0}
+    ds = Dataset.from_list([{"id": str(i), "claim": "Rome is", "evidence": gold, "rationales": [span]} for i in range(40)])
+    pieces = [{"title": "", "text": f"Rome fell {word}."} for word in ("late", "soon", "twice")]
+    filled = distractors.fill_evidence(ds, pieces)
+    for row in filled:
+        assert [piece for piece, own in zip(row["evidence"], row["gold"], strict=True) if own] == gold
+        assert sum(row["gold"]) == 2
+        assert row["evidence"][row["rationales"][0]["piece"]] == gold[1]
+        assert {piece["text"] for piece in row["evidence"]} == {piece["text"] for piece in (*gold, *pieces)}
+    assert len({tuple(gold) for gold in filled["gold"]}) > 5
+    some = distractors.fill_evidence(ds.select([7, 3]), pieces)
+    assert list(some) == [filled[7], filled[3]]
+    assert distractors.fill_evidence(ds, pieces, seed=14)["gold"] != filled["gold"][:]
+
+
 def test_distractors_read_a_collection(tmp_path: Path) -> None:
     ds = Dataset.from_list([{"claim": "Rome is old", "evidence": [{"title": "", "text": "Rome is very old."}]}])
     pieces = [{"title": "", "text": "Old Rome fell."}, {"title": "", "text": "Cats purr."}]
     path = write(tmp_path / "pieces.jsonl", pieces)
     filled = distractors.from_recipe(ds, {"collection": str(path), "pieces": 2})
     assert filled[0] == distractors.fill_evidence(ds, pieces, pieces=2)[0]
-    assert filled[0]["evidence"][1]["text"] == "Old Rome fell."
+    assert {piece["text"] for piece in filled[0]["evidence"]} == {"Rome is very old.", "Old Rome fell."}
     with pytest.raises(ValueError, match="no file"):
         distractors.from_recipe(ds, {"collection": str(tmp_path / "none.jsonl")})

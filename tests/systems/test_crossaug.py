@@ -9,12 +9,15 @@ from typing import Any
 
 import pytest
 from datasets import Dataset
+from offline_models import installed
 
 import hfcf
+from hfcf.core import offline
 from hfcf.core.model import Model
 from hfcf.core.task import apply_edits, revert_edits
 from hfcf.engines.classifier import Classifier
 from hfcf.engines.continuation import Continuation
+from hfcf.engines.sameness import INFLECTED
 from hfcf.systems.crossaug import CrossAug, GenerateNegativeClaim, ModifyEvidence, changed_span, occurrences
 from hfcf.tasks.verification import NOT_ENOUGH_INFO, REFUTES, SUPPORTS
 
@@ -227,6 +230,25 @@ def test_the_first_hypothesis_that_may_be_it(crossaug: CrossAug, monkeypatch: py
     assert best == ["Ann was born in Rome.", "Ann is born."]  # the first is rejected: it is the claim
     monkeypatch.setattr(Classifier, "run", says("Ann was born in Oslo."))
     assert replace(crossaug, num_candidates=4, verifier=Model("v"))(ds)["negative_claim"] == ["Ann was born in Oslo."]
+
+
+@pytest.mark.skipif(not installed("wordnet"), reason=f"WordNet is not installed: {offline.INSTALL}")
+def test_hypotheses_that_say_the_same_are_left_out(crossaug: CrossAug, monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = ["Ann was bear in the Rome.", "Ann was born in the Eternal City.", "Ann was born in Ann.", "Ann was born in Oslo."]
+    answer = [{"text": text, "score": 0.0, "finished": True} for text in texts]
+    monkeypatch.setattr(Continuation, "forward", lambda self, _, encoded: [answer[: self.num_return_sequences]] * len(encoded))
+    ds = rows().select([0])
+    assert replace(crossaug, num_candidates=4)(ds)["negative_claim"] == texts[:1]
+    assert replace(crossaug, num_candidates=4, exclude_same=True)(ds)["negative_claim"] == texts[3:]
+    reason = replace(crossaug, num_candidates=3, exclude_same=True)(ds)["status"][0]["reason"]
+    assert reason == f"the negative claim can't be refuted: it {INFLECTED}"
+
+
+def test_wordnet_is_missed_before_the_first_row(crossaug: CrossAug, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("HFCF_WORDNET", str(tmp_path))
+    monkeypatch.setattr(Continuation, "forward", None)
+    with pytest.raises(FileNotFoundError, match="offline-models"):
+        replace(crossaug, exclude_same=True)(rows())
 
 
 def test_a_negative_claim_without_letters_is_none(crossaug: CrossAug, monkeypatch: pytest.MonkeyPatch) -> None:

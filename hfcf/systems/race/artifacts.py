@@ -5,8 +5,10 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
+from hfcf.core.stage import StageError
 from hfcf.core.store import read_artifact
-from hfcf.text.entities import EntityTable
+from hfcf.systems.race.plausible import plausible_form
+from hfcf.text.entities import EntityTable, form
 
 
 @lru_cache(maxsize=4)
@@ -15,9 +17,16 @@ def _read(sha: str) -> dict[str, Any]:
 
 
 @lru_cache(maxsize=4)
-def entity_table(sha: str) -> EntityTable:
-    """Read the fitted entity table."""
-    return EntityTable(_read(sha)["entities"])
+def entity_table(sha: str, plausible: bool = False) -> EntityTable:
+    """Read the fitted entity table.
+
+    Raises:
+        StageError: it was fitted with another setting `plausible`, which gathers the values in another way.
+    """
+    content = _read(sha)
+    if ("tags" in content) != plausible:
+        raise StageError(f"the entity table was fitted with plausible={not plausible}: run race.fit(ds) again")
+    return EntityTable(content["entities"], content.get("tags"), plausible_form if plausible else form)
 
 
 def word_frequencies(sha: str) -> str:

@@ -10,11 +10,14 @@ from typing import Any, ClassVar
 
 from hfcf.core import edits, schema
 from hfcf.core.stage import Reject, Stage, StageError
+from hfcf.engines.wordnet import wordnet
 from hfcf.systems.race.artifacts import entity_table
+from hfcf.systems.race.plausible import Draw, divide_names
 from hfcf.tasks.verification import SUPPORTS, TASK
 from hfcf.text.entities import IN_DATASET, IN_INSTANCE, cased, is_month
 from hfcf.text.evidence import evidence_texts
 from hfcf.text.mentions import WORD_END, WORD_START, mentions
+from hfcf.text.quantities import convert
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,10 +40,16 @@ class EditEvidence(Stage):
       a hyphenated word is none), the longest mention first, so that "Washington" stays inside "Washington Post". A possessive
       ending stays. A PERSON's shorter names (first or last name, or without the middle name) follow the full one.
 
+    - *plausible*, where that is asked for (the paper draws by type alone): a place is replaced by one of its kind, as a country by
+      a country, births stay before deaths, only names of one sort change places, an acronym follows its name, and both sides of a
+      converted quantity ("5 km (3.1 mi)") change in proportion; see `hfcf.systems.race.plausible`. English WordNet is what is
+      known of places and organisations. One that it does not know is replaced as above, first by another unknown one.
+
     Rows without a causal entity are rejected, and SUPPORTS rows none of whose causal entities has a substitute.
 
     Args:
         edit: False is the ablation −EDIT (section 5.2): every row keeps its evidence, and none is rejected.
+        plausible: draw plausible substitutes only; the table must be fitted with the same setting.
         fitted: the sha256 of the entity table; `race.fit(ds)` sets it.
 
     >>> EditEvidence()({"id": "1"})  # doctest: +ELLIPSIS
@@ -48,7 +57,7 @@ class EditEvidence(Stage):
     hfcf.core.stage.StageError: edit_evidence draws substitutes from the whole dataset's entities and is not fitted: run ...
     """
 
-    VERSION = "3"
+    VERSION = "4"
 
     inputs: ClassVar = {**TASK.columns, "label": schema.TEXT, "entities": schema.ENTITIES, "rationales": schema.RATIONALES}
     outputs: ClassVar = {
@@ -58,6 +67,7 @@ class EditEvidence(Stage):
     produced_by: ClassVar = {"entities": "race.tag_entities", "rationales": "race.explain"}
 
     edit: bool = True
+    plausible: bool = False
     fitted: str | None = None
 
     def check_fitted(self) -> None:
@@ -66,6 +76,11 @@ class EditEvidence(Stage):
                 "edit_evidence draws substitutes from the whole dataset's entities and is not fitted: run "
                 "ds = ds.map(race.tag_entities, …), then race = race.fit(ds)"
             )
+
+    def check_available(self) -> None:
+        """Raise where WordNet, which `plausible` asks, is not installed."""
+        if self.plausible and self.edit:
+            wordnet()
 
     def row(self, row: dict[str, Any]) -> dict[str, Any]:
         here = [entity for entity in row["entities"] if entity["field"] != "claim"]
@@ -88,12 +103,13 @@ class EditEvidence(Stage):
 
     def _changes(self, row: Mapping[str, Any], here: Sequence[Any], causal: Sequence[Any]) -> dict[str, str]:
         """Choose a substitute for every surface form of the causal entities: {before: after}."""
-        rng, table = self.random(row["id"]), entity_table(self.fitted or "")
+        rng, table = self.random(row["id"]), entity_table(self.fitted or "", self.plausible)
         changes: dict[str, str] = {}
         texts = [row["claim"], *(text for _, _, text in evidence_texts(row))]
+        draw = Draw(row, table, rng) if self.plausible else None
         for type_ in IN_DATASET:
             for value in dict.fromkeys(entity["text"] for entity in causal if entity["type"] == type_):
-                if (new := table.substitute(value, type_, texts, rng)) is not None:
+                if (new := draw(value, type_) if draw else table.substitute(value, type_, texts, rng)) is not None:
                     changes[value] = new
                     texts.append(new)
                     # "two parts" and "Two men" are the same number; "May" and "may" are not the same month.
@@ -103,16 +119,17 @@ class EditEvidence(Stage):
         subject = _subject(row)
         for type_ in IN_INSTANCE:
             people = type_ == "PERSON"
-            names = _groups([entity["text"] for entity in here if entity["type"] == type_], people)
+            names = _groups([entity["text"] for entity in here if entity["type"] == type_], people, self.plausible)
             fixed = {name for name in names if any(mentions(subject, form) for form in names[name])}
             chosen = [
                 name for name in names if name not in fixed and any(e["text"] in names[name] and e["type"] == type_ for e in causal)
             ]
             pieces = {name: {e["piece"] for e in here if e["type"] == type_ and e["text"] in names[name]} for name in chosen}
-            for old, new in _cycle(chosen, pieces, rng):
-                for short in (*names[old], *([last] if people and (last := _last(old)) else ())):
-                    changes.setdefault(short, _shorter(new, short, old) if people else new)
-        return changes
+            for sort in divide_names(chosen, type_, table) if self.plausible else [chosen]:
+                for old, new in _cycle(sort, pieces, rng):
+                    for short in (*names[old], *([last] if people and (last := _last(old)) else ())):
+                        changes.setdefault(short, _shorter(new, short, old) if people else new)
+        return convert(changes, texts) if self.plausible else changes
 
 
 def edits_of(row: Mapping[str, Any], changes: Mapping[str, str], protected: Iterable[str]) -> list[edits.Edit]:
@@ -149,18 +166,31 @@ def _overlap(entity: Mapping[str, Any], span: Mapping[str, Any]) -> bool:
     return same and entity["start"] < span["end"] and span["start"] < entity["end"]
 
 
-def _groups(mentions: Sequence[str], people: bool) -> dict[str, list[str]]:
+def _groups(mentions: Sequence[str], people: bool, acronyms: bool = False) -> dict[str, list[str]]:
     """Group names with their shorter forms: {fullest name: [every form]}; a form of two names goes to the first.
 
     >>> _groups(["Ada Lovelace", "Lovelace", "Ada King Lovelace"], True)
     {'Ada King Lovelace': ['Ada King Lovelace', 'Ada Lovelace', 'Lovelace']}
+    >>> _groups(["IMF", "International Monetary Fund"], False, acronyms=True)
+    {'International Monetary Fund': ['International Monetary Fund', 'IMF']}
     """
     groups: dict[str, list[str]] = {}
     for name in sorted(dict.fromkeys(mentions), key=lambda name: -len(name.split())):
         words = name.split()
-        full = next((other for other in groups if people and _in_order(words, other.split())), None)
+        shorter = (other for other in groups if people and _in_order(words, other.split()))
+        full = next(shorter, next((other for other in groups if acronyms and not people and _initials(other) == name), None))
         groups.setdefault(full or name, []).append(name)
     return groups
+
+
+def _initials(name: str) -> str:
+    """Return the capitals that a name of several words begins its words with.
+
+    >>> _initials("Recording Industry Association of America")
+    'RIAA'
+    """
+    words = name.split()
+    return "".join(word[0] for word in words if word[0].isupper()) if len(words) > 1 else ""
 
 
 def _in_order(words: Sequence[str], longer: Sequence[str]) -> bool:

@@ -13,10 +13,12 @@ from hfcf.core.model import Model, is_remote
 from hfcf.core.stage import Reject, Stage
 from hfcf.engines.generator import Generator
 from hfcf.engines.remote.slots import failure
+from hfcf.engines.sameness import why_same
+from hfcf.engines.wordnet import wordnet
 from hfcf.systems.race import remote
 from hfcf.systems.race.explain import SENTENCES
 from hfcf.tasks.verification import CANDIDATES, REFUTES, SUPPORTS, generator_prefix, opposite
-from hfcf.text.evidence import join
+from hfcf.text.evidence import evidence_texts, join
 from hfcf.text.mentions import met
 from hfcf.text.normalise import normalise
 
@@ -25,6 +27,9 @@ def clauses(row: Mapping[str, Any]) -> list[list[str]]:
     """List a row's constraints (equation 1): for each piece of the sentence rationales, the causal entities that stand in it.
 
     A piece without a causal entity adds no clause, and two pieces with the same entities add one.
+
+    Deviation: equation 1 has a clause for every piece of the evidence. The generator reads the sentence rationales alone, also in
+    the paper, and can say nothing of a piece that it has not read, so only their pieces have one.
 
     >>> clauses({"sentence_rationales": [{"piece": 1}], "edited_entities": [{"piece": 0, "text": "A"}, {"piece": 1, "text": "B"}]})
     [['B']]
@@ -49,10 +54,10 @@ def says_twice(text: str, words: int) -> bool:
 class GenerateClaim(Stage):
     """Generate k candidate claims from the sentence rationales of E (REFUTES rows) or E′ (SUPPORTS rows).
 
-    Input columns: `claim`, `label`, `edited_evidence`, `edited_entities`, `sentence_rationales`, `candidates`. Output column:
-    `candidates`, the evidence candidate first, then the claims, best first. The search is under the constraints (equation 1,
-    `clauses`). A claim that still names no causal entity of some piece is rejected (no claim of `max_new_tokens` tokens can, or
-    the generator cannot write it), as is one that repeats the source's claim or that the limit of tokens cut off.
+    Input columns: `claim`, `label`, `evidence`, `edited_evidence`, `edited_entities`, `sentence_rationales`, `candidates`.
+    Output column: `candidates`, the evidence candidate first, then the claims, best first. The search is under the constraints
+    (equation 1, `clauses`). A claim that still names no causal entity of some piece is rejected (no claim of `max_new_tokens`
+    tokens can, or the generator cannot write it), as is one that repeats the source's claim or that the limit of tokens cut off.
 
     Args:
         generator: an encoder-decoder or decoder-only model, trained on evidence → claim; or "llm:NAME" for a language model behind
@@ -63,6 +68,10 @@ class GenerateClaim(Stage):
             of both labels (`prefixed: true` in its recipe): it is told to support or to refute, whichever the row's label is not.
         no_repeat: a claim that holds a run of this many words twice is rejected: small generators ramble. None, as in the paper,
             rejects none.
+        exclude_same: reject a claim that, as far as English WordNet knows, can't have another label than the source's: one that
+            differs only in articles, case or inflection, or by a synonym (of a SUPPORTS row also by a broader word), or, of a
+            SUPPORTS row, by a name that stands in one list of the evidence with the old one; see
+            `hfcf.engines.sameness.why_same`. The paper has no such check.
         num_candidates: k.
         num_beams: beams of the search.
         max_new_tokens: longest claim, in tokens.
@@ -72,8 +81,10 @@ class GenerateClaim(Stage):
     30
     """
 
+    VERSION: ClassVar[str] = "2"
+
     inputs: ClassVar = {
-        "claim": schema.TEXT, "label": schema.TEXT, "edited_evidence": schema.EVIDENCE,
+        "claim": schema.TEXT, "label": schema.TEXT, "evidence": schema.EVIDENCE, "edited_evidence": schema.EVIDENCE,
         "edited_entities": schema.ENTITIES, "sentence_rationales": SENTENCES, "candidates": CANDIDATES,
     }  # fmt: skip
     outputs: ClassVar = {"candidates": CANDIDATES}
@@ -91,9 +102,15 @@ class GenerateClaim(Stage):
     max_new_tokens: int = 96
     max_length: int = 512
     no_repeat: int | None = None
+    exclude_same: bool = False
 
     def __getstate__(self) -> dict[str, Any]:
         return {**super().__getstate__(), **prompts.state([remote.GENERATOR], self.generator)}
+
+    def check_available(self) -> None:
+        """Raise where WordNet, which `exclude_same` asks, is not installed."""
+        if self.exclude_same:
+            wordnet()
 
     def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
         required = [clauses(row) if self.constrain else [] for row in rows]
@@ -104,7 +121,7 @@ class GenerateClaim(Stage):
         for row, constraints, answer in zip(rows, required, answers, strict=True):
             candidates = [one for one in row["candidates"] if one["change"] == "evidence"]
             why = failure(answer)
-            candidates += [] if why else [self._candidate(row["claim"], one, constraints) for one in answer]
+            candidates += [] if why else [self._candidate(row, one, constraints) for one in answer]
             results.append(settle(candidates, why or "the generator found no claim"))
         return results
 
@@ -123,8 +140,8 @@ class GenerateClaim(Stage):
             self.generator, requests, number=self.num_candidates, max_new_tokens=self.max_new_tokens, seed=self.seed
         )
 
-    def _candidate(self, claim: str, hypothesis: Mapping[str, Any], constraints: list[list[str]]) -> dict[str, Any]:
-        text = hypothesis["text"]
+    def _candidate(self, row: Mapping[str, Any], hypothesis: Mapping[str, Any], constraints: list[list[str]]) -> dict[str, Any]:
+        text, claim = hypothesis["text"], row["claim"]
         candidate = {
             "claim": text, "label": None, "change": "claim", "edits": edits.rewrite("claim", claim, text),
             "scores": log_probability(hypothesis), "status": None,
@@ -137,4 +154,14 @@ class GenerateClaim(Stage):
             return reject(candidate, self.name, "repeats the source's claim")
         if self.no_repeat and says_twice(text, self.no_repeat):
             return reject(candidate, self.name, f"says {self.no_repeat} words or more twice")
+        if self.exclude_same and (why := _same_label(row, text)):
+            return reject(candidate, self.name, why)
         return candidate
+
+
+def _same_label(row: Mapping[str, Any], text: str) -> str | None:
+    """Say why a claim can't have another label than the row's; None if nothing says so."""
+    supports = row["label"] == SUPPORTS
+    evidence = [piece for _, _, piece in evidence_texts(row)] if supports else []
+    # A name that changed places with another stands in the evidence, of course: only a list says the same of both.
+    return why_same(row["claim"], text, evidence, broader=supports, listed=True)

@@ -23,6 +23,7 @@ from hfcf.systems.race.edit import EditEvidence
 from hfcf.systems.race.explain import CURE, LLM, Explain
 from hfcf.systems.race.filter import FilterClaim
 from hfcf.systems.race.generate import GenerateClaim
+from hfcf.systems.race.plausible import plausible_form
 from hfcf.systems.race.tag import TagEntities
 from hfcf.text.entities import Collector
 
@@ -42,6 +43,11 @@ OFFLINE: dict[str, Any] = {
     "no_repeat": 4,
     # A small verifier often answers NOT ENOUGH INFO where it is merely lost, which is no sign of a flipped label.
     "flip": "opposite",
+    # Of substitutes that are drawn by type alone, many read as errors: a country in a city's place, a death before a birth.
+    "plausible": True,
+    # A small generator paraphrases, and a small verifier takes a paraphrase for a flip.
+    "exclude_same": True,
+    "unique": True,
 }
 """Settings of the offline preset: small models that install from the package registry, with this project's adapters."""
 
@@ -86,6 +92,7 @@ class RACE(System):
             generator that is told to support or to refute (`prefixed: true` in its recipe).
         constrain: False is the ablation −CONS (section 5.2), plain beam search; both False, −EDIT&CONS.
         num_candidates: k, claims to a row (section 3.3).
+        unique: reject a counterfactual that equals one of an earlier row (`hfcf.core.twins.reject_twins`); the paper keeps both.
 
     Raises:
         ValueError: "cure" without `explainer_model`, and every other setting that can't work.
@@ -136,6 +143,9 @@ class RACE(System):
     max_new_tokens: int = 96
     no_repeat: int | None = None
     flip: str = "any"
+    plausible: bool = False
+    exclude_same: bool = False
+    unique: bool = False
 
     def __post_init__(self) -> None:
         self._as_models("verifier", "generator", "encoder", "explainer_model")
@@ -175,7 +185,7 @@ class RACE(System):
         missing = [column for column in ("claim", "entities") if column not in (ds.column_names or [])]
         if missing:
             raise ValueError(f"race.fit reads the column {missing[0]!r}: map race.tag_entities over the prepared rows first")
-        collector = Collector()
+        collector = Collector(form_of=plausible_form, votes=True) if self.plausible else Collector()
 
         def claims() -> Iterator[str]:
             # One pass for both, so that a stream is read once. Rows without entities were rejected: they teach nothing.
@@ -185,4 +195,5 @@ class RACE(System):
                     yield row["claim"]
 
         idf = save_artifact(fit_idf(claims(), self.encoder))
-        return save_artifact({"entities": collector.table().values, "idf": idf})
+        table = collector.table()
+        return save_artifact({"entities": table.values, "idf": idf, **({"tags": table.tags} if self.plausible else {})})

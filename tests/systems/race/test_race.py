@@ -11,6 +11,7 @@ from typing import Any
 import parrot
 import pytest
 from datasets import Dataset
+from tagged_rows import row
 
 import hfcf
 from hfcf.core import edits, schema
@@ -41,27 +42,6 @@ JAWS = [
     ("Jaws", "Jaws is a 1975 film directed by Steven Spielberg."),
     ("Steven Spielberg", "Spielberg's film of 1975 made him known."),
 ]
-
-
-def row(pieces: Sequence[tuple[str, str]], entities: Mapping[str, str], label: str = SUPPORTS, **columns: Any) -> dict[str, Any]:
-    """A row with every mention of the entities tagged, all of it rationale."""
-    made: dict[str, Any] = {
-        "id": "r",
-        "claim": "A claim.",
-        "label": label,
-        "evidence": [{"title": title, "text": text} for title, text in pieces],
-    }
-    places = evidence_texts(made)
-    tagged = []
-    for field, piece, text in places:
-        end = 0
-        while found := min(((text.find(one, end), -len(one), one) for one in entities if one in text[end:]), default=None):
-            start, end = found[0], found[0] + len(found[2])
-            tagged.append(
-                {"field": field, "piece": piece, "start": start, "end": end, "text": found[2], "type": entities[found[2]]}
-            )
-    spans = [{"field": field, "piece": piece, "start": 0, "end": len(text), "score": 0.5} for field, piece, text in places]
-    return {**made, "entities": tagged, "rationales": spans, **dict.fromkeys(EditEvidence(fitted=None).columns()), **columns}
 
 
 def edit(given: dict[str, Any], seed: int = 13, table: Mapping[str, Any] = TABLE) -> dict[str, Any]:
@@ -306,7 +286,8 @@ def test_clauses_are_the_entities_of_each_rationale_piece() -> None:
 
 def found_claim(text: str, finished: bool = True) -> Any:
     stage = GenerateClaim(generator=Model("x"))
-    one = stage._candidate("Rome fell in 410.", {"text": text, "score": -0.5, "finished": finished}, [["Rome"], ["410", "411"]])
+    found = {"text": text, "score": -0.5, "finished": finished}
+    one = stage._candidate({"claim": "Rome fell in 410."}, found, [["Rome"], ["410", "411"]])
     return one["status"] and one["status"]["reason"]
 
 
@@ -322,7 +303,7 @@ def test_a_claim_that_says_something_twice_is_rejected_where_that_is_asked_for()
     text = "Rome fell in 411, and Rome fell in 411."
     assert found_claim(text) is None
     found = {"text": text, "score": -0.5, "finished": True}
-    one = GenerateClaim(generator=Model("x"), no_repeat=4)._candidate("c", found, [])
+    one = GenerateClaim(generator=Model("x"), no_repeat=4)._candidate({"claim": "c"}, found, [])
     assert one["status"] == {"accepted": False, "stage": "generate_claim", "reason": "says 4 words or more twice"}
 
 
@@ -347,7 +328,8 @@ def test_what_each_ablation_asks_the_generator(
     monkeypatch.setattr(Generator, "run", run)
     rows = [
         {
-            "claim": "c", "label": label, "edited_evidence": [{"title": "", "text": "t."}], "edited_entities": names((0, "A")),
+            "claim": "c", "label": label, "evidence": [{"title": "", "text": "t."}],
+            "edited_evidence": [{"title": "", "text": "t."}], "edited_entities": names((0, "A")),
             "sentence_rationales": [{"piece": 0}], "candidates": [],
         }
         for label in (SUPPORTS, REFUTES)

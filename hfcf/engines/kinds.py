@@ -1,0 +1,102 @@
+"""What kind of place or organisation a name is of, as far as English WordNet knows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+from hfcf.engines.wordnet import Synset, wordnet
+
+# Kind → a synset above all of its instances, and one that must be above, too ("state" is also a condition). The first counts.
+_PLACES = (
+    ("country", "country", "administrative_district"),
+    ("state", "state", "administrative_district"),
+    ("city", "municipality", "municipality"),
+    ("county", "county", "region"),
+    ("continent", "continent", "continent"),
+    ("island", "island", "land"),
+    ("region", "region", "location"),
+)
+_ORGANISATIONS = {
+    "educational_institution": "school", "musical_organization": "band", "party": "party", "team": "team", "league": "league",
+    "government": "government", "military_unit": "unit", "enterprise": "company", "company": "company",
+    "publication": "publication",
+}  # fmt: skip
+
+
+@lru_cache(maxsize=1 << 16)
+def place_kind(name: str) -> str | None:
+    """Say what kind of place a name is of, in the commonest of its senses that says more than that it is a place.
+
+    A name of several words that WordNet does not know is of the kind that its head noun says: "Erie County", "Kingdom of Bahrain".
+
+    Returns:
+        "country", "state", "city" (towns too), "county", "continent", "island" or "region"; "" for a name that WordNet does not
+        know or knows as another name alone, as most small towns; None for a word that it knows as no name of a place, such as
+        "Black" or "Polonium".
+
+    Raises:
+        FileNotFoundError: WordNet is not installed.
+
+    >>> place_kind("France"), place_kind("Texas"), place_kind("New York"), place_kind("Mytown"), place_kind("Polonium")
+    ('country', 'state', 'city', '', None)
+    """
+    net, senses = wordnet(), _senses(name)
+    if kind := _kind_of([sense for sense in senses if net.names(sense)[0][0].isupper()]):
+        return kind
+    words = name.split()
+    if not senses and len(words) > 1:
+        return _kind_of(_senses(_head(words))) if net.is_common(_head(words)) else ""
+    return None if net.is_common(name) else ""
+
+
+def _kind_of(senses: Sequence[Synset]) -> str:
+    kinds = [kind for sense in senses for kind, one, other in _PLACES if one in _above(sense) and other in _above(sense)]
+    return next((kind for kind in kinds if kind != "region"), next(iter(kinds), ""))
+
+
+@lru_cache(maxsize=1 << 16)
+def organisation_kind(name: str) -> str:
+    """Say what kind of organisation a name is of, by its head noun: the word before "of", "for" or "in", else its last one.
+
+    Returns:
+        "school" (universities too), "band", "party", "team", "league", "government", "unit", "company" or "publication", by the
+        commonest sense of the noun that is one; "" where it says nothing.
+
+    Raises:
+        FileNotFoundError: WordNet is not installed.
+
+    >>> organisation_kind("University of Oslo"), organisation_kind("Labour Party"), organisation_kind("RIAA")
+    ('school', 'party', '')
+    """
+    head = _head(name.split())
+    if not wordnet().is_common(head):
+        return ""
+    return next((kind for sense in _senses(head) for one, kind in _ORGANISATIONS.items() if one in _above(sense)), "")
+
+
+def may_be_person(name: str) -> bool:
+    """Say whether nothing in a name speaks against a person: a name such as "Yale University" is none.
+
+    >>> may_be_person("Charlotte Church"), may_be_person("Yale University")
+    (True, False)
+    """
+    return len(name.split()) < 2 or not organisation_kind(name)
+
+
+def _head(words: Sequence[str]) -> str:
+    """Return the word before "of", "for", "in", "at" or "and", else the last one."""
+    ends = (i for i, word in enumerate(words) if i and word.lower() in ("of", "for", "in", "at", "and"))
+    return words[next(ends, len(words)) - 1] if words else ""
+
+
+def _senses(name: str) -> tuple[Synset, ...]:
+    net, lemma = wordnet(), "_".join(name.split()).lower()
+    # A name is no plural of another word, where it is a word itself.
+    return net.senses(lemma, "n") or net.synsets(lemma, "n")
+
+
+@lru_cache(maxsize=1 << 14)
+def _above(sense: Synset) -> frozenset[str]:
+    net = wordnet()
+    return frozenset(net.names(one)[0].lower() for one in net.ancestors(sense))

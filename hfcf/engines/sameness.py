@@ -1,0 +1,127 @@
+"""Changes of words that cannot change a label: in an article, a case or an inflection, by a synonym, by a broader word."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from difflib import SequenceMatcher
+from functools import lru_cache
+
+from hfcf.engines.wordnet import PARTS, Synset, wordnet
+from hfcf.text.mentions import mentions
+from hfcf.text.words import split
+
+INFLECTED = "differs from the claim only in articles, case or inflection"
+SYNONYM = "differs from the claim only by a synonym or a broader word"
+LISTED = "replaces words by some that stand in the evidence already"
+_ARTICLES = {"a", "an", "the"}
+LONGEST = 4
+"""Words of a substituted phrase: a longer one is a claim of its own."""
+
+
+def why_same(claim: str, other: str, evidence: Iterable[str] = (), *, broader: bool = True, listed: bool = False) -> str | None:
+    """Say why a changed claim can't have another label than its source, as far as English WordNet knows; None if nothing says so.
+
+    Args:
+        claim: the source's.
+        other: the changed one.
+        evidence: texts of the source's evidence, in which no substituted phrase may stand already; none: not asked.
+        broader: whether a broader word ("animal" for "dog") keeps the label, as it does where the evidence supports the claim.
+        listed: whether only a substitute counts that stands in one list of the evidence with what it replaces ("Delhi, Pune and
+            Mumbai"). Without it any that stands there counts.
+
+    Raises:
+        FileNotFoundError: WordNet is not installed.
+
+    >>> why_same("He wrote two films.", "He writes the two films.")
+    'differs from the claim only in articles, case or inflection'
+    >>> why_same("He has a dog.", "He has an animal."), why_same("He has a dog.", "He has a cat.")
+    ('differs from the claim only by a synonym or a broader word', None)
+    >>> why_same("He saw Delhi.", "He saw Mumbai.", ["He saw Pune, Delhi and Mumbai."], listed=True)
+    'replaces words by some that stand in the evidence already'
+    """
+    before, after = _content(claim), _content(other)
+    changes = [
+        (" ".join(before[i:j]), " ".join(after[k:n]))
+        for kind, i, j, k, n in SequenceMatcher(None, _folded(before), _folded(after), autojunk=False).get_opcodes()
+        if kind != "equal"
+    ]
+    if all(_inflected(old, new) for old, new in changes):
+        return INFLECTED
+    real = [(old, new) for old, new in changes if not _inflected(old, new)]
+    if all(_word_by_word(old, new, broader) for old, new in real):
+        return SYNONYM
+    texts = list(evidence)
+    if len(real) == 1 and texts and all(0 < len(part.split()) <= LONGEST for part in real[0]):
+        old, new = real[0]
+        if any(_in_one_list(text, old, new) if listed else mentions(text, new) for text in texts):
+            return LISTED
+    return None
+
+
+def _word_by_word(old: str, new: str, broader: bool) -> bool:
+    """Say whether phrases say the same as a whole, or each word what the other's says."""
+    ones, others = old.split(), new.split()
+    pairs = list(zip(ones, others, strict=False)) if len(ones) == len(others) else []
+    return says_same(old, new, broader=broader) or (
+        bool(pairs) and all(_inflected(one, other) or says_same(one, other, broader=broader) for one, other in pairs)
+    )
+
+
+@lru_cache(maxsize=1 << 16)
+def says_same(old: str, new: str, *, broader: bool = True) -> bool:
+    """Say whether a word or phrase is a synonym of another in some sense, or, with `broader`, above it in its commonest one.
+
+    >>> says_same("film", "movies"), says_same("USA", "United States"), says_same("Rome", "Oslo")
+    (True, True, False)
+    """
+    if not old or not new:
+        return False
+    net = wordnet()
+    one, other = ({part: _senses(text, part) for part in PARTS} for text in (old, new))
+    if any(set(one[part]) & set(other[part]) for part in PARTS):
+        return True
+    first = [(part, one[part][0]) for part in ("n", "v") if one[part]]
+    return broader and any(set(other[part]) & set(net.ancestors(sense)[1:]) for part, sense in first)
+
+
+def _senses(phrase: str, part: str) -> tuple[Synset, ...]:
+    """Return the senses of a phrase as it is, else of a noun or verb uninflected: "biggest" does not say what "bigger" does."""
+    lemma = "_".join(phrase.lower().split())
+    net = wordnet()
+    return net.senses(lemma, part) or (net.synsets(lemma, part) if part in ("n", "v") else ())
+
+
+def _content(text: str) -> list[str]:
+    """List a text's words without articles and punctuation marks."""
+    keys = (word.key for word in split(text))
+    return [key for key in keys if key.lower() not in _ARTICLES and any(one.isalnum() for one in key)]
+
+
+def _folded(words: Sequence[str]) -> list[str]:
+    return [word.casefold() for word in words]
+
+
+def _inflected(old: str, new: str) -> bool:
+    """Say whether phrases differ in the inflection of nouns and verbs alone; a name has none."""
+    pairs = list(zip(old.split(), new.split(), strict=False))
+    if len(old.split()) != len(new.split()):
+        return False
+    return all(one.casefold() == other.casefold() or _share_lemma(one, other) for one, other in pairs)
+
+
+def _share_lemma(one: str, other: str) -> bool:
+    net = wordnet()
+    common = one.islower() and other.islower() and one.isalpha() and other.isalpha()
+    return common and any(set(net.lemmas(one, part)) & set(net.lemmas(other, part)) for part in ("n", "v"))
+
+
+def _in_one_list(text: str, old: str, new: str) -> bool:
+    """Say whether both stand in one list: between them is nothing but commas, conjunctions and other items of up to six words."""
+    item = r"(?:[^\s,;.]+\s){0,5}[^\s,;.]+"
+    step = r"\s*(?:,|;|&|\band\b|\bor\b)(?:\s*(?:and|or)\b)?\s*"
+    for first, last in ((old, new), (new, old)):
+        pattern = rf"(?<!\w){re.escape(first)}{step}(?:{item}{step}){{0,8}}{re.escape(last)}(?!\w)"
+        if re.search(pattern, text, re.IGNORECASE):
+            return True
+    return False

@@ -1,0 +1,78 @@
+"""Years of birth and death, and of other periods with two ends, that a row's texts name: an order that changed years must keep."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from hfcf.text.normalise import unbracket
+
+LONGEST = 110
+"""Years that nobody outlives."""
+
+_YEAR = r"(?<![\d.,])(1\d{3}|20\d\d)(?![\d,]\d|\d|s\b)"
+_YEARS = re.compile(_YEAR)
+_TO = r"[–—-]|\b(?:to|until|till|and)\b"
+_PERIOD = re.compile(rf"{_YEAR}\s*(?:{_TO})\s*(?:[\w.,]+\s+){{0,3}}?{_YEAR}", re.IGNORECASE)
+_IN_BRACKETS = re.compile(rf"\([^()]{{0,80}}?{_YEAR}[^()]{{0,40}}?(?:{_TO})[^()]{{0,80}}?{_YEAR}[^()]{{0,40}}\)", re.IGNORECASE)
+_BORN = re.compile(rf"\b(?:born|birth|b\.)(?:[^.;()]|\.(?=\s?[\da-z])){{0,80}}?{_YEAR}", re.IGNORECASE)
+_DIED = re.compile(rf"\b(?:died|death|killed|assassinated|executed|d\.)(?:[^.;()]|\.(?=\s?[\da-z])){{0,80}}?{_YEAR}", re.IGNORECASE)
+
+
+class Lifetime(NamedTuple):
+    """The years of a beginning and an end; None for one that the texts do not name."""
+
+    start: int | None
+    end: int | None
+
+
+def find_years(text: str) -> list[int]:
+    """List the years of a text, in order.
+
+    >>> find_years("3 April 1968 – 12 May 2001, in the 1990s, 1,975 men")
+    [1968, 2001]
+    """
+    return [int(year) for year in _YEARS.findall(text)]
+
+
+def find_lifetimes(texts: Iterable[str]) -> list[Lifetime]:
+    """List births with their deaths, lone ones, and periods ("1990–1993", "from 1990 until 1993"), of each text.
+
+    >>> find_lifetimes(["Ada (10 December 1815 – 27 November 1852) wrote.", "He was born in Rome in 1900."])
+    [Lifetime(start=1815, end=1852), Lifetime(start=1900, end=None)]
+    """
+    lifetimes: dict[Lifetime, None] = {}
+    for text in map(unbracket, texts):
+        pairs = {(int(one), int(other)) for pattern in (_IN_BRACKETS, _PERIOD) for one, other in pattern.findall(text)}
+        births, deaths = ([int(year) for year in pattern.findall(text)] for pattern in (_BORN, _DIED))
+        if len(births) == len(deaths):
+            pairs.update(zip(births, deaths, strict=True))
+            births = deaths = []
+        ordered = [Lifetime(*pair) for pair in sorted(pairs) if pair[0] <= pair[1]]
+        lifetimes.update(dict.fromkeys([*ordered, *(Lifetime(b, None) for b in births), *(Lifetime(None, d) for d in deaths)]))
+    return list(lifetimes)
+
+
+def keeps_order(lifetimes: Iterable[Lifetime], years: Mapping[int, int]) -> bool:
+    """Say whether births stay before deaths, and years within lifetimes that are as long as a life can be.
+
+    Args:
+        lifetimes: as the texts have them.
+        years: every year of the texts, and what becomes of it.
+
+    >>> keeps_order([Lifetime(1900, 1950)], {1900: 1960, 1950: 1950}), keeps_order([Lifetime(1900, 1950)], {1900: 1890, 1950: 1950})
+    (False, True)
+    """
+    for start, end in lifetimes:
+        first, last = (None if one is None else years.get(one, one) for one in (start, end))
+        for old, new in years.items():
+            inside = (start is None or start <= old) and (end is None or old <= end)
+            alive = start is None or old - start <= LONGEST
+            if inside and ((first is not None and new < first) or (last is not None and new > last)):
+                return False
+            if inside and alive and first is not None and new - first > LONGEST:
+                return False
+        if start != end and None not in (first, last) and first == last:
+            return False
+    return True

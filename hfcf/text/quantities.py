@@ -1,0 +1,86 @@
+"""Quantities in two units, "5 km (3.1 mi)", of which both sides change together."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from hfcf.text.mentions import WORD_START
+from hfcf.text.normalise import unbracket
+
+_NUMBER = r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?"
+_UNIT = (
+    r"(?:sq(?:uare)?\.?[ \-])?(?:km|mi|m|cm|mm|ft|in|yd|nmi|kg|g|t|lb|lbs|oz|st|ha|acres?|l|gal|km/h|mph|hp|kW|kn|knots?|tons?"
+    r"|tonnes?|(?:kilo|centi|milli)?(?:met(?:re|er)s?|grams?|lit(?:re|er)s?)|(?:nautical )?miles?|feet|foot|inch(?:es)?|yards?"
+    r"|pounds?|ounces?|hectares?|gallons?)[²³23]?"
+)
+_CONVERSION = re.compile(
+    rf"{WORD_START}(?P<one>(?P<n>{_NUMBER})[ \-\u00a0]?{_UNIT})\s*\(\s*(?:about |around |approx\. |~)?"
+    rf"(?P<other>(?P<k>{_NUMBER})[ \-\u00a0]?{_UNIT})\s*\)"
+)  # fmt: skip
+
+
+class Conversion(NamedTuple):
+    """A quantity and the same in another unit, each with its number."""
+
+    one: str
+    number: str
+    other: str
+    converted: str
+
+
+def find_conversions(text: str) -> list[Conversion]:
+    """Find quantities with a conversion in brackets. Temperatures are none: their sides are not in proportion.
+
+    >>> find_conversions("It is 5 km (3.1 mi) long.")
+    [Conversion(one='5 km', number='5', other='3.1 mi', converted='3.1')]
+    """
+    return [Conversion(m["one"], m["n"], m["other"], m["k"]) for m in _CONVERSION.finditer(unbracket(text))]
+
+
+def convert(changes: Mapping[str, str], texts: Iterable[str]) -> dict[str, str]:
+    """Complete changes so that both sides of a converted quantity stay in proportion.
+
+    Args:
+        changes: {before: after}, of quantities with their units or of numbers alone.
+        texts: where conversions stand.
+
+    Returns:
+        The changes, with those of the other sides. A quantity whose other side cannot follow stays, as one of 0.
+
+    >>> convert({"5": "40"}, ["It is 5 km (3.1 mi) long."])
+    {'5': '40', '5 km': '40 km', '3.1 mi': '24.8 mi'}
+    """
+    result = dict(changes)
+    for text in texts:
+        for one, number, other, converted in find_conversions(text):
+            sides = [(one, number, other, converted), (other, converted, one, number)]
+            for here, n, there, k in sides:
+                if here not in changes and n not in changes:
+                    continue
+                new = _new_number(here, n, changes)
+                ratio = _value(new) / _value(n) if new is not None and _value(n) else 0.0
+                result[here] = here.replace(n, new or n, 1) if ratio else here
+                result[there] = there.replace(k, _written(_value(k) * ratio, k), 1) if ratio else there
+                break
+    return result
+
+
+def _new_number(quantity: str, number: str, changes: Mapping[str, str]) -> str | None:
+    """Return what becomes of a quantity's number; None where it stays or its unit would change."""
+    if (after := changes.get(quantity)) is not None:
+        match = re.match(_NUMBER, after)
+        return match[0] if match and after[match.end() :].strip() == quantity[len(number) :].strip() else None
+    after = changes.get(number)
+    return after if after is not None and re.fullmatch(_NUMBER, after) else None
+
+
+def _value(number: str) -> float:
+    return float(number.replace(",", ""))
+
+
+def _written(value: float, like: str) -> str:
+    """Write a number with as many decimals as `like` has, and with its kind of thousands."""
+    decimals = len(like.partition(".")[2])
+    return f"{value:,.{decimals}f}" if "," in like or value >= 10_000 else f"{value:.{decimals}f}"

@@ -1,0 +1,161 @@
+"""Plausible substitutes: what WordNet, the votes of a dataset and the years of a row allow."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from random import Random
+from typing import Any
+
+import pytest
+from offline_models import installed
+from tagged_rows import row
+
+from hfcf.core import offline
+from hfcf.core.model import Model
+from hfcf.core.stage import StageError
+from hfcf.core.store import save_artifact
+from hfcf.systems.race.edit import EditEvidence
+from hfcf.systems.race.generate import GenerateClaim
+from hfcf.systems.race.plausible import plausible_form
+from hfcf.tasks.verification import REFUTES, SUPPORTS
+from hfcf.text import entities
+from hfcf.text.entities import Collector, EntityTable
+from hfcf.text.lifetimes import find_years
+
+pytestmark = pytest.mark.skipif(not installed("wordnet"), reason=f"WordNet is not installed: {offline.INSTALL}")
+
+YEARS = [str(year) for year in range(1700, 2020, 5)]
+DAYS = [f"{day} May {year}" for day, year in enumerate(range(1703, 2020, 12), 1)]
+TABLE = {
+    "GPE": {"country": ["Chile", "Peru", "USA"], "city": ["Oslo", "Rome"], "state": ["Ohio", "Texas"], "": ["Demre"]},
+    "DATE": {"Year": YEARS, "N Month Year": DAYS},
+    "NUM": {"N": ["12", "40"], "N km": ["40 km"]},
+}
+
+
+def edit(given: dict[str, Any], seed: int = 13, tags: Mapping[str, str] | None = None, **table: Any) -> Any:
+    fitted = save_artifact({"entities": {**TABLE, **table}, "tags": tags or {}})
+    found = EditEvidence(fitted=fitted, seed=seed, plausible=True)(given)
+    return [piece["text"] for piece in found["edited_evidence"]] if found["edits"] else None
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "expected"),
+    [
+        ("It is in France.", "France", {"Chile", "Peru", "USA"}),
+        ("It is in Paris.", "Paris", {"Oslo", "Rome"}),
+        ("It is in Kansas.", "Kansas", {"Ohio", "Texas"}),
+        ("It is in Foobury.", "Foobury", {"Demre"}),
+        ("It is in Köln.", "Köln", {"Demre"}),
+        ("It is in Japan, no more in America.", "America", {"Chile", "Peru"}),
+    ],
+)
+def test_a_place_is_replaced_by_one_of_its_kind(text: str, place: str, expected: set[str]) -> None:
+    found = {edit(row([("", text)], {place: "GPE"}), seed)[0] for seed in range(30)}
+    assert found == {text.replace(place, new) for new in expected}
+
+
+def test_an_unknown_place_falls_back_to_any() -> None:
+    found = edit(row([("", "It is in Foobury.")], {"Foobury": "GPE"}), GPE={"city": ["Oslo"], "": ["Foobury"]})
+    assert found == ["It is in Oslo."]
+
+
+def test_what_is_no_place_stays() -> None:
+    assert edit(row([("", "Black is a colour.")], {"Black": "GPE"})) is None
+    given = row([("", "It is in Paris.")], {"Paris": "GPE"})
+    assert edit(given, tags={"Paris": "PERSON"}) is None
+    assert edit(given, tags={"Paris": ""}) is not None
+
+
+def test_the_collector_votes_and_sorts_by_kind() -> None:
+    rows = [[("Rome", "GPE"), ("Polonium", "GPE"), ("France", "GPE"), ("Foobury", "GPE")], [("Rome", "PERSON"), ("Foobury", "ORG")]]
+    made = [[{"text": text, "type": type_} for text, type_ in one] for one in rows]
+    for order in (made, made[::-1]):
+        table = Collector(order, form_of=plausible_form, votes=True).table()
+        assert table.values == {"GPE": {"": [], "city": ["Rome"], "country": ["France"]}}
+        assert table.tags == {"Foobury": "", "Rome": ""}
+
+
+def test_votes_take_bounded_memory_and_follow_no_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(entities, "VOTES", 20)
+    made = [[{"text": f"Place {i % 100}", "type": "ORG" if i % 3 else "GPE"}] for i in range(600)]
+    one, other = (Collector(rows, votes=True) for rows in (made, made[::-1]))
+    assert len(one._votes or ()) <= 40
+    assert one.table().tags == other.table().tags
+    assert set(one.table().tags.values()) == {"ORG"}
+    assert one.table().values == other.table().values == {"GPE": {"": []}}
+
+
+def test_births_stay_before_deaths() -> None:
+    given = row(
+        [("", "Ada (3 May 1800 – 9 June 1852) wrote."), ("", "She read it in 1820.")],
+        {"3 May 1800": "DATE", "9 June 1852": "DATE", "1820": "DATE"},
+    )
+    for seed in range(40):
+        found = edit(given, seed)
+        (birth, death), (reading,) = map(find_years, found)
+        assert birth <= reading <= death, found
+        assert birth < death <= birth + 110
+
+
+def test_a_date_and_its_year_agree_afterwards() -> None:
+    for text in ("It opened on 3 May 1900; since 1900 it is open.", "Since 1900 it is open: it opened on 3 May 1900."):
+        given = row([("", text)], {"3 May 1900": "DATE", "1900": "DATE"})
+        for seed in range(10):
+            one, other = find_years(edit(given, seed)[0])
+            assert one == other != 1900
+
+
+def test_both_sides_of_a_converted_quantity_change() -> None:
+    given = row([("", "It is 5 km (3.1 mi) long.")], {"5 km": "NUM"})
+    assert edit(given) == ["It is 40 km (24.8 mi) long."]
+
+
+def test_only_names_of_one_sort_change_places() -> None:
+    schools = {"Yale University": "ORG", "Labour Party": "ORG"}
+    pieces = [("", "He left Yale University."), ("", "He joined the Labour Party.")]
+    assert edit(row(pieces, schools)) is None
+    pieces = [("", "He left Yale University."), ("", "He joined Eton College.")]
+    assert edit(row(pieces, {"Yale University": "ORG", "Eton College": "ORG"})) == [
+        "He left Eton College.", "He joined Yale University.",
+    ]  # fmt: skip
+    people = [("", "Ada King left."), ("", "Yale University stayed.")]
+    assert edit(row(people, {"Ada King": "PERSON", "Yale University": "PERSON"})) is None
+
+
+def test_an_acronym_follows_its_name() -> None:
+    pieces = [("", "The International Monetary Fund (IMF) paid."), ("", "Greenpeace did not ask the IMF.")]
+    found = edit(row(pieces, {"International Monetary Fund": "ORG", "IMF": "ORG", "Greenpeace": "ORG"}))
+    assert found == ["The Greenpeace (Greenpeace) paid.", "International Monetary Fund did not ask the Greenpeace."]
+
+
+def test_a_table_that_was_fitted_otherwise_is_refused() -> None:
+    given = row([("", "It is in Paris.")], {"Paris": "GPE"})
+    for content, plausible in (({"entities": TABLE}, True), ({"entities": TABLE, "tags": {}}, False)):
+        with pytest.raises(StageError, match=r"fitted with plausible.*race\.fit"):
+            EditEvidence(fitted=save_artifact(content), plausible=plausible)(given)
+
+
+def test_a_table_of_one_form_has_no_other_to_fall_back_to() -> None:
+    table = EntityTable({"GPE": {"": ["Rome"]}})
+    assert table.substitute("Rome", "GPE", [], Random(1)) is None
+
+
+@pytest.mark.parametrize(
+    ("label", "text", "why"),
+    [
+        (SUPPORTS, "Ada has the dogs.", "articles, case or inflection"),
+        (SUPPORTS, "Ada has an animal.", "a synonym or a broader word"),
+        (REFUTES, "Ada has an animal.", None),
+        (SUPPORTS, "Ada has a cat.", "in the evidence already"),
+        (REFUTES, "Ada has a cat.", None),
+        (SUPPORTS, "Ada has a horse.", None),
+    ],
+)
+def test_claims_that_say_the_same_are_rejected(label: str, text: str, why: str | None) -> None:
+    source = {"claim": "Ada has a dog.", "label": label, "evidence": [{"title": "", "text": "Ada: dog, cat and bird."}]}
+    found = {"text": text, "score": -0.5, "finished": True}
+    one = GenerateClaim(generator=Model("x"), exclude_same=True)._candidate(source, found, [])
+    assert (one["status"] is None) == (why is None)
+    assert why is None or why in one["status"]["reason"]
+    assert GenerateClaim(generator=Model("x"))._candidate(source, found, [])["status"] is None
