@@ -24,7 +24,7 @@ from hfcf.systems.ccg.editor import learned_editor, train_editor
 from hfcf.systems.ccg.expand import ExpandRelation, fit_relation_net
 from hfcf.systems.ccg.gradients import WordGradients
 from hfcf.systems.ccg.identify import STANZA, IdentifyCausalTerms
-from hfcf.systems.ccg.indicator import COLUMNS, cross_fit, train_indicator, training_rows
+from hfcf.systems.ccg.indicator import check_folds, fit_indicator, training_rows
 from hfcf.systems.ccg.relationnet import LCA
 from hfcf.systems.ccg.terms import count
 from hfcf.tasks.judge import JudgeCandidates
@@ -144,8 +144,7 @@ class CCG(System):
 
     def __post_init__(self) -> None:
         self._as_models("masked", "indicator", "editor", "verifier")
-        if self.folds < 1:
-            raise ValueError(f"folds is at least 1 and was {self.folds}")
+        check_folds(self)
         parse_trainings(self)
         self._as_engine("parser", Constituents)
 
@@ -160,18 +159,7 @@ class CCG(System):
 
     def fit_models(self, ds: Dataset | IterableDataset) -> Self:
         """Return CCG with an indicator: its own, else one that is trained on `ds`, or one for each of its folds."""
-        if self.indicator is not None or self.cross_fitted is not None:
-            return self
-        rows = [{column: row[column] for column in COLUMNS} for row in training_rows(ds, self)]
-        if not rows:
-            raise StageError("ccg has no row to train its indicator on: in all of them tokens, entities or label are broken")
-
-        def hp(group: Sequence[Any]) -> Hyperparameters:
-            return ensure_steps(self.classifier, self.least_steps, len(group))
-
-        if self.folds > 1 and len(rows) > 1:
-            return replace(self, cross_fitted=cross_fit(rows, hp, self.folds))
-        return replace(self, indicator=stored_model(train_indicator(rows, hp(rows), sorted({row["label"] for row in rows}))))
+        return replace(self, **fit_indicator(self, ds))
 
     def fit_resources(self, ds: Dataset | IterableDataset) -> str:
         """Train the editor; write RelationNet, the causal terms of each relation and the editor's digest."""
