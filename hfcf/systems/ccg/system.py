@@ -103,6 +103,7 @@ class CCG(System):
     ['identify_causal_terms', 'expand_relation', 'edit_relation', 'judge_candidates']
     """
 
+    VERSION: ClassVar[str] = "2"
     task: ClassVar[str] = "relation"
     chain: ClassVar[tuple[str, ...]] = ("identify_causal_terms", "expand_relation", "edit_relation", "judge_candidates")
     presets: ClassVar = {"paper": {}, "offline": OFFLINE, "llm": LLM}
