@@ -15,10 +15,11 @@ from hfcf.engines.classifier import choose
 from hfcf.engines.perplexity import Perplexity
 from hfcf.engines.relation import RelationClassifier
 from hfcf.systems.ccg.indicator import UNJUDGED, ask_indicators
-from hfcf.tasks.judge import no_label
 from hfcf.tasks.relation import CANDIDATES, TASK, requests
 
 Row = Mapping[str, Any]
+
+_TOO_LONG = "longer than the indicator reads"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,7 +91,7 @@ class CheckRelation(Stage):
 
     def _relation(self, one: Candidate, answer: Mapping[str, float] | str | None) -> Candidate:
         if not isinstance(answer, Mapping):
-            return reject(one, self.name, no_label(answer) if answer is None else answer)
+            return reject(one, self.name, _TOO_LONG if answer is None else answer)
         if one["label"] not in answer:
             return reject(one, self.name, f"the indicator does not know {one['label']}")
         label = choose(answer, sorted(answer))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
@@ -112,7 +113,29 @@ def train_indicator(rows: Rows, hp: Hyperparameters, labels: Sequence[str]) -> s
     return train_once("indicator 2", {"rows": read, "labels": list(labels)}, hp, train)
 
 
-def cross_fit(rows: Rows, hp: Callable[[Rows], Hyperparameters], folds: int) -> str:
+def fit_judges(system: Any, ds: Dataset | IterableDataset) -> dict[str, Any]:
+    """Return the setting `judges` of a system with `judge_folds`: indicators of other folds and another seed than its own.
+
+    Args:
+        system: with `judge_folds`, `judges`, `seed`, `classifier` and `least_steps`.
+        ds: the rows before any stage.
+
+    Raises:
+        StageError: there is no sound row.
+    """
+    if not system.judge_folds or system.judges is not None:
+        return {}
+    rows = indicator_rows(system, ds)
+    if len(rows) < 2:
+        raise StageError(f"{system.name} has one row, and none to train an indicator on that has not seen it: set judge_folds=0")
+
+    def settings(part: Rows) -> Hyperparameters:
+        return replace(_settings(system, part), seed=system.seed + 1)
+
+    return {"judges": cross_fit(rows, settings, system.judge_folds, deal="judges")}
+
+
+def cross_fit(rows: Rows, hp: Callable[[Rows], Hyperparameters], folds: int, deal: str = "") -> str:
     """Train an indicator for each fold of the rows, on the rows outside it; return the sha256 of what `indicators_by_row` reads.
 
     The rows of each label are dealt out to the folds in turn, in the order of a hash of their ids, so that each indicator has seen
@@ -122,8 +145,9 @@ def cross_fit(rows: Rows, hp: Callable[[Rows], Hyperparameters], folds: int) -> 
         rows: with `COLUMNS`; more than one.
         hp: how to train on some rows.
         folds: 2 or more.
+        deal: another text gives other folds.
     """
-    order = sorted(rows, key=lambda row: (row["label"], hashlib.sha256(row["id"].encode()).digest()))
+    order = sorted(rows, key=lambda row: (row["label"], hashlib.sha256(f"{deal}{row['id']}".encode()).digest()))
     fold = {row["id"]: i % min(folds, len(rows)) for i, row in enumerate(order)}
     labels = sorted({row["label"] for row in rows})
     parts = [[row for row in rows if fold[row["id"]] != number] for number in sorted(set(fold.values()))]
