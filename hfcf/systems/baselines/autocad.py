@@ -17,8 +17,8 @@ from hfcf.core.model import Model
 from hfcf.core.stage import Reject, Stage
 from hfcf.core.system import System
 from hfcf.engines.continuation import Continuation
-from hfcf.engines.likelihood import Likelihood
 from hfcf.engines.generator import load_tokenizer, two_sided
+from hfcf.engines.likelihood import Likelihood
 from hfcf.engines.relation import RelationClassifier
 from hfcf.systems.baselines._shared import relations
 from hfcf.systems.ccg.editor import answer, check_search, prompt, readable
@@ -133,11 +133,20 @@ class AutoCAD(System):
     """
 
     task: ClassVar[str] = "relation"
-    chain: ClassVar[tuple[str, ...]] = ("identify_causal_terms", "propose_relations", "fill_terms", "check_relation", "judge_candidates")
+    chain: ClassVar[tuple[str, ...]] = (
+        "identify_causal_terms",
+        "propose_relations",
+        "fill_terms",
+        "check_relation",
+        "judge_candidates",
+    )
     presets: ClassVar = {
         "paper": {},
         "offline": {
-            **relations.OFFLINE_BASE, "editor_training": OFFLINE["editor_training"], "closed": OFFLINE["closed"], "num_beams": 4,
+            **relations.OFFLINE_BASE,
+            "editor_training": OFFLINE["editor_training"],
+            "closed": OFFLINE["closed"],
+            "num_beams": 4,
         },
     }
     trainings: ClassVar = {"classifier": "indicator", "editor_training": "editor"}

@@ -142,6 +142,7 @@ class EditMinimally(Stage):
 
     def _search(self, searches: Sequence[_Search]) -> None:
         """Search level after level, for all rows together that have no edit that flips."""
+
         def judge(indicator: Model, part: list[Any]) -> list[Any]:
             return RelationClassifier(model=indicator, max_length=self.max_length).run(part)
 
@@ -194,11 +195,19 @@ class MICE(System):
     """
 
     task: ClassVar[str] = "relation"
-    chain: ClassVar[tuple[str, ...]] = ("identify_causal_terms", "propose_relations", "edit_minimally", "check_relation", "judge_candidates")
+    chain: ClassVar[tuple[str, ...]] = (
+        "identify_causal_terms",
+        "propose_relations",
+        "edit_minimally",
+        "check_relation",
+        "judge_candidates",
+    )
     presets: ClassVar = {
         "paper": {},
         "offline": {
-            **relations.OFFLINE_BASE, "editor_training": OFFLINE["editor_training"], "closed": OFFLINE["closed"],
+            **relations.OFFLINE_BASE,
+            "editor_training": OFFLINE["editor_training"],
+            "closed": OFFLINE["closed"],
             **dict.fromkeys(("num_beams", "num_candidates"), 4),
         },
     }

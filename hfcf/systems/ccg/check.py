@@ -67,7 +67,9 @@ class CheckRelation(Stage):
 
     def check_fitted(self) -> None:
         if self.required and self.indicator is None and self.cross_fitted is None:
-            raise StageError(f"{self.name} has no indicator: run system = system.fit_models(ds), which trains them on the rows of ds")
+            raise StageError(
+                f"{self.name} has no indicator: run system = system.fit_models(ds), which trains them on the rows of ds"
+            )
 
     def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
         of_rows: list[list[Candidate]] = [list(row["candidates"]) for row in rows]
@@ -115,4 +117,6 @@ class CheckRelation(Stage):
             return reject(one, self.name, "longer than the language model reads")
         loss = round(math.log(after) - math.log(before), 5)
         one = {**one, "scores": [*one["scores"], {"name": "loss of fluency", "value": loss}]}
-        return reject(one, self.name, f"less fluent than its source by more than {self.most_loss:g}") if loss > self.most_loss else one
+        return (
+            reject(one, self.name, f"less fluent than its source by more than {self.most_loss:g}") if loss > self.most_loss else one
+        )

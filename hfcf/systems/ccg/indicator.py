@@ -84,9 +84,7 @@ def indicator_rows(system: Any, ds: Dataset | IterableDataset) -> list[dict[str,
     """Return the rows that a system's indicators are trained on, with `COLUMNS`; raise `StageError` where there is none."""
     rows = [{column: row[column] for column in COLUMNS} for row in training_rows(ds, system)]
     if not rows:
-        raise StageError(
-            f"{system.name} has no row to train its indicator on: in all of them tokens, entities or label are broken"
-        )
+        raise StageError(f"{system.name} has no row to train its indicator on: in all of them tokens, entities or label are broken")
     return rows
 
 

@@ -161,7 +161,10 @@ def test_the_filter_asks_the_base_model_that_has_not_seen_the_row(system: Any, m
         one["candidates"] = [candidate(one, "of", token_edits(one["tokens"], [3], f"sunk-{one['id']}"))]
     check = system(cross_fitted="sha").check_relation
     a, b, c = (check(one) for one in rows)
-    assert asked == {"first": ["the eggs were sunk-a slowly into buckets ."], "second": ["the eggs were sunk-b slowly into buckets ."]}
+    assert asked == {
+        "first": ["the eggs were sunk-a slowly into buckets ."],
+        "second": ["the eggs were sunk-b slowly into buckets ."],
+    }
     assert a["candidates"][0]["status"]["reason"] == "the indicator says to"
     assert b["candidates"][0]["status"] is None
     assert c["status"]["reason"].startswith("no candidate is left of 1: no indicator was trained for this row")
