@@ -5,7 +5,7 @@ new relations are found; the two take turns, each round under another hash seed.
 disturb little. Nets are compared pair by pair, new relations row by row and in order.
 
 The loops are the paper's Algorithm 1 with this library's decisions where it is ambiguous: of several hypernyms the first in
-WordNet's file (NLTK keeps them in a set, so its order is another in every process), and equally frequent relations by name.
+WordNet's file (NLTK keeps them in a set, so its order is another in every process).
 
 Rows are SemEval's if `HFCF_DATA` names the folder with the corpora, else as many random pairs of nouns, which share less. NLTK is
 this environment's, or lies in the folder that `HFCF_PEER_NLTK` names; without it only this library is measured.
@@ -86,7 +86,7 @@ def loops(rows: Words) -> tuple[Net, list[list[str]]]:
                 if hop - i < len(tails):
                     for name, count in net.get(f"{heads[i].offset()}-{tails[hop - i].offset()}", {}).items():
                         counts[name] = counts.get(name, 0) + count
-            for name in sorted(counts, key=lambda name: (-counts[name], name)):
+            for name in sorted(counts, key=lambda name: -counts[name]):  # of equal counts the first counted
                 if name != relation and name not in new:
                     new.append(name)
         answers.append(new)

@@ -326,7 +326,15 @@ def test_training_is_timed_and_tried(related: Callable[..., dict[str, Any]], tmp
     content = related("mice", indicator=None)
     # What a dry run costs is told of training as well, and not scaled up.
     plan = dry_run(content)
-    steps = ["fit_models", "identify_causal_terms", "fit_resources", "propose_relations", "edit_minimally", "judge_candidates"]
+    steps = [
+        "fit_models",
+        "identify_causal_terms",
+        "fit_resources",
+        "propose_relations",
+        "edit_minimally",
+        "check_relation",
+        "judge_candidates",
+    ]
     assert [entry["stage"] for entry in plan["stages"]] == steps
     trained = [entry for entry in plan["stages"] if entry["stage"] in ("fit_models", "fit_resources")]
     assert [(entry["reads"], entry["minutes"] >= 0) for entry in trained] == [("", True), ("", True)]

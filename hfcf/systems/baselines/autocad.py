@@ -18,10 +18,12 @@ from hfcf.core.stage import Reject, Stage
 from hfcf.core.system import System
 from hfcf.engines.continuation import Continuation
 from hfcf.engines.generator import load_tokenizer, two_sided
+from hfcf.engines.likelihood import Likelihood
 from hfcf.engines.relation import RelationClassifier
 from hfcf.systems.baselines._shared import relations
 from hfcf.systems.ccg.editor import answer, check_search, prompt, readable
 from hfcf.systems.ccg.gradients import WordGradients
+from hfcf.systems.ccg.indicator import check_folds, fit_indicator
 from hfcf.systems.ccg.system import CLASSIFIER, EDITOR, OFFLINE
 from hfcf.systems.ccg.terms import term
 from hfcf.tasks.relation import CANDIDATES, TASK, candidate, token_edits
@@ -42,6 +44,7 @@ class FillTerms(Stage):
         editor: the model that writes terms; None: the one that was fitted.
         num_beams: beams of the search.
         num_candidates: hypotheses that are read, until one is another term than the row's own.
+        closed: instead of the search, take the relation's terms in the training rows that the editor finds likeliest.
         max_new_tokens: of a hypothesis.
         fitted: the sha256 of the fitted file that names the editor; `fit(ds)` sets it.
 
@@ -49,7 +52,7 @@ class FillTerms(Stage):
     'fill_terms'
     """
 
-    VERSION: ClassVar[str] = "2"
+    VERSION: ClassVar[str] = "3"
     inputs: ClassVar = {**TASK.columns, "label": schema.TEXT, "causal_terms": List(schema.INT), "new_relations": List(schema.TEXT)}
     outputs: ClassVar = {"candidates": CANDIDATES}
     produced_by: ClassVar = {"causal_terms": "autocad.identify_causal_terms", "new_relations": "autocad.propose_relations"}
@@ -57,6 +60,7 @@ class FillTerms(Stage):
     editor: Model | None = None
     num_beams: int = 5
     num_candidates: int = 2
+    closed: bool = False
     max_new_tokens: int = 24
     fitted: str | None = None
 
@@ -64,7 +68,7 @@ class FillTerms(Stage):
         check_search(self.num_candidates, self.num_beams)
 
     def check_fitted(self) -> None:
-        if self.editor is None:
+        if self.editor is None or self.closed:
             relations.require_fitted(self, self.fitted)
 
     def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
@@ -77,7 +81,7 @@ class FillTerms(Stage):
         if not requests:
             return []
         results = []
-        written_terms = relations.write_terms(relations.editor_engine(self), requests)
+        written_terms = relations.write_terms(self, requests)
         for (row, relation), written in zip(requests, written_terms, strict=True):
             others = [(text, score) for text, score in written if text.lower() != term(row).lower()]
             if not others:
@@ -111,6 +115,8 @@ class AutoCAD(System):
     Args:
         indicator: the base model, an R-BERT; None trains one on the rows.
         classifier: how that one is trained.
+        folds: see `hfcf.systems.ccg.system.CCG`: with 2, no row's candidates are chosen or kept by a base model that has seen it.
+        cross_fitted: the sha256 of the file that says which base model a row has; `fit_models` sets it.
         editor: a trained editor; None trains one on the rows.
         editor_training: how that one is trained.
         least_steps: see `hfcf.systems.ccg.system.CCG`.
@@ -123,18 +129,29 @@ class AutoCAD(System):
     Its other settings are those of the stages of the same name.
 
     >>> [stage.name for stage in AutoCAD.preset("offline").stages]
-    ['identify_causal_terms', 'propose_relations', 'fill_terms', 'judge_candidates']
+    ['identify_causal_terms', 'propose_relations', 'fill_terms', 'check_relation', 'judge_candidates']
     """
 
     task: ClassVar[str] = "relation"
-    chain: ClassVar[tuple[str, ...]] = ("identify_causal_terms", "propose_relations", "fill_terms", "judge_candidates")
+    chain: ClassVar[tuple[str, ...]] = (
+        "identify_causal_terms",
+        "propose_relations",
+        "fill_terms",
+        "check_relation",
+        "judge_candidates",
+    )
     presets: ClassVar = {
         "paper": {},
-        "offline": {**{name: OFFLINE[name] for name in ("classifier", "editor_training", "least_steps")}, "num_beams": 4},
+        "offline": {
+            **relations.OFFLINE_BASE,
+            "editor_training": OFFLINE["editor_training"],
+            "closed": OFFLINE["closed"],
+            "num_beams": 4,
+        },
     }
     trainings: ClassVar = {"classifier": "indicator", "editor_training": "editor"}
     trained_by: ClassVar = {"indicator": "train_relation", "verifier": "train_relation"}
-    engines: ClassVar = (WordGradients, Continuation, RelationClassifier)
+    engines: ClassVar = (WordGradients, Continuation, Likelihood, RelationClassifier)
     citation: ClassVar[str] = """@inproceedings{wen-etal-2022-autocad,
   title = {{A}uto{CAD}: Automatically Generating Counterfactuals for Mitigating Shortcut Learning},
   author = {Wen, Jiaxin and Zhu, Yeshuang and Zhang, Jinchao and Zhou, Jie and Huang, Minlie},
@@ -144,6 +161,8 @@ class AutoCAD(System):
 
     indicator: Model | None = None
     classifier: Hyperparameters = CLASSIFIER
+    folds: int = 1
+    cross_fitted: str | None = None
     editor: Model | None = None
     editor_training: Hyperparameters = EDITOR
     least_steps: int = 0
@@ -152,6 +171,7 @@ class AutoCAD(System):
     words: str = "between"
     num_beams: int = 5
     num_candidates: int = 2
+    closed: bool = False
     max_new_tokens: int = 24
     consistency: bool = True
     verifier: Model | None = None
@@ -159,20 +179,22 @@ class AutoCAD(System):
 
     def __post_init__(self) -> None:
         self._as_models("indicator", "editor", "verifier")
+        check_folds(self)
         parse_trainings(self)
 
     identify_causal_terms = relations.GRADIENT_TERMS
     propose_relations = StageOf(relations.ProposeRelations)
     fill_terms = StageOf(FillTerms)
-    judge_candidates = relations.CONSISTENT
+    check_relation = relations.CONSISTENT
+    judge_candidates = relations.JUDGE
 
     @property
     def fit_after(self) -> tuple[str, ...]:
         return ("identify_causal_terms",)
 
     def fit_models(self, ds: Dataset | IterableDataset) -> Self:
-        """Return AutoCAD with a base model: its own, else one that is trained on `ds`."""
-        return replace(self, indicator=relations.base_model(self, ds))
+        """Return AutoCAD with a base model: its own, else one that is trained on `ds`, or one for each of its folds."""
+        return replace(self, **fit_indicator(self, ds))
 
     def fit_resources(self, ds: Dataset | IterableDataset) -> str:
         def train(rows: list[dict[str, Any]]) -> str:

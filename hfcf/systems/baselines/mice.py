@@ -16,11 +16,13 @@ from hfcf.core.stage import Reject, Stage, StageError
 from hfcf.core.system import System
 from hfcf.engines.classifier import choose
 from hfcf.engines.continuation import Continuation
+from hfcf.engines.likelihood import Likelihood
 from hfcf.engines.relation import RelationClassifier
 from hfcf.systems.baselines._shared import relations
 from hfcf.systems.ccg.editor import check_search, train_editor
 from hfcf.systems.ccg.gradients import WordGradients, highest
 from hfcf.systems.ccg.identify import IdentifyCausalTerms
+from hfcf.systems.ccg.indicator import ask_indicators, check_folds, fit_indicator
 from hfcf.systems.ccg.system import CLASSIFIER, EDITOR, OFFLINE
 from hfcf.tasks.relation import CANDIDATES, TASK, candidate, requests, token_edits
 from hfcf.training.loop import Hyperparameters
@@ -70,12 +72,15 @@ class EditMinimally(Stage):
 
     Args:
         indicator: the base model.
+        cross_fitted: the sha256 of a file that gives each row a base model which was not trained on it
+            (`hfcf.systems.ccg.indicator.cross_fit`); rows that it does not know have `indicator`.
         editor: the model that writes terms; None: the one that was fitted.
         share: the largest share of the words between the entities that is taken out.
         levels: how many shares are tried, in equal steps up to that one; those that come to as many words are one.
         words: "between" the entities or all the "context".
         num_beams: beams of the editor's search.
         num_candidates: its hypotheses, all of which are tried.
+        closed: instead of the search, try the relation's terms in the training rows that the editor finds likeliest.
         max_new_tokens: of a hypothesis.
         max_length: pieces of a sentence that the base model reads.
         fitted: the sha256 of the fitted file that names the editor; `fit(ds)` sets it.
@@ -84,18 +89,20 @@ class EditMinimally(Stage):
     [[1], [1, 2]]
     """
 
-    VERSION: ClassVar[str] = "2"
+    VERSION: ClassVar[str] = "3"
     inputs: ClassVar = {**TASK.columns, "label": schema.TEXT, "new_relations": List(schema.TEXT)}
     outputs: ClassVar = {"candidates": CANDIDATES}
     produced_by: ClassVar = {"new_relations": "mice.propose_relations"}
 
     indicator: Model | None = None
+    cross_fitted: str | None = None
     editor: Model | None = None
     share: float = 0.55
     levels: int = 4
     words: str = "between"
     num_beams: int = 15
     num_candidates: int = 15
+    closed: bool = False
     max_new_tokens: int = 24
     max_length: int = 128
     fitted: str | None = None
@@ -106,9 +113,9 @@ class EditMinimally(Stage):
         check_search(self.num_candidates, self.num_beams)
 
     def check_fitted(self) -> None:
-        if self.indicator is None:
+        if self.indicator is None and self.cross_fitted is None:
             raise StageError(f"{self.name} has no indicator: mice(ds) trains one on the rows of ds; or give it an R-BERT")
-        if self.editor is None:
+        if self.editor is None or self.closed:
             relations.require_fitted(self, self.fitted)
 
     def masks(self, weights: Sequence[float], allowed: Sequence[int]) -> list[list[int]]:
@@ -118,12 +125,13 @@ class EditMinimally(Stage):
         return [list(mask) for mask in dict.fromkeys(results)]
 
     def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
-        assert self.indicator is not None
-        engine = WordGradients(indicator=self.indicator, max_length=self.max_length)
+        def weigh(indicator: Model, part: list[Any]) -> list[Any]:
+            return WordGradients(indicator=indicator, max_length=self.max_length).run([[*one, None] for one in part])
+
         maskable = IdentifyCausalTerms(words=self.words).maskable
-        weights = engine.run([[*request, None] for request in requests(rows)])
+        weights = ask_indicators(self, [row["id"] for row in rows], requests(rows), weigh, None)
         targets = [(i, relation) for i, row in enumerate(rows) if weights[i] for relation in row["new_relations"]]
-        terms = relations.write_terms(relations.editor_engine(self), [(rows[i], relation) for i, relation in targets])
+        terms = relations.write_terms(self, [(rows[i], relation) for i, relation in targets])
         masks = {i: self.masks(weights[i], maskable(rows[i])) for i in dict(targets)}
         searches: list[list[_Search]] = [[] for _ in rows]
         for (i, relation), written in zip(targets, terms, strict=True):
@@ -134,12 +142,14 @@ class EditMinimally(Stage):
 
     def _search(self, searches: Sequence[_Search]) -> None:
         """Search level after level, for all rows together that have no edit that flips."""
-        assert self.indicator is not None
-        engine = RelationClassifier(model=self.indicator, max_length=self.max_length)
+
+        def judge(indicator: Model, part: list[Any]) -> list[Any]:
+            return RelationClassifier(model=indicator, max_length=self.max_length).run(part)
+
         for level in range(self.levels):
             tried = [(search, one) for search in searches for one in search.candidates_at(level)]
             edited = [TASK.apply_edits(search.row, one["edits"]) for search, one in tried]
-            answers = engine.run(requests(edited))
+            answers = ask_indicators(self, [search.row["id"] for search, _ in tried], requests(edited), judge, None)
             for (search, one), answer in zip(tried, answers, strict=True):
                 search.judge(one, answer)
 
@@ -169,6 +179,8 @@ class MICE(System):
     Args:
         indicator: the base model, an R-BERT; None trains one on the rows.
         classifier: how that one is trained.
+        folds: see `hfcf.systems.ccg.system.CCG`: with 2, no row's candidates are chosen or kept by a base model that has seen it.
+        cross_fitted: the sha256 of the file that says which base model a row has; `fit_models` sets it.
         editor: a trained editor; None trains one on the rows.
         editor_training: how that one is trained.
         least_steps: see `hfcf.systems.ccg.system.CCG`.
@@ -179,21 +191,29 @@ class MICE(System):
     Its other settings are those of the stages of the same name.
 
     >>> [stage.name for stage in MICE.preset("offline").stages]
-    ['identify_causal_terms', 'propose_relations', 'edit_minimally', 'judge_candidates']
+    ['identify_causal_terms', 'propose_relations', 'edit_minimally', 'check_relation', 'judge_candidates']
     """
 
     task: ClassVar[str] = "relation"
-    chain: ClassVar[tuple[str, ...]] = ("identify_causal_terms", "propose_relations", "edit_minimally", "judge_candidates")
+    chain: ClassVar[tuple[str, ...]] = (
+        "identify_causal_terms",
+        "propose_relations",
+        "edit_minimally",
+        "check_relation",
+        "judge_candidates",
+    )
     presets: ClassVar = {
         "paper": {},
         "offline": {
-            **{name: OFFLINE[name] for name in ("classifier", "editor_training", "least_steps")},
+            **relations.OFFLINE_BASE,
+            "editor_training": OFFLINE["editor_training"],
+            "closed": OFFLINE["closed"],
             **dict.fromkeys(("num_beams", "num_candidates"), 4),
         },
     }
     trainings: ClassVar = {"classifier": "indicator", "editor_training": "editor"}
     trained_by: ClassVar = {"indicator": "train_relation", "verifier": "train_relation"}
-    engines: ClassVar = (WordGradients, Continuation, RelationClassifier)
+    engines: ClassVar = (WordGradients, Continuation, Likelihood, RelationClassifier)
     citation: ClassVar[str] = """@inproceedings{ross-etal-2021-explaining,
   title = {Explaining {NLP} Models via Minimal Contrastive Editing ({M}i{CE})},
   author = {Ross, Alexis and Marasovi{\\'c}, Ana and Peters, Matthew},
@@ -203,6 +223,8 @@ class MICE(System):
 
     indicator: Model | None = None
     classifier: Hyperparameters = CLASSIFIER
+    folds: int = 1
+    cross_fitted: str | None = None
     editor: Model | None = None
     editor_training: Hyperparameters = EDITOR
     least_steps: int = 0
@@ -211,6 +233,7 @@ class MICE(System):
     words: str = "between"
     num_beams: int = 15
     num_candidates: int = 15
+    closed: bool = False
     max_new_tokens: int = 24
     consistency: bool = True
     verifier: Model | None = None
@@ -218,20 +241,22 @@ class MICE(System):
 
     def __post_init__(self) -> None:
         self._as_models("indicator", "editor", "verifier")
+        check_folds(self)
         parse_trainings(self)
 
     identify_causal_terms = relations.GRADIENT_TERMS
     propose_relations = StageOf(relations.ProposeRelations)
     edit_minimally = StageOf(EditMinimally)
-    judge_candidates = relations.CONSISTENT
+    check_relation = relations.CONSISTENT
+    judge_candidates = relations.JUDGE
 
     @property
     def fit_after(self) -> tuple[str, ...]:
         return ("identify_causal_terms",)
 
     def fit_models(self, ds: Dataset | IterableDataset) -> Self:
-        """Return MICE with a base model: its own, else one that is trained on `ds`."""
-        return replace(self, indicator=relations.base_model(self, ds))
+        """Return MICE with a base model: its own, else one that is trained on `ds`, or one for each of its folds."""
+        return replace(self, **fit_indicator(self, ds))
 
     def fit_resources(self, ds: Dataset | IterableDataset) -> str:
         def train(rows: list[dict[str, Any]]) -> str:

@@ -15,7 +15,6 @@ from hfcf.core.candidates import Candidate, reject, settle
 from hfcf.core.model import Model, is_remote
 from hfcf.core.stage import Reject, Stage, StageError
 from hfcf.core.store import read_artifact
-from hfcf.engines.likelihood import Likelihood
 from hfcf.engines.remote.slots import failure
 from hfcf.systems.ccg import editor
 from hfcf.systems.ccg.remote import EDITOR, write_terms
@@ -171,17 +170,11 @@ def _most_frequent(terms: KnownTerms, requests: Sequence[Request]) -> list[_Writ
 def _likeliest(terms: KnownTerms, model: Model, requests: Sequence[Request]) -> list[_Written]:
     """Choose for each request the term that the editor finds likeliest among those of no relation that must not have it."""
     groups = [_admissible(terms, row, relation) for row, relation in requests]
-    pairs = [
-        [editor.prompt(row, relation, model), editor.answer(row, text, model)]
-        for (row, relation), group in zip(requests, groups, strict=True)
-        for text in group
-    ]
-    scores = iter(Likelihood(model=model).run(pairs))
+    ranked = editor.rank_terms(model, [(*request, group) for request, group in zip(requests, groups, strict=True)])
     results = []
-    for (row, relation), group in zip(requests, groups, strict=True):
-        ranked = sorted((-score, text) for text in group if (score := next(scores)) is not None)
-        if ranked:
-            results.append(_Written(ranked[0][1], -ranked[0][0]))
+    for (row, relation), group, terms_of_row in zip(requests, groups, ranked, strict=True):
+        if terms_of_row:
+            results.append(_Written(*terms_of_row[0]))
         elif group:
             results.append(_Written("", trouble=_TOO_LONG))
         else:

@@ -14,6 +14,7 @@ from hfcf.core.model import Model
 from hfcf.core.stage import StageError
 from hfcf.engines.continuation import Continuation
 from hfcf.engines.generator import load_tokenizer, two_sided
+from hfcf.engines.likelihood import Likelihood
 from hfcf.systems.ccg.terms import repeats_a_word, term, tokenised
 from hfcf.tasks.relation import entities, head_first, roles
 from hfcf.training.generator import train_texts
@@ -111,6 +112,25 @@ def hypotheses(answer: Sequence[Mapping[str, Any]], row: Mapping[str, Any]) -> l
     for one in answer:
         results.setdefault(cut(one["text"], row), one["score"])
     return [(text, score) for text, score in results.items() if text and not repeats_a_word(text)]
+
+
+def rank_terms(model: Model, requests: Sequence[tuple[Mapping[str, Any], str, Sequence[str]]]) -> list[list[tuple[str, float]]]:
+    """Rank known terms for rows and relations by the editor's likelihood, best first, each with its score.
+
+    An exhaustive search would give the same order. Terms that the editor can't read with the row's entities are left out.
+
+    Args:
+        model: the editor.
+        requests: a row, the relation that its entities shall have, and the terms.
+    """
+    # Rows share entities and relations, so many pairs are equal; the engine asks each once.
+    pairs = [[prompt(row, relation, model), answer(row, text, model)] for row, relation, texts in requests for text in texts]
+    scores = iter(Likelihood(model=model).run(pairs))
+    results = []
+    for _, _, texts in requests:
+        ranked = sorted((-score, text) for text in texts if (score := next(scores)) is not None)
+        results.append([(text, -score) for score, text in ranked])
+    return results
 
 
 def fitted_editor(stage: str, digest: str | None) -> Model:

@@ -65,6 +65,7 @@ class ExpandRelation(Stage):
     ['made of']
     """
 
+    VERSION: ClassVar[str] = "2"
     inputs: ClassVar = {**TASK.columns, "label": schema.TEXT}
     outputs: ClassVar = {"new_relations": List(schema.TEXT)}
 

@@ -17,7 +17,7 @@ from hfcf.engines.intervention import Intervention
 from hfcf.engines.masked import MaskedLM
 from hfcf.engines.parser import Constituents
 from hfcf.systems.ccg.gradients import WordGradients, highest
-from hfcf.systems.ccg.indicator import indicators_by_row
+from hfcf.systems.ccg.indicator import UNJUDGED, ask_indicators
 from hfcf.systems.ccg.phrases import correct_terms, shift_tree
 from hfcf.systems.ccg.remote import TERMS, name_terms
 from hfcf.tasks.relation import OTHER, TASK, between, context, overlap, requests, spans, trouble
@@ -27,7 +27,6 @@ METHODS = ("intervention", "gradient")
 WORDS = {"between": between, "context": context}
 _BRACKET = re.compile("-[LR][RSC]B-")  # as the Penn Treebank spells brackets
 _NOTHING = Reject("no word changes the indicator's prediction")
-_UNJUDGED = Reject("no indicator was trained for this row: ccg.fit_models(ds) trains them on the rows of ds")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,15 +131,12 @@ class IdentifyCausalTerms(Stage):
     def _preliminary(self, rows: Sequence[dict[str, Any]]) -> list[list[int] | Reject]:
         if self.indicator is not None and is_remote(self.indicator):
             return name_terms(self.indicator, rows, [self.maskable(row) for row in rows], seed=self.seed)
-        cross_fitted = indicators_by_row(self.cross_fitted) if self.cross_fitted else {}
-        indicators = [cross_fitted.get(row["id"], self.indicator) for row in rows]
         too_long = Reject(f"the sentence is longer than the {self.max_length} pieces that the indicator reads")
-        results: list[list[int] | Reject] = [_UNJUDGED for _ in rows]
-        for indicator in dict.fromkeys(indicator for indicator in indicators if indicator):
-            places = [i for i, group in enumerate(indicators) if group == indicator]
-            for i, terms in zip(places, self._flipping([rows[i] for i in places], indicator), strict=True):
-                results[i] = too_long if terms is None else terms or _NOTHING
-        return results
+
+        def ask(indicator: Model, part: list[Any]) -> list[list[int] | Reject]:
+            return [too_long if terms is None else terms or _NOTHING for terms in self._flipping(part, indicator)]
+
+        return ask_indicators(self, [row["id"] for row in rows], rows, ask, Reject(UNJUDGED))
 
     def _flipping(self, rows: Sequence[dict[str, Any]], indicator: Model) -> list[list[int] | None]:
         """List for each row the words that its indicator's prediction depends on; None where it can't read the sentence."""

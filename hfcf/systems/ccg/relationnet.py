@@ -53,48 +53,57 @@ class RelationNet:
 
     Args:
         relations: the training set's, sorted.
-        seen: four numbers for each different row whose words WordNet knows: both words' synsets, relation, how many such rows.
+        rows: five numbers for each different row whose words WordNet knows: both words' synsets, relation, how many such rows,
+            and which row is the first of them.
     """
 
-    def __init__(self, relations: Sequence[str], seen: Sequence[int]) -> None:
-        self.relations, self._rows = list(relations), list(seen)
-        head, tail, relation, rows = np.array(self._rows, dtype=np.int64).reshape(-1, 4).T
-        pairs, numbers, counts = [], [], []
+    def __init__(self, relations: Sequence[str], rows: Sequence[int]) -> None:
+        self.relations, self._rows = list(relations), list(rows)
+        head, tail, relation, number, place = np.array(self._rows, dtype=np.int64).reshape(-1, 5).T
+        pairs, numbers, counts, firsts = [], [], [], []
         for at, heads, tails in _by_shape(list(zip(head.tolist(), tail.tolist(), strict=True))):
             results = _pairs(heads, tails)
             pairs.append(results.ravel())
             numbers.append(np.repeat(relation[at], results.shape[1]))
-            counts.append(np.repeat(rows[at], results.shape[1]))
+            counts.append(np.repeat(number[at], results.shape[1]))
+            firsts.append(np.repeat(place[at], results.shape[1]))
         # The last pair is none: it stands for all that are not in the net.
         nothing = np.array([np.iinfo(np.int64).max])
         self._pairs, places = np.unique(np.concatenate([*pairs, nothing]), return_inverse=True)
         self._counts = np.zeros((len(self._pairs), len(self.relations)), dtype=np.int32)
+        self._firsts = np.full_like(self._counts, np.iinfo(np.int32).max)
         if pairs:
-            np.add.at(self._counts, (places[:-1], np.concatenate(numbers)), np.concatenate(counts).astype(np.int32))
+            cells = (places[:-1], np.concatenate(numbers))
+            np.add.at(self._counts, cells, np.concatenate(counts).astype(np.int32))
+            np.minimum.at(self._firsts, cells, np.concatenate(firsts).astype(np.int32))
 
     @classmethod
     def collect(cls, triples: Iterable[Triple]) -> Self:
         """Collect the net of training rows. A row with a word that WordNet doesn't know adds its relation's name alone.
 
+        The rows' order counts where relations are equally frequent (`expand_all`).
+
         >>> net = RelationNet.collect([Triple("egg", "bucket", "in"), Triple("honey", "jar", "of"), Triple("xyzzyx", "jar", "by")])
         >>> net.relations, net.expand("honey", "bucket", "by")
         (['by', 'in', 'of'], ['of', 'in'])
         """
-        counts, relations, noun = Counter[tuple[int, int, str]](), set(), wordnet().noun
-        for head, tail, relation in triples:
+        counts, firsts = Counter[tuple[int, int, str]](), dict[tuple[int, int, str], int]()
+        relations, noun = set(), wordnet().noun
+        for place, (head, tail, relation) in enumerate(triples):
             relations.add(relation)
             one, other = noun(head), noun(tail)
             if one is not None and other is not None:
-                counts[one.offset, other.offset, relation] += 1
+                counts[key := (one.offset, other.offset, relation)] += 1
+                firsts.setdefault(key, place)
         names = sorted(relations)
         numbers = {relation: number for number, relation in enumerate(names)}
-        rows = [(head, tail, numbers[relation], count) for (head, tail, relation), count in sorted(counts.items())]
+        rows = [(*key[:2], numbers[key[2]], count, firsts[key]) for key, count in sorted(counts.items())]
         return cls(names, [number for row in rows for number in row])
 
     @property
     def content(self) -> dict[str, Any]:
         """The arguments of `RelationNet` as plain data: far smaller than the table of pairs, which is built as fast as read."""
-        return {"relations": self.relations, "seen": self._rows}
+        return {"relations": self.relations, "rows": self._rows}
 
     def table(self) -> dict[tuple[int, int], dict[str, int]]:
         """Return the net as {(offset in WordNet's file, offset): {relation: count}}."""
@@ -116,8 +125,9 @@ class RelationNet:
         """Rank the relations that the words of many rows may have (`expand`).
 
         A pair of hypernyms i and j steps above the words is i + j hops away. From hop 0 up to the threshold the relations of each
-        hop's pairs are added, most frequent first (counts summed over its pairs), unless a nearer hop had them. Equally frequent
-        ones come by name; in the released code by the order of the training rows.
+        hop's pairs are added, most frequent first (counts summed over its pairs), unless a nearer hop had them. Of equally frequent
+        ones the one that is counted first comes first, as in the released code: pairs of a hop are read from the head's lowest
+        hypernym on, and a pair has its relations in the order of the training rows.
 
         The threshold, with paths of m and n synsets: Algorithm 1 goes through `range(len(H1 + H2) * H)`, hops below (m + n)·H,
         which at the paper's H = 0.8 may be hops that no pair has; the text says only that H controls the scope. As in the released
@@ -153,10 +163,13 @@ class RelationNet:
         at = np.searchsorted(self._pairs, pairs)
         at[self._pairs[at] != pairs] = len(self._pairs) - 1
         starts = [0] if pooled else np.searchsorted(hops[cells], np.arange(last + 1))
-        sums = np.add.reduceat(self._counts[at], starts, axis=1)
+        of_cells = self._counts[at]
+        sums = np.add.reduceat(of_cells, starts, axis=1)
         hop = (sums > 0).argmax(axis=1)  # each relation's first
         counts = np.take_along_axis(sums, hop[:, None, :], axis=1)[:, 0, :]
-        order = np.lexsort((-counts, np.where(counts > 0, hop, last + 1)))
+        cell = (of_cells > 0).argmax(axis=1)  # the first pair that has it, which is one of that hop's
+        place = self._firsts[np.take_along_axis(at, cell, axis=1), np.arange(len(self.relations))]
+        order = np.lexsort((place, cell, -counts, np.where(counts > 0, hop, last + 1)))
         return [row[:live].tolist() for row, live in zip(order, np.count_nonzero(counts, axis=1), strict=True)]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
@@ -10,7 +9,6 @@ from datasets import Dataset, IterableDataset
 
 from hfcf.core.chain import StageOf
 from hfcf.core.model import Model
-from hfcf.core.stage import StageError
 from hfcf.core.store import save_artifact
 from hfcf.core.system import System
 from hfcf.engines.continuation import Continuation
@@ -18,18 +16,20 @@ from hfcf.engines.intervention import Intervention
 from hfcf.engines.likelihood import Likelihood
 from hfcf.engines.masked import MaskedLM
 from hfcf.engines.parser import Constituents
+from hfcf.engines.perplexity import Perplexity
 from hfcf.engines.relation import RelationClassifier
+from hfcf.systems.ccg.check import CheckRelation
 from hfcf.systems.ccg.edit import EditRelation
 from hfcf.systems.ccg.editor import learned_editor, train_editor
 from hfcf.systems.ccg.expand import ExpandRelation, fit_relation_net
 from hfcf.systems.ccg.gradients import WordGradients
 from hfcf.systems.ccg.identify import STANZA, IdentifyCausalTerms
-from hfcf.systems.ccg.indicator import COLUMNS, cross_fit, train_indicator, training_rows
+from hfcf.systems.ccg.indicator import check_folds, fit_indicator, fit_judges, training_rows
 from hfcf.systems.ccg.relationnet import LCA
 from hfcf.systems.ccg.terms import count
 from hfcf.tasks.judge import JudgeCandidates
 from hfcf.training.loop import Hyperparameters
-from hfcf.training.store import ensure_steps, parse_trainings, stored_model
+from hfcf.training.store import ensure_steps, parse_trainings
 
 CLASSIFIER = Hyperparameters(
     model=Model("bert-base-uncased"), max_length=128, batch_size=16, learning_rate=2e-5, weight_decay=0.0, epochs=5
@@ -91,6 +91,14 @@ class CCG(System):
         use_editor: False is the ablation w/o Editor.
         least_steps: of each training here: on few rows it goes on beyond its epochs until it has made so many. The paper says
             nothing of it; an indicator that has learned nothing gives every sentence one relation, and no word flips it.
+        judge_folds: 2 or more: a candidate stays only where an indicator says its relation that had no part in it: of so many, each
+            trained on the rows outside one fold, with other folds and another seed than those that find causal terms. 0, the
+            paper's: no such check.
+        judges: the sha256 of the file that says which of them a row has; `fit_models` sets it.
+        least_probability: that it must give the relation.
+        language_model: a decoder-only language model, if a candidate shall stay only where its sentence is about as fluent as its
+            source; the paper has none.
+        most_loss: how much less fluent it may be: the rise of the mean negative log-likelihood of a token, in nats.
         verifier: an R-BERT, if candidates shall be kept only where it agrees; that CCG does without is its point.
         max_length: pieces of a sentence that the models read.
 
@@ -100,17 +108,33 @@ class CCG(System):
 
     >>> ccg = CCG.preset("offline", seed=7)
     >>> [stage.name for stage in ccg.stages]
-    ['identify_causal_terms', 'expand_relation', 'edit_relation', 'judge_candidates']
+    ['identify_causal_terms', 'expand_relation', 'edit_relation', 'check_relation', 'judge_candidates']
     """
 
+    VERSION: ClassVar[str] = "2"
     task: ClassVar[str] = "relation"
-    chain: ClassVar[tuple[str, ...]] = ("identify_causal_terms", "expand_relation", "edit_relation", "judge_candidates")
+    chain: ClassVar[tuple[str, ...]] = (
+        "identify_causal_terms",
+        "expand_relation",
+        "edit_relation",
+        "check_relation",
+        "judge_candidates",
+    )
     presets: ClassVar = {"paper": {}, "offline": OFFLINE, "llm": LLM}
     trainings: ClassVar = {"classifier": "indicator", "editor_training": "editor"}
     trained_by: ClassVar = {"indicator": "train_relation", "verifier": "train_relation"}
     remote: ClassVar = ("indicator", "editor", "verifier")
     needs_weights: ClassVar = {"masked": "it fills each masked word with its likeliest ones, of which an endpoint gives no list"}
-    engines: ClassVar = (MaskedLM, Intervention, WordGradients, Constituents, Continuation, Likelihood, RelationClassifier)
+    engines: ClassVar = (
+        MaskedLM,
+        Intervention,
+        WordGradients,
+        Constituents,
+        Continuation,
+        Likelihood,
+        Perplexity,
+        RelationClassifier,
+    )
     citation: ClassVar[str] = """@inproceedings{miao-etal-2023-generating,
   title = {Generating Commonsense Counterfactuals for Stable Relation Extraction},
   author = {Miao, Xin and Li, Yongqi and Qian, Tieyun},
@@ -139,19 +163,31 @@ class CCG(System):
     closed: bool = False
     use_editor: bool = True
     least_steps: int = 0
+    judge_folds: int = 0
+    judges: str | None = None
+    least_probability: float = 0.0
+    language_model: Model | None = None
+    most_loss: float = 0.0
     verifier: Model | None = None
     max_length: int = 128
 
     def __post_init__(self) -> None:
-        self._as_models("masked", "indicator", "editor", "verifier")
-        if self.folds < 1:
-            raise ValueError(f"folds is at least 1 and was {self.folds}")
+        self._as_models("masked", "indicator", "editor", "language_model", "verifier")
+        check_folds(self)
+        if self.judge_folds < 0 or self.judge_folds == 1:
+            raise ValueError(f"judge_folds is 0, or at least 2, and was {self.judge_folds}")
         parse_trainings(self)
         self._as_engine("parser", Constituents)
 
     identify_causal_terms = StageOf(IdentifyCausalTerms)
     expand_relation = StageOf(ExpandRelation)
     edit_relation = StageOf(EditRelation)
+    check_relation = StageOf(
+        CheckRelation,
+        indicator=None,
+        cross_fitted=lambda ccg: ccg.judges,
+        required=lambda ccg: ccg.judge_folds > 0,
+    )
     judge_candidates = StageOf(JudgeCandidates)
 
     @property
@@ -159,19 +195,8 @@ class CCG(System):
         return ("identify_causal_terms",)
 
     def fit_models(self, ds: Dataset | IterableDataset) -> Self:
-        """Return CCG with an indicator: its own, else one that is trained on `ds`, or one for each of its folds."""
-        if self.indicator is not None or self.cross_fitted is not None:
-            return self
-        rows = [{column: row[column] for column in COLUMNS} for row in training_rows(ds, self)]
-        if not rows:
-            raise StageError("ccg has no row to train its indicator on: in all of them tokens, entities or label are broken")
-
-        def hp(group: Sequence[Any]) -> Hyperparameters:
-            return ensure_steps(self.classifier, self.least_steps, len(group))
-
-        if self.folds > 1 and len(rows) > 1:
-            return replace(self, cross_fitted=cross_fit(rows, hp, self.folds))
-        return replace(self, indicator=stored_model(train_indicator(rows, hp(rows), sorted({row["label"] for row in rows}))))
+        """Return CCG with an indicator, its own, else one that is trained on `ds`, or one for each fold; and with its judges."""
+        return replace(self, **fit_indicator(self, ds), **fit_judges(self, ds))
 
     def fit_resources(self, ds: Dataset | IterableDataset) -> str:
         """Train the editor; write RelationNet, the causal terms of each relation and the editor's digest."""

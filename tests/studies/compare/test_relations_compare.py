@@ -24,6 +24,7 @@ from hfcf.studies.compare.methods import build_methods
 from hfcf.studies.compare.recipe import parse_comparison
 from hfcf.studies.compare.run import compare
 from hfcf.studies.compare.runner import Comparison, open_comparison, read, score, try_lock
+from hfcf.systems.ccg.system import CCG
 from hfcf.training import relation
 from hfcf.training.scorers import RELATIONS
 
@@ -352,6 +353,24 @@ def _meaning(content: dict[str, Any], column: dict[str, Any]) -> list[Any]:
     """What a column's cells depend on, but for the method."""
     parts = [{**content["defaults"].get(part, {}), **column.get(part, {})} for part in ("train", "dev", "test")]
     return [*parts, {**content["classifier"], **column.get("classifier", {})}]
+
+
+@pytest.mark.parametrize("preset", ["paper", "offline"])
+@pytest.mark.parametrize("name", RECIPES)
+def test_ccg_is_compared_without_the_check_that_its_paper_does_not_have(name: str, preset: str) -> None:
+    content = recipes.read(recipes.find(name), [f"preset={preset}"])
+    ours = [method.system for method in methods_of(content) if isinstance(method.system, CCG)]
+    assert ours
+    assert {(one.judge_folds, one.language_model) for one in ours} == {(0, None)}
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_no_arm_has_a_cure_that_the_others_lack(name: str) -> None:
+    methods = {one.name: one.system for one in methods_of(recipes.read(recipes.find(name), ["preset=offline"]))}
+    ours = methods["CCG"]
+    for other in (methods[name] for name in ("MICE", "AutoCAD", "CoCo") if name in methods):
+        for setting in ("folds", "classifier", "least_steps", "editor_training", "closed"):
+            assert getattr(other, setting, None) in (None, getattr(ours, setting)), setting
 
 
 def test_every_method_of_the_offline_preset_needs_the_offline_models_alone() -> None:

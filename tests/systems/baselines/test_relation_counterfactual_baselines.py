@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,17 +20,18 @@ from hfcf.core.stage import StageError
 from hfcf.core.store import save_artifact
 from hfcf.core.task import apply_edits, get_task
 from hfcf.engines.continuation import Continuation
+from hfcf.engines.likelihood import Likelihood
 from hfcf.engines.parser import Parser
 from hfcf.engines.relation import RelationClassifier
 from hfcf.systems.baselines import autocad
-from hfcf.systems.baselines._shared.relations import ProposeRelations, base_model, read_fitted, write_terms
+from hfcf.systems.baselines._shared.relations import ProposeRelations, read_fitted, write_terms
 from hfcf.systems.baselines.autocad import AutoCAD, FillTerms
 from hfcf.systems.baselines.coco import CoCo, SubstituteTerms
 from hfcf.systems.baselines.coco.paths import FindPaths, path, semantic, syntactic
 from hfcf.systems.baselines.mice import MICE, EditMinimally
 from hfcf.systems.ccg.gradients import WordGradients
 from hfcf.systems.ccg.system import CCG
-from hfcf.tasks.relation import entities
+from hfcf.tasks.relation import candidate, entities, token_edits
 from hfcf.training.loop import Hyperparameters
 from hfcf.training.store import stored_model
 from hfcf.training.unlikelihood import unlikelihood
@@ -117,8 +119,80 @@ def test_the_base_model_is_ccgs_indicator(system: Any, monkeypatch: pytest.Monke
     hp = Hyperparameters(model=Model(str(Path(__file__).parent)))
     ccg = CCG(classifier=hp, least_steps=7).fit_models(ds)
     assert system(classifier=hp, least_steps=7).fit_models(ds).indicator == ccg.indicator
-    assert base_model(system(classifier=hp, least_steps=7, indicator=Model("mine")), ds) == Model("mine")
+    assert system(classifier=hp, least_steps=7, indicator=Model("mine")).fit_models(ds).indicator == Model("mine")
     assert trained == [2]
+    # With folds, too: CCG's, and none is trained again.
+    ccg = CCG(classifier=hp, least_steps=7, folds=2).fit_models(ds)
+    of_folds = system(classifier=hp, least_steps=7, folds=2).fit_models(ds)
+    assert (of_folds.indicator, of_folds.cross_fitted) == (None, ccg.cross_fitted)
+    assert trained == [2, 1, 1]
+    with pytest.raises(ValueError, match=r"folds.*0"):
+        system(folds=0)
+
+
+@pytest.mark.parametrize("system", [MICE, AutoCAD, CoCo])
+def test_what_the_offline_preset_gives_ccg_the_baselines_have_too(system: Any) -> None:
+    ours, ccg = system.preset("offline"), CCG.preset("offline")
+    for name in ("folds", "classifier", "least_steps", "editor_training", "closed"):
+        assert getattr(ours, name, None) in (getattr(ccg, name), None)
+    assert system.preset("paper").folds == CCG.preset("paper").folds == 1
+
+
+class OfFolds:
+    """Row "a" has the model "first", row "b" the model "second"."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        judges = {"a": Model("first"), "b": Model("second")}
+        monkeypatch.setattr("hfcf.systems.ccg.indicator.indicators_by_row", lambda sha: judges)
+
+
+@pytest.mark.parametrize("system", [MICE, AutoCAD, CoCo])
+def test_the_filter_asks_the_base_model_that_has_not_seen_the_row(system: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    OfFolds(monkeypatch)
+    asked: dict[str, list[str]] = {}
+
+    def run(self: RelationClassifier, requests: list[Any]) -> list[Any]:
+        asked[self.model.name] = [" ".join(tokens) for tokens, *_ in requests]
+        return [{"of": 0.9, "to": 0.1} if self.model.name == "second" else {"of": 0.2, "to": 0.8} for _ in requests]
+
+    monkeypatch.setattr(RelationClassifier, "run", run)
+    rows = [{**row(), "id": name} for name in ("a", "b", "c")]
+    for one in rows:
+        one["candidates"] = [candidate(one, "of", token_edits(one["tokens"], [3], f"sunk-{one['id']}"))]
+    check = system(cross_fitted="sha").check_relation
+    a, b, c = (check(one) for one in rows)
+    assert asked == {
+        "first": ["the eggs were sunk-a slowly into buckets ."],
+        "second": ["the eggs were sunk-b slowly into buckets ."],
+    }
+    assert a["candidates"][0]["status"]["reason"] == "the indicator says to"
+    assert b["candidates"][0]["status"] is None
+    assert c["status"]["reason"].startswith("no candidate is left of 1: no indicator was trained for this row")
+    # Without the filter, or with another judge, it asks none; unfitted it does not let all pass.
+    for settings in ({"consistency": False}, {"verifier": Model("mine")}):
+        assert system(cross_fitted="sha", **settings).check_relation(rows[0])["candidates"][0]["status"] is None
+    with pytest.raises(StageError, match="check_relation has no indicator"):
+        system().check_relation(rows[0])
+
+
+def test_mice_searches_with_the_base_model_that_has_not_seen_the_row(
+    says: Any, weighs: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    OfFolds(monkeypatch)
+    says({"of": ["dropped"]})
+    asked = []
+
+    def run(self: RelationClassifier, requests: list[Any]) -> list[Any]:
+        asked.extend((self.model.name, " ".join(tokens)) for tokens, *_ in requests)
+        return [{"of": 0.9, "to": 0.1} for _ in requests]
+
+    monkeypatch.setattr(RelationClassifier, "run", run)
+    stage = MICE(cross_fitted="sha", editor=Model("offline:t5"), num_beams=1, num_candidates=1).edit_minimally
+    for name in ("a", "b"):
+        assert stage({**row(new_relations=["of"]), "id": name})["candidates"][0]["status"] is None
+    assert asked == [(model, "the eggs were moved dropped into buckets .") for model in ("first", "second")]
+    unseen = stage({**row(new_relations=["of"]), "id": "c"})
+    assert unseen["status"]["reason"] == "there is no new relation that could be tried"
 
 
 def test_nothing_is_learned_from_rows_of_the_relation_other() -> None:
@@ -135,10 +209,25 @@ def test_nothing_is_learned_from_rows_of_the_relation_other() -> None:
 @wordnet
 def test_terms_are_read_of_every_hypothesis_once(says: Any) -> None:
     asked = says({"of": ["sunk in", "sunk  in", "", "buckets", "laid, in buckets", "of of", "sunk in buckets"], "on": ["on"]})
-    engine = Continuation(model=Model("offline:t5"))
+    stage = FillTerms(editor=Model("offline:t5"))
     pairs = [(row(), "of"), (row(), "on"), (row(), "of")]
-    assert write_terms(engine, pairs)[0] == write_terms(engine, pairs)[2] == [("sunk in", 0.0), ("laid , in", -4.0)]
+    assert write_terms(stage, pairs)[0] == write_terms(stage, pairs)[2] == [("sunk in", 0.0), ("laid , in", -4.0)]
     assert len(asked) == 4  # two prompts, two calls
+
+
+@wordnet
+@pytest.mark.parametrize("stage", [FillTerms, EditMinimally])
+def test_a_closed_editor_ranks_the_terms_of_the_training_rows(stage: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def run(self: Likelihood, requests: list[Any]) -> list[float | None]:
+        return [{"lost in": -3.0, "sunk in": -1.0, "was sunk": None, "fell": -2.0}[text] for _, text in requests]
+
+    monkeypatch.setattr(Likelihood, "run", run)
+    terms = {"of": {"forward": {"lost in": 2, "sunk in": 1, "was sunk": 1, "fell": 1}, "backward": {"far": 1}}, "on": {}}
+    fitted = save_artifact({"relations": ["of", "on", "to"], "terms": terms, "editor": None})
+    closed = stage(editor=Model("offline:t5"), closed=True, fitted=fitted, num_candidates=2)
+    assert write_terms(closed, [(row(), "of"), (row(), "on")]) == [[("sunk in", -1.0), ("fell", -2.0)], []]
+    with pytest.raises(StageError, match="not fitted"):
+        replace(closed, fitted=None, **({"indicator": Model("i")} if stage is EditMinimally else {})).check_fitted()
 
 
 @pytest.mark.parametrize("system", [MICE, AutoCAD])
@@ -175,13 +264,12 @@ def test_more_words_go_where_few_do_not_flip_and_the_filter_has_the_last_word(sa
     assert apply_edits(source, of["edits"])["tokens"] == of["text"].split()
     assert on["text"] == "the eggs were slowly into buckets ."  # "slowly" for "slowly" is no edit
     columns = {"group_id": "g", "corpus": "c", "split": "train", "counterfactuals": None}
-    strange = system.judge_candidates({**source, **columns, "candidates": [{**on, "label": "by"}, of]})
-    assert [one["status"]["reason"] for one in strange["candidates"]] == ["the verifier does not know by", None]
-    checked = system.judge_candidates(
-        {**source, "candidates": [of, on], "group_id": "g", "corpus": "c", "split": "train", "counterfactuals": None}
-    )
-    assert [one["status"]["reason"] for one in checked["candidates"]] == [None, "the verifier says of"]
-    assert [made["label"] for made in checked["counterfactuals"]] == ["of"]
+    strange = system.check_relation({**source, **columns, "candidates": [{**on, "label": "by"}, of]})
+    assert [(one["status"] or {}).get("reason") for one in strange["candidates"]] == ["the indicator does not know by", None]
+    checked = system.check_relation({**source, **columns, "candidates": [of, on]})
+    assert [(one["status"] or {}).get("reason") for one in checked["candidates"]] == [None, "the indicator says of"]
+    judged = system.judge_candidates({**source, **columns, "candidates": checked["candidates"]})
+    assert [made["label"] for made in judged["counterfactuals"]] == ["of"]
 
 
 def test_shares_of_words_are_sets_that_grow() -> None:

@@ -52,13 +52,13 @@ def plainly(net: dict[tuple[str, str], Counter[str]], asked: Triple, ratio: floa
     """What `expand` gives, by the same loops."""
     heads, tails = path(asked.head), path(asked.tail)
     hops: dict[int, Counter[str]] = {}
-    for i in range(len(heads)):
-        for j in range(len(tails)):
-            if i + j <= ceil((len(heads) + len(tails) - 2) * ratio):
-                hops.setdefault(0 if order == "pooled" else i + j, Counter()).update(net.get((heads[i], tails[j]), {}))
+    for hop in range(ceil((len(heads) + len(tails) - 2) * ratio) + 1):
+        for i in range(len(heads)):
+            if 0 <= hop - i < len(tails):
+                hops.setdefault(0 if order == "pooled" else hop, Counter()).update(net.get((heads[i], tails[hop - i]), {}))
     found: dict[str, None] = {}
-    for hop in sorted(hops):
-        found |= dict.fromkeys(sorted(hops[hop], key=lambda name: (-hops[hop][name], name)))
+    for counts in hops.values():
+        found |= dict.fromkeys(name for name, _ in counts.most_common())  # of equal counts the first counted
     return [name for name in found if name != asked.relation]
 
 
@@ -99,11 +99,22 @@ def test_what_is_near_comes_before_what_is_frequent() -> None:
     assert net.expand("dog", "bottle", "near") == ["far"]
 
 
-def test_equally_frequent_relations_come_by_name_whatever_the_order_of_rows() -> None:
+def test_of_equally_frequent_relations_the_first_counted_comes_first() -> None:
     pairs = [Triple("wolf", "bottle", name) for name in ("b", "c", "a", "c")]
-    for order in (pairs, pairs[::-1]):
-        assert RelationNet.collect(order).expand("dog", "bottle", "own") == ["c", "a", "b"]
-    assert RelationNet.collect(pairs).content == RelationNet.collect(pairs[::-1]).content
+    assert RelationNet.collect(pairs).expand("dog", "bottle", "own") == ["c", "b", "a"]
+    assert RelationNet.collect(pairs[::-1]).expand("dog", "bottle", "own") == ["c", "a", "b"]
+    # A row with a word that WordNet doesn't know is not counted.
+    assert RelationNet.collect([Triple("xyzzyx", "bottle", "a"), *pairs]).expand("dog", "bottle", "own") == ["c", "b", "a"]
+
+
+def test_of_a_hops_pairs_that_of_the_heads_lowest_hypernym_is_counted_first() -> None:
+    # The first row is one step from the tail "bottle" (a jar is a vessel, as a bottle is), the second one from the head "dog".
+    head, tail = path("dog")[1], path("bottle")[1]
+    assert path("wolf")[1] == head
+    assert path("jar")[1] == tail
+    wide, near = Triple("wolf", "bottle", "a"), Triple("dog", "jar", "b")
+    for rows in ([wide, near], [near, wide]):
+        assert RelationNet.collect(rows).expand("dog", "bottle", "own", 0.15) == ["b", "a"]
 
 
 def test_the_threshold_is_rounded_up_and_itself_included() -> None:
@@ -115,7 +126,7 @@ def test_the_threshold_is_rounded_up_and_itself_included() -> None:
     assert net.expand("dog", "bottle", "own", 1.01 / all_hops) == ["near", "far"]
     # Everything meets at the root, which only the whole way reaches.
     assert net.expand("idea", "idea", "own", 0.9) == []
-    assert net.expand("idea", "idea", "own", 1) == ["far", "near"]
+    assert net.expand("idea", "idea", "own", 1) == ["near", "far"]
 
 
 def test_head_and_tail_are_not_the_same() -> None:

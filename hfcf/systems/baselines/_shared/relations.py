@@ -1,4 +1,4 @@
-"""Parts of MICE, AutoCAD and CoCo, baselines of CCG: the base model, all other relations as targets, the editor's terms."""
+"""Parts of MICE, AutoCAD and CoCo, baselines of CCG: all other relations as targets, the editor's terms, the consistency filter."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from datasets import Dataset, IterableDataset, List
 
 from hfcf.core import schema
 from hfcf.core.chain import StageOf
-from hfcf.core.model import Model
 from hfcf.core.stage import Reject, Stage, StageError
 from hfcf.core.store import read_artifact, save_artifact
 from hfcf.core.system import System
-from hfcf.engines.continuation import Continuation
 from hfcf.systems.ccg import editor
+from hfcf.systems.ccg.check import CheckRelation
 from hfcf.systems.ccg.identify import IdentifyCausalTerms
 from hfcf.systems.ccg.indicator import training_rows
-from hfcf.systems.ccg.system import CCG
+from hfcf.systems.ccg.system import OFFLINE
+from hfcf.systems.ccg.terms import KnownTerms, count, order
 from hfcf.tasks.judge import JudgeCandidates
 from hfcf.tasks.relation import OTHER, TASK
 
@@ -70,24 +70,27 @@ def read_fitted(sha: str) -> Mapping[str, Any]:
     return read_artifact(sha, "run system.fit(ds) again")
 
 
-def base_model(system: Any, ds: Dataset | IterableDataset) -> Model:
-    """Return a system's `indicator`, else the R-BERT that CCG trains on the same rows with the same settings, once.
-
-    Args:
-        system: with `indicator`, `classifier`, `least_steps` and `seed`.
-        ds: the rows before any stage.
-    """
-    ccg = CCG(seed=system.seed, indicator=system.indicator, classifier=system.classifier, least_steps=system.least_steps)
-    indicator = ccg.fit_models(ds).indicator
-    assert indicator is not None
-    return indicator
-
-
 GRADIENT_TERMS = StageOf(IdentifyCausalTerms, masked=None, method="gradient", parser=None)
 """Find the words with the highest gradients of a system's base model."""
 
-CONSISTENT = StageOf(JudgeCandidates, verifier=lambda system: system.verifier or (system.indicator if system.consistency else None))
-"""Keep what a system's verifier, else with `consistency` its base model, gives the new relation."""
+
+def _consistent(system: Any) -> bool:
+    return bool(system.consistency and system.verifier is None)
+
+
+CONSISTENT = StageOf(
+    CheckRelation,
+    indicator=lambda system: system.indicator if _consistent(system) else None,
+    cross_fitted=lambda system: system.cross_fitted if _consistent(system) else None,
+    required=_consistent,
+)
+"""Keep what a system's base model gives the new relation: the one of the row's fold, if there are folds."""
+
+JUDGE = StageOf(JudgeCandidates)
+"""Write the counterfactuals that are left; with a verifier those that it gives the new relation."""
+
+OFFLINE_BASE = {name: OFFLINE[name] for name in ("classifier", "least_steps", "folds")}
+"""The base model of the offline presets: CCG's indicator, for the same rows."""
 
 
 def trainable_rows(ds: Dataset | IterableDataset, system: System, **filled: str) -> list[dict[str, Any]]:
@@ -106,24 +109,26 @@ def fit_editor(system: Any, ds: Dataset | IterableDataset, train: Callable[[list
     rows = trainable_rows(ds, system, causal_terms="identify_causal_terms")
     examples = [row for row in rows if row["causal_terms"]]
     digest = train(examples) if examples and system.editor is None else None
-    return save_artifact({"relations": sorted({row["label"] for row in rows}), **editor.learned_editor(digest)})
+    relations = sorted({row["label"] for row in rows})
+    return save_artifact({"relations": relations, "terms": count(examples), **editor.learned_editor(digest)})
 
 
-def editor_engine(stage: Any) -> Continuation:
-    """Return the engine of a stage's editor: its own, else the one that was fitted."""
-    model = stage.editor or editor.fitted_editor(stage.name, read_fitted(stage.fitted or "")["editor"])
-    return editor.engine_of(stage, model)
-
-
-def write_terms(engine: Continuation, requests: Sequence[tuple[Mapping[str, Any], str]]) -> list[list[tuple[str, float]]]:
+def write_terms(stage: Any, requests: Sequence[tuple[Mapping[str, Any], str]]) -> list[list[tuple[str, float]]]:
     """Write terms for rows and relations, best first, with scores; none where the entities are too long for the editor.
 
     Terms are checked by `hfcf.systems.ccg.editor.hypotheses` alone: MICE and AutoCAD leave the rest to the base model.
 
     Args:
-        engine: the editor.
+        stage: with `editor`, else a `fitted` file that names one; with `closed`, terms are those of the relation in the training
+            rows, in the order of the editor's likelihood.
         requests: rows, and the relation that the entities of each shall have.
     """
+    model = stage.editor or editor.fitted_editor(stage.name, read_fitted(stage.fitted or "")["editor"])
+    if stage.closed:
+        terms = KnownTerms(read_fitted(stage.fitted or "")["terms"])
+        known = [(row, relation, [*terms.texts(relation, order(row)).values()]) for row, relation in requests]
+        return [ranked[: stage.num_candidates] for ranked in editor.rank_terms(model, known)]
+    engine = editor.engine_of(stage, model)
     # Rows share entities and relations, so many prompts are equal.
     prompts = [editor.prompt(row, relation, engine.model) for row, relation in requests]
     different = list(dict.fromkeys(prompts))

@@ -20,7 +20,8 @@ from hfcf.engines.parser import Parser
 from hfcf.engines.relation import RelationClassifier
 from hfcf.systems.baselines._shared import relations
 from hfcf.systems.baselines.coco.paths import STANZA, FindPaths
-from hfcf.systems.ccg.system import CLASSIFIER, OFFLINE
+from hfcf.systems.ccg.indicator import check_folds, fit_indicator
+from hfcf.systems.ccg.system import CLASSIFIER
 from hfcf.tasks.relation import CANDIDATES, TASK, candidate
 from hfcf.training.loop import Hyperparameters
 from hfcf.training.store import parse_trainings
@@ -108,22 +109,24 @@ class CoCo(System):
         parser: the dependency parser.
         indicator: the base model, an R-BERT; None trains one on the rows.
         classifier: how that one is trained.
+        folds: see `hfcf.systems.ccg.system.CCG`: with 2, no row's candidates are kept by a base model that has seen it.
+        cross_fitted: the sha256 of the file that says which base model a row has; `fit_models` sets it.
         least_steps: see `hfcf.systems.ccg.system.CCG`.
         consistency: filter by the base model; False keeps every candidate.
         verifier: another R-BERT that filters in its place.
         max_length: pieces of a sentence that the base model reads.
 
     >>> [stage.name for stage in CoCo.preset("offline").stages]
-    ['find_paths', 'propose_relations', 'substitute_terms', 'judge_candidates']
+    ['find_paths', 'propose_relations', 'substitute_terms', 'check_relation', 'judge_candidates']
     """
 
     task: ClassVar[str] = "relation"
-    chain: ClassVar[tuple[str, ...]] = ("find_paths", "propose_relations", "substitute_terms", "judge_candidates")
+    chain: ClassVar[tuple[str, ...]] = ("find_paths", "propose_relations", "substitute_terms", "check_relation", "judge_candidates")
     presets: ClassVar = {
         "paper": {},
         "offline": {
             "parser": Parser(backend="spacy", model=Model("offline:spacy")),
-            **{name: OFFLINE[name] for name in ("classifier", "least_steps")},
+            **relations.OFFLINE_BASE,
         },
     }
     trainings: ClassVar = {"classifier": "indicator"}
@@ -139,6 +142,8 @@ class CoCo(System):
     parser: Parser = STANZA
     indicator: Model | None = None
     classifier: Hyperparameters = CLASSIFIER
+    folds: int = 1
+    cross_fitted: str | None = None
     least_steps: int = 0
     consistency: bool = True
     verifier: Model | None = None
@@ -146,21 +151,23 @@ class CoCo(System):
 
     def __post_init__(self) -> None:
         self._as_models("indicator", "verifier")
+        check_folds(self)
         parse_trainings(self)
         self._as_engine("parser", Parser)
 
     find_paths = StageOf(FindPaths)
     propose_relations = StageOf(relations.ProposeRelations)
     substitute_terms = StageOf(SubstituteTerms)
-    judge_candidates = relations.CONSISTENT
+    check_relation = relations.CONSISTENT
+    judge_candidates = relations.JUDGE
 
     @property
     def fit_after(self) -> tuple[str, ...]:
         return ("find_paths",)
 
     def fit_models(self, ds: Dataset | IterableDataset) -> Self:
-        """Return CoCo with a base model, if it filters by one: its own, else one that is trained on `ds`."""
-        return replace(self, indicator=relations.base_model(self, ds)) if self.consistency and self.verifier is None else self
+        """Return CoCo with a base model, if it filters by one: its own, else one that is trained on `ds`, or one for each fold."""
+        return replace(self, **fit_indicator(self, ds)) if self.consistency and self.verifier is None else self
 
     def fit_resources(self, ds: Dataset | IterableDataset) -> str:
         """Write the relations of the rows and the instances of each: words on the paths, their places and count."""

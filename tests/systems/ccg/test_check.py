@@ -1,0 +1,159 @@
+"""The last check of CCG's candidates: an indicator that had no part in them says the relation, and the sentence stays fluent."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import tiny_relation
+from datasets import Dataset
+
+import hfcf
+from hfcf.core.model import Model
+from hfcf.core.stage import StageError
+from hfcf.core.store import read_artifact
+from hfcf.core.task import get_task
+from hfcf.engines.perplexity import Perplexity
+from hfcf.engines.relation import RelationClassifier
+from hfcf.systems.ccg import indicator as indicators
+from hfcf.systems.ccg.check import CheckRelation
+from hfcf.systems.ccg.system import CCG
+from hfcf.tasks.relation import candidate, token_edits
+from hfcf.training.loop import Hyperparameters
+
+pytestmark = pytest.mark.usefixtures("no_request_cache")
+
+EGGS = "the [eggs] were moved into {buckets} ."
+
+
+def row(*terms: str, label: str = "to", new: str = "of") -> dict[str, Any]:
+    """A row with a candidate for each term."""
+    source = tiny_relation.row(EGGS, label, status=None)
+    return {**source, "candidates": [candidate(source, new, token_edits(source["tokens"], [3, 4], term)) for term in terms]}
+
+
+def say(monkeypatch: pytest.MonkeyPatch, answers: dict[str, dict[str, float] | None]) -> list[list[str]]:
+    """The indicator answers a sentence by the word in it; returned are the words that it is asked for, batch by batch."""
+    asked: list[list[str]] = []
+
+    def run(self: RelationClassifier, requests: list[Any]) -> list[Any]:
+        words = [next(word for word in tokens if word in answers) for tokens, *_ in requests]
+        asked.append(words)
+        return [answers[word] for word in words]
+
+    monkeypatch.setattr(RelationClassifier, "run", run)
+    return asked
+
+
+def reasons(checked: dict[str, Any]) -> list[str | None]:
+    return [(one["status"] or {}).get("reason") for one in checked["candidates"]]
+
+
+def test_a_relation_that_is_not_said_is_a_verdict_on_the_candidate(monkeypatch: pytest.MonkeyPatch) -> None:
+    answers = {"sunk": {"of": 0.9, "to": 0.1}, "lost": {"of": 0.4, "to": 0.6}, "lay": {"of": 0.55, "to": 0.45}, "long": None}
+    say(monkeypatch, {**answers, "on": {"to": 1.0}})
+    check = CheckRelation(indicator=Model("i"), least_probability=0.6)
+    checked = check(row("sunk", "lost", "lay", "long", "on"))
+    assert reasons(checked) == [
+        None,
+        "the indicator says to",
+        "the indicator's probability of the relation is below 0.6",
+        "longer than the indicator reads",
+        "the indicator does not know of",
+    ]
+    assert checked["status"] is None
+    assert checked["candidates"][0]["scores"] == [{"name": "indicator: of", "value": 0.9}]
+    assert all(one["status"]["stage"] == "check_relation" for one in checked["candidates"][1:])
+    # Where none is left the row is rejected.
+    alone = check(row("lost"))
+    assert alone["status"]["reason"] == "no candidate is left of 1: the indicator says to (1)"
+
+
+def test_candidates_that_are_decided_are_not_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = say(monkeypatch, {"sunk": {"of": 0.9}, "lost": {"of": 0.9}})
+    source = row("sunk", "lost")
+    verdict = {"accepted": False, "stage": "edit_relation", "reason": "why"}
+    source["candidates"][0] = {**source["candidates"][0], "status": verdict}
+    assert reasons(CheckRelation(indicator=Model("i"))(source)) == ["why", None]
+    assert asked == [["lost"]]
+
+
+def test_without_models_nothing_is_checked_but_where_one_is_required() -> None:
+    source = row("sunk")
+    assert CheckRelation()(source) == {"candidates": source["candidates"], "status": None}
+    assert CheckRelation()(row()) == {"candidates": [], "status": None}
+    with pytest.raises(StageError, match=r"check_relation has no indicator.*fit_models"):
+        CheckRelation(required=True)(source)
+    with pytest.raises(ValueError, match=r"least_probability=1\.5"):
+        CheckRelation(least_probability=1.5)
+
+
+def test_a_sentence_that_lost_its_fluency_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    def run(self: Perplexity, requests: list[str]) -> list[float | None]:
+        asked.extend(requests)
+        return [{"moved": 100.0, "sunk": 110.0, "lost": 200.0, "long": None}[text.split()[3]] for text in requests]
+
+    monkeypatch.setattr(Perplexity, "run", run)
+    checked = CheckRelation(language_model=Model("lm"), most_loss=0.2)(row("sunk in", "lost in", "long in"))
+    assert reasons(checked) == [None, "less fluent than its source by more than 0.2", "longer than the language model reads"]
+    assert checked["candidates"][0]["scores"] == [{"name": "loss of fluency", "value": 0.09531}]  # log 1.1
+    assert "the eggs were sunk in buckets ." in asked
+    assert "the eggs were moved into buckets ." in asked
+
+
+def test_of_a_rejected_candidate_the_language_model_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    say(monkeypatch, {"sunk": {"to": 0.9, "of": 0.1}})
+    monkeypatch.setattr(Perplexity, "run", lambda self, requests: pytest.fail("asked") if requests else [])
+    assert reasons(CheckRelation(indicator=Model("i"), language_model=Model("lm"))(row("sunk"))) == ["the indicator says to"]
+
+
+def rows(number: int) -> Dataset:
+    made = [
+        {**tiny_relation.row(EGGS, "to" if i % 2 else "of"), "id": f"{i}", "group_id": f"{i}", "corpus": "made", "split": "train"}
+        for i in range(number)
+    ]
+    return Dataset.from_list(made, features=get_task("relation").features)
+
+
+def test_the_judges_have_seen_neither_the_row_nor_had_a_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    trained: list[tuple[list[str], int]] = []
+
+    def train(part: Any, hp: Hyperparameters, labels: Any) -> str:
+        trained.append(([one["id"] for one in part], hp.seed))
+        return f"digest {len(trained)}"
+
+    monkeypatch.setattr(indicators, "train_indicator", train)
+    ccg = CCG(seed=7, folds=2, judge_folds=3).fit_models(rows(24))
+    finders, judges = (read_artifact(sha or "", "") for sha in (ccg.cross_fitted, ccg.judges))
+    assert [seed for _, seed in trained] == [7, 7, 8, 8, 8]
+    assert set(finders["indicators"]).isdisjoint(judges["indicators"])
+    parts = [set(ids) for ids, _ in trained[2:]]
+    assert all(row_id not in parts[fold] for row_id, fold in judges["folds"].items())
+    assert len(judges["folds"]) == 24
+    assert any(
+        (finders["folds"][one] == finders["folds"]["0"]) != (judges["folds"][one] == judges["folds"]["0"])
+        for one in judges["folds"]
+    )
+    check = ccg.check_relation
+    assert (check.cross_fitted, check.indicator, check.required) == (ccg.judges, None, True)
+    # An indicator of one's own finds the terms; the judges are trained all the same. Trained ones are not trained again.
+    own = CCG(indicator=Model("mine"), judge_folds=2).fit_models(rows(6))
+    assert (own.indicator, own.cross_fitted) == (Model("mine"), None)
+    assert own.judges
+    number = len(trained)
+    assert own.fit_models(rows(6)) == own
+    assert len(trained) == number
+
+
+def test_the_papers_preset_has_no_such_check() -> None:
+    paper = CCG.preset("paper")
+    assert (paper.judge_folds, paper.language_model, paper.check_relation.required) == (0, None, False)
+    with pytest.raises(ValueError, match=r"judge_folds is 0, or at least 2, and was 1"):
+        replace(paper, judge_folds=1)
+    with pytest.raises(StageError, match=r"set judge_folds=0"):
+        CCG(indicator=Model("mine"), judge_folds=2).fit_models(rows(1))
+    with pytest.raises(StageError, match="check_relation has no indicator"):
+        hfcf.CCG(judge_folds=2).check_relation(row("sunk"))
