@@ -72,7 +72,7 @@ def divide(ds: Dataset, names: Iterable[str]) -> dict[str, Dataset]:
 
 
 def group_safe_split(
-    ds: Dataset, held_out: float, *, seed: int = 13, groups: Sequence[str] | None = None, name: str = "validation"
+    ds: Dataset, held_out: float, *, seed: int = 13, groups: Sequence[str] | None = None, name: str = "validation", salt: str = ""
 ) -> DatasetDict:
     """Split by group: every row of a group falls on the same side, whatever other rows there are.
 
@@ -82,6 +82,7 @@ def group_safe_split(
         seed: which ones.
         groups: used in the place of `group_id`.
         name: of the held-out split.
+        salt: splits with different ones are independent. With the same one, a part of a half would be all of it or nothing.
 
     >>> ds = Dataset.from_dict({"group_id": ["a", "a", "b", "c", "c", "d"]})
     >>> split = group_safe_split(ds, 0.5)
@@ -89,6 +90,6 @@ def group_safe_split(
     set()
     """
     groups = ds["group_id"] if groups is None else groups
-    out = [int(hashlib.sha256(f"{seed}:{group}".encode()).hexdigest()[:12], 16) / 16**12 < held_out for group in groups]
+    out = [int(hashlib.sha256(f"{salt}{seed}:{group}".encode()).hexdigest()[:12], 16) / 16**12 < held_out for group in groups]
     sides = {"train": False, name: True}
     return DatasetDict({side: ds.select([i for i, held in enumerate(out) if held == is_out]) for side, is_out in sides.items()})

@@ -108,3 +108,10 @@ def test_given_groups_take_the_place_of_the_column() -> None:
     ds = Dataset.from_dict({"group_id": [str(i) for i in range(40)]})
     split = group_safe_split(ds, 0.5, groups=["all"] * 40)
     assert sorted(map(len, split.values())) == [0, 40]
+
+
+def test_a_salted_part_of_a_half_is_a_part_of_it() -> None:
+    ds = Dataset.from_dict({"group_id": [str(i) for i in range(2000)]})
+    for half in group_safe_split(ds, 0.5).values():
+        part = len(group_safe_split(half, 0.1, salt="held out:")["validation"]) / len(half)
+        assert 0.06 < part < 0.14
