@@ -93,7 +93,8 @@ def select_rows(recipe: recipes.TrainRecipe) -> tuple[Dataset, int]:
 def _divide(recipe: recipes.TrainRecipe, limit: int | None) -> tuple[Dataset, Dataset, int]:
     """Load a recipe's rows; return those to train on, those held out, and how many an evaluation set repeats."""
     rows, dropped = select_rows(recipe)
-    split = group_safe_split(rows, recipe.held_out, seed=recipe.seed, groups=regroup(rows))
+    # Salted: the halves of `half` are chosen with the same seed.
+    split = group_safe_split(rows, recipe.held_out, seed=recipe.seed, groups=regroup(rows), salt="held out:")
     training, held_out = split["train"], split["validation"]
     return training if limit is None else training.select(range(min(limit, len(training)))), held_out, dropped
 
