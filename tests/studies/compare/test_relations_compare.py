@@ -164,6 +164,8 @@ def test_a_comparison_from_the_recipe_to_the_table(content: dict[str, Any], tmp_
     assert line(table, "swap", "### Beside the paper's Table 8") == ["5 (54 %)", "114 (54 %)"]
     assert line(table, "swap", "## The paper's figures") == ["**35.11 ± 0.66**"]
     assert "row has their sentence: 1 at most." in table
+    assert "### Rows that models of the methods have seen" in table
+    assert "which is not the same as 0" in table
     assert "- A note." in table
     assert "Not run" not in table
     assert all((tmp_path / "out" / name).stat().st_size for name in ("table.csv", "figure.svg", "figure.png"))
