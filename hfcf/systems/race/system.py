@@ -28,6 +28,8 @@ from hfcf.text.entities import Collector
 
 OFFLINE: dict[str, Any] = {
     "verifier": Model("offline:minilm", adapter="hfcf:verifier"),
+    # 23 M weights (the paper's verifier has 125 M) accept too many wrong pairs; the judge has seen the other half of the rows.
+    "judges": (Model("offline:minilm", adapter="hfcf:verifier_2"),),
     "generator": Model("offline:t5", adapter="hfcf:generator"),
     "encoder": Model("offline:minilm"),
     "explainer_model": Model("hfcf:explainer"),  # read by explainer="cure" alone
