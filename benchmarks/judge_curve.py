@@ -83,7 +83,7 @@ def accepted(rulings: Sequence[Ruling], judges: int, certainty: float) -> list[s
 
 
 def precision(gold: Sequence[str], verdicts: Sequence[str | None], label: str | None = None) -> dict[str, Any]:
-    """Count the accepted pairs, of a label or all, and the share of them that is right, with half of its 95 % interval (Wilson's)."""
+    """Count the accepted pairs, of a label or all, and the share that is right, with half of its 95 % interval (Wilson's)."""
     right = [one == other for one, other in zip(gold, verdicts, strict=True) if other is not None and label in (None, other)]
     if not right:
         return {"accepted": 0, "right": None, "half_interval": None}

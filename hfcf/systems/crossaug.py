@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 from operator import itemgetter
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from hfcf import prompts
 from hfcf.core import edits, schema
@@ -329,6 +329,8 @@ OFFLINE: dict[str, Any] = {
     "num_beams": 10,
     "num_candidates": 10,
     "verifier": Model("offline:minilm", adapter="hfcf:verifier"),
+    # A small verifier accepts too many wrong pairs; the judge has seen the other half of the rows.
+    "judges": (Model("offline:minilm", adapter="hfcf:verifier_2"),),
     "max_length": 160,
     # A small verifier takes some paraphrases for refuted.
     "exclude_same": True,
@@ -399,6 +401,13 @@ class CrossAug(System):
         object.__setattr__(self, "pairs", tuple(self.pairs))
         if unknown := [pair for pair in self.pairs if pair not in PAIRS]:
             raise ValueError(f"pairs={unknown[0]!r}: choose some of {', '.join(PAIRS)}")
+
+    @classmethod
+    def preset(cls, name: str, **changes: Any) -> Self:
+        """Make CrossAug with a named set of settings: "paper", "offline" or "llm"; `verifier=None` goes without judges, too."""
+        if changes.get("verifier", "") is None:
+            changes = {"judges": (), "certainty": 0.0, **changes}
+        return super().preset(name, **changes)
 
     generate_negative_claim = StageOf(GenerateNegativeClaim)
     modify_evidence = StageOf(ModifyEvidence)

@@ -168,6 +168,12 @@ def test_a_recipe_gives_one_judge_or_several(given: Any) -> None:
     assert CrossAug.preset("offline", judges=given).judges == (Model("me/x"),)
 
 
+def test_the_offline_preset_has_a_second_judge_unless_it_goes_without_a_verifier() -> None:
+    assert [one.adapter for one in RACE.preset("offline").judges] == ["hfcf:verifier_2"]
+    assert [one.adapter for one in CrossAug.preset("offline").judges] == ["hfcf:verifier_2"]
+    assert CrossAug.preset("offline", verifier=None).judges == ()
+
+
 def test_settings_that_mean_nothing_are_refused() -> None:
     with pytest.raises(ValueError, match=r"certainty=1\.5: a probability is from 0 to 1"):
         RACE(verifier="v", generator="g", certainty=1.5)
