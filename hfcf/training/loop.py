@@ -139,7 +139,7 @@ def trained_model(hp: Hyperparameters, out: Path) -> Model:
     return Model(hp.model.name, hp.model.revision, adapter=str(out), inputs=inputs)
 
 
-def _precision(hp: Hyperparameters) -> dict[str, bool]:
+def _precision(hp: Hyperparameters) -> dict[str, Any]:
     """Return the arguments for mixed precision; a GPU without bfloat16 computes in float32."""
     from accelerate import PartialState
     from transformers.utils import is_torch_bf16_gpu_available

@@ -61,8 +61,10 @@ class Method:
     @property
     def learns(self) -> bool:
         """Whether its system learns something from its rows before it runs on them."""
+        if self.system is None:
+            return False
         kind = type(self.system)
-        return self.system is not None and (kind.fit_resources, kind.fit_models) != (System.fit_resources, System.fit_models)
+        return (kind.fit_resources, kind.fit_models) != (System.fit_resources, System.fit_models)
 
     @property
     def judge(self) -> tuple[Model, int] | None:

@@ -235,7 +235,7 @@ class SetComparison(_Shared):
     evaluate: list[Evaluation]
     evaluate_take: int | None = None
     """Evaluate on as many rows of each set."""
-    unseen: list[Literal["train", "evaluate"]] = Field(default_factory=lambda: ["evaluate"])
+    unseen: list[Literal["train", "evaluate"]] = Field(default=["evaluate"])
     """Which rows are left out if a model of a method was trained on them, as far as that is known."""
     low_resource: LowResource | None = None
     """Train on small samples of the rows."""

@@ -85,10 +85,11 @@ class CheckRelation(Stage):
             return [one for _, one in pairs]
         edited = [TASK.counterfactual_row(row, one) for row, one in pairs]
 
-        def ask(indicator: Model, part: list[Row]) -> list[dict[str, float] | None]:
+        def ask(indicator: Model, part: list[Row]) -> list[Mapping[str, float] | str | None]:
             return list(RelationClassifier(model=indicator, max_length=self.max_length).run(requests(part, indicator)))
 
-        answers = ask_indicators(self, [row["id"] for row, _ in pairs], edited, ask, UNJUDGED)
+        unjudged: Mapping[str, float] | str | None = UNJUDGED
+        answers = ask_indicators(self, [row["id"] for row, _ in pairs], edited, ask, unjudged)
         return [self._relation(one, answer) for (_, one), answer in zip(pairs, answers, strict=True)]
 
     def _relation(self, one: Candidate, answer: Mapping[str, float] | str | None) -> Candidate:
