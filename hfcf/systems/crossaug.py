@@ -404,8 +404,11 @@ class CrossAug(System):
 
     @classmethod
     def preset(cls, name: str, **changes: Any) -> Self:
-        """Make CrossAug with a named set of settings: "paper", "offline" or "llm"; `verifier=None` goes without judges, too."""
-        if changes.get("verifier", "") is None:
+        """Make CrossAug with a named set of settings: "paper", "offline" or "llm".
+
+        With a verifier of your own, or none, the preset's `judges` and `certainty`, which belong to its own, are left out.
+        """
+        if "verifier" in changes:
             changes = {"judges": (), "certainty": 0.0, **changes}
         return super().preset(name, **changes)
 

@@ -161,7 +161,12 @@ class RACE(System):
 
     @classmethod
     def preset(cls, name: str, **changes: Any) -> Self:
-        """Make RACE with a named set of settings: "paper" (give `verifier`, `generator`, `explainer_model`), "offline" or "llm"."""
+        """Make RACE with a named set of settings: "paper" (give `verifier`, `generator`, `explainer_model`), "offline" or "llm".
+
+        With a verifier of your own, the preset's `judges` and `certainty`, which belong to its own, are left out.
+        """
+        if "verifier" in changes:
+            changes = {"judges": (), "certainty": 0.0, **changes}
         if name == "offline" and not changes.get("edit", True):
             changes = {"generator": Model("offline:t5", adapter="hfcf:generator_prefixed"), **changes}
         return super().preset(name, **changes)
