@@ -40,7 +40,8 @@ class CheckRelation(Stage):
         required: whether the system wants an indicator: without one it is an error, else nothing is checked.
         least_probability: the indicator must predict the relation with at least this probability, from 0 to 1.
         language_model: a decoder-only language model that compares the sentences; None compares none.
-        most_loss: how much the mean negative log-likelihood of a sentence's token may rise, in nats.
+        most_loss: how much the mean negative log-likelihood of a token may rise, times the sentence's words, in nats: the mean
+            alone would hide a wrong word of a long sentence.
         max_length: pieces of a sentence that the indicator reads.
 
     >>> row = {"id": "1", "tokens": "eggs in buckets".split(), "label": "in", "status": None, "candidates": []}
@@ -116,7 +117,7 @@ class CheckRelation(Stage):
         before, after = next(answers), next(answers)
         if before is None or after is None:
             return reject(one, self.name, "longer than the language model reads")
-        loss = round(math.log(after) - math.log(before), 5)
+        loss = round((math.log(after) - math.log(before)) * len(one["text"].split()), 5)
         one = {**one, "scores": [*one["scores"], {"name": "loss of fluency", "value": loss}]}
         return (
             reject(one, self.name, f"less fluent than its source by more than {self.most_loss:g}") if loss > self.most_loss else one

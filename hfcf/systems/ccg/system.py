@@ -15,7 +15,7 @@ from hfcf.engines.continuation import Continuation
 from hfcf.engines.intervention import Intervention
 from hfcf.engines.likelihood import Likelihood
 from hfcf.engines.masked import MaskedLM
-from hfcf.engines.parser import Constituents
+from hfcf.engines.parser import Constituents, Parser
 from hfcf.engines.perplexity import Perplexity
 from hfcf.engines.relation import RelationClassifier
 from hfcf.systems.ccg.check import CheckRelation
@@ -23,6 +23,7 @@ from hfcf.systems.ccg.edit import EditRelation
 from hfcf.systems.ccg.editor import learned_editor, train_editor
 from hfcf.systems.ccg.expand import ExpandRelation, fit_relation_net
 from hfcf.systems.ccg.gradients import WordGradients
+from hfcf.systems.ccg.grammar import CheckGrammar
 from hfcf.systems.ccg.identify import STANZA, IdentifyCausalTerms
 from hfcf.systems.ccg.indicator import check_folds, fit_indicator, fit_judges, training_rows
 from hfcf.systems.ccg.relationnet import LCA
@@ -98,7 +99,9 @@ class CCG(System):
         least_probability: that it must give the relation.
         language_model: a decoder-only language model, if a candidate shall stay only where its sentence is about as fluent as its
             source; the paper has none.
-        most_loss: how much less fluent it may be: the rise of the mean negative log-likelihood of a token, in nats.
+        most_loss: how much less fluent it may be (`hfcf.systems.ccg.check.CheckRelation`).
+        tagger: a dependency parser, if a candidate shall stay only where its sentence has as many finite verbs as its source and no
+            determiner without a noun; the paper has none.
         verifier: an R-BERT, if candidates shall be kept only where it agrees; that CCG does without is its point.
         max_length: pieces of a sentence that the models read.
 
@@ -108,7 +111,7 @@ class CCG(System):
 
     >>> ccg = CCG.preset("offline", seed=7)
     >>> [stage.name for stage in ccg.stages]
-    ['identify_causal_terms', 'expand_relation', 'edit_relation', 'check_relation', 'judge_candidates']
+    ['identify_causal_terms', 'expand_relation', 'edit_relation', 'check_relation', 'check_grammar', 'judge_candidates']
     """
 
     VERSION: ClassVar[str] = "2"
@@ -118,6 +121,7 @@ class CCG(System):
         "expand_relation",
         "edit_relation",
         "check_relation",
+        "check_grammar",
         "judge_candidates",
     )
     presets: ClassVar = {"paper": {}, "offline": OFFLINE, "llm": LLM}
@@ -130,6 +134,7 @@ class CCG(System):
         Intervention,
         WordGradients,
         Constituents,
+        Parser,
         Continuation,
         Likelihood,
         Perplexity,
@@ -168,6 +173,7 @@ class CCG(System):
     least_probability: float = 0.0
     language_model: Model | None = None
     most_loss: float = 0.0
+    tagger: Parser | None = None
     verifier: Model | None = None
     max_length: int = 128
 
@@ -178,6 +184,7 @@ class CCG(System):
             raise ValueError(f"judge_folds is 0, or at least 2, and was {self.judge_folds}")
         parse_trainings(self)
         self._as_engine("parser", Constituents)
+        self._as_engine("tagger", Parser)
 
     identify_causal_terms = StageOf(IdentifyCausalTerms)
     expand_relation = StageOf(ExpandRelation)
@@ -188,6 +195,7 @@ class CCG(System):
         cross_fitted=lambda ccg: ccg.judges,
         required=lambda ccg: ccg.judge_folds > 0,
     )
+    check_grammar = StageOf(CheckGrammar)
     judge_candidates = StageOf(JudgeCandidates)
 
     @property

@@ -363,7 +363,7 @@ def test_ccg_is_compared_without_the_check_that_its_paper_does_not_have(name: st
     content = recipes.read(recipes.find(name), [f"preset={preset}"])
     ours = [method.system for method in methods_of(content) if isinstance(method.system, CCG)]
     assert ours
-    assert {(one.judge_folds, one.language_model) for one in ours} == {(0, None)}
+    assert {(one.judge_folds, one.language_model, one.tagger) for one in ours} == {(0, None, None)}
 
 
 @pytest.mark.parametrize("name", RECIPES)

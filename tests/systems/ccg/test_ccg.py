@@ -253,7 +253,7 @@ def test_a_recipe_may_give_mappings() -> None:
     assert system.parser == Constituents(backend="spacy", model=Model("mine"))
     assert system.classifier == replace(CCG.preset("offline").classifier, model=Model("bert"), epochs=2, seed=7)
     assert system.editor_training.seed == 7
-    assert [stage.seed for stage in system.stages] == [7] * 5
+    assert [stage.seed for stage in system.stages] == [7] * 6
     assert system.edit_relation.top_k == 2
     assert runner.model_names(system)["editor_training"] == "offline:t5"
 

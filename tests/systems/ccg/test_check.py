@@ -14,10 +14,12 @@ from hfcf.core.model import Model
 from hfcf.core.stage import StageError
 from hfcf.core.store import read_artifact
 from hfcf.core.task import get_task
+from hfcf.engines.parser import Parser
 from hfcf.engines.perplexity import Perplexity
 from hfcf.engines.relation import RelationClassifier
 from hfcf.systems.ccg import indicator as indicators
 from hfcf.systems.ccg.check import CheckRelation
+from hfcf.systems.ccg.grammar import CheckGrammar
 from hfcf.systems.ccg.system import CCG
 from hfcf.tasks.relation import candidate, token_edits
 from hfcf.training.loop import Hyperparameters
@@ -97,9 +99,9 @@ def test_a_sentence_that_lost_its_fluency_is_rejected(monkeypatch: pytest.Monkey
         return [{"moved": 100.0, "sunk": 110.0, "lost": 200.0, "long": None}[text.split()[3]] for text in requests]
 
     monkeypatch.setattr(Perplexity, "run", run)
-    checked = CheckRelation(language_model=Model("lm"), most_loss=0.2)(row("sunk in", "lost in", "long in"))
-    assert reasons(checked) == [None, "less fluent than its source by more than 0.2", "longer than the language model reads"]
-    assert checked["candidates"][0]["scores"] == [{"name": "loss of fluency", "value": 0.09531}]  # log 1.1
+    checked = CheckRelation(language_model=Model("lm"), most_loss=2)(row("sunk in", "lost in", "long in"))
+    assert reasons(checked) == [None, "less fluent than its source by more than 2", "longer than the language model reads"]
+    assert checked["candidates"][0]["scores"] == [{"name": "loss of fluency", "value": 0.66717}]  # log 1.1, for each of 7 words
     assert "the eggs were sunk in buckets ." in asked
     assert "the eggs were moved into buckets ." in asked
 
@@ -157,3 +159,47 @@ def test_the_papers_preset_has_no_such_check() -> None:
         CCG(indicator=Model("mine"), judge_folds=2).fit_models(rows(1))
     with pytest.raises(StageError, match="check_relation has no indicator"):
         hfcf.CCG(judge_folds=2).check_relation(row("sunk"))
+
+
+def tag(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """The tagger knows these words; returned are the sentences that it reads."""
+    known = {"were": "VBD", "moved": "VBN", "lie": "VBP", "sunk": "VBN", "the": "DT", "a": "DT", "eggs": "NNS", "buckets": "NNS"}
+    read: list[list[str]] = []
+
+    def run(self: Parser, requests: list[list[str]]) -> list[dict[str, list[str]]]:
+        read.extend(requests)
+        return [{"tags": [known.get(token, "IN") for token in tokens]} for tokens in requests]
+
+    monkeypatch.setattr(Parser, "run", run)
+    return read
+
+
+def test_a_term_that_does_not_fit_into_the_sentence_is_a_verdict_on_the_candidate(monkeypatch: pytest.MonkeyPatch) -> None:
+    read = tag(monkeypatch)
+    check = CheckGrammar(tagger=Parser(backend="spacy", model=Model("offline:spacy")))
+    checked = check(row("sunk in", "lie in", "sunk in a the", "in the"))
+    assert reasons(checked) == [
+        None,
+        "the sentence has another number of finite verbs than its source",
+        "a determiner has no noun",
+        None,
+    ]
+    assert checked["candidates"][1]["status"]["stage"] == "check_grammar"
+    assert read[0] == ["the", "eggs", "were", "moved", "into", "buckets", "."]
+    assert read[1] == ["the", "eggs", "were", "sunk", "in", "buckets", "."]
+    alone = check(row("lie in"))
+    assert alone["status"]["reason"].startswith("no candidate is left of 1: the sentence has another number of finite verbs")
+
+
+def test_what_is_decided_is_not_tagged_and_without_a_tagger_nothing_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    read = tag(monkeypatch)
+    source = row("lie in", "sunk in")
+    source["candidates"][0] = {**source["candidates"][0], "status": {"accepted": False, "stage": "edit_relation", "reason": "why"}}
+    assert reasons(CheckGrammar(tagger=Parser())(source)) == ["why", None]
+    assert len(read) == 2
+    assert CheckGrammar()(row("lie in"))["status"] is None
+    assert CheckGrammar(tagger=Parser())(row()) == {"candidates": [], "status": None}
+    assert CCG.preset("paper").check_grammar.tagger is None
+    assert CCG(tagger={"backend": "spacy", "model": "offline:spacy"}).check_grammar.tagger == Parser(
+        backend="spacy", model=Model("offline:spacy")
+    )
