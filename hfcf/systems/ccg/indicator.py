@@ -112,16 +112,16 @@ def train_indicator(rows: Rows, hp: Hyperparameters, labels: Sequence[str]) -> s
 
 
 def fit_judges(system: Any, ds: Dataset | IterableDataset) -> dict[str, Any]:
-    """Return the setting `judges` of a system with `judge_folds`: indicators of other folds and another seed than its own.
+    """Return the setting `fold_judges` of a system with `judge_folds`: indicators of other folds and another seed than its own.
 
     Args:
-        system: with `judge_folds`, `judges`, `seed`, `classifier` and `least_steps`.
+        system: with `judge_folds`, `fold_judges`, `seed`, `classifier` and `least_steps`.
         ds: the rows before any stage.
 
     Raises:
         StageError: there is no sound row.
     """
-    if not system.judge_folds or system.judges is not None:
+    if not system.judge_folds or system.fold_judges is not None:
         return {}
     rows = indicator_rows(system, ds)
     if len(rows) < 2:
@@ -130,7 +130,7 @@ def fit_judges(system: Any, ds: Dataset | IterableDataset) -> dict[str, Any]:
     def settings(part: Rows) -> Hyperparameters:
         return replace(_settings(system, part), seed=system.seed + 1)
 
-    return {"judges": cross_fit(rows, settings, system.judge_folds, deal="judges")}
+    return {"fold_judges": cross_fit(rows, settings, system.judge_folds, deal="judges")}
 
 
 def cross_fit(rows: Rows, hp: Callable[[Rows], Hyperparameters], folds: int, deal: str = "") -> str:

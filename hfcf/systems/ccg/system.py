@@ -95,7 +95,7 @@ class CCG(System):
         judge_folds: 2 or more: a candidate stays only where an indicator says its relation that had no part in it: of so many, each
             trained on the rows outside one fold, with other folds and another seed than those that find causal terms. 0, the
             paper's: no such check.
-        judges: the sha256 of the file that says which of them a row has; `fit_models` sets it.
+        fold_judges: the sha256 of the file that says which of them a row has; `fit_models` sets it.
         least_probability: that it must give the relation.
         language_model: a decoder-only language model, if a candidate shall stay only where its sentence is about as fluent as its
             source; the paper has none.
@@ -169,7 +169,7 @@ class CCG(System):
     use_editor: bool = True
     least_steps: int = 0
     judge_folds: int = 0
-    judges: str | None = None
+    fold_judges: str | None = None
     least_probability: float = 0.0
     language_model: Model | None = None
     most_loss: float = 0.0
@@ -192,7 +192,7 @@ class CCG(System):
     check_relation = StageOf(
         CheckRelation,
         indicator=None,
-        cross_fitted=lambda ccg: ccg.judges,
+        cross_fitted=lambda ccg: ccg.fold_judges,
         required=lambda ccg: ccg.judge_folds > 0,
     )
     check_grammar = StageOf(CheckGrammar)

@@ -129,7 +129,7 @@ def test_the_judges_have_seen_neither_the_row_nor_had_a_part(monkeypatch: pytest
 
     monkeypatch.setattr(indicators, "train_indicator", train)
     ccg = CCG(seed=7, folds=2, judge_folds=3).fit_models(rows(24))
-    finders, judges = (read_artifact(sha or "", "") for sha in (ccg.cross_fitted, ccg.judges))
+    finders, judges = (read_artifact(sha or "", "") for sha in (ccg.cross_fitted, ccg.fold_judges))
     assert [seed for _, seed in trained] == [7, 7, 8, 8, 8]
     assert set(finders["indicators"]).isdisjoint(judges["indicators"])
     parts = [set(ids) for ids, _ in trained[2:]]
@@ -140,11 +140,11 @@ def test_the_judges_have_seen_neither_the_row_nor_had_a_part(monkeypatch: pytest
         for one in judges["folds"]
     )
     check = ccg.check_relation
-    assert (check.cross_fitted, check.indicator, check.required) == (ccg.judges, None, True)
+    assert (check.cross_fitted, check.indicator, check.required) == (ccg.fold_judges, None, True)
     # An indicator of one's own finds the terms; the judges are trained all the same. Trained ones are not trained again.
     own = CCG(indicator=Model("mine"), judge_folds=2).fit_models(rows(6))
     assert (own.indicator, own.cross_fitted) == (Model("mine"), None)
-    assert own.judges
+    assert own.fold_judges
     number = len(trained)
     assert own.fit_models(rows(6)) == own
     assert len(trained) == number
