@@ -14,6 +14,7 @@ from hfcf.core.stage import Reject, Stage
 from hfcf.engines.generator import Generator
 from hfcf.engines.remote.slots import failure
 from hfcf.engines.sameness import why_same
+from hfcf.engines.spelling import restore_words
 from hfcf.engines.wordnet import wordnet
 from hfcf.systems.race import remote
 from hfcf.systems.race.explain import SENTENCES
@@ -72,6 +73,8 @@ class GenerateClaim(Stage):
             differs only in articles, case or inflection, or by a synonym (of a SUPPORTS row also by a broader word), or, of a
             SUPPORTS row, by a name that stands in one list of the evidence with the old one; see
             `hfcf.engines.sameness.why_same`. The paper has no such check.
+        restore_letters: put words of the evidence back that the generator wrote without the letters which its vocabulary lacks:
+            "Medelln" becomes "Medellín" (`hfcf.engines.spelling`). The paper does not say that it does.
         num_candidates: k.
         num_beams: beams of the search.
         max_new_tokens: longest claim, in tokens.
@@ -103,6 +106,7 @@ class GenerateClaim(Stage):
     max_length: int = 512
     no_repeat: int | None = None
     exclude_same: bool = False
+    restore_letters: bool = False
 
     def __getstate__(self) -> dict[str, Any]:
         return {**super().__getstate__(), **prompts.state([remote.GENERATOR], self.generator)}
@@ -132,7 +136,16 @@ class GenerateClaim(Stage):
         )  # fmt: skip
         prefixes = [generator_prefix(label) if self.prefixed else "" for label in labels]
         texts = [prefix + join(pieces)[0] for prefix, pieces in zip(prefixes, evidence, strict=True)]
-        return engine.run([[text, constraints] for text, constraints in zip(texts, required, strict=True)])
+        answers = engine.run([[text, constraints] for text, constraints in zip(texts, required, strict=True)])
+        return (
+            [self._restored(answer, text) for answer, text in zip(answers, texts, strict=True)] if self.restore_letters else answers
+        )
+
+    def _restored(self, answer: Any, source: str) -> Any:
+        if not answer:
+            return answer
+        texts = restore_words([one["text"] for one in answer], source, self.generator)
+        return [{**one, "text": text} for one, text in zip(answer, texts, strict=True)]
 
     def _ask(self, evidence: Sequence[Any], required: Sequence[list[list[str]]], labels: Sequence[str]) -> list[Any]:
         requests = list(zip(evidence, required, [label == REFUTES for label in labels], strict=True))

@@ -49,6 +49,8 @@ OFFLINE: dict[str, Any] = {
     "plausible": True,
     # A small generator paraphrases, and a small verifier takes a paraphrase for a flip.
     "exclude_same": True,
+    # T5's vocabulary lacks many letters with marks: names lose them.
+    "restore_letters": True,
     "unique": True,
 }
 """Settings of the offline preset: small models that install from the package registry, with this project's adapters."""
@@ -147,6 +149,7 @@ class RACE(System):
     flip: str = "any"
     plausible: bool = False
     exclude_same: bool = False
+    restore_letters: bool = False
     unique: bool = False
 
     def __post_init__(self) -> None:

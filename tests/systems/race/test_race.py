@@ -568,3 +568,23 @@ def test_fit_needs_entities(race: RACE, demo: Dataset) -> None:
 def test_a_limit_changes_no_row(finished: Dataset, race: RACE, demo: Dataset, tiny_model: Callable[[str], str]) -> None:
     few = replace(race, verifier=Model(tiny_model("verifier")))(demo, limit=7)
     assert list(few) == list(finished.select(range(7)))
+
+
+def test_letters_that_the_generator_lost_are_put_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    from hfcf.systems.race import generate
+
+    evidence = [{"title": "", "text": "He played for Medellín."}]
+    row = {
+        "claim": "He played for Cali.", "label": REFUTES, "evidence": evidence, "edited_evidence": evidence, "edited_entities": [],
+        "sentence_rationales": [{"piece": 0, "score": 1.0}], "candidates": [],
+    }  # fmt: skip
+    answer = [{"text": "He played for Medelln.", "score": -1.0, "finished": True}]
+    monkeypatch.setattr(generate.Generator, "run", lambda self, requests: [answer for _ in requests])
+
+    def claims(**settings: bool) -> list[str]:
+        stage = generate.GenerateClaim(generator=Model("offline:t5"), **settings)
+        result = stage.batch([row])[0]
+        return [one["claim"] for one in result["candidates"]]
+
+    assert claims() == ["He played for Medelln."]
+    assert claims(restore_letters=True) == ["He played for Medellín."]
