@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
 from typing import Any, NamedTuple
@@ -86,7 +86,7 @@ class Sample:
     @cached_property
     def definition(self) -> dict[str, Any]:
         """What the models of all methods depend on, besides the seed; hashing the rows takes its time."""
-        hp = {field.name: plain(getattr(self.hp, field.name)) for field in fields(self.hp) if field.name not in ("seed", "model")}
+        hp = {name: value for name, value in plain(self.hp).items() if name not in ("seed", "model")}
         dev = {} if self.dev is None else {"dev": rows_digest(self.dev)}
         return {"hp": hp, "model": self.hp.model.key(), "labels": self.labels, "rows": rows_digest(self.train), **dev}
 
