@@ -22,9 +22,9 @@ TWIN = "the same counterfactual as that of row"
 def reject_twins(ds: Dataset, stage: str) -> Dataset:
     """Reject counterfactuals that equal one of an earlier source; a source that has no others is rejected, too.
 
-    Two are equal when their texts are (`Task.identity`), compared by `bare`, so that "1.5" is not "15", and where they have them the
-    places in the texts; their labels do not count. Equal ones of one source stay. The memory that this takes is a hash for each
-    counterfactual.
+    Two are equal when their texts are (`Task.identity`), compared by `bare`, so that "1.5" is not "15", and where they have them
+    the places in the texts; their labels do not count. Equal ones of one source stay. The memory that this takes is a hash for
+    each counterfactual.
 
     A stream has no end at which to look, and ranks do not see each other's rows: twins are found in a `Dataset` alone, and in one
     part of it that runs on its own. Rows before `limit` are decided as without it.
