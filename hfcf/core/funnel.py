@@ -9,6 +9,8 @@ from typing import Any
 
 from datasets import Dataset
 
+from hfcf.core.twins import TWIN
+
 
 def funnel(ds: Dataset, stages: Sequence[str]) -> list[dict[str, Any]]:
     """Count rows and candidates for each stage, in order.
@@ -48,10 +50,11 @@ def funnel(ds: Dataset, stages: Sequence[str]) -> list[dict[str, Any]]:
 
 
 def short(reason: str) -> str:
-    """Shorten a reason by what is particular to its row: counts, positions, and the list after "no candidate is left".
+    """Shorten a reason by what is particular to its row: counts, positions, another row, and the list after "no candidate is left".
 
     >>> short("no candidate is left of 10: too long (10)"), short("the claim has 200,000 characters; the limit is 20,000")
     ('no candidate is left', 'the claim has N characters; the limit is N')
     """
     reason = re.sub(r"^(no candidate is left) of .*$", r"\1", reason)
+    reason = re.sub(rf"^({TWIN}) .*$", r"\1 N", reason)
     return re.sub(r"\b\d[\d,.]*\b", "N", reason)

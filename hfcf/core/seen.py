@@ -11,6 +11,7 @@ import numpy as np
 from datasets import Dataset
 
 from hfcf.core.model import SEEN, Model, find_file, is_remote
+from hfcf.core.pairs import is_paired, sources
 from hfcf.core.splits import text_keys
 
 
@@ -39,21 +40,24 @@ def load_seen(model: Model) -> frozenset[int] | None:
     """
     if is_remote(model):
         return None
-    paths = (_path(source) for source in (model.adapter_source(), model.source()) if source)
-    if (path := next(filter(None, paths), None)) is None:
+    # What an adapter's base was trained on stands in the adapter's file, too: that of the base alone would leave rows out.
+    adapter = model.adapter_source()
+    if (path := _path(model.source(), model.revision) if adapter is None else _path(adapter)) is None:
         return None
     return frozenset(np.load(path, allow_pickle=False).tolist())
 
 
-def _path(source: str) -> str | None:
+def _path(source: str, revision: str | None = None) -> str | None:
     try:
-        return find_file(source, SEEN)
+        return find_file(source, SEEN, revision)
     except OSError:  # the Hub can't be reached, and the cache does not have the file: what the model has seen is not known
         return None
 
 
 def row_hashes(ds: Dataset) -> list[set[int]]:
-    """Hash for each row its group and the texts by which it repeats another: see `hfcf.core.splits.text_keys`.
+    """Hash for each row its group and the texts by which it repeats another, of pairs those of both sides.
+
+    See `hfcf.core.splits.text_keys`.
 
     >>> rows = {"corpus": ["a", "a"], "group_id": ["1", "2"], "tokens": [["Eggs", "hatch"], ["Eggs", "hatch", "."]]}
     >>> one, other = row_hashes(Dataset.from_dict(rows))
@@ -61,7 +65,10 @@ def row_hashes(ds: Dataset) -> list[set[int]]:
     (2, 1)
     """
     groups = zip(ds["corpus"], ds["group_id"], strict=True)
-    return [{_hash(("group", *group)), *map(_hash, keys)} for group, keys in zip(groups, text_keys(ds), strict=True)]
+    hashes = [{_hash(("group", *group)), *map(_hash, keys)} for group, keys in zip(groups, text_keys(ds), strict=True)]
+    if not is_paired(ds):
+        return hashes
+    return [own | other for own, other in zip(hashes, row_hashes(sources(ds)), strict=True)]
 
 
 def seen_rows(ds: Dataset, model: Model) -> list[bool] | None:

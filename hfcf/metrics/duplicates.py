@@ -16,9 +16,10 @@ from hfcf.core.store import save_artifact
 from hfcf.core.task import Task, task_of
 from hfcf.metrics.shared.fitting import learned_of, need_fit, to_fit
 from hfcf.metrics.shared.info import TEXT, info
-from hfcf.metrics.shared.near import Near, bare
+from hfcf.metrics.shared.near import Near
 from hfcf.metrics.shared.rows import TEXTS_AND_EDITS, changed
 from hfcf.tasks import DEFAULT
+from hfcf.text.normalise import bare
 
 CITATION = "Lee et al. 2022, Deduplicating Training Data Makes Language Models Better, section 4.2"
 _KINDS = ("repeat", "near", "leak", "near_leak")

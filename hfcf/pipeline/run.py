@@ -267,6 +267,8 @@ def describe_filter(system: System) -> str | None:
 
     >>> describe_filter(system_class("mice")()), describe_filter(system_class("ccg")())
     ('the base model that was trained on these rows', None)
+    >>> describe_filter(system_class("mice")(folds=2)), describe_filter(system_class("ccg")(judge_folds=3))
+    ('the base model that was trained on the other folds of these rows', 'indicators that had no part in making it')
     """
     if getattr(system, "verifier", None) is not None:
         certainty = getattr(system, "certainty", 0.0)
@@ -277,10 +279,10 @@ def describe_filter(system: System) -> str | None:
     if getattr(system, "readers", None):
         return "the readers named above"
     if not getattr(system, "consistency", False):
-        return None
-    return (
-        "the base model, the indicator named above," if filter_models(system) else "the base model that was trained on these rows"
-    )
+        return "indicators that had no part in making it" if getattr(system, "judge_folds", 0) else None
+    if filter_models(system):
+        return "the base model, the indicator named above,"
+    return f"the base model that was trained on {'the other folds of ' if getattr(system, 'folds', 1) > 1 else ''}these rows"
 
 
 def _front_matter(name: Any) -> dict[str, Any]:

@@ -12,10 +12,11 @@ from typing import Any
 from datasets import Dataset, concatenate_datasets
 
 from hfcf import corpora
+from hfcf.core.model import SEEN, Model, named
 from hfcf.core.preflight import check_disk
 from hfcf.core.recipe import RecipeError, locate, parse
 from hfcf.core.recipe import command as command_line
-from hfcf.core.seen import save_seen
+from hfcf.core.seen import save_seen, seen_rows
 from hfcf.core.splits import divide, group_safe_split, regroup
 from hfcf.core.weights import check_weights
 from hfcf.engines.classifier import Classifier
@@ -110,19 +111,37 @@ def calibrate_trained(out: Path) -> dict[str, Any]:
 
     Raises:
         RecipeError: the recipe in the folder is none of a verifier, or holds no rows out.
-        ValueError: the folder has no recipe; or see `hfcf.training.calibration.calibrate`.
+        ValueError: the folder has no recipe, it is calibrated already, or the rows that are held out now are not those that were
+            held out of its training; or see `hfcf.training.calibration.calibrate`.
     """
     if (record := read_record(out)) is None or not (out / "scores.json").is_file():
         raise ValueError(f"{out} holds no finished training: there is no {RECORD} and no scores.json in it")
     command, content = record
     content = {**content, "calibrate": True}
     parsed = parse(recipes.VerifierRecipe, content, str(out / RECORD))
-    held_out = with_nei(_divide(parsed, parsed.limit)[1], parsed.nei, parsed.seed)
     report = json.loads((out / "scores.json").read_text(encoding="utf-8"))
+    if CALIBRATION in report["scores"]:
+        raise ValueError(f"{out} is calibrated already: a second temperature would hide what the first one changed")
+    held_out = _divide(parsed, parsed.limit)[1]
+    _check_unseen(held_out, trained_model(parsed.hyperparameters(), out))
+    held_out = with_nei(held_out, parsed.nei, parsed.seed)
     report["scores"] = {**report["scores"], CALIBRATION: _calibrate(parsed, held_out, out)}
     write_record(out, content, command)
     _write_report(content, parsed, report, command, out)
     return report
+
+
+def _check_unseen(held_out: Dataset, model: Model) -> None:
+    """Raise where a model was trained on rows that its recipe holds out now: the data changed, or how rows are held out."""
+    if (seen := seen_rows(held_out, model)) is None:
+        raise ValueError(
+            f"calibrate: {named(model)} does not say what it was trained on ({SEEN}), so no row is known to be held out"
+        )
+    if any(seen):
+        raise ValueError(
+            f"calibrate: {named(model)} was trained on the group or a text of {sum(seen)} of the {len(seen)} rows that its recipe "
+            "holds out now: train it again with calibrate: true"
+        )
 
 
 def _calibrate(recipe: recipes.TrainRecipe, held_out: Dataset, out: Path) -> dict[str, Any]:

@@ -36,6 +36,27 @@ def normalise(text: str) -> str:
     return "".join(character for character in folded if character.isalnum())
 
 
+def bare(text: str | None) -> str:
+    """Reduce a text to what counts for a repeat: letters with their marks, digits with what stands between them; case folded.
+
+    The Treebank's names of brackets and the other Unicode forms of a character make no difference.
+    It is finer than `normalise`, which holds texts apart in splits, where too much is better than too little:
+    there "1.5" is "15", and a Hindi word is equal to one with other vowels.
+
+    >>> bare("The GDP grew by 1.5 %!"), bare(None)
+    ('thegdpgrewby1.5', '')
+    >>> bare("Rome -LRB- Italy -RRB-") == bare("Rome (Italy)")
+    True
+    """
+    folded = unicodedata.normalize("NFKC", BRACKET_NAMES.sub(" ", text or "")).casefold()
+    return "".join(c for i, c in enumerate(folded) if c.isalnum() or unicodedata.category(c)[0] == "M" or _within(folded, i))
+
+
+def _within(text: str, i: int) -> bool:
+    """Say whether a character is no space and stands between two digits."""
+    return not text[i].isspace() and text[max(0, i - 1) : i].isdigit() and text[i + 1 : i + 2].isdigit()
+
+
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 from datasets import Dataset
 
 from hfcf.core.model import SEEN, Model, folder_hash
+from hfcf.core.pairs import pair
 from hfcf.core.seen import load_seen, row_hashes, save_seen, seen_rows
 
 
@@ -55,3 +56,28 @@ def test_the_file_leaves_the_identity_of_the_weights(tmp_path: Path) -> None:
 def test_empty_texts_are_no_keys() -> None:
     one, other = row_hashes(made(("1", "A claim.", ""), ("2", "Another.", "")))
     assert not one & other
+
+
+def test_of_an_adapter_without_the_file_nothing_is_known(tmp_path: Path) -> None:
+    base, adapter = tmp_path / "base", tmp_path / "adapter"
+    base.mkdir(), adapter.mkdir()
+    save_seen(base, made(("1", "Rome is old.", "x")), Model("offline:minilm"))
+    assert load_seen(Model(str(base))) is not None
+    assert load_seen(Model(str(base), adapter=str(adapter))) is None
+
+
+def test_of_pairs_both_sides_count(tmp_path: Path) -> None:
+    old = (
+        made(("1", "Rome is old.", "x"), ("2", "Bonn is old.", "y"))
+        .add_column("id", ["1", "2"])
+        .add_column("label", ["SUPPORTS"] * 2)
+    )
+    new = (
+        made(("8", "Rome is new.", "z"), ("9", "Bonn is new.", "z"))
+        .add_column("id", ["8", "9"])
+        .add_column("label", ["REFUTES"] * 2)
+    )
+    pairs = pair(new.add_column("source_id", ["1", "2"]), old)
+    save_seen(tmp_path, made(("5", "Rome is old.", "v")), Model("offline:minilm"))
+    assert seen_rows(new, Model(str(tmp_path))) == [False, False]
+    assert seen_rows(pairs, Model(str(tmp_path))) == [True, False]

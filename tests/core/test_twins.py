@@ -72,7 +72,25 @@ def test_the_first_of_equal_counterfactuals_is_kept() -> None:
 def test_the_funnel_counts_them() -> None:
     last = funnel(Twice()(rows(*CLAIMS)), Twice.chain)[-1]
     assert (last["rows_in"], last["rows_out"], last["candidates_rejected"]) == (4, 3, 2)
-    assert sum(last["candidate_reasons"].values()) == 2
+    assert last["candidate_reasons"] == {"the same counterfactual as that of row N": 2}
+
+
+def test_the_funnel_has_one_reason_for_all_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(CLAIMS, "e", ["Rome is big."])
+    last = funnel(Twice()(rows("b", "a", "e")), Twice.chain)[-1]
+    assert last["candidate_reasons"] == {"the same counterfactual as that of row N": 2}
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [("It costs 1.5 million.", "It costs 15 million."), ("वह लड़का है।", "वह लड़की है।"), ("はしが好きだ。", "ばしが好きだ。")],
+)
+def test_other_numbers_and_other_words_of_other_languages_are_no_twins(
+    one: str, other: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(CLAIMS, "a", [one])
+    monkeypatch.setitem(CLAIMS, "b", [other])
+    assert kept(Twice()(rows("a", "b"))) == [("a", one), ("b", other)]
 
 
 def test_without_the_setting_all_stay() -> None:
@@ -102,5 +120,5 @@ def test_a_stream_keeps_its_twins() -> None:
 @pytest.mark.parametrize(("system", "unique"), [(hfcf.RACE, True), (hfcf.CrossAug, True), (hfcf.CCG, False)])
 def test_which_presets_reject_them(system: Any, unique: bool) -> None:
     assert system.preset("offline").unique == unique
-    paper = system.preset("paper", **({"verifier": "v", "generator": "g"} if system is hfcf.RACE else {}))
+    paper = system.preset("paper", **({"verifier": "v", "generator": "g", "explainer_model": "e"} if system is hfcf.RACE else {}))
     assert paper.unique is False

@@ -190,8 +190,28 @@ def test_a_recipe_calibrates_and_says_so(tiny_model: Callable[[str], str], tmp_p
     patches = [(tmp_path / name / "patch.safetensors").read_bytes() for name in ("one", "two")]
     assert patches[0] == patches[1]
     assert yaml.safe_load((tmp_path / "two" / "recipe.yaml").read_text(encoding="utf-8"))["calibrate"] is True
+    with pytest.raises(ValueError, match="is calibrated already"):
+        calibrate_trained(tmp_path / "two")
     with pytest.raises(ValueError, match="holds no finished training"):
         calibrate_trained(tmp_path)
+
+
+def test_a_verifier_is_not_calibrated_on_rows_that_it_was_trained_on(tiny_model: Callable[[str], str], tmp_path: Path) -> None:
+    recipe = {
+        "train": "verifier", "model": tiny_model("classifier"), "data": [own_files(tmp_path, rows(24))], "data_dir": str(tmp_path),
+        "held_out": 0.4, "epochs": 1, "max_length": 48,
+    }  # fmt: skip
+    train(recipe, tmp_path / "out")
+    stored = {path: path.read_bytes() for path in (tmp_path / "out").glob("*.safetensors")}
+    text = (tmp_path / "out" / "recipe.yaml").read_text(encoding="utf-8")
+    other = yaml.safe_dump({**yaml.safe_load(text), "seed": 14})
+    (tmp_path / "out" / "recipe.yaml").write_text(text.partition("\n")[0] + "\n" + other, encoding="utf-8")
+    with pytest.raises(ValueError, match=r"was trained on the group or a text of \d+ of the \d+ rows that its recipe holds out"):
+        calibrate_trained(tmp_path / "out")
+    (tmp_path / "out" / "seen.npy").unlink()
+    with pytest.raises(ValueError, match="does not say what it was trained on"):
+        calibrate_trained(tmp_path / "out")
+    assert all(path.read_bytes() == weights for path, weights in stored.items())
 
 
 def test_nothing_is_trained_when_no_row_is_held_out(tiny_model: Callable[[str], str], tmp_path: Path) -> None:

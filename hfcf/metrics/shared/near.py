@@ -2,43 +2,21 @@
 
 from __future__ import annotations
 
-import unicodedata
 from typing import Any
 
-from hfcf.text.normalise import BRACKET_NAMES
+from hfcf.text.normalise import bare
 
 _WIDTH, _PERMUTATIONS = 5, 128
 
 
 def jaccard(one: str | None, other: str | None) -> float:
-    """Divide the runs of five characters that two texts share by all of theirs, 0–1; see `bare`.
+    """Divide the runs of five characters that two texts share by all of theirs, 0–1; see `hfcf.text.normalise.bare`.
 
     >>> jaccard("Rome is old.", "rome is old"), jaccard("Rome is old.", "Rome is new.")
     (1.0, 0.25)
     """
     ours, theirs = _shingles(one), _shingles(other)
     return round(len(ours & theirs) / len(ours | theirs), 5) if ours | theirs else 0.0
-
-
-def bare(text: str | None) -> str:
-    """Reduce a text to what counts for a repeat: letters with their marks, digits with what stands between them; case folded.
-
-    The Treebank's names of brackets and the other Unicode forms of a character make no difference.
-    It is finer than `hfcf.text.normalise.normalise`, which holds texts apart in splits, where too much is better than too little:
-    there "1.5" is "15", and a Hindi word is equal to one with other vowels.
-
-    >>> bare("The GDP grew by 1.5 %!"), bare(None)
-    ('thegdpgrewby1.5', '')
-    >>> bare("Rome -LRB- Italy -RRB-") == bare("Rome (Italy)")
-    True
-    """
-    folded = unicodedata.normalize("NFKC", BRACKET_NAMES.sub(" ", text or "")).casefold()
-    return "".join(c for i, c in enumerate(folded) if c.isalnum() or unicodedata.category(c)[0] == "M" or _within(folded, i))
-
-
-def _within(text: str, i: int) -> bool:
-    """Say whether a character is no space and stands between two digits."""
-    return not text[i].isspace() and text[max(0, i - 1) : i].isdigit() and text[i + 1 : i + 2].isdigit()
 
 
 def _shingles(text: str | None) -> set[str]:

@@ -23,7 +23,7 @@ from hfcf.systems import system_class
 from hfcf.training.debias import Debias
 
 _NEUTRAL = ("VERSION", "strict", "fitted")  # what it was fitted on are the rows, which a cell knows
-_UNUSED: dict[str, Any] = {"judges": (), "certainty": 0.0}
+_UNUSED: dict[str, Any] = {"judges": (), "certainty": 0.0, "bf16": False}
 """Settings that change nothing at these values: cells from before there were such settings stay what they are."""
 
 
@@ -161,12 +161,16 @@ def _engines(system: System) -> list[type[Any]]:
 
 def _values(state: Mapping[str, Any]) -> list[str]:
     """List a stage's settings without their names; its state holds more than fields: the prompt of a language model."""
-    values = [plain(value) for name, value in state.items() if _counts(name, value)]
+    values = [plain(value) for name, value in state.items() if counts(name, value)]
     return sorted(json.dumps(value, sort_keys=True, ensure_ascii=False, default=str) for value in values)
 
 
-def _counts(name: str, value: Any) -> bool:
-    """Say whether a setting at a value is part of what a cell depends on."""
+def counts(name: str, value: Any) -> bool:
+    """Say whether a setting at a value is part of what a cell depends on.
+
+    >>> counts("epochs", 3), counts("bf16", True), counts("bf16", False)
+    (True, True, False)
+    """
     return name not in _NEUTRAL and not (name in _UNUSED and value == _UNUSED[name])
 
 
@@ -177,7 +181,7 @@ def plain(value: Any) -> Any:
     if isinstance(value, Engine):
         return value.settings()
     if is_dataclass(value):
-        return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
+        value = {field.name: getattr(value, field.name) for field in fields(value)}
     if isinstance(value, Mapping):
-        return {name: plain(part) for name, part in value.items() if _counts(name, part)}
+        return {name: plain(part) for name, part in value.items() if counts(name, part)}
     return [plain(part) for part in value] if isinstance(value, list | tuple) else value

@@ -9,7 +9,6 @@ from typing import Any
 from datasets import Dataset
 
 from hfcf.core.model import Model, named
-from hfcf.core.pairs import is_paired, sources
 from hfcf.core.seen import load_seen, row_hashes
 from hfcf.core.system import System
 from hfcf.studies.compare import tables
@@ -111,8 +110,6 @@ def mark_seen(rows: Dataset, models: Sequence[MethodModel]) -> dict[str, list[bo
     if not known:
         return {}
     hashes = row_hashes(rows)
-    if is_paired(rows):
-        hashes = [own | other for own, other in zip(hashes, row_hashes(sources(rows)), strict=True)]
     return {name: [not seen.isdisjoint(one) for one in hashes] for name, seen in known}
 
 

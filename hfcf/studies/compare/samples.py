@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
 from typing import Any, NamedTuple
@@ -11,6 +11,7 @@ from datasets import Dataset, concatenate_datasets
 
 from hfcf.core import recipe as recipes
 from hfcf.core.expand import balanced_sample
+from hfcf.core.model import Model
 from hfcf.core.recipe import RecipeError
 from hfcf.core.task import Task, task_of
 from hfcf.core.trainer import load_trainer
@@ -86,7 +87,7 @@ class Sample:
     @cached_property
     def definition(self) -> dict[str, Any]:
         """What the models of all methods depend on, besides the seed; hashing the rows takes its time."""
-        hp = {field.name: plain(getattr(self.hp, field.name)) for field in fields(self.hp) if field.name not in ("seed", "model")}
+        hp = {name: value for name, value in plain(self.hp).items() if name not in ("seed", "model")}
         dev = {} if self.dev is None else {"dev": rows_digest(self.dev)}
         return {"hp": hp, "model": self.hp.model.key(), "labels": self.labels, "rows": rows_digest(self.train), **dev}
 
@@ -192,7 +193,7 @@ def load_columns(recipe: ColumnComparison) -> tuple[Task, list[Sample]]:
     parts = {column.name: [_load_part(recipe, column, part, loaded) for part in PARTS] for column in recipe.columns}
     task = task_of(parts[names[0]][0].features)
     samples: dict[str, Sample] = {}
-    methods, marks = build_methods(recipe, task), dict[int, dict[str, list[bool]]]()
+    methods, marks = build_methods(recipe, task), dict[tuple[int, Model], dict[str, list[bool]]]()
     for order, column in enumerate(recipe.columns):
         train, dev, test = parts[column.name]
         for part, rows in zip(PARTS, parts[column.name], strict=True):
@@ -205,9 +206,9 @@ def load_columns(recipe: ColumnComparison) -> tuple[Task, list[Sample]]:
         key = digest([repr(hp), rows_digest(train), rows_digest(dev)])
         sample = samples.get(key, one)
         setting = column.setting or recipe.defaults.setting
-        if id(test) not in marks:
-            marks[id(test)] = mark_seen(test, models)
-        overlap = count_overlap(column.name, marks[id(test)], models, len(test), range(len(test)))
+        if (asked := (id(test), hp.model)) not in marks:  # a column may start from other weights
+            marks[asked] = mark_seen(test, models)
+        overlap = count_overlap(column.name, marks[asked], models, len(test), range(len(test)))
         repeated = drop_overlap(test, train)[1]
         test_set = EvaluationSet(column.name, setting, test, repeated=repeated, order=order, overlap=overlap)
         samples[key] = replace(sample, sets=(*sample.sets, test_set))

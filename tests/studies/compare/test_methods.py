@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
+from datasets import Dataset
 from swap_system import SwapRelation
 
 from hfcf.core.chain import StageOf
 from hfcf.core.model import Model
 from hfcf.core.stage import Stage
 from hfcf.core.system import System
-from hfcf.studies.compare.methods import Method
+from hfcf.studies.compare.methods import Method, plain
+from hfcf.studies.compare.samples import Sample
+from hfcf.training.loop import Hyperparameters
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,3 +81,17 @@ def test_what_is_trained_on_counts_and_a_name_does_not() -> None:
     assert Method("one", system, copies=True).definition != one
     assert Method("one", system, changes=("claim",)).definition != Method("one", system, changes=("evidence",)).definition
     assert Method("one", system, changes=("claim",)).making == Method("one", system).making
+
+
+def test_trainings_without_bf16_keep_the_cells_of_before_there_was_a_choice(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text("{}", encoding="utf-8")
+    hp = Hyperparameters(model=Model(str(tmp_path)))
+    row = {"id": "1", "claim": "Rome is old.", "evidence": [{"title": "", "text": "It is."}], "label": "SUPPORTS"}
+    sample = Sample(Dataset.from_list([row]), None, [], hp, ())
+    before = ["max_length", "batch_size", "learning_rate", "epochs", "warmup", "weight_decay", "tune", "rank"]
+    assert list(sample.definition["hp"]) == before
+    mixed = replace(hp, bf16=True)
+    assert replace(sample, hp=mixed).definition["hp"] == {**sample.definition["hp"], "bf16": True}
+    # A system that trains has such settings, too.
+    assert "bf16" not in plain({"classifier": hp})["classifier"]
+    assert plain({"classifier": mixed})["classifier"]["bf16"] is True
