@@ -25,8 +25,9 @@ from hfcf.tasks.panel import rule
 from hfcf.tasks.verification import LABELS, TASK
 
 SUPPORTS, REFUTES, NEI = LABELS
+GRADIENT = "gradient_x_input"
 JUDGES = (Model("second"), Model("third"))
-RULES = RACE(verifier="first", generator="g", ner=Ner(backend="spacy"), judges=JUDGES)
+RULES = RACE(verifier="first", generator="g", explainer=GRADIENT, ner=Ner(backend="spacy"), judges=JUDGES)
 Say = Callable[[Mapping[str, Mapping[str, tuple[str, float]]]], list[tuple[str, str]]]
 
 
@@ -159,8 +160,8 @@ def test_the_last_stage_of_any_system_takes_judges(says: Say) -> None:
 
 
 def test_the_paper_s_settings_have_neither() -> None:
-    assert (RACE(verifier="v", generator="g").judges, CrossAug.preset("paper").judges) == ((), ())
-    assert RACE(verifier="v", generator="g").certainty == CrossAug.preset("paper").certainty == 0.0
+    assert (RACE(verifier="v", generator="g", explainer=GRADIENT).judges, CrossAug.preset("paper").judges) == ((), ())
+    assert RACE(verifier="v", generator="g", explainer=GRADIENT).certainty == CrossAug.preset("paper").certainty == 0.0
 
 
 @pytest.mark.parametrize("given", ["me/x", {"name": "me/x"}, ["me/x"], [{"name": "me/x"}], Model("me/x")])
@@ -176,7 +177,7 @@ def test_the_offline_preset_has_a_second_judge_unless_it_goes_without_a_verifier
 
 def test_settings_that_mean_nothing_are_refused() -> None:
     with pytest.raises(ValueError, match=r"certainty=1\.5: a probability is from 0 to 1"):
-        RACE(verifier="v", generator="g", certainty=1.5)
+        RACE(verifier="v", generator="g", explainer=GRADIENT, certainty=1.5)
     with pytest.raises(ValueError, match="judges: there is no verifier beside which they count"):
         CrossAug(judges=("w",))
     with pytest.raises(ValueError, match="certainty: there is no verifier"):
