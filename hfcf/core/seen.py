@@ -14,6 +14,9 @@ from hfcf.core.model import SEEN, Model, find_file, is_remote
 from hfcf.core.pairs import is_paired, sources
 from hfcf.core.splits import text_keys
 
+OWN_FILES = ("jsonl", "csv", "parquet", "own", "questions", "relations", "structures")
+"""Corpora that are a user's own files, of which each numbers its rows as it likes."""
+
 
 def save_seen(out: Path, training: Dataset, start: Model) -> None:
     """Store the hashes of what training rows hold: their groups and the texts of their `Task.identity`.
@@ -57,15 +60,20 @@ def _path(source: str, revision: str | None = None) -> str | None:
 def row_hashes(ds: Dataset) -> list[set[int]]:
     """Hash for each row its group and the texts by which it repeats another, of pairs those of both sides.
 
-    See `hfcf.core.splits.text_keys`.
+    See `hfcf.core.splits.text_keys`. A group that is no more than the row's id is left out of a user's own files: two files that
+    number their rows from 1 have nothing in common.
 
     >>> rows = {"corpus": ["a", "a"], "group_id": ["1", "2"], "tokens": [["Eggs", "hatch"], ["Eggs", "hatch", "."]]}
     >>> one, other = row_hashes(Dataset.from_dict(rows))
     >>> len(one), len(one & other)
     (2, 1)
     """
-    groups = zip(ds["corpus"], ds["group_id"], strict=True)
-    hashes = [{_hash(("group", *group)), *map(_hash, keys)} for group, keys in zip(groups, text_keys(ds), strict=True)]
+    ids = ds["id"] if "id" in ds.column_names else [None] * len(ds)
+    groups = [
+        [] if corpus in OWN_FILES and group == row_id else [("group", corpus, group)]
+        for corpus, group, row_id in zip(ds["corpus"], ds["group_id"], ids, strict=True)
+    ]
+    hashes = [set(map(_hash, [*group, *keys])) for group, keys in zip(groups, text_keys(ds), strict=True)]
     if not is_paired(ds):
         return hashes
     return [own | other for own, other in zip(hashes, row_hashes(sources(ds)), strict=True)]

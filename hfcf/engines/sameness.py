@@ -15,6 +15,8 @@ INFLECTED = "differs from the claim only in articles, case or inflection"
 SYNONYM = "differs from the claim only by a synonym or a broader word"
 LISTED = "replaces words by some that stand in the evidence already"
 _ARTICLES = {"a", "an", "the"}
+_SIGN = re.compile(r"[+%‰°$€£¥#<>=]|(?<!\w)[-−](?=\d)")
+"""Signs that say something: "-5" is not "5", "C++" not "C", "5 %" not "$ 5"."""
 LONGEST = 4
 """Words of a substituted phrase: a longer one is a claim of its own."""
 
@@ -93,9 +95,13 @@ def _senses(phrase: str, part: str) -> tuple[Synset, ...]:
 
 
 def _content(text: str) -> list[str]:
-    """List a text's words without articles and punctuation marks."""
-    keys = (word.key for word in split(text))
-    return [key for key in keys if key.lower() not in _ARTICLES and any(one.isalnum() for one in key)]
+    """List a text's words, and signs that say something, without articles and punctuation marks.
+
+    >>> _content("The C++ price fell by -5 % - or $ 5.")
+    ['C', '+', '+', 'price', 'fell', 'by', '-', '5', '%', 'or', '$', '5']
+    """
+    words = [word for word in split(text) if word.key.lower() not in _ARTICLES]
+    return [word.key for word in words if any(map(str.isalnum, word.key)) or _SIGN.match(text, word.start)]
 
 
 def _folded(words: Sequence[str]) -> list[str]:

@@ -12,7 +12,7 @@ import evaluate
 from hfcf.core import schema
 from hfcf.core.stage import Stage
 from hfcf.metrics.shared.info import TEXT, TEXTS, info, mean
-from hfcf.metrics.shared.pieces import TextsOfPieces, folded_words, written
+from hfcf.metrics.shared.pieces import TextsOfPieces, folded_words, read_new_text
 from hfcf.tasks import DEFAULT
 
 CITATION = "ours; compare Grusky et al. 2018, Newsroom, section 4.1, whose fragments are all runs, not the longest"
@@ -71,7 +71,7 @@ class MeasureCopyRate(Stage):
     task: str = DEFAULT
 
     def row(self, row: dict[str, Any]) -> dict[str, Any]:
-        new = written(row)
+        new = read_new_text(row)
         return {"copy_rate": copy_rate(new[0], [text for piece in new[1] for text in piece]) if new else None}
 
 

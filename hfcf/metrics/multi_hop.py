@@ -11,16 +11,16 @@ import evaluate
 from hfcf.core import schema
 from hfcf.core.stage import Stage
 from hfcf.metrics.shared.info import TEXT, TEXTS, info, mean
-from hfcf.metrics.shared.pieces import TextsOfPieces, content_words, written
+from hfcf.metrics.shared.pieces import TextsOfPieces, content_words, read_new_text
 from hfcf.tasks import DEFAULT
 
 CITATION = "ours"
 
 
-def covered(claim: str, texts: Sequence[str]) -> tuple[int, int]:
+def count_covered(claim: str, texts: Sequence[str]) -> tuple[int, int]:
     """Count the claim's content words that stand in any piece, and those of the piece that has most of them.
 
-    >>> covered("Spielberg, born in 1946, directed Jaws.", ["Jaws: Spielberg directed it.", "Spielberg was born in 1946."])
+    >>> count_covered("Spielberg, born in 1946, directed Jaws.", ["Jaws: Spielberg directed it.", "Spielberg was born in 1946."])
     (5, 3)
     """
     words = content_words(claim)
@@ -48,7 +48,7 @@ def multi_hop(claim: str, texts: Sequence[str]) -> bool | None:
     """
     if not content_words(claim):
         return None
-    together, most = covered(claim, texts)
+    together, most = count_covered(claim, texts)
     return together > most
 
 
@@ -80,7 +80,7 @@ class MeasureMultiHop(Stage):
     task: str = DEFAULT
 
     def row(self, row: dict[str, Any]) -> dict[str, Any]:
-        new = written(row)
+        new = read_new_text(row)
         return {"multi_hop": multi_hop(new[0], [" ".join(piece) for piece in new[1]]) if new else None}
 
 

@@ -81,3 +81,12 @@ def test_of_pairs_both_sides_count(tmp_path: Path) -> None:
     save_seen(tmp_path, made(("5", "Rome is old.", "v")), Model("offline:minilm"))
     assert seen_rows(new, Model(str(tmp_path))) == [False, False]
     assert seen_rows(pairs, Model(str(tmp_path))) == [True, False]
+
+
+def test_own_files_that_number_their_rows_have_nothing_in_common(tmp_path: Path) -> None:
+    def numbered(corpus: str, group: str, claim: str) -> Dataset:
+        return Dataset.from_list([{"id": "1", "corpus": corpus, "group_id": group, "claim": claim, "evidence": []}])
+
+    for corpus, group, known in (("jsonl", "1", False), ("jsonl", "case-1", True), ("fever", "1", True)):
+        save_seen(tmp_path, numbered(corpus, group, "Rome is old."), Model("offline:minilm"))
+        assert seen_rows(numbered(corpus, group, "Bonn is old."), Model(str(tmp_path))) == [known]

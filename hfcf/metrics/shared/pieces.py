@@ -11,7 +11,10 @@ from hfcf.core.segments import Segment
 from hfcf.core.stage import Reject, StageError
 from hfcf.core.task import TaskColumns, get_task, task_of
 from hfcf.metrics.shared.rows import bare_words
+from hfcf.text.check import script
 from hfcf.text.normalise import BRACKET_NAMES, fold
+
+_UNSPACED = ("CJK", "HIRAGANA", "KATAKANA", "THAI", "LAO", "KHMER", "MYANMAR", "TIBETAN")
 
 
 class TextsOfPieces(TaskColumns):
@@ -31,7 +34,7 @@ class TextsOfPieces(TaskColumns):
         return self.columns(task)
 
 
-def written(row: Mapping[str, Any]) -> tuple[str, list[list[str]]] | None:
+def read_new_text(row: Mapping[str, Any]) -> tuple[str, list[list[str]]] | None:
     """Return the text that a counterfactual has anew, with the texts of each piece (its title and its text).
 
     Args:
@@ -44,7 +47,7 @@ def written(row: Mapping[str, Any]) -> tuple[str, list[list[str]]] | None:
         Reject: the row's edits are null.
 
     >>> edit = {"field": "claim", "piece": -1, "start": 0, "end": 4, "before": "Rome", "after": "Oslo"}
-    >>> written({"claim": "Oslo is old.", "evidence": [{"title": "Oslo", "text": "It is."}], "edits": [edit]})
+    >>> read_new_text({"claim": "Oslo is old.", "evidence": [{"title": "Oslo", "text": "It is."}], "edits": [edit]})
     ('Oslo is old.', [['Oslo', 'It is.']])
     """
     if row["edits"] is None:
@@ -73,9 +76,15 @@ def texts_of_pieces(segments: list[Segment], column: str) -> list[list[str]]:
 def folded_words(text: str) -> list[str]:
     """List a text's words as they count for equality: without case, accents, a possessive "'s", punctuation and names of brackets.
 
+    Of a script that is written without spaces between words there are none.
+
     >>> folded_words("Beyoncé's U.S. film -LRB- 2006 -RRB-.")
     ['beyonce', 'u.s', 'film', '2006']
+    >>> folded_words("東京は日本の首都です。")
+    []
     """
+    if script(text) in _UNSPACED:
+        return []
     words = bare_words(fold(BRACKET_NAMES.sub(" ", text)))
     return [word.removesuffix("'s").removesuffix("’s") for word in words if any(character.isalnum() for character in word)]
 
