@@ -63,7 +63,7 @@ def test_only_a_new_claim_is_measured() -> None:
     found = measure(verification_set(*rows), ["copy_rate", "multi_hop"])
     assert found["copy_rate"][:] == [0.8, None, None]
     assert found["multi_hop"][:] == [True, None, None]
-    assert summaries(found)["multi_hop"]["after"] == {"n": 1, "null": 2, "share": 1.0}
+    assert summaries(found)["multi_hop"]["after"] == {"n": 1, "yes": 1, "null": 2, "share": 1.0}
 
 
 def test_a_title_counts_as_part_of_its_piece() -> None:

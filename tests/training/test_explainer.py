@@ -204,6 +204,7 @@ def test_a_recipe_trains_scores_and_describes_an_explainer(verifier: str, tmp_pa
         "README.md",
         "recipe.yaml",
         "scores.json",
+        "seen.npy",
     }
 
 

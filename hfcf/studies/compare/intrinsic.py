@@ -18,7 +18,7 @@ from hfcf.engines.perplexity import Perplexity
 from hfcf.metrics.coherence import coherences
 from hfcf.metrics.copy_rate import copy_rate
 from hfcf.metrics.diversity import inverse_bleu
-from hfcf.metrics.multi_hop import covered, multi_hop
+from hfcf.metrics.multi_hop import count_covered, multi_hop
 from hfcf.metrics.shared.info import mean
 from hfcf.metrics.shared.moverscore import MoverScore, fit_idf
 from hfcf.studies.compare.cells import digest
@@ -179,4 +179,4 @@ def _versions(row: Mapping[str, Any]) -> list[list[tuple[str, str]]]:
 def _likeliest_origin(row: Mapping[str, Any]) -> list[str]:
     """Return the pieces of the version of the evidence that has most words of the claim; of equals the first, the unedited."""
     joined = [[" ".join(piece) for piece in version] for version in _versions(row)]
-    return max(joined, key=lambda pieces: covered(row["claim"], pieces)[0])
+    return max(joined, key=lambda pieces: count_covered(row["claim"], pieces)[0])

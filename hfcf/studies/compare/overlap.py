@@ -80,7 +80,7 @@ def models_of(system: System) -> list[Model]:
 
     >>> from hfcf.systems.crossaug import CrossAug
     >>> [model.adapter for model in models_of(CrossAug.preset("offline"))]
-    ['hfcf:negative', 'hfcf:verifier']
+    ['hfcf:negative', 'hfcf:verifier', 'hfcf:verifier_2']
     """
     parts: list[Any] = [getattr(stage, field.name) for stage in system.stages for field in fields(stage)]
     for training, model in system.trainings.items():
