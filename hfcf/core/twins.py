@@ -68,10 +68,10 @@ def _reject(row: dict[str, Any], twins: Mapping[str, Mapping[str, str]], stage: 
     own = twins.get(row["id"], {})
     if not own:
         return {}
-    made = {_made(one): own[one["id"]] for one in row["counterfactuals"] if one["id"] in own}
+    earlier = {_change_key(one): own[one["id"]] for one in row["counterfactuals"] if one["id"] in own}
     candidates = [
-        reject(one, stage, f"{TWIN} {made[_made(one)]}")
-        if one["status"] and one["status"]["accepted"] and _made(one) in made
+        reject(one, stage, f"{TWIN} {earlier[_change_key(one)]}")
+        if one["status"] and one["status"]["accepted"] and _change_key(one) in earlier
         else one
         for one in row["candidates"]
     ]
@@ -82,5 +82,6 @@ def _reject(row: dict[str, Any], twins: Mapping[str, Mapping[str, str]], stage: 
     return {"candidates": candidates, "counterfactuals": kept}
 
 
-def _made(one: Mapping[str, Any]) -> str:
+def _change_key(one: Mapping[str, Any]) -> str:
+    """Return what a counterfactual and the candidate that it was made of have in common: the change and its edits."""
     return json.dumps([one["change"], one["edits"]], sort_keys=True)

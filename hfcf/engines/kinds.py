@@ -41,12 +41,12 @@ def place_kind(name: str) -> str | None:
     >>> place_kind("France"), place_kind("Texas"), place_kind("New York"), place_kind("Mytown"), place_kind("Polonium")
     ('country', 'state', 'city', '', None)
     """
-    net, senses = wordnet(), _senses(name)
+    net, senses = wordnet(), wordnet().phrase_senses(name, "n")
     if kind := _kind_of([sense for sense in senses if net.names(sense)[0][0].isupper()]):
         return kind
     words = name.split()
     if not senses and len(words) > 1:
-        return _kind_of(_senses(_head(words))) if net.is_common(_head(words)) else ""
+        return _kind_of(net.phrase_senses(_head(words), "n")) if net.is_common(_head(words)) else ""
     return None if net.is_common(name) else ""
 
 
@@ -69,10 +69,12 @@ def organisation_kind(name: str) -> str:
     >>> organisation_kind("University of Oslo"), organisation_kind("Labour Party"), organisation_kind("RIAA")
     ('school', 'party', '')
     """
-    head = _head(name.split())
-    if not wordnet().is_common(head):
+    net, head = wordnet(), _head(name.split())
+    if not net.is_common(head):
         return ""
-    return next((kind for sense in _senses(head) for one, kind in _ORGANISATIONS.items() if one in _above(sense)), "")
+    return next(
+        (kind for sense in net.phrase_senses(head, "n") for one, kind in _ORGANISATIONS.items() if one in _above(sense)), ""
+    )
 
 
 def may_be_person(name: str) -> bool:
@@ -88,12 +90,6 @@ def _head(words: Sequence[str]) -> str:
     """Return the word before "of", "for", "in", "at" or "and", else the last one."""
     ends = (i for i, word in enumerate(words) if i and word.lower() in ("of", "for", "in", "at", "and"))
     return words[next(ends, len(words)) - 1] if words else ""
-
-
-def _senses(name: str) -> tuple[Synset, ...]:
-    net, lemma = wordnet(), "_".join(name.split()).lower()
-    # A name is no plural of another word, where it is a word itself.
-    return net.senses(lemma, "n") or net.synsets(lemma, "n")
 
 
 @lru_cache(maxsize=1 << 14)

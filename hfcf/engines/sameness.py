@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from difflib import SequenceMatcher
 from functools import lru_cache
 
-from hfcf.engines.wordnet import PARTS, Synset, wordnet
+from hfcf.engines.wordnet import PARTS, wordnet
 from hfcf.text.mentions import mentions
 from hfcf.text.words import split
 
@@ -80,18 +80,11 @@ def says_same(old: str, new: str, *, broader: bool = True) -> bool:
     if not old or not new:
         return False
     net = wordnet()
-    one, other = ({part: _senses(text, part) for part in PARTS} for text in (old, new))
+    one, other = ({part: net.phrase_senses(text, part) for part in PARTS} for text in (old, new))
     if any(set(one[part]) & set(other[part]) for part in PARTS):
         return True
     first = [(part, one[part][0]) for part in ("n", "v") if one[part]]
     return broader and any(set(other[part]) & set(net.ancestors(sense)[1:]) for part, sense in first)
-
-
-def _senses(phrase: str, part: str) -> tuple[Synset, ...]:
-    """Return the senses of a phrase as it is, else of a noun or verb uninflected: "biggest" does not say what "bigger" does."""
-    lemma = "_".join(phrase.lower().split())
-    net = wordnet()
-    return net.senses(lemma, part) or (net.synsets(lemma, part) if part in ("n", "v") else ())
 
 
 def _content(text: str) -> list[str]:

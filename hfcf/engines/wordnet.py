@@ -139,6 +139,17 @@ class WordNet:
             above = self._first_hypernym(above)
         return tuple(path)
 
+    def phrase_senses(self, phrase: str, part: str) -> tuple[Synset, ...]:
+        """Return the senses of a word or phrase as it is, else of a noun or verb uninflected.
+
+        A name is no plural of another word where it is a word itself, and "biggest" does not say what "bigger" does.
+
+        >>> [wordnet().names(one)[0] for one in wordnet().phrase_senses("New  York", "n")][:1]
+        ['New_York']
+        """
+        lemma = "_".join(phrase.lower().split())
+        return self.senses(lemma, part) or (self.synsets(lemma, part) if part in ("n", "v") else ())
+
     def ancestors(self, synset: Synset) -> tuple[Synset, ...]:
         """Return a synset and all that is above it, nearest first: of several hypernyms every one, unlike `hypernym_path`.
 

@@ -83,9 +83,8 @@ def select_rows(recipe: recipes.TrainRecipe) -> tuple[Dataset, int]:
     Args:
         recipe: its `data`, `split` and `half` say which rows, `exclude` what they may not repeat, `ways` which labels.
     """
-    rows, dropped = load_rows(
-        _arguments(recipe.data, recipe.data_dir, split=recipe.split, half=recipe.half), training=True, extra=recipe.columns()
-    ), 0  # fmt: skip
+    sources = _arguments(recipe.data, recipe.data_dir, split=recipe.split, half=recipe.half)
+    rows, dropped = load_rows(sources, training=True, extra=recipe.columns()), 0
     if recipe.exclude:
         rows, dropped = drop_overlap(rows, load_rows(_arguments(recipe.exclude, recipe.data_dir)))
     return two_way(rows) if recipe.ways == 2 else rows, dropped

@@ -4,9 +4,11 @@ from pathlib import Path
 
 from datasets import Dataset
 
+from hfcf import corpora
 from hfcf.core.model import SEEN, Model, folder_hash
 from hfcf.core.pairs import pair
-from hfcf.core.seen import load_seen, row_hashes, save_seen, seen_rows
+from hfcf.core.seen import OWN_FILES, load_seen, row_hashes, save_seen, seen_rows
+from hfcf.corpora.own.source import OwnRows
 
 
 def made(*rows: tuple[str, str, str]) -> Dataset:
@@ -90,3 +92,8 @@ def test_own_files_that_number_their_rows_have_nothing_in_common(tmp_path: Path)
     for corpus, group, known in (("jsonl", "1", False), ("jsonl", "case-1", True), ("fever", "1", True)):
         save_seen(tmp_path, numbered(corpus, group, "Rome is old."), Model("offline:minilm"))
         assert seen_rows(numbered(corpus, group, "Bonn is old."), Model(str(tmp_path))) == [known]
+
+
+def test_every_corpus_of_own_files_is_named() -> None:
+    own = {name for name in corpora.names() if corpora.builder_class(name).INFO.release == "yours"}
+    assert {*own, OwnRows.INFO.name} == set(OWN_FILES)
