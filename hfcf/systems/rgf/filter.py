@@ -26,6 +26,9 @@ class RoundTrip(Stage):
     best answer is compared after SQuAD's normalisation. Section 3.4 says that at least 5 of 6 readers agree, which is the default;
     appendix A says "more than 5 out of 6".
 
+    Readers are asked in their order, and a question is settled as soon as enough of them agree, or too few are left. The others are
+    not asked about it, which saves most of the work and changes no decision. So "readers that agree" counts those that were asked.
+
     Args:
         readers: models that are trained alike, but for the seed (and, for small ones, the half of the data). None of them switches
             the filter off: all pass, and no score is written.
@@ -44,6 +47,7 @@ class RoundTrip(Stage):
     outputs: ClassVar = {"candidates": CANDIDATES}
     produced_by: ClassVar = {"candidates": "rgf.generate_question"}
     batch_size: ClassVar[int] = 32
+    VERSION: ClassVar[str] = "2"  # the score counts the readers that were asked
 
     readers: tuple[Model, ...] = ()
     agree: int = 5
@@ -59,25 +63,29 @@ class RoundTrip(Stage):
         if not self.readers:
             return [{"candidates": row["candidates"]} for row in rows]
         open_ = [one for row in rows for one in row["candidates"] if undecided(one)]
-        requests = [[one["question"], one["context"], one["title"]] for one in open_]
-        counts = [0] * len(open_)
-        for reader in self.readers:
-            engine = Reader(model=reader, max_length=self.reader_length, n_best=1)
-            spans = read_answers(engine, requests, self.seed)
-            for i, (one, best) in enumerate(zip(open_, spans, strict=True)):
-                counts[i] += bool(best) and matches(best[0]["text"], one["answers"]["text"])
-        remaining = iter(counts)
+        agreeing = iter(self._ask(open_))
         results: list[dict[str, Any] | Reject] = []
         for row in rows:
-            judged = [self._judge(one, next(remaining)) if undecided(one) else one for one in row["candidates"]]
+            judged = [self._judge(one, next(agreeing)) if undecided(one) else one for one in row["candidates"]]
             results.append(settle(judged, "there is no question to answer"))
         return results
+
+    def _ask(self, questions: Sequence[Candidate]) -> list[int]:
+        """Count the readers that give the answer to each question, until its outcome is certain."""
+        counts = [0] * len(questions)
+        for left, reader in zip(range(len(self.readers), 0, -1), self.readers, strict=True):
+            unsettled = [i for i, count in enumerate(counts) if self.agree - left <= count < self.agree]
+            engine = Reader(model=reader, max_length=self.reader_length, n_best=1)
+            requests = [[questions[i]["question"], questions[i]["context"], questions[i]["title"]] for i in unsettled]
+            for i, best in zip(unsettled, read_answers(engine, requests, self.seed), strict=True):
+                counts[i] += bool(best) and matches(best[0]["text"], questions[i]["answers"]["text"])
+        return counts
 
     def _judge(self, one: Candidate, count: int) -> Candidate:
         one = {**one, "scores": [*one["scores"], {"name": AGREE, "value": float(count)}]}
         if count >= self.agree:
             return one
-        return reject(one, self.name, f"{count} of {len(self.readers)} readers give the answer; {self.agree} must")
+        return reject(one, self.name, f"fewer than {self.agree} of {len(self.readers)} readers give the answer")
 
 
 def check_agreement(readers: Sequence[Model], agree: int) -> None:
