@@ -42,15 +42,15 @@ def why_same(claim: str, other: str, evidence: Iterable[str] = (), *, broader: b
     >>> why_same("He saw Delhi.", "He saw Mumbai.", ["He saw Pune, Delhi and Mumbai."], listed=True)
     'replaces words by some that stand in the evidence already'
     """
-    before, after = _content(claim), _content(other)
+    before, after = content_words(claim), content_words(other)
     changes = [
         (" ".join(before[i:j]), " ".join(after[k:n]))
         for kind, i, j, k, n in SequenceMatcher(None, _folded(before), _folded(after), autojunk=False).get_opcodes()
         if kind != "equal"
     ]
-    if all(_inflected(old, new) for old, new in changes):
+    if all(are_inflections(old, new) for old, new in changes):
         return INFLECTED
-    real = [(old, new) for old, new in changes if not _inflected(old, new)]
+    real = [(old, new) for old, new in changes if not are_inflections(old, new)]
     if all(_word_by_word(old, new, broader) for old, new in real):
         return SYNONYM
     texts = list(evidence)
@@ -66,7 +66,7 @@ def _word_by_word(old: str, new: str, broader: bool) -> bool:
     ones, others = old.split(), new.split()
     pairs = list(zip(ones, others, strict=False)) if len(ones) == len(others) else []
     return says_same(old, new, broader=broader) or (
-        bool(pairs) and all(_inflected(one, other) or says_same(one, other, broader=broader) for one, other in pairs)
+        bool(pairs) and all(are_inflections(one, other) or says_same(one, other, broader=broader) for one, other in pairs)
     )
 
 
@@ -87,10 +87,10 @@ def says_same(old: str, new: str, *, broader: bool = True) -> bool:
     return broader and any(set(other[part]) & set(net.ancestors(sense)[1:]) for part, sense in first)
 
 
-def _content(text: str) -> list[str]:
+def content_words(text: str) -> list[str]:
     """List a text's words, and signs that say something, without articles and punctuation marks.
 
-    >>> _content("The C++ price fell by -5 % - or $ 5.")
+    >>> content_words("The C++ price fell by -5 % - or $ 5.")
     ['C', '+', '+', 'price', 'fell', 'by', '-', '5', '%', 'or', '$', '5']
     """
     words = [word for word in split(text) if word.key.lower() not in _ARTICLES]
@@ -101,7 +101,7 @@ def _folded(words: Sequence[str]) -> list[str]:
     return [word.casefold() for word in words]
 
 
-def _inflected(old: str, new: str) -> bool:
+def are_inflections(old: str, new: str) -> bool:
     """Say whether phrases differ in the inflection of nouns and verbs alone; a name has none."""
     pairs = list(zip(old.split(), new.split(), strict=False))
     if len(old.split()) != len(new.split()):

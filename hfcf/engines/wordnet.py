@@ -163,6 +163,33 @@ class WordNet:
             above.update(dict.fromkeys(level))
         return tuple(above)
 
+    def are_antonyms(self, one: str, other: str) -> bool:
+        """Say whether a word, in any inflection, is the antonym of another in some sense of both.
+
+        >>> wordnet().are_antonyms("best", "worst"), wordnet().are_antonyms("won", "lost"), wordnet().are_antonyms("big", "red")
+        (True, True, False)
+        """
+        lemmas = {part: set(self.lemmas(other, part)) for part in PARTS}
+        return any(
+            name.lower() in lemmas[part]
+            for part in PARTS
+            for lemma in self.lemmas(one, part)
+            for synset in self.senses(lemma, part)
+            for name in self._antonyms(lemma, synset)
+        )
+
+    def _antonyms(self, lemma: str, synset: Synset) -> list[str]:
+        """Return the antonyms of one lemma of a synset; a pointer `!` holds between two words, by their numbers from 1."""
+        fields, names = self._fields(synset), [name.lower() for name in self.names(synset)]
+        count = 4 + 2 * int(fields[3], 16)
+        antonyms = []
+        for i in range(count + 1, count + 1 + 4 * int(fields[count]), 4):  # symbol, offset, part of speech, words
+            own, others = int(fields[i + 3][:2], 16), int(fields[i + 3][2:], 16)
+            if fields[i] == "!" and own and names[own - 1] == lemma:
+                part = "a" if fields[i + 2] == "s" else fields[i + 2]
+                antonyms.append(self.names(Synset(part, int(fields[i + 1])))[others - 1])
+        return antonyms
+
     def _noun(self, word: str) -> Synset | None:
         """Return the commonest noun sense of a word's first lemma in any part of speech ("ran" is of "run"); None without one."""
         lemma = next((lemma for part in PARTS for lemma in self.lemmas(word, part)), "")

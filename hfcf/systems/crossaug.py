@@ -21,6 +21,7 @@ from hfcf.core.stage import Reject, Stage
 from hfcf.core.system import System
 from hfcf.engines.classifier import Classifier
 from hfcf.engines.continuation import Continuation
+from hfcf.engines.exclusion import why_both
 from hfcf.engines.generator import plain_prompt
 from hfcf.engines.remote.slots import ask_texts, failure
 from hfcf.engines.sameness import why_same
@@ -111,6 +112,13 @@ _TOKENISED = (
 )
 
 
+def _loose_quote(text: str, source: str) -> str | None:
+    """Say that a quotation mark has no other, as small generators write it; None where the source has one, too."""
+    if text.count('"') % 2 and not source.count('"') % 2:
+        return "the negative claim has a quotation mark without its other one"
+    return None
+
+
 @dataclass(frozen=True, kw_only=True)
 class GenerateNegativeClaim(Stage):
     """Write c′, a claim that the evidence refutes, for the claim c of a SUPPORTS row (section 2.2, first stage).
@@ -119,7 +127,8 @@ class GenerateNegativeClaim(Stage):
     utilizes only positive claims"; so are those whose c′ says what c says, which the paper skips and its released code keeps.
 
     Deviations: a c′ that `max_new_tokens` cuts off is rejected too (the released code takes its library's default length and
-    whatever comes), and one that has the spaces of tokenised text where c has none loses them, or they would tell the label.
+    whatever comes), and one that has the spaces of tokenised text where c has none loses them, or they would tell the label. One
+    with a single quotation mark that c does not have is left out.
 
     Args:
         generator: an encoder-decoder or decoder-only model, trained on pairs of claims (`recipes/train_negative.yaml`); or
@@ -137,12 +146,15 @@ class GenerateNegativeClaim(Stage):
             articles, case or inflection, by a synonym or a broader word, or by words that stand in the evidence already; see
             `hfcf.engines.sameness.why_same`. A row that has no others is rejected with the reason of the first. The paper has no
             such check.
+        exclusive: keep only hypotheses that exclude c, as far as English words tell (`hfcf.engines.exclusion.why_both`): another
+            number, date, name or nationality, an antonym, a negation, another kind of thing. A person may be an actor and a singer,
+            so the verifiers of the offline preset are wrong about most others. The paper has no such check.
 
     >>> GenerateNegativeClaim(generator=Model("me/negative-claims")).num_beams
     5
     """
 
-    VERSION: ClassVar[str] = "3"
+    VERSION: ClassVar[str] = "4"
     inputs: ClassVar = {**TASK.columns, "label": schema.TEXT}
     outputs: ClassVar = {"negative_claim": schema.TEXT}
 
@@ -155,14 +167,15 @@ class GenerateNegativeClaim(Stage):
     certainty: float = 0.0
     max_length: int = 130
     exclude_same: bool = False
+    exclusive: bool = False
 
     def __getstate__(self) -> dict[str, Any]:
         verdicts = TASK.verdict_state(self.verifier, *self.judges)
         return {**super().__getstate__(), **prompts.state([PROMPT], self.generator), **verdicts}
 
     def check_available(self) -> None:
-        """Raise where WordNet, which `exclude_same` asks, is not installed."""
-        if self.exclude_same:
+        """Raise where WordNet, which `exclude_same` and `exclusive` ask, is not installed."""
+        if self.exclude_same or self.exclusive:
             wordnet()
 
     def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
@@ -204,15 +217,18 @@ class GenerateNegativeClaim(Stage):
         others = [text for text in finished if normalise(text) != normalise(claim)]
         if not others:
             return Reject("the negative claim is the claim", negative_claim=first)
-        sound = [text for text in others if not text_problem(text, "")]
+        problems = {text: text_problem(text, "the negative claim") or _loose_quote(text, claim) for text in others}
+        sound = [text for text in others if not problems[text]]
         if not sound:
-            return Reject(text_problem(others[0], "the negative claim") or "", negative_claim=first)
-        if not self.exclude_same:
-            return sound
+            return Reject(problems[others[0]] or "", negative_claim=first)
         evidence = [text for _, _, text in evidence_texts(row)]
-        reasons = {text: why_same(claim, text, evidence) for text in sound}
-        distinct = [text for text in sound if reasons[text] is None]
-        return distinct or Reject(f"the negative claim can't be refuted: it {reasons[sound[0]]}", negative_claim=first)
+        reasons = {text: self._why_not_refuted(claim, text, evidence) for text in sound}
+        refutable = [text for text in sound if reasons[text] is None]
+        return refutable or Reject(f"the negative claim can't be refuted: it {reasons[sound[0]]}", negative_claim=first)
+
+    def _why_not_refuted(self, claim: str, text: str, evidence: Sequence[str]) -> str | None:
+        same = why_same(claim, text, evidence) if self.exclude_same else None
+        return same or (why_both(claim, text) if self.exclusive else None)
 
     def _refuted(self, rows: Sequence[Mapping[str, Any]], results: Sequence[list[str] | Reject]) -> list[bool | str]:
         """Say for each candidate, in order, whether the evidence refutes it, or why the judges do not say."""
@@ -332,8 +348,9 @@ OFFLINE: dict[str, Any] = {
     # A small verifier accepts too many wrong pairs; the judge has seen the other half of the rows.
     "judges": (Model("offline:minilm", adapter="hfcf:verifier_2"),),
     "max_length": 160,
-    # A small verifier takes some paraphrases for refuted.
+    # A small verifier takes some paraphrases for refuted, and most of what may be true as well.
     "exclude_same": True,
+    "exclusive": True,
     "unique": True,
 }
 """Settings of the offline preset: what the paper's BART writes unchecked, a small T5 writes for a verifier to choose from."""
@@ -393,6 +410,7 @@ class CrossAug(System):
     certainty: float = 0.0
     max_length: int = 130
     exclude_same: bool = False
+    exclusive: bool = False
     unique: bool = False
 
     def __post_init__(self) -> None:

@@ -132,11 +132,15 @@ def remove_checkpoints(out: Path) -> None:
 
 
 def trained_model(hp: Hyperparameters, out: Path) -> Model:
-    """Return the reference to the model that `fit` stored in `out`; it reads rows as it was trained to."""
-    inputs = hp.model.inputs
+    """Return the reference to the model that `fit` stored in `out`.
+
+    It reads rows as it was trained to, and computes in the number type of the model that it was trained from. Training itself is in
+    float32, or mixed with `bf16`.
+    """
+    start = hp.model
     if hp.tune == "full":
-        return Model(str(out), inputs=inputs)
-    return Model(hp.model.name, hp.model.revision, adapter=str(out), inputs=inputs)
+        return Model(str(out), dtype=start.dtype, inputs=start.inputs)
+    return Model(start.name, start.revision, adapter=str(out), dtype=start.dtype, inputs=start.inputs)
 
 
 def _precision(hp: Hyperparameters) -> dict[str, Any]:

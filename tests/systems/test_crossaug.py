@@ -17,6 +17,7 @@ from hfcf.core.model import Model
 from hfcf.core.task import apply_edits, revert_edits
 from hfcf.engines.classifier import Classifier
 from hfcf.engines.continuation import Continuation
+from hfcf.engines.exclusion import COMPATIBLE
 from hfcf.engines.sameness import INFLECTED
 from hfcf.systems.crossaug import CrossAug, GenerateNegativeClaim, ModifyEvidence, changed_span, occurrences
 from hfcf.tasks.verification import NOT_ENOUGH_INFO, REFUTES, SUPPORTS
@@ -244,11 +245,25 @@ def test_hypotheses_that_say_the_same_are_left_out(crossaug: CrossAug, monkeypat
     assert reason == f"the negative claim can't be refuted: it {INFLECTED}"
 
 
+def test_a_hypothesis_that_may_be_true_as_well_is_not_chosen(crossaug: CrossAug, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = rows().select([0])["claim"][0]
+    texts = [f"{source} It is big", f'{source.replace("Rome", "Oslo")}"', source.replace("Rome", "Oslo")]
+    answer = [{"text": text, "score": 0.0, "finished": True} for text in texts]
+    monkeypatch.setattr(Continuation, "forward", lambda self, _, encoded: [answer[: self.num_return_sequences]] * len(encoded))
+    ds = rows().select([0])
+    assert replace(crossaug, num_candidates=3)(ds)["negative_claim"] == texts[:1]
+    assert replace(crossaug, num_candidates=3, exclusive=True)(ds)["negative_claim"] == texts[2:]
+    reason = replace(crossaug, num_candidates=2, exclusive=True)(ds)["status"][0]["reason"]
+    assert reason == f"the negative claim can't be refuted: it {COMPATIBLE}"
+
+
 def test_wordnet_is_missed_before_the_first_row(crossaug: CrossAug, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("HFCF_WORDNET", str(tmp_path))
     monkeypatch.setattr(Continuation, "forward", None)
     with pytest.raises(FileNotFoundError, match="offline-models"):
         replace(crossaug, exclude_same=True)(rows())
+    with pytest.raises(FileNotFoundError, match="offline-models"):
+        replace(crossaug, exclusive=True)(rows())
 
 
 def test_a_negative_claim_without_letters_is_none(crossaug: CrossAug, monkeypatch: pytest.MonkeyPatch) -> None:
