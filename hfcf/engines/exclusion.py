@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from difflib import SequenceMatcher
 
 from hfcf.engines.kinds import place_kind
-from hfcf.engines.sameness import content_words, are_inflections, says_same
+from hfcf.engines.sameness import are_inflections, content_words, says_same
 from hfcf.engines.wordnet import wordnet
 from hfcf.text.entities import form
 
