@@ -31,7 +31,7 @@ from hfcf.tasks.panel import rule
 from hfcf.tasks.verification import CANDIDATES, REFUTES, SUPPORTS, TASK, candidate
 from hfcf.text.check import text_problem
 from hfcf.text.evidence import evidence_texts
-from hfcf.text.normalise import normalise
+from hfcf.text.normalise import bare
 from hfcf.text.words import Word, split
 
 PROMPT = "negative_claims"
@@ -214,7 +214,7 @@ class GenerateNegativeClaim(Stage):
         finished = [spaced_like(one["text"], claim) for one in results if one["finished"]]
         if not finished:
             return Reject(f"the negative claim is cut off at {self.max_new_tokens} tokens", negative_claim=first)
-        others = [text for text in finished if normalise(text) != normalise(claim)]
+        others = [text for text in finished if bare(text) != bare(claim)]
         if not others:
             return Reject("the negative claim is the claim", negative_claim=first)
         problems = {text: text_problem(text, "the negative claim") or _loose_quote(text, claim) for text in others}

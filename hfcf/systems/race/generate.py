@@ -21,7 +21,7 @@ from hfcf.systems.race.explain import SENTENCES
 from hfcf.tasks.verification import CANDIDATES, REFUTES, SUPPORTS, generator_prefix, opposite
 from hfcf.text.evidence import evidence_texts, join
 from hfcf.text.mentions import met
-from hfcf.text.normalise import normalise
+from hfcf.text.normalise import bare, normalise
 
 
 def clauses(row: Mapping[str, Any]) -> list[list[str]]:
@@ -84,7 +84,7 @@ class GenerateClaim(Stage):
     30
     """
 
-    VERSION: ClassVar[str] = "2"
+    VERSION: ClassVar[str] = "3"
 
     inputs: ClassVar = {
         "claim": schema.TEXT, "label": schema.TEXT, "evidence": schema.EVIDENCE, "edited_evidence": schema.EVIDENCE,
@@ -163,7 +163,7 @@ class GenerateClaim(Stage):
             return reject(candidate, self.name, f"is cut off at {self.max_new_tokens} tokens")
         if not all(met(text, constraints)):
             return reject(candidate, self.name, "names no causal entity of every piece of evidence")
-        if normalise(text) == normalise(claim):
+        if bare(text) == bare(claim):
             return reject(candidate, self.name, "repeats the source's claim")
         if self.no_repeat and says_twice(text, self.no_repeat):
             return reject(candidate, self.name, f"says {self.no_repeat} words or more twice")
