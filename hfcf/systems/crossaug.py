@@ -27,7 +27,7 @@ from hfcf.engines.remote.slots import ask_texts, failure
 from hfcf.engines.sameness import why_same
 from hfcf.engines.wordnet import wordnet
 from hfcf.tasks.judge import JudgeCandidates
-from hfcf.tasks.panel import rule
+from hfcf.tasks.panel import rule, without_judges
 from hfcf.tasks.verification import CANDIDATES, REFUTES, SUPPORTS, TASK, candidate
 from hfcf.text.check import text_problem
 from hfcf.text.evidence import evidence_texts
@@ -426,8 +426,7 @@ class CrossAug(System):
 
         With a verifier of your own, or none, the preset's `judges` and `certainty`, which belong to its own, are left out.
         """
-        if "verifier" in changes:
-            changes = {"judges": (), "certainty": 0.0, **changes}
+        changes = without_judges(cls.presets.get(name, {}), changes)
         return super().preset(name, **changes)
 
     generate_negative_claim = StageOf(GenerateNegativeClaim)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -9,6 +10,8 @@ from typing import Any
 from hfcf.core.describe import show
 from hfcf.core.model import Model
 from hfcf.core.task import Row, Task
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -54,6 +57,27 @@ def rule(
             rulings[i] = _hear(rulings[i], answer, task.labels, accepted[i], _Judge(number, judge), certainty)
         asked = [i for i in asked if rulings[i].reason is None and rulings[i].label in accepted[i]]
     return rulings
+
+
+def without_judges(preset: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Leave a preset's further judges out where the verifier is another: they were chosen for the preset's own.
+
+    Args:
+        preset: its settings.
+        changes: those of the user, over them.
+
+    Returns:
+        `changes`, with `judges` and `certainty` where they have a verifier and neither of these.
+
+    >>> without_judges({}, {"verifier": "me/nli"})
+    {'judges': (), 'certainty': 0.0, 'verifier': 'me/nli'}
+    """
+    if "verifier" not in changes:
+        return dict(changes)
+    if preset.get("judges") and changes["verifier"] is not None and "judges" not in changes:
+        names = ", ".join(map(show, preset["judges"]))
+        log.warning("with a verifier of your own the preset's further judge (%s) is not asked; name yours as judges", names)
+    return {"judges": (), "certainty": 0.0, **changes}
 
 
 @dataclass(frozen=True)

@@ -175,6 +175,16 @@ def test_the_offline_preset_has_a_second_judge_unless_it_goes_without_a_verifier
     assert CrossAug.preset("offline", verifier=None).judges == ()
 
 
+@pytest.mark.parametrize("system", [RACE, CrossAug])
+def test_a_verifier_of_ones_own_drops_the_second_judge_with_a_warning(system: Any, caplog: pytest.LogCaptureFixture) -> None:
+    assert system.preset("offline", verifier="me/nli").judges == ()
+    assert "the preset's further judge (offline:minilm + hfcf:verifier_2) is not asked" in caplog.text
+    caplog.clear()
+    assert system.preset("offline", verifier="me/nli", judges=["me/b"]).judges == (Model("me/b"),)
+    assert system.preset("offline").judges and system.preset("llm", verifier="llm:x").judges == ()
+    assert not caplog.text
+
+
 def test_settings_that_mean_nothing_are_refused() -> None:
     with pytest.raises(ValueError, match=r"certainty=1\.5: a probability is from 0 to 1"):
         RACE(verifier="v", generator="g", explainer=GRADIENT, certainty=1.5)

@@ -25,6 +25,7 @@ from hfcf.systems.race.filter import FilterClaim
 from hfcf.systems.race.generate import GenerateClaim
 from hfcf.systems.race.plausible import plausible_form
 from hfcf.systems.race.tag import TagEntities
+from hfcf.tasks.panel import without_judges
 from hfcf.text.entities import Collector
 
 OFFLINE: dict[str, Any] = {
@@ -168,8 +169,7 @@ class RACE(System):
 
         With a verifier of your own, the preset's `judges` and `certainty`, which belong to its own, are left out.
         """
-        if "verifier" in changes:
-            changes = {"judges": (), "certainty": 0.0, **changes}
+        changes = without_judges(cls.presets.get(name, {}), changes)
         if name == "offline" and not changes.get("edit", True):
             changes = {"generator": Model("offline:t5", adapter="hfcf:generator_prefixed"), **changes}
         return super().preset(name, **changes)
