@@ -47,7 +47,6 @@ class RoundTrip(Stage):
     outputs: ClassVar = {"candidates": CANDIDATES}
     produced_by: ClassVar = {"candidates": "rgf.generate_question"}
     batch_size: ClassVar[int] = 32
-    VERSION: ClassVar[str] = "2"  # the score counts the readers that were asked
 
     readers: tuple[Model, ...] = ()
     agree: int = 5
