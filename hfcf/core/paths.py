@@ -27,7 +27,7 @@ def part_name(name: str) -> str:
 
 @contextmanager
 def replace_file(path: Path) -> Iterator[Path]:
-    """Write a file under another name, and give it its own when it is complete: nobody reads half of it, nothing stays of a failure.
+    """Write a file under another name, and give it its own when it is complete: no half of it is read, and none stays.
 
     Args:
         path: the file; its folder exists.

@@ -75,9 +75,14 @@ def folder(tmp_path: Path) -> Path:
 def test_a_file_that_could_not_be_written_leaves_the_old_one_and_no_part(folder: Path) -> None:
     file = folder / "run.json"
     file.write_text("old")
-    with pytest.raises(OSError, match="full"), replace_file(file) as part:
-        part.write_text("ne")
-        raise OSError("full")
+
+    def write() -> None:
+        with replace_file(file) as part:
+            part.write_text("ne")
+            raise OSError("full")
+
+    with pytest.raises(OSError, match="full"):
+        write()
     assert [(path.name, path.read_text()) for path in folder.iterdir()] == [("run.json", "old")]
 
 
