@@ -46,8 +46,12 @@ def hold_folder(folder: str | Path, command: str) -> Iterator[None]:
         yield
         return
     path = Path(folder) / LOCK
-    new = not path.parent.exists()
-    path.parent.mkdir(parents=True, exist_ok=True)
+    new = [one for one in path.parents if not one.exists()]
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except (NotADirectoryError, FileExistsError) as error:
+        error.filename = str(next(one for one in path.parents if one.exists()))
+        raise
     lock = FileLock(path)
     try:
         lock.acquire(timeout=0)
@@ -62,9 +66,9 @@ def hold_folder(folder: str | Path, command: str) -> Iterator[None]:
         with suppress(OSError):
             path.unlink()
         lock.release()
-        if new:
-            with suppress(OSError):  # there is something in it
-                path.parent.rmdir()
+        with suppress(OSError):  # there is something in it
+            for one in new:
+                one.rmdir()
 
 
 def _sign(path: Path, command: str) -> None:

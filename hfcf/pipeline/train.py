@@ -199,6 +199,8 @@ def _train_generator(recipe: recipes.GeneratorRecipe, training: Dataset, held_ou
 
     hp = recipe.hyperparameters()
     train_generator(training, hp, out, prefixed=recipe.prefixed)
+    if not len(held_out):
+        return {}
     return {"held out": evaluate_generator(held_out, trained_model(hp, out), max_length=hp.max_length, prefixed=recipe.prefixed)}
 
 

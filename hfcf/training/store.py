@@ -13,8 +13,10 @@ from typing import Any
 
 from filelock import FileLock
 
+from hfcf.core.damaged import set_aside
 from hfcf.core.model import Model
 from hfcf.core.paths import cache_dir
+from hfcf.core.weights import is_whole
 from hfcf.training.loop import CHECKPOINTS, Hyperparameters
 
 log = logging.getLogger(__name__)
@@ -37,12 +39,12 @@ def train_once(kind: str, content: Mapping[str, Any], hp: Hyperparameters, train
     data = json.dumps([kind, content, settings], sort_keys=True, ensure_ascii=False).encode()
     digest = hashlib.sha256(data).hexdigest()
     folder = _folder(digest)
-    if not folder.exists():
+    if not _whole(folder):
         folder.parent.mkdir(parents=True, exist_ok=True)
         part = folder.with_suffix(".training")  # of this digest alone: so are its checkpoints
         with FileLock(lock := folder.with_suffix(".lock")):
             try:
-                if not folder.exists():
+                if not _whole(folder):
                     log.info("training the %s", kind)
                     train(part)
                     part.rename(folder)
@@ -89,6 +91,17 @@ def stored_model(digest: str) -> Model:
     if not folder.is_dir():
         raise FileNotFoundError(f"the trained model {folder} does not exist any more: fit the system again")
     return Model(str(folder))
+
+
+def _whole(folder: Path) -> bool:
+    """Say whether a model is stored there; one whose weights end too early is set aside."""
+    if not folder.is_dir():
+        return False
+    for path in folder.glob("*.safetensors"):
+        if not is_whole(path):
+            set_aside(folder, f"{path.name} ends too early")
+            return False
+    return True
 
 
 def _folder(digest: str) -> Path:
