@@ -9,7 +9,7 @@ import typer
 
 from hfcf.cli import console, listing, models, new, runs, studies
 from hfcf.cli.console import data_text
-from hfcf.cli.errors import ERRORS, explain, is_a_users
+from hfcf.cli.errors import ERRORS, explain, find_fault, is_a_users
 from hfcf.cli.stop import Stop
 
 app = typer.Typer(
@@ -60,9 +60,10 @@ def _run() -> None:
     logging.getLogger("hfcf").setLevel(logging.INFO)
     try:
         app()
-    except (*ERRORS, RemoteError) as error:
-        if not is_a_users(error):
+    except Exception as error:
+        fault = find_fault(error)
+        if not fault and (not isinstance(error, (*ERRORS, RemoteError)) or not is_a_users(error)):
             raise
-        for line in f"hfcf: {explain(error)}".splitlines():
+        for line in f"hfcf: {fault or explain(error)}".splitlines():
             console.err.print(data_text(line, "bold red"), soft_wrap=True)
         raise SystemExit(2) from error

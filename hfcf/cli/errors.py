@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import re
 
 ERRORS = (ValueError, OSError, ImportError, TypeError)
@@ -39,6 +40,40 @@ def in_words_of_the_command_line(text: str) -> str:
         return f"--set {match[1]}={value or ('' if follows else '…')}"
 
     return re.sub(r", (?=--set )", " ", _ARGUMENT.sub(option, text))
+
+
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+def find_fault(error: BaseException) -> str | None:
+    """Say which fault of the machine is behind an error, in whatever library's error it is wrapped: disk or memory; None: neither.
+
+    >>> find_fault(OSError(errno.ENOSPC, "No space left on device"))
+    'the disk is full: free space, and the same command goes on from here'
+    >>> find_fault(ValueError("no such column")) is None
+    True
+    """
+    go_on = "and the same command goes on from here"
+    seen: set[int] = set()
+    one: BaseException | None = error
+    while one is not None and id(one) not in seen:
+        seen.add(id(one))
+        text = str(one)
+        where = f" ({one.filename})" if isinstance(one, OSError) and one.filename else ""
+        if (isinstance(one, OSError) and one.errno in FULL) or "No space left on device" in text or "disk is full" in text:
+            return f"the disk is full{where}: free space, {go_on}"
+        if isinstance(one, OSError) and one.errno in (errno.EROFS, errno.EIO):
+            return f"the disk can't be written to{where}: {one.strerror}: give another folder, or repair it, {go_on}"
+        if type(one).__name__ == "OutOfMemoryError" or "CUDA out of memory" in text:
+            return f"the device has no memory left: give it less work (HFCF_TOKEN_BUDGET, batch_size), {go_on}"
+        if isinstance(one, MemoryError) or any(words in text for words in _NO_MEMORY):
+            return f"this machine has no memory left: give it less work (HFCF_TOKEN_BUDGET, num_proc) or more memory, {go_on}"
+        one = one.__cause__ or one.__context__
+    return None
+
+
+_NO_MEMORY = ("can't allocate memory", "Cannot allocate memory", "realloc of size", "malloc of size", "std::bad_alloc")
+"""What Torch, the operating system, Arrow and C++ say."""
 
 
 def explain(error: BaseException) -> str:

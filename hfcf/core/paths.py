@@ -5,13 +5,61 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from random import SystemRandom
 
 
 def cache_dir() -> Path:
     """Return the cache folder, `$HFCF_CACHE` or else `~/.cache/hfcf`: models, corpora, artifacts, answers."""
     return Path(os.environ.get("HFCF_CACHE", Path.home() / ".cache" / "hfcf"))
+
+
+def part_name(name: str) -> str:
+    """Return a name for a file while it is written: hidden, and one that no other process uses.
+
+    >>> len(part_name("run.json"))
+    23
+    """
+    return f".{name}.{SystemRandom().getrandbits(32):08x}.part"
+
+
+@contextmanager
+def replace_file(path: Path) -> Iterator[Path]:
+    """Write a file under another name, and give it its own when it is complete: no half of it is read, and none stays.
+
+    Args:
+        path: the file; its folder exists.
+
+    Yields:
+        The path to write to: a hidden file of the same folder, whose name no other process uses.
+
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> with replace_file(folder / "run.json") as part:
+    ...     _ = part.write_text("{}")
+    >>> [file.name for file in folder.iterdir()]
+    ['run.json']
+    """
+    part = path.with_name(part_name(path.name))
+    try:
+        yield part
+        part.replace(path)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
+
+
+def remove_parts(folder: Path, *names: str) -> None:
+    """Remove what killed processes left of files that `replace_file` writes; call it while nobody else writes there.
+
+    Args:
+        folder: that of the files.
+        names: patterns of the files' names; those of an earlier version of this library had no number in their parts' names.
+    """
+    for name in names:
+        for part in (*folder.glob(f".{name}.????????.part"), *folder.glob(f".{name.partition('.')[0]}.part")):
+            part.unlink(missing_ok=True)
 
 
 def fill_once(target: Path, fill: Callable[[Path], object]) -> Path:

@@ -261,10 +261,13 @@ def apply_changes(recipe: dict[str, Any], changes: Sequence[str]) -> dict[str, A
         except yaml.YAMLError as error:
             quoted = f'{key}="{value}"'
             raise RecipeError(f"--set {change}: the value is not YAML: {_yaml_problem(error)}; as a text: '{quoted}'") from error
-    presets = recipe.pop("presets", {})
+    presets = recipe.pop("presets", None) or {}
+    if not isinstance(presets, Mapping) or not all(isinstance(content, Mapping | None) for content in presets.values()):
+        what = repr(presets if not isinstance(presets, Mapping) else dict(presets))
+        raise RecipeError(f"presets: a mapping of each preset's name to the keys that it changes is expected; this is {what[:80]}")
     recipe["preset"] = dict(assignments).get("preset", recipe.get("preset", "paper"))
-    if recipe["preset"] in presets:
-        _merge(recipe, presets[recipe["preset"]])
+    if isinstance(recipe["preset"], str):  # another type is told with the other keys
+        _merge(recipe, presets.get(recipe["preset"]) or {})
     for key, value in assignments:
         target = recipe
         *parents, last = key.split(".")

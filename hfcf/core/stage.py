@@ -19,6 +19,7 @@ from datasets import Value
 from hfcf.core import progress, schema
 from hfcf.core.names import check_settings
 from hfcf.core.task import problem
+from hfcf.core.workers import bind_workers
 
 
 class StageError(ValueError):
@@ -172,6 +173,7 @@ class Stage:
 
     def __getstate__(self) -> dict[str, Any]:
         """Return settings and version: what `Dataset.map` hashes and what workers receive."""
+        bind_workers()
         return {"VERSION": self.VERSION, **{field.name: getattr(self, field.name) for field in fields(self)}}
 
     def __setstate__(self, state: dict[str, Any]) -> None:

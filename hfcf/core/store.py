@@ -6,10 +6,10 @@ import hashlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from random import Random
 from typing import Any
 
-from hfcf.core.paths import cache_dir
+from hfcf.core.damaged import set_aside
+from hfcf.core.paths import cache_dir, replace_file
 
 
 def save_artifact(content: Mapping[str, Any]) -> str:
@@ -17,12 +17,23 @@ def save_artifact(content: Mapping[str, Any]) -> str:
     data = json.dumps(content, sort_keys=True, ensure_ascii=False, indent=0).encode()
     sha = hashlib.sha256(data).hexdigest()
     path = artifact_path(sha)
-    if not path.exists():
+    if _read(path, sha) is None:
         path.parent.mkdir(parents=True, exist_ok=True)
-        part = path.with_suffix(f".{Random().getrandbits(64):x}")
-        part.write_bytes(data)
-        part.replace(path)
+        with replace_file(path) as part:
+            part.write_bytes(data)
     return sha
+
+
+def _read(path: Path, sha: str) -> bytes | None:
+    """Read a file whose name is its hash; None if there is none. One with other contents is set aside."""
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        return None
+    if hashlib.sha256(data).hexdigest() != sha:
+        set_aside(path, "its contents are not those of its name")
+        return None
+    return data
 
 
 def read_artifact(sha: str, cure: str) -> dict[str, Any]:
@@ -33,15 +44,15 @@ def read_artifact(sha: str, cure: str) -> dict[str, Any]:
         cure: what to do if the file no longer exists: "run race.fit(ds) again".
 
     Raises:
-        FileNotFoundError: the file no longer exists.
+        FileNotFoundError: the file no longer exists, or is damaged.
 
     >>> read_artifact(save_artifact({"relations": ["in"]}), "run ccg.fit(ds) again")
     {'relations': ['in']}
     """
     path = artifact_path(sha)
-    if not path.is_file():
+    if (data := _read(path, sha)) is None:
         raise FileNotFoundError(f"the fitted file {path} does not exist any more: {cure}")
-    return json.loads(path.read_text(encoding="utf-8"))
+    return json.loads(data)
 
 
 def artifact_path(sha: str) -> Path:

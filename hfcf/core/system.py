@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self
 
 from datasets import Dataset, DatasetDict, Features, IterableDataset
 
+from hfcf.core.map_cache import map_rows
 from hfcf.core.model import Model, is_remote
 from hfcf.core.names import check_settings, did_you_mean
 from hfcf.core.preflight import CURE, check
@@ -265,9 +266,9 @@ def run_stage(ds: Any, stage: Stage, map_kwargs: Mapping[str, Any]) -> Any:
         return ds.map(stage, features=features, **kwargs)
     if (kwargs.get("num_proc") or 1) > 1:  # the bar of `map` hears of its workers' rows
         with end_workers():
-            return ds.map(stage, features=features, desc=stage.name, **kwargs)
+            return map_rows(ds, stage, features=features, desc=stage.name, **kwargs)
     with quiet_map(), stage_bar(stage.name, len(ds)):
-        return ds.map(stage, features=features, **kwargs)
+        return map_rows(ds, stage, features=features, **kwargs)
 
 
 def _setting(value: Any) -> Any:

@@ -157,3 +157,18 @@ def _config(model: Model) -> dict[str, Any]:
         path = try_to_load_from_cache(source, "config.json", revision=model.revision)
     content = json.loads(Path(path).read_text(encoding="utf-8")) if isinstance(path, str | Path) and Path(path).is_file() else {}
     return content if isinstance(content, dict) else {}
+
+
+def is_whole(path: Path) -> bool:
+    """Say whether a file of safetensors is as long as its head says: one that a fault of the disk cut is not."""
+    size = path.stat().st_size
+    with path.open("rb") as file:
+        length = int.from_bytes(file.read(8), "little")
+        if 8 + length > size:
+            return False
+        try:
+            tensors = json.loads(file.read(length))
+            ends = [tensor["data_offsets"][1] for name, tensor in tensors.items() if name != "__metadata__"]
+        except (ValueError, TypeError, KeyError, AttributeError):
+            return False
+    return 8 + length + max(ends, default=0) == size

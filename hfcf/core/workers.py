@@ -1,14 +1,15 @@
-"""The workers of `Dataset.map(num_proc=…)`: they end with the process that started them."""
+"""The workers of `Dataset.map(num_proc=…)`: they end with the process that started them, however that ends."""
 
 from __future__ import annotations
 
 import multiprocessing
 import os
 import signal
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import multiprocess
@@ -19,6 +20,35 @@ def is_worker() -> bool:
     return multiprocess.parent_process() is not None or multiprocessing.parent_process() is not None
 
 
+_SET_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of prctl
+
+
+@cache
+def bind_workers() -> None:
+    """Let the workers that this process forks from now on be killed when it is gone, even by SIGKILL; on Linux.
+
+    The pool and the queue of `Dataset.map` would wait for ever. Only children that `multiprocess` forks, the library of
+    `datasets`, are bound: others may be meant to outlive this process.
+    """
+    if not sys.platform.startswith("linux"):
+        return
+    import ctypes
+
+    parents: list[int] = []
+    prctl = ctypes.CDLL(None, use_errno=True).prctl
+
+    def follow() -> None:
+        frame: Any = sys._getframe()
+        while frame is not None and not str(frame.f_globals.get("__name__")).startswith("multiprocess."):
+            frame = frame.f_back
+        if frame is not None:
+            prctl(_SET_DEATH_SIGNAL, signal.SIGKILL)
+            if os.getppid() != parents[-1]:  # it ended before the call
+                os._exit(128 + signal.SIGKILL)
+
+    os.register_at_fork(before=lambda: parents.append(os.getpid()), after_in_parent=lambda: parents.pop(), after_in_child=follow)
+
+
 @contextmanager
 def end_workers() -> Iterator[None]:
     """Leave no worker behind when SIGTERM or Ctrl-C ends this process while `map` runs.
@@ -26,6 +56,7 @@ def end_workers() -> Iterator[None]:
     The default action of SIGTERM would end this process alone, and its workers wait for ever. It raises `SystemExit` instead, and
     the pool ends its workers. `datasets` puts an error of its own in the place of either exception; here it is put back.
     """
+    bind_workers()
     if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
         yield
         return

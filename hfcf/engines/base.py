@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from functools import lru_cache
 from typing import Any, ClassVar
@@ -142,16 +142,25 @@ class Engine:
                 answered = 0
                 for batch in self.batches([len(item) for item in encoded]):
                     start = time.perf_counter()
-                    results = self._forward(loaded, [encoded[i] for i in batch])
-                    record.seconds += time.perf_counter() - start
-                    record.calls += len(batch)
-                    record.tokens += sum(len(encoded[i]) for i in batch)
-                    new = {missing[i]: result for i, result in zip(batch, results, strict=True)}
-                    if cache is not None:
-                        cache.put(new)
-                    answers.update(new)
-                    count(answered := answered + len(batch))
+                    for places, results in self.answer(loaded, [encoded[i] for i in batch]):
+                        record.seconds += time.perf_counter() - start
+                        part = [batch[place] for place in places]
+                        record.calls += len(part)
+                        record.tokens += sum(len(encoded[i]) for i in part)
+                        new = {missing[i]: result for i, result in zip(part, results, strict=True)}
+                        if cache is not None:
+                            cache.put(new)
+                        answers.update(new)
+                        count(answered := answered + len(part))
+                        start = time.perf_counter()
         return [answers[key] for key in keys]
+
+    def answer(self, loaded: Any, encoded: Sequence[Any]) -> Iterator[tuple[Sequence[int], list[Any]]]:
+        """Answer one batch: yield places in it and their answers when they are there, which is when they are stored.
+
+        Most engines have all at once.
+        """
+        yield range(len(encoded)), self._forward(loaded, encoded)
 
     def loaded(self) -> Any:
         """Return this process's weights: loaded at the first use, and again when their files have changed."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import logging
 import os
 import sqlite3
 from collections.abc import Iterable, Mapping
@@ -12,8 +14,13 @@ from typing import Any
 
 from filelock import FileLock
 
-from hfcf.core.paths import cache_dir
+from hfcf.core.damaged import set_aside
+from hfcf.core.paths import cache_dir, part_name
 
+log = logging.getLogger(__name__)
+
+_DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+_FAULTS = {sqlite3.SQLITE_FULL: errno.ENOSPC, sqlite3.SQLITE_IOERR: errno.EIO, sqlite3.SQLITE_READONLY: errno.EROFS}
 _LOOKUP = 500  # keys to a SELECT: SQLite allows 999 variables in its older builds
 
 
@@ -32,17 +39,76 @@ class RequestCache:
 
     def __init__(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
+        self._path, self._number = path, 0
+        try:
+            self._connect()
+        except sqlite3.DatabaseError as error:
+            self._start_anew(error)
+
+    def _connect(self) -> None:
         # Writers of other processes hold the lock for milliseconds; waiting a minute outlasts a slow disk.
-        self._db = sqlite3.connect(path, timeout=60, isolation_level=None, check_same_thread=False)
+        self._db = sqlite3.connect(self._path, timeout=60, isolation_level=None, check_same_thread=False)
         # Two processes that switch a new file to WAL at once deadlock, and SQLite then fails without waiting.
-        with FileLock(path.with_name(f"{path.name}.lock")):
+        with self._lock():
             self._db.execute("PRAGMA journal_mode=WAL")
+            self._number = self._path.stat().st_ino
         self._db.execute("PRAGMA synchronous=NORMAL")
         self._db.execute("CREATE TABLE IF NOT EXISTS answers (key TEXT PRIMARY KEY, answer TEXT NOT NULL) WITHOUT ROWID")
+        self._db.execute("SELECT key FROM answers LIMIT 1").fetchall()
+
+    def _lock(self) -> FileLock:
+        return FileLock(self._path.with_name(f"{self._path.name}.lock"))
+
+    def _start_anew(self, error: sqlite3.DatabaseError) -> None:
+        """Set a damaged file aside, unless another process did, and begin a new one.
+
+        Raises:
+            sqlite3.DatabaseError: it is not damaged.
+        """
+        if _code(error) not in _DAMAGED:
+            raise error
+        with self._lock():
+            if self._path.exists() and self._path.stat().st_ino == (self._number or self._path.stat().st_ino):
+                self._db.close()
+                set_aside(self._path, error, *self._journals())
+            else:
+                self._leave()
+        self._connect()
+
+    def _follow(self) -> None:
+        """Open the file anew if another process has set it aside."""
+        try:
+            if self._path.stat().st_ino == self._number:
+                return
+        except FileNotFoundError:
+            pass
+        with self._lock():
+            self._leave()
+        self._connect()
+
+    def _leave(self) -> None:
+        """Close a file that was set aside: SQLite then removes its journal by the name that now is that of the new one's."""
+        journals = [(path, path.with_name(part_name(path.name))) for path in self._journals() if path.exists()]
+        for path, hidden in journals:
+            path.replace(hidden)
+        self._db.close()
+        for path, hidden in journals:
+            hidden.replace(path)
+
+    def _journals(self) -> list[Path]:
+        return [self._path.with_name(f"{self._path.name}-{part}") for part in ("wal", "shm")]
 
     def get(self, keys: Iterable[str]) -> dict[str, Any]:
         """Look answers up; keys without an answer are left out."""
-        requested, answers = list(keys), {}
+        requested = list(keys)
+        try:
+            return self._get(requested)
+        except sqlite3.DatabaseError as error:
+            self._start_anew(error)
+            return self._get(requested)
+
+    def _get(self, requested: list[str]) -> dict[str, Any]:
+        answers = {}
         for i in range(0, len(requested), _LOOKUP):
             part = requested[i : i + _LOOKUP]
             marks = ",".join("?" * len(part))
@@ -51,15 +117,33 @@ class RequestCache:
         return answers
 
     def put(self, answers: Mapping[str, Any]) -> None:
-        """Store answers in one transaction; a key that another process stored first keeps its answer."""
+        """Store answers in one transaction; a key that another process stored first keeps its answer.
+
+        Raises:
+            OSError: the disk is full, or does not let itself be written to.
+        """
         rows = [(key, json.dumps(answer, ensure_ascii=False)) for key, answer in answers.items()]
+        try:
+            try:
+                self._follow()
+                self._put(rows)
+            except sqlite3.DatabaseError as error:
+                self._start_anew(error)
+                self._put(rows)
+        except sqlite3.OperationalError as error:
+            if (number := _FAULTS.get(_code(error))) is None:
+                raise
+            raise OSError(number, os.strerror(number), str(self._path)) from error
+
+    def _put(self, rows: list[tuple[str, str]]) -> None:
         self._db.execute("BEGIN IMMEDIATE")
         try:
             self._db.executemany("INSERT OR IGNORE INTO answers VALUES (?, ?)", rows)
+            self._db.execute("COMMIT")
         except BaseException:
-            self._db.execute("ROLLBACK")
+            if self._db.in_transaction:  # SQLite itself ends it where the disk is full
+                self._db.execute("ROLLBACK")
             raise
-        self._db.execute("COMMIT")
 
     def __len__(self) -> int:
         return int(self._db.execute("SELECT count(*) FROM answers").fetchone()[0])
@@ -67,6 +151,11 @@ class RequestCache:
     def close(self) -> None:
         """Close the file."""
         self._db.close()
+
+
+def _code(error: sqlite3.Error) -> int:
+    """Return SQLite's primary code of an error; 0 of one that Python raised itself."""
+    return int(getattr(error, "sqlite_errorcode", 0)) & 0xFF
 
 
 def open_cache(paid: bool = False) -> RequestCache | None:
@@ -82,6 +171,17 @@ def open_cache(paid: bool = False) -> RequestCache | None:
 
 
 @lru_cache(maxsize=4)
-def _open(path: Path, pid: int) -> RequestCache:
+def _open(path: Path, pid: int) -> RequestCache | None:
     # A connection must not cross a fork, so the process is part of the key.
-    return RequestCache(path)
+    try:
+        return RequestCache(path)
+    except OSError as error:
+        if error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS):
+            raise
+        why: Exception = error
+    except sqlite3.OperationalError as error:
+        if _code(error) not in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY):
+            raise
+        why = error
+    log.warning("%s can't be written to (%s): answers are not stored, and a second run asks again", path, why)
+    return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -73,25 +73,38 @@ class Intervention(Engine):
         marks = [pieces[marker] for marker in MARKERS]
         return [_Sentence(tokenizer, request, pieces, marks, most) for request in requests]
 
+    def answer(self, loaded: Any, encoded: Sequence[_Sentence]) -> Iterator[tuple[Sequence[int], list[Any]]]:
+        """Yield each sentence when the search of its last word has ended: of a batch that takes minutes, a kill costs seconds."""
+        searches = [search for some in self._forward(loaded, encoded) for search in some]
+        for search in searches:
+            search.sentence.open += 1
+        places = {id(sentence): place for place, sentence in enumerate(encoded)}
+        at_once = [place for place, sentence in enumerate(encoded) if not sentence.open]
+        yield at_once, [[] if len(encoded[place]) else None for place in at_once]
+        for sentences in self._search(loaded, searches):
+            yield [places[id(sentence)] for sentence in sentences], [sorted(sentence.flipped) for sentence in sentences]
+
     def forward(self, loaded: Any, encoded: Sequence[_Sentence]) -> list[Any]:
+        """Return for each sentence the searches of its words that have fills to ask."""
         network, tokenizer, _ = loaded
         read = [sentence for sentence in encoded if len(sentence)]
+        live: dict[int, list[_Search]] = {id(sentence): [] for sentence in encoded}
         if read:
             margins = Margins(network, tokenizer, [sentence.encoded for sentence in read])
-            live = []
             for i, sentence in enumerate(read):
                 for word, fills in sentence.fills.items():
                     ordered, slopes = margins.order(i, sentence.places(word), fills)
-                    live.append(_Search(sentence, word, margins.answers[i], ordered[: self.patience], slopes[: self.patience]))
-            self._search(loaded, live)
-        return [sorted(sentence.flipped) if len(sentence) else None for sentence in encoded]
+                    search = _Search(sentence, word, margins.answers[i], ordered[: self.patience], slopes[: self.patience])
+                    if search.fills:
+                        live[id(sentence)].append(search)
+        return [live[id(sentence)] for sentence in encoded]
 
-    def _search(self, loaded: Any, live: list[_Search]) -> None:
-        """Ask fills of the words that have not flipped, those of the longest sentences first."""
+    def _search(self, loaded: Any, live: Sequence[_Search]) -> Iterator[list[_Sentence]]:
+        """Ask fills of the words that have not flipped, those of the longest sentences first; yield sentences that are finished."""
         network, classifier = loaded[0], self.classifier
         record = usage().setdefault(type(self).__name__, Usage())
         effects = Effects(network.encoder.get_input_embeddings().weight.detach(), len(network.labels))
-        live = sorted((search for search in live if search.fills), key=lambda search: -len(search.sentence))
+        live = sorted(live, key=lambda search: -len(search.sentence))
         while live:
             longest = len(live[0].sentence)
             fit = max(1, int(classifier.room(longest) * _FULL))
@@ -109,6 +122,12 @@ class Intervention(Engine):
             live = [search for search in live if search.fills]
             changes = [_logs(answer) - search.logs for (search, _), answer in zip(trials, answers, strict=True)]
             effects.learn([fill for _, fill in trials], torch.stack(changes))
+            for search in group:
+                search.sentence.open -= not search.fills
+            if finished := [
+                sentence for sentence in {id(one.sentence): one.sentence for one in group}.values() if not sentence.open
+            ]:
+                yield finished
 
 
 def _words(request: Sequence[Any]) -> Iterable[str]:
@@ -130,6 +149,8 @@ class _Sentence:
         sentence = self._mark(self.words)
         self.encoded = sentence if len(sentence) <= most else Encoded({"input_ids": []})
         self.flipped: set[int] = set()
+        self.open = 0
+        """Words whose search has not ended."""
         self.fills: dict[int, list[Pieces]] = {}
         for word, fills in todo:
             own, different = tuple(self.words[word]), dict.fromkeys(tuple(pieces[fill]) for fill in fills)

@@ -13,7 +13,7 @@ import yaml
 from huggingface_hub.repocard import REGEX_YAML_BLOCK
 
 from hfcf.hub.errors import HubError
-from hfcf.hub.folder import ROWS
+from hfcf.hub.folder import ROWS, content_hash
 
 NAMES = {
     "dataset": re.compile(r"README\.md|run\.json|recipe\.yaml|report\.html|attack\.json"),
@@ -197,6 +197,9 @@ def _check_finished(root: Path, paths: Iterable[str], front: Mapping[str, Any], 
         raise HubError(f"{root}: {missing[0]}, which {why}, is missing; {cure}")
     if parts := [path for path in paths if path.endswith(".part")]:
         raise HubError(f"{root}: {parts[0]} is half written; {cure}")
+    for path in sorted(named):
+        if content_hash(root / path) not in path:
+            raise HubError(f"{root}: {path} is damaged: its contents are not those that its name is the hash of; {cure}")
     if "files" in run and set(_listed(run)) != named:
         raise HubError(f"{root}: its card and its run.json are of different runs; {cure}")
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import yaml
 
+from hfcf.core.paths import replace_file
 from hfcf.hub.existing_card import check_overwrite
 
 RECORD = "recipe.yaml"
@@ -27,7 +28,8 @@ class ExistingResultError(ValueError):
 def write_record(out: Path, content: Mapping[str, Any], command: str) -> None:
     """Write a recipe, with its command, into the folder of its result."""
     text = yaml.safe_dump(dict(content), sort_keys=False, allow_unicode=True)
-    (out / RECORD).write_text(f"# {command}\n{text}", encoding="utf-8")
+    with replace_file(out / RECORD) as part:
+        part.write_text(f"# {command}\n{text}", encoding="utf-8")
 
 
 def check_result(

@@ -14,6 +14,8 @@ from typing import Any
 
 from datasets import Dataset
 
+from hfcf.core.paths import part_name
+
 ROWS = r"\w+(\.\w+)*-[0-9a-f]{16}\.parquet"
 """The file names of `write_parquet`; in those of `datasets` other parts follow the split."""
 _OWN = re.compile(rf"{ROWS}|\.\w+(\.\w+)*\.part")
@@ -23,11 +25,20 @@ _OWN = re.compile(rf"{ROWS}|\.\w+(\.\w+)*\.part")
 def write_parquet(ds: Dataset, folder: Path, split: str) -> Path:
     """Write a split as `folder/<split>-<hash>.parquet`; create the folder when it is missing."""
     folder.mkdir(parents=True, exist_ok=True)
-    part = folder / f".{split}.part"
-    ds.to_parquet(str(part))
-    with part.open("rb") as file:
-        name = f"{split}-{hashlib.file_digest(file, 'sha256').hexdigest()[:16]}.parquet"
-    return part.replace(folder / name)
+    # A name that is this process's own: two processes that write the same split at once must not mix their rows.
+    part = folder / part_name(split)
+    try:
+        ds.to_parquet(str(part))
+        return part.replace(folder / f"{split}-{content_hash(part)}.parquet")
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
+
+
+def content_hash(path: Path) -> str:
+    """Return the hash of a file's contents that `write_parquet` puts into its name."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()[:16]
 
 
 def remove_others(data: Path, written: Iterable[Path]) -> None:

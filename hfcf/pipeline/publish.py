@@ -15,6 +15,7 @@ from datasets import ClassLabel, Dataset
 
 from hfcf.core import expand as augment
 from hfcf.core.funnel import funnel
+from hfcf.core.paths import remove_parts, replace_file
 from hfcf.core.splits import divide, group_safe_split, regroup
 from hfcf.core.task import Task, task_of
 from hfcf.hub.dataset_card import dataset_card
@@ -104,11 +105,12 @@ def publish(
     )  # fmt: skip
     (out / "report.html").unlink(missing_ok=True)  # of the older run; it is written last, so a folder without it is not finished
     write_record(out, recipe, command)
-    (out / "run.json").write_text(json.dumps(run_report, indent=1, ensure_ascii=False, default=str) + "\n", encoding="utf-8")
+    with replace_file(out / "run.json") as part:
+        part.write_text(json.dumps(run_report, indent=1, ensure_ascii=False, default=str) + "\n", encoding="utf-8")
     # The card names the files: until it is replaced the older run can be read, and afterwards this one.
-    part = out / ".README.part"
-    part.write_text(card, encoding="utf-8")
-    part.replace(out / "README.md")
+    with replace_file(out / "README.md") as part:
+        part.write_text(card, encoding="utf-8")
+    remove_parts(out, "README.md", "run.json", "recipe.yaml", "report.html")  # of a run that was killed
     remove_others(out / "data", (path for splits in paths.values() for path in splits.values()))
     report(out)
     return run_report

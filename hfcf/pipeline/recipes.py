@@ -79,9 +79,9 @@ class TrainRecipe(Recipe):
     """Replaces the split of every source in `data`."""
     half: int | None = None
     """0 or 1: train on one half of the groups of every source in `data`, as one of an ensemble does."""
-    limit: int | None = None
+    limit: Annotated[int | None, Field(ge=1)] = None
     """Train on the first rows only, to try a recipe out."""
-    held_out: float = 0.0
+    held_out: Annotated[float, Field(ge=0, lt=1)] = 0.0
     """Share of the groups that is held out, to score on."""
     ways: int = 3
     """3, or 2: without NOT ENOUGH INFO."""

@@ -14,6 +14,7 @@ from datasets import Dataset
 
 from hfcf import corpora
 from hfcf.core import recipe as recipes
+from hfcf.core.lock import hold_folder
 from hfcf.core.model import Model, named
 from hfcf.core.preflight import check
 from hfcf.core.stage import Stage
@@ -64,6 +65,7 @@ def run(
     Raises:
         RecipeError: an unknown key, a missing key, or a value of another type.
         ExistingResultError: the folder holds the result of another recipe or of more rows, without `overwrite`; a ValueError.
+        FolderInUseError: another process writes to the folder; a ValueError.
         ValueError: the folder has a README that is not this library's.
         HubError: the recipe says `push`, and there is no token or the Hub refused; the result is in the folder all the same.
     """
@@ -71,6 +73,15 @@ def run(
     content = parsed.model_dump(exclude_unset=True)
     limit = parsed.limit if limit is None else limit
     command = recipes.command("run", recipe, out, changes, limit)
+    with hold_folder(out, command):
+        return _run(parsed, content, Path(out), command, limit=limit, overwrite=overwrite, watch=watch, map_kwargs=map_kwargs)
+
+
+def _run(
+    parsed: RunRecipe, content: Mapping[str, Any], out: Path, command: str, *, limit: int | None, overwrite: bool,
+    watch: Watch | None, map_kwargs: Mapping[str, Any],
+) -> dict[str, Any]:  # fmt: skip
+    """Run a parsed recipe in a folder that this process holds."""
     check_result(out, content, command, limit=limit, overwrite=overwrite, files=("run.json", "report.html"))
     if parsed.push:
         _check_push(parsed, read_restriction(content))

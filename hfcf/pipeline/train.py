@@ -12,6 +12,7 @@ from typing import Any
 from datasets import Dataset, concatenate_datasets
 
 from hfcf import corpora
+from hfcf.core.lock import hold_folder
 from hfcf.core.model import SEEN, Model, named
 from hfcf.core.preflight import check_disk
 from hfcf.core.recipe import RecipeError, locate, parse
@@ -52,6 +53,7 @@ def train(
     Raises:
         RecipeError: see `parse_train`; or there is nothing to train on.
         ExistingResultError: the folder holds another model, and `overwrite` is not set; a ValueError.
+        FolderInUseError: another process writes to the folder; a ValueError.
         ValueError: the folder has a README that is not this library's.
     """
     parsed = recipes.parse_train(recipe, where)
@@ -60,6 +62,14 @@ def train(
     limit = parsed.limit if limit is None else limit
     content = {**parsed.model_dump(exclude_unset=True), **({} if limit is None else {"limit": limit})}
     command = command or command_line("train", recipe, out, limit=limit)
+    with hold_folder(out, command):
+        return _train(parsed, content, out, command, limit, overwrite)
+
+
+def _train(
+    parsed: recipes.TrainRecipe, content: dict[str, Any], out: Path, command: str, limit: int | None, overwrite: bool
+) -> dict[str, Any]:
+    """Train in a folder that this process holds."""
     if check_result(out, content, command, limit=limit, overwrite=overwrite, files=WEIGHTS):
         remove_checkpoints(out)
     elif (out / CHECKPOINTS).exists() and not (out / RECORD).exists():  # it would be removed in the end
@@ -189,6 +199,8 @@ def _train_generator(recipe: recipes.GeneratorRecipe, training: Dataset, held_ou
 
     hp = recipe.hyperparameters()
     train_generator(training, hp, out, prefixed=recipe.prefixed)
+    if not len(held_out):
+        return {}
     return {"held out": evaluate_generator(held_out, trained_model(hp, out), max_length=hp.max_length, prefixed=recipe.prefixed)}
 
 

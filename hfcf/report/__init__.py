@@ -10,6 +10,7 @@ from pathlib import Path
 
 from markupsafe import Markup
 
+from hfcf.core.paths import replace_file
 from hfcf.hub.render import render
 from hfcf.report.figures import metric_figures
 from hfcf.report.files import files, read_run
@@ -70,7 +71,7 @@ def report(folder: str | Path, *, limit: int = LIMIT) -> Path:
         script=Markup(script),
         script_hash=hash_script(script),
     )
-    part = folder / ".report.part"
-    # Half of a surrogate pair, which a broken source file can hold, is an escape in JSON and has no place in UTF-8.
-    part.write_text(page, encoding="utf-8", errors="backslashreplace")
-    return part.replace(folder / "report.html")
+    with replace_file(folder / "report.html") as part:
+        # Half of a surrogate pair, which a broken source file can hold, is an escape in JSON and has no place in UTF-8.
+        part.write_text(page, encoding="utf-8", errors="backslashreplace")
+    return folder / "report.html"

@@ -27,6 +27,10 @@ class LengthSampler(Sampler[int]):
     def __len__(self) -> int:
         return len(self.lengths)
 
+    def set_epoch(self, epoch: int) -> None:
+        """Set the epoch, as the trainer does: a training that is continued has the order that it would have had."""
+        self.epoch = epoch
+
     def __iter__(self) -> Iterator[int]:
         rng = random.Random(f"{self.seed}:{self.epoch}")
         self.epoch += 1

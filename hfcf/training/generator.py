@@ -100,9 +100,11 @@ def evaluate_generator(
 
     Returns:
         `rows`; `bleu` and `chrf` (sacreBLEU, 0–100) of the model and of the copy; `copied`, the share of claims that stand in
-        the evidence word for word.
+        the evidence word for word. Of no row only `rows`, which is 0.
     """
     rows = usable(rows, prefixed)
+    if not len(rows):
+        return {"rows": 0}
     rows = rows.select(range(min(take, len(rows))))
     engine = Generator(model=model, num_beams=num_beams, num_return_sequences=1, max_length=max_length)
     texts = _texts(rows["evidence"], rows["label"], prefixed)

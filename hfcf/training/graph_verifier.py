@@ -61,7 +61,7 @@ def train_graph_verifier(
     order = LengthSampler([len(item) for item in encoded], hp.batch_size, hp.seed)
     fit(
         network, tokenizer, rows, hp, collator=batch, task_type="", head=(), out=out,
-        loss=Loss(of=_loss, columns=("place", "labels"), order=order), checkpoints=False,
+        loss=Loss(of=_loss, columns=("place", "labels"), order=order), checkpoints=False, data=requests,
     )  # fmt: skip
 
 

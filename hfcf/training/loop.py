@@ -13,6 +13,7 @@ from datasets import Dataset
 from hfcf.core.model import Model
 from hfcf.engines.adapters import PATCH, quiet_peft, save_patch
 from hfcf.engines.open_reader import FILE as OPEN_DOMAIN
+from hfcf.training.checkpoints import Order, checkpoint_callback, data_digest, last_checkpoint
 from hfcf.training.progress import training_progress
 
 TUNE = ("full", "lora", "lowrank")
@@ -81,17 +82,29 @@ class Loss:
     order: Iterable[int] | None = None
 
 
-def _trainer_with(loss: Loss) -> type[Any]:
+def _trainer_with(loss: Loss | None, order: Order) -> type[Any]:
+    """Make the class of the trainer.
+
+    Args:
+        loss: replaces the network's own.
+        order: of the rows; it gets the loss's own, or else the trainer's.
+    """
     from transformers import Trainer
 
-    class LossTrainer(Trainer):
+    class OrderedTrainer(Trainer):
+        def _get_train_sampler(self, *args: Any, **kwargs: Any) -> Any:
+            own = super()._get_train_sampler(*args, **kwargs) if loss is None or loss.order is None else loss.order
+            order.order = own
+            return order
+
+    if loss is None:
+        return OrderedTrainer
+
+    class LossTrainer(OrderedTrainer):
         def _set_signature_columns_if_needed(self) -> None:
             super()._set_signature_columns_if_needed()
             columns: Any = self._signature_columns
             self._signature_columns: Any = list(dict.fromkeys((*columns, *loss.columns)))
-
-        def _get_train_sampler(self, *args: Any, **kwargs: Any) -> Any:
-            return super()._get_train_sampler(*args, **kwargs) if loss.order is None else loss.order
 
         def compute_loss(
             self, model: Any, inputs: dict[str, Any], return_outputs: bool = False, num_items_in_batch: Any = None
@@ -102,17 +115,6 @@ def _trainer_with(loss: Loss) -> type[Any]:
             return (value, outputs) if return_outputs else value
 
     return LossTrainer
-
-
-def _last_complete_checkpoint(work: Path) -> str | None:
-    """Return the last complete checkpoint of an interrupted run; remove those that were cut off while they were written."""
-    from transformers.trainer_utils import get_last_checkpoint
-
-    while last := get_last_checkpoint(str(work)) if work.is_dir() else None:
-        if (Path(last) / "trainer_state.json").is_file():  # the file that is written last
-            return last
-        shutil.rmtree(last)
-    return None
 
 
 def remove_weights(out: Path) -> None:
@@ -157,24 +159,35 @@ def _precision(hp: Hyperparameters) -> dict[str, Any]:
 def fit(
     network: Any, tokenizer: Any, rows: Dataset, hp: Hyperparameters, *, collator: Any, task_type: str, head: tuple[str, ...],
     out: Path, loss: Loss | None = None, checkpoints: bool = True, callbacks: Sequence[Any] = (),
-    base: Mapping[str, Any] | None = None,
+    base: Mapping[str, Any] | None = None, data: Any = None,
 ) -> Any:  # fmt: skip
     """Train `network` on tokenised rows and store it in `out`; continue from the checkpoint of an interrupted run.
+
+    Checkpoints are written every five minutes (`HFCF_CHECKPOINT_SECONDS`), and after each epoch. The weights of a training that was
+    interrupted are those of one that was not.
 
     Args:
         rows: columns as the network takes them.
         head: names of the new modules, which are trained fully whatever `tune` says.
         loss: replaces the network's own; `rows` have its columns too.
-        checkpoints: without them an interrupted run starts again, and a short one writes nothing but its model.
+        checkpoints: False writes none after an epoch, so that a short training writes nothing but its model.
         callbacks: Transformers' `TrainerCallback`s.
         base: with `tune="lowrank"`, the tensors from which the change counts, where training does not start from them: those of the
             model without its adapter.
+        data: JSON-able; what is trained on and does not stand in `rows`.
 
     Returns:
         The trained network, adapters merged, in evaluation mode.
-    """
-    from transformers import PrinterCallback, Trainer, TrainingArguments, set_seed
 
+    Raises:
+        CheckpointError: `out` has a checkpoint of a training on other data or with other settings; a ValueError.
+    """
+    from transformers import PrinterCallback, TrainingArguments, set_seed
+
+    work = out / CHECKPOINTS
+    digest = data_digest(rows, hp, data)
+    checkpoint = last_checkpoint(work, digest)
+    order = Order(checkpoint)
     set_seed(hp.seed)
     if hp.tune == "lora":
         from peft import LoraConfig, get_peft_model
@@ -190,21 +203,19 @@ def fit(
         before = base or {name: tensor.clone() for name, tensor in network.state_dict().items()}
         # A change of the embeddings has as many rows as the vocabulary: it would not be small in any form.
         network.get_input_embeddings().weight.requires_grad = False
-    work = out / CHECKPOINTS
     arguments = TrainingArguments(
         output_dir=str(work), per_device_train_batch_size=hp.batch_size, learning_rate=hp.learning_rate,
         num_train_epochs=hp.epochs, warmup_steps=hp.warmup, weight_decay=hp.weight_decay, seed=hp.seed, data_seed=hp.seed,
         save_strategy="epoch" if checkpoints else "no", save_total_limit=1, logging_steps=10, report_to="none",
         train_sampling_strategy="group_by_length", dataloader_pin_memory=False, disable_tqdm=True, **_precision(hp),
     )  # fmt: skip
-    trainer_class = Trainer if loss is None else _trainer_with(loss)
     with training_progress() as progress:
-        trainer = trainer_class(
+        trainer = _trainer_with(loss, order)(
             model=network, args=arguments, train_dataset=rows, data_collator=collator, processing_class=tokenizer,
-            callbacks=[progress, *callbacks],
+            callbacks=[progress, checkpoint_callback(digest, order), *callbacks],
         )  # fmt: skip
         trainer.remove_callback(PrinterCallback)
-        trainer.train(resume_from_checkpoint=_last_complete_checkpoint(work) if checkpoints else None)
+        trainer.train(resume_from_checkpoint=None if checkpoint is None else str(checkpoint))
     network = network.cpu().float().eval()
     remove_weights(out)
     out.mkdir(parents=True, exist_ok=True)

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import logging
-import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import ceil
 from pathlib import Path
 from typing import Any
 
 import torch
 from datasets import Dataset
+from safetensors import safe_open
+from safetensors.torch import save_file
 from torch import nn
 from transformers import TrainerCallback
 
 from hfcf.core.model import Model, is_remote
+from hfcf.core.paths import replace_file
 from hfcf.engines.adapters import quiet_weights
 from hfcf.engines.base import Encoded
 from hfcf.engines.classifier import choose
@@ -24,7 +27,7 @@ from hfcf.engines.relation_reading import is_rbert
 from hfcf.metrics.scores.relation import micro_f1, scores
 from hfcf.tasks.relation import OTHER, TASK, requests
 from hfcf.training.batches import LengthSampler
-from hfcf.training.loop import Hyperparameters, Loss, fit
+from hfcf.training.loop import CHECKPOINTS, Hyperparameters, Loss, fit
 
 log = logging.getLogger(__name__)
 
@@ -34,7 +37,7 @@ def train_relation(
 ) -> int | None:
     """Train an R-BERT and store it in `out`, whole: `Model(str(out))` names it.
 
-    No checkpoints are written: the best epoch so far is kept in memory, and an interrupted training starts anew.
+    Checkpoints are written by time alone (`hfcf.training.loop.fit`), and the best epoch so far beside them.
 
     Args:
         rows: relation rows. Those of more than `hp.max_length` pieces are left out, with a warning that counts them.
@@ -81,12 +84,13 @@ def train_relation(
         labels = torch.tensor([item["labels"] for item in items])
         return {**collate(tokenizer, encoded, torch.device("cpu")), "labels": labels}
 
-    best = None if dev is None else _BestEpoch(tokenizer, dev, most)
+    best = None if dev is None else _BestEpoch(tokenizer, dev, most, out / CHECKPOINTS / "best.safetensors")
     lengths = [len(row["input_ids"]) for row in readable]
     fit(
         network, tokenizer, Dataset.from_list(readable), hp, collator=batch, task_type="", head=(), out=out,
         loss=Loss(of=_loss, columns=("labels",), order=LengthSampler(lengths, hp.batch_size, hp.seed)),
         checkpoints=False, callbacks=[best] if best else [],
+        data=None if dev is None else [dev["id"], dev["label"]],
     )  # fmt: skip
     return best.epoch if best else None
 
@@ -96,14 +100,35 @@ def _loss(output: Any, batch: Mapping[str, torch.Tensor]) -> torch.Tensor:
 
 
 class _BestEpoch(TrainerCallback):
-    """Score every epoch on development rows, and put the weights of the best back in the end."""
+    """Score every epoch on development rows, and put the weights of the best back in the end.
 
-    def __init__(self, tokenizer: Any, dev: Dataset, most: int) -> None:
+    The best so far are kept in memory, and once there is a checkpoint also in a file, from which a resumed training takes them.
+    """
+
+    def __init__(self, tokenizer: Any, dev: Dataset, most: int, file: Path) -> None:
+        self.file = file
         self.tokenizer, self.gold, self.encoded = tokenizer, list(dev["label"]), _encode(tokenizer, dev)
         readable = (i for i, item in enumerate(self.encoded) if len(item) <= most)
         self.order = sorted(readable, key=lambda i: len(self.encoded[i]))
-        self.best, self.epochs, self.epoch = -1.0, 0, 0
+        self.best, self.epoch = -1.0, 0
         self.weights: dict[str, torch.Tensor] = {}
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        if state.global_step and self.file.is_file():  # else the checkpoint is of the first epoch
+            with safe_open(self.file, "pt") as file:
+                self.weights = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - no mapping
+                about = file.metadata()
+            self.best, self.epoch = float(about["best"]), int(about["epoch"])
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        # Before the checkpoint: one without the weights that were the best until then would be worth nothing.
+        if control.should_save and self.weights and not self.file.is_file():
+            self._store()
+
+    def _store(self) -> None:
+        self.file.parent.mkdir(parents=True, exist_ok=True)
+        with replace_file(self.file) as part:
+            save_file(self.weights, part, metadata={"best": repr(self.best), "epoch": str(self.epoch)})
 
     def on_epoch_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         model = kwargs["model"]
@@ -116,10 +141,11 @@ class _BestEpoch(TrainerCallback):
                 predicted[i] = choose(answer, list(answer))
         model.train()
         score = round(micro_f1(self.gold, predicted), 5)
-        self.epochs += 1
-        if score > self.best:
-            self.best, self.epoch = score, self.epochs
+        if better := score > self.best:
+            self.best, self.epoch = score, ceil(state.epoch)
             self.weights = {name: tensor.detach().clone() for name, tensor in model.state_dict().items()}
+        if (better and any(self.file.parent.glob("checkpoint-*"))) or (control.should_save and not self.file.is_file()):
+            self._store()
 
     def on_train_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         kwargs["model"].load_state_dict(self.weights)
@@ -174,7 +200,6 @@ class RelationTrainer:
         """Train an R-BERT anew; the epoch is the best on the development rows."""
         if debias is not None:
             raise ValueError("debias: a relation classifier is trained by plain cross-entropy")
-        shutil.rmtree(out, ignore_errors=True)
         return train_relation(rows, hp, out, labels=labels, dev=dev)
 
     def predict(self, rows: Dataset, model: Model, *, max_length: int, labels: Sequence[str]) -> list[str]:

@@ -5,20 +5,27 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
+import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+from filelock import FileLock
+
+from hfcf.core.damaged import set_aside
 from hfcf.core.model import Model
-from hfcf.core.paths import cache_dir, fill_once
-from hfcf.training.loop import Hyperparameters
+from hfcf.core.paths import cache_dir
+from hfcf.core.weights import is_whole
+from hfcf.training.loop import CHECKPOINTS, Hyperparameters
 
 log = logging.getLogger(__name__)
 
 
 def train_once(kind: str, content: Mapping[str, Any], hp: Hyperparameters, train: Callable[[Path], None]) -> str:
     """Train a model unless the cache folder holds one of the same kind, rows and settings; return its digest for `stored_model`.
+
+    A training that was killed goes on from its last checkpoint; a second process waits for the first, and takes its model.
 
     Args:
         kind: the kind of model, with a version: "indicator 1".
@@ -31,12 +38,20 @@ def train_once(kind: str, content: Mapping[str, Any], hp: Hyperparameters, train
         del settings["bf16"]
     data = json.dumps([kind, content, settings], sort_keys=True, ensure_ascii=False).encode()
     digest = hashlib.sha256(data).hexdigest()
-
-    def fill(folder: Path) -> None:
-        log.info("training the %s", kind)
-        train(folder)
-
-    fill_once(_folder(digest), fill)
+    folder = _folder(digest)
+    if not _whole(folder):
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        part = folder.with_suffix(".training")  # of this digest alone: so are its checkpoints
+        with FileLock(lock := folder.with_suffix(".lock")):
+            try:
+                if not _whole(folder):
+                    log.info("training the %s", kind)
+                    train(part)
+                    part.rename(folder)
+            finally:
+                if not any(part.glob(f"{CHECKPOINTS}/*")):  # nothing to go on from
+                    shutil.rmtree(part, ignore_errors=True)
+                lock.unlink(missing_ok=True)
     return digest
 
 
@@ -76,6 +91,17 @@ def stored_model(digest: str) -> Model:
     if not folder.is_dir():
         raise FileNotFoundError(f"the trained model {folder} does not exist any more: fit the system again")
     return Model(str(folder))
+
+
+def _whole(folder: Path) -> bool:
+    """Say whether a model is stored there; one whose weights end too early is set aside."""
+    if not folder.is_dir():
+        return False
+    for path in folder.glob("*.safetensors"):
+        if not is_whole(path):
+            set_aside(folder, f"{path.name} ends too early")
+            return False
+    return True
 
 
 def _folder(digest: str) -> Path:

@@ -109,6 +109,14 @@ def test_values_are_read_as_meant_and_checked(tmp_path: Path) -> None:
         ({"settings": {"num_beams": True}}, r"num_beams is of type int, and was True"),
         ({"settings": {"num_beams": 4}}, r"num_candidates \(10\) is from 1 to num_beams \(4\)"),
         ({"seed": "x"}, r"seed is of type int"),
+        ({"settings": ["num_beams"]}, r"settings is of type mapping \| None, and was \['num_beams'\]"),
+        ({"limit": "all"}, r"limit is of type int \| None, and was 'all'"),
+        ({"limit": 0}, r"limit: should be greater than or equal to 1, and was 0"),
+        ({"limit": -5}, r"limit: should be .* 1, and was -5"),
+        ({"limit": True}, r"limit is of type int \| None, and was True"),
+        ({"presets": 3}, r"presets: a mapping .* is expected; this is 3"),
+        ({"presets": {"offline": 3}}, r"presets: .* is expected; this is \{'offline': 3\}"),
+        ({"preset": ["offline"]}, r"preset is of type str, and was \['offline'\]"),
         ({"system": "RACE"}, r"did you mean 'race'\?"),
     ):
         with pytest.raises(recipe.RecipeError, match=told):

@@ -95,6 +95,28 @@ def test_batches_change_nothing(indicator: Model, monkeypatch: pytest.MonkeyPatc
     assert Intervention(indicator=indicator).run(requests()) == expected
 
 
+def test_a_sentence_is_stored_when_its_last_word_is_decided(indicator: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(intervention, "_FULL", 0.01)
+    sizes = counted(monkeypatch)
+    expected = Intervention(indicator=indicator).run(requests())
+    monkeypatch.delenv("HFCF_REQUEST_CACHE")
+    forward, left = RelationClassifier.forward, len(sizes) * 3 // 4
+
+    def interrupted(self: RelationClassifier, loaded: Any, encoded: Any) -> list[Any]:
+        nonlocal left
+        left -= 1
+        if not left:
+            raise KeyboardInterrupt
+        return forward(self, loaded, encoded)
+
+    monkeypatch.setattr(RelationClassifier, "forward", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        Intervention(indicator=indicator).run(requests())
+    usage().clear()
+    assert Intervention(indicator=indicator).run(requests()) == expected
+    assert 0 < usage()["Intervention"].cached < len(requests())
+
+
 def test_a_word_s_first_flip_ends_its_search(indicator: Model, monkeypatch: pytest.MonkeyPatch) -> None:
     sizes = counted(monkeypatch)
     usage().clear()

@@ -274,6 +274,8 @@ def broken(out: Path, name: str) -> Path:
         data.unlink()
     elif name == "half written":
         (data.parent / ".train.part").write_bytes(b"PAR1")
+    elif name == "cut off":
+        data.write_bytes(data.read_bytes()[:-100])
     elif name == "of two runs":
         run = json.loads((out / "run.json").read_text())
         (out / "run.json").write_text(json.dumps({**run, "files": run["files"][:-1]}))
@@ -303,6 +305,7 @@ def broken(out: Path, name: str) -> Path:
         ("no card", "has no README.md"),
         ("a file is missing", r"card.*missing.*did not finish"),
         ("half written", "is half written"),
+        ("cut off", r"parquet is damaged: .* run it again"),
         ("of two runs", "are of different runs"),
         ("an unknown licence", "license: 'free'"),
         ("a token in it", r"recipe\.yaml.*token"),

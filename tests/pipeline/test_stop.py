@@ -238,3 +238,51 @@ def test_workers_end_with_their_process(number: signal.Signals, tmp_path: Path) 
     while any(map(alive, workers)):
         assert time.monotonic() < end
         time.sleep(0.05)
+
+
+KILLED = """
+import os, sys, time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+from datasets import Dataset
+from hfcf.core.stage import Stage
+@dataclass(frozen=True, kw_only=True)
+class Sleep(Stage):
+    inputs: ClassVar = {}
+    outputs: ClassVar = {}
+    def batch(self, rows):
+        Path(sys.argv[1], str(os.getpid())).touch()
+        time.sleep(100)
+if __name__ == "__main__":
+    Dataset.from_dict({"id": list("abcd"), "status": [None] * 4}).map(Sleep(), batched=True, batch_size=1, num_proc=2)
+"""
+
+
+def children(parent: int) -> list[int]:
+    """The processes that a process started and that run."""
+    pids = [int(path.name) for path in Path("/proc").iterdir() if path.name.isdigit()]
+    return [pid for pid in pids if alive(pid) and _parent_of(pid) == parent]
+
+
+def _parent_of(pid: int) -> int:
+    try:
+        return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+    except FileNotFoundError:
+        return 0
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="prctl is Linux's")
+def test_no_worker_outlives_a_process_that_is_killed(tmp_path: Path) -> None:
+    folder = tmp_path / "workers"
+    folder.mkdir()
+    with started(KILLED, folder) as process:
+        wait_for(lambda: len(list(folder.iterdir())) == 2, process)
+        workers = children(process.pid)
+        assert len(workers) >= 3  # the server of the queue, too
+        process.send_signal(signal.SIGKILL)
+        process.communicate(timeout=60)
+    end = time.monotonic() + 20
+    while any(map(alive, workers)):
+        assert time.monotonic() < end
+        time.sleep(0.05)

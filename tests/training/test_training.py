@@ -550,3 +550,14 @@ def test_a_recipe_with_rows_of_a_test_set_is_refused_before_training(tiny_model:
 def test_a_recipe_that_does_not_fit_is_an_error(changes: dict[str, Any], message: str, tmp_path: Path) -> None:
     with pytest.raises(RecipeError, match=message):
         train(recipe_of(tmp_path, "a", **changes), tmp_path / "out")
+
+
+def test_a_generator_of_which_no_row_is_held_out_has_its_card_and_its_scores(tiny_model: Tiny, tmp_path: Path) -> None:
+    recipe = {
+        "train": "generator", "model": tiny_model("t5"), "data": [{"corpus": "hover"}], "data_dir": "recipes:demo",
+        "held_out": 0.0, "limit": 4, "epochs": 1, "max_length": 32,
+    }  # fmt: skip
+    report = train(recipe, tmp_path / "out")
+    assert report["scores"] == {}
+    assert (tmp_path / "out" / "scores.json").exists()
+    assert "generator" in (tmp_path / "out" / "README.md").read_text(encoding="utf-8")

@@ -15,6 +15,7 @@ from datasets import ClassLabel, Dataset, Features, concatenate_datasets
 
 from hfcf import corpora
 from hfcf.core import recipe as recipes
+from hfcf.core.lock import hold_folder
 from hfcf.core.prepare import prepare
 from hfcf.core.system import run_stage
 from hfcf.core.task import get_task
@@ -51,6 +52,11 @@ def make_candidates(recipe: str | Path, out: Path, *, changes: Sequence[str] = (
         RecipeError: see `parse_attack`.
         ValueError: the folder has a spreadsheet with marked lines, or a README of another origin.
     """
+    with hold_folder(out, recipes.command("attack candidates", recipe, out, changes, limit)):
+        return _make_candidates(recipe, out, changes, limit)
+
+
+def _make_candidates(recipe: str | Path, out: Path, changes: Sequence[str], limit: int | None) -> dict[str, Any]:
     path = recipes.find(str(recipe))
     content = recipes.read(path, changes)
     parsed, ccg = parse_attack(content, path.name)
@@ -105,6 +111,11 @@ def make_attack(out: Path, *, automatic: bool = False, max_perplexity_ratio: flo
     for name in (STORE, NOTES, SHEET):
         if not (out / name).exists():
             raise FileNotFoundError(f"there is no {out / name}: make candidates first, hfcf attack candidates RECIPE --out {out}")
+    with hold_folder(out, recipes.command("attack choose", out, out)):
+        return _make_attack(out, automatic, max_perplexity_ratio)
+
+
+def _make_attack(out: Path, automatic: bool, max_perplexity_ratio: float) -> dict[str, Any]:
     check_overwrite(out)
     # The cache of `datasets` may hold an older file of that name.
     candidates = Dataset(pq.read_table(out / STORE)).cast(CANDIDATES)
