@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from hfcf.core.model import Model, find_file
+from hfcf.core.pretrained import read_config
 from hfcf.engines.inputs import CLAIM_FIRST, EVIDENCE_FIRST, OURS, PAIRS, Form, parse_form
 from hfcf.engines.labels import BLANK, are_of_inference, how_to_type, output_names, verdicts
 from hfcf.text.label_names import LABELS
@@ -80,11 +81,9 @@ def _read(model: Model, contents: str) -> Reading:
 
 def load_config(model: Model) -> Any:
     """Load the configuration of a model, or of its adapter, which names the classes of the tuned model."""
-    from transformers import AutoConfig
-
     if (adapter := model.adapter_source()) is not None and find_file(adapter, "config.json") is not None:
-        return AutoConfig.from_pretrained(adapter)
-    return AutoConfig.from_pretrained(model.source(), revision=model.revision)
+        return read_config(Model(adapter))
+    return read_config(model)
 
 
 def check_head(model: Model, config: Any) -> None:

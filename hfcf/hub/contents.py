@@ -12,6 +12,7 @@ from typing import Any
 import yaml
 from huggingface_hub.repocard import REGEX_YAML_BLOCK
 
+from hfcf.core.pretrained import PICKLES
 from hfcf.hub.errors import HubError
 from hfcf.hub.folder import ROWS
 
@@ -27,8 +28,6 @@ NAMES = {
 }
 """Files to send of each kind of folder, beside a set's rows; a push removes those that the folder no longer has."""
 _ROWS = re.compile(rf"data/([^/]+/)?{ROWS}")
-PICKLES = (".bin", ".pt", ".pth", ".pkl", ".pickle", ".ckpt", ".joblib")
-"""Files that may run code when they are read: weights are never stored in them."""
 _REQUIRED = {"attack": ("attack.json",)}
 _REQUIRED_OF_RUNS = ("run.json", "recipe.yaml", "report.html")
 """Files of a finished folder, by the system that its card's tags name; the folder of any other system is one of `hfcf run`."""
