@@ -17,6 +17,7 @@ from pydantic_core import ErrorDetails, PydanticCustomError
 
 from hfcf.core.model import Model
 from hfcf.core.names import did_you_mean
+from hfcf.core.yaml_text import PlainLoader, read_yaml
 
 
 class RecipeError(ValueError):
@@ -63,7 +64,7 @@ def _model(value: Any) -> Any:
         if "name" not in value:
             raise ValueError(": the key 'name' is missing")
     if not value or not isinstance(value, Mapping | str | Model):
-        raise ValueError(f": give a name, or a mapping such as {{name: t5-base, revision: …}}; this is {value!r}")
+        raise ValueError(f": give a name, or a mapping such as {{name: t5-base, revision: …}}; this is {quote(value)}")
     return Model.of(dict(value) if isinstance(value, Mapping) else value)
 
 
@@ -123,13 +124,23 @@ def _message(model: type[BaseModel], error: ErrorDetails, where: str) -> str:
         text = str(error["ctx"]["error"])
         return _at(where, path) + (text if text.startswith(":") else f": {text}")
     if not path:
-        return f"{where}: a mapping of keys to values is expected; this is {value!r}"
+        return f"{where}: a mapping of keys to values is expected; this is {quote(value)}"
     choices = [str(name) for option in _options(annotation) if get_origin(option) is Literal for name in get_args(option)]
     if kind == "literal_error" and choices:
-        return f"{_at(where, path)}: must be one of {', '.join(choices)}; this is {value!r}{did_you_mean(value, choices)}"
+        return f"{_at(where, path)}: must be one of {', '.join(choices)}; this is {quote(value)}{did_you_mean(value, choices)}"
     if len(error["loc"]) > len(path) or kind.endswith(("_type", "_float", "sequence_str")):
-        return f"{_at(where, path)} is of type {type_name(annotation)}, and was {value!r}"
-    return f"{_at(where, path)}: {error['msg'].removeprefix('Input ')}, and was {value!r}"
+        return f"{_at(where, path)} is of type {type_name(annotation)}, and was {quote(value)}"
+    return f"{_at(where, path)}: {error['msg'].removeprefix('Input ')}, and was {quote(value)}"
+
+
+def quote(value: Any) -> str:
+    """Quote a value in an error, which stays one line.
+
+    >>> quote("x" * 1000)[-3:], quote([1, "a"])
+    ('x …', "[1, 'a']")
+    """
+    text = repr(value)
+    return text if len(text) <= 300 else f"{text[:300]} …"
 
 
 def _at(where: str, path: Sequence[str | int]) -> str:
@@ -190,7 +201,7 @@ def type_name(annotation: Any) -> str:
     return " | ".join(dict.fromkeys(names))
 
 
-class Loader(yaml.SafeLoader):
+class Loader(PlainLoader):
     """Reads YAML with 5e-5 as a number; version 1.1 takes it for a text, because it has no point."""
 
 
@@ -236,7 +247,7 @@ def read(path: Path, changes: Sequence[str] = ()) -> dict[str, Any]:
         RecipeError: the file is not YAML or holds no mapping, or a change can't be applied.
     """
     try:
-        recipe = yaml.load(path.read_text(encoding="utf-8"), Loader)
+        recipe = read_yaml(path.read_text(encoding="utf-8"), Loader)
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise RecipeError(f"{path} is not YAML: {_yaml_problem(error)}") from error
     if not isinstance(recipe, dict):
@@ -257,7 +268,7 @@ def apply_changes(recipe: dict[str, Any], changes: Sequence[str]) -> dict[str, A
         if not equals:
             raise RecipeError(f"--set {change}: write key=value")
         try:
-            assignments.append((key.strip(), yaml.load(value, Loader)))
+            assignments.append((key.strip(), read_yaml(value, Loader)))
         except yaml.YAMLError as error:
             quoted = f'{key}="{value}"'
             raise RecipeError(f"--set {change}: the value is not YAML: {_yaml_problem(error)}; as a text: '{quoted}'") from error

@@ -9,6 +9,7 @@ from typing import Any
 
 import yaml
 
+from hfcf.core.yaml_text import read_yaml
 from hfcf.hub.existing_card import check_overwrite
 
 RECORD = "recipe.yaml"
@@ -89,7 +90,10 @@ def read_record(out: Path) -> tuple[str, dict[str, Any]] | None:
     if not path.is_file():
         return None
     text = path.read_text(encoding="utf-8")
-    content = yaml.safe_load(text) if text.startswith(_MARK) else None
+    try:
+        content = read_yaml(text) if text.startswith(_MARK) else None
+    except yaml.YAMLError:
+        content = None
     if not isinstance(content, dict):
         raise ExistingResultError(
             f"{path} was not written by hfcf, and would be overwritten: give another folder, or move the file"
@@ -117,7 +121,7 @@ def _fewer_rows(old: int | None, new: int | None) -> list[str]:
 
 def _plain(content: Mapping[str, Any]) -> dict[str, Any]:
     """Return a recipe as a file would have it."""
-    plain: dict[str, Any] = yaml.safe_load(yaml.safe_dump(dict(content)))
+    plain: dict[str, Any] = read_yaml(yaml.safe_dump(dict(content)))
     return plain
 
 

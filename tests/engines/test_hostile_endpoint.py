@@ -62,11 +62,10 @@ def test_a_handshake_that_drips_ends_in_time(start: Start, monkeypatch: pytest.M
 
     def drip(listener: socket.socket) -> None:
         while not gone.is_set():
-            with suppress(OSError):
-                with listener.accept()[0] as connection:
-                    connection.sendall(b"\x16\x03\x03\x40\x00\x02")  # the beginning of a long record
-                    while not gone.wait(0.05):
-                        connection.sendall(b"\x00")
+            with suppress(OSError), listener.accept()[0] as connection:
+                connection.sendall(b"\x16\x03\x03\x40\x00\x02")  # the beginning of a long record
+                while not gone.wait(0.05):
+                    connection.sendall(b"\x00")
 
     with socket.create_server(("127.0.0.1", 0)) as listener:
         listener.settimeout(0.5)
