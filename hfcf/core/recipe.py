@@ -15,6 +15,7 @@ import yaml
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, WithJsonSchema, model_validator
 from pydantic_core import ErrorDetails, PydanticCustomError
 
+from hfcf.core.local_paths import restore, short, shorten
 from hfcf.core.model import Model
 from hfcf.core.names import did_you_mean
 from hfcf.core.yaml_text import PlainLoader, read_yaml
@@ -247,11 +248,13 @@ def read(path: Path, changes: Sequence[str] = ()) -> dict[str, Any]:
         RecipeError: the file is not YAML or holds no mapping, or a change can't be applied.
     """
     try:
-        recipe = read_yaml(path.read_text(encoding="utf-8"), Loader)
+        text = path.read_text(encoding="utf-8")
+        recipe = read_yaml(text, Loader)
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise RecipeError(f"{path} is not YAML: {_yaml_problem(error)}") from error
     if not isinstance(recipe, dict):
         raise RecipeError(f"{path} holds no mapping of keys to values, such as system: race")
+    restore(text, recipe)  # of a result: it names no folder of this machine
     return apply_changes(recipe, changes)
 
 
@@ -332,8 +335,25 @@ def command(verb: str, recipe: Any, out: str | Path, changes: Sequence[str] = ()
     name = "recipe.yaml" if isinstance(recipe, Mapping) else Path(recipe).name
     parts = ["hfcf", *verb.split(), name, "--out", Path(out).name or "out"]
     for change in changes:
-        parts += ["--set", change]
+        parts += ["--set", without_folders(change)]
     return shlex.join(parts + (["--limit", str(limit)] if limit is not None else []))
+
+
+def without_folders(change: str) -> str:
+    """Shorten the paths in a "key=value"; one without any stays as it was typed.
+
+    >>> without_folders("data_dir=/home/me/hover"), without_folders("data_files={test: /home/me/a.jsonl}")
+    ('data_dir=hover', 'data_files={test: a.jsonl}')
+    """
+    key, _, text = change.partition("=")
+    try:
+        value = read_yaml(text, Loader)
+    except yaml.YAMLError:  # a mistake, which is told elsewhere
+        return f"{key}={short(text)}"
+    if (shown := shorten(value)) == value:
+        return change
+    dumped = yaml.safe_dump(shown, default_flow_style=True, allow_unicode=True, width=10_000)
+    return f"{key}={dumped.strip().removesuffix('...').strip()}"
 
 
 def check(keys: Iterable[str], allowed: Iterable[str], where: str) -> None:

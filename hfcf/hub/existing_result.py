@@ -9,6 +9,8 @@ from typing import Any
 
 import yaml
 
+from hfcf.core.local_paths import has_places, places_mark, publishable, restore, shorten
+from hfcf.core.secrets import hide
 from hfcf.core.yaml_text import read_yaml
 from hfcf.hub.existing_card import check_overwrite
 
@@ -26,9 +28,10 @@ class ExistingResultError(ValueError):
 
 
 def write_record(out: Path, content: Mapping[str, Any], command: str) -> None:
-    """Write a recipe, with its command, into the folder of its result."""
-    text = yaml.safe_dump(dict(content), sort_keys=False, allow_unicode=True)
-    (out / RECORD).write_text(f"# {command}\n{text}", encoding="utf-8")
+    """Write a recipe, with its command, into the folder of its result, without the paths of this machine: it may be published."""
+    text = yaml.safe_dump(shorten(dict(content)), sort_keys=False, allow_unicode=True)
+    command = publishable(command.replace("\n", " "), content)
+    (out / RECORD).write_text(f"# {command}\n{places_mark(content)}{hide(text)}", encoding="utf-8")
 
 
 def check_result(
@@ -67,8 +70,13 @@ def check_result(
             )
         return False
     old_command, old_content = old
-    new = _plain(content)
+    new, text = _plain(content), (out / RECORD).read_text(encoding="utf-8")
+    elsewhere: list[str] = []
+    if not restore(text, dict(old_content)):  # of another machine, or the cache was emptied
+        elsewhere = [] if has_places(text, new) else ["its files are in other folders there, whose paths are not published"]
+        new = shorten(new)
     differing = [
+        *elsewhere,
         *_differences(
             *({key: one[key] for key in one if (key in keys if keys else key not in UNCOUNTED)} for one in (old_content, new))
         ),
@@ -85,7 +93,7 @@ def check_result(
 
 
 def read_record(out: Path) -> tuple[str, dict[str, Any]] | None:
-    """Return the command and the content of the recipe in a folder."""
+    """Return the command and the content of the recipe in a folder, with the paths of this machine if they are known here."""
     path = out / RECORD
     if not path.is_file():
         return None
@@ -98,13 +106,15 @@ def read_record(out: Path) -> tuple[str, dict[str, Any]] | None:
         raise ExistingResultError(
             f"{path} was not written by hfcf, and would be overwritten: give another folder, or move the file"
         )
+    restore(text, content)
     return text.partition("\n")[0].removeprefix("# "), content
 
 
 def _limit_of(out: Path, content: Mapping[str, Any]) -> int | None:
     """Return the limit of an earlier run: `run.json` has the one that was given beside the recipe."""
     path = out / "run.json"
-    limit = json.loads(path.read_text(encoding="utf-8")).get("limit") if path.is_file() else content.get("limit")
+    run = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else content
+    limit = run.get("limit") if isinstance(run, dict) else None
     return limit if isinstance(limit, int) else None
 
 
@@ -146,4 +156,4 @@ def _flatten(content: Mapping[str, Any], before: str = "") -> Iterator[tuple[str
 
 
 def _quote(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, sort_keys=True, default=str)
+    return hide(json.dumps(value, ensure_ascii=False, sort_keys=True, default=str))
