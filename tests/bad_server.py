@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import threading
 import time
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -69,6 +71,52 @@ def trickle(handler: Handler) -> None:
         handler.wfile.flush()
         if handler.server.gone.wait(0.05):
             return
+
+
+def drip_headers(handler: Handler) -> None:
+    """A byte of a header now and then, without an end."""
+    handler.wfile.write(b"HTTP/1.1 200 OK\r\nX-Padding: ")
+    _repeat(handler, b"x", 0.05)
+
+
+def flood_headers(handler: Handler) -> None:
+    """Headers without an end."""
+    handler.wfile.write(b"HTTP/1.1 200 OK\r\n")
+    _repeat(handler, b"X-Padding: " + b"x" * 1000 + b"\r\n")
+
+
+def hold_on(handler: Handler) -> None:
+    """Say without an end that the answer will come."""
+    _repeat(handler, b"HTTP/1.1 102 Processing\r\n\r\n", 0.01)
+
+
+def flood(handler: Handler) -> None:
+    """A body without an end, in chunks."""
+    handler.wfile.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+    _repeat(handler, b"10000\r\n" + b" " * 0x10000 + b"\r\n")
+
+
+def bomb(*packed: str) -> Reply:
+    """A short body that unpacks to 96 MB, packed so many times over."""
+
+    def reply(handler: Handler) -> None:
+        pack = zlib.compressobj(1, wbits=31)  # piece by piece: the server is in the process whose memory is looked at
+        content = b"".join([*(pack.compress(b" " * 2**20) for _ in range(96)), pack.flush()])
+        for _ in packed[1:]:
+            content = gzip.compress(content, 1)
+        handler.send_response(200)
+        handler.send_header("Content-Encoding", ", ".join(packed))
+        handler.send_header("Content-Length", str(len(content)))
+        handler.end_headers()
+        handler.wfile.write(content)
+
+    return reply
+
+
+def _repeat(handler: Handler, part: bytes, pause: float = 0.0) -> None:
+    while not handler.server.gone.wait(pause):
+        handler.wfile.write(part)
+        handler.wfile.flush()
 
 
 def hang_up(handler: Handler) -> None:

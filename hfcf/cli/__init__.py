@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import logging
-from typing import Annotated
+import sys
+from typing import Annotated, NoReturn
 
 import typer
 
 from hfcf.cli import console, listing, models, new, runs, studies
 from hfcf.cli.console import data_text
+from hfcf.cli.edge import describe, log_to_terminal, plain
 from hfcf.cli.errors import ERRORS, explain, find_fault, is_a_users
 from hfcf.cli.stop import Stop
 
@@ -56,14 +57,19 @@ def _run() -> None:
     """Run the command that was typed; print an error of the user's as one line, not as a traceback."""
     from hfcf.engines.remote.settings import RemoteError
 
-    logging.basicConfig(format="%(levelname)s: %(message)s")
-    logging.getLogger("hfcf").setLevel(logging.INFO)
+    log_to_terminal()
     try:
         app()
     except Exception as error:
         fault = find_fault(error)
         if not fault and (not isinstance(error, (*ERRORS, RemoteError)) or not is_a_users(error)):
-            raise
-        for line in f"hfcf: {fault or explain(error)}".splitlines():
+            _report(error)
+        for line in f"hfcf: {plain(fault or explain(error))}".splitlines():
             console.err.print(data_text(line, "bold red"), soft_wrap=True)
         raise SystemExit(2) from error
+
+
+def _report(error: Exception) -> NoReturn:
+    """End with the traceback of an error that is ours; Python would print it with the secrets in its message."""
+    sys.stderr.write(describe(error))
+    raise SystemExit(1)

@@ -10,8 +10,10 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-out = Console()
-err = Console(stderr=True)
+from hfcf.cli.edge import guard
+
+out = guard(Console())
+err = guard(Console(stderr=True))
 
 Set = Annotated[
     list[str] | None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import re
 
-ERRORS = (ValueError, OSError, ImportError, TypeError)
+ERRORS = (ValueError, OSError, ImportError, TypeError, RecursionError)
 """What users' mistakes raise; endpoints raise an error of their own, besides."""
 
 _KEYS = ("data_dir", "data_files", "split", "role", "on_error", "preset", "columns", "labels", "corpus", "system")
@@ -99,6 +99,8 @@ def _explain(error: BaseException) -> str:
         return f"the package {error.name} is not installed: pip install {(error.name or '').partition('.')[0]}"
     if isinstance(error, OSError) and (hub := _hub_model(error)):
         return hub
+    if isinstance(error, RecursionError):
+        return "a file or a value is nested too deep to be read"
     return str(error) or type(error).__name__
 
 

@@ -81,14 +81,14 @@ def _smollm2(source: Path, out: Path) -> None:
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     file = "SmolLM2-135M-Instruct.Q4_1.gguf"
-    quantised = AutoModelForCausalLM.from_pretrained(str(source), gguf_file=file, dtype=torch.float32)
+    quantised = AutoModelForCausalLM.from_pretrained(str(source), gguf_file=file, trust_remote_code=False, dtype=torch.float32)
     config = quantised.config
     del config.quantization_config
-    model = AutoModelForCausalLM.from_config(config, dtype=torch.float32)
+    model = AutoModelForCausalLM.from_config(config, dtype=torch.float32, trust_remote_code=False)
     model.load_state_dict(quantised.state_dict())
     model.tie_weights()
     model.save_pretrained(out)
-    tokenizer = AutoTokenizer.from_pretrained(str(source), gguf_file=file)
+    tokenizer = AutoTokenizer.from_pretrained(str(source), gguf_file=file, trust_remote_code=False)
     # The declared beginning of text is the chat marker, which wrecks scores of plain text.
     tokenizer.bos_token = "<|endoftext|>"
     tokenizer.save_pretrained(out)

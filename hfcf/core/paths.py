@@ -62,6 +62,23 @@ def remove_parts(folder: Path, *names: str) -> None:
             part.unlink(missing_ok=True)
 
 
+def inside(folder: str | Path, path: str) -> Path:
+    """Return the path of a file that a folder names, which may be of somebody else.
+
+    Raises:
+        ValueError: the file lies outside the folder. Links are followed: in the Hub's cache every file is one.
+
+    >>> inside("out", "data/rows.parquet").as_posix(), inside(".", "./rows.parquet").as_posix()
+    ('out/data/rows.parquet', 'rows.parquet')
+    >>> inside("out", "../secret")
+    Traceback (most recent call last):
+    ValueError: out names the file '../secret', which lies outside of it: it is not read
+    """
+    if os.path.isabs(path) or os.path.normpath(path).startswith(".."):
+        raise ValueError(f"{folder} names the file {path!r}, which lies outside of it: it is not read")
+    return Path(folder) / path
+
+
 def fill_once(target: Path, fill: Callable[[Path], object]) -> Path:
     """Make and fill a folder unless it exists, and return it.
 

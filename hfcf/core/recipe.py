@@ -15,8 +15,10 @@ import yaml
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, WithJsonSchema, model_validator
 from pydantic_core import ErrorDetails, PydanticCustomError
 
+from hfcf.core.local_paths import restore, short, shorten
 from hfcf.core.model import Model
 from hfcf.core.names import did_you_mean
+from hfcf.core.yaml_text import PlainLoader, read_yaml
 
 
 class RecipeError(ValueError):
@@ -63,7 +65,7 @@ def _model(value: Any) -> Any:
         if "name" not in value:
             raise ValueError(": the key 'name' is missing")
     if not value or not isinstance(value, Mapping | str | Model):
-        raise ValueError(f": give a name, or a mapping such as {{name: t5-base, revision: …}}; this is {value!r}")
+        raise ValueError(f": give a name, or a mapping such as {{name: t5-base, revision: …}}; this is {quote(value)}")
     return Model.of(dict(value) if isinstance(value, Mapping) else value)
 
 
@@ -123,13 +125,23 @@ def _message(model: type[BaseModel], error: ErrorDetails, where: str) -> str:
         text = str(error["ctx"]["error"])
         return _at(where, path) + (text if text.startswith(":") else f": {text}")
     if not path:
-        return f"{where}: a mapping of keys to values is expected; this is {value!r}"
+        return f"{where}: a mapping of keys to values is expected; this is {quote(value)}"
     choices = [str(name) for option in _options(annotation) if get_origin(option) is Literal for name in get_args(option)]
     if kind == "literal_error" and choices:
-        return f"{_at(where, path)}: must be one of {', '.join(choices)}; this is {value!r}{did_you_mean(value, choices)}"
+        return f"{_at(where, path)}: must be one of {', '.join(choices)}; this is {quote(value)}{did_you_mean(value, choices)}"
     if len(error["loc"]) > len(path) or kind.endswith(("_type", "_float", "sequence_str")):
-        return f"{_at(where, path)} is of type {type_name(annotation)}, and was {value!r}"
-    return f"{_at(where, path)}: {error['msg'].removeprefix('Input ')}, and was {value!r}"
+        return f"{_at(where, path)} is of type {type_name(annotation)}, and was {quote(value)}"
+    return f"{_at(where, path)}: {error['msg'].removeprefix('Input ')}, and was {quote(value)}"
+
+
+def quote(value: Any) -> str:
+    """Quote a value in an error, which stays one line.
+
+    >>> quote("x" * 1000)[-3:], quote([1, "a"])
+    ('x …', "[1, 'a']")
+    """
+    text = repr(value)
+    return text if len(text) <= 300 else f"{text[:300]} …"
 
 
 def _at(where: str, path: Sequence[str | int]) -> str:
@@ -190,7 +202,7 @@ def type_name(annotation: Any) -> str:
     return " | ".join(dict.fromkeys(names))
 
 
-class Loader(yaml.SafeLoader):
+class Loader(PlainLoader):
     """Reads YAML with 5e-5 as a number; version 1.1 takes it for a text, because it has no point."""
 
 
@@ -236,11 +248,13 @@ def read(path: Path, changes: Sequence[str] = ()) -> dict[str, Any]:
         RecipeError: the file is not YAML or holds no mapping, or a change can't be applied.
     """
     try:
-        recipe = yaml.load(path.read_text(encoding="utf-8"), Loader)
+        text = path.read_text(encoding="utf-8")
+        recipe = read_yaml(text, Loader)
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise RecipeError(f"{path} is not YAML: {_yaml_problem(error)}") from error
     if not isinstance(recipe, dict):
         raise RecipeError(f"{path} holds no mapping of keys to values, such as system: race")
+    restore(text, recipe)  # of a result: it names no folder of this machine
     return apply_changes(recipe, changes)
 
 
@@ -257,7 +271,7 @@ def apply_changes(recipe: dict[str, Any], changes: Sequence[str]) -> dict[str, A
         if not equals:
             raise RecipeError(f"--set {change}: write key=value")
         try:
-            assignments.append((key.strip(), yaml.load(value, Loader)))
+            assignments.append((key.strip(), read_yaml(value, Loader)))
         except yaml.YAMLError as error:
             quoted = f'{key}="{value}"'
             raise RecipeError(f"--set {change}: the value is not YAML: {_yaml_problem(error)}; as a text: '{quoted}'") from error
@@ -324,8 +338,25 @@ def command(verb: str, recipe: Any, out: str | Path, changes: Sequence[str] = ()
     name = "recipe.yaml" if isinstance(recipe, Mapping) else Path(recipe).name
     parts = ["hfcf", *verb.split(), name, "--out", Path(out).name or "out"]
     for change in changes:
-        parts += ["--set", change]
+        parts += ["--set", without_folders(change)]
     return shlex.join(parts + (["--limit", str(limit)] if limit is not None else []))
+
+
+def without_folders(change: str) -> str:
+    """Shorten the paths in a "key=value"; one without any stays as it was typed.
+
+    >>> without_folders("data_dir=/home/me/hover"), without_folders("data_files={test: /home/me/a.jsonl}")
+    ('data_dir=hover', 'data_files={test: a.jsonl}')
+    """
+    key, _, text = change.partition("=")
+    try:
+        value = read_yaml(text, Loader)
+    except yaml.YAMLError:  # a mistake, which is told elsewhere
+        return f"{key}={short(text)}"
+    if (shown := shorten(value)) == value:
+        return change
+    dumped = yaml.safe_dump(shown, default_flow_style=True, allow_unicode=True, width=10_000)
+    return f"{key}={dumped.strip().removesuffix('...').strip()}"
 
 
 def check(keys: Iterable[str], allowed: Iterable[str], where: str) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 from hfcf.core import offline
 from hfcf.core.model import Model, is_remote
+from hfcf.core.pretrained import UnsafeModel, refuse_pickles
 
 
 class NoFolder(ValueError):
@@ -34,6 +35,7 @@ def check_weights(model: Model, where: str) -> None:
         where: the setting that names it, for the error.
 
     Raises:
+        UnsafeModel: a folder's weights are a pickle.
         ValueError: no such folder, offline model or adapter, or a name that the Hub does not have; the message has the cure.
         FileNotFoundError: the package of an offline model is not installed; the message has the line that installs it.
 
@@ -45,8 +47,10 @@ def check_weights(model: Model, where: str) -> None:
         return
     _check_source(model.name, where)
     _check_tokenizer(model, where)
+    _check_pickles(model.source(), model.name, where)
     if model.adapter:
         _check_source(model.adapter, f"{where}: adapter")
+        _check_pickles(str(model.adapter_source()), model.adapter, f"{where}: adapter")
 
 
 def _check_source(name: str, where: str) -> None:
@@ -69,6 +73,13 @@ def _check_source(name: str, where: str) -> None:
         raise NoFolder(f"{where}: there is no folder {name}")
     elif not is_package(name):  # pipelines of spaCy are packages
         check_hub_id(name, where)
+
+
+def _check_pickles(source: str, name: str, where: str) -> None:
+    try:
+        refuse_pickles(source, name)
+    except UnsafeModel as error:
+        raise UnsafeModel(f"{where}: {error}") from None
 
 
 def _check_tokenizer(model: Model, where: str) -> None:

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from hfcf.core.model import Model
+from hfcf.core.pretrained import PEFT, read_adapter, read_config, read_weights
 
 PATCH = "patch.safetensors"
-PEFT = "adapter_model.safetensors"
 
 
 def load_network(auto: Any, model: Model, dtype: Any) -> Any:
@@ -27,22 +27,16 @@ def load_network(auto: Any, model: Model, dtype: Any) -> Any:
     adapter = _local(model.adapter_source())
     kwargs: dict[str, Any] = {}
     if adapter and (Path(adapter) / "config.json").exists():
-        from transformers import AutoConfig
-
-        kwargs["config"] = AutoConfig.from_pretrained(adapter)
+        kwargs["config"] = read_config(Model(adapter))
     with quiet_weights(report=adapter is None):
-        network, loading = auto.from_pretrained(
-            model.source(), revision=model.revision, dtype=dtype, use_safetensors=True, output_loading_info=True, **kwargs
-        )
+        network, loading = read_weights(auto, model, dtype=dtype, output_loading_info=True, **kwargs)
     if adapter:
         _check_complete(loading["missing_keys"], Path(adapter), model)
     if adapter and (Path(adapter) / PATCH).exists():
         _patch(network, Path(adapter) / PATCH)
     elif adapter:
-        from peft import PeftModel
-
         with quiet_peft():
-            network = PeftModel.from_pretrained(network, adapter).merge_and_unload()
+            network = read_adapter(network, adapter, str(model.adapter)).merge_and_unload()
     return network.to(dtype=dtype).eval()
 
 

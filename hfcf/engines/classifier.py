@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from hfcf.core.model import Model
+from hfcf.core.pretrained import read_tokenizer
 from hfcf.engines.adapters import load_network
 from hfcf.engines.base import Encoded, Engine, pad
 from hfcf.engines.inputs import encode_pairs, model_inputs
@@ -27,10 +28,10 @@ def load_classifier(model: Model, device: torch.device, dtype: torch.dtype) -> t
 @lru_cache(maxsize=4)
 def _load(model: Model, device: torch.device, dtype: torch.dtype, contents: str) -> tuple[Any, Any]:
     # `contents` is in the key, so that weights that were trained again in place are read again.
-    from transformers import AutoModelForSequenceClassification, AutoTokenizer
+    from transformers import AutoModelForSequenceClassification
 
     network = load_network(AutoModelForSequenceClassification, model, dtype).to(device)
-    tokenizer = AutoTokenizer.from_pretrained(model.source(), revision=model.revision)
+    tokenizer = read_tokenizer(model)
     _fit_padding(model, network.config, tokenizer)
     return network, tokenizer
 

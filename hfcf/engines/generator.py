@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import torch
 
 from hfcf.core.model import Model
+from hfcf.core.pretrained import read_config, read_tokenizer
 from hfcf.engines.adapters import load_network
 from hfcf.engines.base import Encoded, Engine, pad
 from hfcf.engines.constrained import generate_constrained
@@ -95,9 +96,8 @@ def hypotheses(tokenizer: Any, sequences: torch.Tensor, scores: torch.Tensor, en
 @lru_cache(maxsize=16)
 def two_sided(model: Model) -> bool:
     """Return whether a model is an encoder-decoder."""
-    from transformers import AutoConfig
 
-    return bool(AutoConfig.from_pretrained(model.source(), revision=model.revision).is_encoder_decoder)
+    return bool(read_config(model).is_encoder_decoder)
 
 
 def plain_prompt(model: Model) -> str:
@@ -114,11 +114,10 @@ def load_generator(model: Model, dtype: torch.dtype) -> Any:
 
 def load_tokenizer(model: Model) -> Any:
     """Load a generation model's tokenizer; a decoder-only model's pads on the left, with the end of text if it has no padding."""
-    from transformers import AutoTokenizer
 
     if two_sided(model):
-        return AutoTokenizer.from_pretrained(model.source(), revision=model.revision)
-    tokenizer = AutoTokenizer.from_pretrained(model.source(), revision=model.revision, padding_side="left")
+        return read_tokenizer(model)
+    tokenizer = read_tokenizer(model, padding_side="left")
     if tokenizer.pad_token is None:
         tokenizer.pad_token = tokenizer.eos_token
     return tokenizer

@@ -13,6 +13,7 @@ from torch import nn
 from transformers.modeling_outputs import SequenceClassifierOutput
 
 from hfcf.core.model import Model
+from hfcf.core.pretrained import read_tokenizer
 from hfcf.engines.base import Encoded, Engine, pad
 from hfcf.engines.classifier import label_probabilities
 from hfcf.engines.heads import class_names, load_whole, name_classes, save_whole
@@ -138,13 +139,12 @@ def load_graph_verifier(model: Model, device: torch.device, dtype: torch.dtype) 
     Raises:
         ValueError: `model` is no graph verifier, or has an adapter.
     """
-    from transformers import AutoTokenizer
 
     network = load_whole(
         model, HEAD, lambda encoder: GraphVerifier(encoder, class_names(encoder), encoder.config.graph_hops),
         kind="a graph verifier", training="hfcf train train_structures, kind=graph", device=device, dtype=dtype,
     )  # fmt: skip
-    return network, AutoTokenizer.from_pretrained(model.source(), revision=model.revision)
+    return network, read_tokenizer(model)
 
 
 def encode_graph(tokenizer: Any, request: Sequence[Any], max_length: int) -> Encoded:

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import torch
 
 from hfcf.core.model import Model, find_file
+from hfcf.core.pretrained import read_weights
 from hfcf.engines.adapters import quiet_weights
 from hfcf.engines.labels import output_names
 
@@ -63,7 +64,7 @@ def load_whole(
     if path is None:
         raise ValueError(f"{model.name} is no {kind.partition(' ')[2]}: it has no {file}; train one: {training}")
     with quiet_weights(report=True):
-        encoder = AutoModel.from_pretrained(model.source(), revision=model.revision, dtype=dtype, use_safetensors=True)
+        encoder = read_weights(AutoModel, model, dtype=dtype)
     network = make(encoder)
     missing, unknown = network.load_state_dict(load_file(path), strict=False)
     if unknown or any(not name.startswith("encoder.") for name in missing):

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import torch
 
 from hfcf.core.model import Model
+from hfcf.core.pretrained import read_tokenizer
 from hfcf.engines.adapters import load_network
 from hfcf.engines.base import Encoded, Engine, pad
 from hfcf.engines.classifier import ROUND
@@ -45,9 +46,9 @@ class MaskedLM(Engine):
     max_length: int = 128
 
     def load(self, device: torch.device) -> Any:
-        from transformers import AutoModelForMaskedLM, AutoTokenizer
+        from transformers import AutoModelForMaskedLM
 
-        tokenizer = AutoTokenizer.from_pretrained(self.model.source(), revision=self.model.revision)
+        tokenizer = read_tokenizer(self.model)
         if tokenizer.mask_token_id is None:
             raise ValueError(f"{self.model.name}: its tokenizer has no mask token: give a masked language model")
         network = load_network(AutoModelForMaskedLM, self.model, self.dtype()).to(device)

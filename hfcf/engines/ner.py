@@ -115,7 +115,7 @@ def stanza_pipeline(source: str, processors: str, device: torch.device, **kwargs
         file = Path(source) / "stanza.json"
         settings = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
         paths = {name: os.path.join(source, value) for name, value in settings.items() if name.endswith("_path")}
-        kwargs |= {"dir": source, "download_method": None, "lang": "en", **settings, **paths}
+        kwargs |= {"lang": "en", **settings, **paths, "dir": source, "download_method": None}
     return stanza.Pipeline(**kwargs)
 
 

@@ -12,6 +12,7 @@ import torch
 from torch.nn import functional
 
 from hfcf.core.model import Model
+from hfcf.core.pretrained import read_tokenizer
 from hfcf.engines.adapters import load_network
 from hfcf.engines.base import Encoded, Engine, pad, skip_empty
 
@@ -51,13 +52,13 @@ class Perplexity(Engine):
         return 8
 
     def load(self, device: torch.device) -> Any:
-        from transformers import AutoModelForCausalLM, AutoTokenizer
+        from transformers import AutoModelForCausalLM
         from transformers.models.auto.modeling_auto import MODEL_FOR_MASKED_LM_MAPPING_NAMES as MASKED
 
         network = load_network(AutoModelForCausalLM, self.model, self.dtype()).to(device)
         if network.config.model_type in MASKED and not network.config.is_decoder:
             raise ValueError(f"{self.model.name} is a masked language model, which sees what it predicts: give a decoder-only one")
-        tokenizer = AutoTokenizer.from_pretrained(self.model.source(), revision=self.model.revision, padding_side="right")
+        tokenizer = read_tokenizer(self.model, padding_side="right")
         first = _first(tokenizer)
         if first is None:
             raise ValueError(f"{self.model.name}: its tokenizer has neither a beginning nor an end of text to go before a text")

@@ -11,6 +11,7 @@ from torch import nn
 from transformers.modeling_outputs import SequenceClassifierOutput
 
 from hfcf.core.model import Model
+from hfcf.core.pretrained import read_tokenizer
 from hfcf.engines.base import Encoded, pad
 from hfcf.engines.classifier import label_probabilities
 from hfcf.engines.heads import class_names, load_whole, name_classes, save_whole
@@ -92,9 +93,8 @@ def load_tokenizer(model: Model) -> Any:
     Raises:
         ValueError: it has no [CLS] or [SEP], or cannot tell the two markers apart.
     """
-    from transformers import AutoTokenizer
 
-    tokenizer = AutoTokenizer.from_pretrained(model.source(), revision=model.revision)
+    tokenizer = read_tokenizer(model)
     if tokenizer.cls_token_id is None or tokenizer.sep_token_id is None:
         raise ValueError(f"{model.name}: its tokenizer has no [CLS] or [SEP]: give an encoder such as BERT or RoBERTa")
     first, second = (tokenizer(f" {marker}", add_special_tokens=False)["input_ids"] for marker in MARKERS)

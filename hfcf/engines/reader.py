@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from hfcf.core.model import Model
+from hfcf.core.pretrained import read_tokenizer
 from hfcf.engines.adapters import load_network
 from hfcf.engines.base import Encoded, Engine, pad
 from hfcf.engines.classifier import ROUND
@@ -105,10 +106,10 @@ def load_reader(model: Model, device: torch.device, dtype: torch.dtype) -> tuple
 @lru_cache(maxsize=8)
 def _load(model: Model, device: torch.device, dtype: torch.dtype, contents: str) -> tuple[Any, Any]:
     # `contents` is in the key, so that weights that were trained again in place are read again.
-    from transformers import AutoModelForQuestionAnswering, AutoTokenizer
+    from transformers import AutoModelForQuestionAnswering
 
     network = load_network(AutoModelForQuestionAnswering, model, dtype).to(device)
-    return network, AutoTokenizer.from_pretrained(model.source(), revision=model.revision)
+    return network, read_tokenizer(model)
 
 
 Places = list[tuple[int, int] | None]

@@ -6,11 +6,15 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import torch
+import yaml
 
 from hfcf.core.model import Model, find_file
+from hfcf.core.pretrained import read_config
+from hfcf.core.yaml_text import front_matter
 from hfcf.engines.inputs import CLAIM_FIRST, EVIDENCE_FIRST, OURS, PAIRS, Form, parse_form
 from hfcf.engines.labels import BLANK, are_of_inference, how_to_type, output_names, verdicts
 from hfcf.text.label_names import LABELS
@@ -80,11 +84,9 @@ def _read(model: Model, contents: str) -> Reading:
 
 def load_config(model: Model) -> Any:
     """Load the configuration of a model, or of its adapter, which names the classes of the tuned model."""
-    from transformers import AutoConfig
-
     if (adapter := model.adapter_source()) is not None and find_file(adapter, "config.json") is not None:
-        return AutoConfig.from_pretrained(adapter)
-    return AutoConfig.from_pretrained(model.source(), revision=model.revision)
+        return read_config(Model(adapter))
+    return read_config(model)
 
 
 def check_head(model: Model, config: Any) -> None:
@@ -135,12 +137,14 @@ def _guess(model: Model, inputs: str, why: str) -> None:
 
 def _card_mark(model: Model) -> str | None:
     """Return the form that a card of ours says; cards before it was written there are of verifiers that read the claim first."""
-    from huggingface_hub import ModelCard
     from transformers.utils import cached_file
 
     place, at = (model.source(), model.revision) if model.adapter is None else (str(model.adapter_source()), None)
     quiet = {"_raise_exceptions_for_missing_entries": False, "_raise_exceptions_for_connection_errors": False}
     if (path := cached_file(place, "README.md", revision=at, **quiet)) is None:
         return None
-    front = ModelCard.load(path, ignore_metadata_errors=True).data.to_dict()
+    try:
+        front = front_matter(Path(path).read_text(encoding="utf-8"))
+    except (UnicodeDecodeError, yaml.YAMLError):  # it is no card of ours
+        return None
     return front.get(MARK) or (CLAIM_FIRST if "hfcf" in (front.get("tags") or ()) else None)

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from huggingface_hub.repocard import REGEX_YAML_BLOCK
 
+from hfcf.core.pretrained import PICKLES
+from hfcf.core.yaml_text import front_matter, read_yaml
 from hfcf.hub.errors import HubError
 from hfcf.hub.folder import ROWS, content_hash
 
@@ -27,8 +28,6 @@ NAMES = {
 }
 """Files to send of each kind of folder, beside a set's rows; a push removes those that the folder no longer has."""
 _ROWS = re.compile(rf"data/([^/]+/)?{ROWS}")
-PICKLES = (".bin", ".pt", ".pth", ".pkl", ".pickle", ".ckpt", ".joblib")
-"""Files that may run code when they are read: weights are never stored in them."""
 _REQUIRED = {"attack": ("attack.json",)}
 _REQUIRED_OF_RUNS = ("run.json", "recipe.yaml", "report.html")
 """Files of a finished folder, by the system that its card's tags name; the folder of any other system is one of `hfcf run`."""
@@ -94,24 +93,13 @@ def parse_file(path: str, content: bytes, where: str) -> dict[str, Any]:
     Traceback (most recent call last):
     hfcf.hub.errors.HubError: out: run.json can't be read (Expecting value): restore it, or run again
     """
-    parsers: dict[str, Callable[[str], Any]] = {".md": front_matter, ".json": json.loads, ".yaml": yaml.safe_load}
+    parsers: dict[str, Callable[[str], Any]] = {".md": front_matter, ".json": json.loads, ".yaml": read_yaml}
     try:
         value = parsers[Path(path).suffix](content.decode("utf-8"))
-    except (ValueError, yaml.YAMLError) as error:
+    except (ValueError, RecursionError, yaml.YAMLError) as error:
         why = getattr(error, "problem", None) or str(error).partition(":")[0]
         raise HubError(f"{where}: {path} can't be read ({why}): restore it, or run again") from error
     return value if isinstance(value, dict) else {}
-
-
-def front_matter(card: str) -> dict[str, Any]:
-    """Parse a card's front matter.
-
-    >>> front_matter("---\\nlicense: mit\\n---\\n\\n# A set")
-    {'license': 'mit'}
-    """
-    block = REGEX_YAML_BLOCK.search(card)
-    front = yaml.safe_load(block[2]) if block else None
-    return front if isinstance(front, dict) else {}
 
 
 def data_files(front: Mapping[str, Any]) -> dict[str, dict[str, str]]:

@@ -10,7 +10,8 @@ from typing import Any
 import yaml
 
 from hfcf.core.recipe import resolve_folder
-from hfcf.hub.contents import front_matter, is_own_card
+from hfcf.core.yaml_text import front_matter
+from hfcf.hub.contents import is_own_card
 
 
 def check_overwrite(out: str | Path) -> None:

@@ -9,7 +9,10 @@ from typing import Any
 
 import yaml
 
+from hfcf.core.local_paths import has_places, places_mark, publishable, restore, shorten
 from hfcf.core.paths import replace_file
+from hfcf.core.secrets import hide
+from hfcf.core.yaml_text import read_yaml
 from hfcf.hub.existing_card import check_overwrite
 
 RECORD = "recipe.yaml"
@@ -26,10 +29,11 @@ class ExistingResultError(ValueError):
 
 
 def write_record(out: Path, content: Mapping[str, Any], command: str) -> None:
-    """Write a recipe, with its command, into the folder of its result."""
-    text = yaml.safe_dump(dict(content), sort_keys=False, allow_unicode=True)
+    """Write a recipe, with its command, into the folder of its result, without the paths of this machine: it may be published."""
+    text = yaml.safe_dump(shorten(dict(content)), sort_keys=False, allow_unicode=True)
+    command = publishable(command.replace("\n", " "), content)
     with replace_file(out / RECORD) as part:
-        part.write_text(f"# {command}\n{text}", encoding="utf-8")
+        part.write_text(f"# {command}\n{places_mark(content)}{hide(text)}", encoding="utf-8")
 
 
 def check_result(
@@ -68,8 +72,13 @@ def check_result(
             )
         return False
     old_command, old_content = old
-    new = _plain(content)
+    new, text = _plain(content), (out / RECORD).read_text(encoding="utf-8")
+    elsewhere: list[str] = []
+    if not restore(text, dict(old_content)):  # of another machine, or the cache was emptied
+        elsewhere = [] if has_places(text, new) else ["its files are in other folders there, whose paths are not published"]
+        new = shorten(new)
     differing = [
+        *elsewhere,
         *_differences(
             *({key: one[key] for key in one if (key in keys if keys else key not in UNCOUNTED)} for one in (old_content, new))
         ),
@@ -86,23 +95,28 @@ def check_result(
 
 
 def read_record(out: Path) -> tuple[str, dict[str, Any]] | None:
-    """Return the command and the content of the recipe in a folder."""
+    """Return the command and the content of the recipe in a folder, with the paths of this machine if they are known here."""
     path = out / RECORD
     if not path.is_file():
         return None
     text = path.read_text(encoding="utf-8")
-    content = yaml.safe_load(text) if text.startswith(_MARK) else None
+    try:
+        content = read_yaml(text) if text.startswith(_MARK) else None
+    except yaml.YAMLError:
+        content = None
     if not isinstance(content, dict):
         raise ExistingResultError(
             f"{path} was not written by hfcf, and would be overwritten: give another folder, or move the file"
         )
+    restore(text, content)
     return text.partition("\n")[0].removeprefix("# "), content
 
 
 def _limit_of(out: Path, content: Mapping[str, Any]) -> int | None:
     """Return the limit of an earlier run: `run.json` has the one that was given beside the recipe."""
     path = out / "run.json"
-    limit = json.loads(path.read_text(encoding="utf-8")).get("limit") if path.is_file() else content.get("limit")
+    run = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else content
+    limit = run.get("limit") if isinstance(run, dict) else None
     return limit if isinstance(limit, int) else None
 
 
@@ -119,7 +133,7 @@ def _fewer_rows(old: int | None, new: int | None) -> list[str]:
 
 def _plain(content: Mapping[str, Any]) -> dict[str, Any]:
     """Return a recipe as a file would have it."""
-    plain: dict[str, Any] = yaml.safe_load(yaml.safe_dump(dict(content)))
+    plain: dict[str, Any] = read_yaml(yaml.safe_dump(dict(content)))
     return plain
 
 
@@ -144,4 +158,4 @@ def _flatten(content: Mapping[str, Any], before: str = "") -> Iterator[tuple[str
 
 
 def _quote(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, sort_keys=True, default=str)
+    return hide(json.dumps(value, ensure_ascii=False, sort_keys=True, default=str))

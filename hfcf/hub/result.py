@@ -12,6 +12,7 @@ from datasets import DatasetDict, load_dataset
 from huggingface_hub import get_token, hf_hub_download
 from huggingface_hub.errors import RemoteEntryNotFoundError
 
+from hfcf.core.paths import inside
 from hfcf.hub.contents import data_files, parse_file
 from hfcf.hub.errors import FAILURES, HubError, explain
 from hfcf.hub.push import check_name
@@ -85,7 +86,7 @@ def load_result(repo_or_folder: str | Path, revision: str | None = None, token: 
     if Path(name).is_dir():
         if revision is not None:
             raise HubError(f"{name} is a folder, which has no revisions: leave revision out, or give the repository's name")
-        return _read(name, None, lambda path: _require(Path(name) / path, name))
+        return _read(name, None, lambda path: _require(Path(name), path))
     try:
         check_name(name)
     except HubError as error:
@@ -108,13 +109,22 @@ def _read(name: str, commit: str | None, fetch: Fetch) -> Result:
     return Result(name, commit, part("default"), recipe, run, part)
 
 
-def _require(path: Path, name: str) -> Path:
-    if not path.exists():
-        raise HubError(f"{name} has no {path.name}: it is not a finished result of hfcf run")
-    return path
+def _require(folder: Path, path: str) -> Path:
+    if not (file := _inside(folder, path)).exists():
+        raise HubError(f"{folder} has no {path}: it is not a finished result of hfcf run")
+    return file
+
+
+def _inside(folder: str | Path, path: str) -> Path:
+    """Return the path of a file that a card names: the card may be of somebody else."""
+    try:
+        return inside(folder, path)
+    except ValueError as error:
+        raise HubError(str(error)) from None
 
 
 def _download(repo: str, path: str, revision: str | None, token: str | None) -> Path:
+    _inside(repo, path)
     try:
         return Path(hf_hub_download(repo, path, repo_type="dataset", revision=revision, token=token))
     except RemoteEntryNotFoundError:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import yaml
-
 from hfcf.core import recipe as recipes
+from hfcf.core.yaml_text import read_yaml
 from hfcf.hub.existing_card import list_paths
 
 FILE = "SOURCE.yaml"
@@ -33,7 +32,7 @@ def read_source(arguments: Mapping[str, Any]) -> dict[str, Any]:
     files = {(path if path.is_dir() else path.parent) / FILE for path in paths}
     if len(files) != 1 or not (file := files.pop()).is_file():
         return {}
-    content = yaml.safe_load(file.read_text(encoding="utf-8"))
+    content = read_yaml(file.read_text(encoding="utf-8"))
     if not isinstance(content, dict):
         raise recipes.RecipeError(f"{file}: a mapping is expected, with the keys {', '.join(_KEYS)}")
     recipes.check(map(str, content), _KEYS, str(file))

@@ -15,6 +15,7 @@ from datasets import ClassLabel, Dataset
 
 from hfcf.core import expand as augment
 from hfcf.core.funnel import funnel
+from hfcf.core.local_paths import publishable, publishable_values, short
 from hfcf.core.paths import remove_parts, replace_file
 from hfcf.core.splits import divide, group_safe_split, regroup
 from hfcf.core.task import Task, task_of
@@ -81,8 +82,9 @@ def publish(
     accepted = sum(bool(status and status["accepted"]) for status in ds["status"])
     outcome_of = dict(zip(ds["id"], _outcomes(task, ds), strict=True))
     outcomes = _outcomes(task, counterfactuals)
+    private_texts = (recipe, run["settings"])
     run_report = {
-        **run,
+        **publishable_values(run, *private_texts),
         "rows_in": len(ds),
         "sources_accepted": accepted,
         "sources_rejected": len(ds) - accepted,
@@ -99,7 +101,7 @@ def publish(
     }
     pairs = [task.pair(row) for row in islice(counterfactuals, 10)]
     card = dataset_card(
-        name=str(recipe.get("name") or out.name), command=command, corpus=corpus,
+        name=short(str(recipe.get("name") or out.name)), command=command, corpus=corpus,
         configs=configs(out, {name: splits for name, splits in paths.items() if splits}),
         empty=run_report["empty"], run=run_report, examples=pairs, files=recipe.get("data_files") or recipe.get("data_dir"),
     )  # fmt: skip
@@ -109,7 +111,7 @@ def publish(
         part.write_text(json.dumps(run_report, indent=1, ensure_ascii=False, default=str) + "\n", encoding="utf-8")
     # The card names the files: until it is replaced the older run can be read, and afterwards this one.
     with replace_file(out / "README.md") as part:
-        part.write_text(card, encoding="utf-8")
+        part.write_text(publishable(card, *private_texts), encoding="utf-8")
     remove_parts(out, "README.md", "run.json", "recipe.yaml", "report.html")  # of a run that was killed
     remove_others(out / "data", (path for splits in paths.values() for path in splits.values()))
     report(out)

@@ -12,6 +12,7 @@ from typing import Any
 from datasets import Dataset, concatenate_datasets
 
 from hfcf import corpora
+from hfcf.core.local_paths import publishable, publishable_values
 from hfcf.core.lock import hold_folder
 from hfcf.core.model import SEEN, Model, named
 from hfcf.core.preflight import check_disk
@@ -163,8 +164,10 @@ def _calibrate(recipe: recipes.TrainRecipe, held_out: Dataset, out: Path) -> dic
 def _write_report(
     content: Mapping[str, Any], recipe: recipes.TrainRecipe, report: Mapping[str, Any], command: str, out: Path
 ) -> None:
-    (out / "README.md").write_text(model_card(content, recipe.hyperparameters(), report, command), encoding="utf-8")
-    (out / "scores.json").write_text(json.dumps(report, indent=1, ensure_ascii=False) + "\n")
+    card = model_card(content, recipe.hyperparameters(), report, command)
+    (out / "README.md").write_text(publishable(card, content), encoding="utf-8")
+    scores = json.dumps(publishable_values(report, content), indent=1, ensure_ascii=False)
+    (out / "scores.json").write_text(scores + "\n")
 
 
 def _train_verifier(recipe: recipes.VerifierRecipe, training: Dataset, held_out: Dataset, out: Path) -> dict[str, Any]:

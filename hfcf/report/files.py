@@ -7,9 +7,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from hfcf.core import schema
+from hfcf.core.paths import inside
 from hfcf.core.task import tasks
-from hfcf.hub.contents import data_files, front_matter
+from hfcf.core.yaml_text import front_matter
+from hfcf.hub.contents import data_files
 
 
 def read_run(folder: Path) -> dict[str, Any] | None:
@@ -23,7 +27,7 @@ def read_run(folder: Path) -> dict[str, Any] | None:
         return None
     try:
         run = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"{path} is no JSON: {error}; run the recipe again to write it anew") from error
     if not isinstance(run, dict) or "funnel" not in run:
         raise ValueError(f"{path} was not written by hfcf run: it has no funnel")
@@ -35,12 +39,16 @@ def files(folder: Path) -> dict[str, list[Path]]:
 
     Raises:
         FileNotFoundError: there is no card, or a file that it lists is missing.
+        ValueError: the card can't be read, or lists a file outside of the folder.
     """
     card = folder / "README.md"
     if not card.is_file():
         raise FileNotFoundError(f"{folder} has no README.md, whose front matter lists a run's files: give the folder of hfcf run")
-    listed = data_files(front_matter(card.read_text(encoding="utf-8")))
-    paths_of = {config: [folder / path for path in splits.values()] for config, splits in listed.items()}
+    try:
+        listed = data_files(front_matter(card.read_text(encoding="utf-8")))
+    except yaml.YAMLError as error:
+        raise ValueError(f"{card}: its front matter is no YAML: {str(error).splitlines()[0]}") from error
+    paths_of = {config: [inside(folder, path) for path in splits.values()] for config, splits in listed.items()}
     for path in (path for paths in paths_of.values() for path in paths):
         if not path.is_file():
             raise FileNotFoundError(f"{card} lists {path.relative_to(folder)}, which is not there: run the recipe again")

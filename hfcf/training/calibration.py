@@ -13,8 +13,9 @@ from datasets import Dataset, DatasetDict
 from numpy.typing import NDArray
 
 from hfcf.core.model import Model
+from hfcf.core.pretrained import PEFT
 from hfcf.core.splits import group_safe_split
-from hfcf.engines.adapters import PATCH, PEFT, load_network
+from hfcf.engines.adapters import PATCH, load_network
 from hfcf.engines.classifier import Classifier
 from hfcf.engines.reading import read_reading
 from hfcf.training.classifier import predict

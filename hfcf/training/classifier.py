@@ -9,6 +9,7 @@ from typing import Any
 from datasets import Dataset
 
 from hfcf.core.model import Model
+from hfcf.core.pretrained import read_tokenizer, read_weights
 from hfcf.engines.adapters import load_network
 from hfcf.engines.classifier import Classifier
 from hfcf.engines.inputs import CLAIM_FIRST, encode_pairs, join_for, parse_form
@@ -31,19 +32,19 @@ def train_classifier(
         loss: replaces the network's own.
         columns: numbers of each row that `loss` reads.
     """
-    from transformers import AutoModelForSequenceClassification, AutoTokenizer, DataCollatorWithPadding, set_seed
+    from transformers import AutoModelForSequenceClassification, DataCollatorWithPadding, set_seed
 
     set_seed(hp.seed)  # the new head's weights too
     form = parse_form(hp.model.inputs or CLAIM_FIRST)
-    tokenizer = AutoTokenizer.from_pretrained(hp.model.source(), revision=hp.model.revision)
+    tokenizer = read_tokenizer(hp.model)
     if loss is None:
         labels = _order(hp.model, labels)
     classes = {label: i for i, label in enumerate(labels)}
     if hp.model.adapter:
         network, head = _load_tuned(hp, classes), ()
     else:
-        network, loading = AutoModelForSequenceClassification.from_pretrained(
-            hp.model.source(), revision=hp.model.revision, id2label=dict(enumerate(labels)), label2id=classes,
+        network, loading = read_weights(
+            AutoModelForSequenceClassification, hp.model, id2label=dict(enumerate(labels)), label2id=classes,
             output_loading_info=True,
         )  # fmt: skip
         # What the base model lacks is new, the pooler of some encoders too.

@@ -9,6 +9,7 @@ from typing import Any
 from datasets import Dataset
 
 from hfcf.core.model import Model
+from hfcf.core.pretrained import read_weights
 from hfcf.engines.generator import PROMPT, Generator, load_tokenizer, two_sided
 from hfcf.metrics.scores.translation import bleu_chrf
 from hfcf.tasks.verification import REFUTES, SUPPORTS, generator_prefix
@@ -50,7 +51,7 @@ def train_texts(
         raise ValueError(f"{hp.model.adapter}: a generator's training starts from a whole model, not from an adapter")
     encodes, tokenizer = two_sided(hp.model), load_tokenizer(hp.model)
     auto = AutoModelForSeq2SeqLM if encodes else AutoModelForCausalLM
-    network = auto.from_pretrained(hp.model.source(), revision=hp.model.revision)
+    network = read_weights(auto, hp.model)
 
     def encode(batch: Mapping[str, list[Any]]) -> dict[str, Any]:
         ids = tokenizer(batch["source"], truncation=True, max_length=hp.max_length)["input_ids"]

@@ -10,6 +10,7 @@ import torch
 from datasets import Dataset
 from torch import nn
 
+from hfcf.core.pretrained import read_tokenizer, read_weights
 from hfcf.engines.adapters import load_network
 from hfcf.engines.graph_verifier import GraphVerifier, collate, encode_graph
 from hfcf.training.batches import LengthSampler
@@ -33,7 +34,7 @@ def train_graph_verifier(
     Raises:
         ValueError: `tune`, a label that `labels` lacks, or nothing to train on.
     """
-    from transformers import AutoModel, AutoModelForSequenceClassification, AutoTokenizer, set_seed
+    from transformers import AutoModel, AutoModelForSequenceClassification, set_seed
 
     if hp.tune != "full":
         raise ValueError(f"tune={hp.tune!r}: a graph verifier is trained and stored whole: tune=full")
@@ -42,12 +43,11 @@ def train_graph_verifier(
     if unknown := sorted(set(answers) - set(labels)):
         raise ValueError(f"labels: rows are labelled {unknown[0]!r}, which is none of {', '.join(labels)}")
     set_seed(hp.seed)  # the new weights too
-    tokenizer = AutoTokenizer.from_pretrained(hp.model.source(), revision=hp.model.revision)
+    tokenizer = read_tokenizer(hp.model)
     if hp.model.adapter:
         encoder = load_network(AutoModelForSequenceClassification, hp.model, torch.float32).base_model
     else:
-        source, revision = hp.model.source(), hp.model.revision
-        encoder = AutoModel.from_pretrained(source, revision=revision, dtype=torch.float32, use_safetensors=True)
+        encoder = read_weights(AutoModel, hp.model, dtype=torch.float32)
     network = GraphVerifier(encoder, labels)
     network.train()
     classes = {label: i for i, label in enumerate(labels)}

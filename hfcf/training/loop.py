@@ -10,6 +10,7 @@ from typing import Any
 
 from datasets import Dataset
 
+from hfcf.core.local_paths import short
 from hfcf.core.model import Model
 from hfcf.engines.adapters import PATCH, quiet_peft, save_patch
 from hfcf.engines.open_reader import FILE as OPEN_DOMAIN
@@ -221,7 +222,7 @@ def fit(
     out.mkdir(parents=True, exist_ok=True)
     if hp.tune == "lora":
         # Not the folder that it was loaded from on this machine.
-        network.peft_config["default"].base_model_name_or_path = hp.model.name
+        network.peft_config["default"].base_model_name_or_path = short(hp.model.name)
         network.half().save_pretrained(out)
         (out / "README.md").unlink(missing_ok=True)  # PEFT's empty card; ours is written from the scores
         with quiet_peft():

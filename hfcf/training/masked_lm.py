@@ -13,6 +13,7 @@ import torch
 from datasets import Dataset
 
 from hfcf.core.model import Model
+from hfcf.core.pretrained import read_tokenizer
 from hfcf.engines.adapters import load_network
 from hfcf.engines.masked import MaskedLM, keep
 from hfcf.training.loop import Hyperparameters, fit
@@ -40,11 +41,11 @@ def train_masked_lm(texts: Sequence[str], hp: Hyperparameters, out: Path, *, sha
     that learned to fill in pieces would answer with the beginnings of words. `share` of the words are chosen: of these 80 % become
     the mask token, 10 % another token and 10 % stay (Devlin et al. 2019, BERT). `hp.tune` must be "full".
     """
-    from transformers import AutoModelForMaskedLM, AutoTokenizer, DataCollatorForLanguageModeling
+    from transformers import AutoModelForMaskedLM, DataCollatorForLanguageModeling
 
     if hp.tune != "full" or hp.model.adapter:
         raise ValueError("a masked language model is trained whole: tune: full, and a model without adapter")
-    tokenizer = AutoTokenizer.from_pretrained(hp.model.source(), revision=hp.model.revision)
+    tokenizer = read_tokenizer(hp.model)
     network = load_network(AutoModelForMaskedLM, hp.model, torch.float32)
     masker = DataCollatorForLanguageModeling(tokenizer, mlm_probability=share)
 
@@ -125,9 +126,8 @@ def evaluate_masked_lm(
     Returns:
         `sentences`, `masked` (words), `top1` and `top5`.
     """
-    from transformers import AutoTokenizer
 
-    tokenizer = AutoTokenizer.from_pretrained(model.source(), revision=model.revision)
+    tokenizer = read_tokenizer(model)
     coded = tokenizer(list(texts)) if texts else []
     requests: list[list[Any]] = []
     for i, text in enumerate(texts):

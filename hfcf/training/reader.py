@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from datasets import Dataset, Features, List, Value
 
+from hfcf.core.pretrained import read_tokenizer, read_weights
 from hfcf.engines.adapters import load_network
 from hfcf.engines.generator import two_sided
 from hfcf.engines.reader import Reader, encode_windows
@@ -73,13 +74,11 @@ def load_start(hp: Hyperparameters) -> Start:
     Raises:
         ValueError: a model with an adapter, and `tune="lora"`.
     """
-    from transformers import AutoModelForQuestionAnswering, AutoTokenizer, set_seed
+    from transformers import AutoModelForQuestionAnswering, set_seed
 
     set_seed(hp.seed)  # the new head's weights too
-    tokenizer = AutoTokenizer.from_pretrained(hp.model.source(), revision=hp.model.revision)
-    network, loading = AutoModelForQuestionAnswering.from_pretrained(
-        hp.model.source(), revision=hp.model.revision, output_loading_info=True
-    )
+    tokenizer = read_tokenizer(hp.model)
+    network, loading = read_weights(AutoModelForQuestionAnswering, hp.model, output_loading_info=True)
     head = tuple(sorted({name.rpartition(".")[0] for name in loading["missing_keys"]}))
     base = None
     if hp.model.adapter:

@@ -18,6 +18,7 @@ from transformers import TrainerCallback
 
 from hfcf.core.model import Model, is_remote
 from hfcf.core.paths import replace_file
+from hfcf.core.pretrained import read_weights
 from hfcf.engines.adapters import quiet_weights
 from hfcf.engines.base import Encoded
 from hfcf.engines.classifier import choose
@@ -63,9 +64,7 @@ def train_relation(
     set_seed(hp.seed)  # the new head's weights too
     tokenizer = load_tokenizer(hp.model)
     with quiet_weights(report=True):
-        encoder = AutoModel.from_pretrained(
-            hp.model.source(), revision=hp.model.revision, dtype=torch.float32, use_safetensors=True
-        )
+        encoder = read_weights(AutoModel, hp.model, dtype=torch.float32)
     network = RBert(encoder, labels)
     most = longest(encoder.config, tokenizer, hp.max_length)
     classes = {label: i for i, label in enumerate(labels)}

@@ -22,10 +22,11 @@ from hfcf.core import schema
 from hfcf.core.model import Model
 from hfcf.core.recipe import RecipeError
 from hfcf.core.task import get_task, task_of
+from hfcf.core.yaml_text import front_matter
 from hfcf.corpora import builder_class, names
 from hfcf.hub.check_card import check_card
 from hfcf.hub.citation import AUTHORS, TITLE, YEAR, citation
-from hfcf.hub.contents import data_files, front_matter
+from hfcf.hub.contents import data_files
 from hfcf.hub.dataset_card import dataset_card
 from hfcf.hub.errors import HubError
 from hfcf.hub.model_card import model_card

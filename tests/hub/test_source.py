@@ -11,8 +11,8 @@ import pytest
 import hfcf
 from hfcf.core import recipe as recipes
 from hfcf.core.recipe import RecipeError
+from hfcf.core.yaml_text import front_matter
 from hfcf.corpora import builder_class
-from hfcf.hub.contents import front_matter
 from hfcf.hub.source import FILE, read_source
 
 

@@ -72,6 +72,8 @@ def test_arguments_of_load_dataset(nli: Dataset, tmp_path: Path) -> None:
         hfcf.load({"path": "parquet", "pth": 1})
     with pytest.raises(ValueError, match="trust_remote_code"):
         hfcf.load({"path": "parquet", "trust_remote_code": True})
+    with pytest.raises(ValueError, match="pandas reads pickles"):
+        hfcf.load({"path": "pandas", "data_files": str(tmp_path / "mine.pkl")})
 
 
 def test_a_folder_that_load_dataset_reads(nli: Dataset, tmp_path: Path) -> None:

@@ -113,6 +113,8 @@ def _load(corpus: Any, split: str | None, others: Mapping[str, Any]) -> Dataset 
 
 def _check(arguments: Mapping[str, Any]) -> None:
     """Raise for what `load_dataset` does not take, and for what a corpus can't have."""
+    if arguments.get("path") == "pandas":  # older versions of `datasets` read them
+        raise CorpusError("corpus: pandas reads pickles, which may run code: store the rows as Parquet, and give path: parquet")
     known = [name for name in inspect.signature(load_dataset).parameters if name not in (*_REFUSED, "config_kwargs")]
     if "path" not in arguments:
         raise CorpusError(

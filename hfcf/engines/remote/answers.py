@@ -18,6 +18,11 @@ _STRICT = {"$schema": _DRAFT, "$id": "hfcf:strict", "$dynamicAnchor": "meta", "$
 """The schema of JSON schemas, which also refuses keywords that it does not define: JSON Schema itself ignores a misspelt one."""
 
 
+DEEPEST = 60
+"""Levels of an answer's JSON: what checks and stores it calls itself for each."""
+_MOST_TOKENS = 10**9
+
+
 class InvalidAnswer(ValueError):
     """A model's text is not the answer that was requested; the message says why."""
 
@@ -130,9 +135,19 @@ def parse_answer(text: str, schema: str) -> Any:
         raise InvalidAnswer("holds half of a surrogate pair, which is no text") from error
     except (ValueError, RecursionError) as error:
         raise InvalidAnswer("holds JSON that is broken or breaks off") from error
+    if _is_deep(value):
+        raise InvalidAnswer(f"is nested more than {DEEPEST} deep")
     if fault := find_fault(value, schema):
         raise InvalidAnswer(f"does not fit the schema: {fault}")
     return value
+
+
+def _is_deep(value: Any) -> bool:
+    level = [value]
+    for _ in range(DEEPEST):
+        parts = [part.values() if isinstance(part, dict) else part for part in level if isinstance(part, dict | list)]
+        level = [part for several in parts for part in several]
+    return bool(level)
 
 
 def _refuse(constant: str) -> Any:
@@ -163,11 +178,17 @@ def parse_completion(text: str) -> dict[str, Any]:
             "text": _escape_surrogates(content or ""),
             "finish": finish and _escape_surrogates(str(finish)),
             "model": model and _escape_surrogates(str(model)),
-            "usage": {kind: int(usage.get(f"{kind}_tokens") or 0) for kind in ("prompt", "completion")},
+            "usage": {kind: _count(usage.get(f"{kind}_tokens")) for kind in ("prompt", "completion")},
             **({"logprobs": tokens} if tokens else {}),
         }
     except (ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         raise ValueError("no chat completion") from error
+
+
+def _count(tokens: Any) -> int:
+    if not 0 <= (count := int(tokens or 0)) <= _MOST_TOKENS:
+        raise ValueError("no number of tokens")
+    return count
 
 
 def _tokens(logprobs: Any) -> list[list[Any]]:

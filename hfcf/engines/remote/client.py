@@ -12,12 +12,12 @@ import json
 import logging
 import os
 import threading
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
+from hfcf.core.secrets import hide_secrets
 from hfcf.engines.remote.answers import EXTRA, parse_completion
 from hfcf.engines.remote.errors import Refused, cure, find_unsupported, is_refused, is_transient, retry_after
 from hfcf.engines.remote.limits import Limiter
@@ -26,6 +26,8 @@ from hfcf.engines.remote.settings import Endpoint, RemoteError
 try:
     import httpx2
     import openai
+
+    from hfcf.engines.remote.deadline import LARGEST, TOKEN, TooLong, limit_time, limit_transports, read_body
 except ImportError as error:
     raise ImportError(EXTRA) from error
 
@@ -34,7 +36,7 @@ log = logging.getLogger(__name__)
 LONGEST_PAUSE = 900.0  # seconds: an endpoint that demands more has a quota that is used up
 LONGEST_BACK_OFF = 8.0  # seconds: what the openai client waits at most between two attempts
 WINDOW = 60.0  # seconds of a rate limit's window
-_HEADERS = ("host", "content-type", "content-length", "accept", "accept-encoding", "connection", "user-agent")
+_HEADERS = ("host", "content-type", "content-length", "accept", "connection", "user-agent")
 
 
 class _NoCompletion(httpx2.RemoteProtocolError):
@@ -102,6 +104,7 @@ class Client:
             self, timeout=endpoint.timeout, limits=httpx2.Limits(max_connections=endpoint.concurrency), follow_redirects=False,
             verify=_certificates(os.getpid()),
         )  # fmt: skip
+        limit_transports(http)
         # A key must be given, or one of the user's environment would be taken; `_attempt` sets what is sent.
         self._client = openai.OpenAI(
             api_key="none", base_url=endpoint.url.removesuffix("chat/completions"), timeout=endpoint.timeout,
@@ -136,7 +139,7 @@ class Client:
             try:
                 response = self._client.post("/chat/completions", cast_to=httpx2.Response, body=body)
                 self._profile.unsupported.update(left_out)  # only now: the refusal may have had another reason
-                return {**parse_completion(_text(response)), "structured": "response_format" in body}
+                return {**self._clean(parse_completion(_text(response))), "structured": "response_format" in body}
             except openai.APIStatusError as error:
                 response, status, text = error.response, error.status_code, _text(error.response)
                 if unsupported := find_unsupported(status, text, body, question["max_tokens"]):
@@ -164,7 +167,7 @@ class Client:
             self.sent += 1
         tokens = 0.0
         try:
-            response = self._read(request, send)
+            response = self._read(request, send, body)
             if response.status_code == 200:
                 tokens = self._count(response) or estimate
             else:
@@ -179,25 +182,33 @@ class Client:
     def _prepare(self, request: Any) -> None:
         """Leave what the endpoint needs in a request: the openai client adds the machine's description and keys of `OPENAI_…`."""
         headers = {name: request.headers[name] for name in _HEADERS if name in request.headers}
+        headers["Accept-Encoding"] = "identity"  # an answer is short, and a packed one can be gigabytes
         if self.endpoint.key:
             headers["Authorization"] = f"Bearer {self.endpoint.key}"
         request.headers = httpx2.Headers(headers)
         if self.endpoint.query:
             request.url = request.url.copy_merge_params(self.endpoint.query)
 
-    def _read(self, request: Any, send: Any) -> Any:
-        """Send a request and read the answer, all in the time of `HFCF_LLM_TIMEOUT`."""
-        deadline, parts = time.monotonic() + self.endpoint.timeout, []
-        response = send(request, stream=True)
-        try:
-            for part in response.iter_bytes():
-                parts.append(part)
-                if time.monotonic() > deadline:  # the client's own limit is for one part, and a trickle never exceeds it
-                    raise httpx2.ReadTimeout(f"not done after {self.endpoint.timeout:g} seconds", request=request)
-        finally:
-            response.close()
+    def _read(self, request: Any, send: Any, body: Mapping[str, Any]) -> Any:
+        """Send a request and read the answer, all in the time of `HFCF_LLM_TIMEOUT`, and no more than its tokens can take."""
+        largest = LARGEST + TOKEN * _max_tokens(body) * (1 + int(body.get("top_logprobs") or 0))
+        with limit_time(self.endpoint.timeout) as deadline:
+            response = send(request, stream=True)
+            try:
+                content = read_body(response, deadline, largest)
+            finally:
+                response.close()
         headers = {name: response.headers[name] for name in ("retry-after",) if name in response.headers}
-        return httpx2.Response(response.status_code, headers=headers, content=b"".join(parts), request=request)
+        return httpx2.Response(response.status_code, headers=headers, content=content, request=request)
+
+    def _clean(self, raw: dict[str, Any]) -> dict[str, Any]:
+        """Hide the key and the other secrets of this process in an answer, which is stored and becomes a row."""
+        cleaned = {name: hide_secrets(value) if isinstance(value, str) else value for name, value in raw.items()}
+        joined = "".join(token for token, *_ in raw.get("logprobs", ()))
+        if cleaned != raw or hide_secrets(joined) != joined:
+            cleaned.pop("logprobs", None)  # its tokens spell the secret
+            log.warning("%s repeats a key of yours in its answer: *** stands in its place", self.endpoint.url)
+        return cleaned
 
     def _count(self, response: Any) -> int:
         try:
@@ -246,7 +257,7 @@ class Client:
         )
 
     def _describe(self, fault: Any) -> str:
-        if isinstance(fault, _NoCompletion):
+        if isinstance(fault, _NoCompletion | TooLong):
             return str(fault)
         if isinstance(fault, BaseException):
             return f"does not answer ({type(fault).__name__}: {self._quote(str(fault))})"

@@ -17,7 +17,7 @@ _TOO_LONG = re.compile(
     r"|output limit was reached|content_filter|content management policy|invalid_prompt|usage policy",
     re.IGNORECASE,
 )
-_CONTEXT = re.compile(r"maximum context length\D{1,10}(\d+)", re.IGNORECASE)
+_CONTEXT = re.compile(r"maximum context length\D{1,10}(\d{1,12})", re.IGNORECASE)
 _COMPLAINTS = {"error", "errors", "message", "msg", "detail", "details", "code", "type", "param", "loc", "reason", "innererror"}
 
 
@@ -101,6 +101,6 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
     value = headers.get("retry-after", "").strip()
     with suppress(ValueError):
         return max(0.0, float(value))
-    with suppress(ValueError, TypeError):
+    with suppress(ValueError, TypeError, OverflowError):
         return max(0.0, (parsedate_to_datetime(value) - datetime.now(UTC)).total_seconds())
     return None

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Self
 from urllib.parse import parse_qsl, urlsplit
 
-SHORTEST_SECRET = 8  # characters: a shorter value in the address's query is a switch, and may occur in any text
+from hfcf.core.secrets import SHORTEST, environment_secrets, mask
 
 
 class RemoteError(RuntimeError):
@@ -66,11 +66,8 @@ class Endpoint:
         )  # fmt: skip
 
     def mask(self, text: str) -> str:
-        """Replace the key and the values of the address's query in a text."""
-        secrets = [self.key, *(value for _, value in self.query if len(value) >= SHORTEST_SECRET)]
-        for secret in filter(None, secrets):
-            text = text.replace(secret, "***")
-        return text
+        """Replace the key, the values of the address's query, and other secrets of the environment in a text."""
+        return mask(text, [self.key, *(value for _, value in self.query if len(value) >= SHORTEST), *environment_secrets()])
 
 
 def _number(name: str, default: float, least: float = 0) -> float:

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 
 from hfcf.core.model import Model
+from hfcf.core.pretrained import read_config, read_tokenizer
 from hfcf.engines.adapters import load_network
 from hfcf.engines.base import Encoded, Engine, pad
 from hfcf.engines.classifier import ROUND
@@ -45,13 +46,12 @@ class Encoder(Engine):
 
     def load(self, device: torch.device) -> Any:
         import transformers
-        from transformers import AutoConfig, AutoTokenizer
 
-        config = AutoConfig.from_pretrained(self.model.source(), revision=self.model.revision)
+        config = read_config(self.model)
         # `AutoModel` reads both of DPR's encoders as that of questions, and leaves the other's weights random.
         passages = any("ContextEncoder" in name for name in config.architectures or ())
         network = load_network(transformers.DPRContextEncoder if passages else transformers.AutoModel, self.model, self.dtype())
-        return network.to(device), AutoTokenizer.from_pretrained(self.model.source(), revision=self.model.revision)
+        return network.to(device), read_tokenizer(self.model)
 
     def encode(self, loaded: Any, requests: Sequence[Any]) -> list[Encoded]:
         tokenizer, rows = loaded[1], []

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
 from hfcf.core.model import Model
+from hfcf.core.pretrained import read_config, read_tokenizer, read_weights
 from hfcf.engines.base import Encoded, Engine, pad
 from hfcf.metrics.shared.windows import windows
 
@@ -60,16 +61,15 @@ class Matching(Engine):
     max_length: int = 512
 
     def load(self, device: torch.device) -> Any:
-        from transformers import AutoConfig, AutoModel, AutoTokenizer
+        from transformers import AutoModel
 
-        source, revision = self.model.source(), self.model.revision
-        config = AutoConfig.from_pretrained(source, revision=revision)
+        config = read_config(self.model)
         if self.layer is not None:
             if not 1 <= self.layer <= config.num_hidden_layers:  # further layers would get random weights
                 raise ValueError(f"layer={self.layer}: {self.model.name} has layers 1 to {config.num_hidden_layers}")
             config.num_hidden_layers = self.layer
-        network = AutoModel.from_pretrained(source, revision=revision, config=config, dtype=self.dtype(), use_safetensors=True)
-        return network.to(device).eval(), AutoTokenizer.from_pretrained(source, revision=revision)
+        network = read_weights(AutoModel, self.model, config=config, dtype=self.dtype())
+        return network.to(device).eval(), read_tokenizer(self.model)
 
     def encode(self, loaded: Any, requests: Sequence[Any]) -> list[Encoded]:
         texts = list(dict.fromkeys(text for request in requests for side in request for text in side))

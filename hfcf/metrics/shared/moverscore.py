@@ -15,6 +15,7 @@ import numpy as np
 import torch
 
 from hfcf.core.model import Model
+from hfcf.core.pretrained import read_tokenizer, read_weights
 from hfcf.core.store import read_artifact
 from hfcf.engines.base import Encoded, Engine, pad
 from hfcf.metrics.shared.windows import windows
@@ -58,12 +59,10 @@ class MoverScore(Engine):
             raise ValueError(f"n_gram={self.n_gram}: 1 or more words")
 
     def load(self, device: torch.device) -> Any:
-        from transformers import AutoModel, AutoTokenizer
+        from transformers import AutoModel
 
-        tokenizer = AutoTokenizer.from_pretrained(self.model.source(), revision=self.model.revision)
-        network = AutoModel.from_pretrained(
-            self.model.source(), revision=self.model.revision, dtype=self.dtype(), use_safetensors=True
-        )
+        tokenizer = read_tokenizer(self.model)
+        network = read_weights(AutoModel, self.model, dtype=self.dtype())
         vocabulary = tokenizer.get_vocab()
         if not any(piece.startswith("##") for piece in vocabulary):
             log.warning("%s: its tokenizer does not mark what continues a word: such pieces weigh like words", self.model.name)
@@ -146,9 +145,8 @@ def fit_idf(texts: Iterable[str], model: Model) -> dict[str, Any]:
         texts: read once.
         model: whose tokenizer.
     """
-    from transformers import AutoTokenizer
 
-    tokenizer = AutoTokenizer.from_pretrained(model.source(), revision=model.revision)
+    tokenizer = read_tokenizer(model)
     counts: Counter[int] = Counter()
     rows = 0
     for text in texts:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from datasets import ClassLabel, Dataset, Features, concatenate_datasets
 
 from hfcf import corpora
 from hfcf.core import recipe as recipes
+from hfcf.core.local_paths import publishable_values
 from hfcf.core.lock import hold_folder
 from hfcf.core.prepare import prepare
 from hfcf.core.system import run_stage
@@ -82,7 +83,7 @@ def _make_candidates(recipe: str | Path, out: Path, changes: Sequence[str], limi
     candidates = build_attack(rows, donors=donors, seed=ccg.seed, **parsed.attack.arguments())
     seconds["candidates"] = round(time.perf_counter() - clock, 1)
     notes = {
-        "report": report(rows, candidates, donors), "seconds": seconds, "recipe": content,
+        "report": report(rows, candidates, donors), "seconds": seconds, "recipe": _published(content),
         "restricted": read_restriction(content),
         "command": recipes.command("attack candidates", recipe, out, changes, limit if limit < len(corpus) else None),
     }  # fmt: skip
@@ -91,6 +92,12 @@ def _make_candidates(recipe: str | Path, out: Path, changes: Sequence[str], limi
     (out / NOTES).write_text(json.dumps(notes, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     export_choices(candidates, out / SHEET)
     return notes
+
+
+def _published(content: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a recipe without the paths of this machine; a corpus that is a folder stays one."""
+    shown: dict[str, Any] = publishable_values(content)
+    return {**shown, "corpus": f"./{shown['corpus']}"} if shown["corpus"] != content["corpus"] == str(content["corpus"]) else shown
 
 
 def make_attack(out: Path, *, automatic: bool = False, max_perplexity_ratio: float = 1.5) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from hfcf.core import recipe as recipes
+from hfcf.core.pretrained import read_tokenizer
 from hfcf.engines.classifier import Classifier
 from hfcf.engines.inputs import encode_spans, join_for
 from hfcf.engines.reading import read_reading
@@ -95,9 +96,8 @@ def shorten(rows: Sequence[dict[str, Any]], engine: Classifier) -> tuple[list[di
     Returns:
         The rows that have a human rationale in these, NOT ENOUGH INFO ones left out; and how many lost what.
     """
-    from transformers import AutoTokenizer
 
-    tokenizer = AutoTokenizer.from_pretrained(engine.model.source(), revision=engine.model.revision)
+    tokenizer = read_tokenizer(engine.model)
     form = read_reading(engine.model).form
     shortened, lost, gold_lost = [], 0, 0
     for row in rows:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from hfcf.core import recipe as recipes
+from hfcf.core.local_paths import short
 from hfcf.hub.existing_result import check_result, write_record
 from hfcf.studies.compare import column_page, figure, set_page
 from hfcf.studies.compare.intrinsic import intrinsic_rows
@@ -56,8 +57,8 @@ def compare(
         ExistingResultError: the folder holds the tables of another comparison, and `overwrite` is not set; a ValueError.
     """
     parsed, folder = read_comparison(recipe, changes), Path(out)
-    options = [part for one in changes for part in ("--set", one)] + (["--full"] if full else [])
-    command = shlex.join(["hfcf", "compare", str(recipe), "--out", str(out), *options])
+    options = [part for one in changes for part in ("--set", recipes.without_folders(one))] + (["--full"] if full else [])
+    command = shlex.join(["hfcf", "compare", short(str(recipe)), "--out", short(str(out)), *options])
     # With other methods, rows or seeds it is the same comparison: all finished cells are kept.
     content = parsed.model_dump(exclude_unset=True)
     check_result(folder, content, command, overwrite=overwrite, files=TABLES, keys=("compare", "name", "preset"))

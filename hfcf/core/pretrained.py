@@ -1,0 +1,162 @@
+"""Read pretrained weights, configurations and tokenizers, and never the code or the pickles of a folder or a Hub repository.
+
+No other module calls `from_pretrained`, but for the conversion of `hfcf.core.offline`: so `trust_remote_code` and
+`use_safetensors` are set here. Where they are left out, Transformers asks at a terminal whether to run a repository's code, and
+reads a `pytorch_model.bin`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from hfcf.core.model import Model
+
+PICKLES = (".bin", ".pt", ".pth", ".pkl", ".pickle", ".ckpt", ".joblib")
+"""Files that may run code when they are read: weights are never stored in them, and never read from them."""
+PEFT = "adapter_model.safetensors"
+_SAFE = (".safetensors", ".gguf")
+_WEIGHTS = ("pytorch_model", "adapter_model", "tf_model", "flax_model")
+"""How the names of files begin that Transformers and PEFT take for weights."""
+_NO_CODE = ("peft_type", "XLORA"), ("megatron_config", None)
+"""Settings of an adapter that make PEFT read further adapters, or import a module that the adapter names."""
+_CONVERT = (
+    "from transformers import AutoModelFor…; "
+    'AutoModelFor….from_pretrained("{name}", use_safetensors=False).save_pretrained("{name}")'
+)
+_CONVERT_ADAPTER = (
+    "import torch; from safetensors.torch import save_file; "
+    'save_file(torch.load("{file}", weights_only=True), "{folder}/adapter_model.safetensors")'
+)
+
+
+class UnsafeModel(ValueError):
+    """A model's folder or repository needs code of its own, or has its weights in a pickle; the message has the cure."""
+
+
+def read_weights(auto: Any, model: Model, **settings: Any) -> Any:
+    """Return the network of a model's weights, from safetensors alone; its adapter is not read.
+
+    Args:
+        auto: a class of Transformers, such as `AutoModel`.
+        model: of which `name` and `revision` are used.
+        settings: of `from_pretrained`.
+
+    Raises:
+        UnsafeModel: the weights are a pickle, or the model needs Python code of its own.
+    """
+    refuse_pickles(model.source(), model.name)
+    with _refuse_code(model.name):
+        return auto.from_pretrained(
+            model.source(), revision=model.revision, trust_remote_code=False, use_safetensors=True, **settings
+        )
+
+
+def read_config(model: Model) -> Any:
+    """Return the configuration of a model.
+
+    Raises:
+        UnsafeModel: it is code.
+
+    >>> read_config(Model("offline:minilm")).model_type
+    'bert'
+    """
+    from transformers import AutoConfig
+
+    with _refuse_code(model.name):
+        return AutoConfig.from_pretrained(model.source(), revision=model.revision, trust_remote_code=False)
+
+
+def read_tokenizer(model: Model, **settings: Any) -> Any:
+    """Return the tokenizer of a model.
+
+    Args:
+        model: of which `name` and `revision` are used.
+        settings: of `AutoTokenizer.from_pretrained`.
+
+    Raises:
+        UnsafeModel: it is code.
+
+    >>> read_tokenizer(Model("offline:minilm")).cls_token
+    '[CLS]'
+    """
+    from transformers import AutoTokenizer
+
+    with _refuse_code(model.name):
+        return AutoTokenizer.from_pretrained(model.source(), revision=model.revision, trust_remote_code=False, **settings)
+
+
+def read_adapter(network: Any, folder: str | Path, name: str) -> Any:
+    """Return a network with a PEFT adapter around it, read from its safetensors.
+
+    Args:
+        network: of the base.
+        folder: of the adapter.
+        name: of the adapter, for errors.
+
+    Raises:
+        UnsafeModel: the adapter's weights are a pickle, or PEFT would import a module that it names.
+    """
+    from peft import PeftModel
+
+    folder = Path(folder)
+    refuse_pickles(str(folder), name)
+    if not (folder / PEFT).is_file():
+        # PEFT would look for a pickle, here and on the Hub.
+        raise UnsafeModel(f"{name} is no adapter: it has no {PEFT}, and weights in a pickle (adapter_model.bin) are not read")
+    settings = json.loads((folder / "adapter_config.json").read_text(encoding="utf-8"))
+    for key, value in _NO_CODE:
+        if settings.get(key) is not None and value in (None, settings[key]):
+            raise UnsafeModel(f"{name}: an adapter with {key}={settings[key]!r} is not read: it brings code or further weights")
+    return PeftModel.from_pretrained(network, str(folder))
+
+
+def refuse_pickles(source: str, name: str) -> None:
+    """Raise where a folder has its weights in a pickle only; of what is on the Hub, Transformers reads safetensors alone.
+
+    Raises:
+        UnsafeModel: the message has the line that converts them.
+
+    >>> import tempfile
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> (folder / "pytorch_model.bin").write_bytes(b"")
+    0
+    >>> refuse_pickles(str(folder), "mine")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    hfcf.core.pretrained.UnsafeModel: mine: its weights are a pickle (pytorch_model.bin), which may run code when it is read...
+    """
+    if not os.path.isdir(source):
+        return
+    paths = sorted(Path(source).iterdir())
+    pickles = [path for path in paths if path.suffix in PICKLES and path.name.startswith(_WEIGHTS)]
+    if not pickles or any(path.suffix in _SAFE for path in paths):
+        return
+    adapter = pickles[0].name.startswith("adapter_model")
+    line = _CONVERT_ADAPTER.format(file=pickles[0], folder=source) if adapter else _CONVERT.format(name=source)
+    raise UnsafeModel(
+        f"{name}: its weights are a pickle ({pickles[0].name}), which may run code when it is read; give safetensors or GGUF. "
+        f"If you trust its author, convert it once: python -c '{line}'"
+    )
+
+
+@contextmanager
+def _refuse_code(name: str) -> Iterator[None]:
+    try:
+        yield
+    except ValueError as error:
+        if "trust_remote_code" not in str(error):
+            raise
+        raise UnsafeModel(
+            f"{name} brings Python code of its own, which is never run: give a model of an architecture that Transformers has"
+        ) from error
+    except OSError as error:
+        if "safetensors" not in str(error):
+            raise
+        raise UnsafeModel(
+            f"{name}: there is no model.safetensors, and weights in a pickle (pytorch_model.bin) are not read; if you trust its "
+            f"author, convert it once: python -c '{_CONVERT.format(name=name)}'"
+        ) from error
