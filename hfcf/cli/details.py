@@ -118,7 +118,7 @@ def _print_setting(name: str, kind: str, default: str, meaning: str, presets: Ma
 
 def _paper(bibtex: str) -> list[tuple[str, str]]:
     """Return authors, year and title of a BibTeX entry as a field; nothing where there is no entry."""
-    entry = dict(re.findall(r"^\s*(\w+) = \{(.*)\},?$", bibtex, re.MULTILINE))
+    entry = dict(re.findall(r"^[ \t]*(\w+) = \{(.*)\},?$", bibtex, re.MULTILINE))
     if not {"author", "title", "year"} <= entry.keys():
         return []
     first, *others = entry["author"].split(" and ")
@@ -129,4 +129,4 @@ def _paper(bibtex: str) -> list[tuple[str, str]]:
 
 def _plain(markdown: str) -> str:
     """Take code marks and links out of a text that the docs print, too."""
-    return re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", markdown).replace("`", "")
+    return re.sub(r"\[([^\[\]]*)\]\([^()]*\)", r"\1", markdown).replace("`", "")

@@ -107,7 +107,7 @@ def _explain(error: BaseException) -> str:
 def _hub_model(error: OSError) -> str | None:
     """Say in one line what Transformers says in five of a model that the Hub does not have, or that it can't be asked for."""
     text = " ".join(str(error).split())
-    if match := re.search(r"(\S+) is not a local folder and is not a valid model identifier", text):
+    if match := re.search(r"(?<!\S)(\S+) is not a local folder and is not a valid model identifier", text):
         return f"there is no model {match[1]}: neither a folder of that name nor a model on the Hub that you have access to"
     if "couldn't connect to" in text or "outgoing traffic has been disabled" in text or "offline mode" in text:
         return (

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from difflib import Match, SequenceMatcher
 from functools import lru_cache
 from typing import Any
 
@@ -80,17 +81,57 @@ def _word(ascii_only: bool) -> re.Pattern[str]:
     return re.compile(rf"\s*(?:[\w{marks}]+(?:['’.,-][\w{marks}]+)*|[^\w\s]|$)")
 
 
+MOST_WORK = 5_000_000
+"""Pairs of equal words that `opcodes` looks at."""
+
+
+class _Matcher(SequenceMatcher[str]):
+    """Counts the pairs of equal words that it looks at, and stops at `MOST_WORK`: repeated words take cubic time."""
+
+    work = 0
+
+    def find_longest_match(self, alo: int = 0, ahi: int | None = None, blo: int = 0, bhi: int | None = None) -> Match:
+        places: Mapping[str, Sequence[int]] = self.b2j  # type: ignore[attr-defined]
+        self.work += sum(len(places.get(word, ())) for word in self.a[alo:ahi])
+        if self.work > MOST_WORK:
+            raise OverflowError
+        return super().find_longest_match(alo, ahi, blo, bhi)
+
+
+def opcodes(old: Sequence[str], new: Sequence[str]) -> list[tuple[str, int, int, int, int]]:
+    """Compare two lists of words as `difflib.SequenceMatcher.get_opcodes` does, in bounded time.
+
+    Lists that would take longer (a thousand times the same word in both) are compared at their ends alone: what lies between the
+    words with which both begin and those with which both end is one replacement.
+
+    >>> opcodes(["a", "1994", "film"], ["a", "film"])
+    [('equal', 0, 1, 0, 1), ('delete', 1, 2, 1, 1), ('equal', 2, 3, 1, 2)]
+    """
+    try:
+        return list(_Matcher(None, old, new, autojunk=False).get_opcodes())
+    except OverflowError:
+        pass
+    shortest = min(len(old), len(new))
+    head = next((i for i in range(shortest) if old[i] != new[i]), shortest)
+    tail = next((i for i in range(shortest - head) if old[-1 - i] != new[-1 - i]), shortest - head)
+    i, j, k, m = head, len(old) - tail, head, len(new) - tail
+    kind = "equal" if i == j and k == m else "insert" if i == j else "delete" if k == m else "replace"
+    parts = [("equal", 0, head, 0, head), (kind, i, j, k, m), ("equal", j, len(old), m, len(new))]
+    return [part for part in parts if part[1] < part[2] or part[3] < part[4]]
+
+
 def diff(before: str, after: str) -> list[tuple[str, str]]:
     """Compare two texts word by word, as ("same" | "out" | "in", text) parts.
+
+    Of long texts whose words repeat so often that to compare them would take seconds, everything between the first and the last
+    difference is one change; see `opcodes`.
 
     >>> diff("a 1994 film", "a 2006 film")
     [('same', 'a'), ('out', ' 1994'), ('in', ' 2006'), ('same', ' film')]
     """
-    from difflib import SequenceMatcher
-
     old, new = words(before), words(after)
     parts: list[tuple[str, str]] = []
-    for kind, i, j, k, m in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+    for kind, i, j, k, m in opcodes(old, new):
         if kind == "equal":
             parts.append(("same", "".join(old[i:j])))
             continue

@@ -9,9 +9,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
-from datasets import Dataset, DatasetDict, Features, IterableDataset, concatenate_datasets
+from datasets import Dataset, DatasetDict, Features, IterableDataset, IterableDatasetDict, concatenate_datasets
 
 from hfcf.core import schema
+from hfcf.core.names import number_repeats
 from hfcf.core.prepare import AnyDataset
 from hfcf.core.progress import quiet_few
 from hfcf.core.task import Task, nearest_task, problem, task_of, tasks
@@ -34,8 +35,10 @@ def expand(ds: AnyDataset) -> AnyDataset:
     Traceback (most recent call last):
     ValueError: there is no column 'counterfactuals': run a system first, ds = race(ds)
     """
-    if isinstance(ds, DatasetDict):
-        return DatasetDict({split: expand(part) for split, part in ds.items()})
+    if isinstance(ds, DatasetDict | IterableDatasetDict):
+        return type(ds)({split: expand(part) for split, part in ds.items()})
+    if isinstance(ds, IterableDataset) and ds.features is None:
+        raise ValueError("the stream's features are unknown: pass features= to the map that comes before")
     if "counterfactuals" not in (ds.features or ()):
         raise ValueError("there is no column 'counterfactuals': run a system first, ds = race(ds)")
     features = Features(ds.features["counterfactuals"].feature)
@@ -59,6 +62,8 @@ def expand(ds: AnyDataset) -> AnyDataset:
 
 
 def _refuse_stream(ds: object) -> None:
+    if isinstance(ds, IterableDatasetDict):
+        raise ValueError("these are streams: read the rows of each first, ds = Dataset.from_list(list(ds[split]))")
     if isinstance(ds, IterableDataset):
         raise ValueError("this is a stream: read its rows first, ds = Dataset.from_list(list(ds), features=ds.features)")
 
@@ -82,7 +87,7 @@ def _flatten_rows(batch: Mapping[str, list[Any]], names: Sequence[str]) -> dict[
     return {name: [row[name] for row in rows] for name in names}
 
 
-def augmented(ds: Dataset) -> Dataset:
+def augmented(ds: AnyDataset) -> AnyDataset:
     """Join the originals and the counterfactuals, in the task's own columns: the rows to train a model on.
 
     Args:
@@ -90,10 +95,12 @@ def augmented(ds: Dataset) -> Dataset:
 
     Returns:
         Every row of `ds` that can be worked on, whether a counterfactual was made of it or not, and the counterfactuals. What could
-        not be read, or has no text or label, is in `rejected` alone. No rows, when there is no counterfactual.
+        not be read, or has no text or label, is in `rejected` alone. No rows, when there is no counterfactual. A counterfactual
+        whose id an earlier row has, as where a system runs on its own augmented rows again, gets "#2" and so on. Several splits
+        give several.
 
     Raises:
-        ValueError: no system ran on the rows.
+        ValueError: no system ran on the rows, or they are a stream.
 
     >>> row = {"id": "1", "claim": "a", "evidence": [{"title": "", "text": "b"}], "label": "SUPPORTS", "group_id": "1",
     ...        "corpus": "c", "split": "train"}
@@ -104,6 +111,9 @@ def augmented(ds: Dataset) -> Dataset:
     >>> augmented(ds)["id"][:], "edits" in augmented(ds).features
     (['1', '1:cf'], False)
     """
+    if isinstance(ds, DatasetDict):
+        return DatasetDict({split: augmented(part) for split, part in ds.items()})
+    _refuse_stream(ds)
     added = expand(ds)
     columns = task_of(added.features).features
     if not len(added):
@@ -111,27 +121,38 @@ def augmented(ds: Dataset) -> Dataset:
     rows, statuses = ds.select_columns(list(columns)), ds["status"]
     unread = {i for i, status in enumerate(statuses) if status and status["stage"] == "load"}
     sound = [i for i, row in enumerate(rows) if i not in unread and problem(row) is None]
-    return concatenate_datasets([part.cast(columns) for part in (rows.select(sound), added.select_columns(list(columns)))])
+    joined = concatenate_datasets([part.cast(columns) for part in (rows.select(sound), added.select_columns(list(columns)))])
+    ids = list(joined["id"])
+    if (unique := number_repeats(ids)) == ids:
+        return joined
+    return joined.remove_columns("id").add_column("id", unique, feature=columns["id"]).select_columns(list(columns))
 
 
-def rejected(ds: Dataset, *, system: str = "race") -> Dataset:
+def rejected(ds: AnyDataset, *, system: str = "race") -> AnyDataset:
     """List each rejected source and each rejected candidate as a row, with the stage and the reason.
 
     A source is rejected (`level` "row") exactly when none of its candidates is accepted; its rejected candidates have rows of
-    their own (`level` "candidate") in either case. `source` and `candidate` are JSON.
+    their own (`level` "candidate") in either case. `source` and `candidate` are JSON. Several splits give several.
 
     Args:
         ds: rows on which a system ran, or some of its stages.
         system: its name.
 
+    Raises:
+        ValueError: no stage ran on the rows, or they are a stream.
+
     >>> status = {"accepted": False, "stage": "explain", "reason": "too long"}
     >>> rejected(Dataset.from_list([{"id": "1", "group_id": "1", "status": status}]))["reason"]
     Column(['too long'])
     """
+    if isinstance(ds, DatasetDict):
+        return DatasetDict({split: rejected(part, system=system) for split, part in ds.items()})
     _refuse_stream(ds)
     features = schema.REJECTED
     if not len(ds):
         return schema.no_rows(features)
+    if "status" not in ds.features:
+        raise ValueError("there is no column 'status': run a system first, ds = race(ds)")
     task = nearest_task(frozenset(ds.features))
     own = task.features if task else ("id", *schema.COMMON)
     # A source's keys are in one order for all tasks, so that its JSON stays what it was before a task came.
@@ -178,7 +199,7 @@ def balanced_sample(ds: Dataset, n: int, seed: int) -> Dataset:
         `n` rows of `ds`, in its order.
 
     Raises:
-        ValueError: `n` is not positive, or a label has too few rows; the message counts them all.
+        ValueError: `n` is not positive, `ds` is a stream, or a label has too few rows; the message counts them all.
 
     Source: Lee et al. 2021, CrossAug, section 3.6, which samples each size anew.
 
@@ -187,6 +208,7 @@ def balanced_sample(ds: Dataset, n: int, seed: int) -> Dataset:
     >>> sorted(sample["label"]), set(balanced_sample(ds, 2, seed=1)["id"]) < set(sample["id"])
     (['REFUTES', 'REFUTES', 'SUPPORTS', 'SUPPORTS'], True)
     """
+    _refuse_stream(ds)
     if n < 1:
         raise ValueError(f"a sample of {n} rows: 1 or more")
     ids, labels = list(ds["id"]), list(ds["label"]) if "label" in ds.features else [""] * len(ds)

@@ -1,10 +1,11 @@
-"""Suggest the right name in the place of a misspelt one."""
+"""Names: the right one in the place of one that is misspelt, and another one in the place of one that repeats."""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import fields
+from itertools import count
 from typing import Any
 
 
@@ -32,3 +33,30 @@ def check_settings(cls: type[Any], settings: Iterable[str]) -> None:
         if name not in names:
             near = did_you_mean(name, names) or f"; its settings are {', '.join(sorted(names))}"
             raise TypeError(f"{cls.__name__} has no setting {name!r}{near}")
+
+
+def number_repeats(names: Iterable[str]) -> list[str]:
+    """Give names that were used before a number.
+
+    >>> number_repeats(["a", "b", "a", "a", "a#2"])
+    ['a', 'b', 'a#3', 'a#4', 'a#2']
+    """
+    names = list(names)
+    used, first = set(names), set[str]()
+    if len(used) == len(names):
+        return names
+    for i, name in enumerate(names):
+        if name in first:
+            names[i] = unused_name(name, used)
+            used.add(names[i])
+        first.add(name)
+    return names
+
+
+def unused_name(name: str, used: Container[str]) -> str:
+    """Return the first of "name#2", "name#3" … that is not used.
+
+    >>> unused_name("a", {"a", "a#2"})
+    'a#3'
+    """
+    return next(new for n in count(2) if (new := f"{name}#{n}") not in used)

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, TypeVar
 
-from datasets import Dataset, DatasetDict, Features, IterableDataset
+from datasets import Dataset, DatasetDict, Features, IterableDataset, IterableDatasetDict
 
 from hfcf.core.task import task_of
 
-AnyDataset = TypeVar("AnyDataset", Dataset, IterableDataset, DatasetDict)
+AnyDataset = TypeVar("AnyDataset", Dataset, IterableDataset, DatasetDict, IterableDatasetDict)
 
 
 def prepare(ds: AnyDataset, *, for_: Any) -> AnyDataset:
@@ -35,8 +35,10 @@ def prepare(ds: AnyDataset, *, for_: Any) -> AnyDataset:
     >>> prepare(ds, for_=hfcf.RACE.preset("offline"))["candidates"][0] is None
     True
     """
-    if isinstance(ds, DatasetDict):
-        return DatasetDict({split: prepare(part, for_=for_) for split, part in ds.items()})
+    if isinstance(ds, DatasetDict | IterableDatasetDict):
+        return type(ds)({split: prepare(part, for_=for_) for split, part in ds.items()})
+    if not isinstance(ds, Dataset | IterableDataset):
+        raise ValueError(f"rows are a Dataset, a DatasetDict or an IterableDataset, and this is a {type(ds).__name__}")
     if ds.features is None:
         raise ValueError("the stream's features are unknown: pass features= where it is made, then prepare it")
     task_of(ds.features)  # raises for rows of none

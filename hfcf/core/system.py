@@ -7,8 +7,9 @@ from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import Any, ClassVar, Self
 
-from datasets import Dataset, DatasetDict, Features, IterableDataset
+from datasets import Dataset, DatasetDict, Features, IterableDataset, IterableDatasetDict
 
+from hfcf.core.afresh import start_afresh
 from hfcf.core.map_cache import map_rows
 from hfcf.core.model import Model, is_remote
 from hfcf.core.names import check_settings, did_you_mean
@@ -199,6 +200,9 @@ class System:
     def __call__(self, ds: Any, *, limit: int | None = None, watch: Watch | None = None, **map_kwargs: Any) -> Any:
         """Prepare, fit (unless fitted) and run every stage, with a progress bar each.
 
+        What an earlier system, or some of the stages, made of the rows is set aside: the rows are worked on as they were loaded.
+        To make counterfactuals of counterfactuals, run it on the rows of `hfcf.core.expand.augmented(ds)`.
+
         Args:
             ds: a `Dataset`, a `DatasetDict` (each split runs, and is fitted, on its own) or an `IterableDataset`.
             limit: run only the first rows, after fitting on all of them (or on them alone, where the system says `limit_first`).
@@ -212,15 +216,15 @@ class System:
         Raises:
             StageError, ValueError: before the first stage, see `hfcf.core.preflight.check`.
         """
-        if isinstance(ds, DatasetDict):
-            return DatasetDict({split: self(part, limit=limit, watch=watch, **map_kwargs) for split, part in ds.items()})
+        if isinstance(ds, DatasetDict | IterableDatasetDict):
+            return type(ds)({split: self(part, limit=limit, watch=watch, **map_kwargs) for split, part in ds.items()})
         if not isinstance(ds, Dataset | IterableDataset):
             kind = type(ds).__name__
             raise StageError(f"a system runs on a Dataset, a DatasetDict or an IterableDataset, and this is a {kind}: {CURE}")
         watch = watch or (lambda stage, run: run())
         system, names = self._for_rows(ds), list(self.chain)
         check(system, ds)
-        ds = prepare(ds, for_=system)
+        ds = start_afresh(prepare(ds, for_=system), system.stages)
         if self.limit_first:
             ds = first_rows(ds, limit)
         if self.fitted is None:

@@ -18,11 +18,18 @@ from hfcf.core.pretrained import PEFT, read_adapter, read_config, read_weights
 PATCH = "patch.safetensors"
 
 
-def load_network(auto: Any, model: Model, dtype: Any) -> Any:
+def load_network(auto: Any, model: Model, dtype: Any, *, unread: tuple[str, ...] = ()) -> Any:
     """Load the network of `model` by the `AutoModelFor…` class `auto`, with its adapter merged in.
 
+    Args:
+        auto: the class.
+        model: a folder or a repository, maybe with an adapter.
+        dtype: of the weights.
+        unread: how weights are named that may be absent, as nobody reads them.
+
     Raises:
-        ValueError: the adapter does not fit the base, or neither of them has some of the weights.
+        ValueError: the adapter does not fit the base, or neither of them has some of the weights, such as the head: these would be
+            random.
     """
     adapter = _local(model.adapter_source())
     kwargs: dict[str, Any] = {}
@@ -30,8 +37,7 @@ def load_network(auto: Any, model: Model, dtype: Any) -> Any:
         kwargs["config"] = read_config(Model(adapter))
     with quiet_weights(report=adapter is None):
         network, loading = read_weights(auto, model, dtype=dtype, output_loading_info=True, **kwargs)
-    if adapter:
-        _check_complete(loading["missing_keys"], Path(adapter), model)
+    _check_complete([name for name in loading["missing_keys"] if not name.startswith(unread)], adapter, model)
     if adapter and (Path(adapter) / PATCH).exists():
         _patch(network, Path(adapter) / PATCH)
     elif adapter:
@@ -40,15 +46,20 @@ def load_network(auto: Any, model: Model, dtype: Any) -> Any:
     return network.to(dtype=dtype).eval()
 
 
-def _check_complete(missing: Iterable[str], adapter: Path, model: Model) -> None:
+def _check_complete(missing: Iterable[str], adapter: str | None, model: Model) -> None:
     """Raise unless the adapter brings every weight that the base lacks: what neither has would be random."""
     from safetensors import safe_open
 
     brought: list[str] = []
-    for path in (adapter / name for name in (PATCH, PEFT) if (adapter / name).exists()):
+    for path in (Path(adapter, name) for name in (PATCH, PEFT) if adapter and Path(adapter, name).exists()):
         with safe_open(path, "np") as weights:
             brought += [f".{name}" for name in weights.keys()]  # noqa: SIM118, it is no mapping
     if lacking := [name for name in sorted(missing) if not any(one.endswith(f".{name}") for one in brought)]:
+        if adapter is None:
+            raise ValueError(
+                f"{model.name} has no weights {', '.join(lacking[:3])}, which would be random: it was trained for something else; "
+                "train it, or name a model that was"
+            )
         raise ValueError(
             f"neither {model.name} nor its adapter {model.adapter} has {', '.join(lacking[:3])}: which base was it made for?"
         )

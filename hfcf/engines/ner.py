@@ -29,7 +29,7 @@ _TYPE_OF = {
 # Taggers include a leading article and a possessive ending; neither is part of the name.
 _LEAD = re.compile(r"(?:the|an?)\s+", re.IGNORECASE)
 # The last full stop of "U.S." is.
-_TAIL = re.compile(r"(?:'s|’s|')$|[\s,;:]+$|(?<![.\s]\w)\.$")
+_TAIL = re.compile(r"(?:'s|’s|')$|(?<![\s,;:])[\s,;:]+$|(?<![.\s]\w)\.$")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from difflib import SequenceMatcher
 from functools import lru_cache
 
+from hfcf.core.edits import opcodes
 from hfcf.engines.wordnet import PARTS, wordnet
+from hfcf.text.lists import in_one_list
 from hfcf.text.mentions import mentions
 from hfcf.text.words import split
 
@@ -45,7 +46,7 @@ def why_same(claim: str, other: str, evidence: Iterable[str] = (), *, broader: b
     before, after = content_words(claim), content_words(other)
     changes = [
         (" ".join(before[i:j]), " ".join(after[k:n]))
-        for kind, i, j, k, n in SequenceMatcher(None, _folded(before), _folded(after), autojunk=False).get_opcodes()
+        for kind, i, j, k, n in opcodes(_folded(before), _folded(after))
         if kind != "equal"
     ]
     if all(are_inflections(old, new) for old, new in changes):
@@ -56,7 +57,7 @@ def why_same(claim: str, other: str, evidence: Iterable[str] = (), *, broader: b
     texts = list(evidence)
     if len(real) == 1 and texts and all(0 < len(part.split()) <= LONGEST for part in real[0]):
         old, new = real[0]
-        if any(_in_one_list(text, old, new) if listed else mentions(text, new) for text in texts):
+        if any(in_one_list(text, old, new) if listed else mentions(text, new) for text in texts):
             return LISTED
     return None
 
@@ -113,14 +114,3 @@ def _share_lemma(one: str, other: str) -> bool:
     net = wordnet()
     common = one.islower() and other.islower() and one.isalpha() and other.isalpha()
     return common and any(set(net.lemmas(one, part)) & set(net.lemmas(other, part)) for part in ("n", "v"))
-
-
-def _in_one_list(text: str, old: str, new: str) -> bool:
-    """Say whether both stand in one list: between them is nothing but commas, conjunctions and other items of up to six words."""
-    item = r"(?:[^\s,;.]+\s){0,5}[^\s,;.]+"
-    step = r"\s*(?:,|;|&|\band\b|\bor\b)(?:\s*(?:and|or)\b)?\s*"
-    for first, last in ((old, new), (new, old)):
-        pattern = rf"(?<!\w){re.escape(first)}{step}(?:{item}{step}){{0,8}}{re.escape(last)}(?!\w)"
-        if re.search(pattern, text, re.IGNORECASE):
-            return True
-    return False

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from difflib import SequenceMatcher
 from typing import Any, ClassVar
 
 import evaluate
@@ -36,12 +35,24 @@ def copy_rate(claim: str, texts: Sequence[str]) -> float | None:
     words = folded_words(claim)
     if not words:
         return None
-    longest = 0
-    for text in texts:
-        others = folded_words(text)
-        match = SequenceMatcher(None, words, others, autojunk=False).find_longest_match(0, len(words), 0, len(others))
-        longest = max(longest, match.size)
+    numbers: dict[str, int] = {}
+    claim_words, *others = (
+        "".join(chr(numbers.setdefault(word, len(numbers))) for word in one) for one in (words, *map(folded_words, texts))
+    )
+    longest = max((_longest_run(claim_words, other) for other in others), default=0)
     return round(longest / len(words), 5)
+
+
+def _longest_run(one: str, other: str) -> int:
+    """Return the length of the longest text that stands in both.
+
+    >>> _longest_run("abcd", "xbcy")
+    2
+    """
+    longest = 0
+    for end in range(1, len(one) + 1):
+        longest += one[end - longest - 1 : end] in other
+    return longest
 
 
 @dataclass(frozen=True, kw_only=True)

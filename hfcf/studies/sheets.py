@@ -16,8 +16,8 @@ from typing import Any
 _SIGNS = "=+-@＝＋－＠"
 _FORMULA = tuple(f"{_SIGNS}\t\r\n'")
 # Cells are separated by commas. A spreadsheet that expects semicolons or tabs also misreads the quotation marks.
-_INSIDE = re.compile(rf"""([;\t\r\n][\s"]*+)(?=[{re.escape(_SIGNS)}])""")
-_GUARDED_INSIDE = re.compile(rf"""([;\t\r\n][\s"]*+)'(?=[{re.escape(_SIGNS)}])""")
+_INSIDE = re.compile(rf"""([;\t\r\n][\s"]*+)([{re.escape(_SIGNS)}])?""")
+_GUARDED_INSIDE = re.compile(rf"""([;\t\r\n][\s"]*+)(?:'(?=[{re.escape(_SIGNS)}]))?""")
 
 
 def write_sheet(path: Path, columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> None:
@@ -97,7 +97,7 @@ def unaltered(cell: str, written: str) -> bool:
 
 
 def _guarded(cell: str) -> str:
-    cell = _INSIDE.sub(r"\1'", cell)
+    cell = _INSIDE.sub(lambda match: f"{match[1]}'{match[2]}" if match[2] else match[1], cell)
     return f"'{cell}" if cell.startswith(_FORMULA) else cell
 
 

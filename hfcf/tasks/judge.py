@@ -12,7 +12,7 @@ from datasets import List
 from hfcf.core.candidates import Candidate, accept, reject, settle, undecided
 from hfcf.core.model import Model
 from hfcf.core.stage import Reject, Stage
-from hfcf.core.task import TaskColumns, get_task, task_of
+from hfcf.core.task import Task, TaskColumns, get_task, problem, task_of
 from hfcf.tasks import DEFAULT
 from hfcf.tasks.panel import Ruling, rule
 
@@ -23,7 +23,8 @@ class JudgeCandidates(Stage):
 
     Input columns: the task's, `candidates`. Output columns: `candidates`, each with its verdict, and `counterfactuals`. A row is
     accepted when one of its candidates is. With a model this is the consistency filtering that MICE, AutoCAD and CoCo rely on;
-    CrossAug and CCG do without in their papers.
+    CrossAug and CCG do without in their papers. A candidate whose edits do not fit the row, or which makes a row that can't be
+    worked on (an empty claim, one of 100 kB), is rejected before that.
 
     Args:
         system: the name in provenance.
@@ -57,11 +58,23 @@ class JudgeCandidates(Stage):
 
     def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
         task, rulings = get_task(self.task), None
+        rows = [{**row, "candidates": [_reject_broken(task, row, one, self.name) for one in row["candidates"]]} for row in rows]
         if self.verifier is not None:
             pairs = [(row, one) for row in rows for one in row["candidates"] if undecided(one)]
             edited, meant = [task.counterfactual_row(*pair) for pair in pairs], [(one["label"],) for _, one in pairs]
             rulings = rule(task, edited, meant, (self.verifier, *self.judges), self.max_length, self.certainty)
         return decide(self.name, self.system, rows, rulings)
+
+
+def _reject_broken(task: Task, row: Mapping[str, Any], one: Candidate, stage: str) -> Candidate:
+    """Reject an undecided candidate of which no row can be made that a model can read."""
+    if not undecided(one):
+        return one
+    try:
+        why = problem(task.counterfactual_row(row, one))
+    except (TypeError, ValueError) as error:  # null in the place of an offset
+        why = f"its edits do not fit the row: {error}"
+    return one if why is None else reject(one, stage, why)
 
 
 def decide(

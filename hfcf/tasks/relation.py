@@ -24,7 +24,7 @@ OTHER = "Other"
 
 Span = tuple[int, int]
 
-_DIRECTED = re.compile(r"(.+)-(.+)\((e[12]),e[12]\)")
+_DIRECTED = re.compile(r"(?=.*\(e[12],e[12]\)\Z)(.+)-(.+)\((e[12]),e[12]\)")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

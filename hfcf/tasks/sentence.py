@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from difflib import SequenceMatcher
 from typing import Any
 
 from hfcf.core import edits
@@ -191,8 +190,7 @@ def _between(row: Row, tokens: Sequence[str]) -> list[edits.Edit]:
         raise ValueError("has the two entities in the other order")
     new_edits: list[edits.Edit] = []
     for (start, stop), (begin, end) in zip(_gaps(old, row["tokens"]), _gaps(new, tokens), strict=True):
-        # A list of strings; junk heuristics would make other edits of long sentences.
-        for kind, i, j, k, m in SequenceMatcher(None, row["tokens"][start:stop], tokens[begin:end], autojunk=False).get_opcodes():
+        for kind, i, j, k, m in edits.opcodes(row["tokens"][start:stop], tokens[begin:end]):
             if kind != "equal":
                 new_edits.append(_edit(row["tokens"], start + i, start + j, " ".join(tokens[begin + k : begin + m])))
     return new_edits

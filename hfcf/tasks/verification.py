@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +16,7 @@ from hfcf.core.segments import Segment
 from hfcf.core.task import HubNames, Row, Task
 from hfcf.core.weights import longest_input
 from hfcf.text import label_names
-from hfcf.text.check import text_problem
+from hfcf.text.check import kind, text_problem
 from hfcf.text.normalise import normalise
 
 SUPPORTS, REFUTES, NOT_ENOUGH_INFO = LABELS = label_names.LABELS
@@ -64,9 +64,13 @@ class Verification(Task):
         if "evidence" in row:
             if not row["evidence"]:
                 return "there is no evidence"
+            if not isinstance(row["evidence"], list):
+                return f"the evidence is {kind(row['evidence'])}, not a list of {{title, text}}"
             for i, piece in enumerate(row["evidence"]):
                 if piece is None:
                     return f"evidence piece {i} is null"
+                if not isinstance(piece, Mapping) or not {"title", "text"} <= set(piece):
+                    return f"evidence piece {i} is {kind(piece)}, not {{title, text}}"
                 # A table cell may be a number alone.
                 digits = isinstance(piece["text"], str) and any(character.isdigit() for character in piece["text"])
                 if why := text_problem(piece["text"], f"evidence piece {i}", letters=not digits):

@@ -22,7 +22,15 @@ def kind(value: Any) -> str:
     >>> kind(3), kind(None), kind([])
     ('a number', 'null', 'a list')
     """
-    names = {dict: "an object", list: "a list", bool: "true or false", int: "a number", float: "a number", type(None): "null"}
+    names = {
+        str: "text",
+        dict: "an object",
+        list: "a list",
+        bool: "true or false",
+        int: "a number",
+        float: "a number",
+        type(None): "null",
+    }
     return names.get(type(value), type(value).__name__)
 
 

@@ -56,3 +56,27 @@ def evidence_texts(row: Mapping[str, Any]) -> list[tuple[str, int, str]]:
             texts.append(("evidence.title", i, piece["title"]))
         texts.append(("evidence", i, piece["text"]))
     return texts
+
+
+def misplaced(row: Mapping[str, Any], spans: Sequence[Mapping[str, Any]], what: str) -> str | None:
+    """Say which span does not stand in a row's evidence, or None.
+
+    Args:
+        row: with its evidence.
+        spans: of rationales or entities: field, piece, start, end, maybe the text that stands there.
+        what: what to call one.
+
+    >>> row = {"evidence": [{"title": "Rome", "text": "It is old."}]}
+    >>> misplaced(row, [{"field": "evidence", "piece": 1, "start": 0, "end": 2}], "a rationale")
+    'a rationale is at 0–2 of evidence 1, where the row has no text'
+    """
+    texts = {(field, piece): text for field, piece, text in evidence_texts(row)}
+    for span in spans:
+        start, end = span["start"], span["end"]
+        text = texts.get((span["field"], span["piece"]))
+        place = f"{what} is at {start}–{end} of {span['field']} {span['piece']}"
+        if text is None or start is None or end is None or not 0 <= start <= end <= len(text):
+            return f"{place}, where the row has no text"
+        if span.get("text") not in (None, text[start:end]):
+            return f"{place}, where {text[start:end]!r} stands, not {span['text']!r}"
+    return None

@@ -23,7 +23,7 @@ WH = {
     "NUM": ("how many", "how much", "what number"),
 }
 """Question words for an entity of each of the types of `hfcf.engines.ner.TYPES`."""
-_PREPOSITION = re.compile(r"\s+(?:in|on|at|by|of|from|to|for|with|during|until|since|as)\s*$", re.IGNORECASE)
+_PREPOSITION = re.compile(r"(?<!\s)\s+(?:in|on|at|by|of|from|to|for|with|during|until|since|as)\s*$", re.IGNORECASE)
 _ENDS = " ,.;:!?"
 _DRAWS = 8
 """Pieces that are drawn to fill up a passage; those that are too long or hold the answer are not used."""

@@ -12,6 +12,7 @@ import pytest
 import torch
 from transformers import (
     AutoModelForCausalLM,
+    AutoModelForQuestionAnswering,
     AutoModelForSeq2SeqLM,
     AutoModelForSequenceClassification,
     AutoTokenizer,
@@ -189,6 +190,16 @@ def test_a_head_that_neither_base_nor_adapter_has_is_an_error(own: Path, tmp_pat
     network.bert.save_pretrained(encoder)
     with pytest.raises(ValueError, match=r"neither .* nor its adapter .* has classifier\.bias, classifier\.weight: which base"):
         patched(encoder, changed(network), network, tmp_path / "patch", 4)
+
+
+def test_a_head_that_a_checkpoint_lacks_is_an_error(own: Path, tmp_path: Path, tiny_model: Tiny) -> None:
+    network = AutoModelForSequenceClassification.from_pretrained(own)
+    network.bert.save_pretrained(tmp_path)
+    with pytest.raises(ValueError, match=r"has no weights classifier\.bias, classifier\.weight, which would be random"):
+        load_network(AutoModelForSequenceClassification, Model(str(tmp_path)), torch.float32)
+    with pytest.raises(ValueError, match=r"has no weights qa_outputs\.bias, qa_outputs\.weight"):
+        load_network(AutoModelForQuestionAnswering, Model(tiny_model("classifier")), torch.float32)
+    assert load_network(AutoModelForSequenceClassification, Model(str(own)), torch.float32).classifier is not None
 
 
 def test_a_patch_for_another_model_is_an_error(own: Path, tmp_path: Path, tiny_model: Tiny) -> None:

@@ -4,49 +4,31 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any
 
 import pytest
-import tiny_relation
+import tiny_systems
 from datasets import Dataset
-from offline_models import installed
 
 import hfcf
 from hfcf.cli import console
 from hfcf.cli.listing import list_
-from hfcf.core import recipe
 from hfcf.core.model import Model
 from hfcf.core.recipe import RecipeError
 from hfcf.core.stage import StageError
 from hfcf.core.system import System
 from hfcf.core.task import get_task, revert_edits
 from hfcf.systems import system_class, systems
-from hfcf.tasks.verification import NOT_ENOUGH_INFO
 
 pytestmark = pytest.mark.usefixtures("no_request_cache")
 
-# Tiny models for the settings of these names, unless a system is listed in `MODELS`, and small values for others.
-TINY = {
-    "generator": "t5", "model": "mlm", "forward": "bart", "backward": "t5", "masked": "mlm", "indicator": "rbert", "editor": "t5",
-}  # fmt: skip
-SMALL: dict[str, Any] = {"num_beams": 2, "num_candidates": 2, "max_new_tokens": 8, "consistency": False}
-MODELS = {"paraphrase": {"generator": "gpt2"}, "polyjuice": {"generator": "gpt2"}}
-SETTINGS: dict[str, dict[str, Any]] = {
-    # An editor that writes what fits has to be trained: tests/ccg/test_ccg.py does.
-    "ccg": {"parser": None, "top": 20, "use_editor": False, "editor": None, "max_length": 64},
-    "mice": {"max_length": 64},
-    "autocad": {"max_length": 64},
-    "coco": {"parser": {"backend": "spacy", "model": "offline:spacy"}, "max_length": 64},
-}
 # An untrained generator never ends its sentence, and what is cut off is rejected. In tests of their own these have one that does.
 SILENT = {"crossaug", "back_translation", "paraphrase", "polyjuice"}
 BROKEN = {"verification": {"no claim", "no evidence"}, "relation": {"no tokens", "no place"}}
-# In tests of their own: many models; a server that is asked; questions.
-ELSEWHERE = {"race", "llm", "rgf", "gold_agen_qgen", "rand_agen_qgen", "checkwhy"}
 
 
-CASES = [(name, task) for name in systems() if name not in ELSEWHERE for task in system_class(name).works_on()]
+CASES = [(name, task) for name in systems() if name not in tiny_systems.ELSEWHERE for task in system_class(name).works_on()]
 every_system = pytest.mark.parametrize(("name", "task"), CASES)
 
 
@@ -72,47 +54,12 @@ def test_the_list_names_every_task_of_a_system(capsys: pytest.CaptureFixture[str
 
 @pytest.fixture
 def system(name: str, task: str, tiny_model: Callable[[str], str]) -> System:
-    if name in ("eda", "synonym", "ccg", "masked_lm") and not installed("wordnet"):
-        pytest.skip("the offline WordNet is not installed")
-    if name == "coco" and not installed("spacy"):
-        pytest.skip("the offline spaCy pipeline is not installed")
-    cls = system_class(name)
-    names = {field.name for field in fields(cls)}
-    models = {**{setting: kind for setting, kind in TINY.items() if setting in names}, **MODELS.get(name, {})}
-    settings = {setting: value for setting, value in SMALL.items() if setting in names}
-    of_task = {"task": task} if "task" in names else {}
-    return cls(
-        **{
-            **{setting: Model(tiny_model(kind)) for setting, kind in models.items()},
-            **settings,
-            **of_task,
-            **SETTINGS.get(name, {}),
-        }
-    )
+    return tiny_systems.make(name, task, tiny_model)
 
 
 @pytest.fixture
 def rows(task: str) -> Dataset:
-    return sentences() if task == "relation" else claims()
-
-
-def sentences() -> Dataset:
-    labels = ("Cause-Effect(e1,e2)", "Entity-Origin(e1,e2)", "Product-Producer(e2,e1)")
-    made = [
-        {**tiny_relation.row(text, labels[i % 3]), "id": f"{i}", "group_id": f"g{i}", "corpus": "made", "split": "train"}
-        for i, text in enumerate(tiny_relation.SENTENCES)
-    ]
-    made += [{**made[0], "id": "other", "label": "Other"}, {**made[0], "id": "overlap", "tail": made[0]["head"]}]
-    made += [{**made[0], "id": "no tokens", "tokens": []}, {**made[0], "id": "no place", "head": None}]
-    return Dataset.from_list(made, features=get_task("relation").features)
-
-
-def claims() -> Dataset:
-    demo = hfcf.load("hover", data_dir=recipe.folder() / "demo", split="train")
-    made = list(demo.select(range(4)))
-    made += [{**made[0], "id": "nei", "label": NOT_ENOUGH_INFO}, {**made[0], "id": "no claim", "claim": " "}]
-    made += [{**made[0], "id": "no letters", "claim": "1994–2006: Αθήνα!"}, {**made[0], "id": "no evidence", "evidence": []}]
-    return Dataset.from_list(made, features=demo.features)
+    return tiny_systems.rows(task)
 
 
 WAYS: dict[str, Callable[[Dataset, Any], Any]] = {
@@ -131,16 +78,10 @@ def rounded(value: Any) -> Any:
     return [rounded(one) for one in value] if isinstance(value, list) else value
 
 
-def fitted(system: System, ds: Dataset) -> System:
-    for name in system.fit_after:
-        ds = ds.map(getattr(system, name), batched=True)
-    return system.fit(ds)
-
-
 @every_system
 def test_every_stage_gives_equal_rows_however_it_is_mapped(name: str, task: str, system: System, rows: Dataset) -> None:
     ds = hfcf.prepare(rows, for_=system)
-    for stage in fitted(system, ds).stages:
+    for stage in tiny_systems.fitted(system, ds).stages:
         expected = ds.map(stage, batched=True)
         assert pickle.loads(pickle.dumps(stage)) == stage
         # The check is the same stage in every system, so one shows it; its input alone differs.

@@ -84,7 +84,7 @@ def _chains(text: str) -> list[list[tuple[list[str], int]]]:
         if kind == "arrow" and last == "end":
             raise StructureError.at("an arrow has no premise before it: write a name or a group there", text, place)
         if kind in ("group", "name"):
-            names = [CLAIM if name == CLAIM_NAME else name for name in re.split(r"\s*,\s*", match[kind])]
+            names = [CLAIM if name == CLAIM_NAME else name for name in map(str.strip, match[kind].split(","))]
             if not all(re.fullmatch(_NAME, name) for name in names) or len(set(names)) < len(names):
                 raise StructureError.at("a group has an empty or a repeated name: write each name once", text, place)
             if last != "arrow":

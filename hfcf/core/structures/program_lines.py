@@ -15,7 +15,7 @@ MAX_LENGTH = 200_000
 MAX_NESTING = 8
 """Brackets inside brackets: a linking function with a list has two."""
 _HEADER = re.compile(r"\s*def\s+build_tree_proof\s*\(\s*\)\s*(?:->\s*\w+\s*)?:[ \t]*(.*)", re.ASCII)
-_FENCE = re.compile(r"\s*(?:`{3,}|~{3,})\s*(\w*)\s*")
+_FENCE = re.compile(r"\s*(?:`{3,}|~{3,})\s*+(\w*)\s*")
 _BRACKET = re.compile(r"\"(?:[^\"\\]|\\.)*\"?|'(?:[^'\\]|\\.)*'?|#.*|(?P<open>[(\[{])|(?P<close>[)\]}])")
 NO_TEXT = re.compile("[\0\ud800-\udfff]")
 

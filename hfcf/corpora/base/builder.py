@@ -5,14 +5,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
-from itertools import count
 from os import PathLike
 from pathlib import Path
 from typing import Any, ClassVar
 
 import datasets
 
-from hfcf.core.names import did_you_mean
+from hfcf.core.names import did_you_mean, unused_name
 from hfcf.core.schema import STATUS
 from hfcf.core.splits import connected
 from hfcf.core.task import Task, get_task, problem
@@ -210,7 +209,7 @@ class Corpus(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
             if why and self.config.on_error == "raise":
                 raise CorpusError(f"{path}, {record.place} (id {row['id']!r}): {why}")
             if first:
-                row["id"] = next(name for i in count(2) if (name := f"{row['id']}#{i}") not in places)
+                row["id"] = unused_name(row["id"], places)
             places[row["id"]] = record.place
             if self.config.on_error == "reject":
                 row["status"] = {"accepted": False, "stage": "load", "reason": as_text(why)} if why else None

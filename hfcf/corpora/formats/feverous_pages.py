@@ -15,6 +15,8 @@ from hfcf.corpora.base import BadRow, CorpusError
 
 _ELEMENT = re.compile(r"(.+?)_((?:header_cell|cell|sentence|item|table_caption|section)_\d+(?:_\d+)*|title)")
 
+_LINK = re.compile(r"\[\[(?:[^\[\]|]*\|)?(.*?)\]\]")
+
 
 def plain(text: str) -> str:
     """Write links as shown: `[[target|shown]]` → shown.
@@ -28,7 +30,8 @@ def plain(text: str) -> str:
     def label(link: re.Match[str]) -> str:
         return link[1] + "]" if link[1].startswith("[") and "]" not in link[1] else link[1]
 
-    return re.sub(r"\[\[(?:[^\[\]|]*\|)?(.*?)\]\]", label, text).strip()
+    lines = (line.rpartition("]]") for line in text.split("\n"))
+    return "\n".join(_LINK.sub(label, links + end) + rest for links, end, rest in lines).strip()
 
 
 class Pages:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-_END = re.compile(r"""[.!?]+["'”’)\]]*(?=\s+["'“‘(\[]*[^\W_a-z])""")
+_END = re.compile(r"""(?<![.!?])[.!?]++["'”’)\]]*+(?=\s++["'“‘(\[]*+[^\W_a-z])""")
 # What stands before a full stop that ends no sentence; single letters and letters with inner stops never do.
 _ABBREVIATIONS = re.compile(
     "adm|approx|assoc|aug|bros|ca|capt|cf|co|col|corp|dec|dept|dr|eds?|est|etc|feb|fig|fr|ft|gen|gov|hon|inc|jan|jr|ltd?|maj|mrs?|ms|"

@@ -28,7 +28,7 @@ _CLITIC = r"n['’]t\b|['’](?:s|m|d|re|ve|ll)\b"
 _TOKEN = re.compile(
     rf"""
     https?://[^\s"<>]*[^\s"<>.,;:!?)\]']    # an address
-    | [\w.+-]+@[\w-]+(?:\.[\w-]+)+
+    | [\w.+-]{{1,64}}+@[\w-]+(?:\.[\w-]+)+     # a mail address, whose name has at most 64 characters
     | (?:[^\W\d_]\.){{2,}}                  # U.S.
     | (?:Mrs?|Ms|Dr|Prof|St|Gen|Sen|Gov|Lt|Col|Capt|Sgt)\.(?=\s)
     | \d+(?:[.,:/]\d+)+{_LETTER}*           # 1,000.5, 1/2

@@ -7,11 +7,11 @@ import sys
 from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import dataclass, replace
-from itertools import count
 from typing import Any
 
 from datasets import Dataset, DatasetDict, Features, IterableDataset, IterableDatasetDict, List
 
+from hfcf.core.names import unused_name
 from hfcf.core.progress import quiet_few
 from hfcf.core.schema import STATUS, TEXT
 from hfcf.core.task import get_task, problem, tasks
@@ -230,7 +230,7 @@ def _unrepeated(rows: Dataset, reader: ReadRows) -> Dataset:
             if not reader.reject:
                 raise CorpusError(f"row {i + 1}: {why}")
             statuses[i] = statuses[i] or {"accepted": False, "stage": "load", "reason": why}
-        ids[i] = next(new for n in count(2) if (new := f"{name}#{n}") not in used)
+        ids[i] = unused_name(name, used)
         used.add(ids[i])
         places[ids[i]] = i
     changes = {"id": ids, **({"status": statuses} if reader.reject else {})}

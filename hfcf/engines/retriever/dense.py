@@ -50,7 +50,8 @@ class Encoder(Engine):
         config = read_config(self.model)
         # `AutoModel` reads both of DPR's encoders as that of questions, and leaves the other's weights random.
         passages = any("ContextEncoder" in name for name in config.architectures or ())
-        network = load_network(transformers.DPRContextEncoder if passages else transformers.AutoModel, self.model, self.dtype())
+        auto = transformers.DPRContextEncoder if passages else transformers.AutoModel
+        network = load_network(auto, self.model, self.dtype(), unread=() if self.pooling == "pooler" else ("pooler.",))
         return network.to(device), read_tokenizer(self.model)
 
     def encode(self, loaded: Any, requests: Sequence[Any]) -> list[Encoded]:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
+from string import ascii_uppercase
 from typing import Any, ClassVar
 
 from hfcf.core import edits, schema
@@ -15,7 +16,7 @@ from hfcf.systems.race.artifacts import entity_table
 from hfcf.systems.race.plausible import Draw, divide_names
 from hfcf.tasks.verification import SUPPORTS, TASK
 from hfcf.text.entities import IN_DATASET, IN_INSTANCE, cased, is_month
-from hfcf.text.evidence import evidence_texts
+from hfcf.text.evidence import evidence_texts, misplaced
 from hfcf.text.mentions import WORD_END, WORD_START, mentions
 from hfcf.text.quantities import convert
 
@@ -45,7 +46,8 @@ class EditEvidence(Stage):
       converted quantity ("5 km (3.1 mi)") change in proportion; see `hfcf.systems.race.plausible`. English WordNet is what is
       known of places and organisations. One that it does not know is replaced as above, first by another unknown one.
 
-    Rows without a causal entity are rejected, and SUPPORTS rows none of whose causal entities has a substitute.
+    Rows without a causal entity are rejected, and SUPPORTS rows none of whose causal entities has a substitute; also rows whose
+    entities or rationales do not stand where they say.
 
     Args:
         edit: False is the ablation −EDIT (section 5.2): every row keeps its evidence, and none is rejected.
@@ -84,6 +86,8 @@ class EditEvidence(Stage):
 
     def row(self, row: dict[str, Any]) -> dict[str, Any]:
         here = [entity for entity in row["entities"] if entity["field"] != "claim"]
+        if why := misplaced(row, here, "an entity") or misplaced(row, row["rationales"], "a rationale"):
+            raise Reject(why)
         causal = [entity for entity in here if any(_overlap(entity, span) for span in row["rationales"])]
         if self.edit and not causal:
             raise Reject("no entity of the types ORG, PERSON, DATE, GPE or NUM stands in the token rationales")
@@ -152,7 +156,19 @@ def edits_of(row: Mapping[str, Any], changes: Mapping[str, str], protected: Iter
 
 def _in_a_name(text: str, start: int, end: int) -> bool:
     """Whether a capitalised word stands on either side, inside the sentence: "Young" in "Young Americans" is not Neil Young."""
-    return text[start].isupper() and (re.search(r"[A-Z]\w* $", text[:start]) or re.match(r" [A-Z]", text[end:])) is not None
+    if not text[start].isupper():
+        return False
+    if _CAPITAL.match(text, end):
+        return True
+    # A pattern that ends here would read the whole text before each mention.
+    last = start - (text[start - 1 : start] == "\n") - 1
+    first = last
+    while first > 0 and (text[first - 1].isalnum() or text[first - 1] == "_"):
+        first -= 1
+    return text[last : last + 1] == " " and any(character in ascii_uppercase for character in text[first:last])
+
+
+_CAPITAL = re.compile(r" [A-Z]")
 
 
 def _subject(row: Mapping[str, Any]) -> str:

@@ -1,0 +1,58 @@
+"""A system over rows that have a system's result already: it starts with the rows as they were before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import pyarrow.compute as pc
+from datasets import Dataset, IterableDataset
+
+from hfcf.core.stage import Stage
+
+LOAD = "load"
+"""The stage that rejects rows which can't be read; these stay rejected."""
+
+
+def start_afresh(ds: Any, stages: Iterable[Stage]) -> Any:
+    """Set to null what an earlier run of stages decided and filled, where these stages would leave some of it standing.
+
+    Without it a row that the earlier system rejected is never reached, and one that the later one rejects keeps the earlier one's
+    counterfactuals. Columns that the stages read before one of them fills it are the rows' own and stay.
+
+    Args:
+        ds: a `Dataset` or an `IterableDataset`.
+        stages: of the system that runs next, in order.
+
+    Returns:
+        The same rows; `ds` itself where there is nothing to set. Rows that could not be loaded keep their status.
+    """
+    columns = [column for column in _filled(stages) if column in (ds.features or ())]
+    if not columns or (isinstance(ds, Dataset) and not _has_result(ds, columns)):
+        return ds
+    kwargs: dict[str, Any] = {"fn_kwargs": {"columns": columns}, "features": ds.features}
+    return ds.map(_empty, **kwargs) if isinstance(ds, IterableDataset) else ds.map(_empty, desc="start afresh", **kwargs)
+
+
+def _filled(stages: Iterable[Stage]) -> list[str]:
+    own: set[str] = set()
+    filled: dict[str, None] = {}
+    for stage in stages:
+        own.update(column for column in (*stage.inputs, *stage.optional) if column not in filled)
+        filled |= dict.fromkeys(stage.columns())
+    return [column for column in filled if column not in own]
+
+
+def _has_result(ds: Dataset, columns: list[str]) -> bool:
+    for batch in ds.select_columns(columns).with_format("arrow").iter(batch_size=10_000):
+        if any(column != "status" and batch[column].null_count < len(batch) for column in columns):
+            return True
+        if "status" in columns and pc.any(pc.not_equal(pc.struct_field(batch["status"], "stage"), LOAD)).as_py():
+            return True
+    return False
+
+
+def _empty(row: Mapping[str, Any], columns: list[str]) -> dict[str, Any]:
+    status = row.get("status")
+    unread = status if status and status["stage"] == LOAD else None
+    return {**dict.fromkeys(columns), **({"status": unread} if "status" in columns else {})}
