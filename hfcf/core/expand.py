@@ -12,6 +12,7 @@ import pyarrow as pa
 from datasets import Dataset, DatasetDict, Features, IterableDataset, concatenate_datasets
 
 from hfcf.core import schema
+from hfcf.core.columns import without_format
 from hfcf.core.prepare import AnyDataset
 from hfcf.core.progress import quiet_few
 from hfcf.core.task import Task, nearest_task, problem, task_of, tasks
@@ -38,6 +39,7 @@ def expand(ds: AnyDataset) -> AnyDataset:
         return DatasetDict({split: expand(part) for split, part in ds.items()})
     if "counterfactuals" not in (ds.features or ()):
         raise ValueError("there is no column 'counterfactuals': run a system first, ds = race(ds)")
+    ds = without_format(ds)
     features = Features(ds.features["counterfactuals"].feature)
     task = nearest_task(frozenset(ds.features))
     completing = task is not None and task.extends == task_of(features).name
@@ -104,6 +106,7 @@ def augmented(ds: Dataset) -> Dataset:
     >>> augmented(ds)["id"][:], "edits" in augmented(ds).features
     (['1', '1:cf'], False)
     """
+    ds = without_format(ds)
     added = expand(ds)
     columns = task_of(added.features).features
     if not len(added):
@@ -129,6 +132,7 @@ def rejected(ds: Dataset, *, system: str = "race") -> Dataset:
     Column(['too long'])
     """
     _refuse_stream(ds)
+    ds = without_format(ds)
     features = schema.REJECTED
     if not len(ds):
         return schema.no_rows(features)
@@ -189,6 +193,7 @@ def balanced_sample(ds: Dataset, n: int, seed: int) -> Dataset:
     """
     if n < 1:
         raise ValueError(f"a sample of {n} rows: 1 or more")
+    ds = without_format(ds)
     ids, labels = list(ds["id"]), list(ds["label"]) if "label" in ds.features else [""] * len(ds)
     available = dict(sorted(Counter(labels).items()))
     share, more = divmod(n, max(len(available), 1))

@@ -9,6 +9,7 @@ from typing import Any
 
 from datasets import Dataset
 
+from hfcf.core.columns import without_format
 from hfcf.core.twins import TWIN
 
 
@@ -25,7 +26,7 @@ def funnel(ds: Dataset, stages: Sequence[str]) -> list[dict[str, Any]]:
     rows: dict[str, Counter[str]] = {}
     candidates: dict[str, Counter[str]] = {}
     columns = [column for column in ("status", "candidates") if column in ds.features]
-    for row in ds.select_columns(columns):
+    for row in without_format(ds).select_columns(columns):
         status = row["status"]
         if status and status["accepted"] is False:
             rows.setdefault(status["stage"], Counter())[short(status["reason"])] += 1

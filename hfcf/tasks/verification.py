@@ -68,8 +68,9 @@ class Verification(Task):
                 if piece is None:
                     return f"evidence piece {i} is null"
                 # A table cell may be a number alone.
-                digits = isinstance(piece["text"], str) and any(character.isdigit() for character in piece["text"])
-                if why := text_problem(piece["text"], f"evidence piece {i}", letters=not digits):
+                text = piece["text"]
+                number = isinstance(text, str) and not any(map(str.isalpha, text)) and any(map(str.isdigit, text))
+                if why := text_problem(text, f"evidence piece {i}", letters=not number):
                     return why
                 if piece["title"] and (why := text_problem(piece["title"], f"the title of evidence piece {i}", letters=False)):
                     return why
