@@ -6,7 +6,7 @@ nobody changed it, and its decoding takes three times as long.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, TypeVar
 
@@ -117,6 +117,22 @@ def decode(array: pa.Array | pa.ChunkedArray) -> list[Any]:
         present = array.is_valid().to_numpy(zero_copy_only=False).tolist()
         values = [value if there else None for value, there in zip(values, present, strict=True)]
     return values
+
+
+def iterate(ds: Dataset, names: Sequence[str], size: int = 1000) -> Iterator[dict[str, Any]]:
+    """Yield rows with some columns, of which only a batch is in memory.
+
+    >>> list(iterate(Dataset.from_dict({"id": ["1"], "n": [2], "x": [3]}), ["n", "id"]))
+    [{'n': 2, 'id': '1'}]
+    """
+    for table in tables(ds, names, size):
+        for values in zip(*(decode(table[name]) for name in names), strict=True):
+            yield dict(zip(names, values, strict=True))
+
+
+def tables(ds: Dataset, names: Sequence[str], size: int = 1000) -> Iterator[pa.Table]:
+    """Yield some columns of rows as Arrow, a batch at a time."""
+    yield from ds.select_columns(list(names)).with_format("arrow").iter(size)
 
 
 def encode(table: pa.Table, columns: Mapping[str, list[Any]], features: Mapping[str, Any]) -> pa.Table:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from array import array
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -12,7 +13,7 @@ import pyarrow as pa
 from datasets import Dataset, DatasetDict, Features, IterableDataset, concatenate_datasets
 
 from hfcf.core import schema
-from hfcf.core.columns import without_format
+from hfcf.core.columns import iterate, without_format
 from hfcf.core.prepare import AnyDataset
 from hfcf.core.progress import quiet_few
 from hfcf.core.task import Task, nearest_task, problem, task_of, tasks
@@ -111,10 +112,15 @@ def augmented(ds: Dataset) -> Dataset:
     columns = task_of(added.features).features
     if not len(added):
         return schema.no_rows(columns)
-    rows, statuses = ds.select_columns(list(columns)), ds["status"]
-    unread = {i for i, status in enumerate(statuses) if status and status["stage"] == "load"}
-    sound = [i for i, row in enumerate(rows) if i not in unread and problem(row) is None]
+    rows = ds.select_columns(list(columns))
+    sound = array("q", (i for i, row in enumerate(iterate(ds, [*columns, "status"])) if is_sound(row)))
     return concatenate_datasets([part.cast(columns) for part in (rows.select(sound), added.select_columns(list(columns)))])
+
+
+def is_sound(row: Mapping[str, Any]) -> bool:
+    """Say whether `augmented` keeps a source: it could be read, and it can be worked on."""
+    status = row["status"]
+    return not (status and status["stage"] == "load") and problem({k: v for k, v in row.items() if k != "status"}) is None
 
 
 def rejected(ds: Dataset, *, system: str = "race") -> Dataset:

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
+from operator import itemgetter
 from typing import Any, ClassVar, Self
 
 from datasets import Value
@@ -120,21 +121,16 @@ class Stage:
         self._check_columns(columns, inputs, outputs)
         ids, statuses = columns["id"], columns["status"]
         todo = [i for i, status in enumerate(statuses) if not (status and status["accepted"] is False)]
-        results = self._call_batch(columns, todo, inputs)
-        rejected = {i: result for i, result in results.items() if isinstance(result, Reject)}
-        if rejected and self.strict:
-            i, rejection = next(iter(rejected.items()))
-            raise StageError(f"{self.name}: row {ids[i]!r}: {rejection.reason}")
-        answers = [(i, result.outputs if isinstance(result, Reject) else result) for i, result in results.items()]
         changes: dict[str, dict[int, Any]] = {column: {} for column in outputs}
-        for i, answer in answers:
+        for i, answer in self._call_batch(columns, todo, inputs):
+            if isinstance(answer, Reject):
+                if self.strict:
+                    raise StageError(f"{self.name}: row {ids[i]!r}: {answer.reason}")
+                answer = {**answer.outputs, "status": {"accepted": False, "stage": self.name, "reason": answer.reason}}
             for column, value in answer.items():
                 if column not in changes:
                     raise StageError(f"{self.name} returned the undeclared column {column!r} for row {ids[i]!r}")
                 changes[column][i] = value
-        changes["status"] |= {
-            i: {"accepted": False, "stage": self.name, "reason": rejection.reason} for i, rejection in rejected.items()
-        }
         some = columns.lazy or columns.table is not None  # there, what is not returned stays as it is
         filled = {
             column: self._write(column, outputs[column], new, columns, len(ids))
@@ -145,31 +141,32 @@ class Stage:
             return encode(columns.table, filled, outputs)
         return filled if columns.batched else {column: values[0] for column, values in filled.items()}
 
-    def _call_batch(self, columns: Columns, todo: Sequence[int], inputs: Mapping[str, Any]) -> dict[int, dict[str, Any] | Reject]:
-        """Hand the rows that can be worked on to `batch`; return {row: answer}, in the rows' order."""
+    def _call_batch(
+        self, columns: Columns, todo: Sequence[int], inputs: Mapping[str, Any]
+    ) -> Iterable[tuple[int, dict[str, Any] | Reject]]:
+        """Hand the rows that can be worked on to `batch`; return each row's place and answer, in order."""
         names = list(dict.fromkeys(["id", *inputs, *self.optional]))
         size = len(columns["status"])
         read = [columns[name] if name in columns else [None] * size for name in names]
         if len(todo) < size:
             read = [[values[i] for i in todo] for values in read]
-        task, produced = nearest_task(frozenset(names)), [name for name in inputs if name in self.produced_by]
-        results: dict[int, dict[str, Any] | Reject] = {}
-        sound, places = [], []
-        for i, values in zip(todo, zip(*read, strict=True), strict=True):
-            row = dict(zip(names, values, strict=True))
-            if task is not None and (why := task.validate(row)):
-                results[i] = Reject(why)
-                continue
-            if produced:
+        sound = [dict(zip(names, values, strict=True)) for values in zip(*read, strict=True)]
+        bad: dict[int, dict[str, Any] | Reject] = {}
+        if (task := nearest_task(frozenset(names))) is not None:
+            bad = {i: Reject(why) for i, row in zip(todo, sound, strict=True) if (why := task.validate(row))}
+        places = todo
+        if bad:
+            sound = [row for i, row in zip(todo, sound, strict=True) if i not in bad]
+            places = [i for i in todo if i not in bad]
+        if produced := [name for name in inputs if name in self.produced_by]:
+            for row in sound:
                 self._check_filled(row, produced)
-            sound.append(row)
-            places.append(i)
         with progress.row_batch(size):
             answers = self.batch(sound) if sound else []
         if len(answers) != len(sound):
             raise StageError(f"{self.name}: {len(sound)} rows went in and {len(answers)} came out")
-        results.update(zip(places, answers, strict=True))
-        return dict(sorted(results.items())) if len(places) < len(results) else results
+        answered = zip(places, answers, strict=True)
+        return sorted([*bad.items(), *answered], key=itemgetter(0)) if bad else answered
 
     def _check_columns(self, columns: Columns, inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> None:
         """Raise when a column is missing, saying what makes it."""

@@ -75,7 +75,7 @@ class Verification(Task):
                 if piece["title"] and (why := text_problem(piece["title"], f"the title of evidence piece {i}", letters=False)):
                     return why
         # A label alone may be another task's.
-        if {"claim", "evidence"} & set(row) and "label" in row and row["label"] not in LABELS:
+        if "label" in row and row["label"] not in LABELS and ("claim" in row or "evidence" in row):
             return f"the label {row['label']!r} is none of {', '.join(LABELS)}"
         return None
 
