@@ -56,7 +56,7 @@ def expand(ds: AnyDataset) -> AnyDataset:
         return schema.no_rows(task.counterfactual if task and completing else features)
     lists = ds.select_columns(["counterfactuals"]).with_format("arrow")
     with quiet_few(len(ds)):
-        rows = lists.map(_flatten, batched=True, remove_columns=["counterfactuals"], features=features, desc="expand")
+        rows = lists.map(flatten, batched=True, remove_columns=["counterfactuals"], features=features, desc="expand")
     rows = rows.with_format(None)
     return _complete(rows, ds, task) if task and completing else rows
 
@@ -74,7 +74,8 @@ def _complete(rows: Dataset, ds: Dataset, task: Task) -> Dataset:
     return Dataset.from_list([task.complete(sources[row["source_id"]], row) for row in rows], features=task.counterfactual)
 
 
-def _flatten(batch: pa.Table) -> pa.Table:
+def flatten(batch: pa.Table) -> pa.Table:
+    """Return the counterfactuals of a table as its rows."""
     # Arrow in and out: five times as fast as through Python.
     structs = batch["counterfactuals"].combine_chunks().flatten()
     return pa.Table.from_arrays(structs.flatten(), schema=pa.schema(list(structs.type)))
@@ -142,34 +143,40 @@ def rejected(ds: Dataset, *, system: str = "race") -> Dataset:
     features = schema.REJECTED
     if not len(ds):
         return schema.no_rows(features)
-    task = nearest_task(frozenset(ds.features))
-    own = task.features if task else ("id", *schema.COMMON)
-    # A source's keys are in one order for all tasks, so that its JSON stays what it was before a task came.
-    order = dict.fromkeys(column for _, one in sorted(tasks().items(), reverse=True) for column in one.features)
-    canonical = [column for column in order if column in own and column in ds.features]
+    canonical = source_columns(ds.features)
     columns = [*canonical, *(column for column in ("candidates", "status") if column in ds.features)]
     with quiet_few(len(ds)):
         return ds.select_columns(columns).map(
-            _rejections, batched=True, remove_columns=columns, features=features, desc="rejected",
+            rejections, batched=True, remove_columns=columns, features=features, desc="rejected",
             fn_kwargs={"system": system, "canonical": canonical},
         )  # fmt: skip
 
 
-def _rejections(batch: Mapping[str, list[Any]], system: str, canonical: Sequence[str]) -> dict[str, list[Any]]:
-    rejections: list[dict[str, Any]] = []
+def source_columns(features: Mapping[str, Any]) -> list[str]:
+    """List the columns of rows that `rejected` keeps of a source."""
+    task = nearest_task(frozenset(features))
+    own = task.features if task else ("id", *schema.COMMON)
+    # A source's keys are in one order for all tasks, so that its JSON stays what it was before a task came.
+    order = dict.fromkeys(column for _, one in sorted(tasks().items(), reverse=True) for column in one.features)
+    return [column for column in order if column in own and column in features]
+
+
+def rejections(batch: Mapping[str, list[Any]], system: str, canonical: Sequence[str]) -> dict[str, list[Any]]:
+    """Return the rows of `rejected` that a batch of rows has."""
+    rows: list[dict[str, Any]] = []
     for i, status in enumerate(batch["status"]):
         source = {column: batch[column][i] for column in canonical}
         common = {"source_id": source["id"], "group_id": source["group_id"], "system": system, "source": _json(source)}
         if status is not None and status["accepted"] is False:
             why = {"stage": status["stage"], "reason": status["reason"]}
-            rejections.append({**common, "level": "row", **why, "candidate": None})
+            rows.append({**common, "level": "row", **why, "candidate": None})
         for candidate in (batch["candidates"][i] if "candidates" in batch else None) or []:
             verdict = candidate["status"]
             if verdict is not None and verdict["accepted"] is False:
                 plain = {key: value for key, value in candidate.items() if key != "status"}
                 why = {"stage": verdict["stage"], "reason": verdict["reason"]}
-                rejections.append({**common, "level": "candidate", **why, "candidate": _json(plain)})
-    return {column: [row[column] for row in rejections] for column in schema.REJECTED}
+                rows.append({**common, "level": "candidate", **why, "candidate": _json(plain)})
+    return {column: [row[column] for row in rows] for column in schema.REJECTED}
 
 
 def balanced_sample(ds: Dataset, n: int, seed: int) -> Dataset:

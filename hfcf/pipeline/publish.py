@@ -17,7 +17,7 @@ from hfcf.core.splits import divide, group_safe_split, regroup
 from hfcf.core.task import task_of
 from hfcf.hub.dataset_card import dataset_card
 from hfcf.hub.existing_result import write_record
-from hfcf.hub.folder import configs, remove_others, write_parquet
+from hfcf.hub.folder import Files, as_list, configs, remove_others, write_parquet
 from hfcf.metrics import is_published, names
 from hfcf.metrics.shared.measure import measure, measure_candidates
 from hfcf.metrics.shared.settings import Metrics
@@ -28,6 +28,8 @@ from hfcf.training.data import not_for_training
 
 HELD_OUT = 0.1
 """The share of the groups that `augmented` holds out as `validation`."""
+PAIRS = 10
+"""Pairs that the card shows."""
 LIBRARIES = ("hfcf", "datasets", "transformers", "torch", "accelerate", "huggingface_hub", "peft", "captum", "POT")
 
 
@@ -83,12 +85,36 @@ def publish(
         **counts.numbers(),
         "augmented": _describe_augmented(parts["augmented"], len(counterfactuals), len(ds), divided),
         "empty": [name for name, part in configurations.items() if not len(part)],
-        "files": sorted(str(path.relative_to(out)) for splits in paths.values() for path in splits.values()),
         "funnel": counts.funnel.entries(),
         "metrics": numbers,
+    }
+    pairs = [task.pair(row) for row in islice(counterfactuals, PAIRS)]
+    return write_folder(out, run_report, paths, recipe=recipe, corpus=corpus, command=command, pairs=pairs)
+
+
+def write_folder(
+    out: Path, run: Mapping[str, Any], paths: Mapping[str, Mapping[str, Files]], *, recipe: Mapping[str, Any],
+    corpus: Mapping[str, Any], command: str, pairs: Sequence[Mapping[str, Any]], **report_options: Any,
+) -> dict[str, Any]:  # fmt: skip
+    """Write card, recipe, `run.json` and report beside a run's Parquet files, and remove those of an older run.
+
+    Args:
+        out: the folder.
+        run: the content of `run.json` without files and versions, which are added here.
+        paths: {configuration: {split: its file, or its shards}}.
+        recipe: its content.
+        corpus: see `dataset_card`.
+        command: the command line that makes the set again.
+        pairs: the card's examples.
+        report_options: of `hfcf.report.report`.
+    """
+    written = [path for splits in paths.values() for files in splits.values() for path in as_list(files)]
+    run_report = {
+        **{key: value for key, value in run.items() if key not in ("funnel", "metrics")},
+        "files": sorted(str(path.relative_to(out)) for path in written),
+        **{key: run[key] for key in ("funnel", "metrics")},
         "versions": {library: version(library) for library in LIBRARIES},
     }
-    pairs = [task.pair(row) for row in islice(counterfactuals, 10)]
     card = dataset_card(
         name=str(recipe.get("name") or out.name), command=command, corpus=corpus,
         configs=configs(out, {name: splits for name, splits in paths.items() if splits}),
@@ -101,8 +127,8 @@ def publish(
     part = out / ".README.part"
     part.write_text(card, encoding="utf-8")
     part.replace(out / "README.md")
-    remove_others(out / "data", (path for splits in paths.values() for path in splits.values()))
-    report(out)
+    remove_others(out / "data", written)
+    report(out, **report_options)
     return run_report
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from hfcf.core import schema
 from hfcf.core.task import tasks
 from hfcf.hub.contents import data_files, front_matter
+from hfcf.hub.folder import as_list
 
 
 def read_run(folder: Path) -> dict[str, Any] | None:
@@ -40,7 +41,9 @@ def files(folder: Path) -> dict[str, list[Path]]:
     if not card.is_file():
         raise FileNotFoundError(f"{folder} has no README.md, whose front matter lists a run's files: give the folder of hfcf run")
     listed = data_files(front_matter(card.read_text(encoding="utf-8")))
-    paths_of = {config: [folder / path for path in splits.values()] for config, splits in listed.items()}
+    paths_of = {}
+    for config, splits in listed.items():
+        paths_of[config] = [folder / path for paths in splits.values() for path in as_list(paths)]
     for path in (path for paths in paths_of.values() for path in paths):
         if not path.is_file():
             raise FileNotFoundError(f"{card} lists {path.relative_to(folder)}, which is not there: run the recipe again")
