@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from array import array
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -12,6 +13,7 @@ import pyarrow as pa
 from datasets import Dataset, DatasetDict, Features, IterableDataset, IterableDatasetDict, concatenate_datasets
 
 from hfcf.core import schema
+from hfcf.core.columns import iterate, without_format
 from hfcf.core.names import number_repeats
 from hfcf.core.prepare import AnyDataset
 from hfcf.core.progress import quiet_few
@@ -41,6 +43,7 @@ def expand(ds: AnyDataset) -> AnyDataset:
         raise ValueError("the stream's features are unknown: pass features= to the map that comes before")
     if "counterfactuals" not in (ds.features or ()):
         raise ValueError("there is no column 'counterfactuals': run a system first, ds = race(ds)")
+    ds = without_format(ds)
     features = Features(ds.features["counterfactuals"].feature)
     task = nearest_task(frozenset(ds.features))
     completing = task is not None and task.extends == task_of(features).name
@@ -56,7 +59,7 @@ def expand(ds: AnyDataset) -> AnyDataset:
         return schema.no_rows(task.counterfactual if task and completing else features)
     lists = ds.select_columns(["counterfactuals"]).with_format("arrow")
     with quiet_few(len(ds)):
-        rows = lists.map(_flatten, batched=True, remove_columns=["counterfactuals"], features=features, desc="expand")
+        rows = lists.map(flatten, batched=True, remove_columns=["counterfactuals"], features=features, desc="expand")
     rows = rows.with_format(None)
     return _complete(rows, ds, task) if task and completing else rows
 
@@ -76,7 +79,8 @@ def _complete(rows: Dataset, ds: Dataset, task: Task) -> Dataset:
     return Dataset.from_list([task.complete(sources[row["source_id"]], row) for row in rows], features=task.counterfactual)
 
 
-def _flatten(batch: pa.Table) -> pa.Table:
+def flatten(batch: pa.Table) -> pa.Table:
+    """Return the counterfactuals of a table as its rows."""
     # Arrow in and out: five times as fast as through Python.
     structs = batch["counterfactuals"].combine_chunks().flatten()
     return pa.Table.from_arrays(structs.flatten(), schema=pa.schema(list(structs.type)))
@@ -114,18 +118,24 @@ def augmented(ds: AnyDataset) -> AnyDataset:
     if isinstance(ds, DatasetDict):
         return DatasetDict({split: augmented(part) for split, part in ds.items()})
     _refuse_stream(ds)
+    ds = without_format(ds)
     added = expand(ds)
     columns = task_of(added.features).features
     if not len(added):
         return schema.no_rows(columns)
-    rows, statuses = ds.select_columns(list(columns)), ds["status"]
-    unread = {i for i, status in enumerate(statuses) if status and status["stage"] == "load"}
-    sound = [i for i, row in enumerate(rows) if i not in unread and problem(row) is None]
+    rows = ds.select_columns(list(columns))
+    sound = array("q", (i for i, row in enumerate(iterate(ds, [*columns, "status"])) if is_sound(row)))
     joined = concatenate_datasets([part.cast(columns) for part in (rows.select(sound), added.select_columns(list(columns)))])
     ids = list(joined["id"])
     if (unique := number_repeats(ids)) == ids:
         return joined
     return joined.remove_columns("id").add_column("id", unique, feature=columns["id"]).select_columns(list(columns))
+
+
+def is_sound(row: Mapping[str, Any]) -> bool:
+    """Say whether `augmented` keeps a source: it could be read, and it can be worked on."""
+    status = row["status"]
+    return not (status and status["stage"] == "load") and problem({k: v for k, v in row.items() if k != "status"}) is None
 
 
 def rejected(ds: AnyDataset, *, system: str = "race") -> AnyDataset:
@@ -148,39 +158,46 @@ def rejected(ds: AnyDataset, *, system: str = "race") -> AnyDataset:
     if isinstance(ds, DatasetDict):
         return DatasetDict({split: rejected(part, system=system) for split, part in ds.items()})
     _refuse_stream(ds)
+    ds = without_format(ds)
     features = schema.REJECTED
     if not len(ds):
         return schema.no_rows(features)
     if "status" not in ds.features:
         raise ValueError("there is no column 'status': run a system first, ds = race(ds)")
-    task = nearest_task(frozenset(ds.features))
-    own = task.features if task else ("id", *schema.COMMON)
-    # A source's keys are in one order for all tasks, so that its JSON stays what it was before a task came.
-    order = dict.fromkeys(column for _, one in sorted(tasks().items(), reverse=True) for column in one.features)
-    canonical = [column for column in order if column in own and column in ds.features]
+    canonical = source_columns(ds.features)
     columns = [*canonical, *(column for column in ("candidates", "status") if column in ds.features)]
     with quiet_few(len(ds)):
         return ds.select_columns(columns).map(
-            _rejections, batched=True, remove_columns=columns, features=features, desc="rejected",
+            rejections, batched=True, remove_columns=columns, features=features, desc="rejected",
             fn_kwargs={"system": system, "canonical": canonical},
         )  # fmt: skip
 
 
-def _rejections(batch: Mapping[str, list[Any]], system: str, canonical: Sequence[str]) -> dict[str, list[Any]]:
-    rejections: list[dict[str, Any]] = []
+def source_columns(features: Mapping[str, Any]) -> list[str]:
+    """List the columns of rows that `rejected` keeps of a source."""
+    task = nearest_task(frozenset(features))
+    own = task.features if task else ("id", *schema.COMMON)
+    # A source's keys are in one order for all tasks, so that its JSON stays what it was before a task came.
+    order = dict.fromkeys(column for _, one in sorted(tasks().items(), reverse=True) for column in one.features)
+    return [column for column in order if column in own and column in features]
+
+
+def rejections(batch: Mapping[str, list[Any]], system: str, canonical: Sequence[str]) -> dict[str, list[Any]]:
+    """Return the rows of `rejected` that a batch of rows has."""
+    rows: list[dict[str, Any]] = []
     for i, status in enumerate(batch["status"]):
         source = {column: batch[column][i] for column in canonical}
         common = {"source_id": source["id"], "group_id": source["group_id"], "system": system, "source": _json(source)}
         if status is not None and status["accepted"] is False:
             why = {"stage": status["stage"], "reason": status["reason"]}
-            rejections.append({**common, "level": "row", **why, "candidate": None})
+            rows.append({**common, "level": "row", **why, "candidate": None})
         for candidate in (batch["candidates"][i] if "candidates" in batch else None) or []:
             verdict = candidate["status"]
             if verdict is not None and verdict["accepted"] is False:
                 plain = {key: value for key, value in candidate.items() if key != "status"}
                 why = {"stage": verdict["stage"], "reason": verdict["reason"]}
-                rejections.append({**common, "level": "candidate", **why, "candidate": _json(plain)})
-    return {column: [row[column] for row in rejections] for column in schema.REJECTED}
+                rows.append({**common, "level": "candidate", **why, "candidate": _json(plain)})
+    return {column: [row[column] for row in rows] for column in schema.REJECTED}
 
 
 def balanced_sample(ds: Dataset, n: int, seed: int) -> Dataset:
@@ -211,6 +228,7 @@ def balanced_sample(ds: Dataset, n: int, seed: int) -> Dataset:
     _refuse_stream(ds)
     if n < 1:
         raise ValueError(f"a sample of {n} rows: 1 or more")
+    ds = without_format(ds)
     ids, labels = list(ds["id"]), list(ds["label"]) if "label" in ds.features else [""] * len(ds)
     available = dict(sorted(Counter(labels).items()))
     share, more = divmod(n, max(len(available), 1))

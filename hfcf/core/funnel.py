@@ -7,9 +7,57 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
 from datasets import Dataset
 
+from hfcf.core.columns import decode, tables, without_format
 from hfcf.core.twins import TWIN
+
+
+class Funnel:
+    """Count rows and candidates that each stage rejects, a batch of rows at a time.
+
+    Args:
+        stages: the stages' names, in order.
+    """
+
+    def __init__(self, stages: Sequence[str]) -> None:
+        self.stages, self.rows_in = stages, 0
+        self._rows: dict[str, Counter[str]] = {}
+        self._candidates: dict[str, Counter[str]] = {}
+
+    def add(self, table: pa.Table) -> None:
+        """Count the rows of a table with the columns `status` and, where there are some, `candidates`."""
+        self.rows_in += len(table)
+        if "status" in table.column_names:
+            self._count(table["status"], self._rows)
+        if "candidates" in table.column_names and not pa.types.is_null(table["candidates"].type):
+            self._count(pc.struct_field(pc.list_flatten(table["candidates"]), "status"), self._candidates)
+
+    @staticmethod
+    def _count(statuses: pa.ChunkedArray, counters: dict[str, Counter[str]]) -> None:
+        rejected = statuses.filter(pc.invert(pc.fill_null(pc.struct_field(statuses, "accepted"), True)))
+        for status in decode(rejected):
+            counters.setdefault(status["stage"], Counter())[short(status["reason"])] += 1
+
+    def entries(self) -> list[dict[str, Any]]:
+        """Return what `funnel` returns."""
+        entries, left = [], self.rows_in
+        for stage in dict.fromkeys([*(name for name in self._rows if name not in self.stages), *self.stages]):
+            reasons, lost = self._rows.get(stage, Counter()), self._candidates.get(stage, Counter())
+            entries.append(
+                {
+                    "stage": stage,
+                    "rows_in": left,
+                    "rows_out": left - reasons.total(),
+                    "candidates_rejected": lost.total(),
+                    "reasons": dict(reasons.most_common()),
+                    "candidate_reasons": dict(lost.most_common()),
+                }
+            )
+            left -= reasons.total()
+        return entries
 
 
 def funnel(ds: Dataset, stages: Sequence[str]) -> list[dict[str, Any]]:
@@ -22,31 +70,10 @@ def funnel(ds: Dataset, stages: Sequence[str]) -> list[dict[str, Any]]:
     Returns:
         `stage`, `rows_in`, `rows_out`, `candidates_rejected`, and `reasons` of both, commonest first, numbers taken out of them.
     """
-    rows: dict[str, Counter[str]] = {}
-    candidates: dict[str, Counter[str]] = {}
-    columns = [column for column in ("status", "candidates") if column in ds.features]
-    for row in ds.select_columns(columns):
-        status = row["status"]
-        if status and status["accepted"] is False:
-            rows.setdefault(status["stage"], Counter())[short(status["reason"])] += 1
-        for one in row.get("candidates") or []:
-            if one["status"] and one["status"]["accepted"] is False:
-                candidates.setdefault(one["status"]["stage"], Counter())[short(one["status"]["reason"])] += 1
-    entries, left = [], len(ds)
-    for stage in dict.fromkeys([*(name for name in rows if name not in stages), *stages]):
-        reasons, lost = rows.get(stage, Counter()), candidates.get(stage, Counter())
-        entries.append(
-            {
-                "stage": stage,
-                "rows_in": left,
-                "rows_out": left - reasons.total(),
-                "candidates_rejected": lost.total(),
-                "reasons": dict(reasons.most_common()),
-                "candidate_reasons": dict(lost.most_common()),
-            }
-        )
-        left -= reasons.total()
-    return entries
+    counts, ds = Funnel(stages), without_format(ds)
+    for table in tables(ds, [column for column in ("status", "candidates") if column in ds.features]):
+        counts.add(table)
+    return counts.entries()
 
 
 def short(reason: str) -> str:

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from datasets import Dataset, DatasetDict, Features, IterableDataset, IterableDatasetDict
 
+from hfcf.core.columns import without_format
 from hfcf.core.task import task_of
 
 AnyDataset = TypeVar("AnyDataset", Dataset, IterableDataset, DatasetDict, IterableDatasetDict)
@@ -24,7 +25,8 @@ def prepare(ds: AnyDataset, *, for_: Any) -> AnyDataset:
         for_: a `System`, a `Stage`, or an iterable of stages.
 
     Returns:
-        The same rows with every missing output column null; columns that are there stay as they are.
+        The same rows with every missing output column null; columns that are there stay as they are. A format ("pandas", "torch" …)
+        is taken off, since its values are not those of the rows.
 
     Raises:
         ValueError: the rows are no task's, a column of that name holds another type, or a stream has no known features.
@@ -39,6 +41,7 @@ def prepare(ds: AnyDataset, *, for_: Any) -> AnyDataset:
         return type(ds)({split: prepare(part, for_=for_) for split, part in ds.items()})
     if not isinstance(ds, Dataset | IterableDataset):
         raise ValueError(f"rows are a Dataset, a DatasetDict or an IterableDataset, and this is a {type(ds).__name__}")
+    ds = without_format(ds)
     if ds.features is None:
         raise ValueError("the stream's features are unknown: pass features= where it is made, then prepare it")
     task_of(ds.features)  # raises for rows of none

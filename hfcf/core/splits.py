@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import hashlib
+from array import array
 from collections.abc import Hashable, Iterable, Sequence
+from typing import Any
 
+import numpy as np
+import pyarrow as pa
 from datasets import Dataset, DatasetDict
 
+from hfcf.core.columns import iterate
 from hfcf.core.task import Task, task_of
 from hfcf.text.normalise import normalise
 
@@ -52,11 +57,34 @@ def text_keys(ds: Dataset) -> list[list[tuple[str, str]]]:
 
 def regroup(ds: Dataset) -> list[str]:
     """Group rows over several corpora: rows that share a group or a text of their `identity` belong together."""
-    keys = [
-        [("group", corpus, group), *texts] for corpus, group, texts in zip(ds["corpus"], ds["group_id"], text_keys(ds), strict=True)
-    ]
-    groups = ds["group_id"]
-    return [groups[first] for first in connected(keys)]
+    task = task_of(ds.column_names)
+    rows, hashes = array("q"), array("Q")  # 16 bytes a key: the texts themselves take as much memory as the rows
+    for i, row in enumerate(iterate(ds, [*own_columns(task, ds), "corpus", "group_id"])):
+        texts = [(kind, key) for kind, text in task.identity(row) if (key := normalise(text))]
+        for key in [("group", row["corpus"], row["group_id"]), *texts]:
+            rows.append(i)
+            hashes.append(_hash(key))
+    firsts = _connect_hashes(np.frombuffer(rows, np.int64), np.frombuffer(hashes, np.uint64), len(ds))
+    names = ds.select_columns(["group_id"]).with_format("arrow")[:]["group_id"]
+    groups: list[str] = names.take(pa.array(firsts)).to_pylist()
+    return groups
+
+
+def _hash(key: tuple[str, ...]) -> int:
+    return int.from_bytes(hashlib.blake2b("\0".join(key).encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big")
+
+
+def _connect_hashes(rows: Any, hashes: Any, n: int) -> Any:
+    """Return for each of `n` rows the first one that it is connected to: each row stands once with each of its hashes."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    _, keys = np.unique(hashes, return_inverse=True)
+    size = n + len(hashes)
+    graph = coo_array((np.ones(len(rows), np.int8), (rows, n + keys)), shape=(size, size))
+    _, parts = connected_components(graph, directed=False)
+    _, firsts, part = np.unique(parts[:n], return_index=True, return_inverse=True)
+    return firsts[part]
 
 
 def divide(ds: Dataset, names: Iterable[str]) -> dict[str, Dataset]:
@@ -65,9 +93,11 @@ def divide(ds: Dataset, names: Iterable[str]) -> dict[str, Dataset]:
     >>> {name: part["x"][:] for name, part in divide(Dataset.from_dict({"x": [1, 2, 3]}), ["a", "b", "a"]).items()}
     {'a': [1, 3], 'b': [2]}
     """
-    places: dict[str, list[int]] = {}
+    places: dict[str, array[int]] = {}
     for place, name in enumerate(names):
-        places.setdefault(name, []).append(place)
+        places.setdefault(name, array("q")).append(place)
+    if len(places) == 1:
+        return dict.fromkeys(places, ds)
     return {name: ds.select(part) for name, part in places.items()}
 
 
@@ -89,7 +119,7 @@ def group_safe_split(
     >>> set(split["train"]["group_id"]) & set(split["validation"]["group_id"])
     set()
     """
-    groups = ds["group_id"] if groups is None else groups
-    out = [int(hashlib.sha256(f"{salt}{seed}:{group}".encode()).hexdigest()[:12], 16) / 16**12 < held_out for group in groups]
-    sides = {"train": False, name: True}
-    return DatasetDict({side: ds.select([i for i, held in enumerate(out) if held == is_out]) for side, is_out in sides.items()})
+    groups = (row["group_id"] for row in iterate(ds, ["group_id"])) if groups is None else groups
+    shares = (int(hashlib.sha256(f"{salt}{seed}:{group}".encode()).hexdigest()[:12], 16) / 16**12 for group in groups)
+    out = np.fromiter((share < held_out for share in shares), bool, len(ds))
+    return DatasetDict({side: ds.select(np.flatnonzero(held)) for side, held in (("train", ~out), (name, out))})

@@ -9,16 +9,17 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
+from operator import itemgetter
 from typing import Any, ClassVar, Self
 
-import numpy as np
 from datasets import Value
 
 from hfcf.core import progress, schema
+from hfcf.core.columns import Columns, FormatError, encode
 from hfcf.core.names import check_settings
-from hfcf.core.task import problem
+from hfcf.core.task import nearest_task
 from hfcf.core.workers import bind_workers
 
 
@@ -101,75 +102,109 @@ class Stage:
         """Return the row's own random generator: the same draws in any order, batch or shard."""
         return random.Random(f"{self.seed}:{self.name}:{row_id}")
 
-    def __call__(self, rows: Mapping[str, Any], *_: Any, **__: Any) -> dict[str, Any]:
-        """Fill one row or, if every value is a list, a batch: this is what `map` calls. `rank` and the like are ignored."""
+    def __call__(self, rows: Any, *_: Any, **__: Any) -> Any:
+        """Fill one row or, if every value is a list, a batch: this is what `map` calls. `rank` and the like are ignored.
+
+        Returns:
+            The stage's columns; of rows of `Dataset.map` only those that change, and of a dataset of the format "arrow" the table.
+
+        Raises:
+            StageError: a column is missing, or the rows come in a format that loses what they hold.
+        """
         self.check_fitted()
-        if "id" not in rows:
-            raise StageError(f"{self.name}: there is no column 'id'; hfcf.load(…) makes rows with one")
-        batched = not isinstance(rows["id"], str)
+        try:
+            return self._fill_columns(Columns(rows))
+        except FormatError as error:
+            raise StageError(f"{self.name}: {error}") from error
+
+    def _fill_columns(self, columns: Columns) -> Any:
         inputs, outputs = self.inputs, self.columns()  # once: some stages make them from their task's
-        columns = self._read(rows, batched, inputs, outputs)
-        ids = columns["id"]
-        values = [{name: columns[name][i] for name in columns} for i in range(len(ids))]
-        todo = [i for i, row in enumerate(values) if not (row["status"] and row["status"]["accepted"] is False)]
-        results: dict[int, dict[str, Any] | Reject] = {}
-        sound = []
-        for i in todo:
-            row = {name: values[i].get(name) for name in ("id", *inputs, *self.optional)}
-            if why := problem(row):
-                results[i] = Reject(why)
-            else:
-                self._check_filled(row, inputs)
-                sound.append((i, row))
-        with progress.row_batch(len(values)):
-            answers = self.batch([row for _, row in sound]) if sound else []
+        self._check_columns(columns, inputs, outputs)
+        ids, statuses = columns["id"], columns["status"]
+        todo = [i for i, status in enumerate(statuses) if not (status and status["accepted"] is False)]
+        changes: dict[str, dict[int, Any]] = {column: {} for column in outputs}
+        for i, answer in self._call_batch(columns, todo, inputs):
+            if isinstance(answer, Reject):
+                if self.strict:
+                    raise StageError(f"{self.name}: row {ids[i]!r}: {answer.reason}")
+                answer = {**answer.outputs, "status": {"accepted": False, "stage": self.name, "reason": answer.reason}}
+            for column, value in answer.items():
+                if column not in changes:
+                    raise StageError(f"{self.name} returned the undeclared column {column!r} for row {ids[i]!r}")
+                changes[column][i] = value
+        some = columns.lazy or columns.table is not None  # there, what is not returned stays as it is
+        filled = {
+            column: self._write(column, outputs[column], new, columns, len(ids))
+            for column, new in changes.items()
+            if new or not some
+        }
+        if columns.table is not None:
+            return encode(columns.table, filled, outputs)
+        return filled if columns.batched else {column: values[0] for column, values in filled.items()}
+
+    def _call_batch(
+        self, columns: Columns, todo: Sequence[int], inputs: Mapping[str, Any]
+    ) -> Iterable[tuple[int, dict[str, Any] | Reject]]:
+        """Hand the rows that can be worked on to `batch`; return each row's place and answer, in order."""
+        names = list(dict.fromkeys(["id", *inputs, *self.optional]))
+        size = len(columns["status"])
+        read = [columns[name] if name in columns else [None] * size for name in names]
+        if len(todo) < size:
+            read = [[values[i] for i in todo] for values in read]
+        sound = [dict(zip(names, values, strict=True)) for values in zip(*read, strict=True)]
+        bad: dict[int, dict[str, Any] | Reject] = {}
+        if (task := nearest_task(frozenset(names))) is not None:
+            bad = {i: Reject(why) for i, row in zip(todo, sound, strict=True) if (why := task.validate(row))}
+        places = todo
+        if bad:
+            sound = [row for i, row in zip(todo, sound, strict=True) if i not in bad]
+            places = [i for i in todo if i not in bad]
+        if produced := [name for name in inputs if name in self.produced_by]:
+            for row in sound:
+                self._check_filled(row, produced)
+        with progress.row_batch(size):
+            answers = self.batch(sound) if sound else []
         if len(answers) != len(sound):
             raise StageError(f"{self.name}: {len(sound)} rows went in and {len(answers)} came out")
-        results.update((i, answer) for (i, _), answer in zip(sound, answers, strict=True))
-        written = [self._write(values[i], results.get(i), outputs) for i in range(len(values))]
-        if not batched:
-            return written[0]
-        return {column: [row[column] for row in written] for column in outputs}
+        answered = zip(places, answers, strict=True)
+        return sorted([*bad.items(), *answered], key=itemgetter(0)) if bad else answered
 
-    def _read(
-        self, rows: Mapping[str, Any], batched: bool, inputs: Mapping[str, Any], outputs: Mapping[str, Any]
-    ) -> dict[str, list[Any]]:
-        """Read the declared inputs, and the present values of the outputs, as lists."""
-        names = dict.fromkeys(["id", *inputs, *(name for name in self.optional if name in rows), *outputs])
-        for column in names:
-            if column in rows:
-                continue
-            if column in inputs:
+    def _check_columns(self, columns: Columns, inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> None:
+        """Raise when a column is missing, saying what makes it."""
+        if "id" not in columns:
+            raise StageError(f"{self.name}: there is no column 'id'; hfcf.load(…) makes rows with one")
+        for column in inputs:
+            if column not in columns:
                 filler = self.produced_by.get(column)
                 cure = f"{filler} fills it: map that stage first" if filler else "hfcf.load(…) makes rows that have it"
                 raise StageError(f"{self.name} reads the column {column!r}, which is missing; {cure}")
-            raise StageError(
-                f"{self.name} fills the column {column!r}, which is not there; run ds = hfcf.prepare(ds, for_=…) first"
-            )
-        return {column: list(_plain(rows[column])) if batched else [_plain(rows[column])] for column in names}
+        for column in outputs:
+            if column not in columns:
+                raise StageError(
+                    f"{self.name} fills the column {column!r}, which is not there; run ds = hfcf.prepare(ds, for_=…) first"
+                )
 
-    def _check_filled(self, row: dict[str, Any], inputs: Mapping[str, Any]) -> None:
-        for column in inputs:
-            if row[column] is None and column in self.produced_by:
+    def _check_filled(self, row: dict[str, Any], produced: Sequence[str]) -> None:
+        for column in produced:
+            if row[column] is None:
                 raise StageError(
                     f"{self.name} reads the column {column!r}, which is null on the undecided row {row['id']!r}; "
                     f"{self.produced_by[column]} fills it: map that stage first"
                 )
 
-    def _write(self, row: dict[str, Any], result: dict[str, Any] | Reject | None, columns: Mapping[str, Any]) -> dict[str, Any]:
-        """Cast the row's output columns to their declared features."""
-        old = {column: row[column] for column in columns}
-        if result is None:
-            return old
-        if isinstance(result, Reject):
-            if self.strict:
-                raise StageError(f"{self.name}: row {row['id']!r}: {result.reason}")
-            status = {"accepted": False, "stage": self.name, "reason": result.reason}
-            result = {**result.outputs, "status": status}
-        for column in result:
-            if column not in columns:
-                raise StageError(f"{self.name} returned the undeclared column {column!r} for row {row['id']!r}")
-        return {**old, **{column: cast(value, columns[column], f"{self.name}: {column}") for column, value in result.items()}}
+    def _write(self, column: str, feature: Any, new: Mapping[int, Any], columns: Columns, size: int) -> list[Any]:
+        """Return a column's values, the new ones cast to its declared feature."""
+        where = f"{self.name}: {column}"
+        if isinstance(feature, Value) and set(map(type, new.values())) == {_KINDS[feature.dtype]}:
+            right = new
+        else:
+            right = {i: cast(value, feature, where) for i, value in new.items()}
+        if len(right) == size:
+            return [right[i] for i in range(size)]
+        values = list(columns[column])
+        for i, value in right.items():
+            values[i] = value
+        return values
 
     def __getstate__(self) -> dict[str, Any]:
         """Return settings and version: what `Dataset.map` hashes and what workers receive."""
@@ -182,17 +217,7 @@ class Stage:
                 object.__setattr__(self, name, value)
 
 
-def _plain(value: Any) -> Any:
-    """Turn what Ray and NumPy-formatted datasets pass into Python lists and scalars."""
-    if isinstance(value, np.ndarray):
-        return [_plain(item) for item in value.tolist()]
-    if isinstance(value, np.generic):
-        return value.item()
-    if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    return value
+_KINDS: dict[str, type] = {"string": str, "bool": bool, "int64": int, "float64": float}
 
 
 def cast(value: Any, feature: Any, where: str) -> Any:
@@ -208,7 +233,7 @@ def cast(value: Any, feature: Any, where: str) -> Any:
             raise StageError(f"{where} has the undeclared keys {sorted(extra)}")
         return {key: cast(value.get(key), feature[key], f"{where}.{key}") for key in feature}
     if isinstance(feature, Value):
-        kind = {"string": str, "bool": bool, "int64": int, "float64": float}[feature.dtype]
+        kind = _KINDS[feature.dtype]
         if kind is float and isinstance(value, int | float) and not isinstance(value, bool):
             return float(value)
         if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Self
 from datasets import Dataset, DatasetDict, Features, IterableDataset, IterableDatasetDict
 
 from hfcf.core.afresh import start_afresh
+from hfcf.core.columns import without_format
 from hfcf.core.map_cache import map_rows
 from hfcf.core.model import Model, is_remote
 from hfcf.core.names import check_settings, did_you_mean
@@ -211,7 +212,7 @@ class System:
             map_kwargs: passed to every `Dataset.map` (`num_proc`, `batch_size`, …).
 
         Returns:
-            The rows with the columns of every stage, each decided: `status.accepted` is true or false.
+            The rows with the columns of every stage, each decided: `status.accepted` is true or false. They have no format.
 
         Raises:
             StageError, ValueError: before the first stage, see `hfcf.core.preflight.check`.
@@ -221,7 +222,7 @@ class System:
         if not isinstance(ds, Dataset | IterableDataset):
             kind = type(ds).__name__
             raise StageError(f"a system runs on a Dataset, a DatasetDict or an IterableDataset, and this is a {kind}: {CURE}")
-        watch = watch or (lambda stage, run: run())
+        ds, watch = without_format(ds), watch or (lambda stage, run: run())
         system, names = self._for_rows(ds), list(self.chain)
         check(system, ds)
         ds = start_afresh(prepare(ds, for_=system), system.stages)

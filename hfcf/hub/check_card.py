@@ -9,6 +9,8 @@ from typing import Any
 
 from huggingface_hub.repocard_data import model_index_to_eval_results
 
+from hfcf.hub.folder import as_list
+
 LICENCES = frozenset(
     """
     apache-2.0 mit openrail bigscience-openrail-m creativeml-openrail-m bigscience-bloom-rail-1.0 bigcode-openrail-m afl-3.0
@@ -98,8 +100,9 @@ def _configs(configs: list[Mapping[str, Any]]) -> Iterator[str]:
         for entry in config.get("data_files") or ():
             if not re.fullmatch(r"\w+(\.\w+)*", entry["split"]):
                 yield f"configs: {entry['split']!r} is not a split name"
-            if entry["path"].startswith("/") or ".." in entry["path"].split("/"):
-                yield f"configs: the path {entry['path']!r} leaves the repository"
+            for path in as_list(entry["path"]):
+                if path.startswith("/") or ".." in path.split("/"):
+                    yield f"configs: the path {path!r} leaves the repository"
 
 
 def _model(front: Mapping[str, Any]) -> Iterator[str]:

@@ -14,7 +14,7 @@ import yaml
 from hfcf.core.pretrained import PICKLES
 from hfcf.core.yaml_text import front_matter, read_yaml
 from hfcf.hub.errors import HubError
-from hfcf.hub.folder import ROWS, content_hash
+from hfcf.hub.folder import ROWS, as_list, content_hash
 
 NAMES = {
     "dataset": re.compile(r"README\.md|run\.json|recipe\.yaml|report\.html|attack\.json"),
@@ -102,8 +102,9 @@ def parse_file(path: str, content: bytes, where: str) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def data_files(front: Mapping[str, Any]) -> dict[str, dict[str, str]]:
-    """Map each configuration of a card's front matter to {split: path}, as `hfcf.hub.folder.configs` writes it.
+def data_files(front: Mapping[str, Any]) -> dict[str, dict[str, str | list[str]]]:
+    """Map each configuration of a card's front matter to {split: its file, or its shards}, as `hfcf.hub.folder.configs`
+    writes it.
 
     Configurations that name their files in other ways (patterns, folders) are left out: this library did not write them.
 
@@ -119,7 +120,10 @@ def data_files(front: Mapping[str, Any]) -> dict[str, dict[str, str]]:
 
 
 def _names_a_file(entry: Any) -> bool:
-    return isinstance(entry, dict) and all(isinstance(entry.get(key), str) for key in ("split", "path"))
+    if not isinstance(entry, dict) or not isinstance(entry.get("split"), str):
+        return False
+    paths = as_list(entry.get("path"))
+    return bool(paths) and all(isinstance(path, str) for path in paths)
 
 
 def is_own_card(front: Mapping[str, Any]) -> bool:
@@ -143,8 +147,12 @@ def select_own(paths: Iterable[str], kind: str, front: Mapping[str, Any], run: M
     >>> select_own([rows, "README.md", "data/mine.parquet"], "dataset", {}, {"files": [rows, "data/mine.parquet"]})
     ['README.md', 'data/train-0123456789abcdef.parquet']
     """
-    named = {path for splits in data_files(front).values() for path in splits.values()} | set(_listed(run))
+    named = _named(data_files(front)) | set(_listed(run))
     return [path for path in sorted(paths) if NAMES[kind].fullmatch(path) or (path in named and _ROWS.fullmatch(path))]
+
+
+def _named(configs: Mapping[str, Mapping[str, str | list[str]]]) -> set[str]:
+    return {path for splits in configs.values() for paths in splits.values() for path in as_list(paths)}
 
 
 def _listed(run: Mapping[str, Any]) -> list[str]:
@@ -175,7 +183,7 @@ def _check_finished(root: Path, paths: Iterable[str], front: Mapping[str, Any], 
         raise HubError(f"{root}: the licence of its corpus forbids to republish these rows: keep them local")
     cure = "the run did not finish: run it again, which repeats no model call"
     configs = data_files(front)
-    named = {path for splits in configs.values() for path in splits.values()}
+    named = _named(configs)
     if not isinstance(front["configs"], list) or len(configs) != len(front["configs"]) or not all(map(_ROWS.fullmatch, named)):
         raise HubError(f"{root}: README.md does not name the files of its rows as hfcf does: restore its configs, or run again")
     systems = [tag.removeprefix("hfcf-") for tag in _tags(front) if tag.startswith("hfcf-")]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +16,10 @@ from datasets import Dataset
 
 from hfcf.core.paths import part_name
 
-ROWS = r"\w+(\.\w+)*-[0-9a-f]{16}\.parquet"
-"""The file names of `write_parquet`; in those of `datasets` other parts follow the split."""
+ROWS = r"\w+(\.\w+)*-[0-9a-f]{16}(-\d{5}-of-\d{5})?\.parquet"
+"""The file names of `write_parquet` and of `hfcf.hub.shards`; in those of `datasets` other parts follow the split."""
+Files = Path | Sequence[Path]
+"""The file of a split, or its shards in order."""
 _OWN = re.compile(rf"{ROWS}|\.\w+(\.\w+)*\.part")
 """These names, and those of files that are being written."""
 
@@ -52,16 +54,31 @@ def remove_others(data: Path, written: Iterable[Path]) -> None:
             path.unlink()
 
 
-def configs(root: Path, written: Mapping[str, Mapping[str, Path]], default: str = "default") -> list[dict[str, Any]]:
+def configs(root: Path, written: Mapping[str, Mapping[str, Files]], default: str = "default") -> list[dict[str, Any]]:
     """Build the card's `configs:`: every configuration with the exact path of every split's file.
 
     Args:
         root: the repository.
-        written: {configuration: {split: file}}.
+        written: {configuration: {split: its file, or its shards in order}}.
         default: the configuration that `load_dataset(repo)` reads.
     """
     entries = []
     for name, splits in written.items():
-        files = [{"split": split, "path": str(path.relative_to(root))} for split, path in splits.items()]
+        files = [{"split": split, "path": _relative(paths, root)} for split, paths in splits.items()]
         entries.append({"config_name": name, **({"default": True} if name == default else {}), "data_files": files})
     return entries
+
+
+def _relative(paths: Files, root: Path) -> str | list[str]:
+    if isinstance(paths, Path):
+        return str(paths.relative_to(root))
+    return [str(path.relative_to(root)) for path in paths]
+
+
+def as_list(paths: Any) -> list[Any]:
+    """Return the paths of a split, which are one path or the list of its shards.
+
+    >>> as_list("a.parquet"), as_list(["a.parquet", "b.parquet"])
+    (['a.parquet'], ['a.parquet', 'b.parquet'])
+    """
+    return paths if isinstance(paths, list) else [paths]

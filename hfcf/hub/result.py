@@ -15,6 +15,7 @@ from huggingface_hub.errors import RemoteEntryNotFoundError
 from hfcf.core.paths import inside
 from hfcf.hub.contents import data_files, parse_file
 from hfcf.hub.errors import FAILURES, HubError, explain
+from hfcf.hub.folder import as_list
 from hfcf.hub.push import check_name
 
 Fetch = Callable[[str], Path]
@@ -103,7 +104,7 @@ def _read(name: str, commit: str | None, fetch: Fetch) -> Result:
     configs = data_files(front)
 
     def part(config: str) -> DatasetDict:
-        files = {split: str(fetch(path)) for split, path in configs.get(config, {}).items()}
+        files = {split: [str(fetch(path)) for path in as_list(paths)] for split, paths in configs.get(config, {}).items()}
         return load_dataset("parquet", data_files=files) if files else DatasetDict()
 
     return Result(name, commit, part("default"), recipe, run, part)

@@ -3,34 +3,35 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import version
 from itertools import islice
-from operator import eq
 from pathlib import Path
 from typing import Any
 
 from datasets import ClassLabel, Dataset
 
 from hfcf.core import expand as augment
-from hfcf.core.funnel import funnel
+from hfcf.core.columns import iterate, tables, without_format
 from hfcf.core.local_paths import publishable, publishable_values, short
 from hfcf.core.paths import remove_parts, replace_file
 from hfcf.core.splits import divide, group_safe_split, regroup
-from hfcf.core.task import Task, task_of
+from hfcf.core.task import task_of
 from hfcf.hub.dataset_card import dataset_card
 from hfcf.hub.existing_result import write_record
-from hfcf.hub.folder import configs, remove_others, write_parquet
+from hfcf.hub.folder import Files, as_list, configs, remove_others, write_parquet
 from hfcf.metrics import is_published, names
 from hfcf.metrics.shared.measure import measure, measure_candidates
 from hfcf.metrics.shared.settings import Metrics
 from hfcf.metrics.shared.summary import summaries
+from hfcf.pipeline.tally import tally
 from hfcf.report import report
 from hfcf.training.data import not_for_training
 
 HELD_OUT = 0.1
 """The share of the groups that `augmented` holds out as `validation`."""
+PAIRS = 10
+"""Pairs that the card shows."""
 LIBRARIES = ("hfcf", "datasets", "transformers", "torch", "accelerate", "huggingface_hub", "peft", "captum", "POT")
 
 
@@ -60,6 +61,7 @@ def publish(
     Returns:
         The content of `run.json`.
     """
+    ds = without_format(ds)
     task = task_of(ds.features)
     configurations = {
         "default": augment.expand(ds),
@@ -74,32 +76,49 @@ def publish(
     parts["augmented"], divided = _training_splits(configurations["augmented"], run)
     # Classes are the corpus's own labels, also those that no row has, and of a user's own files those of the rows;
     # a label that could not be read is none.
-    labels = {*corpus["labels"], *(configurations["augmented"]["label"] if task.labelled else ())}
+    counts = tally(ds, stages)
+    labels = {*corpus["labels"], *_labels(configurations["augmented"])}
     paths = {
         name: {split: write_parquet(_classes(rows, labels), out / "data" / name, split) for split, rows in splits.items()}
         for name, splits in parts.items()
     }
-    accepted = sum(bool(status and status["accepted"]) for status in ds["status"])
-    outcome_of = dict(zip(ds["id"], _outcomes(task, ds), strict=True))
-    outcomes = _outcomes(task, counterfactuals)
-    private_texts = (recipe, run["settings"])
     run_report = {
-        **publishable_values(run, *private_texts),
-        "rows_in": len(ds),
-        "sources_accepted": accepted,
-        "sources_rejected": len(ds) - accepted,
-        "counterfactuals": len(counterfactuals),
-        "changes": dict(sorted(Counter(counterfactuals["change"]).items())),
-        "labels": dict(sorted(Counter(outcomes).items())) if task.labelled else {},
-        "labels_kept": sum(map(eq, map(outcome_of.get, counterfactuals["source_id"]), outcomes)),
+        **run,
+        **counts.numbers(),
         "augmented": _describe_augmented(parts["augmented"], len(counterfactuals), len(ds), divided),
         "empty": [name for name, part in configurations.items() if not len(part)],
-        "files": sorted(str(path.relative_to(out)) for splits in paths.values() for path in splits.values()),
-        "funnel": funnel(ds, stages),
+        "funnel": counts.funnel.entries(),
         "metrics": numbers,
+    }
+    pairs = [task.pair(row) for row in islice(counterfactuals, PAIRS)]
+    return write_folder(out, run_report, paths, recipe=recipe, corpus=corpus, command=command, pairs=pairs)
+
+
+def write_folder(
+    out: Path, run: Mapping[str, Any], paths: Mapping[str, Mapping[str, Files]], *, recipe: Mapping[str, Any],
+    corpus: Mapping[str, Any], command: str, pairs: Sequence[Mapping[str, Any]], **report_options: Any,
+) -> dict[str, Any]:  # fmt: skip
+    """Write card, recipe, `run.json` and report beside a run's Parquet files, and remove those of an older run.
+
+    Args:
+        out: the folder.
+        run: the content of `run.json` without files and versions, which are added here.
+        paths: {configuration: {split: its file, or its shards}}.
+        recipe: its content.
+        corpus: see `dataset_card`.
+        command: the command line that makes the set again.
+        pairs: the card's examples.
+        report_options: of `hfcf.report.report`.
+    """
+    written = [path for splits in paths.values() for files in splits.values() for path in as_list(files)]
+    private_texts = (recipe, run["settings"])
+    run = publishable_values(run, *private_texts)
+    run_report = {
+        **{key: value for key, value in run.items() if key not in ("funnel", "metrics")},
+        "files": sorted(str(path.relative_to(out)) for path in written),
+        **{key: run[key] for key in ("funnel", "metrics")},
         "versions": {library: version(library) for library in LIBRARIES},
     }
-    pairs = [task.pair(row) for row in islice(counterfactuals, 10)]
     card = dataset_card(
         name=short(str(recipe.get("name") or out.name)), command=command, corpus=corpus,
         configs=configs(out, {name: splits for name, splits in paths.items() if splits}),
@@ -113,8 +132,8 @@ def publish(
     with replace_file(out / "README.md") as part:
         part.write_text(publishable(card, *private_texts), encoding="utf-8")
     remove_parts(out, "README.md", "run.json", "recipe.yaml", "report.html")  # of a run that was killed
-    remove_others(out / "data", (path for splits in paths.values() for path in splits.values()))
-    report(out)
+    remove_others(out / "data", written)
+    report(out, **report_options)
     return run_report
 
 
@@ -143,8 +162,11 @@ def _describe_augmented(splits: Mapping[str, Dataset], counterfactuals: int, row
     }  # fmt: skip
 
 
-def _outcomes(task: Task, rows: Dataset) -> list[Any]:
-    return list(rows["label"]) if task.labelled else [task.outcome(row) for row in rows.select_columns(list(task.columns))]
+def _labels(ds: Dataset) -> set[str]:
+    """Return the labels of rows whose task has them."""
+    if "label" not in ds.features:
+        return set()
+    return {label for table in tables(ds, ["label"]) for label in table["label"].unique().to_pylist()}
 
 
 def _classes(ds: Dataset, labels: Iterable[str]) -> Dataset:
@@ -156,5 +178,6 @@ def _classes(ds: Dataset, labels: Iterable[str]) -> Dataset:
 
 def _by_split(ds: Dataset) -> dict[str, Dataset]:
     """Divide rows by official split (a rejected row's is its source's)."""
-    names = ds["split"] if "split" in ds.features else [json.loads(source)["split"] for source in ds["source"]]
+    column = "split" if "split" in ds.features else "source"
+    names = (row["split"] if column == "split" else json.loads(row["source"])["split"] for row in iterate(ds, [column]))
     return dict(sorted(divide(ds, names).items()))

@@ -38,6 +38,9 @@ class RunRecipe(RowsRecipe):
     seed: int = 13
     limit: Annotated[int | None, Field(ge=1)] = None
     """Run only the first rows, after fitting on all."""
+    streaming: bool = False
+    """Read, transform and write the rows as a stream, in bounded memory: no Arrow file of a stage is written, and the result is
+    Parquet shards. The card names what a stream leaves out."""
     push: str | None = None
     """Push the result to this repository, NAMESPACE/NAME, which is private."""
     metrics: Annotated[Any, WithJsonSchema(_METRICS_SCHEMA)] = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import MISSING, fields
 from functools import partial
@@ -28,6 +28,7 @@ from hfcf.metrics.shared.settings import Metrics, as_list, check_metrics, parse_
 from hfcf.pipeline.profile import Clock
 from hfcf.pipeline.publish import publish
 from hfcf.pipeline.recipes import RowsRecipe, RunRecipe
+from hfcf.pipeline.stream import publish_stream
 from hfcf.systems import system_class
 from hfcf.training.distractors import from_recipe
 
@@ -90,10 +91,11 @@ def _run(
     corpus = {**_front_matter(parsed.corpus), **read_source(content), **read_restriction(content)}
     clock = Clock()
     timed = clock if watch is None else (lambda stage, step: watch(stage, partial(clock, stage, step)))
-    rows = system(ds, limit=limit, watch=timed, **map_kwargs)
+    rows = system(ds.to_iterable_dataset() if parsed.streaming else ds, limit=limit, watch=timed, **map_kwargs)
     if (map_kwargs.get("num_proc") or 1) > 1:
         clock.forget_models()
-    report = publish(
+    write: Callable[..., dict[str, Any]] = publish_stream if parsed.streaming else publish
+    report = write(
         rows, Path(out),
         run={
             "name": parsed.name or Path(out).name, "system": system.name, "task": task_of(ds.features).name,

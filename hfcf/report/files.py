@@ -14,6 +14,7 @@ from hfcf.core.paths import inside
 from hfcf.core.task import tasks
 from hfcf.core.yaml_text import front_matter
 from hfcf.hub.contents import data_files
+from hfcf.hub.folder import as_list
 
 
 def read_run(folder: Path) -> dict[str, Any] | None:
@@ -48,7 +49,9 @@ def files(folder: Path) -> dict[str, list[Path]]:
         listed = data_files(front_matter(card.read_text(encoding="utf-8")))
     except yaml.YAMLError as error:
         raise ValueError(f"{card}: its front matter is no YAML: {str(error).splitlines()[0]}") from error
-    paths_of = {config: [inside(folder, path) for path in splits.values()] for config, splits in listed.items()}
+    paths_of = {}
+    for config, splits in listed.items():
+        paths_of[config] = [inside(folder, path) for paths in splits.values() for path in as_list(paths)]
     for path in (path for paths in paths_of.values() for path in paths):
         if not path.is_file():
             raise FileNotFoundError(f"{card} lists {path.relative_to(folder)}, which is not there: run the recipe again")

@@ -70,7 +70,6 @@ def contents(files: Mapping[str, Sequence[Path]], *, limit: int = LIMIT, first: 
     accepted, rejected = count(default), count(lost)
     columns = ordered(numbers(default), first)
     labels, changes, reasons, sources, layouts = Names(), Names(), Names(), Names(), Names()
-    originals = {row["id"]: row.get("label") for row in read(files.get("augmented", []), columns=["id", "label"])}
     source_entries: list[list[Any]] = []
     rows: list[list[Any]] = []
 
@@ -91,6 +90,9 @@ def contents(files: Mapping[str, Sequence[Path]], *, limit: int = LIMIT, first: 
         rows.append([number, -1 if row_label is None else labels[row_label], change, reason, measures(row, columns)])
 
     limits = shares(accepted, rejected, limit)
+    shown = {row["source_id"] for row in read(default, limits[0], columns=["source_id"])}
+    augmented = read(files.get("augmented", []), columns=["id", "label"])
+    originals = {row["id"]: row.get("label") for row in augmented if row["id"] in shown}
     for row in read(default, limits[0]):
         source = source_of(row)
         add(source, row, row["source_id"], originals.get(row["source_id"]) or _outcome(source), -1)

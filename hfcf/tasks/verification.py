@@ -72,13 +72,14 @@ class Verification(Task):
                 if not isinstance(piece, Mapping) or not {"title", "text"} <= set(piece):
                     return f"evidence piece {i} is {kind(piece)}, not {{title, text}}"
                 # A table cell may be a number alone.
-                digits = isinstance(piece["text"], str) and any(character.isdigit() for character in piece["text"])
-                if why := text_problem(piece["text"], f"evidence piece {i}", letters=not digits):
+                text = piece["text"]
+                number = isinstance(text, str) and not any(map(str.isalpha, text)) and any(map(str.isdigit, text))
+                if why := text_problem(text, f"evidence piece {i}", letters=not number):
                     return why
                 if piece["title"] and (why := text_problem(piece["title"], f"the title of evidence piece {i}", letters=False)):
                     return why
         # A label alone may be another task's.
-        if {"claim", "evidence"} & set(row) and "label" in row and row["label"] not in LABELS:
+        if "label" in row and row["label"] not in LABELS and ("claim" in row or "evidence" in row):
             return f"the label {row['label']!r} is none of {', '.join(LABELS)}"
         return None
 

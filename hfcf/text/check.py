@@ -46,6 +46,10 @@ def text_problem(value: Any, what: str, *, letters: bool = True, limit: int = MA
     >>> text_problem("a\\x07b", "the claim")
     'the claim holds the control character U+0007 at position 1'
     """
+    # Nearly every text: what does not print, like half of a surrogate pair, is looked at below.
+    sound = isinstance(value, str) and len(value) <= limit and value.isprintable() and "\\" not in value
+    if sound and (any(map(str.isalpha, value)) if letters else value.strip()):
+        return None
     if value is None:
         return f"{what} is null"
     if not isinstance(value, str):

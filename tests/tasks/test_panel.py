@@ -181,7 +181,8 @@ def test_a_verifier_of_ones_own_drops_the_second_judge_with_a_warning(system: An
     assert "the preset's further judge (offline:minilm + hfcf:verifier_2) is not asked" in caplog.text
     caplog.clear()
     assert system.preset("offline", verifier="me/nli", judges=["me/b"]).judges == (Model("me/b"),)
-    assert system.preset("offline").judges and system.preset("llm", verifier="llm:x").judges == ()
+    assert system.preset("offline").judges
+    assert system.preset("llm", verifier="llm:x").judges == ()
     assert not caplog.text
 
 

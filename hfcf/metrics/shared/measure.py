@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from datasets import Dataset, DatasetDict, Features, concatenate_datasets
 
 from hfcf.core import schema
+from hfcf.core.columns import without_format
 from hfcf.core.prepare import prepare
 from hfcf.core.stage import StageError
 from hfcf.core.system import run_stage
@@ -51,6 +52,7 @@ def measure(ds: Sets, metrics: Metrics | None = None, **map_kwargs: Any) -> Sets
         return DatasetDict({split: measure(part, metrics, **map_kwargs) for split, part in ds.items()})
     if not isinstance(ds, Dataset):
         raise StageError(f"metrics: this is a {type(ds).__name__}, not a Dataset: map the stages of hfcf.metrics over a stream")
+    ds = without_format(ds)
     task = task_of(ds.column_names).name
     settings = parse_metrics(metrics, task)
     check_metrics(settings, task)

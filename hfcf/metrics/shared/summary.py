@@ -78,9 +78,14 @@ def _summary(values: list[Any], feature: Value) -> dict[str, Any]:
     size = {"n": len(present), **({"null": len(values) - len(present)} if len(present) < len(values) else {})}
     if feature.dtype == "bool":
         return {**size, "yes": sum(present), "share": round(sum(present) / len(present), 5) if present else None}
-    if not present:
+    return summarise_numbers(np.array(present, dtype=float), len(values) - len(present))
+
+
+def summarise_numbers(numbers: Any, null: int = 0) -> dict[str, Any]:
+    """Summarise an array of numbers, of which some are missing; see `summary`."""
+    size = {"n": len(numbers), **({"null": null} if null else {})}
+    if not len(numbers):
         return size
-    numbers = np.array(present, dtype=float)
     q1, median, q3 = np.quantile(numbers, [0.25, 0.5, 0.75]).tolist()
     quantities = {"mean": numbers.mean(), "median": median, "q1": q1, "q3": q3, "min": numbers.min(), "max": numbers.max()}
     return {**size, **{key: round(float(value), 5) for key, value in quantities.items()}, "histogram": _histogram(numbers)}
