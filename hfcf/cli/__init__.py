@@ -10,7 +10,9 @@ import typer
 from hfcf.cli import console, listing, models, new, runs, studies
 from hfcf.cli.console import data_text
 from hfcf.cli.errors import ERRORS, explain, is_a_users
+from hfcf.cli.launch import LOST, is_launched
 from hfcf.cli.stop import Stop
+from hfcf.core.workers import LostProcessError, process_number
 
 app = typer.Typer(
     help="Counterfactual data for language tasks.", no_args_is_help=True, add_completion=False, pretty_exceptions_show_locals=False
@@ -44,6 +46,7 @@ def _main(
 ) -> None:
     """Counterfactual data for language tasks."""
     console.silence_bars()
+    console.out.quiet = process_number() > 0
 
 
 def main() -> None:
@@ -57,9 +60,13 @@ def _run() -> None:
     from hfcf.engines.remote.settings import RemoteError
 
     logging.basicConfig(format="%(levelname)s: %(message)s")
-    logging.getLogger("hfcf").setLevel(logging.INFO)
+    logging.getLogger("hfcf").setLevel(logging.WARNING if process_number() else logging.INFO)
     try:
         app()
+    except LostProcessError as error:
+        if not is_launched() and not process_number():
+            console.err.print(data_text(f"hfcf: {error}", "bold red"), soft_wrap=True)
+        raise SystemExit(LOST) from error
     except (*ERRORS, RemoteError) as error:
         if not is_a_users(error):
             raise

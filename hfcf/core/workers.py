@@ -1,4 +1,4 @@
-"""The workers of `Dataset.map(num_proc=…)`: they end with the process that started them."""
+"""Processes beside this one: the workers of `Dataset.map(num_proc=…)`, which end with it, and those of a launcher."""
 
 from __future__ import annotations
 
@@ -17,6 +17,20 @@ import multiprocess
 def is_worker() -> bool:
     """Return whether a pool started this process: one of `datasets` (`num_proc`, by `multiprocess`) or of the standard library."""
     return multiprocess.parent_process() is not None or multiprocessing.parent_process() is not None
+
+
+class LostProcessError(RuntimeError):
+    """Another process of a launcher's has ended before the work of all was done."""
+
+
+def launched_processes() -> int:
+    """Return how many processes a launcher has started with this one (`accelerate launch`, `torchrun`, `hfcf run --num-gpus`)."""
+    return int(os.environ.get("WORLD_SIZE", "1")) if "LOCAL_RANK" in os.environ else 1
+
+
+def process_number() -> int:
+    """Return the number of this process among those of a launcher; 0 is the main one."""
+    return int(os.environ.get("RANK", "0")) if launched_processes() > 1 else 0
 
 
 @contextmanager

@@ -27,6 +27,8 @@ from hfcf.metrics.shared.settings import Metrics, as_list, check_metrics, parse_
 from hfcf.pipeline.profile import Clock
 from hfcf.pipeline.publish import publish
 from hfcf.pipeline.recipes import RowsRecipe, RunRecipe
+from hfcf.pipeline.runners import choose_engine, choose_runner
+from hfcf.pipeline.shards import remove_shards
 from hfcf.systems import system_class
 from hfcf.training.distractors import from_recipe
 
@@ -41,6 +43,7 @@ def run(
     limit: int | None = None,
     overwrite: bool = False,
     watch: Watch | None = None,
+    engine: str = "local",
     **map_kwargs: Any,
 ) -> dict[str, Any]:
     """Run a recipe and write a dataset repository that `load_dataset(out)` and `load_dataset(out, "rejected")` read.
@@ -55,11 +58,13 @@ def run(
         limit: run only the first rows, after fitting on all.
         overwrite: replace the result of another recipe, or of more rows, that the folder holds.
         watch: called as `watch(stage, step)` around every stage, of which it must return `step()`; see `System.__call__`.
+        engine: "local", or "ray": divide the rows over the actors of a Ray cluster, with the recipe's `ray`.
         map_kwargs: passed to `Dataset.map`.
 
     Returns:
-        The content of `run.json` in the folder. Its seconds, calls and tokens are those of this call, without the work that an
-        earlier, killed call left in the caches; with `num_proc` only the seconds of stages are counted.
+        The content of `run.json` in the folder, in every process of a launcher. Its seconds, calls and tokens are those of this
+        call, without the work that an earlier, killed call left in the caches, and of all processes of a launcher or actors of a
+        cluster together; with `num_proc` only the seconds of stages are counted.
 
     Raises:
         RecipeError: an unknown key, a missing key, or a value of another type.
@@ -67,22 +72,26 @@ def run(
         ValueError: the folder has a README that is not this library's.
         HubError: the recipe says `push`, and there is no token or the Hub refused; the result is in the folder all the same.
     """
-    parsed = read_recipe(recipe, changes)
-    content = parsed.model_dump(exclude_unset=True)
-    limit = parsed.limit if limit is None else limit
-    command = recipes.command("run", recipe, out, changes, limit)
-    check_result(out, content, command, limit=limit, overwrite=overwrite, files=("run.json", "report.html"))
-    if parsed.push:
-        _check_push(parsed, read_restriction(content))
-    ds, system = load_inputs(parsed, out)
-    metrics = select_metrics(parsed.metrics, system)
+    team = choose_runner(Path(out))
+    with team.first():
+        parsed = read_recipe(recipe, changes)
+        runner = choose_engine(engine, team, parsed.ray, Path(out))
+        content = parsed.model_dump(exclude_unset=True)
+        limit = parsed.limit if limit is None else limit
+        command = recipes.command("run", recipe, out, changes, limit)
+        check_result(out, content, command, limit=limit, overwrite=overwrite, files=("run.json", "report.html"))
+        if parsed.push:
+            _check_push(parsed, read_restriction(content))
+        ds, system = load_inputs(parsed, out)
+        metrics = select_metrics(parsed.metrics, system)
     corpus = {**_front_matter(parsed.corpus), **read_source(content), **read_restriction(content)}
     clock = Clock()
     timed = clock if watch is None else (lambda stage, step: watch(stage, partial(clock, stage, step)))
-    rows = system(ds, limit=limit, watch=timed, **map_kwargs)
+    rows = system(ds, limit=limit, watch=timed, runner=runner, **map_kwargs)
     if (map_kwargs.get("num_proc") or 1) > 1:
         clock.forget_models()
-    report = publish(
+    costs = runner.costs(clock.stages)
+    report = runner.once(lambda: publish(
         rows, Path(out),
         run={
             "name": parsed.name or Path(out).name, "system": system.name, "task": task_of(ds.features).name,
@@ -90,11 +99,14 @@ def run(
             "source": {key: corpus[key] for key in ("title", "licence")},
             "role": parsed.role, "preset": parsed.preset, "seed": system.seed, "limit": limit,
             "settings": system.settings, "models": {**model_names(system), **metric_models(metrics, system.task)},
-            "checked_by": describe_filter(system), "stages": clock.stages,
+            "checked_by": describe_filter(system), "stages": costs,
         },
         recipe=content, corpus=corpus,
         command=command, stages=system.chain, metrics=metrics,
-    )  # fmt: skip
+    ))  # fmt: skip
+    if not runner.main:
+        return report
+    remove_shards(Path(out))
     if not report["counterfactuals"]:
         log.warning("no counterfactual was accepted: the funnel in %s says why", Path(out) / "report.html")
     if parsed.push:
