@@ -62,9 +62,14 @@ class Encoded:
 
 
 def pad(tokenizer: Any, encoded: Sequence[Encoded], device: torch.device) -> dict[str, torch.Tensor]:
-    """Pad requests to one batch."""
+    """Pad requests to one batch on the device.
+
+    To a GPU it is copied from pinned memory: the next batch is padded while the copy and the network's work are under way.
+    """
     batch = tokenizer.pad([item.features for item in encoded], return_tensors="pt")
-    return {name: tensor.to(device) for name, tensor in batch.items()}
+    if device.type != "cuda":
+        return {name: tensor.to(device) for name, tensor in batch.items()}
+    return {name: tensor.pin_memory().to(device, non_blocking=True) for name, tensor in batch.items()}
 
 
 def skip_empty(encoded: Sequence[Encoded], answer: Callable[[Sequence[Encoded]], list[Any]]) -> list[Any]:

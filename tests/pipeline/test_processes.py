@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -266,22 +265,21 @@ def test_engines_are_named(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("way", ["hfcf", "torchrun"])
 def test_commands_of_two_processes_write_the_files_of_one(way: str, tmp_path: Path, cache: Path) -> None:
-    recipe = {
-        "corpus": "hover", "data_dir": "recipes:demo", "system": "crossaug", "preset": "offline", "limit": 12,
-        "settings": {"num_beams": 2, "num_candidates": 2, "max_new_tokens": 24, "verifier": None, "judges": []},
-    }  # fmt: skip
+    settings = {"verifier": {"name": "offline:minilm", "adapter": "hfcf:verifier"}, "max_length": 128}
+    recipe = {"corpus": "hover", "data_dir": "recipes:demo", "system": "eda", "settings": settings}
     file = tmp_path / "mine.yaml"
     file.write_text(yaml.safe_dump(recipe))
     one = hfcf.run(str(file), tmp_path / "one")
-    shutil.rmtree(cache)
-    cache.mkdir()
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "offline").symlink_to((cache / "offline").resolve())
     arguments = ["run", str(file), "--out", str(tmp_path / "two")]
     start = [sys.executable, "-m"]
     commands = {
         "hfcf": [*start, "hfcf", *arguments, "--num-gpus", "2"],
         "torchrun": [*start, "torch.distributed.run", "--standalone", "--nproc_per_node=2", "-m", "hfcf", *arguments],
     }
-    done = subprocess.run(commands[way], env=os.environ, capture_output=True, text=True, check=False)
+    done = subprocess.run(commands[way], env={**os.environ, "HFCF_CACHE": str(other)}, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("Funnel") == 1
     two = json.loads((tmp_path / "two" / "run.json").read_text())
