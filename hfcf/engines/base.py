@@ -6,7 +6,8 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields
 from functools import lru_cache
 from typing import Any, ClassVar
@@ -38,6 +39,10 @@ class Usage:
     """How many of `tokens` a remote model wrote."""
     cost: float = 0.0
     """Price of the tokens by `HFCF_LLM_PRICE_IN` and `HFCF_LLM_PRICE_OUT`."""
+
+
+PART = 1024
+"""Requests that are encoded at a time where that overlaps with the device's work."""
 
 
 def usage() -> dict[str, Usage]:
@@ -94,6 +99,8 @@ class Engine:
 
     VERSION: ClassVar[str] = "1"
     """Raise it when equal requests get other answers: it is part of the cache key."""
+    AHEAD: ClassVar[bool] = False
+    """Whether `encode` may run beside `forward`: where that only pads by the tokenizer, which two threads can't share else."""
 
     @property
     def width(self) -> int:
@@ -142,21 +149,40 @@ class Engine:
         missing = [key for key in dict.fromkeys(keys) if key not in answers]
         if missing:
             loaded = self.loaded()
-            encoded = self.encode(loaded, [first[key] for key in missing])
             with progress.count_requests(kind, len(missing)) as count:
                 answered = 0
-                for batch in self.batches([len(item) for item in encoded]):
-                    start = time.perf_counter()
-                    results = self._forward(loaded, [encoded[i] for i in batch])
-                    record.seconds += time.perf_counter() - start
-                    record.calls += len(batch)
-                    record.tokens += sum(len(encoded[i]) for i in batch)
-                    new = {missing[i]: result for i, result in zip(batch, results, strict=True)}
-                    if cache is not None:
-                        cache.put(new)
-                    answers.update(new)
-                    count(answered := answered + len(batch))
+                for part, encoded in self._encoded(loaded, [first[key] for key in missing]):
+                    for batch in self.batches([len(item) for item in encoded]):
+                        start = time.perf_counter()
+                        results = self._forward(loaded, [encoded[i] for i in batch])
+                        record.seconds += time.perf_counter() - start
+                        record.calls += len(batch)
+                        record.tokens += sum(len(encoded[i]) for i in batch)
+                        new = {missing[part[i]]: result for i, result in zip(batch, results, strict=True)}
+                        if cache is not None:
+                            cache.put(new)
+                        answers.update(new)
+                        count(answered := answered + len(batch))
         return [answers[key] for key in keys]
+
+    def _encoded(self, loaded: Any, requests: Sequence[Any]) -> Iterator[tuple[Sequence[int], list[Any]]]:
+        """Yield requests in the model's form with their places: all at once or, beside a GPU's work, a part at a time.
+
+        The parts are of like length, the longest texts first, as the batches within them. A thread encodes the part that follows
+        while the device computes. A CPU has no time to spare for that.
+        """
+        if not self.AHEAD or len(requests) <= PART or self.device().type == "cpu":
+            yield range(len(requests)), self.encode(loaded, requests)
+            return
+        order = sorted(range(len(requests)), key=lambda i: (-len(json.dumps(requests[i], ensure_ascii=False)), i))
+        parts = [order[i : i + PART] for i in range(0, len(order), PART)]
+        with ThreadPoolExecutor(1) as pool:
+            following = pool.submit(self.encode, loaded, [requests[i] for i in parts[0]])
+            for part, after in zip(parts, [*parts[1:], []], strict=True):
+                encoded = following.result()
+                if after:
+                    following = pool.submit(self.encode, loaded, [requests[i] for i in after])
+                yield part, encoded
 
     def loaded(self) -> Any:
         """Return this process's weights: loaded at the first use, and again when their files have changed."""

@@ -81,6 +81,8 @@ class Processes(Runner):
             return ds
         if not isinstance(ds, Dataset):
             raise StageError("a stream can't be divided over processes: run it in one, or read its rows first")
+        if len({*self._all(len(ds))}) > 1:
+            raise ValueError("the processes have read different numbers of rows: do all machines have the same files?")
         key = self.once(lambda: Hasher.hash([ds._fingerprint, list(stages)]))
         shards = Shards(self.folder / key, len(ds))
         todo = self.once(lambda: self._cut(shards))

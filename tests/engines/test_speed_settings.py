@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import pytest
 import torch
 
 from hfcf.core.model import Model
 from hfcf.engines import base
-from hfcf.engines.base import Encoded
+from hfcf.engines.base import Encoded, Engine
 from hfcf.engines.classifier import Classifier
 
 
@@ -34,6 +36,61 @@ def test_networks_are_compiled_on_request(tiny_model: Callable[[str], str], monk
 def test_attention_is_sdpa(tiny_model: Callable[[str], str]) -> None:
     network, _ = Classifier(model=Model(tiny_model("verifier")), max_length=32).load(torch.device("cpu"))
     assert network.config._attn_implementation == "sdpa"
+
+
+THREADS: list[tuple[bool, int]] = []
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ahead(Engine):
+    """Answers a text's length, and notes who encodes how many texts."""
+
+    AHEAD: ClassVar = True
+    on: str = "cpu"
+
+    def device(self) -> torch.device:
+        return torch.device(self.on)
+
+    def load(self, device: torch.device) -> Any:
+        return None
+
+    def encode(self, loaded: Any, requests: Sequence[Any]) -> list[Encoded]:
+        THREADS.append((threading.current_thread() is threading.main_thread(), len(requests)))
+        if "" in requests:
+            raise ValueError("an empty text")
+        return [Encoded({"input_ids": [0] * len(text)}) for text in requests]
+
+    def forward(self, loaded: Any, encoded: Sequence[Any]) -> list[Any]:
+        return [len(item) for item in encoded]
+
+
+@pytest.mark.usefixtures("no_request_cache")
+def test_a_thread_encodes_ahead_of_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(base, "PART", 2)
+    texts = ["a" * n for n in (3, 1, 5, 2, 4)]
+    THREADS.clear()
+    assert Ahead().run(texts) == [3, 1, 5, 2, 4]
+    assert THREADS == [(True, 5)]  # a CPU has no time to spare
+    THREADS.clear()
+    assert Ahead(on="meta").run(texts) == [3, 1, 5, 2, 4]
+    assert THREADS == [(False, 2), (False, 2), (False, 1)]
+    with pytest.raises(ValueError, match="an empty text"):
+        Ahead(on="meta").run([*texts, ""])
+
+
+@pytest.mark.usefixtures("no_request_cache")
+def test_a_classifier_that_encodes_ahead_answers_the_same(
+    tiny_model: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = Classifier(model=Model(tiny_model("verifier")), max_length=32)
+    pairs = [[f"Rome is {'very ' * n}old.", "It is so."] for n in (3, 1, 5, 2, 4)]
+    at_once = engine.run(pairs)
+    monkeypatch.setattr(base, "PART", 2)
+    loaded = engine.load(torch.device("cpu"))
+    monkeypatch.setattr(Classifier, "loaded", lambda self: loaded)
+    monkeypatch.setattr(Classifier, "device", lambda self: torch.device("meta"))  # where the weights are not, in truth
+    for one, other in zip(engine.run(pairs), at_once, strict=True):
+        assert one == pytest.approx(other, abs=1e-4)
 
 
 class Batch:
