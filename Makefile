@@ -33,7 +33,7 @@ demo: $(STAMP)  ## Run RACE on fifty claims with small models: no Hub, under fiv
 test: $(STAMP)  ## Tests and doctests, without those marked slow, one process a core.
 	HF_HUB_OFFLINE=1 $(BIN)/python -m pytest -q -n $(WORKERS) --maxprocesses 8 --dist worksteal
 
-slow: $(STAMP)  ## The tests marked slow: notebooks, training of Stanza, real models.
+slow: $(STAMP)  ## The tests marked slow: notebooks, training of Stanza, real models; those of Ray after: pip install -c constraints.txt -e '.[ray]'.
 	HF_HUB_OFFLINE=1 $(BIN)/python -m pytest -q -m slow
 
 nightly: test slow  ## Every test.

@@ -11,7 +11,9 @@ from hfcf.cli import console, listing, models, new, runs, studies
 from hfcf.cli.console import data_text
 from hfcf.cli.edge import describe, log_to_terminal, plain
 from hfcf.cli.errors import ERRORS, explain, find_fault, is_a_users
+from hfcf.cli.launch import LOST, is_launched
 from hfcf.cli.stop import Stop
+from hfcf.core.workers import LostProcessError, process_number
 
 app = typer.Typer(
     help="Counterfactual data for language tasks.", no_args_is_help=True, add_completion=False, pretty_exceptions_show_locals=False
@@ -45,6 +47,7 @@ def _main(
 ) -> None:
     """Counterfactual data for language tasks."""
     console.silence_bars()
+    console.out.quiet = process_number() > 0
 
 
 def main() -> None:
@@ -58,8 +61,14 @@ def _run() -> None:
     from hfcf.engines.remote.settings import RemoteError
 
     log_to_terminal()
+    if process_number():  # of a launcher's, of which the first one tells what goes on
+        logging.getLogger("hfcf").setLevel(logging.WARNING)
     try:
         app()
+    except LostProcessError as error:
+        if not is_launched() and not process_number():
+            console.err.print(data_text(f"hfcf: {error}", "bold red"), soft_wrap=True)
+        raise SystemExit(LOST) from error
     except Exception as error:
         fault = find_fault(error)
         if not fault and (not isinstance(error, (*ERRORS, RemoteError)) or not is_a_users(error)):

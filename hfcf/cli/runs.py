@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -11,7 +12,9 @@ import typer
 
 from hfcf.cli import console
 from hfcf.cli.console import Overwrite, Set, print_lines, print_path
+from hfcf.cli.launch import launch, must_launch
 from hfcf.cli.tables import print_funnel, print_plan, print_push
+from hfcf.core.workers import launched_processes, process_number
 
 PAIRS = 3
 """How many counterfactuals a run shows at its end."""
@@ -24,8 +27,14 @@ def run(
     limit: Annotated[int | None, typer.Option(min=1, help="Run only the first rows, after fitting on all.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything and show three rows through every stage.")] = False,
     overwrite: Overwrite = False,
+    num_gpus: Annotated[
+        int | None, typer.Option(min=1, help="Divide the rows over so many processes, one to a GPU; without GPUs, on the CPU.")
+    ] = None,
+    engine: Annotated[str, typer.Option(help="local, or ray: divide the rows over the actors of a Ray cluster.")] = "local",
 ) -> None:
     """Run a recipe: from the corpus's files to a dataset repository with card and report."""
+    if not dry_run and must_launch(num_gpus):
+        raise SystemExit(launch(num_gpus or 1, sys.argv[1:]))
     console.silence_libraries()
     from hfcf.pipeline.run import run as run_recipe
     from hfcf.report.peek import highlights
@@ -37,7 +46,14 @@ def run(
         return
     if out is None:
         raise ValueError("say where the result goes: --out DIR")
-    report = run_recipe(recipe, out, changes=set_ or [], limit=limit, overwrite=overwrite, watch=_print_stage)
+    here = engine == "local" and launched_processes() == 1
+    watch = _print_stage if here else None
+    report = run_recipe(recipe, out, changes=set_ or [], limit=limit, overwrite=overwrite, watch=watch, engine=engine)
+    if process_number():
+        return
+    if not here:
+        for entry in report["stages"]:
+            _print_seconds(entry["stage"], entry["seconds"])
     console.out.print()
     print_lines(highlights(out, PAIRS, marks=_marks()))
     print_funnel(report)
@@ -49,9 +65,12 @@ def _print_stage(stage: Any, step: Callable[[], Any]) -> Any:
     """Run a stage, then print one line in the place of its progress bar."""
     start = time.perf_counter()
     result = step()
-    seconds = f"{time.perf_counter() - start:.1f} s"
-    console.out.print(f"[green]✓[/green] {stage.name:<24} [dim]{seconds:>9}[/dim]", highlight=False)
+    _print_seconds(stage.name, time.perf_counter() - start)
     return result
+
+
+def _print_seconds(name: str, seconds: float) -> None:
+    console.out.print(f"[green]✓[/green] {name:<24} [dim]{f'{seconds:.1f} s':>9}[/dim]", highlight=False)
 
 
 def _marks() -> bool:

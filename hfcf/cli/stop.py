@@ -15,6 +15,9 @@ import sys
 from threading import Thread
 from typing import Any, Self
 
+from hfcf.cli.launch import is_launched
+from hfcf.core.workers import process_number
+
 MESSAGE = "stopped; the same command goes on from here"
 SECONDS = 1.5
 """The longest time to clean up: close bars and files, end workers, store the answers of a remote model that just come."""
@@ -69,6 +72,8 @@ class Stop:
     def _print(self) -> None:
         if not self._printed:
             self._printed = True
+            if is_launched() or process_number():  # another process says it
+                return
             os.write(2, f"{MESSAGE}\n".encode())
 
 

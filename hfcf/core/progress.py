@@ -14,12 +14,12 @@ from typing import Any
 from datasets.utils import are_progress_bars_disabled, disable_progress_bars, enable_progress_bars
 from tqdm.auto import tqdm
 
-from hfcf.core.workers import is_worker
+from hfcf.core.workers import is_worker, process_number
 
 
 def is_shown() -> bool:
     """Return whether someone looks at a bar of this process: standard error is a terminal, or this is a notebook."""
-    return (sys.stderr.isatty() or "ipykernel" in sys.modules) and not is_worker()
+    return (sys.stderr.isatty() or "ipykernel" in sys.modules) and not is_worker() and process_number() == 0
 
 
 def time_left(seconds: float) -> str:

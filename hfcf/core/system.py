@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, fields, replace
 from functools import partial
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeVar
 
 from datasets import Dataset, DatasetDict, Features, IterableDataset, IterableDatasetDict
 
@@ -198,7 +199,9 @@ class System:
         """
         return replace(self, fitted=self.fit_resources(ds))
 
-    def __call__(self, ds: Any, *, limit: int | None = None, watch: Watch | None = None, **map_kwargs: Any) -> Any:
+    def __call__(
+        self, ds: Any, *, limit: int | None = None, watch: Watch | None = None, runner: Runner | None = None, **map_kwargs: Any
+    ) -> Any:
         """Prepare, fit (unless fitted) and run every stage, with a progress bar each.
 
         What an earlier system, or some of the stages, made of the rows is set aside: the rows are worked on as they were loaded.
@@ -209,6 +212,7 @@ class System:
             limit: run only the first rows, after fitting on all of them (or on them alone, where the system says `limit_first`).
             watch: called as `watch(stage, run)`, and with a `Step` in a stage's place where the system trains; must return
                 `run()`. The recipe runner times stages with it.
+            runner: where its steps run; by default here, one after the other.
             map_kwargs: passed to every `Dataset.map` (`num_proc`, `batch_size`, …).
 
         Returns:
@@ -218,11 +222,12 @@ class System:
             StageError, ValueError: before the first stage, see `hfcf.core.preflight.check`.
         """
         if isinstance(ds, DatasetDict | IterableDatasetDict):
-            return type(ds)({split: self(part, limit=limit, watch=watch, **map_kwargs) for split, part in ds.items()})
+            parts = {split: self(part, limit=limit, watch=watch, runner=runner, **map_kwargs) for split, part in ds.items()}
+            return type(ds)(parts)
         if not isinstance(ds, Dataset | IterableDataset):
             kind = type(ds).__name__
             raise StageError(f"a system runs on a Dataset, a DatasetDict or an IterableDataset, and this is a {kind}: {CURE}")
-        ds, watch = without_format(ds), watch or (lambda stage, run: run())
+        ds, watch, runner = without_format(ds), watch or (lambda stage, run: run()), runner or Runner()
         system, names = self._for_rows(ds), list(self.chain)
         check(system, ds)
         ds = start_afresh(prepare(ds, for_=system), system.stages)
@@ -230,14 +235,12 @@ class System:
             ds = first_rows(ds, limit)
         if self.fitted is None:
             training = watch if self.trainings else (lambda step, run: run())
-            system = training(Step("fit_models"), partial(system.fit_models, ds))
-            for name in self.fit_after:
-                ds = watch(stage := getattr(system, name), partial(run_stage, ds, stage, map_kwargs))
-                names.remove(name)
-            system = training(Step("fit_resources"), partial(system.fit, ds))
+            system = runner.once(partial(training, Step("fit_models"), partial(system.fit_models, ds)))
+            ds = runner.map(ds, [getattr(system, name) for name in self.fit_after], watch, map_kwargs)
+            names = [name for name in names if name not in self.fit_after]
+            system = runner.once(partial(training, Step("fit_resources"), partial(system.fit, ds)))
         ds = first_rows(ds, limit)
-        for stage in (getattr(system, name) for name in names):
-            ds = watch(stage, partial(run_stage, ds, stage, map_kwargs))
+        ds = runner.map(ds, [getattr(system, name) for name in names], watch, map_kwargs)
         return reject_twins(ds, system.chain[-1]) if system.unique and isinstance(ds, Dataset) else ds
 
     @property
@@ -254,6 +257,32 @@ class Step:
 
 
 Watch = Callable[[Stage | Step, Callable[[], Any]], Any]
+T = TypeVar("T")
+
+
+class Runner:
+    """Runs a system's steps: this one here, in one process. Others divide the rows over processes or machines."""
+
+    main = True
+    """Whether this process writes what there is one of: fitted files, the result."""
+
+    def first(self) -> AbstractContextManager[None]:
+        """Let one process run a block before the others do, which find its files in the caches."""
+        return nullcontext()
+
+    def once(self, step: Callable[[], T]) -> T:
+        """Run a step in one process, and return its result in all of them."""
+        return step()
+
+    def map(self, ds: Any, stages: Sequence[Stage], watch: Watch, map_kwargs: Mapping[str, Any]) -> Any:
+        """Map stages over rows, one after the other; return all rows in order."""
+        for stage in stages:
+            ds = watch(stage, partial(run_stage, ds, stage, map_kwargs))
+        return ds
+
+    def costs(self, entries: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Add up what the stages cost, in all processes."""
+        return list(entries)
 
 
 def first_rows(ds: Any, limit: int | None) -> Any:

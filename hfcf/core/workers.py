@@ -1,4 +1,4 @@
-"""The workers of `Dataset.map(num_proc=…)`: they end with the process that started them, however that ends."""
+"""Processes beside this one: the workers of `Dataset.map(num_proc=…)`, which end with it, and those of a launcher."""
 
 from __future__ import annotations
 
@@ -47,6 +47,20 @@ def bind_workers() -> None:
                 os._exit(128 + signal.SIGKILL)
 
     os.register_at_fork(before=lambda: parents.append(os.getpid()), after_in_parent=lambda: parents.pop(), after_in_child=follow)
+
+
+class LostProcessError(RuntimeError):
+    """Another process of a launcher's has ended before the work of all was done."""
+
+
+def launched_processes() -> int:
+    """Return how many processes a launcher has started with this one (`accelerate launch`, `torchrun`, `hfcf run --num-gpus`)."""
+    return int(os.environ.get("WORLD_SIZE", "1")) if "LOCAL_RANK" in os.environ else 1
+
+
+def process_number() -> int:
+    """Return the number of this process among those of a launcher; 0 is the main one."""
+    return int(os.environ.get("RANK", "0")) if launched_processes() > 1 else 0
 
 
 @contextmanager

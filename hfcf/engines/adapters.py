@@ -21,6 +21,9 @@ PATCH = "patch.safetensors"
 def load_network(auto: Any, model: Model, dtype: Any, *, unread: tuple[str, ...] = ()) -> Any:
     """Load the network of `model` by the `AutoModelFor…` class `auto`, with its adapter merged in.
 
+    Its attention is Transformers' default: SDPA where the architecture has it. `HFCF_COMPILE=1` compiles its forward pass by
+    `torch.compile`, which takes minutes at first and moves scores by rounding alone.
+
     Args:
         auto: the class.
         model: a folder or a repository, maybe with an adapter.
@@ -43,7 +46,10 @@ def load_network(auto: Any, model: Model, dtype: Any, *, unread: tuple[str, ...]
     elif adapter:
         with quiet_peft():
             network = read_adapter(network, adapter, str(model.adapter)).merge_and_unload()
-    return network.to(dtype=dtype).eval()
+    network = network.to(dtype=dtype).eval()
+    if os.environ.get("HFCF_COMPILE") == "1":
+        network.compile(dynamic=True)  # in place: what the network is stays as it was
+    return network
 
 
 def _check_complete(missing: Iterable[str], adapter: str | None, model: Model) -> None:

@@ -7,6 +7,7 @@ import json
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields
 from functools import lru_cache
 from typing import Any, ClassVar
@@ -40,6 +41,10 @@ class Usage:
     """Price of the tokens by `HFCF_LLM_PRICE_IN` and `HFCF_LLM_PRICE_OUT`."""
 
 
+PART = 1024
+"""Requests that are encoded at a time where that overlaps with the device's work."""
+
+
 def usage() -> dict[str, Usage]:
     """Return the running totals of this process, by engine name. Workers of `num_proc` have their own."""
     return _usage(os.getpid())
@@ -62,9 +67,14 @@ class Encoded:
 
 
 def pad(tokenizer: Any, encoded: Sequence[Encoded], device: torch.device) -> dict[str, torch.Tensor]:
-    """Pad requests to one batch."""
+    """Pad requests to one batch on the device.
+
+    To a GPU it is copied from pinned memory: the next batch is padded while the copy and the network's work are under way.
+    """
     batch = tokenizer.pad([item.features for item in encoded], return_tensors="pt")
-    return {name: tensor.to(device) for name, tensor in batch.items()}
+    if device.type != "cuda":
+        return {name: tensor.to(device) for name, tensor in batch.items()}
+    return {name: tensor.pin_memory().to(device, non_blocking=True) for name, tensor in batch.items()}
 
 
 def skip_empty(encoded: Sequence[Encoded], answer: Callable[[Sequence[Encoded]], list[Any]]) -> list[Any]:
@@ -89,6 +99,8 @@ class Engine:
 
     VERSION: ClassVar[str] = "1"
     """Raise it when equal requests get other answers: it is part of the cache key."""
+    AHEAD: ClassVar[bool] = False
+    """Whether `encode` may run beside `forward`: where that only pads by the tokenizer, which two threads can't share else."""
 
     @property
     def width(self) -> int:
@@ -137,22 +149,22 @@ class Engine:
         missing = [key for key in dict.fromkeys(keys) if key not in answers]
         if missing:
             loaded = self.loaded()
-            encoded = self.encode(loaded, [first[key] for key in missing])
             with progress.count_requests(kind, len(missing)) as count:
                 answered = 0
-                for batch in self.batches([len(item) for item in encoded]):
-                    start = time.perf_counter()
-                    for places, results in self.answer(loaded, [encoded[i] for i in batch]):
-                        record.seconds += time.perf_counter() - start
-                        part = [batch[place] for place in places]
-                        record.calls += len(part)
-                        record.tokens += sum(len(encoded[i]) for i in part)
-                        new = {missing[i]: result for i, result in zip(part, results, strict=True)}
-                        if cache is not None:
-                            cache.put(new)
-                        answers.update(new)
-                        count(answered := answered + len(part))
+                for part, encoded in self._encoded(loaded, [first[key] for key in missing]):
+                    for batch in self.batches([len(item) for item in encoded]):
                         start = time.perf_counter()
+                        for places, results in self.answer(loaded, [encoded[i] for i in batch]):
+                            record.seconds += time.perf_counter() - start
+                            done = [batch[place] for place in places]
+                            record.calls += len(done)
+                            record.tokens += sum(len(encoded[i]) for i in done)
+                            new = {missing[part[i]]: result for i, result in zip(done, results, strict=True)}
+                            if cache is not None:
+                                cache.put(new)
+                            answers.update(new)
+                            count(answered := answered + len(done))
+                            start = time.perf_counter()
         return [answers[key] for key in keys]
 
     def answer(self, loaded: Any, encoded: Sequence[Any]) -> Iterator[tuple[Sequence[int], list[Any]]]:
@@ -161,6 +173,25 @@ class Engine:
         Most engines have all at once.
         """
         yield range(len(encoded)), self._forward(loaded, encoded)
+
+    def _encoded(self, loaded: Any, requests: Sequence[Any]) -> Iterator[tuple[Sequence[int], list[Any]]]:
+        """Yield requests in the model's form with their places: all at once or, beside a GPU's work, a part at a time.
+
+        The parts are of like length, the longest texts first, as the batches within them. A thread encodes the part that follows
+        while the device computes. A CPU has no time to spare for that.
+        """
+        if not self.AHEAD or len(requests) <= PART or self.device().type == "cpu":
+            yield range(len(requests)), self.encode(loaded, requests)
+            return
+        order = sorted(range(len(requests)), key=lambda i: (-len(json.dumps(requests[i], ensure_ascii=False)), i))
+        parts = [order[i : i + PART] for i in range(0, len(order), PART)]
+        with ThreadPoolExecutor(1) as pool:
+            following = pool.submit(self.encode, loaded, [requests[i] for i in parts[0]])
+            for part, after in zip(parts, [*parts[1:], []], strict=True):
+                encoded = following.result()
+                if after:
+                    following = pool.submit(self.encode, loaded, [requests[i] for i in after])
+                yield part, encoded
 
     def loaded(self) -> Any:
         """Return this process's weights: loaded at the first use, and again when their files have changed."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 
@@ -82,6 +82,8 @@ class Classifier(Engine):
     Raises:
         ValueError: what its classes mean, or how it reads a row, is not known.
     """
+
+    AHEAD: ClassVar = True
 
     model: Model
     max_length: int

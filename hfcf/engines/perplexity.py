@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch.nn import functional
@@ -42,6 +42,8 @@ class Perplexity(Engine):
     >>> scores[0] < scores[1], scores[2] is None
     (True, True)
     """
+
+    AHEAD: ClassVar = True
 
     model: Model
     max_length: int = 1024

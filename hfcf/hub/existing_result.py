@@ -17,7 +17,7 @@ from hfcf.hub.existing_card import check_overwrite
 
 RECORD = "recipe.yaml"
 """The recipe in the folder of its result; its first line is the command."""
-UNCOUNTED = ("name", "push", "metrics", "limit")
+UNCOUNTED = ("name", "push", "metrics", "limit", "ray")
 """Keys in which a recipe may differ and still be the same: its rows are the same ones. A limit is compared by its size."""
 _MARK = "# hfcf "
 _SHOWN = 4

@@ -12,7 +12,7 @@ from hfcf.core import recipe as recipes
 from hfcf.core.model import Model
 from hfcf.core.recipe import ModelReference, Recipe, RecipeError, Text
 from hfcf.metrics.shared.settings import parse_metrics
-from hfcf.pipeline.row_recipes import RowsRecipe, Source
+from hfcf.pipeline.row_recipes import RayResources, RowsRecipe, Source
 from hfcf.training.loop import Hyperparameters
 from hfcf.training.open_domain import OpenDomain
 from hfcf.training.rationale_losses import Weights
@@ -45,6 +45,8 @@ class RunRecipe(RowsRecipe):
     """Push the result to this repository, NAMESPACE/NAME, which is private."""
     metrics: Annotated[Any, WithJsonSchema(_METRICS_SCHEMA)] = None
     """Metrics: a list of names, or a mapping of names to settings; `{}` measures nothing."""
+    ray: RayResources | None = None
+    """For `--engine ray`: the actors of stages and what each gets."""
 
     @field_validator("push", mode="before")
     @classmethod

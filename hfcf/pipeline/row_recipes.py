@@ -80,6 +80,26 @@ class Source(BaseModel):
         return self.model_dump(exclude_unset=True, exclude={"name"})
 
 
+class ActorResources(Recipe):
+    """What each actor of a stage on a Ray cluster gets."""
+
+    actors: Annotated[int, Field(ge=1)] = 1
+    """The number of actors, each with a copy of the stage's models."""
+    num_gpus: Annotated[float, Field(ge=0)] = 0.0
+    """GPUs of an actor; a share, such as 0.25, lets several share one."""
+    num_cpus: Annotated[float, Field(gt=0)] = 1.0
+    """CPUs of an actor."""
+
+
+class RayResources(ActorResources):
+    """How `hfcf run --engine ray` divides the work over a cluster; the resources are those of each stage that reads a model."""
+
+    blocks: Annotated[int | None, Field(ge=1)] = None
+    """Into how many blocks the rows are cut; by default of 1024 rows, and at least four for each actor."""
+    stages: dict[str, ActorResources] | None = None
+    """Resources of single stages, by name, which need not read a model."""
+
+
 class RowsRecipe(Recipe):
     """The rows of a corpus."""
 

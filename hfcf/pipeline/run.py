@@ -18,7 +18,7 @@ from hfcf.core.lock import hold_folder
 from hfcf.core.model import Model, named
 from hfcf.core.preflight import check
 from hfcf.core.stage import Stage
-from hfcf.core.system import System, Watch
+from hfcf.core.system import Runner, System, Watch
 from hfcf.core.task import Task, task_of
 from hfcf.corpora.own.errors import LayoutError
 from hfcf.hub.existing_card import read_restriction
@@ -28,6 +28,8 @@ from hfcf.metrics.shared.settings import Metrics, as_list, check_metrics, parse_
 from hfcf.pipeline.profile import Clock
 from hfcf.pipeline.publish import publish
 from hfcf.pipeline.recipes import RowsRecipe, RunRecipe
+from hfcf.pipeline.runners import choose_engine, choose_runner
+from hfcf.pipeline.shards import remove_shards
 from hfcf.pipeline.stream import publish_stream
 from hfcf.systems import system_class
 from hfcf.training.distractors import from_recipe
@@ -43,6 +45,7 @@ def run(
     limit: int | None = None,
     overwrite: bool = False,
     watch: Watch | None = None,
+    engine: str = "local",
     **map_kwargs: Any,
 ) -> dict[str, Any]:
     """Run a recipe and write a dataset repository that `load_dataset(out)` and `load_dataset(out, "rejected")` read.
@@ -57,11 +60,13 @@ def run(
         limit: run only the first rows, after fitting on all.
         overwrite: replace the result of another recipe, or of more rows, that the folder holds.
         watch: called as `watch(stage, step)` around every stage, of which it must return `step()`; see `System.__call__`.
+        engine: "local", or "ray": divide the rows over the actors of a Ray cluster, with the recipe's `ray`.
         map_kwargs: passed to `Dataset.map`.
 
     Returns:
-        The content of `run.json` in the folder. Its seconds, calls and tokens are those of this call, without the work that an
-        earlier, killed call left in the caches; with `num_proc` only the seconds of stages are counted.
+        The content of `run.json` in the folder, in every process of a launcher. Its seconds, calls and tokens are those of this
+        call, without the work that an earlier, killed call left in the caches, and of all processes of a launcher or actors of a
+        cluster together; with `num_proc` only the seconds of stages are counted.
 
     Raises:
         RecipeError: an unknown key, a missing key, or a value of another type.
@@ -71,31 +76,41 @@ def run(
         HubError: the recipe says `push`, and there is no token or the Hub refused; the result is in the folder all the same.
     """
     parsed = read_recipe(recipe, changes)
+    runner = choose_engine(engine, choose_runner(Path(out)), parsed.ray, Path(out))
+    if parsed.streaming and type(runner) is not Runner:
+        raise recipes.RecipeError(
+            "streaming: true runs in one process: take it out, or leave out the launcher, --num-gpus and --engine"
+        )
     content = parsed.model_dump(exclude_unset=True)
     limit = parsed.limit if limit is None else limit
     command = recipes.command("run", recipe, out, changes, limit)
     with hold_folder(out, command):
-        return _run(parsed, content, Path(out), command, limit=limit, overwrite=overwrite, watch=watch, map_kwargs=map_kwargs)
+        return _run(
+            parsed, content, Path(out), command, runner, limit=limit, overwrite=overwrite, watch=watch, map_kwargs=map_kwargs
+        )
 
 
 def _run(
-    parsed: RunRecipe, content: Mapping[str, Any], out: Path, command: str, *, limit: int | None, overwrite: bool,
+    parsed: RunRecipe, content: Mapping[str, Any], out: Path, command: str, runner: Runner, *, limit: int | None, overwrite: bool,
     watch: Watch | None, map_kwargs: Mapping[str, Any],
 ) -> dict[str, Any]:  # fmt: skip
-    """Run a parsed recipe in a folder that this process holds."""
-    check_result(out, content, command, limit=limit, overwrite=overwrite, files=("run.json", "report.html"))
-    if parsed.push:
-        _check_push(parsed, read_restriction(content))
-    ds, system = load_inputs(parsed, out)
-    metrics = select_metrics(parsed.metrics, system)
+    """Run a parsed recipe in a folder that this process, or the first one of a launcher, holds."""
+    with runner.first():
+        check_result(out, content, command, limit=limit, overwrite=overwrite, files=("run.json", "report.html"))
+        if parsed.push:
+            _check_push(parsed, read_restriction(content))
+        ds, system = load_inputs(parsed, out)
+        metrics = select_metrics(parsed.metrics, system)
     corpus = {**_front_matter(parsed.corpus), **read_source(content), **read_restriction(content)}
     clock = Clock()
     timed = clock if watch is None else (lambda stage, step: watch(stage, partial(clock, stage, step)))
-    rows = system(ds.to_iterable_dataset() if parsed.streaming else ds, limit=limit, watch=timed, **map_kwargs)
+    given = ds.to_iterable_dataset() if parsed.streaming else ds
+    rows = system(given, limit=limit, watch=timed, runner=runner, **map_kwargs)
     if (map_kwargs.get("num_proc") or 1) > 1:
         clock.forget_models()
+    costs = runner.costs(clock.stages)
     write: Callable[..., dict[str, Any]] = publish_stream if parsed.streaming else publish
-    report = write(
+    report = runner.once(lambda: write(
         rows, Path(out),
         run={
             "name": parsed.name or Path(out).name, "system": system.name, "task": task_of(ds.features).name,
@@ -103,11 +118,14 @@ def _run(
             "source": {key: corpus[key] for key in ("title", "licence")},
             "role": parsed.role, "preset": parsed.preset, "seed": system.seed, "limit": limit,
             "settings": system.settings, "models": {**model_names(system), **metric_models(metrics, system.task)},
-            "checked_by": describe_filter(system), "stages": clock.stages,
+            "checked_by": describe_filter(system), "stages": costs,
         },
         recipe=content, corpus=corpus,
         command=command, stages=system.chain, metrics=metrics,
-    )  # fmt: skip
+    ))  # fmt: skip
+    if not runner.main:
+        return report
+    remove_shards(Path(out))
     if not report["counterfactuals"]:
         log.warning("no counterfactual was accepted: the funnel in %s says why", Path(out) / "report.html")
     if parsed.push:
