@@ -99,7 +99,7 @@ class CCG(System):
         least_probability: that it must give the relation.
         language_model: a decoder-only language model, if a candidate shall stay only where its sentence is about as fluent as its
             source; the paper has none.
-        most_loss: how much less fluent it may be (`hfcf.systems.ccg.check.CheckRelation`).
+        most_loss: how much less fluent it may be (`hfcf.systems.ccg.check.CheckRelation`); needed with a language model.
         tagger: a dependency parser, if a candidate shall stay only where its sentence has as many finite verbs as its source and no
             determiner without a noun; the paper has none.
         verifier: an R-BERT, if candidates shall be kept only where it agrees; that CCG does without is its point.
@@ -182,6 +182,8 @@ class CCG(System):
         check_folds(self)
         if self.judge_folds < 0 or self.judge_folds == 1:
             raise ValueError(f"judge_folds is 0, or at least 2, and was {self.judge_folds}")
+        if self.language_model is not None and self.most_loss <= 0:
+            raise ValueError("language_model needs most_loss: at 0 every sentence that is less fluent at all is rejected; try 15")
         parse_trainings(self)
         self._as_engine("parser", Constituents)
         self._as_engine("tagger", Parser)

@@ -155,6 +155,8 @@ def test_the_papers_preset_has_no_such_check() -> None:
     assert (paper.judge_folds, paper.language_model, paper.check_relation.required) == (0, None, False)
     with pytest.raises(ValueError, match=r"judge_folds is 0, or at least 2, and was 1"):
         replace(paper, judge_folds=1)
+    with pytest.raises(ValueError, match="language_model needs most_loss"):
+        replace(paper, language_model=Model("lm"))
     with pytest.raises(StageError, match=r"set judge_folds=0"):
         CCG(indicator=Model("mine"), judge_folds=2).fit_models(rows(1))
     with pytest.raises(StageError, match="check_relation has no indicator"):
