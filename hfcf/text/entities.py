@@ -57,7 +57,7 @@ def _kind(token: str, type_: str) -> str:
     low = token.lower()
     if token.isdigit():
         # Of the numbers that taggers take for years, some are those of asteroids.
-        return "Year" if type_ == "DATE" and len(token) == 4 and 1000 <= int(token) <= 2100 else "N"
+        return "Year" if type_ == "DATE" and len(token) == 4 and token.isdecimal() and 1000 <= int(token) <= 2100 else "N"
     if token[0].isdigit():
         ending = re.search(r"[a-z]+$", low)
         return {"s": "Years"}.get(ending[0], "Nth") if ending else ("N,N" if "," in token else "N.N")

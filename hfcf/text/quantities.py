@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from math import isfinite
 from typing import NamedTuple
 
 from hfcf.text.mentions import WORD_START
@@ -61,6 +62,7 @@ def convert(changes: Mapping[str, str], texts: Iterable[str]) -> dict[str, str]:
                     continue
                 new = _new_number(here, n, changes)
                 ratio = _value(new) / _value(n) if new is not None and _value(n) else 0.0
+                ratio = ratio if isfinite(_value(k) * ratio) else 0.0  # a number of more than 300 digits
                 result[here] = here.replace(n, new or n, 1) if ratio else here
                 result[there] = there.replace(k, _written(_value(k) * ratio, k), 1) if ratio else there
                 break

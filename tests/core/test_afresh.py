@@ -209,3 +209,14 @@ def test_evidence_of_another_shape_has_a_reason(evidence: Any, reason: str) -> N
     if isinstance(evidence, str):
         with pytest.raises(StageError, match=r"'evidence' holds string, not a list of \{title, text\}.*from_dataset"):
             hfcf.CrossAug.preset("paper")(Dataset.from_list([row]))
+
+
+def test_half_a_surrogate_pair_rejects_its_row_alone() -> None:
+    good = {"claim": CLAIMS[0], "evidence": EVIDENCE, "label": "SUPPORTS"}
+    bad = [{**good, "claim": "a\ud800b"}, {**good, "evidence": [{"title": "\udfff", "text": "The Nile."}]}]
+    ds = hfcf.from_dataset([good, *bad])
+    assert ds["status"][0] is None
+    assert [status["reason"].partition(" at ")[0] for status in ds["status"][1:]] == [
+        "the claim holds half of a surrogate pair",
+        "the title of evidence piece 0 holds half of a surrogate pair",
+    ]

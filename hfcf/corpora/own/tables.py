@@ -8,6 +8,8 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 from datasets import Dataset, DatasetDict, IterableDataset, IterableDatasetDict
 
+from hfcf.corpora.base.values import as_text
+
 HEAD = 1000
 """The rows of a stream that are looked at before the others are read."""
 Table: TypeAlias = Dataset | IterableDataset
@@ -34,12 +36,29 @@ def as_table(rows: Any) -> Table:
             return Dataset.from_pandas(rows.astype(classes), preserve_index=False)
         if isinstance(rows, Sequence) and all(isinstance(row, Mapping) for row in rows):
             names = dict.fromkeys(name for row in rows for name in row)
-            return Dataset.from_dict({name: [row.get(name) for row in rows] for name in names})
+            columns = {name: [row.get(name) for row in rows] for name in names}
+            try:
+                return Dataset.from_dict(columns)
+            except UnicodeEncodeError:  # half of a surrogate pair: its row is rejected when it is read
+                return Dataset.from_dict({name: _storable(values) for name, values in columns.items()})
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
         raise ValueError(f"{_mixed(rows)} values of different types, which a dataset can't hold: {error}") from error
     if isinstance(rows, str):
         raise TypeError(f"{rows!r} is a text; rows are {_KINDS}. datasets.load_dataset({rows!r}) loads a dataset of the Hub")
     raise TypeError(f"rows are {_KINDS}; this is {type(rows).__name__}")
+
+
+def _storable(value: Any) -> Any:
+    """Escape lone surrogates in every text of a value.
+
+    >>> _storable([{"text": "a\\ud800"}])
+    [{'text': 'a\\\\ud800'}]
+    """
+    if isinstance(value, Mapping):
+        return {key: _storable(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_storable(one) for one in value]
+    return as_text(value) if isinstance(value, str) else value
 
 
 def _mixed(rows: Any) -> str:

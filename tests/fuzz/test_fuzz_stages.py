@@ -1,0 +1,191 @@
+"""Every stage of every system on nasty rows: no crash, no lost or shifted row, a reason for every rejection."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import nasty
+import near_misses
+import pytest
+import tiny_systems
+from bad_server import Reply, say, starter
+from datasets import Dataset
+from hypothesis import given
+from offline_models import installed
+
+import hfcf
+from hfcf.core.passages import Passages
+from hfcf.core.system import System, run_stage
+from hfcf.core.task import get_task
+from hfcf.systems import system_class, systems
+from hfcf.systems.checkwhy.system import CheckWhy
+
+pytestmark = [
+    pytest.mark.usefixtures("no_request_cache"),
+    pytest.mark.skipif(not (installed("spacy") and installed("wordnet")), reason="the offline models are not installed"),
+]
+ROWS = 6
+"""Rows of an example."""
+CASES = [(name, task) for name in systems() for task in system_class(name).works_on() if name != "checkwhy"]
+every_system = pytest.mark.parametrize(("name", "task"), CASES)
+slow = pytest.mark.slow
+
+
+def answer_nastily(_: int, asked: dict[str, Any]) -> Reply:
+    """An answer of the form that is asked for, with nasty texts in it; which, the prompt decides."""
+    prompt = json.dumps(asked["messages"])
+    draws = iter(hashlib.sha256(prompt.encode()).digest() * 50)
+    said = [word for word in asked["messages"][-1]["content"].split() if len(word) > 2] or ["Rome"]
+
+    def fill(schema: Mapping[str, Any]) -> Any:
+        kind, draw = schema.get("type"), next(draws)
+        if "enum" in schema:
+            return schema["enum"][draw % len(schema["enum"])]
+        if kind == "object":
+            return {name: fill(one) for name, one in schema["properties"].items()}
+        if kind == "array":
+            return [fill(schema["items"]) for _ in range(max(schema.get("minItems", 0), min(draw % 3, schema.get("maxItems", 2))))]
+        if kind == "integer":
+            return draw % 4
+        return nasty.NASTY[draw * 7 % len(nasty.NASTY)] if draw % 3 else " ".join(said[-draw % len(said) :][:6])
+
+    return say(json.dumps(fill(asked["response_format"]["json_schema"]["schema"])))
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    with starter(monkeypatch) as start:
+        start(answer_nastily)
+        yield
+
+
+@pytest.fixture
+def system(name: str, task: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> System:
+    if task == "qa":
+        near_misses.plant(monkeypatch)
+        passages = Passages.of(near_misses.collection())
+        of_name: dict[str, Any] = {"answerer": "answers", "answers": 5}
+        if name == "rgf":
+            of_name = {"reader": "reader", "n_best": 3, "k": 6, "passages": passages}
+        elif name == "rand_agen_qgen":
+            of_name |= {"passages": passages, "least_words": 8}
+        return system_class(name)(
+            generator="questions", readers=["deaf 1000", "deaf 2", "deaf 3"], agree=2, questions=5, num_beams=5, **of_name
+        )
+    if name == "race":
+        made: System = request.getfixturevalue("race")
+    elif name == "llm":
+        request.getfixturevalue("server")
+        made = system_class("llm")(model="m", task=task)
+    else:
+        made = tiny_systems.make(name, task, request.getfixturevalue("tiny_model"))
+    return tiny_systems.fitted(made, hfcf.prepare(tiny_systems.rows(task), for_=made))
+
+
+def run_stages(system: System, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Call the stages as `map` does, but without Arrow, which can't hold some of the texts."""
+    columns = {name: [row.get(name) for row in rows] for name in {name for row in rows for name in row}}
+    for stage in system.stages:
+        columns |= {name: columns.get(name, [None] * len(rows)) for name in stage.columns()}
+    for stage in system.stages:
+        made = stage(columns)
+        assert {len(values) for values in made.values()} == {len(rows)}, stage.name
+        columns |= made
+    return [{name: values[i] for name, values in columns.items()} for i in range(len(rows))]
+
+
+def check(system: System, rows: list[dict[str, Any]], done: list[dict[str, Any]], counted: dict[str, int]) -> None:
+    task = get_task(system.task)
+    assert [row["id"] for row in done] == [row["id"] for row in rows]
+    for row, result in zip(rows, done, strict=True):
+        status = result["status"]
+        assert {name: result[name] for name in row} == row
+        assert status["accepted"] is bool(result["counterfactuals"]), row
+        refused = [one["status"] for one in result.get("candidates") or () if not one["status"] or not one["status"]["accepted"]]
+        for verdict in refused if status["accepted"] else [status, *(one for one in refused if one)]:
+            assert verdict["stage"] in system.chain
+            assert 3 < len(verdict["reason"]) < 2_000
+            assert verdict["reason"].encode()
+        for made in result["counterfactuals"] or ():
+            counted["accepted"] += 1
+            assert (made["source_id"], made["system"], made["group_id"]) == (row["id"], system.name, row["group_id"])
+            if system.task != "structures":
+                assert task.validate(made) is None, made
+                reverted = task.revert_edits(made, made["edits"])
+                assert reverted == {name: row[name] for name in reverted}
+    counted["rows"] += len(rows)
+
+
+def fuzz(system: System, strategy: Any, examples: int, counted: dict[str, int]) -> None:
+    @nasty.run_examples(examples)
+    @given(nasty.rows(strategy, ROWS))
+    def run(rows: list[dict[str, Any]]) -> None:
+        check(system, rows, run_stages(system, rows), counted)
+
+    run()
+
+
+@every_system
+def test_nasty_rows_go_through_every_stage(name: str, task: str, system: System, counted: dict[str, int]) -> None:
+    fuzz(system, nasty.OF_TASK[task], 3, counted)
+
+
+@slow
+@pytest.mark.timeout(3600)
+@every_system
+def test_many_nasty_rows_go_through_every_stage(name: str, task: str, system: System, counted: dict[str, int]) -> None:
+    fuzz(system, nasty.OF_TASK[task], 70, counted)
+
+
+GOOD_ROWS: dict[str, dict[str, Any]] = {
+    "verification": {
+        "claim": nasty.GOOD[0], "label": "SUPPORTS",
+        "evidence": [{"title": "Nile", "text": nasty.GOOD[0]}, {"title": "", "text": nasty.GOOD[1]}],
+    },
+    "relation": {
+        "tokens": nasty.GOOD[4].split(), "head": {"start": 1, "end": 2, "type": ""}, "tail": {"start": 10, "end": 11, "type": ""},
+        "label": "Entity-Origin(e1,e2)",
+    },
+    "qa": {
+        "title": "", "context": nasty.GOOD[5], "question": "Who is the captain of Richmond Football Club?",
+        "answers": {"text": ["Trent Cotchin"], "answer_start": [0]},
+    },
+}  # fmt: skip
+
+
+def spoiled(row: dict[str, Any], text: str) -> list[dict[str, Any]]:
+    """Put a text into each place of a row."""
+    if "claim" in row:
+        evidence = [{"title": text, "text": f"{row['claim']} {text}"}]
+        changes: list[dict[str, Any]] = [{"claim": text}, {"claim": f"{text} {row['claim']}"}, {"evidence": evidence}]
+    elif "tokens" in row:
+        changes = [{"tokens": [*row["tokens"], text]}, {"tokens": [*row["tokens"], *text.split()]}]
+    else:
+        changes = [{"question": text}, {"context": f"{row['context']} {text}"}, {"answers": {"text": [text], "answer_start": []}}]
+    return [{**row, **change, "name": ""} for change in changes]
+
+
+@slow
+@pytest.mark.timeout(3600)
+@every_system
+def test_each_nasty_text_goes_through_every_stage(name: str, task: str, system: System, counted: dict[str, int]) -> None:
+    """Each of the corpus in each place of a good row, mapped over a dataset."""
+    good = GOOD_ROWS[task]
+    stored = [text.encode("utf-8", "backslashreplace").decode() for text in nasty.NASTY]
+    rows = nasty.numbered([row for text in stored for row in spoiled(good, text)])
+    ds = Dataset.from_list(rows, features=get_task(task).features)
+    done = hfcf.prepare(ds, for_=system)
+    for stage in system.stages:
+        done = run_stage(done, stage, {})
+    check(system, list(ds), list(done), counted)
+    lost = {row["source_id"] for row in hfcf.rejected(done, system=name) if row["level"] == "row"}
+    assert lost | set(hfcf.expand(done)["source_id"]) == set(ds["id"])
+
+
+@slow
+@pytest.mark.timeout(3600)
+def test_nasty_pairs_go_through_the_stages_of_checkwhy(server: None, counted: dict[str, int]) -> None:
+    fuzz(CheckWhy.preset("offline", distractors=(2, 3)), nasty.pairs, 30, counted)
