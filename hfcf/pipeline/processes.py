@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 from accelerate import PartialState
+from accelerate.state import AcceleratorState
 from datasets import Dataset
 from datasets.fingerprint import Hasher
 from torch import distributed
@@ -27,6 +28,7 @@ log = logging.getLogger(__name__)
 
 WAIT = timedelta(days=20)
 """The longest wait for another process: those that do not fit wait until the main one has. Gloo takes no more than 24 days."""
+_LAUNCHER = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE")
 
 
 class Processes(Runner):
@@ -52,8 +54,9 @@ class Processes(Runner):
             self.group = distributed.new_group(backend="gloo", timeout=WAIT)  # waiting takes no GPU
         except RuntimeError as error:
             raise LostProcessError("the processes of the run did not find each other") from error
-        if (number := self.state.num_processes) != launched_processes():
-            raise RuntimeError(f"the launcher started {launched_processes()} processes, and accelerate counts {number}")
+        self.number = self.state.num_processes
+        if self.number != launched_processes():
+            raise RuntimeError(f"the launcher started {launched_processes()} processes, and accelerate counts {self.number}")
         atexit.register(self.state.destroy_process_group)
         self.main, self.folder = self.state.is_main_process, out / WORK
 
@@ -71,7 +74,7 @@ class Processes(Runner):
         """Run a step in the main process, and return its result in all of them."""
         if not self.main:
             return self._hear()
-        with self._report() as box:
+        with self._report() as box, _alone():
             box.append(result := step())
         return result
 
@@ -104,7 +107,7 @@ class Processes(Runner):
         missing = sum(stop - start for start, stop in shards.missing(shards.rows))
         if 0 < missing < shards.rows:
             log.info("%d of %d rows are finished; the run goes on with the others", shards.rows - missing, shards.rows)
-        return shards.missing(piece_size(missing, self.state.num_processes))
+        return shards.missing(piece_size(missing, self.number))
 
     @contextmanager
     def _report(self) -> Iterator[list[Any]]:
@@ -127,7 +130,7 @@ class Processes(Runner):
         return told[0][0]
 
     def _all(self, value: Any = None) -> list[Any]:
-        values: list[Any] = [None] * self.state.num_processes
+        values: list[Any] = [None] * self.number
         self._exchange(lambda: distributed.all_gather_object(values, value, group=self.group))
         return values
 
@@ -136,3 +139,19 @@ class Processes(Runner):
             message()
         except RuntimeError as error:  # gloo tells at once when the other end is gone
             raise LostProcessError("another process of this run has ended; the same command goes on from there") from error
+
+
+@contextmanager
+def _alone() -> Iterator[None]:
+    """Let accelerate and Transformers' `Trainer` count one process: a training would wait for the others, which wait for it."""
+    environ = {name: os.environ.pop(name) for name in _LAUNCHER if name in os.environ}
+    states = [(one._shared_state, dict(one._shared_state)) for one in (PartialState, AcceleratorState)]
+    for state, _ in states:
+        state.clear()
+    try:
+        yield
+    finally:
+        os.environ.update(environ)
+        for state, before in states:
+            state.clear()
+            state.update(before)

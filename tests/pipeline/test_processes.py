@@ -20,7 +20,7 @@ import torch
 import yaml
 from accelerate import PartialState, debug_launcher
 from datasets import Dataset
-from torch.multiprocessing.spawn import ProcessException
+from torch.multiprocessing.spawn import ProcessExitedException
 
 import hfcf
 from hfcf.cli import launch as launcher
@@ -153,7 +153,7 @@ def test_a_killed_process_ends_the_run_and_the_next_one_computes_the_rest(
         ds = Counting()(rows, runner=Processes(tmp_path / "out"), limit=5)
         ds.to_parquet(tmp_path / f"{os.environ['RANK']}.parquet")
 
-    with pytest.raises(ProcessException):  # rank 1 has rows 3 and 4
+    with pytest.raises(ProcessExitedException, match="SIGKILL"):  # rank 1 has rows 3 and 4
         launch(run)
     done = [one for one in "01234" if list((tmp_path / "out").rglob(f"rows-{int(one):012d}-*"))]
     assert "3" in done
@@ -187,6 +187,23 @@ def test_an_error_of_the_main_process_ends_the_others(rows: Dataset, tmp_path: P
     launch(run)
     assert (tmp_path / "0").read_text() == "ValueError: there is nothing to fit"
     assert (tmp_path / "1").read_text() == "LostProcessError: the main process has failed; its error says why"
+
+
+def test_a_training_in_the_main_process_waits_for_no_other(tiny_model: Callable[[str], str], tmp_path: Path) -> None:
+    def train() -> int:
+        from transformers import AutoModelForSequenceClassification, Trainer, TrainingArguments
+
+        arguments = TrainingArguments(output_dir=str(tmp_path), max_steps=2, report_to="none", disable_tqdm=True, use_cpu=True)
+        network = AutoModelForSequenceClassification.from_pretrained(tiny_model("classifier"))
+        Trainer(model=network, args=arguments, train_dataset=[{"input_ids": [1, 2, 3], "labels": 0}] * 64).train()
+        return arguments.world_size
+
+    def run() -> None:
+        team = Processes(tmp_path / "out")
+        (tmp_path / os.environ["RANK"]).write_text(str([team.once(train), team.state.num_processes]))
+
+    launch(run)
+    assert [(tmp_path / rank).read_text() for rank in "01"] == ["[1, 2]", "[1, 2]"]
 
 
 # --- shards
