@@ -43,12 +43,12 @@ class _Plain:
             yield segment if segment.control or not _DRIVING.search(text) else Segment(_DRIVING.sub("�", text), segment.style)
 
     def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
-        return Measurement.get(console, options, self._renderable)  # type: ignore[arg-type]
+        return Measurement.get(console, options, self._renderable)
 
 
 class _Hook(RenderHook):
     def process_renderables(self, renderables: list[ConsoleRenderable]) -> list[ConsoleRenderable]:
-        return [_Plain(one) for one in renderables]  # type: ignore[misc]
+        return [_Plain(one) for one in renderables]
 
 
 def guard(console: Console) -> Console:

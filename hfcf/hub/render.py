@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
+_MARKS = re.compile(r"[\\|`\[\]]")
+_TAG = re.compile(r"<(?=[A-Za-z/!?])")
+
 
 def render(template: str, /, package: str = "hfcf.hub", **values: Any) -> str:
     """Fill in a template. A value that it lacks is an error, and the values of an HTML page are escaped.
+
+    In Markdown a value is one line without HTML; `cell` also keeps it from making links, images and cells, `code` keeps it within
+    backquotes and `fenced` within a block of code.
 
     Args:
         template: a file of the package's folder `templates`; it may include those of `hfcf.hub`.
@@ -19,14 +26,47 @@ def render(template: str, /, package: str = "hfcf.hub", **values: Any) -> str:
         loader=ChoiceLoader([PackageLoader(package), PackageLoader("hfcf.hub")]), undefined=StrictUndefined,
         autoescape=template.endswith(".html.jinja"), trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True,
     )  # fmt: skip
-    environment.filters["cell"] = cell
+    environment.filters |= {"cell": cell, "code": code, "fenced": fenced, "whole": _Whole}
+    if not environment.autoescape:
+        environment.finalize = _one_line
     return environment.get_template(template).render(**values)
 
 
-def cell(text: Any) -> str:
-    """Escape a text for one cell of a Markdown table.
+class _Whole(str):
+    """A text that is written as it is: front matter, or a block of code."""
 
-    >>> cell("a | b\\nc")
-    'a \\\\| b c'
+    __slots__ = ()
+
+
+def cell(text: Any) -> str:
+    """Escape a text for one cell of a Markdown table, or one line: it makes no cell, no HTML, no link and no image.
+
+    >>> cell("a | b\\nc"), cell("<b> ![x](http://y) `z`")
+    ('a \\\\| b c', '&lt;b> !\\\\[x\\\\](http://y) \\\\`z\\\\`')
     """
-    return " ".join(str(text).replace("|", "\\|").split())
+    line = " ".join(str(text).split()).replace("<", "&lt;")
+    return _MARKS.sub(r"\\\g<0>", line)
+
+
+def code(text: Any) -> str:
+    """Keep a text within backquotes, also in a table.
+
+    >>> code("a`b|c")
+    "a'b/c"
+    """
+    return _Whole(" ".join(str(text).split()).replace("`", "'").replace("|", "/"))
+
+
+def fenced(text: Any) -> str:
+    """Keep a text within a block of code.
+
+    >>> fenced("```\\n# Title")
+    "'''\\n# Title"
+    """
+    return _Whole(str(text).replace("```", "'''"))
+
+
+def _one_line(value: Any) -> Any:
+    if not isinstance(value, str) or isinstance(value, _Whole):
+        return value
+    return _TAG.sub("&lt;", " ".join(value.splitlines()) if len(value.splitlines()) > 1 else value)

@@ -15,6 +15,8 @@ from hfcf.core.candidates import Candidate
 from hfcf.core.model import Model, is_remote
 
 Message = dict[str, str]
+_FORM = "2"
+"""Raise it when a row is put into templates in another way."""
 
 
 class Prompt(Protocol):
@@ -49,6 +51,8 @@ class Prompt(Protocol):
 def messages(name: str, *, shots: int, **values: Any) -> list[Message]:
     """Fill in a prompt as one message of the user, which every server and chat template takes.
 
+    A text of a row is data: it stands on one line, after its name. What it says is read by the model all the same.
+
     Args:
         name: of the template, such as "claims".
         shots: how many worked examples it shows.
@@ -58,7 +62,7 @@ def messages(name: str, *, shots: int, **values: Any) -> list[Message]:
         ValueError: there are not so many examples.
     """
     check_shots(name, shots)
-    text = _environment().from_string(_read(f"{name}.jinja")).render(examples=examples(name)[:shots], **values)
+    text = _environment().from_string(_read(f"{name}.jinja")).render(examples=examples(name)[:shots], **_one_line(values))
     return [{"role": "user", "content": text}]
 
 
@@ -83,6 +87,7 @@ def dialogue(name: str, *, shots: int, answers: Sequence[Mapping[str, Any]] = ()
     (['user', 'assistant', 'user'], 'Sentence: It rained.')
     """
     check_shots(name, shots)
+    values = _one_line(values)
     template = _environment().from_string(_read(f"{name}.jinja"))
 
     def block(block_name: str, **context: Any) -> str:
@@ -97,6 +102,15 @@ def dialogue(name: str, *, shots: int, answers: Sequence[Mapping[str, Any]] = ()
     turns.append({"role": "user", "content": block("question", **values, step=len(answers) + 1)})
     turns[0]["content"] = f"{block('task', **values)}\n\n{turns[0]['content']}"
     return turns
+
+
+def _one_line(value: Any) -> Any:
+    """Put every text of a row on one line: a line of its own in it could pass for a part of the prompt, such as an answer."""
+    if isinstance(value, str):
+        return " ".join(value.splitlines()) if len(value.splitlines()) > 1 else value
+    if isinstance(value, Mapping):
+        return {key: _one_line(part) for key, part in value.items()}
+    return [_one_line(part) for part in value] if isinstance(value, list | tuple) else value
 
 
 def _turns(question: str, answer: Mapping[str, Any]) -> list[Message]:
@@ -127,7 +141,7 @@ def examples(name: str) -> list[dict[str, Any]]:
 
 def contents(name: str) -> str:
     """Return the sha256 of a prompt's template and examples, which is in the state of a stage that uses it."""
-    return hashlib.sha256((_read(f"{name}.jinja") + _read(f"{name}.json")).encode()).hexdigest()
+    return hashlib.sha256((_FORM + _read(f"{name}.jinja") + _read(f"{name}.json")).encode()).hexdigest()
 
 
 def state(names: Sequence[str], *models: Model | None) -> dict[str, Any]:

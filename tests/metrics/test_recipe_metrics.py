@@ -111,8 +111,8 @@ def test_an_indicator_that_filtered_does_not_measure_flips(name: str) -> None:
 def test_a_run_names_the_models_of_its_metrics(content: dict[str, Any], tmp_path: Path, tiny_model: Callable[[str], str]) -> None:
     folder = tiny_model("gpt2")
     found = hfcf.run({**content, "metrics": {"fluency": {"model": folder}, "label_balance": None}}, tmp_path / "out")
-    assert found["models"]["fluency.model"] == folder
+    assert found["models"]["fluency.model"] == Path(folder).name
     card = (tmp_path / "out" / "README.md").read_text(encoding="utf-8")
-    assert f"| fluency ({folder}), mean |" in card
+    assert f"| fluency ({Path(folder).name}), mean |" in card
     assert "label_balance, mean" not in card
     assert "label_balance, whole set, majority" in card

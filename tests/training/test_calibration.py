@@ -205,7 +205,8 @@ def test_a_verifier_is_not_calibrated_on_rows_that_it_was_trained_on(tiny_model:
     stored = {path: path.read_bytes() for path in (tmp_path / "out").glob("*.safetensors")}
     text = (tmp_path / "out" / "recipe.yaml").read_text(encoding="utf-8")
     other = yaml.safe_dump({**yaml.safe_load(text), "seed": 14})
-    (tmp_path / "out" / "recipe.yaml").write_text(text.partition("\n")[0] + "\n" + other, encoding="utf-8")
+    head = "".join(line for line in text.splitlines(keepends=True) if line.startswith("#"))
+    (tmp_path / "out" / "recipe.yaml").write_text(head + other, encoding="utf-8")
     with pytest.raises(ValueError, match=r"was trained on the group or a text of \d+ of the \d+ rows that its recipe holds out"):
         calibrate_trained(tmp_path / "out")
     (tmp_path / "out" / "seen.npy").unlink()
