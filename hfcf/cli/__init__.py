@@ -1,4 +1,4 @@
-"""`hfcf`: new, run, peek, report, list, train, evaluate, compare, analyse, push, recipe, attack, rate, review."""
+"""`hfcf`: new, run, peek, report, list, train, evaluate, compare, analyse, push, recipe, attack, cache, rate, review."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from hfcf.cli import console, listing, models, new, runs, studies
+from hfcf.cli import cache, console, listing, models, new, runs, studies
 from hfcf.cli.console import data_text
 from hfcf.cli.errors import ERRORS, explain, is_a_users
 from hfcf.cli.stop import Stop
@@ -26,6 +26,7 @@ recipe.command()(listing.schema)
 recipe.callback()(lambda: None)  # without a callback typer turns a group of one command into the command
 app.add_typer(recipe, name="recipe")
 app.add_typer(studies.attack, name="attack")
+app.add_typer(cache.app, name="cache")
 app.add_typer(studies.rate, name="rate")
 app.add_typer(studies.review, name="review")
 

@@ -148,7 +148,7 @@ class Engine:
                     record.tokens += sum(len(encoded[i]) for i in batch)
                     new = {missing[i]: result for i, result in zip(batch, results, strict=True)}
                     if cache is not None:
-                        cache.put(new)
+                        cache.put(new, kind)
                     answers.update(new)
                     count(answered := answered + len(batch))
         return [answers[key] for key in keys]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
+import time
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from pathlib import Path
@@ -13,8 +14,11 @@ from typing import Any
 from filelock import FileLock
 
 from hfcf.core.paths import cache_dir
+from hfcf.engines.upkeep import ORIGINS, keep_limit, size_limit
 
 _LOOKUP = 500  # keys to a SELECT: SQLite allows 999 variables in its older builds
+
+_CHECKED = 10_000_000  # characters of answers between two looks at the size
 
 
 class RequestCache:
@@ -39,6 +43,8 @@ class RequestCache:
             self._db.execute("PRAGMA journal_mode=WAL")
         self._db.execute("PRAGMA synchronous=NORMAL")
         self._db.execute("CREATE TABLE IF NOT EXISTS answers (key TEXT PRIMARY KEY, answer TEXT NOT NULL) WITHOUT ROWID")
+        self._db.execute(ORIGINS)
+        self._limit, self._stored = size_limit(), 0
 
     def get(self, keys: Iterable[str]) -> dict[str, Any]:
         """Look answers up; keys without an answer are left out."""
@@ -50,16 +56,27 @@ class RequestCache:
             answers.update({key: json.loads(answer) for key, answer in self._db.execute(query, part)})
         return answers
 
-    def put(self, answers: Mapping[str, Any]) -> None:
-        """Store answers in one transaction; a key that another process stored first keeps its answer."""
+    def put(self, answers: Mapping[str, Any], engine: str = "") -> None:
+        """Store answers in one transaction; a key that another process stored first keeps its answer.
+
+        Args:
+            answers: by key.
+            engine: which one gave them, for `hfcf cache`.
+        """
+        second = int(time.time())
         rows = [(key, json.dumps(answer, ensure_ascii=False)) for key, answer in answers.items()]
         self._db.execute("BEGIN IMMEDIATE")
         try:
             self._db.executemany("INSERT OR IGNORE INTO answers VALUES (?, ?)", rows)
+            self._db.executemany("INSERT OR IGNORE INTO origins VALUES (?, ?, ?)", [(key, engine, second) for key in answers])
         except BaseException:
             self._db.execute("ROLLBACK")
             raise
         self._db.execute("COMMIT")
+        self._stored += sum(len(answer) for _, answer in rows)
+        if self._limit is not None and self._stored >= min(self._limit / 100, _CHECKED):
+            self._stored = 0
+            keep_limit(self._db, self._limit)
 
     def __len__(self) -> int:
         return int(self._db.execute("SELECT count(*) FROM answers").fetchone()[0])
