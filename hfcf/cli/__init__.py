@@ -1,4 +1,4 @@
-"""`hfcf`: new, run, peek, report, list, train, evaluate, compare, analyse, push, recipe, attack, rate, review."""
+"""`hfcf`: new, run, peek, report, list, train, evaluate, compare, analyse, push, recipe, attack, cache, rate, review."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from hfcf.cli import console, listing, models, new, runs, studies
+from hfcf.cli import cache, console, listing, models, new, runs, studies
 from hfcf.cli.console import data_text
 from hfcf.cli.edge import describe, log_to_terminal, plain
 from hfcf.cli.errors import ERRORS, explain, find_fault, is_a_users
@@ -30,6 +30,7 @@ recipe.command()(listing.schema)
 recipe.callback()(lambda: None)  # without a callback typer turns a group of one command into the command
 app.add_typer(recipe, name="recipe")
 app.add_typer(studies.attack, name="attack")
+app.add_typer(cache.app, name="cache")
 app.add_typer(studies.rate, name="rate")
 app.add_typer(studies.review, name="review")
 

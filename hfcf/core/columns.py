@@ -136,7 +136,12 @@ def tables(ds: Dataset, names: Sequence[str], size: int = 1000) -> Iterator[pa.T
 
 
 def encode(table: pa.Table, columns: Mapping[str, list[Any]], features: Mapping[str, Any]) -> pa.Table:
-    """Return a table with other values in some of its columns."""
+    """Return a table with other values in some of its columns.
+
+    Each column is one chunk: a stream names each chunk of a batch by all rows of that batch, so that after two maps over batches of
+    thousand small chunks the names alone would take gigabytes.
+    """
+    table = table.combine_chunks()
     kinds = Features({name: features[name] for name in columns}).arrow_schema
     for name, values in columns.items():
         field = kinds.field(name)

@@ -6,9 +6,10 @@ then crashes the run; so every column that a system's stages fill exists, null a
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
+import pyarrow as pa
 from datasets import Dataset, DatasetDict, Features, IterableDataset, IterableDatasetDict
 
 from hfcf.core.columns import without_format
@@ -52,8 +53,18 @@ def prepare(ds: AnyDataset, *, for_: Any) -> AnyDataset:
             raise ValueError(f"column {column!r} holds {ds.features[column]} and a stage writes {feature} there: rename yours")
     missing = {column: feature for column, feature in columns.items() if column not in ds.features}
     if isinstance(ds, IterableDataset):
-        empty = dict.fromkeys(missing)
-        return ds.map(lambda row: empty, features=Features({**ds.features, **missing}))
+        features = Features({**ds.features, **missing})
+        kinds = {column: features.arrow_schema.field(column).type for column in missing}
+        return (
+            ds.with_format("arrow").map(_add_nulls, batched=True, features=features, fn_kwargs={"kinds": kinds}).with_format(None)
+        )
     for column, feature in missing.items():
         ds = ds.add_column(column, [None] * len(ds), feature=feature)
     return ds
+
+
+def _add_nulls(table: pa.Table, kinds: Mapping[str, pa.DataType]) -> pa.Table:
+    table = table.combine_chunks()  # see `hfcf.core.columns.encode`
+    for column, kind in kinds.items():
+        table = table.append_column(column, pa.nulls(len(table), kind))
+    return table

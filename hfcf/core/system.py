@@ -297,7 +297,8 @@ def run_stage(ds: Any, stage: Stage, map_kwargs: Mapping[str, Any]) -> Any:
     kwargs = {"batched": True, "batch_size": stage.batch_size, **map_kwargs}
     features = Features({**ds.features, **stage.columns()})
     if isinstance(ds, IterableDataset):
-        return ds.map(stage, features=features, **kwargs)
+        # As Arrow, rows pass from stage to stage in batches; as Python they would be encoded and cast one by one after each.
+        return ds.with_format("arrow").map(stage, features=features, **kwargs).with_format(None)
     if (kwargs.get("num_proc") or 1) > 1:  # the bar of `map` hears of its workers' rows
         with end_workers():
             return map_rows(ds, stage, features=features, desc=stage.name, **kwargs)

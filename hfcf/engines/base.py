@@ -161,7 +161,7 @@ class Engine:
                             record.tokens += sum(len(encoded[i]) for i in done)
                             new = {missing[part[i]]: result for i, result in zip(done, results, strict=True)}
                             if cache is not None:
-                                cache.put(new)
+                                cache.put(new, kind)
                             answers.update(new)
                             count(answered := answered + len(done))
                             start = time.perf_counter()

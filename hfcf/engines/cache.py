@@ -7,6 +7,7 @@ import json
 import logging
 import os
 import sqlite3
+import time
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from pathlib import Path
@@ -16,12 +17,14 @@ from filelock import FileLock
 
 from hfcf.core.damaged import set_aside
 from hfcf.core.paths import cache_dir, part_name
+from hfcf.engines.upkeep import ORIGINS, keep_limit, size_limit
 
 log = logging.getLogger(__name__)
 
 _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 _FAULTS = {sqlite3.SQLITE_FULL: errno.ENOSPC, sqlite3.SQLITE_IOERR: errno.EIO, sqlite3.SQLITE_READONLY: errno.EROFS}
 _LOOKUP = 500  # keys to a SELECT: SQLite allows 999 variables in its older builds
+_CHECKED = 10_000_000  # characters of answers between two looks at the size
 
 
 class RequestCache:
@@ -40,6 +43,7 @@ class RequestCache:
     def __init__(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         self._path, self._number = path, 0
+        self._limit, self._stored = size_limit(), 0
         try:
             self._connect()
         except sqlite3.DatabaseError as error:
@@ -54,6 +58,7 @@ class RequestCache:
             self._number = self._path.stat().st_ino
         self._db.execute("PRAGMA synchronous=NORMAL")
         self._db.execute("CREATE TABLE IF NOT EXISTS answers (key TEXT PRIMARY KEY, answer TEXT NOT NULL) WITHOUT ROWID")
+        self._db.execute(ORIGINS)
         self._db.execute("SELECT key FROM answers LIMIT 1").fetchall()
 
     def _lock(self) -> FileLock:
@@ -116,34 +121,45 @@ class RequestCache:
             answers.update({key: json.loads(answer) for key, answer in self._db.execute(query, part)})
         return answers
 
-    def put(self, answers: Mapping[str, Any]) -> None:
+    def put(self, answers: Mapping[str, Any], engine: str = "") -> None:
         """Store answers in one transaction; a key that another process stored first keeps its answer.
+
+        Args:
+            answers: by key.
+            engine: which one gave them, for `hfcf cache`.
 
         Raises:
             OSError: the disk is full, or does not let itself be written to.
         """
+        second = int(time.time())
         rows = [(key, json.dumps(answer, ensure_ascii=False)) for key, answer in answers.items()]
+        origins = [(key, engine, second) for key in answers]
         try:
             try:
                 self._follow()
-                self._put(rows)
+                self._put(rows, origins)
             except sqlite3.DatabaseError as error:
                 self._start_anew(error)
-                self._put(rows)
+                self._put(rows, origins)
         except sqlite3.OperationalError as error:
             if (number := _FAULTS.get(_code(error))) is None:
                 raise
             raise OSError(number, os.strerror(number), str(self._path)) from error
 
-    def _put(self, rows: list[tuple[str, str]]) -> None:
+    def _put(self, rows: list[tuple[str, str]], origins: list[tuple[str, str, int]]) -> None:
         self._db.execute("BEGIN IMMEDIATE")
         try:
             self._db.executemany("INSERT OR IGNORE INTO answers VALUES (?, ?)", rows)
+            self._db.executemany("INSERT OR IGNORE INTO origins VALUES (?, ?, ?)", origins)
             self._db.execute("COMMIT")
         except BaseException:
             if self._db.in_transaction:  # SQLite itself ends it where the disk is full
                 self._db.execute("ROLLBACK")
             raise
+        self._stored += sum(len(answer) for _, answer in rows)
+        if self._limit is not None and self._stored >= min(self._limit / 100, _CHECKED):
+            self._stored = 0
+            keep_limit(self._db, self._limit)
 
     def __len__(self) -> int:
         return int(self._db.execute("SELECT count(*) FROM answers").fetchone()[0])

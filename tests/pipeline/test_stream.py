@@ -111,11 +111,20 @@ def test_a_stream_is_read_once_and_never_whole(tmp_path: Path, monkeypatch: pyte
 
     monkeypatch.setattr(stream._Writer, "write", watched)
     made = IterableDataset.from_generator(rows, features=features)
-    run = {"name": "x", "system": "eda", "task": "verification", "corpus": "hover", "split": "train", "role": None, "seed": 13,
-           "preset": "paper", "settings": {}, "models": {}, "stages": [], "limit": None, "citation": "", "checked_by": None}  # fmt: skip
-    corpus = {"title": "HoVer", "licence": "cc-by-sa-4.0", "hub_id": None, "language": "en", "paper": None, "citation": "",
-              "labels": [], "republish": True, "request": None, "release": ""}  # fmt: skip
-    found = stream.publish_stream(made, tmp_path, run=run, recipe={}, corpus=corpus, command="hfcf", stages=eda.chain)
+    names = ("preset", "settings", "models", "stages", "limit", "citation", "checked_by", "role")
+    run = {
+        **dict.fromkeys(names),
+        "name": "x",
+        "system": "eda",
+        "task": "verification",
+        "corpus": "hover",
+        "split": "train",
+        "seed": 1,
+    }
+    own = dict.fromkeys(("hub_id", "paper", "citation", "request", "release"))
+    corpus = {**own, "title": "HoVer", "licence": "mit", "language": "en", "labels": [], "republish": True}
+    about: dict[str, Any] = {"run": run, "recipe": {}, "corpus": corpus, "command": "hfcf run x"}
+    found = stream.publish_stream(made, tmp_path, **about, stages=eda.chain)
     assert (found["rows_in"], read) == (12, list(range(12)))
     assert ahead == [3, 6, 9, 12]
 
@@ -158,3 +167,12 @@ def test_rows_are_grouped_by_hashes_as_by_their_texts() -> None:
     shuffled = Dataset.from_dict(rows).select([4, 3, 0])
     assert regroup(shuffled) == ["t", "s", "p"]
     assert [len(table) for table in tables(shuffled, ["claim"], 2)] == [2, 1]
+
+
+def test_a_stream_names_its_batches_in_short(monkeypatch: pytest.MonkeyPatch) -> None:
+    demo = hfcf.load("hover", data_dir=recipe.folder() / "demo", split="train")
+    rows = IterableDataset.from_generator(lambda: (row for _ in range(4) for row in demo), features=demo.features)
+    names = [key for key, _ in EDA()(rows).with_format("arrow")._ex_iterable.iter_arrow()]
+    # `datasets` joins the names of a batch's chunks: of a thousand chunks with the names of a thousand rows each, that is a
+    # megabyte after the first stage and a gigabyte after the second.
+    assert max(len(str(name)) for name in names) < 50 * 4 * len(demo)

@@ -192,6 +192,7 @@ class _Attempts:
     """Share the request cache between the threads of one run: one thread at a time."""
 
     def __init__(self, cache: RequestCache | None, head: str) -> None:
+        self._engine: str = json.loads(head)[0]
         self._cache, self._head, self._lock = cache, head, threading.Lock()
 
     def get(self, question: Mapping[str, Any]) -> dict[str, Any]:
@@ -206,7 +207,7 @@ class _Attempts:
         """Store a raw attempt, and return it."""
         if self._cache is not None:
             with self._lock:
-                self._cache.put({self._key(question): raw})
+                self._cache.put({self._key(question): raw}, self._engine)
         return raw
 
     def _key(self, question: Mapping[str, Any]) -> str:
