@@ -38,7 +38,7 @@ def train(
     recipe: Mapping[str, Any], out: Path, *, where: str = "the recipe", limit: int | None = None, command: str = "",
     overwrite: bool = False,
 ) -> dict[str, Any]:  # fmt: skip
-    """Run a training recipe; stopped or killed, and run again, it goes on from its last full epoch.
+    """Run a training recipe; stopped or killed, and run again, it goes on from its last checkpoint.
 
     Args:
         recipe: its keys are those that `hfcf.pipeline.recipes` lists for its kind, `train`.

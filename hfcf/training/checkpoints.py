@@ -11,14 +11,11 @@ import time
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from datasets import Dataset
 from torch.utils.data import Sampler
-
-if TYPE_CHECKING:
-    from hfcf.training.loop import Hyperparameters
 
 SECONDS = 300.0
 """Between two checkpoints; `HFCF_CHECKPOINT_SECONDS` changes it."""
@@ -33,12 +30,12 @@ class CheckpointError(ValueError):
     """A checkpoint that this training can't go on from."""
 
 
-def data_digest(rows: Dataset, hp: Hyperparameters, more: Any = None) -> str:
+def data_digest(rows: Dataset, hp: Any, more: Any = None) -> str:
     """Return a hash of what a training reads: its rows as the network takes them, and its settings.
 
     Args:
         rows: tokenised.
-        hp: the settings; of their model the contents count, not the name.
+        hp: the `Hyperparameters`; of their model the contents count, not the name.
         more: JSON-able; what the rows do not hold themselves.
     """
     settings = {**asdict(hp), "model": hp.model.key()}
