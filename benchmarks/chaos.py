@@ -359,9 +359,9 @@ def main() -> None:
         print(*table[-1], sep=" | ", file=sys.stderr, flush=True)
         if options.json:
             options.json.write_text(json.dumps(figures, indent=1) + "\n")
-    same = sum(one["equal"] for one in figures)
+    same = sum(bool(one["equal"]) for one in figures)
     columns = ["run", "fault", "at", "code", "s to end", "rows equal", "asked again", "batch"]
-    spared = sum(one["within a batch"] for one in figures)
+    spared = sum(bool(one["within a batch"]) for one in figures)
     title = (
         f"{same} of {len(figures)} broken runs gave the rows of the unbroken one; {spared} asked again at most the batch under way"
     )

@@ -32,11 +32,11 @@ from hfcf.systems.crossaug import CrossAug
 
 CITIES = ("Oslo", "Rome", "Paris", "Lima", "Cairo", "Delhi", "Quito", "Sofia", "Turin", "Leeds")
 TASK = get_task("verification")
-RUN = {
+RUN: dict[str, Any] = {
     "name": "stream", "task": "verification", "corpus": "jsonl", "split": "train", "role": None, "seed": 13, "preset": "paper",
     "settings": {}, "models": {}, "stages": [], "limit": None, "citation": "", "checked_by": None,
 }  # fmt: skip
-CORPUS = {
+CORPUS: dict[str, Any] = {
     "title": "Made rows", "licence": "unknown", "hub_id": None, "language": "en", "paper": None, "citation": "", "labels": [],
     "republish": True, "request": None, "release": "yours",
 }  # fmt: skip

@@ -100,19 +100,20 @@ def _trainer_with(loss: Loss | None, order: Order) -> type[Any]:
 
     if loss is None:
         return OrderedTrainer
+    own_loss = loss  # type checkers forget in a class that it is not None
 
     class LossTrainer(OrderedTrainer):
         def _set_signature_columns_if_needed(self) -> None:
             super()._set_signature_columns_if_needed()
             columns: Any = self._signature_columns
-            self._signature_columns: Any = list(dict.fromkeys((*columns, *loss.columns)))
+            self._signature_columns: Any = list(dict.fromkeys((*columns, *own_loss.columns)))
 
         def compute_loss(
             self, model: Any, inputs: dict[str, Any], return_outputs: bool = False, num_items_in_batch: Any = None
         ) -> Any:
-            features = {name: value for name, value in inputs.items() if name not in ("labels", *loss.columns)}
-            outputs = model(**features, **({"output_hidden_states": True} if loss.hidden else {}))
-            value = loss.of(outputs, inputs)
+            features = {name: value for name, value in inputs.items() if name not in ("labels", *own_loss.columns)}
+            outputs = model(**features, **({"output_hidden_states": True} if own_loss.hidden else {}))
+            value = own_loss.of(outputs, inputs)
             return (value, outputs) if return_outputs else value
 
     return LossTrainer
