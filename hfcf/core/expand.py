@@ -157,7 +157,7 @@ def rejected(ds: AnyDataset, *, system: str = "race") -> AnyDataset:
     own = task.features if task else ("id", *schema.COMMON)
     # A source's keys are in one order for all tasks, so that its JSON stays what it was before a task came.
     order = dict.fromkeys(column for _, one in sorted(tasks().items(), reverse=True) for column in one.features)
-    canonical = [column for column in order if column in own and column in ds.features]
+    canonical: list[str] = [column for column in order if column in own and column in ds.features]
     columns = [*canonical, *(column for column in ("candidates", "status") if column in ds.features)]
     with quiet_few(len(ds)):
         return ds.select_columns(columns).map(

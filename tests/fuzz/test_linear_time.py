@@ -177,11 +177,11 @@ def test_thousands_of_entities_in_a_row_are_edited_in_a_second(
         at += len(word) + 1
     evidence = [{"title": "T", "text": text}, {"title": "U", "text": "Zora Neale wrote."}]
     entities.append({"field": "evidence", "piece": 1, "start": 0, "end": 10, "text": "Zora Neale", "type": "PERSON"})
-    spans = [{"field": "evidence", "piece": 0, "start": 0, "end": len(text), "score": 1.0}]
+    spans = [{"field": "evidence", "piece": i, "start": 0, "end": end, "score": 1.0} for i, end in enumerate((len(text), 10))]
     row = {"id": "1", "claim": "A claim.", "evidence": evidence, "label": "SUPPORTS", "entities": entities, "rationales": spans}
     done: list[Any] = []
     assert seconds(lambda: done.append(EditEvidence(fitted="x").row(row))) < 4 * BOUND
-    assert len(done[0]["edited_entities"]) == number
+    assert len(done[0]["edited_entities"]) == number + 1
 
 
 def test_a_diff_of_repeated_words_is_one_change_of_the_middle() -> None:
