@@ -92,7 +92,8 @@ class _Matcher(SequenceMatcher[str]):
 
     def find_longest_match(self, alo: int = 0, ahi: int | None = None, blo: int = 0, bhi: int | None = None) -> Match:
         places: Mapping[str, Sequence[int]] = self.b2j  # type: ignore[attr-defined]
-        self.work += sum(len(places.get(word, ())) for word in self.a[alo:ahi])
+        old: Sequence[str] = self.a  # type: ignore[attr-defined]
+        self.work += sum(len(places.get(word, ())) for word in old[alo:ahi])
         if self.work > MOST_WORK:
             raise OverflowError
         return super().find_longest_match(alo, ahi, blo, bhi)

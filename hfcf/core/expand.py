@@ -120,7 +120,7 @@ def augmented(ds: AnyDataset) -> AnyDataset:
     _refuse_stream(ds)
     ds = without_format(ds)
     added = expand(ds)
-    columns = task_of(added.features).features
+    columns: Features = task_of(added.features).features
     if not len(added):
         return schema.no_rows(columns)
     rows = ds.select_columns(list(columns))
@@ -164,7 +164,7 @@ def rejected(ds: AnyDataset, *, system: str = "race") -> AnyDataset:
         return schema.no_rows(features)
     if "status" not in ds.features:
         raise ValueError("there is no column 'status': run a system first, ds = race(ds)")
-    canonical = source_columns(ds.features)
+    canonical: list[str] = source_columns(ds.features)
     columns = [*canonical, *(column for column in ("candidates", "status") if column in ds.features)]
     with quiet_few(len(ds)):
         return ds.select_columns(columns).map(

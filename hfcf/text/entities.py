@@ -7,6 +7,7 @@ import heapq
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import lru_cache
 from random import Random
 from typing import Any
 
@@ -115,13 +116,18 @@ class EntityTable:
         groups = [] if shape is None else [forms.get(shape, [])]
         if shape == "" and len(forms) > (shape in forms):
             groups.append([value for values in forms.values() for value in values])
+        known = set(texts)  # of these are the substitutes of the row's other values
         for values in groups:
             for i in rng.sample(range(len(values)), len(values)):
-                if any(mentions(other, values[i]) for other in texts) or mentions(values[i], text):
+                if values[i] in known or any(_mentions(other, values[i]) for other in texts) or mentions(values[i], text):
                     continue
                 if fits is None or fits(values[i]):
                     return cased(values[i], like=text)
         return None
+
+
+_mentions = lru_cache(maxsize=1 << 14)(mentions)
+"""A row's texts are asked for the same values again, for each value that it holds."""
 
 
 class Collector:

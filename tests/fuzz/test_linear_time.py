@@ -18,8 +18,9 @@ from hfcf.engines.sameness import why_same
 from hfcf.metrics.copy_rate import copy_rate
 from hfcf.studies import sheets
 from hfcf.systems.crossaug import spaced_like
-from hfcf.systems.race.edit import edits_of
+from hfcf.systems.race.edit import EditEvidence, edits_of
 from hfcf.tasks.sentence import SentenceRewriting
+from hfcf.text.entities import EntityTable
 from hfcf.text.lists import in_one_list
 from hfcf.text.mentions import mentions
 from hfcf.text.places import find_places
@@ -160,6 +161,27 @@ def test_a_text_of_capitals_has_no_mention_inside_a_name() -> None:
         for e in edits_of({"evidence": [{"title": "", "text": "Neil Young, Young Americans, McDo Young"}]}, {"Young": "B"}, [])
     ] == []
     assert len(edits_of({"evidence": [{"title": "", "text": "the Young; iPhone, Young"}]}, {"Young": "B"}, [])) == 2
+
+
+@pytest.mark.parametrize(("kind", "form", "number"), [("GPE", "A", 9_000), ("GPE", "G{}", 3_500), ("PERSON", "P{}", 3_500)])
+def test_thousands_of_entities_in_a_row_are_edited_in_a_second(
+    kind: str, form: str, number: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = EntityTable({"GPE": {"": [f"Oslo{i}" for i in range(200)]}})
+    monkeypatch.setattr("hfcf.systems.race.edit.entity_table", lambda *_: table)
+    words = [form.format(i) for i in range(number)]
+    text, entities, at = " ".join(words), list[Any](), 0
+    for word in words:
+        place = {"field": "evidence", "piece": 0, "start": at, "end": at + len(word), "text": word, "type": kind}
+        entities.append(place)
+        at += len(word) + 1
+    evidence = [{"title": "T", "text": text}, {"title": "U", "text": "Zora Neale wrote."}]
+    entities.append({"field": "evidence", "piece": 1, "start": 0, "end": 10, "text": "Zora Neale", "type": "PERSON"})
+    spans = [{"field": "evidence", "piece": i, "start": 0, "end": end, "score": 1.0} for i, end in enumerate((len(text), 10))]
+    row = {"id": "1", "claim": "A claim.", "evidence": evidence, "label": "SUPPORTS", "entities": entities, "rationales": spans}
+    done: list[Any] = []
+    assert seconds(lambda: done.append(EditEvidence(fitted="x").row(row))) < 4 * BOUND
+    assert len(done[0]["edited_entities"]) == number + 1
 
 
 def test_a_diff_of_repeated_words_is_one_change_of_the_middle() -> None:

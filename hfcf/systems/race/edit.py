@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate, islice
 from random import Random
 from string import ascii_uppercase
 from typing import Any, ClassVar
@@ -102,7 +104,8 @@ class EditEvidence(Stage):
             )
             raise Reject(reason, causal_entities=causal)
         edited = TASK.apply_edits({"claim": "", "evidence": row["evidence"]}, changed)["evidence"]
-        entities = [_moved(entity, changed, edited) for entity in causal]
+        places = {place: (own, *_ends(own)) for place, own in edits.by_place(changed).items()}
+        entities = [_moved(entity, edited, *places.get((entity["field"], entity["piece"]), ((), (), (0,)))) for entity in causal]
         return {"causal_entities": causal, "edits": changed, "edited_evidence": edited, "edited_entities": entities}
 
     def _changes(self, row: Mapping[str, Any], here: Sequence[Any], causal: Sequence[Any]) -> dict[str, str]:
@@ -125,10 +128,13 @@ class EditEvidence(Stage):
             people = type_ == "PERSON"
             names = _groups([entity["text"] for entity in here if entity["type"] == type_], people, self.plausible)
             fixed = {name for name in names if any(mentions(subject, form) for form in names[name])}
-            chosen = [
-                name for name in names if name not in fixed and any(e["text"] in names[name] and e["type"] == type_ for e in causal)
-            ]
-            pieces = {name: {e["piece"] for e in here if e["type"] == type_ and e["text"] in names[name]} for name in chosen}
+            causal_texts = {entity["text"] for entity in causal if entity["type"] == type_}
+            chosen = [name for name in names if name not in fixed and not causal_texts.isdisjoint(names[name])]
+            pieces_of: dict[str, set[int]] = {}
+            for entity in here:
+                if entity["type"] == type_:
+                    pieces_of.setdefault(entity["text"], set()).add(entity["piece"])
+            pieces = {name: set[int]().union(*(pieces_of[form] for form in names[name])) for name in chosen}
             for sort in divide_names(chosen, type_, table) if self.plausible else [chosen]:
                 for old, new in _cycle(sort, pieces, rng):
                     for short in (*names[old], *([last] if people and (last := _last(old)) else ())):
@@ -191,10 +197,19 @@ def _groups(mentions: Sequence[str], people: bool, acronyms: bool = False) -> di
     {'International Monetary Fund': ['International Monetary Fund', 'IMF']}
     """
     groups: dict[str, list[str]] = {}
+    # The groups by what a shorter form has: of people a word of the full name, of organisations its initials.
+    by_word: dict[str, list[str]] = {}
+    by_initials: dict[str, str] = {}
     for name in sorted(dict.fromkeys(mentions), key=lambda name: -len(name.split())):
         words = name.split()
-        shorter = (other for other in groups if people and _in_order(words, other.split()))
-        full = next(shorter, next((other for other in groups if acronyms and not people and _initials(other) == name), None))
+        candidates = by_word.get(words[0], []) if words else list(groups)
+        full = next((other for other in candidates if people and _in_order(words, other.split())), None)
+        if full is None and acronyms and not people:
+            full = by_initials.get(name)
+        if full is None:
+            by_initials.setdefault(_initials(name), name)
+            for word in dict.fromkeys(words):
+                by_word.setdefault(word, []).append(name)
         groups.setdefault(full or name, []).append(name)
     return groups
 
@@ -249,19 +264,37 @@ def _last(name: str) -> str | None:
     return words[-1] if len(words) > 1 and words[-1][0].isupper() else None
 
 
-def _moved(entity: Mapping[str, Any], changed: Sequence[edits.Edit], evidence: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Move an entity of the evidence to its place in the edited evidence, with its text there."""
-    start, end = entity["start"], entity["end"]
-    for edit in changed:
-        if (edit["field"], edit["piece"]) != (entity["field"], entity["piece"]):
-            continue
-        overlaps = edit["start"] < entity["end"] and entity["start"] < edit["end"]
-        if overlaps and not (entity["start"] <= edit["start"] and edit["end"] <= entity["end"]):
+def _ends(changed: Sequence[Mapping[str, Any]]) -> tuple[list[int], list[int]]:
+    """Return where each edit of a text ends, and by how much the text has grown before each and after the last."""
+    growths = (len(edit["after"]) - len(edit["before"]) for edit in changed)
+    return [edit["end"] for edit in changed], list(accumulate(growths, initial=0))
+
+
+def _moved(
+    entity: Mapping[str, Any],
+    evidence: Sequence[Mapping[str, Any]],
+    changed: Sequence[Mapping[str, Any]],
+    ends: Sequence[int],
+    growth: Sequence[int],
+) -> dict[str, Any]:
+    """Move an entity of the evidence to its place in the edited evidence, with its text there.
+
+    Args:
+        entity: of a text.
+        evidence: as it was edited.
+        changed: the sorted edits of that text.
+        ends: see `_ends`.
+        growth: see `_ends`.
+    """
+    first = bisect_right(ends, entity["start"])
+    start, end = entity["start"] + growth[first], entity["end"] + growth[first]
+    for edit in islice(changed, first, None):
+        if edit["start"] >= entity["end"]:
+            break
+        if not (entity["start"] <= edit["start"] and edit["end"] <= entity["end"]):
             # "New York" was tagged inside "New York City": what the longer name became is what stands there.
             begin = edit["start"] + start - entity["start"]
             return {**entity, "start": begin, "end": begin + len(edit["after"]), "text": edit["after"]}
-        growth = len(edit["after"]) - len(edit["before"])
-        start += growth if edit["end"] <= entity["start"] else 0
-        end += growth if edit["start"] < entity["end"] else 0
+        end += len(edit["after"]) - len(edit["before"])
     text = evidence[entity["piece"]]["title" if entity["field"] == "evidence.title" else "text"][start:end]
     return {**entity, "start": start, "end": end, "text": text}
