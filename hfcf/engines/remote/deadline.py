@@ -118,11 +118,16 @@ class _Backend(httpcore2.NetworkBackend):
     def __init__(self, backend: Any) -> None:
         self._backend = backend
 
-    def connect_tcp(self, host: str, port: int, timeout: float | None = None, **options: Any) -> _Stream:
-        return _Stream(self._backend.connect_tcp(host, port, timeout=_left(timeout), **options))
+    def connect_tcp(
+        self, host: str, port: int, timeout: float | None = None, local_address: str | None = None, socket_options: Any = None
+    ) -> _Stream:
+        stream = self._backend.connect_tcp(
+            host, port, timeout=_left(timeout), local_address=local_address, socket_options=socket_options
+        )
+        return _Stream(stream)
 
-    def connect_unix_socket(self, path: str, timeout: float | None = None, **options: Any) -> _Stream:
-        return _Stream(self._backend.connect_unix_socket(path, timeout=_left(timeout), **options))
+    def connect_unix_socket(self, path: str, timeout: float | None = None, socket_options: Any = None) -> _Stream:
+        return _Stream(self._backend.connect_unix_socket(path, timeout=_left(timeout), socket_options=socket_options))
 
     def sleep(self, seconds: float) -> None:
         self._backend.sleep(seconds)
