@@ -61,9 +61,9 @@ def regroup(ds: Dataset) -> list[str]:
     rows, hashes = array("q"), array("Q")  # 16 bytes a key: the texts themselves take as much memory as the rows
     for i, row in enumerate(iterate(ds, [*own_columns(task, ds), "corpus", "group_id"])):
         texts = [(kind, key) for kind, text in task.identity(row) if (key := normalise(text))]
-        for key in [("group", row["corpus"], row["group_id"]), *texts]:
+        for several in [("group", row["corpus"], row["group_id"]), *texts]:
             rows.append(i)
-            hashes.append(_hash(key))
+            hashes.append(_hash(several))
     firsts = _connect_hashes(np.frombuffer(rows, np.int64), np.frombuffer(hashes, np.uint64), len(ds))
     names = ds.select_columns(["group_id"]).with_format("arrow")[:]["group_id"]
     groups: list[str] = names.take(pa.array(firsts)).to_pylist()
@@ -119,7 +119,7 @@ def group_safe_split(
     >>> set(split["train"]["group_id"]) & set(split["validation"]["group_id"])
     set()
     """
-    groups = (row["group_id"] for row in iterate(ds, ["group_id"])) if groups is None else groups
-    shares = (int(hashlib.sha256(f"{salt}{seed}:{group}".encode()).hexdigest()[:12], 16) / 16**12 for group in groups)
+    names: Iterable[str] = (row["group_id"] for row in iterate(ds, ["group_id"])) if groups is None else groups
+    shares = (int(hashlib.sha256(f"{salt}{seed}:{group}".encode()).hexdigest()[:12], 16) / 16**12 for group in names)
     out = np.fromiter((share < held_out for share in shares), bool, len(ds))
     return DatasetDict({side: ds.select(np.flatnonzero(held)) for side, held in (("train", ~out), (name, out))})

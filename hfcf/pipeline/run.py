@@ -83,6 +83,8 @@ def run(
     rows = system(ds.to_iterable_dataset() if parsed.streaming else ds, limit=limit, watch=timed, **map_kwargs)
     if (map_kwargs.get("num_proc") or 1) > 1:
         clock.forget_models()
+    if parsed.streaming:
+        clock.forget_stages()
     write: Callable[..., dict[str, Any]] = publish_stream if parsed.streaming else publish
     report = write(
         rows, Path(out),
