@@ -73,6 +73,7 @@ def funnel(ds: Dataset, stages: Sequence[str]) -> list[dict[str, Any]]:
     counts, ds = Funnel(stages), without_format(ds)
     for table in tables(ds, [column for column in ("status", "candidates") if column in ds.features]):
         counts.add(table)
+    counts.rows_in = len(ds)  # also of rows without any of these columns
     return counts.entries()
 
 

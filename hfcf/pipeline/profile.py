@@ -30,6 +30,12 @@ class Clock:
         self.stages.append({"stage": stage.name, **times, **counts, **remote})
         return result
 
+    def forget_stages(self) -> None:
+        """Remove the costs of stages: those of a stream run later, all together, while its rows are written."""
+        for entry in self.stages:
+            if entry["stage"] not in ("fit_models", "fit_resources"):
+                entry.update(dict.fromkeys(("seconds", "model_seconds", "calls", "cached", "tokens")))
+
     def forget_models(self) -> None:
         """Remove the counts of engines: with `num_proc` they work in other processes, which keep their own counts."""
         for entry in self.stages:

@@ -108,6 +108,8 @@ def _run(
     rows = system(given, limit=limit, watch=timed, runner=runner, **map_kwargs)
     if (map_kwargs.get("num_proc") or 1) > 1:
         clock.forget_models()
+    if parsed.streaming:
+        clock.forget_stages()
     costs = runner.costs(clock.stages)
     write: Callable[..., dict[str, Any]] = publish_stream if parsed.streaming else publish
     report = runner.once(lambda: write(

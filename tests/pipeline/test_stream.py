@@ -68,6 +68,9 @@ def test_a_stream_is_published_as_the_dataset_is(folders: tuple[Path, Path]) -> 
     one, other = (sorted(rows_of(folder, "augmented"), key=lambda row: row["id"]) for folder in folders)
     assert other == one
     assert streamed["metrics"]["minimality"] == whole["metrics"]["minimality"]
+    # The stages run while rows are written: times of nothing would be wrong.
+    assert {entry["seconds"] for entry in streamed["stages"]} == {None}
+    assert all(entry["seconds"] is not None for entry in whole["stages"])
     assert hfcf.load_result(folders[1]).dataset["train"][:] == load_dataset(str(folders[1]))["train"][:]
 
 
