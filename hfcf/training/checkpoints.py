@@ -17,6 +17,8 @@ import torch
 from datasets import Dataset
 from torch.utils.data import Sampler
 
+from hfcf.core.weights import is_whole
+
 SECONDS = 300.0
 """Between two checkpoints; `HFCF_CHECKPOINT_SECONDS` changes it."""
 _SHARE = 0.05
@@ -61,6 +63,10 @@ def last_checkpoint(work: Path, data: str) -> Path | None:
         try:
             state = json.loads((Path(last) / _STATE).read_text(encoding="utf-8"))
         except (OSError, ValueError):
+            state = None
+        # The state is written last, but where a signal cut the saving off the weights can be missing all the same.
+        weights = list(Path(last).glob("*.safetensors"))
+        if state is None or not weights or not all(map(is_whole, weights)) or not (Path(last) / "optimizer.pt").is_file():
             shutil.rmtree(last)
             continue
         if _own(state).get("data") != data:
