@@ -6,6 +6,7 @@ import importlib.util
 import json
 import logging
 import os
+import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
@@ -222,6 +223,10 @@ def write_block(shards: Shards, table: pa.Table) -> pa.Table:
 
 
 def cause_of(error: BaseException) -> BaseException:
-    """Return the error of a stage in place of those that Ray wraps around it."""
-    inner = getattr(error, "cause", None) or error.__cause__
-    return cause_of(inner) if isinstance(inner, Exception) else error
+    """Return the error of a stage in place of Ray's, which has it as text alone.
+
+    >>> cause_of(RuntimeError("Traceback …\\nhfcf.core.stage.StageError: explain: row '1': no claim\\n\\nThe above exception …"))
+    StageError("explain: row '1': no claim")
+    """
+    match = re.search(r"^hfcf\.core\.stage\.StageError: (.+)$", str(error), re.MULTILINE)
+    return StageError(match[1]) if match else error
