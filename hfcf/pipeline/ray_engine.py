@@ -155,9 +155,9 @@ def check_resources(pools: Sequence[tuple[str, ActorResources]], there: Mapping[
         pools: the stages that run in actors.
         there: what the cluster has.
 
-    >>> check_resources([("explain", ActorResources(actors=2, num_gpus=1))], {"CPU": 8.0, "GPU": 1.0})
+    >>> check_resources([("explain", ActorResources(actors=2, num_gpus=1))], {"CPU": 8.0, "GPU": 1.0})  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    ValueError: the actors of explain need 2 GPUs, and the cluster has 1: set ray.num_gpus (a share, such as 0.5), ray.actors …
+    ValueError: the actors of explain need 2 GPUs, and the cluster has 1: set ray.num_gpus (a share, such as 0.5), ray.act...
     """
     for key, name, spare in (("CPU", "num_cpus", 1.0), ("GPU", "num_gpus", 0.0)):
         needed = sum(pool.actors * float(getattr(pool, name)) for _, pool in pools)
