@@ -6,6 +6,7 @@ import importlib.util
 import json
 import logging
 import os
+import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
@@ -154,9 +155,9 @@ def check_resources(pools: Sequence[tuple[str, ActorResources]], there: Mapping[
         pools: the stages that run in actors.
         there: what the cluster has.
 
-    >>> check_resources([("explain", ActorResources(actors=2, num_gpus=1))], {"CPU": 8.0, "GPU": 1.0})
+    >>> check_resources([("explain", ActorResources(actors=2, num_gpus=1))], {"CPU": 8.0, "GPU": 1.0})  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    ValueError: the actors of explain need 2 GPUs, and the cluster has 1: set ray.num_gpus (a share, such as 0.5), ray.actors …
+    ValueError: the actors of explain need 2 GPUs, and the cluster has 1: set ray.num_gpus (a share, such as 0.5), ray.act...
     """
     for key, name, spare in (("CPU", "num_cpus", 1.0), ("GPU", "num_gpus", 0.0)):
         needed = sum(pool.actors * float(getattr(pool, name)) for _, pool in pools)
@@ -222,6 +223,10 @@ def write_block(shards: Shards, table: pa.Table) -> pa.Table:
 
 
 def cause_of(error: BaseException) -> BaseException:
-    """Return the error of a stage in place of those that Ray wraps around it."""
-    inner = getattr(error, "cause", None) or error.__cause__
-    return cause_of(inner) if isinstance(inner, Exception) else error
+    """Return the error of a stage in place of Ray's, which has it as text alone.
+
+    >>> cause_of(RuntimeError("Traceback …\\nhfcf.core.stage.StageError: explain: row '1': no claim\\n\\nThe above exception …"))
+    StageError("explain: row '1': no claim")
+    """
+    match = re.search(r"^hfcf\.core\.stage\.StageError: (.+)$", str(error), re.MULTILINE)
+    return StageError(match[1]) if match else error
