@@ -71,7 +71,7 @@ def regroup(ds: Dataset) -> list[str]:
 
 
 def _hash(key: tuple[str, ...]) -> int:
-    return int.from_bytes(hashlib.blake2b("\0".join(key).encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big")
+    return int.from_bytes(hashlib.blake2b("\0".join(map(str, key)).encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big")
 
 
 def _connect_hashes(rows: Any, hashes: Any, n: int) -> Any:

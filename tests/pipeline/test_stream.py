@@ -114,9 +114,12 @@ def test_a_stream_is_read_once_and_never_whole(tmp_path: Path, monkeypatch: pyte
 
     monkeypatch.setattr(stream._Writer, "write", watched)
     made = IterableDataset.from_generator(rows, features=features)
-    names = ("preset", "settings", "models", "stages", "limit", "citation", "checked_by", "role")
+    names = ("preset", "limit", "citation", "checked_by", "role")
     run = {
         **dict.fromkeys(names),
+        "settings": {},
+        "models": {},
+        "stages": [],
         "name": "x",
         "system": "eda",
         "task": "verification",
