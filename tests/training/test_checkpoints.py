@@ -93,6 +93,22 @@ def test_the_order_of_the_epoch_in_which_it_was_cut_off_is_that_of_the_whole_one
     assert folder_hash(str(tmp_path / "cut")) == folder_hash(str(tmp_path / "whole"))
 
 
+@pytest.mark.parametrize("damage", ["weights are gone", "weights are cut off", "the optimizer is gone"])
+def test_a_checkpoint_that_is_not_whole_is_not_gone_on_from(
+    hp: Hyperparameters, damage: str, steps: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HFCF_CHECKPOINT_SECONDS", "0")
+    cut(steps, 2, lambda: train_relation(rows(), hp, tmp_path))
+    (checkpoint,) = (tmp_path / "checkpoints").glob("checkpoint-*")
+    (weights,) = checkpoint.glob("*.safetensors")
+    if damage == "weights are cut off":
+        weights.write_bytes(weights.read_bytes()[:-10])
+    else:
+        (weights if damage == "weights are gone" else checkpoint / "optimizer.pt").unlink()
+    train_relation(rows(), hp, tmp_path)
+    assert steps == [*range(9)]
+
+
 @pytest.mark.parametrize("change", ["rows", "settings"])
 def test_a_checkpoint_of_other_data_is_refused(
     hp: Hyperparameters, change: str, steps: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
