@@ -107,13 +107,15 @@ def quiet_weights(*, report: bool) -> Iterator[None]:
 
 @contextmanager
 def quiet_peft() -> Iterator[None]:
-    """Hold back two of PEFT's warnings that concern none of our code.
+    """Hold back warnings of PEFT that concern none of our code.
 
-    PEFT reads a property that Transformers renamed, and T5's configuration says of every T5 that its embeddings are tied.
+    PEFT reads a property that Transformers renamed; T5's configuration says of every T5 that its embeddings are tied; and the name
+    of a base model that an adapter is published with is no folder of this machine.
     """
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "`is_gradient_checkpointing` is deprecated", FutureWarning)
         warnings.filterwarnings("ignore", "Input and output embeddings are no longer tied", UserWarning)
+        warnings.filterwarnings("ignore", "Could not find a config file in", UserWarning)
         yield
 
 

@@ -224,9 +224,9 @@ def fit(
     if hp.tune == "lora":
         # Not the folder that it was loaded from on this machine.
         network.peft_config["default"].base_model_name_or_path = short(hp.model.name)
-        network.half().save_pretrained(out)
-        (out / "README.md").unlink(missing_ok=True)  # PEFT's empty card; ours is written from the scores
         with quiet_peft():
+            network.half().save_pretrained(out)
+            (out / "README.md").unlink(missing_ok=True)  # PEFT's empty card; ours is written from the scores
             network = network.float().merge_and_unload()
         network.config.save_pretrained(out)
     elif hp.tune == "lowrank":

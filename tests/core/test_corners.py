@@ -5,7 +5,7 @@ from __future__ import annotations
 from datasets import Dataset
 
 from hfcf.core.task import get_task, problem
-from hfcf.systems.race.edit import _last, _moved, edits_of
+from hfcf.systems.race.edit import _ends, _last, _moved, edits_of
 from hfcf.text.mentions import mentions
 from hfcf.training.data import drop_related
 from hfcf.training.distractors import fill_evidence
@@ -38,7 +38,7 @@ def test_an_entity_inside_a_longer_one_becomes_what_that_became() -> None:
         {"field": "evidence", "piece": 0, "start": 0, "end": 2, "before": "In", "after": "Near"},
         {"field": "evidence", "piece": 0, "start": 6, "end": 19, "before": "New York City", "after": "Oslo"},
     ]
-    moved = _moved(entity, edits, [{"title": "", "text": "Near it, Oslo."}])
+    moved = _moved(entity, [{"title": "", "text": "Near it, Oslo."}], edits, *_ends(edits))
     assert (moved["start"], moved["end"], moved["text"]) == (8, 12, "Oslo")
 
 

@@ -331,7 +331,7 @@ JSON_LINES: list[tuple[str, str, Callable[[list[Any]], Any], int, str]] = [
     ("eraser_fever", "val.jsonl", _set(1, query=7), 2, "the field 'query' is a number, not text"),
     ("eraser_fever", "val.jsonl", _set(1, evidences=[]), 2, "there is no evidence"),
     ("eraser_fever", "val.jsonl", _set(1, evidences={}), 2, "the field 'evidences' is an object, not a list of groups"),
-    ("eraser_fever", "val.jsonl", _set(1, evidences=[["x"]]), 2, "a piece of its evidence is str, not an object"),
+    ("eraser_fever", "val.jsonl", _set(1, evidences=[["x"]]), 2, "a piece of its evidence is text, not an object"),
     ("eraser_fever", "val.jsonl", _set(1, evidences=_span(docid=None)), 2, "the docid or the text of a piece"),
     ("eraser_fever", "val.jsonl", _set(1, evidences=_span(start_sentence=-1)), 2, "no sentence numbers: -1 to 1"),
     ("eraser_fever", "val.jsonl", _set(1, evidences=_span(end_sentence=2)), 2, "is not what stands in sentences 0 to 2"),

@@ -273,7 +273,7 @@ def test_a_bad_line_of_ccg_semeval(copied: Callable[[str], Path], old: str, new:
 @pytest.mark.parametrize(
     ("field", "value", "message"),
     [
-        ("token", "The wolf", r"'token'.*str.*list"),
+        ("token", "The wolf", "'token' is text, not a list"),
         ("subj_end", 9, r"subj_start.*subj_end.*1 and 9.*6 tokens"),
         ("obj_start", "4", r"obj_start.*obj_end.*'4' and 4"),
         ("id", "x", r"id.*'x'.*number"),

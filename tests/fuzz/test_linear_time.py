@@ -34,7 +34,7 @@ BOUND = 0.5
 PUT_TOGETHER = {
     "hfcf.core.edits", "hfcf.corpora.formats.answers", "hfcf.systems.race.edit", "hfcf.systems.race.remote", "hfcf.text.mentions",
     "hfcf.text.lists", "hfcf.text.places", "hfcf.text.questions", "hfcf.training.cloze",
-    "hfcf.corpora.curated_trec", "hfcf.metrics.scores.answers",
+    "hfcf.corpora.curated_trec", "hfcf.metrics.scores.answers", "hfcf.core.secrets",
 }  # fmt: skip
 
 

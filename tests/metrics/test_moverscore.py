@@ -41,13 +41,6 @@ def pairs(demo: Dataset) -> list[list[str]]:
     return [[claim, evidence[0]["text"]] for claim, evidence in zip(demo["claim"][:10], demo["evidence"][:10], strict=True)]
 
 
-def stored(counts: dict[str, Any], folder: Path) -> str:
-    """The sha of the fitted file, at the place where the engine looks."""
-    (folder / "fitted").mkdir()
-    (folder / "fitted" / "0123abcd.json").write_text(json.dumps(counts))
-    return "0123abcd"
-
-
 # --- the transport
 
 
@@ -175,14 +168,14 @@ def test_scores_are_those_of_the_authors_formula(
     weighed: bool, minilm: Model, pairs: list[list[str]], demo: Dataset, cache: Path
 ) -> None:
     counts = fit_idf(demo["claim"], minilm) if weighed else None
-    sha = stored(counts, cache) if counts else None
+    sha = save_artifact(counts) if counts else None
     found = MoverScore(model=minilm, idf=sha).run(pairs)
     assert found == pytest.approx(reference(pairs, minilm, counts), abs=1e-4)
     assert len(set(found)) == len(pairs)
 
 
 def test_idf_changes_the_scores(minilm: Model, pairs: list[list[str]], demo: Dataset, cache: Path) -> None:
-    sha = stored(fit_idf(demo["claim"], minilm), cache)
+    sha = save_artifact(fit_idf(demo["claim"], minilm))
     changes = zip(MoverScore(model=minilm, idf=sha).run(pairs), MoverScore(model=minilm).run(pairs), strict=True)
     assert max(abs(one - other) for one, other in changes) > 0.005
 
@@ -227,7 +220,7 @@ def test_a_lost_fitted_file_is_an_error_with_its_cure(minilm: Model) -> None:
 
 
 def test_only_punctuation_scores_nothing_under_idf(minilm: Model, demo: Dataset, cache: Path) -> None:
-    sha = stored(fit_idf(demo["claim"], minilm), cache)
+    sha = save_artifact(fit_idf(demo["claim"], minilm))
     # The marks that open and close a text stand in every text: their IDF is 0, and nothing is left.
     assert MoverScore(model=minilm, idf=sha).run([["Rome is old.", "?!"], ["...", "..."]]) == [0.0, 0.0]
 

@@ -161,4 +161,4 @@ def test_a_relation_set_is_published_with_its_corpus_labels(tmp_path: Any) -> No
     card = (tmp_path / "README.md").read_text(encoding="utf-8")
     for part in ("relation-extraction", "token indices", "no person and no model checked them", "`tokens`, `head`, `tail`"):
         assert part in card
-    assert "Old [eggs]₁ are from the [large buckets]₂ ." in card
+    assert r"Old \[eggs\]₁ are from the \[large buckets\]₂ ." in card

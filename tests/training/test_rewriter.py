@@ -106,7 +106,7 @@ def test_a_recipe_trains_scores_and_writes_a_card(
     card = (tmp_path / "out" / "README.md").read_text()
     assert "Generator of negative claims" in card
     assert "CrossAug" in card
-    assert re.search(rf'"judged":.*verifier, `{recipe["judge"]["model"]}`', card)
+    assert re.search(rf'"judged":.*verifier, `{Path(recipe["judge"]["model"]).name}`', card)
 
 
 def test_what_a_recipe_must_say(recipe: dict[str, Any], tmp_path: Path) -> None:
