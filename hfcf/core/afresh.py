@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.compute as pc
-from datasets import Dataset, IterableDataset
+from datasets import Dataset
 
+from hfcf.core.columns import as_tables
 from hfcf.core.stage import Stage
 
 LOAD = "load"
@@ -31,7 +33,9 @@ def start_afresh(ds: Any, stages: Iterable[Stage]) -> Any:
     if not columns or (isinstance(ds, Dataset) and not _has_result(ds, columns)):
         return ds
     kwargs: dict[str, Any] = {"fn_kwargs": {"columns": columns}, "features": ds.features}
-    return ds.map(_empty, **kwargs) if isinstance(ds, IterableDataset) else ds.map(_empty, desc="start afresh", **kwargs)
+    if isinstance(ds, Dataset):
+        return ds.map(_empty, desc="start afresh", **kwargs)
+    return as_tables(ds).with_format("arrow").map(_empty_table, batched=True, **kwargs).with_format(None)
 
 
 def _filled(stages: Iterable[Stage]) -> list[str]:
@@ -50,6 +54,18 @@ def _has_result(ds: Dataset, columns: list[str]) -> bool:
         if "status" in columns and pc.any(pc.not_equal(pc.struct_field(batch["status"], "stage"), LOAD)).as_py():
             return True
     return False
+
+
+def _empty_table(table: pa.Table, columns: list[str]) -> pa.Table:
+    table = table.combine_chunks()  # see `hfcf.core.columns.encode`
+    for column in columns:
+        at = table.column_names.index(column)
+        nulls = pa.nulls(len(table), table.schema.field(column).type)
+        if column == "status":
+            loaded = pc.fill_null(pc.equal(pc.struct_field(table[column], "stage"), LOAD), False)
+            nulls = pc.if_else(loaded, table[column], nulls)
+        table = table.set_column(at, table.schema.field(column), nulls)
+    return table
 
 
 def _empty(row: Mapping[str, Any], columns: list[str]) -> dict[str, Any]:

@@ -15,11 +15,14 @@ import pyarrow as pa
 from datasets import Dataset, DatasetDict, Features, IterableDataset
 from datasets.features.features import require_decoding
 from datasets.formatting.formatting import LazyBatch
+from datasets.iterable_dataset import ArrowExamplesIterable
 
 _TEXTS = (pa.types.is_string, pa.types.is_large_string)
 _FLAT = (*_TEXTS, pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean)
 """Kinds whose values NumPy hands over as they are, with nulls and without."""
 Rows = TypeVar("Rows", Dataset, IterableDataset, DatasetDict)
+TABLE_ROWS = 1000
+"""Rows of a table of `as_tables`."""
 CURE = "take the format off: ds = ds.with_format(None)"
 _ARRAYS = ("torch", "tensorflow", "jax", "jaxlib", "pandas", "polars")
 """Packages whose values have lost what the rows hold: which number was null, which list was short."""
@@ -42,6 +45,33 @@ def without_format(ds: Rows) -> Rows:
         return ds if plain else ds.with_format(None)
     formatting = getattr(ds, "_formatting", None)
     return ds if formatting is None or formatting.format_type is None else ds.with_format(None)
+
+
+def as_tables(ds: IterableDataset) -> IterableDataset:
+    """Return a stream that hands its rows over as Arrow tables of its features: itself, if it does, as those of files do.
+
+    Of one that Python makes row by row, such as a generator or a function that was mapped over it, `datasets` would turn each row
+    into a table of its own, and null in one of them does not fit a text in the next. The new stream has one shard.
+
+    Args:
+        ds: of known features.
+
+    >>> features = Dataset.from_dict({"id": ["1"]}).features
+    >>> ds = IterableDataset.from_generator(lambda: iter([{"id": None}, {"id": "1"}]), features=features)
+    >>> [table["id"].to_pylist() for table in as_tables(ds).with_format("arrow").iter(2)]
+    [[None, '1']]
+    """
+    if getattr(ds._ex_iterable, "iter_arrow", None) is not None:
+        return ds
+    tables = ArrowExamplesIterable(_typed_tables, {"ds": ds, "size": TABLE_ROWS})
+    return IterableDataset(ex_iterable=tables, info=ds.info.copy(), split=ds.split)
+
+
+def _typed_tables(ds: IterableDataset, size: int) -> Iterator[tuple[int, pa.Table]]:
+    kinds = ds.features.arrow_schema
+    for i, rows in enumerate(ds.iter(size)):
+        encoded = ds.features.encode_batch(rows)
+        yield i, pa.table({field.name: pa.array(encoded[field.name], field.type) for field in kinds}, schema=kinds)
 
 
 class Columns:

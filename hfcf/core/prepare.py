@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import pyarrow as pa
 from datasets import Dataset, DatasetDict, Features, IterableDataset, IterableDatasetDict
 
-from hfcf.core.columns import without_format
+from hfcf.core.columns import as_tables, without_format
 from hfcf.core.task import task_of
 
 AnyDataset = TypeVar("AnyDataset", Dataset, IterableDataset, DatasetDict, IterableDatasetDict)
@@ -55,9 +55,8 @@ def prepare(ds: AnyDataset, *, for_: Any) -> AnyDataset:
     if isinstance(ds, IterableDataset):
         features = Features({**ds.features, **missing})
         kinds = {column: features.arrow_schema.field(column).type for column in missing}
-        return (
-            ds.with_format("arrow").map(_add_nulls, batched=True, features=features, fn_kwargs={"kinds": kinds}).with_format(None)
-        )
+        tables = as_tables(ds).with_format("arrow")
+        return tables.map(_add_nulls, batched=True, features=features, fn_kwargs={"kinds": kinds}).with_format(None)
     for column, feature in missing.items():
         ds = ds.add_column(column, [None] * len(ds), feature=feature)
     return ds

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Self, TypeVar
 from datasets import Dataset, DatasetDict, Features, IterableDataset, IterableDatasetDict
 
 from hfcf.core.afresh import start_afresh
-from hfcf.core.columns import without_format
+from hfcf.core.columns import as_tables, without_format
 from hfcf.core.map_cache import map_rows
 from hfcf.core.model import Model, is_remote
 from hfcf.core.names import check_settings, did_you_mean
@@ -298,7 +298,7 @@ def run_stage(ds: Any, stage: Stage, map_kwargs: Mapping[str, Any]) -> Any:
     features = Features({**ds.features, **stage.columns()})
     if isinstance(ds, IterableDataset):
         # As Arrow, rows pass from stage to stage in batches; as Python they would be encoded and cast one by one after each.
-        return ds.with_format("arrow").map(stage, features=features, **kwargs).with_format(None)
+        return as_tables(ds).with_format("arrow").map(stage, features=features, **kwargs).with_format(None)
     if (kwargs.get("num_proc") or 1) > 1:  # the bar of `map` hears of its workers' rows
         with end_workers():
             return map_rows(ds, stage, features=features, desc=stage.name, **kwargs)

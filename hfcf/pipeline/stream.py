@@ -16,7 +16,7 @@ import pyarrow as pa
 from datasets import Features, IterableDataset
 
 from hfcf.core import expand, schema
-from hfcf.core.columns import decode
+from hfcf.core.columns import as_tables, decode
 from hfcf.core.task import Task, task_of
 from hfcf.hub.shards import ROWS, Shards
 from hfcf.metrics.shared.running import RunningMetrics
@@ -158,5 +158,5 @@ class _Writer:
 def iterate_tables(ds: IterableDataset, size: int) -> Iterator[pa.Table]:
     """Yield the rows of a stream as Arrow tables of its features."""
     kinds = ds.features.arrow_schema
-    for batch in ds.with_format("arrow").iter(size):
+    for batch in as_tables(ds).with_format("arrow").iter(size):
         yield batch.select(kinds.names).cast(kinds)

@@ -106,6 +106,7 @@ def test_a_stream_is_read_once_and_never_whole(tmp_path: Path, monkeypatch: pyte
             yield row
 
     monkeypatch.setattr(stream, "BATCH", 3)
+    monkeypatch.setattr("hfcf.core.columns.TABLE_ROWS", 3)
     write = stream._Writer.write
 
     def watched(self: Any, table: Any) -> None:

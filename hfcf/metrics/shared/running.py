@@ -97,7 +97,7 @@ class RunningSummary:
         feature: of a number or a verdict.
         kept: numbers that are kept.
 
-    >>> summary = RunningSummary(schema.FLOAT)
+    >>> summary = RunningSummary(Value("float64"))
     >>> summary.add([1.0, None, 3.0])
     >>> summary.numbers()["mean"], summary.numbers()["null"]
     (2.0, 1)
