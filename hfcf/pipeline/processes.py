@@ -22,7 +22,7 @@ from torch import distributed
 from hfcf.core.stage import Stage, StageError
 from hfcf.core.system import Runner, T, Watch, run_stage
 from hfcf.core.workers import LostProcessError, launched_processes, process_number
-from hfcf.pipeline.shards import WORK, Shards, add_costs, filled, piece_size
+from hfcf.pipeline.shards import WORK, Shards, add_columns, add_costs, piece_size
 
 log = logging.getLogger(__name__)
 
@@ -96,7 +96,7 @@ class Processes(Runner):
                     piece = watch(stage, partial(run_stage, piece, stage, map_kwargs))
                 shards.write(start, piece.with_format("arrow")[:])
         self._all()
-        self.once(partial(shards.join, filled(ds.features, stages)))
+        self.once(partial(shards.join, add_columns(ds.features, stages)))
         return shards.open(key)
 
     def costs(self, entries: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -24,7 +24,7 @@ from hfcf.core.stage import Stage, StageError
 from hfcf.core.system import Runner, Watch, run_stage
 from hfcf.pipeline.profile import Clock
 from hfcf.pipeline.row_recipes import ActorResources, RayResources
-from hfcf.pipeline.shards import ROWS, WORK, Shards, add_costs, filled
+from hfcf.pipeline.shards import ROWS, WORK, Shards, add_columns, add_costs
 
 log = logging.getLogger(__name__)
 
@@ -74,7 +74,7 @@ class Cluster(Runner):
                 if not inputs.has(start, stop):
                     inputs.write(start, ds.select(range(start, stop)).with_format("arrow")[:])
             self._stream(todo, ds.features, stages, inputs, shards, {"load_from_cache_file": False, **map_kwargs})
-        shards.join(filled(ds.features, stages))
+        shards.join(add_columns(ds.features, stages))
         return shards.open(key)
 
     def costs(self, entries: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -118,7 +118,7 @@ class Cluster(Runner):
                     StageActor, fn_constructor_kwargs=settings, compute=ActorPoolStrategy(size=pool.actors),
                     num_gpus=pool.num_gpus, num_cpus=pool.num_cpus, **options,
                 )  # fmt: skip
-            features = filled(features, [stage])
+            features = add_columns(features, [stage])
         written = rows.map_batches(partial(write_block, shards), **options)
         finished, total, said = 0, sum(stop - start for start, stop in todo), time.monotonic()
         try:
@@ -186,7 +186,7 @@ def map_block(table: pa.Table, stage: Stage, features: Features, map_kwargs: Map
     if os.path.isdir(folder):
         os.chdir(folder)  # that of the driver, to which paths of models refer
     if not len(table):
-        return filled(features, [stage]).arrow_schema.empty_table().replace_schema_metadata(None)
+        return add_columns(features, [stage]).arrow_schema.empty_table().replace_schema_metadata(None)
     clock = Clock()
     rows = Dataset(InMemoryTable(table.select(list(features)).cast(features.arrow_schema)))
     done = clock(stage, partial(run_stage, rows, stage, map_kwargs)).with_format("arrow")[:]

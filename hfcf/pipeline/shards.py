@@ -129,7 +129,7 @@ def remove_shards(out: Path) -> None:
     shutil.rmtree(out / WORK, ignore_errors=True)
 
 
-def filled(features: Features, stages: Sequence[Stage]) -> Features:
+def add_columns(features: Features, stages: Sequence[Stage]) -> Features:
     """Return the features of rows on which stages have run."""
     return Features({**features, **{column: feature for stage in stages for column, feature in stage.columns().items()}})
 

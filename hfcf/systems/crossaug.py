@@ -57,7 +57,7 @@ def changed_span(one: str, other: str) -> tuple[str, str, int, int]:
         while tail and _gap(first, len(first) - tail) != _gap(second, len(second) - tail):
             tail -= 1
     before, after = first[head : len(first) - tail], second[head : len(second) - tail]
-    return _covered(one, before), _covered(other, after), len(before), len(after)
+    return _text_of(one, before), _text_of(other, after), len(before), len(after)
 
 
 def _equal_words(one: Sequence[Word], other: Sequence[Word]) -> int:
@@ -65,7 +65,7 @@ def _equal_words(one: Sequence[Word], other: Sequence[Word]) -> int:
     return sum(1 for _ in takewhile(lambda pair: pair[0].key == pair[1].key, zip(one, other, strict=False)))
 
 
-def _covered(text: str, words: Sequence[Word]) -> str:
+def _text_of(text: str, words: Sequence[Word]) -> str:
     return text[words[0].start : words[-1].end] if words else ""
 
 

@@ -50,7 +50,7 @@ class QuestionAnswering(Task):
         for text in answers["text"]:
             if why := text_problem(text, "an answer", letters=False):
                 return why
-        return misplaced(row["context"] or "", answers) if "context" in row else None
+        return why_misplaced(row["context"] or "", answers) if "context" in row else None
 
     def segments(self, row: Row) -> list[Segment]:
         question, title, context = (str(row.get(name) or "") for name in ("question", "title", "context"))
@@ -118,10 +118,10 @@ class QuestionAnswering(Task):
         return [{one["text"]: one["probability"] for one in reversed(spans)} or None for spans in answers]
 
 
-def misplaced(context: str, answers: Mapping[str, Any]) -> str | None:
+def why_misplaced(context: str, answers: Mapping[str, Any]) -> str | None:
     """Say which answer does not stand at its place, or None.
 
-    >>> misplaced("Ada wrote it.", {"text": ["Ada", "it"], "answer_start": [0, 9]})
+    >>> why_misplaced("Ada wrote it.", {"text": ["Ada", "it"], "answer_start": [0, 9]})
     "the answer 'it' does not stand at character 9 of the context, where ' i' stands"
     """
     texts, starts = answers["text"], answers["answer_start"] or []

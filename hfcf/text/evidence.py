@@ -58,7 +58,7 @@ def evidence_texts(row: Mapping[str, Any]) -> list[tuple[str, int, str]]:
     return texts
 
 
-def misplaced(row: Mapping[str, Any], spans: Sequence[Mapping[str, Any]], what: str) -> str | None:
+def why_misplaced(row: Mapping[str, Any], spans: Sequence[Mapping[str, Any]], what: str) -> str | None:
     """Say which span does not stand in a row's evidence, or None.
 
     Args:
@@ -67,7 +67,7 @@ def misplaced(row: Mapping[str, Any], spans: Sequence[Mapping[str, Any]], what: 
         what: what to call one.
 
     >>> row = {"evidence": [{"title": "Rome", "text": "It is old."}]}
-    >>> misplaced(row, [{"field": "evidence", "piece": 1, "start": 0, "end": 2}], "a rationale")
+    >>> why_misplaced(row, [{"field": "evidence", "piece": 1, "start": 0, "end": 2}], "a rationale")
     'a rationale is at 0–2 of evidence 1, where the row has no text'
     """
     texts = {(field, piece): text for field, piece, text in evidence_texts(row)}

@@ -17,7 +17,7 @@ import hfcf
 from hfcf.core.task import get_task, problem
 from hfcf.corpora.base import CorpusError
 from hfcf.pipeline.build_corpus import build
-from hfcf.tasks.qa import misplaced
+from hfcf.tasks.qa import why_misplaced
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "corpora"
 DATA = os.environ.get("HFCF_DATA")
@@ -53,7 +53,7 @@ def check(ds: datasets.Dataset) -> list[str]:
     rows = ds.to_list()
     for row in rows:
         answers = row["answers"]
-        assert misplaced(row["context"], answers) is None, row["id"]
+        assert why_misplaced(row["context"], answers) is None, row["id"]
         assert len(answers["answer_start"]) in (0, len(answers["text"]))
         numbers = {number for one in row.get("alternatives") or [] for number in one}
         assert numbers in (set(), set(range(len(answers["text"])))), row["id"]

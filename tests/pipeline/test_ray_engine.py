@@ -25,7 +25,7 @@ from hfcf.pipeline import ray_engine
 from hfcf.pipeline.ray_engine import PLACE, Cluster, check_resources, map_block, read_block, reads_models, write_block
 from hfcf.pipeline.row_recipes import ActorResources, RayResources
 from hfcf.pipeline.run import read_recipe
-from hfcf.pipeline.shards import Shards, filled
+from hfcf.pipeline.shards import Shards, add_columns
 from hfcf.systems.baselines.eda import EDA
 from hfcf.systems.race.system import RACE
 
@@ -84,13 +84,13 @@ def test_blocks_go_through_a_stage_as_a_dataset_does(demo: Dataset, tmp_path: Pa
     assert not len(map_block(block.slice(0, 0), eda.rewrite_eda, features, {}, "."))
     for stage in eda.stages:
         block = map_block(block, stage, features, {}, ".")
-        features = filled(features, [stage])
+        features = add_columns(features, [stage])
     # Ray may cut blocks, and join them in another order than that of their places.
     written = write_block(shards, pa.concat_tables([block.slice(30), block.slice(0, 30)]))
     assert written["rows"].to_pylist() == [50]
     assert [one["stage"] for one in json.loads(written["costs"].to_pylist()[0])] == list(eda.chain)
     assert [stop for _, stop in [(0, 30), (30, 50)] if shards.has(_, stop)] == [30, 50]
-    shards.join(filled(ds.features, eda.stages))
+    shards.join(add_columns(ds.features, eda.stages))
     assert list(shards.open("key")) == list(eda(demo))
 
 

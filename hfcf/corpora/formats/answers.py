@@ -12,7 +12,7 @@ from hfcf.core.schema import INT
 from hfcf.corpora.base.values import need
 from hfcf.corpora.formats.groups import text_group
 from hfcf.corpora.formats.read import BadRow
-from hfcf.tasks.qa import NO_ANSWERS, misplaced
+from hfcf.tasks.qa import NO_ANSWERS, why_misplaced
 from hfcf.text.check import kind
 
 Span = tuple[int, str]
@@ -71,7 +71,7 @@ def typed_answers(texts: Sequence[Any], starts: Sequence[Any]) -> dict[str, list
 
 def check_places(context: str, answers: dict[str, list[Any]]) -> dict[str, list[Any]]:
     """Return answers that stand at their places in the context; raise `BadRow` for the first that does not."""
-    if why := misplaced(context, answers):
+    if why := why_misplaced(context, answers):
         raise BadRow(why)
     return answers
 

@@ -18,7 +18,7 @@ from hfcf.systems.race.artifacts import entity_table
 from hfcf.systems.race.plausible import Draw, divide_names
 from hfcf.tasks.verification import SUPPORTS, TASK
 from hfcf.text.entities import IN_DATASET, IN_INSTANCE, cased, is_month
-from hfcf.text.evidence import evidence_texts, misplaced
+from hfcf.text.evidence import evidence_texts, why_misplaced
 from hfcf.text.mentions import WORD_END, WORD_START, mentions
 from hfcf.text.quantities import convert
 
@@ -88,7 +88,7 @@ class EditEvidence(Stage):
 
     def row(self, row: dict[str, Any]) -> dict[str, Any]:
         here = [entity for entity in row["entities"] if entity["field"] != "claim"]
-        if why := misplaced(row, here, "an entity") or misplaced(row, row["rationales"], "a rationale"):
+        if why := why_misplaced(row, here, "an entity") or why_misplaced(row, row["rationales"], "a rationale"):
             raise Reject(why)
         causal = [entity for entity in here if any(_overlap(entity, span) for span in row["rationales"])]
         if self.edit and not causal:
