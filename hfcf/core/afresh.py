@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 import pyarrow as pa
@@ -10,10 +10,8 @@ import pyarrow.compute as pc
 from datasets import Dataset
 
 from hfcf.core.columns import as_tables
+from hfcf.core.schema import LOAD
 from hfcf.core.stage import Stage
-
-LOAD = "load"
-"""The stage that rejects rows which can't be read; these stay rejected."""
 
 
 def start_afresh(ds: Any, stages: Iterable[Stage]) -> Any:
@@ -33,9 +31,8 @@ def start_afresh(ds: Any, stages: Iterable[Stage]) -> Any:
     if not columns or (isinstance(ds, Dataset) and not _has_result(ds, columns)):
         return ds
     kwargs: dict[str, Any] = {"fn_kwargs": {"columns": columns}, "features": ds.features}
-    if isinstance(ds, Dataset):
-        return ds.map(_empty, desc="start afresh", **kwargs)
-    return as_tables(ds).with_format("arrow").map(_empty_table, batched=True, **kwargs).with_format(None)
+    tables = (ds if isinstance(ds, Dataset) else as_tables(ds)).with_format("arrow")
+    return tables.map(_empty, batched=True, **kwargs).with_format(None)
 
 
 def _filled(stages: Iterable[Stage]) -> list[str]:
@@ -56,7 +53,7 @@ def _has_result(ds: Dataset, columns: list[str]) -> bool:
     return False
 
 
-def _empty_table(table: pa.Table, columns: list[str]) -> pa.Table:
+def _empty(table: pa.Table, columns: list[str]) -> pa.Table:
     table = table.combine_chunks()  # see `hfcf.core.columns.encode`
     for column in columns:
         at = table.column_names.index(column)
@@ -66,9 +63,3 @@ def _empty_table(table: pa.Table, columns: list[str]) -> pa.Table:
             nulls = pc.if_else(loaded, table[column], nulls)
         table = table.set_column(at, table.schema.field(column), nulls)
     return table
-
-
-def _empty(row: Mapping[str, Any], columns: list[str]) -> dict[str, Any]:
-    status = row.get("status")
-    unread = status if status and status["stage"] == LOAD else None
-    return {**dict.fromkeys(columns), **({"status": unread} if "status" in columns else {})}

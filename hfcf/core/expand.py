@@ -135,7 +135,7 @@ def augmented(ds: AnyDataset) -> AnyDataset:
 def is_sound(row: Mapping[str, Any]) -> bool:
     """Say whether `augmented` keeps a source: it could be read, and it can be worked on."""
     status = row["status"]
-    return not (status and status["stage"] == "load") and problem({k: v for k, v in row.items() if k != "status"}) is None
+    return not (status and status["stage"] == schema.LOAD) and problem({k: v for k, v in row.items() if k != "status"}) is None
 
 
 def rejected(ds: AnyDataset, *, system: str = "race") -> AnyDataset:

@@ -12,6 +12,8 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
+from hfcf.core.workers import process_number
+
 LOCK = ".hfcf.lock"
 """The file in a folder that is held. The operating system frees it when its process ends, also by a kill: the file may stay."""
 
@@ -42,7 +44,7 @@ def hold_folder(folder: str | Path, command: str) -> Iterator[None]:
     Traceback (most recent call last):
     hfcf.core.lock.FolderInUseError: ... is in use by `hfcf run demo --out out` (process ...): wait until it ends, stop it, or ...
     """
-    if int(os.environ.get("RANK") or 0):  # of an `accelerate launch`, whose first process holds the folder
+    if process_number():  # of a launcher, whose first process holds the folder
         yield
         return
     path = Path(folder) / LOCK

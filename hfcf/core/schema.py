@@ -16,6 +16,8 @@ EVIDENCE_INFO = List({"id": TEXT, "useful": BOOL, "leaf": BOOL})
 STRUCTURE = List({"premises": NAMES, "conclusion": TEXT})
 """The steps of an argument structure, whose names are ids of `evidence_info`, or "claim", the root."""
 STATUS = {"accepted": BOOL, "stage": TEXT, "reason": TEXT}
+LOAD = "load"
+"""What the status of a row that can't be read names as its stage."""
 EDITS = List({"field": TEXT, "piece": INT, "start": INT, "end": INT, "before": TEXT, "after": TEXT})
 SCORES = List({"name": TEXT, "value": FLOAT})
 # `field` says whether a span lies in a piece's text ("evidence") or its title ("evidence.title").

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from difflib import SequenceMatcher
 
-from hfcf.engines.kinds import place_kind
+from hfcf.engines.kinds import head_word, place_kind
 from hfcf.engines.sameness import are_inflections, content_words, says_same
 from hfcf.engines.wordnet import wordnet
 from hfcf.text.entities import form
@@ -56,7 +56,11 @@ def why_both(claim: str, other: str) -> str | None:
         old, new = before[i:j], after[k:n]
         if _differ_in_quantity(old, new) or _differ_in_name(before, after, (i, j, k, n)) or _oppose(old, new):
             return None
-        if _is_predicate(before, i, j) and _is_predicate(after, k, n) and _differ_in_kind(_head(old), _head(new)):
+        if (
+            _is_predicate(before, i, j)
+            and _is_predicate(after, k, n)
+            and _differ_in_kind(*(head_word(part, _LINKS).casefold() for part in (old, new)))
+        ):
             return None
     return COMPATIBLE
 
@@ -110,12 +114,6 @@ def _is_predicate(words: Sequence[str], start: int, end: int) -> bool:
     if at < 0 or any(word.casefold() in _LINKS for word in words[at + 1 : start]):
         return False
     return end == len(words) or words[end].casefold() in _LINKS
-
-
-def _head(words: Sequence[str]) -> str:
-    """Return the noun that says what a phrase is: the word before the first preposition, else the last one."""
-    ends = (i for i, word in enumerate(words) if i and word.casefold() in _LINKS)
-    return words[next(ends, len(words)) - 1].casefold()
 
 
 def _differ_in_kind(old: str, new: str) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 from datasets import ClassLabel, Features
+
+from hfcf.hub.folder import content_hash
 
 ROWS = 100_000
 """Rows of a shard."""
@@ -95,9 +96,7 @@ class Shards:
 
 
 def _name(part: Path, split: str, i: int, shards: int) -> Path:
-    with part.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()[:16]
-    return part.replace(part.with_name(f"{split}-{digest}-{i:05d}-of-{shards:05d}.parquet"))
+    return part.replace(part.with_name(f"{split}-{content_hash(part)}-{i:05d}-of-{shards:05d}.parquet"))
 
 
 def _write_classes(part: Path, features: Features) -> None:

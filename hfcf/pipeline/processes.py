@@ -74,7 +74,7 @@ class Processes(Runner):
         """Run a step in the main process, and return its result in all of them."""
         if not self.main:
             return self._hear()
-        with self._report() as box, _alone():
+        with self._report() as box, _hide_launcher():
             box.append(result := step())
         return result
 
@@ -142,7 +142,7 @@ class Processes(Runner):
 
 
 @contextmanager
-def _alone() -> Iterator[None]:
+def _hide_launcher() -> Iterator[None]:
     """Let accelerate and Transformers' `Trainer` count one process: a training would wait for the others, which wait for it."""
     environ = {name: os.environ.pop(name) for name in _LAUNCHER if name in os.environ}
     states = [(one._shared_state, dict(one._shared_state)) for one in (PartialState, AcceleratorState)]

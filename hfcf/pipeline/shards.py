@@ -6,7 +6,6 @@ import logging
 import os
 import re
 import shutil
-import uuid
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ import pyarrow.parquet as pq
 from datasets import Dataset, Features
 from datasets.arrow_writer import ArrowWriter
 
+from hfcf.core.paths import replace_file
 from hfcf.core.stage import Stage
 
 log = logging.getLogger(__name__)
@@ -50,13 +50,8 @@ class Shards:
     def write(self, start: int, table: pa.Table) -> None:
         """Write the rows from `start` on."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        part = self.folder / f".{uuid.uuid4().hex}.part"
-        try:
+        with replace_file(self._path(start, start + len(table))) as part:
             pq.write_table(table, part, compression="zstd", write_page_checksum=True)
-            part.replace(self._path(start, start + len(table)))
-        except BaseException:
-            part.unlink(missing_ok=True)
-            raise
 
     def missing(self, size: int) -> list[tuple[int, int]]:
         """Cut the rows that no shard has into ranges of at most `size`; a shard that can't be read is set aside."""
@@ -90,13 +85,11 @@ class Shards:
             return
         if gaps := self.missing(self.rows):
             raise RuntimeError(f"{self.folder}: rows {gaps[0][0]} to {gaps[0][1]} are in no shard")
-        part = self.folder / f".{uuid.uuid4().hex}.part"
         schema = features.arrow_schema
-        with ArrowWriter(path=str(part), features=features) as writer:
+        with replace_file(self._joined) as part, ArrowWriter(path=str(part), features=features) as writer:
             for _, _, path in self._tiles():
                 writer.write_table(pq.read_table(path, columns=schema.names).cast(schema))
             writer.finalize()
-        part.replace(self._joined)
 
     def open(self, key: str) -> Dataset:
         """Open the joined rows, which stay on the disk; `key` says what they depend on, and is their fingerprint."""

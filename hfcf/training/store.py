@@ -39,12 +39,12 @@ def train_once(kind: str, content: Mapping[str, Any], hp: Hyperparameters, train
     data = json.dumps([kind, content, settings], sort_keys=True, ensure_ascii=False).encode()
     digest = hashlib.sha256(data).hexdigest()
     folder = _folder(digest)
-    if not _whole(folder):
+    if not _is_stored(folder):
         folder.parent.mkdir(parents=True, exist_ok=True)
         part = folder.with_suffix(".training")  # of this digest alone: so are its checkpoints
         with FileLock(lock := folder.with_suffix(".lock")):
             try:
-                if not _whole(folder):
+                if not _is_stored(folder):
                     log.info("training the %s", kind)
                     train(part)
                     part.rename(folder)
@@ -93,7 +93,7 @@ def stored_model(digest: str) -> Model:
     return Model(str(folder))
 
 
-def _whole(folder: Path) -> bool:
+def _is_stored(folder: Path) -> bool:
     """Say whether a model is stored there; one whose weights end too early is set aside."""
     if not folder.is_dir():
         return False

@@ -60,7 +60,8 @@ def test_a_lock_without_words_refuses_too(tmp_path: Path) -> None:
 
 def test_further_processes_of_one_launch_share_the_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with hold_folder(tmp_path, "accelerate launch -m hfcf run"):
-        monkeypatch.setenv("RANK", "1")
+        for name, number in (("RANK", "1"), ("LOCAL_RANK", "1"), ("WORLD_SIZE", "2")):
+            monkeypatch.setenv(name, number)
         with hold_folder(tmp_path, "accelerate launch -m hfcf run"):
             pass
         assert json.loads((tmp_path / LOCK).read_text())["command"] == "accelerate launch -m hfcf run"

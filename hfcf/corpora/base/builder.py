@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import datasets
 
 from hfcf.core.names import did_you_mean, unused_name
-from hfcf.core.schema import STATUS
+from hfcf.core.schema import LOAD, STATUS
 from hfcf.core.splits import connected
 from hfcf.core.task import Task, get_task, problem
 from hfcf.corpora.base.info import CorpusConfig, CorpusInfo
@@ -212,7 +212,7 @@ class Corpus(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
                 row["id"] = unused_name(row["id"], places)
             places[row["id"]] = record.place
             if self.config.on_error == "reject":
-                row["status"] = {"accepted": False, "stage": "load", "reason": as_text(why)} if why else None
+                row["status"] = {"accepted": False, "stage": LOAD, "reason": as_text(why)} if why else None
             row |= {name: as_texts(row[name], feature) for name, feature in columns.items()}
             # A number that we assigned may be another row's in another file, so the contents name the group.
             yield {**row, "own": content_name(row, task) if unnamed and not record.unreadable else row["id"]}
