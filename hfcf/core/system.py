@@ -296,14 +296,15 @@ def run_stage(ds: Any, stage: Stage, map_kwargs: Mapping[str, Any]) -> Any:
     """Map one stage over prepared rows, with the types that it declares; a bar shows how far it is."""
     kwargs = {"batched": True, "batch_size": stage.batch_size, **map_kwargs}
     features = Features({**ds.features, **stage.columns()})
+    # As Arrow, what a stage does not change is neither decoded nor encoded, and a stream passes rows on in batches.
     if isinstance(ds, IterableDataset):
-        # As Arrow, rows pass from stage to stage in batches; as Python they would be encoded and cast one by one after each.
         return as_tables(ds).with_format("arrow").map(stage, features=features, **kwargs).with_format(None)
+    tables = ds.with_format("arrow")
     if (kwargs.get("num_proc") or 1) > 1:  # the bar of `map` hears of its workers' rows
         with end_workers():
-            return map_rows(ds, stage, features=features, desc=stage.name, **kwargs)
+            return map_rows(tables, stage, features=features, desc=stage.name, **kwargs).with_format(None)
     with quiet_map(), stage_bar(stage.name, len(ds)):
-        return map_rows(ds, stage, features=features, **kwargs)
+        return map_rows(tables, stage, features=features, **kwargs).with_format(None)
 
 
 def _setting(value: Any) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from datasets import Dataset, Features, Value, are_progress_bars_disabled
 
@@ -44,13 +45,13 @@ class Ask:
     def columns(self) -> dict[str, Any]:
         return {}
 
-    def __call__(self, rows: dict[str, Any]) -> dict[str, Any]:
+    def __call__(self, rows: pa.Table) -> pa.Table:
         assert are_progress_bars_disabled(), "one bar at a time"
-        with progress.row_batch(len(rows["id"])), progress.count_requests("Generator", 2) as count:
+        with progress.row_batch(len(rows)), progress.count_requests("Generator", 2) as count:
             for done in (1, 2):
                 time.sleep(0.11)  # a bar is drawn ten times a second at most
                 count(done)
-        return {}
+        return rows
 
 
 @pytest.fixture
