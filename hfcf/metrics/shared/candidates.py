@@ -23,6 +23,9 @@ def candidates(rejected: Dataset) -> Dataset:
 
     Returns:
         A row for each candidate whose edits fit its source, with the columns that metrics of single rows read.
+
+    >>> len(candidates(Dataset.from_list([{"level": "row", "source": "{}", "candidate": None}])))
+    0
     """
     columns = ["level", "source", "candidate"]
     first = next(edited_rows(iterate(rejected, columns)), None)
@@ -41,6 +44,9 @@ def candidate_features(task: Task) -> Features:
 
     Entities moved along with the edits; their types, which no edit has, are the source's and no metric reads them. Nor does one
     read the columns that a task adds to its counterfactuals, as structures have `stale`.
+
+    >>> list(candidate_features(get_task("verification")))
+    ['id', 'claim', 'evidence', 'label', 'edits', 'change']
     """
     canonical = {name: feature for name, feature in task.features.items() if name not in schema.COMMON}
     return Features({**canonical, "edits": schema.EDITS, "change": schema.TEXT})
@@ -52,6 +58,9 @@ def edited_rows(rejected: Iterable[Mapping[str, Any]], number: int = 0) -> Itera
     Args:
         rejected: rows of `hfcf.rejected`.
         number: of the first of them, which its new id holds.
+
+    >>> list(edited_rows([{"level": "row", "source": "{}", "candidate": None}]))
+    []
     """
     for i, row in enumerate(rejected, number):
         if row["level"] != "candidate":
