@@ -80,7 +80,7 @@ class Data:
         folder = Path(os.environ["HFCF_DATA"]) / "entailment_bank"
         ds = hfcf.load("entailment_bank", data_dir=str(folder), split="validation", task="2")
         self.rows = derive_labels(ds if trees is None else ds.select(range(trees)), distractors=2)
-        self.groups = regroup(self.rows)
+        self.groups = list(regroup(self.rows))
         self.folds = [int(hashlib.sha256(group.encode()).hexdigest(), 16) % FOLDS for group in self.groups]
 
     def split(self, fold: int, ways: int) -> tuple[Dataset, Dataset, list[str]]:

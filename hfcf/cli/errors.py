@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import errno
 import re
+import traceback
+from collections import Counter
 
 ERRORS = (ValueError, OSError, ImportError, TypeError, RecursionError)
 """What users' mistakes raise; endpoints raise an error of their own, besides."""
@@ -82,8 +84,27 @@ def explain(error: BaseException) -> str:
 
 
 def is_a_users(error: BaseException) -> bool:
-    """Say whether an error is a user's mistake: a wrong type of an argument is one where this library raised it with words."""
+    """Say whether an error is a user's mistake.
+
+    A wrong type of an argument is one where this library raised it with words. A recursion without end is one where a parser ran
+    into it, of a file or a value that is nested too deep; any other is a bug.
+    """
+    if isinstance(error, RecursionError):
+        return _is_of_deep_input(error)
     return not isinstance(error, TypeError) or "has no setting" in str(error) or "has no option" in str(error)
+
+
+_PARSERS = ("json", "yaml", "ast")
+_MANY = 20
+"""Calls of one function that make a recursion."""
+
+
+def _is_of_deep_input(error: RecursionError) -> bool:
+    """Say whether a parser recursed: its functions did or, where they are written in C and leave no frame, it was called last."""
+    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+    calls = Counter(frame.f_code for frame in frames)
+    recursed = [frame for frame in frames if calls[frame.f_code] > _MANY] or frames[-1:]
+    return all(frame.f_globals.get("__name__", "").partition(".")[0] in _PARSERS for frame in recursed)
 
 
 def _explain(error: BaseException) -> str:

@@ -51,8 +51,8 @@ def run(
     report = run_recipe(recipe, out, changes=set_ or [], limit=limit, overwrite=overwrite, watch=watch, engine=engine)
     if process_number():
         return
-    if not here:
-        for entry in report["stages"]:
+    for entry in report["stages"]:
+        if not here or entry["seconds"] is None:
             _print_seconds(entry["stage"], entry["seconds"])
     console.out.print()
     print_lines(highlights(out, PAIRS, marks=_marks()))
@@ -62,15 +62,20 @@ def run(
 
 
 def _print_stage(stage: Any, step: Callable[[], Any]) -> Any:
-    """Run a stage, then print one line in the place of its progress bar."""
+    """Run a stage, then print one line in the place of its progress bar; those of a stream run later, all together."""
+    from datasets import IterableDataset
+
     start = time.perf_counter()
     result = step()
+    if isinstance(result, IterableDataset):
+        return result
     _print_seconds(stage.name, time.perf_counter() - start)
     return result
 
 
-def _print_seconds(name: str, seconds: float) -> None:
-    console.out.print(f"[green]✓[/green] {name:<24} [dim]{f'{seconds:.1f} s':>9}[/dim]", highlight=False)
+def _print_seconds(name: str, seconds: float | None) -> None:
+    time_taken = "" if seconds is None else f" [dim]{f'{seconds:.1f} s':>9}[/dim]"
+    console.out.print(f"[green]✓[/green] {name:<24}{time_taken}".rstrip(), highlight=False)
 
 
 def _marks() -> bool:

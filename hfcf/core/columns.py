@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from datasets import Dataset, DatasetDict, Features, IterableDataset
 from datasets.features.features import require_decoding
 from datasets.formatting.formatting import LazyBatch
@@ -164,6 +165,16 @@ def iterate(ds: Dataset, names: Sequence[str], size: int = 1000) -> Iterator[dic
 def tables(ds: Dataset, names: Sequence[str], size: int = 1000) -> Iterator[pa.Table]:
     """Yield some columns of rows as Arrow, a batch at a time."""
     yield from ds.select_columns(list(names)).with_format("arrow").iter(size)
+
+
+def has_repeats(ds: Dataset, name: str) -> bool:
+    """Say whether two rows have the same value in a column; the values stay in Arrow.
+
+    >>> has_repeats(Dataset.from_dict({"id": ["1", "2", "1"]}), "id")
+    True
+    """
+    column = ds.select_columns([name]).with_format("arrow")[:][name]
+    return pc.count_distinct(column, mode="all").as_py() < len(column)
 
 
 def encode(table: pa.Table, columns: Mapping[str, list[Any]], features: Mapping[str, Any]) -> pa.Table:

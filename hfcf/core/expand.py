@@ -6,18 +6,18 @@ import hashlib
 import json
 from array import array
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
 from datasets import Dataset, DatasetDict, Features, IterableDataset, IterableDatasetDict, concatenate_datasets
 
 from hfcf.core import schema
-from hfcf.core.columns import iterate, without_format
+from hfcf.core.columns import has_repeats, iterate, without_format
 from hfcf.core.names import number_repeats
 from hfcf.core.prepare import AnyDataset
 from hfcf.core.progress import quiet_few
-from hfcf.core.task import Task, nearest_task, problem, task_of, tasks
+from hfcf.core.task import get_task, nearest_task, problem, task_of, tasks
 
 
 def expand(ds: AnyDataset) -> AnyDataset:
@@ -55,13 +55,19 @@ def expand(ds: AnyDataset) -> AnyDataset:
         return ds.select_columns(["counterfactuals"]).map(
             _flatten_rows, batched=True, remove_columns=["counterfactuals"], features=features, fn_kwargs={"names": list(features)}
         )
+    if task and completing:
+        own = ["id", *task.columns]
+        return _map(ds.select_columns([*own, "counterfactuals"]), _complete, task.counterfactual, name=task.name, own=own)
+    return _map(ds.select_columns(["counterfactuals"]).with_format("arrow"), flatten, features)
+
+
+def _map(ds: Dataset, function: Callable[..., Any], features: Features, **kwargs: Any) -> Dataset:
+    """Make rows of all columns of a dataset."""
     if not len(ds):
-        return schema.no_rows(task.counterfactual if task and completing else features)
-    lists = ds.select_columns(["counterfactuals"]).with_format("arrow")
+        return schema.no_rows(features)
     with quiet_few(len(ds)):
-        rows = lists.map(flatten, batched=True, remove_columns=["counterfactuals"], features=features, desc="expand")
-    rows = rows.with_format(None)
-    return _complete(rows, ds, task) if task and completing else rows
+        rows = ds.map(function, batched=True, remove_columns=ds.column_names, features=features, fn_kwargs=kwargs, desc="expand")
+    return rows.with_format(None)
 
 
 def _refuse_stream(ds: object) -> None:
@@ -71,12 +77,13 @@ def _refuse_stream(ds: object) -> None:
         raise ValueError("this is a stream: read its rows first, ds = Dataset.from_list(list(ds), features=ds.features)")
 
 
-def _complete(rows: Dataset, ds: Dataset, task: Task) -> Dataset:
-    """Complete counterfactuals that a system of the task that `task` extends made of its rows."""
-    if not len(rows):
-        return schema.no_rows(task.counterfactual)
-    sources = {row["id"]: row for row in ds.select_columns(["id", *task.columns])}
-    return Dataset.from_list([task.complete(sources[row["source_id"]], row) for row in rows], features=task.counterfactual)
+def _complete(batch: Mapping[str, list[Any]], name: str, own: Sequence[str]) -> dict[str, list[Any]]:
+    """Complete counterfactuals that a system of the task that the task `name` extends made of its rows."""
+    task = get_task(name)
+    sources = (dict(zip(own, row, strict=True)) for row in zip(*(batch[column] for column in own), strict=True))
+    several = zip(sources, batch["counterfactuals"], strict=True)
+    rows = [task.complete(source, row) for source, made in several for row in made or ()]
+    return {column: [row.get(column) for row in rows] for column in task.counterfactual}
 
 
 def flatten(batch: pa.Table) -> pa.Table:
@@ -126,9 +133,9 @@ def augmented(ds: AnyDataset) -> AnyDataset:
     rows = ds.select_columns(list(columns))
     sound = array("q", (i for i, row in enumerate(iterate(ds, [*columns, "status"])) if is_sound(row)))
     joined = concatenate_datasets([part.cast(columns) for part in (rows.select(sound), added.select_columns(list(columns)))])
-    ids = list(joined["id"])
-    if (unique := number_repeats(ids)) == ids:
+    if not has_repeats(joined, "id"):
         return joined
+    unique = number_repeats(joined["id"])
     return joined.remove_columns("id").add_column("id", unique, feature=columns["id"]).select_columns(list(columns))
 
 

@@ -124,12 +124,14 @@ def _message(model: type[BaseModel], error: ErrorDetails, where: str) -> str:
     if kind == "value_error":
         text = str(error["ctx"]["error"])
         return _at(where, path) + (text if text.startswith(":") else f": {text}")
+    if error["loc"][-1:] == ("[key]",):
+        return f"{_at(where, path)}: its keys are texts, and one was {quote(value)}: put it in quotes"
     if not path:
         return f"{where}: a mapping of keys to values is expected; this is {quote(value)}"
     choices = [str(name) for option in _options(annotation) if get_origin(option) is Literal for name in get_args(option)]
     if kind == "literal_error" and choices:
         return f"{_at(where, path)}: must be one of {', '.join(choices)}; this is {quote(value)}{did_you_mean(value, choices)}"
-    if len(error["loc"]) > len(path) or kind.endswith(("_type", "_float", "sequence_str")):
+    if len(error["loc"]) > len(path) or kind.endswith(("_type", "_float", "sequence_str", "is_instance_of")):
         return f"{_at(where, path)} is of type {type_name(annotation)}, and was {quote(value)}"
     return f"{_at(where, path)}: {error['msg'].removeprefix('Input ')}, and was {quote(value)}"
 
@@ -151,8 +153,14 @@ def _at(where: str, path: Sequence[str | int]) -> str:
 def _steps(model: Any, loc: Iterable[str | int]) -> Iterator[tuple[tuple[str | int, ...], Any]]:
     """Yield the keys on the way to an error with their types; pydantic's names of union members are no keys."""
     path: tuple[str | int, ...] = ()
+    member = False  # whether the name of the member of a union has been read
     for part in loc:
-        for option in _options(model):
+        options = [option for option in _options(model) if option is not NoneType]
+        if part == "[key]" or (len(options) > 1 and not member):
+            member = True
+            continue
+        member = False
+        for option in options:
             if isinstance(option, type) and issubclass(option, BaseModel):
                 fields = {field.alias or name: field.annotation for name, field in option.model_fields.items()}
                 if part not in fields:
@@ -275,8 +283,11 @@ def apply_changes(recipe: dict[str, Any], changes: Sequence[str]) -> dict[str, A
         except yaml.YAMLError as error:
             quoted = f'{key}="{value}"'
             raise RecipeError(f"--set {change}: the value is not YAML: {_yaml_problem(error)}; as a text: '{quoted}'") from error
-    presets = recipe.pop("presets", None) or {}
-    if not isinstance(presets, Mapping) or not all(isinstance(content, Mapping | None) for content in presets.values()):
+    presets = recipe.pop("presets", None)
+    presets = {} if presets is None else presets
+    if not isinstance(presets, Mapping) or not all(
+        isinstance(name, str) and isinstance(content, Mapping | None) for name, content in presets.items()
+    ):
         what = repr(presets if not isinstance(presets, Mapping) else dict(presets))
         raise RecipeError(f"presets: a mapping of each preset's name to the keys that it changes is expected; this is {what[:80]}")
     recipe["preset"] = dict(assignments).get("preset", recipe.get("preset", "paper"))

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import hashlib
 from array import array
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from datasets import Dataset, DatasetDict
 
-from hfcf.core.columns import iterate
+from hfcf.core.columns import decode, iterate
 from hfcf.core.task import Task, task_of
 from hfcf.text.normalise import normalise
+
+BATCH = 1000
 
 
 def connected(keys_of_rows: Iterable[Sequence[Hashable]]) -> list[int]:
@@ -55,8 +57,15 @@ def text_keys(ds: Dataset) -> list[list[tuple[str, str]]]:
     return [[(kind, key) for kind, text in task.identity(row) if (key := normalise(text))] for row in rows]
 
 
-def regroup(ds: Dataset) -> list[str]:
-    """Group rows over several corpora: rows that share a group or a text of their `identity` belong together."""
+def regroup(ds: Dataset) -> Iterator[str]:
+    """Group rows over several corpora, and yield the name of each row's group, a batch of them in memory.
+
+    Rows that share a group or a text of their `identity` belong together; their group has the name of the first one's.
+
+    >>> rows = {"tokens": [["a"], ["b"], ["A"]], "corpus": ["one", "one", "two"], "group_id": ["1", "2", "3"]}
+    >>> list(regroup(Dataset.from_dict(rows)))
+    ['1', '2', '1']
+    """
     task = task_of(ds.column_names)
     rows, hashes = array("q"), array("Q")  # 16 bytes a key: the texts themselves take as much memory as the rows
     for i, row in enumerate(iterate(ds, [*own_columns(task, ds), "corpus", "group_id"])):
@@ -65,9 +74,9 @@ def regroup(ds: Dataset) -> list[str]:
         rows.extend([i] * len(keys))
         hashes.extend(map(_hash, keys))
     firsts = _connect_hashes(np.frombuffer(rows, np.int64), np.frombuffer(hashes, np.uint64), len(ds))
-    names = ds.select_columns(["group_id"]).with_format("arrow")[:]["group_id"]
-    groups: list[str] = names.take(pa.array(firsts)).to_pylist()
-    return groups
+    names = ds.select_columns(["group_id"]).with_format("arrow")[:]["group_id"].combine_chunks()
+    for start in range(0, len(ds), BATCH):
+        yield from decode(names.take(pa.array(firsts[start : start + BATCH])))
 
 
 def _hash(key: tuple[str, ...]) -> int:
@@ -102,7 +111,7 @@ def divide(ds: Dataset, names: Iterable[str]) -> dict[str, Dataset]:
 
 
 def group_safe_split(
-    ds: Dataset, held_out: float, *, seed: int = 13, groups: Sequence[str] | None = None, name: str = "validation", salt: str = ""
+    ds: Dataset, held_out: float, *, seed: int = 13, groups: Iterable[str] | None = None, name: str = "validation", salt: str = ""
 ) -> DatasetDict:
     """Split by group: every row of a group falls on the same side, whatever other rows there are.
 
@@ -110,7 +119,7 @@ def group_safe_split(
         ds: rows with `group_id`.
         held_out: expected share of the groups that are held out.
         seed: which ones.
-        groups: used in the place of `group_id`.
+        groups: of each row, used in the place of `group_id`.
         name: of the held-out split.
         salt: splits with different ones are independent. With the same one, a part of a half would be all of it or nothing.
 

@@ -219,8 +219,9 @@ class System:
             The rows with the columns of every stage, each decided: `status.accepted` is true or false. They have no format.
 
         Raises:
-            StageError, ValueError: before the first stage, see `hfcf.core.preflight.check`.
+            StageError, ValueError: before the first stage, see `hfcf.core.preflight.check`; `limit` is no number of rows.
         """
+        check_limit(limit)
         if isinstance(ds, DatasetDict | IterableDatasetDict):
             parts = {split: self(part, limit=limit, watch=watch, runner=runner, **map_kwargs) for split, part in ds.items()}
             return type(ds)(parts)
@@ -283,6 +284,17 @@ class Runner:
     def costs(self, entries: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         """Add up what the stages cost, in all processes."""
         return list(entries)
+
+
+def check_limit(limit: Any) -> None:
+    """Raise `ValueError` for a limit that is no number of rows.
+
+    >>> check_limit(0)
+    Traceback (most recent call last):
+    ValueError: limit: a number of rows, 1 or more; this is 0
+    """
+    if limit is not None and (type(limit) is not int or limit < 1):
+        raise ValueError(f"limit: a number of rows, 1 or more; this is {limit!r}")
 
 
 def first_rows(ds: Any, limit: int | None) -> Any:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import hashlib
+from array import array
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from heapq import nsmallest
 from typing import Any, ClassVar
 
 import evaluate
+import numpy as np
 from datasets import Dataset
 
 from hfcf.core import schema
@@ -36,10 +39,44 @@ def inverse_bleu(texts: Sequence[str], sources: Sequence[str]) -> float | None:
     >>> inverse_bleu(["the keys are on the old table"], ["the keys are on the old table"])
     1.0
     """
-    from sacrebleu.metrics import BLEU
+    corpus = _CorpusBleu()
+    for text, source in zip(texts, sources, strict=True):
+        corpus.add(text, source)
+    return corpus.inverse()
 
-    bleu = round(BLEU().corpus_score(list(texts), [list(sources)]).score / 100, 7) if texts else 0.0
-    return 1 / bleu if bleu else None
+
+class _CorpusBleu:
+    """sacreBLEU's corpus BLEU of pairs that come one by one; it holds counts alone."""
+
+    def __init__(self) -> None:
+        from sacrebleu.metrics import BLEU
+
+        self._metric = BLEU()
+        self._correct, self._total = ([0] * self._metric.max_ngram_order for _ in range(2))
+        self._size = self._source_size = 0
+
+    def add(self, text: str, source: str) -> None:
+        """Count a text's n-grams, and those that its source has."""
+        (grams, size), (others, source_size) = (_read_ngrams(self._metric, one) for one in (text, source))
+        for gram, n in grams.items():
+            self._total[len(gram) - 1] += n
+            self._correct[len(gram) - 1] += min(n, others[gram])
+        self._size, self._source_size = self._size + size, self._source_size + source_size
+
+    def inverse(self) -> float | None:
+        """Return 1 / BLEU; None if BLEU is 0, or nothing was added."""
+        metric = self._metric
+        score = metric.compute_bleu(list(self._correct), list(self._total), self._size, self._source_size, metric.smooth_method)
+        bleu = round(score.score / 100, 7)
+        return 1 / bleu if bleu else None
+
+
+def _read_ngrams(metric: Any, text: str) -> tuple[Counter[tuple[str, ...]], int]:
+    """Count the n-grams of a text, and its tokens."""
+    from sacrebleu.metrics.helpers import extract_all_word_ngrams
+
+    counts, tokens = extract_all_word_ngrams(metric.tokenizer(text.rstrip()), 1, metric.max_ngram_order)
+    return counts, tokens
 
 
 def bleu(text: str, source: str) -> dict[str, float | None]:
@@ -54,7 +91,7 @@ def bleu(text: str, source: str) -> dict[str, float | None]:
     return {"bleu": score, "inverse": round(1 / score, 5) if score else None}
 
 
-def self_bleu(texts: Sequence[str], sample: int = SAMPLE) -> float | None:
+def self_bleu(texts: Iterable[str], sample: int = SAMPLE) -> float | None:
     """Compute the mean BLEU of each text against all the others, 0–1: less is more diverse.
 
     Args:
@@ -69,21 +106,25 @@ def self_bleu(texts: Sequence[str], sample: int = SAMPLE) -> float | None:
     >>> self_bleu(["the cat sat on the mat", "the cat sat on the mat"])
     1.0
     """
-    sampled = sorted(texts, key=lambda text: (hashlib.sha256(text.encode()).digest(), text))[:sample]
+    sampled = _draw(texts, sample)
     if len(sampled) < 2:
         return None
     scores = _against_the_others(sampled)
     return round(sum(scores) / len(scores) / 100, 5)
 
 
+def _draw(texts: Iterable[str], sample: int) -> list[str]:
+    """Draw the texts of the smallest hashes."""
+    return nsmallest(sample, texts, key=lambda text: (hashlib.sha256(text.encode()).digest(), text))
+
+
 def _against_the_others(texts: Sequence[str]) -> list[float]:
     """Compute `BLEU(effective_order=True).sentence_score` of each text against all the others, and read each text once."""
     from sacrebleu.metrics import BLEU
-    from sacrebleu.metrics.helpers import extract_all_word_ngrams
 
     metric = BLEU(effective_order=True)
     orders = metric.max_ngram_order
-    read = [extract_all_word_ngrams(metric.tokenizer(text.rstrip()), 1, orders) for text in texts]
+    read = [_read_ngrams(metric, text) for text in texts]
     # The two largest counts of each n-gram, the first with its text: the largest among the others of any text is one of them.
     most: dict[tuple[str, ...], tuple[int, int, int]] = defaultdict(lambda: (0, -1, 0))
     for i, (grams, _) in enumerate(read):
@@ -104,7 +145,7 @@ def _against_the_others(texts: Sequence[str]) -> list[float]:
     return scores
 
 
-def distinct(texts: Sequence[str], n: int) -> float | None:
+def distinct(texts: Iterable[str], n: int) -> float | None:
     """Divide the number of different n-grams of the texts by that of all n-grams, 0–1; None where there are none.
 
     Source: Li et al. 2016, A Diversity-Promoting Objective Function. Words are those of `hfcf.core.edits.words`, in lower case.
@@ -112,13 +153,43 @@ def distinct(texts: Sequence[str], n: int) -> float | None:
     >>> distinct(["a b a b"], 1), distinct(["a b a b"], 2)
     (0.5, 0.66667)
     """
-    different, count = set(), 0
+    grams = _DistinctNGrams(n)
     for text in texts:
-        tokens = [word.lower() for word in bare_words(text)]
-        grams = list(zip(*(tokens[i:] for i in range(n)), strict=False))
-        different.update(grams)
-        count += len(grams)
-    return round(len(different) / count, 5) if count else None
+        grams.add(text)
+    return grams.share()
+
+
+class _DistinctNGrams:
+    """Count the different n-grams of texts that come one by one; it holds eight bytes for each of them.
+
+    Args:
+        n: words of an n-gram.
+    """
+
+    def __init__(self, n: int) -> None:
+        self.n, self._count = n, 0
+        self._different, self._new = np.empty(0, np.int64), array("q")
+
+    def add(self, text: str) -> None:
+        """Count the n-grams of a text."""
+        words = [word.lower() for word in bare_words(text)]
+        self._new.extend(map(hash, zip(*(words[i:] for i in range(self.n)), strict=False)))
+        if len(self._new) > max(_NEW, len(self._different)):
+            self._merge()
+
+    def _merge(self) -> None:
+        self._count += len(self._new)
+        self._different = np.union1d(self._different, np.array(self._new))
+        self._new = array("q")
+
+    def share(self) -> float | None:
+        """Return the share of different ones; None of no n-grams."""
+        self._merge()
+        return round(len(self._different) / self._count, 5) if self._count else None
+
+
+_NEW = 100_000
+"""N-grams that are counted before they are merged with those before."""
 
 
 def diversity(texts: Sequence[str], sources: Sequence[str]) -> dict[str, float | None]:
@@ -127,16 +198,27 @@ def diversity(texts: Sequence[str], sources: Sequence[str]) -> dict[str, float |
     >>> diversity(["a b c d e"], ["a b c d e"])
     {'inverse_bleu': 1.0, 'self_bleu': None, 'distinct_1': 1.0, 'distinct_2': 1.0}
     """
-    return {
-        "inverse_bleu": inverse_bleu(texts, sources), "self_bleu": self_bleu(texts),
-        "distinct_1": distinct(texts, 1), "distinct_2": distinct(texts, 2),
-    }  # fmt: skip
+    return _diversity(zip(sources, texts, strict=True))
+
+
+def _diversity(pairs: Iterable[tuple[str, str]]) -> dict[str, float | None]:
+    """Compute `diversity` of pairs (before, after) in one pass, of which few are in memory."""
+    corpus, one, two = _CorpusBleu(), _DistinctNGrams(1), _DistinctNGrams(2)
+
+    def count() -> Iterator[str]:
+        for before, after in pairs:
+            corpus.add(after, before)
+            one.add(after)
+            two.add(after)
+            yield after
+
+    alike = self_bleu(count())
+    return {"inverse_bleu": corpus.inverse(), "self_bleu": alike, "distinct_1": one.share(), "distinct_2": two.share()}
 
 
 def overall(ds: Dataset) -> dict[str, float | None]:
     """Compute `diversity` of what an expanded set's counterfactuals changed."""
-    pairs = [pair for pair in changes(ds) if all(pair)]
-    return diversity([after for _, after in pairs], [before for before, _ in pairs])
+    return _diversity(pair for pair in changes(ds) if all(pair))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -10,6 +12,7 @@ import evaluate
 from datasets import Dataset
 
 from hfcf.core import schema
+from hfcf.core.columns import iterate
 from hfcf.core.splits import own_columns
 from hfcf.core.stage import Reject, Stage
 from hfcf.core.store import save_artifact
@@ -45,15 +48,17 @@ def duplicates(ds: Dataset, against: Mapping[str, Dataset] | None = None, thresh
         name: ((row["id"], _keys(task, row), _main(task, row)) for row in rows.select_columns(["id", *own_columns(task, rows)]))
         for name, rows in (against or {}).items()
     }
-    texts = []
-    for row in ds.select_columns([*task.columns, "edits", "id", "change"]):
+    return _repeats(_texts(ds, task), held, threshold)
+
+
+def _texts(ds: Dataset, task: Task) -> Iterator[_Text]:
+    for row in iterate(ds, [*task.columns, "edits", "id", "change"]):
         try:
             after = changed(row)[1]
         except Reject:
             continue
         titles = [bare(segment.text) for segment in task.segments(row) if segment.is_title]
-        texts.append(_Text(row["id"], row["change"], _keys(task, row), titles, _main(task, row), after))
-    return _repeats(texts, held, threshold)
+        yield _Text(row["id"], row["change"], _keys(task, row), titles, _main(task, row), after)
 
 
 class _Text(NamedTuple):
@@ -78,13 +83,13 @@ def _repeats(
             for key in filter(lambda key: key[1], keys):
                 held.setdefault(key, f"{name}: {row_id}")
             near_held.add(f"{name}: {row_id}", main)
-    first_of: dict[tuple[Any, ...], str] = {}
+    first_of: dict[bytes, str] = {}  # by hashes: the texts take as much memory as the rows
     near: dict[str, Near] = {}
     for one in texts:
         kinds: dict[str, str] = {}
         if one.change not in near:
             near[one.change] = Near(threshold)
-        if (first := first_of.setdefault((*one.keys, *one.titles), one.id)) != one.id:
+        if (first := first_of.setdefault(_hash(one), one.id)) != one.id:
             kinds["repeat"] = first
         elif close := near[one.change].find(one.after):
             kinds["near"] = close
@@ -97,6 +102,10 @@ def _repeats(
         if kinds:
             repeats[one.id] = kinds
     return repeats
+
+
+def _hash(text: _Text) -> bytes:
+    return hashlib.blake2b(json.dumps([text.keys, text.titles]).encode(), digest_size=16).digest()
 
 
 def _main(task: Task, row: Mapping[str, Any]) -> str:

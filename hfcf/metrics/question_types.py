@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, ClassVar
 
 import evaluate
@@ -39,9 +40,12 @@ def common_types(questions: Iterable[str], top: int = TOP) -> dict[str, float]:
     >>> common_types(["who is it", "Who is she?", "when was it"])
     {'who is': 0.66667, 'when was': 0.33333}
     """
-    counts = Counter(map(question_type, questions))
-    order = sorted(counts, key=lambda name: (-counts[name], name))[:top]
-    return {name: round(counts[name] / counts.total(), 5) for name in order}
+    return dict(islice(_shares(Counter(map(question_type, questions))).items(), top))
+
+
+def _shares(counts: Counter[str]) -> dict[str, float]:
+    """Return the share of each type, the commonest first."""
+    return {name: round(counts[name] / counts.total(), 5) for name in sorted(counts, key=lambda name: (-counts[name], name))}
 
 
 def overall(ds: Dataset) -> dict[str, Any]:
@@ -52,9 +56,11 @@ def overall(ds: Dataset) -> dict[str, Any]:
         these are of; `distance`, how much of the questions is of another type than before: half the sum of the differences of all
         shares, 0–1. A source counts once for each of its counterfactuals.
     """
-    pairs = list(changes(ds))
-    sides = [[one[i] for one in pairs] for i in (0, 1)]
-    every = [common_types(side, len(side)) for side in sides]
+    counts = Counter[str](), Counter[str]()
+    for pair in changes(ds):
+        for side, question in zip(counts, pair, strict=True):
+            side[question_type(question)] += 1
+    every = [_shares(side) for side in counts]
     tops = [dict(list(shares.items())[:TOP]) for shares in every]
     distance = sum(abs(every[0].get(name, 0.0) - every[1].get(name, 0.0)) for name in {*every[0], *every[1]}) / 2
     numbers = {"top_before": sum(tops[0].values()), "top_after": sum(tops[1].values()), "distance": distance}

@@ -10,6 +10,7 @@ from typing import Any
 
 from hfcf import corpora
 from hfcf.core.funnel import funnel, short
+from hfcf.core.system import check_limit
 from hfcf.core.task import task_of
 from hfcf.pipeline.profile import Clock
 from hfcf.pipeline.run import load_inputs, read_recipe, select_metrics
@@ -33,6 +34,7 @@ def dry_run(recipe: str | Path | Mapping[str, Any], *, changes: Sequence[str] = 
         a remote model its `attempts` and their `cost` as well, and `examples`. Of the rows, `rejected` could not be read when they
         were loaded (`on_error: reject`), most of them for `reason` (None where there are none).
     """
+    check_limit(limit)
     parsed = read_recipe(recipe, changes)
     ds, system = load_inputs(parsed)
     select_metrics(parsed.metrics, system)

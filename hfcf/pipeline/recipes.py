@@ -90,17 +90,17 @@ class TrainRecipe(Recipe):
     """Share of the groups that is held out, to score on."""
     ways: int = 3
     """3, or 2: without NOT ENOUGH INFO."""
-    max_length: int = Hyperparameters.max_length
+    max_length: Annotated[int, Field(ge=1)] = Hyperparameters.max_length
     """Tokens of an input."""
-    batch_size: int = Hyperparameters.batch_size
-    learning_rate: float = Hyperparameters.learning_rate
-    epochs: float = Hyperparameters.epochs
-    warmup: float = Hyperparameters.warmup
+    batch_size: Annotated[int, Field(ge=1)] = Hyperparameters.batch_size
+    learning_rate: Annotated[float, Field(gt=0)] = Hyperparameters.learning_rate
+    epochs: Annotated[float, Field(gt=0)] = Hyperparameters.epochs
+    warmup: Annotated[float, Field(ge=0, le=1)] = Hyperparameters.warmup
     """Share of the steps in which the learning rate rises."""
-    weight_decay: float = Hyperparameters.weight_decay
+    weight_decay: Annotated[float, Field(ge=0)] = Hyperparameters.weight_decay
     tune: Literal["full", "lora", "lowrank"] = "full"
     """Train and store all weights, adapters, or the best low-rank form of the changes."""
-    rank: int = Hyperparameters.rank
+    rank: Annotated[int, Field(ge=1)] = Hyperparameters.rank
     """Of the stored matrices, with `tune: lora` or `lowrank`."""
     bf16: bool = False
     """Compute in bfloat16."""
@@ -220,7 +220,7 @@ class MaskedLMRecipe(TrainRecipe):
     model: StartModel
     wordnet: bool = False
     """Read WordNet's glosses too."""
-    mask: float = 0.15
+    mask: Annotated[float, Field(gt=0, lt=1)] = 0.15
     """Share of the words to mask."""
 
 
@@ -334,7 +334,7 @@ def parse_train(content: Mapping[str, Any], where: str = "the recipe") -> TrainR
     kind = content.get("train")
     if kind is None and "system" in content:
         raise RecipeError(f"{where}: this is a recipe of hfcf run, not of hfcf train")
-    if kind not in TRAININGS:
+    if not isinstance(kind, str) or kind not in TRAININGS:
         near = recipes.did_you_mean(str(kind), TRAININGS)
         raise RecipeError(f"{where}: train: must be one of {', '.join(TRAININGS)}; this is {kind!r}{near}")
     return recipes.parse(TRAININGS[kind], content, where)

@@ -17,7 +17,7 @@ class Distractors(Recipe):
 
     collection: Text
     """JSON lines of title and text."""
-    pieces: int = 5
+    pieces: Annotated[int, Field(ge=1)] = 5
     """The number of pieces of a row."""
 
 
@@ -60,9 +60,9 @@ class Source(BaseModel):
     role: Literal["train"] | None = None
     """"train" allows training on rows of a dev or test split."""
     on_error: Literal["raise", "reject"] = "raise"
-    take: int | None = None
+    take: Annotated[int | None, Field(ge=1)] = None
     """Keep only the first rows."""
-    skip: int | None = None
+    skip: Annotated[int | None, Field(ge=0)] = None
     """Skip the first rows."""
     half: int | None = None
     """0 or 1: keep one half of the groups."""

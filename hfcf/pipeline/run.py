@@ -18,7 +18,7 @@ from hfcf.core.lock import hold_folder
 from hfcf.core.model import Model, named
 from hfcf.core.preflight import check
 from hfcf.core.stage import Stage
-from hfcf.core.system import Runner, System, Watch
+from hfcf.core.system import Runner, System, Watch, check_limit
 from hfcf.core.task import Task, task_of
 from hfcf.corpora.own.errors import LayoutError
 from hfcf.hub.existing_card import read_restriction
@@ -72,9 +72,10 @@ def run(
         RecipeError: an unknown key, a missing key, or a value of another type.
         ExistingResultError: the folder holds the result of another recipe or of more rows, without `overwrite`; a ValueError.
         FolderInUseError: another process writes to the folder; a ValueError.
-        ValueError: the folder has a README that is not this library's.
+        ValueError: the folder has a README that is not this library's; `limit` is no number of rows.
         HubError: the recipe says `push`, and there is no token or the Hub refused; the result is in the folder all the same.
     """
+    check_limit(limit)
     parsed = read_recipe(recipe, changes)
     runner = choose_engine(engine, choose_runner(Path(out)), parsed.ray, Path(out))
     if parsed.streaming and type(runner) is not Runner:

@@ -20,6 +20,7 @@ from hfcf.core.recipe import RecipeError, locate, parse
 from hfcf.core.recipe import command as command_line
 from hfcf.core.seen import save_seen, seen_rows
 from hfcf.core.splits import divide, group_safe_split, regroup
+from hfcf.core.system import check_limit
 from hfcf.core.weights import check_weights
 from hfcf.engines.classifier import Classifier
 from hfcf.hub.existing_result import RECORD, ExistingResultError, check_result, read_record, write_record
@@ -55,8 +56,9 @@ def train(
         RecipeError: see `parse_train`; or there is nothing to train on.
         ExistingResultError: the folder holds another model, and `overwrite` is not set; a ValueError.
         FolderInUseError: another process writes to the folder; a ValueError.
-        ValueError: the folder has a README that is not this library's.
+        ValueError: the folder has a README that is not this library's; `limit` is no number of rows.
     """
+    check_limit(limit)
     parsed = recipes.parse_train(recipe, where)
     check_disk([out])
     check_weights(parsed.hyperparameters().model, f"{where}: {parsed.start}")

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import io
+import json
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
+import yaml
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from hfcf import cli
 from hfcf.cli.edge import guard, log_to_terminal
+from hfcf.cli.errors import is_a_users
 
 KEY = "sk-secret-0123456789"
 ESCAPES = "a\x1b[2Jb\x1b]0;title\x07\u202ec\x9b1m\rd"
@@ -88,11 +92,38 @@ def test_json_nested_too_deep_ends_in_one_line(
     root: None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def fail() -> None:
-        import json
-
         json.loads("[" * 100_000)
 
     monkeypatch.setattr(cli, "app", fail)
     with pytest.raises(SystemExit):
         cli._run()
     assert capsys.readouterr().err.strip() == "hfcf: a file or a value is nested too deep to be read"
+
+
+def _recurse(n: int) -> int:
+    return 1 + _recurse(n + 1)
+
+
+def _read_again(text: str) -> Any:
+    return json.loads(text, object_hook=lambda value: _read_again(text))
+
+
+@pytest.mark.parametrize("bug", [lambda: _recurse(0), lambda: _read_again("{}")], ids=["alone", "through a parser"])
+def test_a_recursion_of_ours_is_a_bug(
+    root: None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], bug: Callable[[], Any]
+) -> None:
+    monkeypatch.setattr(cli, "app", bug)
+    with pytest.raises(SystemExit) as end:
+        cli._run()
+    assert end.value.code == 1
+    printed = capsys.readouterr().err
+    assert "Traceback" in printed
+    assert "RecursionError" in printed
+    assert "nested too deep" not in printed
+
+
+@pytest.mark.parametrize("deep", [lambda: json.loads("[" * 5000), lambda: yaml.safe_load("[" * 5000)], ids=["json", "yaml"])
+def test_a_parser_that_runs_too_deep_is_of_its_input(deep: Callable[[], Any]) -> None:
+    with pytest.raises(RecursionError) as error:
+        deep()
+    assert is_a_users(error.value)

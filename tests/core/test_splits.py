@@ -57,7 +57,7 @@ def test_texts_are_compared_by_letters_and_digits(one: str, other: str, equal: b
 def test_rows_without_evidence_share_none() -> None:
     rows = made(("a", "1", "Rome is old.", ""), ("a", "2", "Paris is old.", " . "))
     assert text_keys(rows) == [[("claim", "romeisold")], [("claim", "parisisold")]]
-    assert regroup(rows) == ["1", "2"]
+    assert list(regroup(rows)) == ["1", "2"]
 
 
 def made(*rows: tuple[str, str, str, str]) -> Dataset:
@@ -78,7 +78,17 @@ def test_rows_that_share_group_claim_or_evidence_are_one_group() -> None:
             ("b", "7", "Fourth claim.", "e4"),
         )
     )
-    assert found == ["1", "1", "1", "1", "7"]
+    assert list(found) == ["1", "1", "1", "1", "7"]
+
+
+def test_groups_are_named_a_batch_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = made(*(("a", str(i), f"Claim number {i % 7}.", f"e{i}") for i in range(20))).select(range(19, -1, -1))
+    whole = list(regroup(rows))
+    assert len(set(whole)) == 7
+    monkeypatch.setattr("hfcf.core.splits.BATCH", 3)
+    assert list(regroup(rows)) == whole
+    split = group_safe_split(rows, 0.4, groups=regroup(rows))
+    assert sum(map(len, split.values())) == 20
 
 
 def test_a_split_keeps_groups_whole_and_loses_nothing() -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import numpy as np
 import pytest
 from datasets import ClassLabel, Dataset, DatasetDict, Features, concatenate_datasets
 from made_rows import EVIDENCE, claim_row, evidence_row, relation, relation_row, verification
@@ -27,7 +28,9 @@ from hfcf.metrics.duplicates import duplicates
 from hfcf.metrics.label_balance import label_balance
 from hfcf.metrics.minimality import minimality
 from hfcf.metrics.shared import fitting
-from hfcf.metrics.shared.measure import candidates, measure, measure_candidates
+from hfcf.metrics.shared.bands import Bands
+from hfcf.metrics.shared.candidates import candidates
+from hfcf.metrics.shared.measure import measure, measure_candidates
 from hfcf.metrics.shared.near import Near, jaccard
 from hfcf.metrics.shared.rows import changed
 from hfcf.metrics.shared.settings import DEFAULT, check_metrics
@@ -70,6 +73,24 @@ def test_inverse_bleu_is_one_over_the_corpus_bleu_by_hand() -> None:
     assert found == pytest.approx(1 / bleu, abs=1e-4)
     assert inverse_bleu(["x y z"], ["a b c"]) is None
     assert inverse_bleu([], []) is None
+
+
+def test_the_corpus_bleu_of_pairs_one_by_one_is_sacrebleus() -> None:
+    from sacrebleu.metrics import BLEU
+
+    random = Random(1)
+    texts, sources = ([" ".join(random.choices("abcdefg", k=random.randrange(1, 9))) + " ." for _ in range(300)] for _ in range(2))
+    wanted = round(BLEU(force=True).corpus_score(texts, [sources]).score / 100, 7)
+    assert inverse_bleu(texts, sources) == 1 / wanted
+
+
+def test_n_grams_are_counted_in_parts_as_in_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = [f"the town of number {i % 7} lies {i % 13} miles away" for i in range(60)]
+    whole = distinct(texts, 1), distinct(texts, 2)
+    monkeypatch.setattr("hfcf.metrics.diversity._NEW", 5)
+    assert (distinct(texts, 1), distinct(texts, 2)) == whole
+    pairs = {pair for text in texts for pair in zip(text.split(), text.split()[1:], strict=False)}
+    assert whole[1] == round(len(pairs) / (60 * 8), 5)
 
 
 def test_self_bleu_is_less_for_texts_that_differ() -> None:
@@ -408,6 +429,26 @@ def test_most_near_texts_are_found() -> None:
     assert sum(index.find(text) == name for name, text in near) / len(near) > 0.8
 
 
+def test_bands_find_what_datasketch_finds_in_a_few_bytes() -> None:
+    from datasketch import MinHash, MinHashLSH
+
+    random = Random(2)
+    texts = ["".join(random.choices("abcd", k=30)) for _ in range(2500)]
+    texts = [text if i % 5 else texts[i // 2][:-3] + "xyz" for i, text in enumerate(texts)]
+    index = MinHashLSH(threshold=0.5, num_perm=128)
+    bands = Bands(index.b, index.r)
+    signatures = [MinHash(num_perm=128, seed=1) for _ in texts]
+    for i, (text, signature) in enumerate(zip(texts, signatures, strict=True)):
+        signature.update_batch([text[j : j + 4].encode() for j in range(27)])
+        index.insert(i, signature)
+        bands.add(signature.hashvalues)
+    found = [bands.find(signature.hashvalues) for signature in signatures]
+    assert found == [set(index.query(signature)) for signature in signatures]
+    assert max(map(len, found)) > 1
+    held = sum(one.nbytes for one in vars(bands).values() if isinstance(one, np.ndarray))
+    assert held < 12 * index.b * 4096 + 10_000, "three numbers for each band of 4,096 texts"
+
+
 def test_a_threshold_of_one_finds_equal_texts_alone() -> None:
     index = Near(1.0)
     index.add("first", long())
@@ -524,6 +565,19 @@ def test_before_filtering_there_are_the_rejected_candidates_too(made: Dataset) -
     assert told["diversity, whole set"]["before"]["distinct_1"] != told["diversity, whole set"]["after"]["distinct_1"]
     assert told["diversity, whole set"]["after"] == diversity(*reversed(list(zip(*map(changed, made), strict=True))))  # type: ignore[arg-type]
     json.dumps(told)
+
+
+def test_candidates_of_many_batches_are_all_there(made: Dataset) -> None:
+    one = {"claim": "…", "label": "REFUTES", "change": "claim", "scores": [], "edits": made[0]["edits"]}
+    source = json.dumps({**revert_edits(made[0], made[0]["edits"]), "id": "0", "label": "SUPPORTS"})
+    rows = [
+        {"level": "row" if i % 3 else "candidate", "source": source, "candidate": None if i % 3 else json.dumps(one)}
+        for i in range(2500)
+    ]
+    found = candidates(Dataset.from_list(rows))
+    assert len(found) == len(set(found["id"])) == 834
+    assert set(found["claim"]) == {made[0]["claim"]}
+    assert candidates(Dataset.from_list(rows[1:3])).column_names == found.column_names
 
 
 def test_relation_candidates_are_read_back() -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -13,6 +15,11 @@ from datasets import Dataset
 import hfcf
 from hfcf import cli
 from hfcf.cli import errors
+from hfcf.core.recipe import RecipeError
+from hfcf.pipeline.dry_run import dry_run
+from hfcf.pipeline.recipes import parse_train
+from hfcf.pipeline.train import train
+from hfcf.systems import system_class
 
 GOOD = '{"id": "1", "claim": "Rome is old.", "evidence": ["Rome is very old."], "label": "SUPPORTS"}\n'
 RECIPE = "corpus: jsonl\ndata_files: good.jsonl\nsystem: race\npreset: offline\n"
@@ -68,7 +75,18 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *ar
         (["data_files=a_folder"], ["a folder", "--set data_dir=…"]),
         (["data_files=empty.jsonl"], ["no rows", "empty.jsonl"]),
         (["corpus=parquet"], ["--set corpus=jsonl"]),
-        (["limit=-3"], ["limit", "-3"]),
+        (["limit=-3"], ["limit: ", "greater than or equal to 1", "-3"]),
+        (["limit=0"], ["limit: ", "greater than or equal to 1", "was 0"]),
+        (["limit=all"], ["limit is of type int", "'all'"]),
+        (["limit=true"], ["limit is of type int", "True"]),
+        (["settings=[a]"], ["settings is of type mapping", "['a']"]),
+        (["settings={3: a}"], ["settings: its keys are texts", "3", "quotes"]),
+        (["settings=3", "settings.alpha=0.2"], ["settings.alpha", "nothing of that name"]),
+        (["options=3"], ["options is of type mapping"]),
+        (["labels=3"], ["labels is of type mapping | list of str"]),
+        (["corpus=3"], ["corpus is of type str | mapping", "was 3"]),
+        (["seed=x"], ["seed is of type int"]),
+        (["metrics=3"], ["metrics: a list of names, or a mapping"]),
     ],
 )
 def test_settings(
@@ -109,6 +127,76 @@ def test_commands(
 ) -> None:
     error = run(monkeypatch, capsys, *arguments)
     assert [fact for fact in facts if fact not in error] == [], error
+
+
+PRESETS = "presets: a mapping of each preset's name to the keys that it changes is expected; this is "
+
+
+@pytest.mark.parametrize(
+    ("keys", "fact"),
+    [
+        ("presets: 3", f"{PRESETS}3"),
+        ("presets: [a]", f"{PRESETS}['a']"),
+        ("presets: []", f"{PRESETS}[]"),
+        ("presets: false", f"{PRESETS}False"),
+        ("presets: {offline: 3}", f"{PRESETS}{{'offline': 3}}"),
+        ("presets: {3: {seed: 1}}", f"{PRESETS}{{3: "),
+        ("presets: {offline: {limit: 0}}", "limit: should be greater than or equal to 1, and was 0"),
+        ("settings: [a]", "settings is of type mapping | None, and was ['a']"),
+        ("limit: all", "limit is of type int | None, and was 'all'"),
+        ("limit: 0", "limit: should be greater than or equal to 1, and was 0"),
+        ("limit: -5", "limit: should be greater than or equal to 1, and was -5"),
+    ],
+)
+def test_a_recipe_with_values_of_another_kind_ends_in_one_line(
+    keys: str, fact: str, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "odd.yaml").write_text(f"{RECIPE}{keys}\n")
+    error = run(monkeypatch, capsys, "run", "odd.yaml", "--out", "out/x")
+    assert fact in error
+    assert len(error.splitlines()) == 1
+    assert not (folder / "out").exists()
+
+
+@pytest.mark.parametrize("limit", [0, -5, "all", 2.5, True])
+def test_a_limit_in_python_is_a_number_of_rows(limit: Any, folder: Path) -> None:
+    content = {"corpus": "jsonl", "data_files": "good.jsonl", "system": "eda", "preset": "offline"}
+    rows = hfcf.load("jsonl", data_files="good.jsonl")
+    calls: list[Callable[[], Any]] = [
+        lambda: hfcf.run(content, folder / "out", limit=limit),
+        lambda: dry_run(content, limit=limit),
+        lambda: train(TRAINING, folder / "out", limit=limit),
+        lambda: system_class("eda")()(rows, limit=limit),
+    ]
+    for call in calls:
+        with pytest.raises(ValueError, match="limit: a number of rows, 1 or more"):
+            call()
+    assert not (folder / "out").exists()
+
+
+TRAINING = {"train": "verifier", "model": "offline:minilm", "data": [{"corpus": "fever"}]}
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"train": ["verifier"]}, "train: must be one of verifier"),
+        ({"data": 3}, "data is of type list of mapping, and was 3"),
+        ({"data": [{"corpus": "fever", "take": 0}]}, "take: should be greater than or equal to 1, and was 0"),
+        ({"data": [{"corpus": "fever", "skip": -5}]}, "skip: should be greater than or equal to 0, and was -5"),
+        ({"exclude": 3}, "exclude is of type list of mapping, and was 3"),
+        ({"epochs": 0}, "epochs: should be greater than 0, and was 0"),
+        ({"batch_size": -5}, "batch_size: should be greater than or equal to 1, and was -5"),
+        ({"learning_rate": -1}, "learning_rate: should be greater than 0, and was -1"),
+        ({"max_length": 0}, "max_length: should be greater than or equal to 1, and was 0"),
+        ({"rank": 0}, "rank: should be greater than or equal to 1, and was 0"),
+        ({"limit": "all"}, "limit is of type int"),
+    ],
+)
+def test_a_training_with_values_of_another_kind_is_refused(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(RecipeError) as error:
+        parse_train({**TRAINING, **change})
+    assert message in str(error.value)
 
 
 def test_paths_without_rights_are_one_line() -> None:

@@ -11,8 +11,10 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 from datasets import Dataset, Features, IterableDataset, load_dataset
+from rich.console import Console
 
 import hfcf
+from hfcf.cli import console, runs
 from hfcf.core import recipe, schema
 from hfcf.core.columns import tables
 from hfcf.core.splits import regroup
@@ -170,9 +172,9 @@ def test_rows_are_grouped_by_hashes_as_by_their_texts() -> None:
     texts = ["Rome is old.", "rome is OLD", "Oslo is new.", "Oslo is new", "Paris."]
     pieces = [[{"title": "", "text": text}] for text in ("one", "two", "three", "two", "four")]
     rows = {"claim": texts, "evidence": pieces, "label": ["SUPPORTS"] * 5, "corpus": ["c"] * 5, "group_id": list("pqrst")}
-    assert regroup(Dataset.from_dict(rows)) == ["p", "p", "p", "p", "t"]
+    assert list(regroup(Dataset.from_dict(rows))) == ["p", "p", "p", "p", "t"]
     shuffled = Dataset.from_dict(rows).select([4, 3, 0])
-    assert regroup(shuffled) == ["t", "s", "p"]
+    assert list(regroup(shuffled)) == ["t", "s", "p"]
     assert [len(table) for table in tables(shuffled, ["claim"], 2)] == [2, 1]
 
 
@@ -183,3 +185,14 @@ def test_a_stream_names_its_batches_in_short(monkeypatch: pytest.MonkeyPatch) ->
     # `datasets` joins the names of a batch's chunks: of a thousand chunks with the names of a thousand rows each, that is a
     # megabyte after the first stage and a gigabyte after the second.
     assert max(len(str(name)) for name in names) < 50 * 4 * len(demo)
+
+
+def test_the_command_line_shows_no_seconds_of_a_streams_stages(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(console, "out", Console(width=200))
+    path = tmp_path / "mine.yaml"
+    path.write_text(json.dumps({**RECIPE, "metrics": {}}))
+    runs.run(str(path), tmp_path / "out", ["streaming=true"], 12, False)
+    shown = capsys.readouterr().out.splitlines()
+    assert [line for line in shown if line.startswith("✓")] == [f"✓ {name}" for name in EDA.chain]

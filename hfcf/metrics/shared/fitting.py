@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections import Counter
 from collections.abc import Iterable
 from functools import lru_cache
@@ -10,6 +11,7 @@ from typing import Any
 
 from datasets import Dataset
 
+from hfcf.core.columns import has_repeats, iterate
 from hfcf.core.stage import Stage, StageError
 from hfcf.core.store import read_artifact
 from hfcf.core.task import problem
@@ -56,14 +58,14 @@ def to_fit(stage: Stage, ds: Dataset, *more: str) -> Dataset:
         if column not in ds.features:
             raise StageError(f"{stage.name}: fit reads the column {column!r}, which is not there; hfcf.expand(ds) makes such rows")
     if "label" in stage.inputs:
-        need_names(stage, ds["label"])
-    if "id" in more and (twice := [row_id for row_id, n in Counter(ds["id"]).items() if n > 1]):
+        need_names(stage, (row["label"] for row in iterate(ds, ["label"])))
+    if "id" in more and has_repeats(ds, "id"):
+        twice = [row_id for row_id, n in Counter(ds["id"]).items() if n > 1]
         raise StageError(
             f"{stage.name}: {len(twice)} ids are there more than once, the first: {twice[0]!r}. It tells rows apart by their ids: "
             "leave out rows that are there twice, and put a set's name before its ids where you join several sets"
         )
-    rows = ds.select_columns(list(stage.inputs))
-    sound = [i for i, row in enumerate(rows) if problem(row) is None]
+    sound = array("q", (i for i, row in enumerate(iterate(ds, list(stage.inputs))) if problem(row) is None))
     return ds if len(sound) == len(ds) else ds.select(sound)
 
 

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-import json
 import logging
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
 from datasets import Dataset, DatasetDict, Features, concatenate_datasets
 
 from hfcf.core import schema
-from hfcf.core.columns import without_format
+from hfcf.core.columns import iterate, without_format
 from hfcf.core.prepare import prepare
 from hfcf.core.stage import StageError
 from hfcf.core.system import run_stage
-from hfcf.core.task import get_task, task_of
+from hfcf.core.task import task_of
 from hfcf.metrics import load
+from hfcf.metrics.shared.candidates import candidates
 from hfcf.metrics.shared.settings import Metrics, check_metrics, load_evaluation_set, parse_metrics, pop_evaluation_sets, stage_of
 from hfcf.metrics.shared.summary import with_label_names
-from hfcf.tasks import DEFAULT
 
 log = logging.getLogger(__name__)
 
@@ -87,39 +87,11 @@ def _measured(ds: Dataset, name: str, settings: dict[str, Any], of: Dataset, map
         return prepared
     fitted: Any = stage
     done = run_stage(prepared, fitted.fit(of, **fit) if hasattr(stage, "fit") else stage, map_kwargs)
-    if lost := [status for status in done["status"] if status and status["accepted"] is False]:
-        log.warning("%s: %d of %d rows could not be scored; the first: %s", name, len(lost), len(ds), lost[0]["reason"])
+    rows = (row["status"] for row in iterate(done, ["status"]))
+    lost = Counter(status["reason"] for status in rows if status and status["accepted"] is False)
+    if lost:
+        log.warning("%s: %d of %d rows could not be scored; the first: %s", name, lost.total(), len(ds), next(iter(lost)))
     return done
-
-
-def candidates(rejected: Dataset) -> Dataset:
-    """Turn the rejected candidates of a run into rows of an expanded set, so that metrics can score what a filter took away.
-
-    Args:
-        rejected: from `hfcf.rejected`, or a published set's `rejected` configuration.
-
-    Returns:
-        A row for each candidate whose edits fit its source, with the columns that metrics of single rows read.
-    """
-    edited: list[dict[str, Any]] = []
-    for row in rejected:
-        if row["level"] != "candidate":
-            continue
-        source, one = json.loads(row["source"]), json.loads(row["candidate"])
-        own = task_of(source)
-        try:
-            texts = own.counterfactual_row(source, one)
-        except ValueError:  # rejected because its edits do not fit, or before it was complete
-            continue
-        edits = own.candidate_edits(source, one)
-        edited.append({"id": f"{source['id']}:{len(edited)}", **texts, "edits": edits, "change": one["change"]})
-    task = task_of(edited[0]) if edited else get_task(DEFAULT)
-    canonical = {name: feature for name, feature in task.features.items() if name not in schema.COMMON}
-    features = Features({**canonical, "edits": schema.EDITS, "change": schema.TEXT})
-    # A task may add columns to its counterfactuals, as structures have `stale`; no metric reads them.
-    kept = [{name: value for name, value in row.items() if name in features} for row in edited]
-    # Entities moved along with the edits; their types, which no edit has, are the source's and no metric reads them.
-    return Dataset.from_list(kept, features=features) if kept else schema.no_rows(features)
 
 
 def measure_candidates(accepted: Dataset, rejected: Dataset, metrics: Metrics | None = None, **map_kwargs: Any) -> Dataset:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from hfcf.metrics.shared.bands import Bands
 from hfcf.text.normalise import bare
 
 _WIDTH, _PERMUTATIONS = 5, 128
@@ -42,23 +43,25 @@ class Near:
     def __init__(self, threshold: float) -> None:
         from datasketch import MinHash, MinHashLSH
 
-        self.threshold, self._texts = threshold, dict[str, str | None]()
+        self.threshold, self._texts, self._names = threshold, dict[str, str | None](), list[str]()
         self._empty = MinHash(num_perm=_PERMUTATIONS, seed=1)
         # Above 0.95 its bands become too few to propose anything.
-        self._index = MinHashLSH(threshold=min(threshold, 0.95), num_perm=_PERMUTATIONS, weights=(0.1, 0.9))
+        best = MinHashLSH(threshold=min(threshold, 0.95), num_perm=_PERMUTATIONS, weights=(0.1, 0.9))
+        self._bands = Bands(best.b, best.r)
 
     def add(self, name: str, text: str | None) -> None:
         """Put a text in; a name that is there keeps its text."""
         if name not in self._texts and (signature := self._signature(text)) is not None:
             self._texts[name] = text
-            self._index.insert(name, signature)
+            self._names.append(name)
+            self._bands.add(signature)
 
     def find(self, text: str | None) -> str | None:
         """Find the nearest text that is near, the first by name of equally near ones; None if none is."""
         if (signature := self._signature(text)) is None:
             return None
-        candidates = [(-jaccard(text, self._texts[name]), name) for name in self._index.query(signature)]
-        best = min(candidates, default=None)
+        names = (self._names[number] for number in self._bands.find(signature))
+        best = min(((-jaccard(text, self._texts[name]), name) for name in names), default=None)
         return best[1] if best and -best[0] >= self.threshold else None
 
     def _signature(self, text: str | None) -> Any:
@@ -66,4 +69,4 @@ class Near:
             return None
         signature = self._empty.copy()
         signature.update_batch([shingle.encode() for shingle in sorted(shingles)])
-        return signature
+        return signature.hashvalues

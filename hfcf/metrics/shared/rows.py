@@ -8,6 +8,7 @@ from typing import Any
 from datasets import Dataset
 
 from hfcf.core import schema
+from hfcf.core.columns import iterate
 from hfcf.core.edits import words
 from hfcf.core.stage import Reject, StageError
 from hfcf.core.task import TaskColumns, get_task, problem, task_of
@@ -70,7 +71,7 @@ def changes(ds: Dataset) -> Iterator[tuple[str, str]]:
     >>> list(changes(Dataset.from_list([{"claim": "Oslo is old.", "evidence": [{"title": "", "text": "It is."}], "edits": None}])))
     []
     """
-    for row in ds.select_columns([*task_of(ds.column_names).columns, "edits"]):
+    for row in iterate(ds, [*task_of(ds.column_names).columns, "edits"]):
         try:
             if problem(row) is None:
                 yield changed(row)

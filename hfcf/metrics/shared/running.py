@@ -10,11 +10,11 @@ import pyarrow as pa
 from datasets import Dataset, Features, Value
 
 from hfcf.core.columns import decode
-from hfcf.core.task import Task
+from hfcf.core.task import Task, task_of
 from hfcf.metrics import is_published, load
-from hfcf.metrics.shared.measure import candidates
+from hfcf.metrics.shared.candidates import candidate_features, edited_rows
 from hfcf.metrics.shared.settings import Metrics, parse_metrics, pop_evaluation_sets, stage_of
-from hfcf.metrics.shared.summary import summarise_numbers
+from hfcf.metrics.shared.summary import summarise_numbers, summarise_verdicts
 
 KEPT = 100_000
 """Numbers that a summary keeps; of more, quartiles and histogram are those of an even sample."""
@@ -57,9 +57,11 @@ class RunningMetrics:
 
     def measure_rejected(self, rows: list[dict[str, Any]]) -> None:
         """Measure the rejected candidates among rows of `hfcf.rejected`."""
-        lost: Dataset = candidates(rows)
-        if self._stages and len(lost):
-            self._score(lost[:], "before")
+        lost = list(edited_rows(rows))
+        if self._stages and lost:
+            features = candidate_features(task_of(lost[0]))
+            columns = {name: [row.get(name) for row in lost] for name in features}
+            self._score(Dataset.from_dict(columns, features=features)[:], "before")
 
     def _score(self, columns: Mapping[str, list[Any]], when: str) -> dict[str, list[Any]]:
         size = len(columns["id"])
@@ -129,8 +131,7 @@ class RunningSummary:
         """Return the summary; `sampled` says of how many numbers quartiles and histogram are, if not of all."""
         sample = self._sample[: self.n]
         if self.feature.dtype == "bool":
-            size = {"n": self.n, **({"null": self.null} if self.null else {})}
-            return {**size, "yes": int(self.total), "share": round(self.total / self.n, 5) if self.n else None}
+            return summarise_verdicts(self.n, self.null, int(self.total))
         summary = summarise_numbers(sample, self.null)
         if self.n > len(sample):
             exact = {"mean": self.total / self.n, "min": self.least, "max": self.most}

@@ -6,8 +6,11 @@ from importlib import import_module
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from datasets import ClassLabel, Dataset, Value
 
+from hfcf.core.columns import tables
 from hfcf.metrics import names
 
 BINS = 30
@@ -64,21 +67,28 @@ def summary(ds: Dataset) -> dict[str, Any]:
     for name in ds.column_names:
         if name not in metrics:
             continue
-        feature, values = ds.features[name], list(ds[name])
+        feature = ds.features[name]
         if isinstance(feature, Value):
-            result[name] = _summary(values, feature)
+            result[name] = _summary(ds, feature, name)
         else:
             numbers = {key: part for key, part in feature.items() if part.dtype != "string"}
-            result[name] = {key: _summary([one and one[key] for one in values], part) for key, part in numbers.items()}
+            result[name] = {key: _summary(ds, part, name, key) for key, part in numbers.items()}
     return result
 
 
-def _summary(values: list[Any], feature: Value) -> dict[str, Any]:
-    present = [value for value in values if value is not None]
-    size = {"n": len(present), **({"null": len(values) - len(present)} if len(present) < len(values) else {})}
+def _summary(ds: Dataset, feature: Value, name: str, *inside: str) -> dict[str, Any]:
+    columns = (pc.struct_field(table[name], list(inside)) if inside else table[name] for table in tables(ds, [name]))
+    # Eight bytes a number: the quantiles need all of them.
+    present = np.concatenate([np.empty(0), *(column.drop_null().cast(pa.float64()).to_numpy() for column in columns)])
+    null = len(ds) - len(present)
     if feature.dtype == "bool":
-        return {**size, "yes": sum(present), "share": round(sum(present) / len(present), 5) if present else None}
-    return summarise_numbers(np.array(present, dtype=float), len(values) - len(present))
+        return summarise_verdicts(len(present), null, int(present.sum()))
+    return summarise_numbers(present, null)
+
+
+def summarise_verdicts(n: int, null: int, yes: int) -> dict[str, Any]:
+    """Summarise verdicts by their counts; see `summary`."""
+    return {"n": n, **({"null": null} if null else {}), "yes": yes, "share": round(yes / n, 5) if n else None}
 
 
 def summarise_numbers(numbers: Any, null: int = 0) -> dict[str, Any]:

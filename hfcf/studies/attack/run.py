@@ -18,7 +18,7 @@ from hfcf.core import recipe as recipes
 from hfcf.core.local_paths import publishable_values
 from hfcf.core.lock import hold_folder
 from hfcf.core.prepare import prepare
-from hfcf.core.system import run_stage
+from hfcf.core.system import check_limit, run_stage
 from hfcf.core.task import get_task
 from hfcf.hub.dataset_card import NOT_REPUBLISHED, republish_key
 from hfcf.hub.existing_card import check_overwrite, read_restriction
@@ -51,8 +51,9 @@ def make_candidates(recipe: str | Path, out: Path, *, changes: Sequence[str] = (
 
     Raises:
         RecipeError: see `parse_attack`.
-        ValueError: the folder has a spreadsheet with marked lines, or a README of another origin.
+        ValueError: the folder has a spreadsheet with marked lines, or a README of another origin; `limit` is no number of rows.
     """
+    check_limit(limit)
     with hold_folder(out, recipes.command("attack candidates", recipe, out, changes, limit)):
         return _make_candidates(recipe, out, changes, limit)
 
