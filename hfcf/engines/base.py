@@ -140,7 +140,7 @@ class Engine:
             return []
         kind = type(self).__name__
         head = self._head()
-        keys = [_key(head, request) for request in requests]
+        keys = [request_key(head, request) for request in requests]
         first = dict(reversed(list(zip(keys, requests, strict=True))))
         cache = open_cache()
         answers = cache.get(first) if cache is not None else {}
@@ -243,7 +243,8 @@ class Engine:
         return torch.bfloat16 if self.device().type == "cuda" and torch.cuda.is_bf16_supported() else torch.float32
 
 
-def _key(head: str, request: Any) -> str:
+def request_key(head: str, request: Any) -> str:
+    """Return the key of a request in the cache; `head` is what all requests to its engine have in common."""
     return hashlib.sha256(f"{head}\n{json.dumps(request, ensure_ascii=False)}".encode()).hexdigest()
 
 

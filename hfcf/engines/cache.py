@@ -8,7 +8,7 @@ import logging
 import os
 import sqlite3
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from filelock import FileLock
 
 from hfcf.core.damaged import set_aside
 from hfcf.core.paths import cache_dir, part_name
-from hfcf.engines.upkeep import ORIGINS, keep_limit, size_limit
+from hfcf.engines.upkeep import ORIGINS, STEPS, keep_limit, size_limit
 
 log = logging.getLogger(__name__)
 
@@ -25,6 +25,7 @@ _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 _FAULTS = {sqlite3.SQLITE_FULL: errno.ENOSPC, sqlite3.SQLITE_IOERR: errno.EIO, sqlite3.SQLITE_READONLY: errno.EROFS}
 _LOOKUP = 500  # keys to a SELECT: SQLite allows 999 variables in its older builds
 _CHECKED = 10_000_000  # characters of answers between two looks at the size
+_Statement = tuple[str, Sequence[tuple[Any, ...]]]
 
 
 class RequestCache:
@@ -38,6 +39,9 @@ class RequestCache:
     >>> cache.put({"k": [0.1, 0.9]})
     >>> cache.get(["k", "unknown"])
     {'k': [0.1, 0.9]}
+    >>> cache.put_steps({"l": "a step"})
+    >>> cache.get_steps(["k", "l"])
+    {'l': ['a step']}
     """
 
     def __init__(self, path: Path) -> None:
@@ -59,6 +63,7 @@ class RequestCache:
         self._db.execute("PRAGMA synchronous=NORMAL")
         self._db.execute("CREATE TABLE IF NOT EXISTS answers (key TEXT PRIMARY KEY, answer TEXT NOT NULL) WITHOUT ROWID")
         self._db.execute(ORIGINS)
+        self._db.execute(STEPS)
         self._db.execute("SELECT key FROM answers LIMIT 1").fetchall()
 
     def _lock(self) -> FileLock:
@@ -105,24 +110,32 @@ class RequestCache:
 
     def get(self, keys: Iterable[str]) -> dict[str, Any]:
         """Look answers up; keys without an answer are left out."""
+        return {key: json.loads(answer) for key, answer in self._read("SELECT key, answer FROM answers", keys)}
+
+    def get_steps(self, keys: Iterable[str]) -> dict[str, list[Any]]:
+        """Look up the steps of requests without an answer, in no order; keys without a step are left out."""
+        steps: dict[str, list[Any]] = {}
+        for key, step in self._read("SELECT key, step FROM steps", keys):
+            steps.setdefault(key, []).append(json.loads(step))
+        return steps
+
+    def _read(self, query: str, keys: Iterable[str]) -> list[tuple[str, str]]:
         requested = list(keys)
         try:
-            return self._get(requested)
+            return self._select(query, requested)
         except sqlite3.DatabaseError as error:
             self._start_anew(error)
-            return self._get(requested)
+            return self._select(query, requested)
 
-    def _get(self, requested: list[str]) -> dict[str, Any]:
-        answers = {}
+    def _select(self, query: str, requested: list[str]) -> list[tuple[str, str]]:
+        found: list[tuple[str, str]] = []
         for i in range(0, len(requested), _LOOKUP):
             part = requested[i : i + _LOOKUP]
-            marks = ",".join("?" * len(part))
-            query = f"SELECT key, answer FROM answers WHERE key IN ({marks})"
-            answers.update({key: json.loads(answer) for key, answer in self._db.execute(query, part)})
-        return answers
+            found += self._db.execute(f"{query} WHERE key IN ({','.join('?' * len(part))})", part)
+        return found
 
     def put(self, answers: Mapping[str, Any], engine: str = "") -> None:
-        """Store answers in one transaction; a key that another process stored first keeps its answer.
+        """Store answers in one transaction, in which their steps go; a key that another process stored first keeps its answer.
 
         Args:
             answers: by key.
@@ -131,32 +144,41 @@ class RequestCache:
         Raises:
             OSError: the disk is full, or does not let itself be written to.
         """
+        forget = ("DELETE FROM steps WHERE key = ?", [(key,) for key in answers])
+        self._write("INSERT OR IGNORE INTO answers VALUES (?, ?)", answers, engine, forget)
+
+    def put_steps(self, steps: Mapping[str, Any], engine: str = "") -> None:
+        """Store a step towards the answer of each of some requests, until `put` has the answer; arguments and errors as there."""
+        self._write("INSERT OR IGNORE INTO steps VALUES (?, ?)", steps, engine)
+
+    def _write(self, insert: str, values: Mapping[str, Any], engine: str, *others: _Statement) -> None:
         second = int(time.time())
-        rows = [(key, json.dumps(answer, ensure_ascii=False)) for key, answer in answers.items()]
-        origins = [(key, engine, second) for key in answers]
+        rows = [(key, json.dumps(value, ensure_ascii=False)) for key, value in values.items()]
+        origins = [(key, engine, second) for key in values]
+        statements: list[_Statement] = [(insert, rows), ("INSERT OR IGNORE INTO origins VALUES (?, ?, ?)", origins), *others]
         try:
             try:
                 self._follow()
-                self._put(rows, origins)
+                self._put(statements)
             except sqlite3.DatabaseError as error:
                 self._start_anew(error)
-                self._put(rows, origins)
+                self._put(statements)
         except sqlite3.OperationalError as error:
             if (number := _FAULTS.get(_code(error))) is None:
                 raise
             raise OSError(number, os.strerror(number), str(self._path)) from error
 
-    def _put(self, rows: list[tuple[str, str]], origins: list[tuple[str, str, int]]) -> None:
+    def _put(self, statements: Sequence[_Statement]) -> None:
         self._db.execute("BEGIN IMMEDIATE")
         try:
-            self._db.executemany("INSERT OR IGNORE INTO answers VALUES (?, ?)", rows)
-            self._db.executemany("INSERT OR IGNORE INTO origins VALUES (?, ?, ?)", origins)
+            for statement, rows in statements:
+                self._db.executemany(statement, rows)
             self._db.execute("COMMIT")
         except BaseException:
             if self._db.in_transaction:  # SQLite itself ends it where the disk is full
                 self._db.execute("ROLLBACK")
             raise
-        self._stored += sum(len(answer) for _, answer in rows)
+        self._stored += sum(len(text) for _, text in statements[0][1])
         if self._limit is not None and self._stored >= min(self._limit / 100, _CHECKED):
             self._stored = 0
             keep_limit(self._db, self._limit)

@@ -69,4 +69,4 @@ def load_whole(
     missing, unknown = network.load_state_dict(load_file(path), strict=False)
     if unknown or any(not name.startswith("encoder.") for name in missing):
         raise ValueError(f"{model.name}: {file} is not the head of {kind}")
-    return network.to(device=device, dtype=dtype).eval()
+    return network.to(device=device, dtype=dtype).eval().requires_grad_(False)

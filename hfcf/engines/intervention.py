@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import torch
 
 from hfcf.core.model import Model
-from hfcf.engines.base import Encoded, Engine, Usage, usage
+from hfcf.engines.base import Encoded, Engine, Usage, request_key, usage
+from hfcf.engines.cache import RequestCache, open_cache
 from hfcf.engines.classifier import ROUND, choose, label_probabilities
 from hfcf.engines.effects import Effects, mean_embeddings
 from hfcf.engines.narrow import narrow
@@ -70,47 +72,51 @@ class Intervention(Engine):
         _, tokenizer, most = loaded
         texts = list(dict.fromkeys([*MARKERS, *(word for request in requests for word in _words(request))]))
         pieces = dict(zip(texts, word_pieces(tokenizer, texts), strict=True))
-        marks = [pieces[marker] for marker in MARKERS]
-        return [_Sentence(tokenizer, request, pieces, marks, most) for request in requests]
+        marks, head = [pieces[marker] for marker in MARKERS], self._head()
+        return [_Sentence(tokenizer, request, pieces, marks, most, request_key(head, request)) for request in requests]
 
     def answer(self, loaded: Any, encoded: Sequence[_Sentence]) -> Iterator[tuple[Sequence[int], list[Any]]]:
-        """Yield each sentence when the search of its last word has ended: of a batch that takes minutes, a kill costs seconds."""
-        searches = [search for some in self._forward(loaded, encoded) for search in some]
-        for search in searches:
-            search.sentence.open += 1
+        """Yield each sentence when the search of its last word has ended; until then, what its fills gave is stored as steps."""
+        cache = open_cache()
+        steps = cache.get_steps(sentence.key for sentence in encoded) if cache is not None else {}
+        for sentence in encoded:
+            sentence.resume(steps.get(sentence.key, ()), self.patience)
         places = {id(sentence): place for place, sentence in enumerate(encoded)}
-        at_once = [place for place, sentence in enumerate(encoded) if not sentence.open]
-        yield at_once, [[] if len(encoded[place]) else None for place in at_once]
-        for sentences in self._search(loaded, searches):
-            yield [places[id(sentence)] for sentence in sentences], [sorted(sentence.flipped) for sentence in sentences]
+        at_once = [sentence for sentence in encoded if not sentence.open]
+        waiting = sorted((sentence for sentence in encoded if sentence.open), key=lambda sentence: -len(sentence))
+        for sentences in chain([at_once], self._search(loaded, waiting, cache)):
+            answers = [sorted(sentence.flipped) if len(sentence) else None for sentence in sentences]
+            yield [places[id(sentence)] for sentence in sentences], answers
 
-    def forward(self, loaded: Any, encoded: Sequence[_Sentence]) -> list[Any]:
-        """Return for each sentence the searches of its words that have fills to ask."""
+    def forward(self, loaded: Any, encoded: Sequence[_Sentence]) -> list[list[_Search]]:
+        """Return for each sentence the searches of its open words."""
         network, tokenizer, _ = loaded
-        read = [sentence for sentence in encoded if len(sentence)]
-        live: dict[int, list[_Search]] = {id(sentence): [] for sentence in encoded}
-        if read:
-            margins = Margins(network, tokenizer, [sentence.encoded for sentence in read])
-            for i, sentence in enumerate(read):
-                for word, fills in sentence.fills.items():
-                    ordered, slopes = margins.order(i, sentence.places(word), fills)
-                    search = _Search(sentence, word, margins.answers[i], ordered[: self.patience], slopes[: self.patience])
-                    if search.fills:
-                        live[id(sentence)].append(search)
-        return [live[id(sentence)] for sentence in encoded]
+        margins = Margins(network, tokenizer, [sentence.encoded for sentence in encoded])
+        searches: list[list[_Search]] = [[] for _ in encoded]
+        for i, sentence in enumerate(encoded):
+            for word in sentence.open:
+                ordered, slopes = margins.order(i, sentence.places(word), sentence.fills[word])
+                asked = len(sentence.asked[word])
+                most = None if self.patience is None else self.patience - asked
+                searches[i].append(_Search(sentence, word, margins.answers[i], ordered[:most], slopes[:most], asked))
+        return searches
 
-    def _search(self, loaded: Any, live: Sequence[_Search]) -> Iterator[list[_Sentence]]:
+    def _search(self, loaded: Any, waiting: Sequence[_Sentence], cache: RequestCache | None) -> Iterator[list[_Sentence]]:
         """Ask fills of the words that have not flipped, those of the longest sentences first; yield sentences that are finished."""
         network, classifier = loaded[0], self.classifier
         record = usage().setdefault(type(self).__name__, Usage())
         effects = Effects(network.encoder.get_input_embeddings().weight.detach(), len(network.labels))
-        live = sorted(live, key=lambda search: -len(search.sentence))
-        while live:
-            longest = len(live[0].sentence)
+        live: list[_Search] = []
+        while live or waiting:
+            longest = len(live[0].sentence if live else waiting[0])
             fit = max(1, int(classifier.room(longest) * _FULL))
+            while waiting and len(live) < fit:  # gradients of few sentences at a time: they take the most memory
+                live += chain.from_iterable(self._forward(loaded, waiting[:fit]))
+                waiting = waiting[fit:]
             group = [search for search in live[:fit] if len(search.sentence) >= _LIKE * longest]
             _sort([search for search in group if search.due], effects)
-            trials = [(search, fill) for search in group for fill in search.take(fit // len(group))]
+            taken = {search: search.take(fit // len(group)) for search in group}
+            trials = [(search, fill) for search, fills in taken.items() for fill in fills]
             variants = [search.sentence.variant(search.word, fill) for search, fill in trials]
             record.tokens += sum(map(len, variants))
             # Not through `run`: thousands of different sentences would fill the request cache.
@@ -119,15 +125,26 @@ class Intervention(Engine):
                 if choose(answer, network.labels) != search.base:
                     search.sentence.flipped.add(search.word)
                     search.fills = []
+            for search in group:
+                if not search.fills:
+                    search.sentence.open.remove(search.word)
+            if cache is not None and (steps := _steps(taken)):
+                cache.put_steps(steps, type(self).__name__)
             live = [search for search in live if search.fills]
             changes = [_logs(answer) - search.logs for (search, _), answer in zip(trials, answers, strict=True)]
             effects.learn([fill for _, fill in trials], torch.stack(changes))
-            for search in group:
-                search.sentence.open -= not search.fills
-            if finished := [
-                sentence for sentence in {id(one.sentence): one.sentence for one in group}.values() if not sentence.open
-            ]:
+            sentences = {id(search.sentence): search.sentence for search in group}.values()
+            if finished := [sentence for sentence in sentences if not sentence.open]:
                 yield finished
+
+
+def _steps(taken: Mapping[_Search, list[Pieces]]) -> dict[str, list[Any]]:
+    """List by the key of each open sentence what a batch asked of its words: `[word, fills, whether one of them flips it]`."""
+    steps: dict[str, list[Any]] = {}
+    for search, fills in taken.items():
+        if (sentence := search.sentence).open:
+            steps.setdefault(sentence.key, []).append([search.word, fills, search.word in sentence.flipped])
+    return steps
 
 
 def _words(request: Sequence[Any]) -> Iterable[str]:
@@ -141,23 +158,44 @@ class _Sentence:
     """Hold a request in pieces: the sentence, and the different fills of each word to try."""
 
     def __init__(
-        self, tokenizer: Any, request: Sequence[Any], pieces: Mapping[str, list[int]], marks: Sequence[list[int]], most: int
+        self,
+        tokenizer: Any,
+        request: Sequence[Any],
+        pieces: Mapping[str, list[int]],
+        marks: Sequence[list[int]],
+        most: int,
+        key: str,
     ) -> None:
         tokens, head, tail, todo = request
+        self.key = key
         self.words = [pieces[token] for token in tokens]
         self._mark = lambda words: mark_pieces(tokenizer, words, marks, head, tail)
         sentence = self._mark(self.words)
         self.encoded = sentence if len(sentence) <= most else Encoded({"input_ids": []})
         self.flipped: set[int] = set()
-        self.open = 0
-        """Words whose search has not ended."""
+        self.asked: dict[int, set[Pieces]] = {}
+        """The fills of each word that a process asked which was stopped."""
         self.fills: dict[int, list[Pieces]] = {}
         for word, fills in todo:
             own, different = tuple(self.words[word]), dict.fromkeys(tuple(pieces[fill]) for fill in fills)
             self.fills[word] = [ids for ids in different if ids != own and len(sentence) - len(own) + len(ids) <= most]
+            self.asked[word] = set()
+        self.open = [word for word, fills in self.fills.items() if fills] if len(self) else []
+        """Words whose search has not ended."""
 
     def __len__(self) -> int:
         return len(self.encoded)
+
+    def resume(self, steps: Iterable[Sequence[Any]], patience: int | None) -> None:
+        """Go on from the steps (see `_steps`) of a process that was stopped."""
+        for word, fills, flips in chain.from_iterable(steps):
+            self.asked[word].update(map(tuple, fills))
+            if flips:
+                self.flipped.add(word)
+        for word, asked in self.asked.items():
+            self.fills[word] = [fill for fill in self.fills[word] if fill not in asked]
+        ended = {word for word, asked in self.asked.items() if patience is not None and len(asked) >= patience} | self.flipped
+        self.open = [word for word in self.open if self.fills[word] and word not in ended]
 
     def variant(self, word: int, fill: Pieces) -> Encoded:
         """Return the sentence with a fill in the place of a word."""
@@ -188,16 +226,17 @@ class _Search:
         answer: the classifier's answer to the sentence without a change.
         fills: the fills to ask, in this order.
         slopes: the change of the margin by each fill, were it linear.
+        asked: how many were asked in vain before.
     """
 
     def __init__(
-        self, sentence: _Sentence, word: int, answer: Mapping[str, float], fills: list[Pieces], slopes: torch.Tensor
+        self, sentence: _Sentence, word: int, answer: Mapping[str, float], fills: list[Pieces], slopes: torch.Tensor, asked: int = 0
     ) -> None:
         self.sentence, self.word, self.fills, self.slopes = sentence, word, fills, slopes
         self.base = choose(answer, (*answer,))
         self.own = (*answer,).index(self.base)
         self.logs = _logs(answer)
-        self._asked = self._sorted = 0
+        self._asked, self._sorted = asked, 0
 
     def take(self, most: int) -> list[Pieces]:
         """Take the next fills: one at first, then no more than were asked in vain."""

@@ -17,6 +17,8 @@ from hfcf.engines.classifier import ROUND
 
 _WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
+_AT_ONCE = 64
+"""Masked places whose fills are sorted together."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,9 +83,12 @@ class MaskedLM(Engine):
         mask = torch.zeros_like(batch["input_ids"], dtype=torch.bool)
         mask[[row for row, _ in gaps], [gap.place for _, gap in gaps]] = True
         with torch.inference_mode():
-            probabilities = logits_at(network, batch, mask).float().softmax(-1)
+            logits = logits_at(network, batch, mask)
         owners = [i for i, item in enumerate(encoded) for window in item.windows for _ in window.gaps]
-        best = fills.best(probabilities, [gap.kind for _, gap in gaps], self.top)
+        best: list[list[list[Any]]] = []
+        for start in range(0, len(gaps), _AT_ONCE):  # a softmax over the vocabulary, sorted in double precision, is large
+            kinds = [gap.kind for _, gap in gaps[start : start + _AT_ONCE]]
+            best += fills.best(logits[start : start + _AT_ONCE].float().softmax(-1), kinds, self.top)
         for i, (_, gap), words in zip(owners, gaps, best, strict=True):
             answers[i][gap.number] = words
         return answers

@@ -108,6 +108,7 @@ def _remove(db: sqlite3.Connection, keys: str, values: tuple[Any, ...]) -> int:
         db.execute(f"CREATE TEMP TABLE gone AS {keys}", values)
         removed = db.execute("DELETE FROM answers WHERE key IN (SELECT key FROM gone)").rowcount
         db.execute("DELETE FROM origins WHERE key IN (SELECT key FROM gone)")
+        db.execute("DELETE FROM steps WHERE key IN (SELECT key FROM gone)")
         db.execute("DROP TABLE gone")
     except BaseException:
         db.execute("ROLLBACK")
@@ -120,6 +121,7 @@ def open_answers(path: Path) -> sqlite3.Connection:
     """Open a request cache, also one of an earlier version, which did not store where answers come from."""
     db = sqlite3.connect(path, timeout=60, isolation_level=None)
     db.execute(ORIGINS)
+    db.execute(STEPS)
     return db
 
 
@@ -127,6 +129,8 @@ ORIGINS = """
 CREATE TABLE IF NOT EXISTS origins (key TEXT PRIMARY KEY, engine TEXT NOT NULL, second INTEGER NOT NULL) WITHOUT ROWID
 """
 """A table beside that of the answers, which earlier versions do not look at."""
+STEPS = "CREATE TABLE IF NOT EXISTS steps (key TEXT, step TEXT, PRIMARY KEY (key, step)) WITHOUT ROWID"
+"""What a kill would lose of a request that takes many batches; its answer takes the place of its steps."""
 
 
 def describe_cache() -> list[dict[str, Any]]:

@@ -85,7 +85,7 @@ def test_a_cache_that_can_t_be_written_to_says_which_and_why(
     error = sqlite3.OperationalError("database or disk is full")
     error.sqlite_errorcode = code
 
-    def put(rows: Any, origins: Any) -> None:
+    def put(statements: Any) -> None:
         raise error
 
     monkeypatch.setattr(cache, "_put", put)

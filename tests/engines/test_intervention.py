@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import sqlite3
 from pathlib import Path
 from typing import Any
 
@@ -115,6 +116,53 @@ def test_a_sentence_is_stored_when_its_last_word_is_decided(indicator: Model, mo
     usage().clear()
     assert Intervention(indicator=indicator).run(requests()) == expected
     assert 0 < usage()["Intervention"].cached < len(requests())
+
+
+@pytest.mark.parametrize("patience", [None, 10])
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
+def test_a_kill_costs_the_batch_of_fills_under_way(
+    indicator: Model, monkeypatch: pytest.MonkeyPatch, cache: Path, share: float, patience: int | None
+) -> None:
+    engine, asked = Intervention(indicator=indicator, patience=patience), list[tuple[int, ...]]()
+    forward, stop = RelationClassifier.forward, 0
+
+    def watched(self: RelationClassifier, loaded: Any, encoded: Any) -> list[Any]:
+        if len(asked) >= stop > 0:
+            raise KeyboardInterrupt
+        asked.extend(tuple(one.features["input_ids"]) for one in encoded)
+        return forward(self, loaded, encoded)
+
+    monkeypatch.setattr(RelationClassifier, "forward", watched)
+    expected = engine.run(requests())
+    stop = int(share * len(asked))
+    monkeypatch.delenv("HFCF_REQUEST_CACHE")
+    asked.clear()
+    with pytest.raises(KeyboardInterrupt):
+        engine.run(requests())
+    answered, stop = set(asked), 0
+    asked.clear()
+    assert engine.run(requests()) == expected
+    assert asked
+    assert not answered & set(asked)
+    with sqlite3.connect(cache / "requests.sqlite") as db:
+        assert db.execute("SELECT count(*) FROM steps").fetchone() == (0,)
+
+
+def test_gradients_are_of_a_few_sentences_at_a_time_and_not_by_the_weights(
+    indicator: Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes, margins = list[int](), Margins.__init__
+
+    def watched(self: Margins, network: RBert, tokenizer: Any, encoded: Any) -> None:
+        assert not any(weight.requires_grad for weight in network.parameters())
+        sizes.append(sum(map(len, encoded)))
+        margins(self, network, tokenizer, encoded)
+
+    monkeypatch.setattr(Margins, "__init__", watched)
+    monkeypatch.setenv("HFCF_TOKEN_BUDGET", "400")
+    Intervention(indicator=indicator).run(requests())
+    assert max(sizes) <= 100
+    assert len(sizes) < len(requests())
 
 
 def test_a_word_s_first_flip_ends_its_search(indicator: Model, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,6 +21,7 @@ from transformers import (
 )
 
 from hfcf.core.model import Model
+from hfcf.engines import masked
 from hfcf.engines.masked import MaskedLM, logits_at
 
 Tiny = Callable[[str], str]
@@ -94,6 +95,13 @@ def test_batched_is_one_by_one(folder: str, monkeypatch: pytest.MonkeyPatch) -> 
             assert [p for _, p in fills] == pytest.approx([p for _, p in others], abs=1e-4)
     assert [len(answer) for answer in batched] == [2, 1, 2, 1, 0]
     assert batched[0][0] != batched[3][0]  # the year was masked, too
+
+
+def test_sorting_a_part_of_the_places_at_a_time_changes_nothing(folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = MaskedLM(model=Model(folder), top=20)
+    expected = engine.run(REQUESTS)
+    monkeypatch.setattr(masked, "_AT_ONCE", 2)
+    assert engine.run(REQUESTS) == expected
 
 
 def test_the_answer_is_what_the_model_says_there(folder: str) -> None:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import os
 import pickle
 import random
+import shutil
 import sys
 import time
 from collections import Counter
@@ -16,7 +17,9 @@ from datasets import Dataset, Features, Value
 from hfcf.core.model import Model
 from hfcf.core.passages import Passages
 from hfcf.engines import base
+from hfcf.engines.base import Encoded
 from hfcf.engines.retriever import Retriever, bm25
+from hfcf.engines.retriever import dense as dense_module
 from hfcf.engines.retriever.bm25 import words_of
 
 WORDS = [f"w{i}" for i in range(120)]
@@ -217,6 +220,47 @@ def test_dense_ties_at_the_last_place_go_to_the_first_passages(tiny_model: Calla
     assert [[hit["number"] for hit in one] for one in hits] == [[0, 2, 4], [], [1, 3, 5]]
     assert hits[0][0]["score"] == 1.0
     assert retriever.run([TEXTS[1]]) == hits[2:]  # whatever stands beside it in a batch
+
+
+@pytest.mark.parametrize("cut", [0, 5])
+def test_a_dense_index_goes_on_from_the_batch_at_which_it_was_killed(
+    tiny_model: Callable[[str], str], cache: Path, monkeypatch: pytest.MonkeyPatch, cut: int
+) -> None:
+    monkeypatch.setenv("HFCF_TOKEN_BUDGET", "60")
+    monkeypatch.setattr(dense_module, "CHUNK", 12)
+    retriever = dense(tiny_model("classifier"), passages(40))
+    indexes, asked, left = cache / "indexes", list[str](), 1 << 30
+    forward = dense_module.Encoder.forward
+
+    def watched(self: dense_module.Encoder, loaded: object, encoded: list[Encoded]) -> list[object]:
+        nonlocal left
+        left -= 1
+        if left < 0:
+            raise KeyboardInterrupt
+        asked.extend(map(str, encoded))
+        return forward(self, loaded, encoded)
+
+    monkeypatch.setattr(dense_module.Encoder, "forward", watched)
+    base.load.cache_clear()
+    retriever.loaded()
+    [whole], every = indexes.glob("dense-*/*"), len(asked)
+    expected = whole.read_bytes()
+    shutil.rmtree(whole.parent)
+
+    base.load.cache_clear()
+    asked.clear()
+    left = 6
+    with pytest.raises(KeyboardInterrupt):
+        retriever.loaded()
+    [kept] = indexes.glob("*.vectors")
+    with kept.open("ab") as file:
+        file.write(b"x" * cut)
+    before, left = len(asked), 1 << 30
+    asked.clear()
+    retriever.loaded()
+    assert len(asked) == every - before + 1  # one more vector says how many dimensions they have
+    assert whole.read_bytes() == expected
+    assert not kept.exists()
 
 
 def test_dense_reads_titles_as_pairs_and_the_passages_own_encoder(tiny_model: Callable[[str], str], tmp_path: Path) -> None:

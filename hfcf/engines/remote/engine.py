@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hfcf.core import progress
-from hfcf.engines.base import Engine, Usage, _key, usage
+from hfcf.engines.base import Engine, Usage, request_key, usage
 from hfcf.engines.cache import RequestCache, open_cache
 from hfcf.engines.remote.answers import InvalidAnswer, parse_answer, schema_validator
 from hfcf.engines.remote.errors import Refused
@@ -211,4 +211,4 @@ class _Attempts:
         return raw
 
     def _key(self, question: Mapping[str, Any]) -> str:
-        return _key(self._head, [question["messages"], question["seed"]])
+        return request_key(self._head, [question["messages"], question["seed"]])

@@ -121,10 +121,12 @@ class Retriever(Engine):
         name: dict[str, Any] = {self.method: self.VERSION, "passages": self.passages.key()}
         if self.method == "bm25":
             name |= {"k1": self.k1, "b": self.b}
-            return bm25.Index(_built(name, lambda folder: bm25.build(folder, passages, self.k1, self.b)), len(passages))
+            return bm25.Index(_built(_place(name), lambda folder: bm25.build(folder, passages, self.k1, self.b)), len(passages))
         encoder = self._encoder(self.passage_model or self.model)
         name |= {"encoder": encoder.settings(), "dtype": str(encoder.dtype())}
-        return dense.Index(_built(name, lambda folder: dense.build(folder, passages, encoder)), self._encoder(self.model))
+        place = _place(name)
+        kept = place.with_suffix(".vectors")
+        return dense.Index(_built(place, lambda folder: dense.build(folder, passages, encoder, kept)), self._encoder(self.model))
 
     def encode(self, loaded: Any, requests: Sequence[Any]) -> list[Any]:
         return [loaded.encode(request) for request in requests]
@@ -138,10 +140,14 @@ class Retriever(Engine):
         return dense.Encoder(model=model, pooling=self.pooling, normalise=self.normalise, max_length=self.max_length)
 
 
-def _built(name: dict[str, Any], build: Callable[[Path], None]) -> Path:
+def _place(name: dict[str, Any]) -> Path:
+    """Return the folder of the index with these settings, the first of which is the method."""
+    digest = hashlib.sha256(json.dumps(name).encode()).hexdigest()[:32]
+    return cache_dir() / "indexes" / f"{next(iter(name))}-{digest}"
+
+
+def _built(place: Path, build: Callable[[Path], None]) -> Path:
     """Return the folder of an index; the first process builds it, and the others wait."""
-    method = next(iter(name))
-    target = cache_dir() / "indexes" / f"{method}-{hashlib.sha256(json.dumps(name).encode()).hexdigest()[:32]}"
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with FileLock(target.with_suffix(".lock")):
-        return fill_once(target, build)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(place.with_suffix(".lock")):
+        return fill_once(place, build)

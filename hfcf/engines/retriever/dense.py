@@ -86,32 +86,62 @@ class Encoder(Engine):
         return torch.nn.functional.normalize(vectors, dim=-1) if self.normalise else vectors
 
 
-def build(folder: Path, passages: Dataset, encoder: Encoder) -> None:
+def build(folder: Path, passages: Dataset, encoder: Encoder, kept: Path) -> None:
     """Write the index of a collection's vectors, `IndexFlatIP`, into a new folder.
 
-    Memory: all vectors, 4 bytes a dimension and passage: 21 million of 768 dimensions take 65 GB, of 128 dimensions 11 GB.
+    Memory: all vectors, 4 bytes a dimension and passage: 21 million of 768 dimensions take 65 GB, of 128 dimensions 11 GB. On disk
+    they take as much again until the index is written.
+
+    Args:
+        folder: of the index.
+        passages: the collection.
+        encoder: that of the passages.
+        kept: a file for the vectors of every batch, with which a build goes on after a kill; it is removed in the end.
 
     Raises:
         ModuleNotFoundError: FAISS is not installed.
         ValueError: the encoder has no such pooling, or gives a vector that is no number.
     """
     faiss = _faiss()
-    loaded, index = encoder.loaded(), None
+    records = _encode(passages, encoder, kept)
+    places = np.empty(len(passages), dtype=np.int64)
+    places[records["number"]] = np.arange(len(records))
+    index = faiss.IndexFlatIP(records["vector"].shape[1])
     for start in range(0, len(passages), CHUNK):
-        part = passages[start : start + CHUNK]
-        encoded = encoder.encode(loaded, [*zip(part["title"], part["text"], strict=True)])
-        rows: list[Any] = [None] * len(encoded)
-        for batch in encoder.batches([len(item) for item in encoded]):
-            for i, vector in zip(batch, encoder._forward(loaded, [encoded[i] for i in batch]), strict=True):
-                rows[i] = vector
-        vectors = np.stack(rows)
-        if not (finite := np.isfinite(vectors).all(axis=1)).all():
-            number = start + int(np.argmin(finite))
-            raise ValueError(f'{encoder.model.name} gives passage {number} a vector that is no number; try dtype="float32"')
-        index = faiss.IndexFlatIP(vectors.shape[1]) if index is None else index
-        index.add(vectors)
+        index.add(records["vector"][places[start : start + CHUNK]])
     folder.mkdir()
     faiss.write_index(index, str(folder / _FILE))
+    kept.unlink()
+
+
+def _encode(passages: Dataset, encoder: Encoder, kept: Path) -> np.ndarray:
+    """Write the vectors that a file lacks, batch by batch; map the file: the `number` and the `vector` of each passage."""
+    loaded = encoder.loaded()
+    [any_vector] = encoder.forward(loaded, encoder.encode(loaded, [["", "."]]))
+    record = np.dtype([("number", np.int64), ("vector", np.float32, any_vector.shape)])
+    done = np.zeros(len(passages), dtype=bool)
+    with kept.open("ab") as file:
+        whole = file.tell() // record.itemsize
+        file.truncate(whole * record.itemsize)  # a kill may have cut the last record off
+        if whole:
+            done[np.memmap(kept, record, "r")["number"]] = True
+        for start in range(0, len(passages), CHUNK):
+            if done[start : start + CHUNK].all():
+                continue
+            part = passages[start : start + CHUNK]
+            encoded = encoder.encode(loaded, [*zip(part["title"], part["text"], strict=True)])
+            for batch in encoder.batches([len(item) for item in encoded]):
+                numbers = start + np.array(batch)
+                if done[numbers].all():
+                    continue
+                rows = np.empty(len(batch), dtype=record)
+                rows["number"], rows["vector"] = numbers, np.stack(encoder._forward(loaded, [encoded[i] for i in batch]))
+                if not (finite := np.isfinite(rows["vector"]).all(axis=1)).all():
+                    number = numbers[np.argmin(finite)]
+                    raise ValueError(f'{encoder.model.name} gives passage {number} a vector that is no number; try dtype="float32"')
+                file.write(rows.tobytes())
+                file.flush()
+    return np.memmap(kept, record, "r")
 
 
 class Index:
