@@ -349,7 +349,7 @@ def main() -> None:
                 "run": name, "fault": fault, "at": round(delay / seconds, 2), "code": broken.code, "equal": equal,
                 "after": round(broken.after, 2), "tracebacks": lines, "repeated": extra, "batch": batch, "within a batch": within,
                 "as told": expected in (None, broken.code) or broken.code == 0, "said": broken.lines[-1:],
-                "left": [] if equal else again.lines[-5:],
+                "left": [] if equal else again.lines[-5:], "printed": broken.lines if lines else [],
             }
         )  # fmt: skip
         told = ", ".join(f"{count} {engine}" for engine, count in extra.items()) or "none"

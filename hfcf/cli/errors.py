@@ -74,8 +74,11 @@ def find_fault(error: BaseException) -> str | None:
     return None
 
 
-_NO_MEMORY = ("can't allocate memory", "Cannot allocate memory", "realloc of size", "malloc of size", "std::bad_alloc")
-"""What Torch, the operating system, Arrow and C++ say."""
+_NO_MEMORY = (
+    "can't allocate memory", "Cannot allocate memory", "realloc of size", "malloc of size", "std::bad_alloc",
+    "Failed to launch worker thread", "can't start new thread",
+)  # fmt: skip
+"""What Torch, the operating system, Arrow and C++ say; the last two are of threads without room for a stack."""
 
 
 def explain(error: BaseException) -> str:

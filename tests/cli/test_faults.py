@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from datasets.exceptions import DatasetGenerationError
 
@@ -35,6 +36,7 @@ def wrapped(inner: Exception, outer: Exception) -> Exception:
         (MemoryError(), "this machine has no memory left"),
         (RuntimeError("[enforce fail at alloc_cpu.cpp:117] DefaultCPUAllocator: can't allocate memory: you tried"), "this machine"),
         (wrapped(OSError(errno.ENOMEM, "Cannot allocate memory"), RuntimeError("in a worker")), "this machine has no memory"),
+        (pa.ArrowException("Unknown error: Failed to launch worker thread: Resource temporarily unavailable"), "this machine"),
         (RuntimeError("CUDA out of memory. Tried to allocate 2.00 GiB"), "the device has no memory left"),
     ],
 )
