@@ -5,8 +5,9 @@ of this script. Each run is broken once, at a moment drawn from its whole length
 to its group, by a full disk (no file may grow any more), by memory that can't be had, or by the server's death. Then the same
 command runs again to its end. Rows are equal when the names of the files are, which hold the hashes of their contents.
 
-A request counts as repeated when the broken and the second run together ask a model more often than the unbroken one. What one
-kill may cost is the batch that was under way. Processes are forked from this one, which has the libraries loaded.
+A request counts as repeated when the broken and the second run together ask an engine the same more than once, and more often than
+the unbroken one. What one kill may cost is the last batch of each engine. Processes are forked from this one, which has the
+libraries loaded.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -178,22 +179,15 @@ class Case:
         """The names of the files, which hold the hashes of their rows."""
         return sorted(str(path.relative_to(self.out)) for path in (self.out / "data").rglob("*.parquet"))
 
-    def calls(self) -> Counter[str]:
-        """Count by engine what models were asked."""
+    def calls(self) -> Counter[tuple[str, str]]:
+        """Count by engine and digest what models were asked."""
         time.sleep(0.2)  # the process that writes the log may be late
-        counts: Counter[str] = Counter()
-        for path in (self.log, self._calls(True), self._calls(False)):
-            for line in path.read_text().splitlines() if path.exists() else ():
-                engine, number = line.rsplit(" ", 1)
-                counts[engine] += int(number)
-        return counts
+        paths = (self.log, self._calls(True), self._calls(False))
+        return Counter((engine, digest) for path in paths for engine, batch in read_batches(path) for digest in batch)
 
-    def under_way(self) -> int:
-        """The size of the last batch that the broken run asked."""
-        path = self._calls(True)
-        lines = path.read_text().splitlines() if path.exists() else []
-        asked = [line for line in lines if not line.startswith(TRAINING)]
-        return int(asked[-1].rsplit(" ", 1)[1]) if asked else 0
+    def under_way(self) -> dict[str, int]:
+        """The size of the last batch that the broken run asked of each engine."""
+        return {engine: len(batch) for engine, batch in read_batches(self._calls(True))}
 
     def _calls(self, broken: bool) -> Path:
         return self.log.with_name(f"{self.log.name}-{'broken' if broken else 'whole'}")
@@ -207,6 +201,26 @@ def limit_later(delay: float, kind: int, size: Callable[[], int]) -> None:
         resource.setrlimit(kind, (size(), resource.getrlimit(kind)[1]))
 
     threading.Thread(target=lower, daemon=True).start()
+
+
+def read_batches(log: Path) -> list[tuple[str, list[str]]]:
+    """Read the batches of a log: the engine, and the digests of its requests."""
+    lines = [line.split("\t") for line in log.read_text().splitlines()] if log.exists() else []
+    return [(engine, batch.split()) for engine, batch in lines]
+
+
+def by_engine(calls: Mapping[tuple[str, str], int]) -> Counter[str]:
+    """Add up the calls of each engine."""
+    counts: Counter[str] = Counter()
+    for (engine, _), number in calls.items():
+        counts[engine] += number
+    return counts
+
+
+def digest(item: Any) -> str:
+    """Return the digest of a request in a model's form."""
+    item = getattr(item, "encoded", item)  # the interventions' has the sentence inside
+    return hashlib.sha256(repr(getattr(item, "features", item)).encode()).hexdigest()[:12]
 
 
 def count_calls(log: Path) -> None:
@@ -230,11 +244,11 @@ def count_calls(log: Path) -> None:
     forward, step = Engine._forward, Trainer.training_step
 
     def counted(self: Engine, loaded: Any, batch: Any) -> Any:
-        os.write(write, f"{type(self).__name__} {len(batch)}\n".encode())
+        os.write(write, f"{type(self).__name__}\t{' '.join(map(digest, batch))}\n".encode())
         return forward(self, loaded, batch)
 
     def stepped(self: Any, *args: Any, **kwargs: Any) -> Any:
-        os.write(write, f"{TRAINING} 1\n".encode())
+        os.write(write, f"{TRAINING}\tstep\n".encode())
         return step(self, *args, **kwargs)
 
     Engine._forward, Trainer.training_step = counted, stepped  # type: ignore[method-assign]
@@ -275,9 +289,9 @@ class Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         """Write "X met Y." for what the schema asks."""
         asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        with self.log.open("a") as file:
-            file.write("requests 1\n")
         digest = hashlib.sha256(json.dumps([asked["messages"], asked.get("seed")]).encode()).hexdigest()
+        with self.log.open("a") as file:
+            file.write(f"requests\t{digest}\n")
         fields = asked["response_format"]["json_schema"]["schema"]["properties"]
         time.sleep(0.05)
         answer = {name: self._value(kind, digest) for name, kind in fields.items()}
@@ -313,7 +327,7 @@ def main() -> None:
     draw = random.Random(13)
     plan = QUICK if options.quick else draw.sample(PLAN, len(PLAN))  # mixed, so that a part of them is like the whole
     root = Path(tempfile.mkdtemp(prefix="hfcf-chaos-"))
-    whole: dict[str, tuple[float, list[str], Counter[str]]] = {}
+    whole: dict[str, tuple[float, list[str], Counter[tuple[str, str]]]] = {}
     table, figures = [], []
     for number, (name, fault) in enumerate(plan):
         if name not in whole:
@@ -324,7 +338,7 @@ def main() -> None:
             if ended.code or not case.rows():
                 raise SystemExit("\n".join([f"the unbroken run of {name} ended with {ended.code}:", *ended.lines[-20:]]))
             whole[name] = ended.seconds, case.rows(), case.calls()
-            print(f"{name}: {ended.seconds:.1f} s, {dict(case.calls())}", file=sys.stderr, flush=True)
+            print(f"{name}: {ended.seconds:.1f} s, {dict(by_engine(case.calls()))}", file=sys.stderr, flush=True)
         seconds, rows, calls = whole[name]
         folder = root / f"{number} {name} {fault}".replace(" ", "-")
         folder.mkdir()
@@ -337,10 +351,10 @@ def main() -> None:
         server = Server(server.port, folder / "calls")
         again = case.run()
         server.kill()
-        extra = {engine: count for engine, count in (case.calls() - calls).items() if count > 0}
+        extra = by_engine({one: count - max(1, calls[one]) for one, count in case.calls().items() if count > max(1, calls[one])})
         # A language model's batch are the requests that run at once. Trainings go on from their last checkpoint, which is no batch.
-        batch = 4 if name == "crossaug llm" else case.under_way()
-        within = all(count <= batch for engine, count in extra.items() if engine != TRAINING)
+        batch = {"requests": 4} if name == "crossaug llm" else case.under_way()
+        within = all(count <= batch.get(engine, 0) for engine, count in extra.items() if engine != TRAINING)
         equal = again.code == 0 and case.rows() == rows
         lines = len([line for line in broken.lines if "Traceback" in line])
         expected = CODES.get(fault.partition(" ")[0])
@@ -352,15 +366,13 @@ def main() -> None:
                 "left": [] if equal else again.lines[-5:], "printed": broken.lines if lines else [],
             }
         )  # fmt: skip
-        told = ", ".join(f"{count} {engine}" for engine, count in extra.items()) or "none"
-        table.append(
-            [name, fault, f"{delay / seconds:.2f}", broken.code, f"{broken.after:.1f}", "yes" if equal else "NO", told, batch]
-        )
+        told = ", ".join(f"{count} {engine} (batch: {batch.get(engine, '-')})" for engine, count in extra.items()) or "none"
+        table.append([name, fault, f"{delay / seconds:.2f}", broken.code, f"{broken.after:.1f}", "yes" if equal else "NO", told])
         print(*table[-1], sep=" | ", file=sys.stderr, flush=True)
         if options.json:
             options.json.write_text(json.dumps(figures, indent=1) + "\n")
     same = sum(bool(one["equal"]) for one in figures)
-    columns = ["run", "fault", "at", "code", "s to end", "rows equal", "asked again", "batch"]
+    columns = ["run", "fault", "at", "code", "s to end", "rows equal", "asked again"]
     spared = sum(bool(one["within a batch"]) for one in figures)
     title = (
         f"{same} of {len(figures)} broken runs gave the rows of the unbroken one; {spared} asked again at most the batch under way"
