@@ -17,7 +17,7 @@ from hfcf.core.columns import has_repeats, iterate, without_format
 from hfcf.core.names import number_repeats
 from hfcf.core.prepare import AnyDataset
 from hfcf.core.progress import quiet_few
-from hfcf.core.task import get_task, nearest_task, problem, task_of, tasks
+from hfcf.core.task import Task, get_task, nearest_task, problem, task_of, tasks
 
 
 def expand(ds: AnyDataset) -> AnyDataset:
@@ -56,8 +56,7 @@ def expand(ds: AnyDataset) -> AnyDataset:
             _flatten_rows, batched=True, remove_columns=["counterfactuals"], features=features, fn_kwargs={"names": list(features)}
         )
     if task and completing:
-        own = ["id", *task.columns]
-        return _map(ds.select_columns([*own, "counterfactuals"]), _complete, task.counterfactual, name=task.name, own=own)
+        return _complete(ds, task)
     return _map(ds.select_columns(["counterfactuals"]).with_format("arrow"), flatten, features)
 
 
@@ -77,8 +76,14 @@ def _refuse_stream(ds: object) -> None:
         raise ValueError("this is a stream: read its rows first, ds = Dataset.from_list(list(ds), features=ds.features)")
 
 
-def _complete(batch: Mapping[str, list[Any]], name: str, own: Sequence[str]) -> dict[str, list[Any]]:
-    """Complete counterfactuals that a system of the task that the task `name` extends made of its rows."""
+def _complete(ds: Dataset, task: Task) -> Dataset:
+    """Make rows of the counterfactuals that a system of the task that `task` extends made of its rows."""
+    own = ["id", *task.columns]
+    columns = ds.select_columns([*own, "counterfactuals"])
+    return _map(columns, _complete_batch, task.counterfactual, name=task.name, own=own)
+
+
+def _complete_batch(batch: Mapping[str, list[Any]], name: str, own: Sequence[str]) -> dict[str, list[Any]]:
     task = get_task(name)
     sources = (dict(zip(own, row, strict=True)) for row in zip(*(batch[column] for column in own), strict=True))
     several = zip(sources, batch["counterfactuals"], strict=True)
