@@ -8,17 +8,21 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+import types
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 from typing import Any
 
 
-def read_options(description: str) -> argparse.Namespace:
-    """Read `--quick` and `--json FILE`."""
+def read_options(description: str, **files: str) -> argparse.Namespace:
+    """Read `--quick`, `--json FILE` and further options that name a file, with their help."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--quick", action="store_true", help="under a minute")
     parser.add_argument("--json", type=Path, help="write the figures there, too")
+    for name, help_text in files.items():
+        parser.add_argument(f"--{name}", type=Path, help=help_text)
     return parser.parse_args()
 
 
@@ -78,6 +82,25 @@ def patched(*places: tuple[Any, str, Callable[..., Any]]) -> Iterator[None]:
     finally:
         for owner, name, old in olds:
             setattr(owner, name, old)
+
+
+def stub_flair() -> None:
+    """Stand in for flair, which TextAttack imports and which no part of it needs that the benchmarks run."""
+    for name in ("flair", "flair.data", "flair.models", "flair.datasets", "flair.embeddings"):
+        sys.modules[name] = module = types.ModuleType(name)
+        module.__spec__, module.__path__ = ModuleSpec(name, None), []
+        for each in ("Sentence", "SequenceTagger", "Tokenizer", "Token", "Corpus"):
+            setattr(module, each, type(each, (), {}))
+    flair: Any = sys.modules["flair"]
+    flair.device, flair.data = "cpu", sys.modules["flair.data"]
+    flair.data.use_tokenizer = None
+
+
+def write_stop_words(folder: Path, words: Iterable[str]) -> None:
+    """Write words where NLTK, in whose path the folder is, looks for its English stop words, which are a download."""
+    file = folder / "corpora" / "stopwords" / "english"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text("\n".join(sorted(words)), encoding="utf-8")
 
 
 def show(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], to: Path | None, figures: dict[str, Any]) -> None:

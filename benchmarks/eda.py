@@ -23,7 +23,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from common import read_options, run, show
+from common import read_options, run, show, stub_flair, write_stop_words
 
 PEER = "HFCF_PEER_EDA"
 CURE = """python -m venv FOLDER
@@ -82,17 +82,7 @@ def nlpaug(place: Path) -> Make:
 
 
 def textattack(place: Path) -> Make:
-    import types
-    from importlib.machinery import ModuleSpec
-
-    for name in ("flair", "flair.data", "flair.models", "flair.datasets", "flair.embeddings"):
-        sys.modules[name] = module = types.ModuleType(name)
-        module.__spec__, module.__path__ = ModuleSpec(name, None), []
-        for each in ("Sentence", "SequenceTagger", "Tokenizer", "Token", "Corpus"):
-            setattr(module, each, type(each, (), {}))
-    flair: Any = sys.modules["flair"]
-    flair.device, flair.data = "cpu", sys.modules["flair.data"]
-    flair.data.use_tokenizer = None
+    stub_flair()
     from textattack.augmentation import EasyDataAugmenter
 
     return EasyDataAugmenter(pct_words_to_swap=ALPHA, transformations_per_example=SENTENCES).augment
@@ -185,9 +175,7 @@ def main() -> None:
             from hfcf.systems.baselines._shared.words import STOP_WORDS
 
             (place / "tagged.json").write_text(json.dumps(tag(texts[-200:])), encoding="utf-8")
-            stop_words = place / "corpora" / "stopwords" / "english"
-            stop_words.parent.mkdir(parents=True)
-            stop_words.write_text("\n".join(sorted(STOP_WORDS)), encoding="utf-8")
+            write_stop_words(place, STOP_WORDS)
             env["NLTK_DATA"] = os.pathsep.join([str(offline.folder("wordnet")), str(place)])
             python = str(Path(folder) / "bin" / "python")
             tools |= {title: Tool(name, python, place, env) for title, name in PEERS.items()}
