@@ -11,6 +11,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import databases
 import datasets
 import pytest
 from datasets import ClassLabel, Dataset
@@ -38,61 +39,14 @@ def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     datasets.disable_progress_bars()
 
 
-def database(path: Path, table: str, rows: dict[str, str], columns: str = "id, text") -> None:
-    connection = sqlite3.connect(path)
-    connection.execute(f"CREATE TABLE {table} ({columns})")
-    connection.executemany(f"INSERT INTO {table} VALUES (?, ?)", rows.items())
-    connection.commit()
-    connection.close()
-
-
 @pytest.fixture
 def hover(tmp_path: Path) -> Path:
-    """The release with a database of running text; one title is stored in NFD, as in the real one."""
-    folder = tmp_path / "hover"
-    shutil.copytree(FIXTURES / "hover", folder)
-    bridge = (
-        "The Øresund Bridge links Copenhagen with the Swedish city of Malmö. "
-        "The bridge was designed by the architect George K. S. Rotne. It opened in 2000."
-    )
-    pages = {
-        "Øresund Bridge": bridge,
-        "George K. S. Rotne": "George Rotne was a Danish architect who was born in 1935. He died in 2021.",
-        "Lake Bled": "Lake Bled lies in the Julian Alps of Slovenia.[SENT] It is warm.",
-        "Lake Bohinj": "Lake Bohinj is the largest permanent lake in Slovenia.",
-    }
-    database(folder / "wiki_wo_links.db", "documents", pages)
-    return folder
+    return databases.hover(tmp_path / "hover")
 
 
 @pytest.fixture
 def feverous(tmp_path: Path) -> Path:
-    folder = tmp_path / "feverous"
-    shutil.copytree(FIXTURES / "feverous", folder)
-
-    def cell(name: str, value: str, header: bool = False, rows: int = 1) -> dict[str, Any]:
-        return {"id": name, "value": value, "is_header": header, "row_span": str(rows), "column_span": "1"}
-
-    films = [
-        [cell("header_cell_0_0_0", "Year", True), cell("header_cell_0_0_1", "Film", True)],
-        [cell("cell_0_1_0", "1994", rows=2), cell("cell_0_1_1", "[[Speed_(film)|Speed]]")],
-        [cell("cell_0_2_1", "Little Buddha")],
-    ]
-    box = [[cell("header_cell_0_0_0", "Born", True), cell("cell_0_0_1", "4 May 1950")]]
-    pages = {
-        "Keanu Films": {"title": "Keanu Films", "order": ["table_0"], "table_0": {"table": films, "caption": "Films by year"}},
-        # The database's titles are in NFD: e and a combining accent.
-        "Rene\u0301e Grange": {
-            "title": "Renée Grange",
-            "sentence_0": "Renée Grange farms near [[Lyon|Lyon]].",
-            "table_0": {"table": box},
-            "list_0": {"list": [{"id": "item_0_0", "value": "Goats"}, {"id": "item_0_1", "value": "Her farm"}]},
-            "section_0": {"value": "Life", "level": 1},
-        },
-    }
-    rows = {title: json.dumps(page) for title, page in pages.items()}
-    database(folder / "feverous_wikiv1.db", "wiki", rows, "id, data")
-    return folder
+    return databases.feverous(tmp_path / "feverous")
 
 
 def write_lines(path: Path, *rows: Any) -> Path:
