@@ -125,6 +125,16 @@ def test_hover_swapped_integers_are_found() -> None:
         hfcf.load("hover", data_dir=folder, release_dir=FIXTURES / "hover")
 
 
+@pytest.mark.parametrize("name", ["hover_factflip/test.json", "hover/hover_dev_release_v1.1.json"])
+def test_a_claim_of_hover_that_is_no_text_rejects_no_other_row(tmp_path: Path, name: str) -> None:
+    for folder in ("hover_factflip", "hover"):
+        shutil.copytree(FIXTURES / folder, tmp_path / folder)
+    records = json.loads((tmp_path / name).read_text())
+    (tmp_path / name).write_text(json.dumps([{**records[0], "claim": {"text": "a"}}, *records[1:]]))
+    ds = hfcf.load("hover", data_dir=tmp_path / "hover_factflip", split="validation", on_error="reject")
+    assert [row["status"] is None for row in ds] == [name.startswith("hover/"), True, True]
+
+
 def test_hover_programfc() -> None:
     ds = hfcf.load("hover", data_dir=FIXTURES / "hover_programfc", split="validation")
     assert [[piece["title"] for piece in evidence] for evidence in ds["evidence"]] == [["Lake Bled", "Lake Bohinj"], [""]]
@@ -148,6 +158,17 @@ def test_fever_release_needs_its_pages(tmp_path: Path) -> None:
     shutil.copy(FIXTURES / "fever" / "shared_task_dev.jsonl", tmp_path / "paper_dev.jsonl")
     with pytest.raises(CorpusError, match="wiki-pages"):
         hfcf.load("fever", data_dir=tmp_path, split="paper_dev")
+
+
+@pytest.mark.parametrize(
+    "page", [{"id": None, "lines": ""}, {"id": "Vidova_-LRB-film-RRB-", "lines": 3}, '{"id": "\\q"}', '{"lines": ']
+)
+def test_a_page_of_wikipedia_that_is_none_is_named(tmp_path: Path, page: Any) -> None:
+    shutil.copytree(FIXTURES / "fever", tmp_path / "fever")
+    path = tmp_path / "fever" / "wiki-pages" / "wiki-001.jsonl"
+    path.write_text(path.read_text() + (page if isinstance(page, str) else json.dumps(page)) + "\n")
+    with pytest.raises(CorpusError, match=r"wiki-001\.jsonl"):
+        hfcf.load("fever", data_dir=tmp_path / "fever", on_error="reject")
 
 
 def test_fever_rte_form() -> None:
@@ -189,6 +210,18 @@ def test_feverous_release_with_table_cells(feverous: Path) -> None:
         "Life",
     ]
     assert ds["label"] == ["SUPPORTS", "NOT ENOUGH INFO"]
+
+
+@pytest.mark.parametrize("element", [None, 3, {"text": "a"}])
+def test_a_piece_of_evidence_without_a_name_rejects_its_row_alone(feverous: Path, element: Any) -> None:
+    path = feverous / "feverous_dev_challenges.jsonl"
+    records = [json.loads(line) for line in path.read_text().splitlines()]
+    claims = [record for record in records if record.get("claim")]
+    claims[0]["evidence"][0]["content"][0] = element
+    write_lines(path, *records)
+    first, second = hfcf.load("feverous", data_dir=feverous, split="dev", on_error="reject")
+    assert "no known form" in first["status"]["reason"]
+    assert second["status"] is None
 
 
 def test_vitaminc() -> None:

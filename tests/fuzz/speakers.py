@@ -20,6 +20,8 @@ from hfcf.engines.reader import Reader
 from hfcf.systems.baselines.polyjuice import PERTURB
 
 Run = Callable[[Any, Sequence[Any]], list[Any]]
+DECODED = nasty.storable(list(nasty.NASTY))
+"""What a tokenizer can make of tokens: no half surrogate pairs."""
 
 
 def overrule(patch: pytest.MonkeyPatch, engine: type[Engine], answer: Run, model: Model | None = None) -> None:
@@ -47,7 +49,7 @@ def continue_nastily(_: Continuation, prompts: Sequence[str]) -> list[Any]:
     answers = []
     for prompt in prompts:
         draw, said = zlib.crc32(prompt.encode("utf-8", "replace")), prompt.split() or [""]
-        words = (nasty.NASTY[draw % len(nasty.NASTY)], nasty.GOOD[draw % len(nasty.GOOD)].split()[draw % 7])
+        words = (DECODED[draw % len(DECODED)], nasty.GOOD[draw % len(nasty.GOOD)].split()[draw % 7])
         at = draw % len(said)
         texts = [(" ".join([*said[:at], word, *said[at + 1 :]]), True) for word in words[:: 1 - draw % 2 * 2]]
         if PERTURB in prompt:

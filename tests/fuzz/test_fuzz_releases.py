@@ -109,7 +109,8 @@ def test_a_release_with_wrong_values(folder: str, examples: int, tmp_path: Path,
             splits, why = {}, str(error)
         assert splits or 10 < len(why) < 20_000
         for split, part in splits.items():
-            assert not kept or len(part) >= before[split], split
+            # A record of several questions that can't be read is one rejected row.
+            assert not kept or len(part) >= before[split] or any(part["status"]), split
             assert len(set(part["id"])) == len(part)
             for status in part["status"]:
                 counted["accepted"] += status is None

@@ -18,7 +18,7 @@ import scripted_llm
 import speakers
 import tiny_systems
 from bad_server import Reply, say, starter
-from datasets import Dataset
+from datasets import Dataset, Features, List
 from hypothesis import given
 from offline_models import installed
 from stages import check_reason, run_stages
@@ -27,6 +27,7 @@ import hfcf
 from hfcf import metrics
 from hfcf.core.model import Model
 from hfcf.core.passages import Passages
+from hfcf.core.schema import TEXT
 from hfcf.core.stage import Stage
 from hfcf.core.system import System, run_stage
 from hfcf.core.task import get_task
@@ -58,15 +59,28 @@ def test_every_stage_of_the_package_is_fuzzed() -> None:
     assert {cls for cls in subclasses(Stage) if cls.__module__.startswith("hfcf.")} == chains | scored
 
 
+def answer_rightly(asked: dict[str, Any]) -> dict[str, Any] | None:
+    """An answer to go on with: a relation for another word of the sentence, a claim by the rules of `scripted_llm`."""
+    question = asked["messages"][-1]["content"]
+    if "\nFirst entity: " not in question:
+        try:
+            answer = scripted_llm.answer_to(asked)
+            return {"opposite": f"Nobody says that {answer['opposite']}"} if "opposite" in answer else answer
+        except (LookupError, StopIteration):  # another question, or nothing to make an answer of
+            return None
+    said = dict(line.split(": ", 1) for line in question.rpartition("\n\n")[2].splitlines() if ": " in line)
+    words, taken = said["Sentence"].split(), f"{said['First entity']} {said['Second entity']}".split()
+    word = next((one for one in words if words.count(one) == 1 and one.isalpha() and one not in taken), "")
+    new = " ".join("Zembla" if one == word else one for one in words)
+    return {"causal_terms": [word], "relation": "cause-effect", "replacements": ["Zembla"], "sentence": new}
+
+
 def answer_nastily(_: int, asked: dict[str, Any]) -> Reply:
     """An answer of the form that is asked for, which the prompt decides: with nasty texts in it, or right, to go on with."""
     prompt = json.dumps(asked["messages"])
     draws = iter(hashlib.sha256(prompt.encode()).digest() * 50)
-    if next(draws) % 16:
-        try:
-            return say(json.dumps(scripted_llm.answer_to(asked)).replace("opened up", "never closed"))
-        except (LookupError, StopIteration):  # another question than CheckWhy's, or nothing to make an answer of
-            pass
+    if next(draws) % 16 and (right := answer_rightly(asked)):
+        return say(json.dumps(right))
     said = [word for word in asked["messages"][-1]["content"].split() if len(word) > 2] or ["Rome"]
 
     def fill(schema: Mapping[str, Any]) -> Any:
@@ -199,4 +213,9 @@ def test_each_nasty_text_goes_through_every_stage(name: str, task: str, system: 
 @slow
 @pytest.mark.timeout(3600)
 def test_nasty_pairs_go_through_the_stages_of_checkwhy(server: None, counted: Counter[str]) -> None:
-    fuzz(CheckWhy.preset("offline", distractors=(2, 3)), nasty.pairs, 30, counted)
+    system = CheckWhy.preset("offline", distractors=(2, 3))
+    pairs = Dataset.from_list(
+        scripted_llm.rows(), features=Features({**get_task("structures").features, "explanation": List(TEXT)})
+    )
+    fuzz(tiny_systems.fitted(system, hfcf.prepare(pairs, for_=system)), nasty.pairs, 30, counted)
+    assert all(counted[stage] for stage in system.chain)
