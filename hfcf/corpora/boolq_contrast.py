@@ -87,9 +87,9 @@ class BoolQContrast(Corpus):
             return
         row |= {"context": text_of(record, "paragraph"), "question": text_of(record, "question")}
         row["title"] = row["group_id"] = as_text(text_of(record, "title"))
-        if record["answer"] not in ANSWERS:
-            raise BadRow(f"the answer is {as_text(record['answer'])!r}; the known ones are TRUE and FALSE")
-        row["answers"] = {"text": [ANSWERS[record["answer"]]], "answer_start": []}
+        if (answer := as_text(record["answer"])) not in ANSWERS:
+            raise BadRow(f"the answer is {answer!r}; the known ones are TRUE and FALSE")
+        row["answers"] = {"text": [ANSWERS[answer]], "answer_start": []}
 
 
 BUILDER = BoolQContrast

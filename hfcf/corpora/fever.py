@@ -161,11 +161,14 @@ def _sentences(folder: Path, numbers: Mapping[str, set[int]]) -> dict[tuple[str,
         with path.open("rb") as file:
             for line in file:
                 start = _ID.match(line)
-                if not line.strip() or (start and nfc(json.loads(start[1])) not in numbers):
-                    continue
-                page = json.loads(line)
-                if not isinstance(page, dict) or not {"id", "lines"} <= page.keys():
-                    raise CorpusError(f"{path}: expected pages with 'id' and 'lines', found {str(page)[:200]}")
+                try:
+                    if not line.strip() or (start and nfc(json.loads(start[1])) not in numbers):
+                        continue
+                    page = json.loads(line)
+                except (ValueError, RecursionError) as error:
+                    raise CorpusError(f"{path}: a line is no JSON: {error}") from None
+                if not isinstance(page, dict) or not all(isinstance(page.get(field), str) for field in ("id", "lines")):
+                    raise CorpusError(f"{path}: expected pages with the texts 'id' and 'lines', found {str(page)[:200]}")
                 name = nfc(page["id"])
                 # A line is "number\tsentence\tlinked words\tlinked page …".
                 for entry in page["lines"].split("\n"):

@@ -35,7 +35,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from hfcf.core.schema import INT
-from hfcf.corpora.base import BadRow, Corpus, CorpusError, CorpusInfo, Files, Record, json_list, need, split_files
+from hfcf.corpora.base import BadRow, Corpus, CorpusError, CorpusInfo, Files, Record, json_list, need, split_files, text_of
 from hfcf.corpora.formats.sentences import split_sentences
 from hfcf.tasks.verification import REFUTES, SUPPORTS
 
@@ -113,7 +113,8 @@ class Hover(Corpus):
         for name, path in self.config.resources.items():
             if name.startswith("release "):
                 for record in json_list(Path(path)):
-                    self._release.setdefault(record.value.get("claim", ""), []).append(record.value)
+                    if isinstance(claim := record.value.get("claim"), str):  # loading the release says what is wrong with others
+                        self._release.setdefault(claim, []).append(record.value)
 
     def records(self, path: Path) -> Iterator[Record]:
         for record in json_list(path):
@@ -161,7 +162,7 @@ class Hover(Corpus):
 
     def _attach(self, row: dict[str, Any]) -> None:
         """Add titles, group and hops from the release's rows of this claim, if there are any."""
-        claims = self._release.get(row["claim"], [])
+        claims = self._release.get(text_of(row, "claim"), [])
         if not claims:
             return
         matches = [record for record in claims if self.label(record["label"]) == row["label"]]

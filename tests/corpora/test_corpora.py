@@ -11,6 +11,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import databases
 import datasets
 import pytest
 from datasets import ClassLabel, Dataset
@@ -38,61 +39,14 @@ def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     datasets.disable_progress_bars()
 
 
-def database(path: Path, table: str, rows: dict[str, str], columns: str = "id, text") -> None:
-    connection = sqlite3.connect(path)
-    connection.execute(f"CREATE TABLE {table} ({columns})")
-    connection.executemany(f"INSERT INTO {table} VALUES (?, ?)", rows.items())
-    connection.commit()
-    connection.close()
-
-
 @pytest.fixture
 def hover(tmp_path: Path) -> Path:
-    """The release with a database of running text; one title is stored in NFD, as in the real one."""
-    folder = tmp_path / "hover"
-    shutil.copytree(FIXTURES / "hover", folder)
-    bridge = (
-        "The Øresund Bridge links Copenhagen with the Swedish city of Malmö. "
-        "The bridge was designed by the architect George K. S. Rotne. It opened in 2000."
-    )
-    pages = {
-        "Øresund Bridge": bridge,
-        "George K. S. Rotne": "George Rotne was a Danish architect who was born in 1935. He died in 2021.",
-        "Lake Bled": "Lake Bled lies in the Julian Alps of Slovenia.[SENT] It is warm.",
-        "Lake Bohinj": "Lake Bohinj is the largest permanent lake in Slovenia.",
-    }
-    database(folder / "wiki_wo_links.db", "documents", pages)
-    return folder
+    return databases.hover(tmp_path / "hover")
 
 
 @pytest.fixture
 def feverous(tmp_path: Path) -> Path:
-    folder = tmp_path / "feverous"
-    shutil.copytree(FIXTURES / "feverous", folder)
-
-    def cell(name: str, value: str, header: bool = False, rows: int = 1) -> dict[str, Any]:
-        return {"id": name, "value": value, "is_header": header, "row_span": str(rows), "column_span": "1"}
-
-    films = [
-        [cell("header_cell_0_0_0", "Year", True), cell("header_cell_0_0_1", "Film", True)],
-        [cell("cell_0_1_0", "1994", rows=2), cell("cell_0_1_1", "[[Speed_(film)|Speed]]")],
-        [cell("cell_0_2_1", "Little Buddha")],
-    ]
-    box = [[cell("header_cell_0_0_0", "Born", True), cell("cell_0_0_1", "4 May 1950")]]
-    pages = {
-        "Keanu Films": {"title": "Keanu Films", "order": ["table_0"], "table_0": {"table": films, "caption": "Films by year"}},
-        # The database's titles are in NFD: e and a combining accent.
-        "Rene\u0301e Grange": {
-            "title": "Renée Grange",
-            "sentence_0": "Renée Grange farms near [[Lyon|Lyon]].",
-            "table_0": {"table": box},
-            "list_0": {"list": [{"id": "item_0_0", "value": "Goats"}, {"id": "item_0_1", "value": "Her farm"}]},
-            "section_0": {"value": "Life", "level": 1},
-        },
-    }
-    rows = {title: json.dumps(page) for title, page in pages.items()}
-    database(folder / "feverous_wikiv1.db", "wiki", rows, "id, data")
-    return folder
+    return databases.feverous(tmp_path / "feverous")
 
 
 def write_lines(path: Path, *rows: Any) -> Path:
@@ -171,6 +125,16 @@ def test_hover_swapped_integers_are_found() -> None:
         hfcf.load("hover", data_dir=folder, release_dir=FIXTURES / "hover")
 
 
+@pytest.mark.parametrize("name", ["hover_factflip/test.json", "hover/hover_dev_release_v1.1.json"])
+def test_a_claim_of_hover_that_is_no_text_rejects_no_other_row(tmp_path: Path, name: str) -> None:
+    for folder in ("hover_factflip", "hover"):
+        shutil.copytree(FIXTURES / folder, tmp_path / folder)
+    records = json.loads((tmp_path / name).read_text())
+    (tmp_path / name).write_text(json.dumps([{**records[0], "claim": {"text": "a"}}, *records[1:]]))
+    ds = hfcf.load("hover", data_dir=tmp_path / "hover_factflip", split="validation", on_error="reject")
+    assert [row["status"] is None for row in ds] == [name.startswith("hover/"), True, True]
+
+
 def test_hover_programfc() -> None:
     ds = hfcf.load("hover", data_dir=FIXTURES / "hover_programfc", split="validation")
     assert [[piece["title"] for piece in evidence] for evidence in ds["evidence"]] == [["Lake Bled", "Lake Bohinj"], [""]]
@@ -194,6 +158,17 @@ def test_fever_release_needs_its_pages(tmp_path: Path) -> None:
     shutil.copy(FIXTURES / "fever" / "shared_task_dev.jsonl", tmp_path / "paper_dev.jsonl")
     with pytest.raises(CorpusError, match="wiki-pages"):
         hfcf.load("fever", data_dir=tmp_path, split="paper_dev")
+
+
+@pytest.mark.parametrize(
+    "page", [{"id": None, "lines": ""}, {"id": "Vidova_-LRB-film-RRB-", "lines": 3}, '{"id": "\\q"}', '{"lines": ']
+)
+def test_a_page_of_wikipedia_that_is_none_is_named(tmp_path: Path, page: Any) -> None:
+    shutil.copytree(FIXTURES / "fever", tmp_path / "fever")
+    path = tmp_path / "fever" / "wiki-pages" / "wiki-001.jsonl"
+    path.write_text(path.read_text() + (page if isinstance(page, str) else json.dumps(page)) + "\n")
+    with pytest.raises(CorpusError, match=r"wiki-001\.jsonl"):
+        hfcf.load("fever", data_dir=tmp_path / "fever", on_error="reject")
 
 
 def test_fever_rte_form() -> None:
@@ -235,6 +210,18 @@ def test_feverous_release_with_table_cells(feverous: Path) -> None:
         "Life",
     ]
     assert ds["label"] == ["SUPPORTS", "NOT ENOUGH INFO"]
+
+
+@pytest.mark.parametrize("element", [None, 3, {"text": "a"}])
+def test_a_piece_of_evidence_without_a_name_rejects_its_row_alone(feverous: Path, element: Any) -> None:
+    path = feverous / "feverous_dev_challenges.jsonl"
+    records = [json.loads(line) for line in path.read_text().splitlines()]
+    claims = [record for record in records if record.get("claim")]
+    claims[0]["evidence"][0]["content"][0] = element
+    write_lines(path, *records)
+    first, second = hfcf.load("feverous", data_dir=feverous, split="dev", on_error="reject")
+    assert "no known form" in first["status"]["reason"]
+    assert second["status"] is None
 
 
 def test_vitaminc() -> None:

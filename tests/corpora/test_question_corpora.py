@@ -403,11 +403,12 @@ def test_boolq_contrast() -> None:
     assert "1 perturbed questions without text were left out" in ds.info.description
 
 
-def test_an_unknown_answer_of_boolq_is_named(copied: Callable[[str], Path]) -> None:
+@pytest.mark.parametrize(("answer", "named"), [('"PERHAPS"', "'PERHAPS'"), ('{"a": 1}', "'{\"a\": 1}'"), ("null", "None")])
+def test_an_unknown_answer_of_boolq_is_named(copied: Callable[[str], Path], answer: str, named: str) -> None:
     folder = copied("boolq_contrast")
     path = folder / "BoolQ" / "boolq_perturbed.json"
-    path.write_text(path.read_text().replace('"FALSE"', '"PERHAPS"', 1))
-    with pytest.raises(CorpusError, match=r"item 2 \(id '1-1'\): the answer is 'PERHAPS'; the known ones are TRUE and FALSE"):
+    path.write_text(path.read_text().replace('"FALSE"', answer, 1))
+    with pytest.raises(CorpusError, match=rf"item 2 \(id '1-1'\): the answer is {named}; the known ones are TRUE and FALSE"):
         hfcf.load("boolq_contrast", data_dir=folder)
 
 

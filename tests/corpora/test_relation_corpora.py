@@ -364,6 +364,18 @@ def test_a_bad_document(copied: Callable[[str], Path], change: dict[str, Any], m
     assert re.search(message, ds[0]["status"]["reason"])
 
 
+@pytest.mark.parametrize("place", [{"text": "a"}, None, [2]])
+def test_an_entity_without_a_place_takes_no_relation_with_it(copied: Callable[[str], Path], place: Any) -> None:
+    path = copied("scierc") / "train.json"
+    first = json.loads(path.read_text().splitlines()[0])
+    types = [[span["type"] for span in (row["head"], row["tail"])] for row in load("scierc", "train")]
+    first["ner"][0].append([place, 3, "METHOD"])
+    path.write_text(json.dumps(first) + "\n")
+    ds = hfcf.load("scierc", data_dir=path.parent, split="train", on_error="reject")
+    assert [[span["type"] for span in (row["head"], row["tail"])] for row in ds] == types[: len(ds)]
+    assert ds["status"] == [None] * len(ds)
+
+
 def test_ace_in_dygies_form() -> None:
     splits = load("ace2005", folder="ace2005_dygie")
     assert {split: pairs(part) for split, part in splits.items()} == {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from hypothesis import HealthCheck, settings
@@ -90,6 +91,20 @@ GOOD = (
     "Rome is older than Paris , and the Nile Post prints news .",
     "The eggs were moved from the basket into two large buckets .", "Trent Cotchin is the captain of Richmond Football Club .",
 )  # fmt: skip
+GOOD_ROWS: dict[str, dict[str, Any]] = {
+    "verification": {
+        "claim": GOOD[0], "label": "SUPPORTS",
+        "evidence": [{"title": "Nile", "text": GOOD[0]}, {"title": "", "text": GOOD[1]}],
+    },
+    "relation": {
+        "tokens": GOOD[4].split(), "head": {"start": 1, "end": 2, "type": ""}, "tail": {"start": 10, "end": 11, "type": ""},
+        "label": "Entity-Origin(e1,e2)",
+    },
+    "qa": {
+        "title": "", "context": GOOD[5], "question": "Who is the captain of Richmond Football Club?",
+        "answers": {"text": ["Trent Cotchin"], "answer_start": [0]},
+    },
+}  # fmt: skip
 _WORDS = sorted({word for sentence in GOOD for word in sentence.split()})
 _ODD = [word for word in (*TREEBANK, *NUMBERS, *MARKS, *SCRIPTS) if word == word.strip() and word]
 
@@ -113,6 +128,11 @@ def numbered(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
         name = f"{row.pop('name')[:50].encode('utf-8', 'replace').decode()}{i}"
         row |= {"id": name, "group_id": name, "corpus": "made", "split": "train"}
     return rows
+
+
+def storable(value: Any) -> Any:
+    """The value with a mark in the place of what no file can hold: half surrogate pairs."""
+    return json.loads(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"))
 
 
 def rows(one: Any, size: int) -> Any:

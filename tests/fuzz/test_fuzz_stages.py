@@ -4,20 +4,31 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from importlib import import_module
+from pkgutil import walk_packages
 from typing import Any
 
 import nasty
 import near_misses
 import pytest
+import scripted_llm
+import speakers
 import tiny_systems
 from bad_server import Reply, say, starter
-from datasets import Dataset
+from datasets import Dataset, Features, List
 from hypothesis import given
 from offline_models import installed
+from stages import check_reason, run_stages
 
 import hfcf
+from hfcf import metrics
+from hfcf.core.model import Model
 from hfcf.core.passages import Passages
+from hfcf.core.schema import TEXT
+from hfcf.core.stage import Stage
 from hfcf.core.system import System, run_stage
 from hfcf.core.task import get_task
 from hfcf.systems import system_class, systems
@@ -34,10 +45,42 @@ every_system = pytest.mark.parametrize(("name", "task"), CASES)
 slow = pytest.mark.slow
 
 
+def subclasses(cls: type[Stage]) -> set[type[Stage]]:
+    """Every class below one, but for those of tests and examples."""
+    below = set(cls.__subclasses__())
+    return below.union(*map(subclasses, below))
+
+
+def test_every_stage_of_the_package_is_fuzzed() -> None:
+    for module in walk_packages(hfcf.__path__, "hfcf."):
+        import_module(module.name)
+    chains = {getattr(cls, name).stage for cls in map(system_class, systems()) for name in cls.chain}
+    scored = {metrics.load(name, stage=True) for name in metrics.names()}
+    assert {cls for cls in subclasses(Stage) if cls.__module__.startswith("hfcf.")} == chains | scored
+
+
+def answer_rightly(asked: dict[str, Any]) -> dict[str, Any] | None:
+    """An answer to go on with: a relation for another word of the sentence, a claim by the rules of `scripted_llm`."""
+    question = asked["messages"][-1]["content"]
+    if "\nFirst entity: " not in question:
+        try:
+            answer = scripted_llm.answer_to(asked)
+            return {"opposite": f"Nobody says that {answer['opposite']}"} if "opposite" in answer else answer
+        except (LookupError, StopIteration):  # another question, or nothing to make an answer of
+            return None
+    said = dict(line.split(": ", 1) for line in question.rpartition("\n\n")[2].splitlines() if ": " in line)
+    words, taken = said["Sentence"].split(), f"{said['First entity']} {said['Second entity']}".split()
+    word = next((one for one in words if words.count(one) == 1 and one.isalpha() and one not in taken), "")
+    new = " ".join("Zembla" if one == word else one for one in words)
+    return {"causal_terms": [word], "relation": "cause-effect", "replacements": ["Zembla"], "sentence": new}
+
+
 def answer_nastily(_: int, asked: dict[str, Any]) -> Reply:
-    """An answer of the form that is asked for, with nasty texts in it; which, the prompt decides."""
+    """An answer of the form that is asked for, which the prompt decides: with nasty texts in it, or right, to go on with."""
     prompt = json.dumps(asked["messages"])
     draws = iter(hashlib.sha256(prompt.encode()).digest() * 50)
+    if next(draws) % 16 and (right := answer_rightly(asked)):
+        return say(json.dumps(right))
     said = [word for word in asked["messages"][-1]["content"].split() if len(word) > 2] or ["Rome"]
 
     def fill(schema: Mapping[str, Any]) -> Any:
@@ -62,42 +105,41 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         yield
 
 
+def with_judges(system: System, tiny_model: Callable[[str], str]) -> System:
+    """The system with a tiny model in every place where one may judge or choose."""
+    judges: dict[str, Any] = {"verifier": Model(tiny_model("rbert" if system.task == "relation" else "verifier"))}
+    if system.name == "ccg":
+        judges |= {"editor": Model(tiny_model("t5")), "use_editor": True, "closed": True, "most_loss": 50.0}
+        judges |= {"language_model": Model(tiny_model("gpt2")), "tagger": {"backend": "spacy", "model": "offline:spacy"}}
+    return replace(system, **judges)
+
+
 @pytest.fixture
-def system(name: str, task: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> System:
+def system(
+    name: str, task: str, tiny_model: Callable[[str], str], request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> System:
+    speakers.plant(monkeypatch, tiny_model)
     if task == "qa":
-        near_misses.plant(monkeypatch)
         passages = Passages.of(near_misses.collection())
         of_name: dict[str, Any] = {"answerer": "answers", "answers": 5}
         if name == "rgf":
             of_name = {"reader": "reader", "n_best": 3, "k": 6, "passages": passages}
         elif name == "rand_agen_qgen":
             of_name |= {"passages": passages, "least_words": 8}
-        return system_class(name)(
-            generator="questions", readers=["deaf 1000", "deaf 2", "deaf 3"], agree=2, questions=5, num_beams=5, **of_name
-        )
+        of_name |= {"generator": "questions", "readers": ["deaf 1000", "deaf 2", "deaf 3"], "agree": 2}
+        return system_class(name)(questions=5, num_beams=5, max_new_tokens=4, **of_name)
     if name == "race":
         made: System = request.getfixturevalue("race")
     elif name == "llm":
         request.getfixturevalue("server")
         made = system_class("llm")(model="m", task=task)
     else:
-        made = tiny_systems.make(name, task, request.getfixturevalue("tiny_model"))
+        made = tiny_systems.make(name, task, tiny_model)
+    made = with_judges(made, tiny_model)
     return tiny_systems.fitted(made, hfcf.prepare(tiny_systems.rows(task), for_=made))
 
 
-def run_stages(system: System, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Call the stages as `map` does, but without Arrow, which can't hold some of the texts."""
-    columns = {name: [row.get(name) for row in rows] for name in {name for row in rows for name in row}}
-    for stage in system.stages:
-        columns |= {name: columns.get(name, [None] * len(rows)) for name in stage.columns()}
-    for stage in system.stages:
-        made = stage(columns)
-        assert {len(values) for values in made.values()} == {len(rows)}, stage.name
-        columns |= made
-    return [{name: values[i] for name, values in columns.items()} for i in range(len(rows))]
-
-
-def check(system: System, rows: list[dict[str, Any]], done: list[dict[str, Any]], counted: dict[str, int]) -> None:
+def check(system: System, rows: list[dict[str, Any]], done: list[dict[str, Any]], counted: Counter[str]) -> None:
     task = get_task(system.task)
     assert [row["id"] for row in done] == [row["id"] for row in rows]
     for row, result in zip(rows, done, strict=True):
@@ -106,9 +148,7 @@ def check(system: System, rows: list[dict[str, Any]], done: list[dict[str, Any]]
         assert status["accepted"] is bool(result["counterfactuals"]), row
         refused = [one["status"] for one in result.get("candidates") or () if not one["status"] or not one["status"]["accepted"]]
         for verdict in refused if status["accepted"] else [status, *(one for one in refused if one)]:
-            assert verdict["stage"] in system.chain
-            assert 3 < len(verdict["reason"]) < 2_000
-            assert verdict["reason"].encode()
+            check_reason(system.chain, verdict)
         for made in result["counterfactuals"] or ():
             counted["accepted"] += 1
             assert (made["source_id"], made["system"], made["group_id"]) == (row["id"], system.name, row["group_id"])
@@ -119,41 +159,26 @@ def check(system: System, rows: list[dict[str, Any]], done: list[dict[str, Any]]
     counted["rows"] += len(rows)
 
 
-def fuzz(system: System, strategy: Any, examples: int, counted: dict[str, int]) -> None:
+def fuzz(system: System, strategy: Any, examples: int, counted: Counter[str]) -> None:
     @nasty.run_examples(examples)
     @given(nasty.rows(strategy, ROWS))
     def run(rows: list[dict[str, Any]]) -> None:
-        check(system, rows, run_stages(system, rows), counted)
+        check(system, rows, run_stages(system.stages, rows, counted), counted)
 
     run()
 
 
 @every_system
-def test_nasty_rows_go_through_every_stage(name: str, task: str, system: System, counted: dict[str, int]) -> None:
+def test_nasty_rows_go_through_every_stage(name: str, task: str, system: System, counted: Counter[str]) -> None:
     fuzz(system, nasty.OF_TASK[task], 3, counted)
 
 
 @slow
 @pytest.mark.timeout(3600)
 @every_system
-def test_many_nasty_rows_go_through_every_stage(name: str, task: str, system: System, counted: dict[str, int]) -> None:
+def test_many_nasty_rows_go_through_every_stage(name: str, task: str, system: System, counted: Counter[str]) -> None:
     fuzz(system, nasty.OF_TASK[task], 70, counted)
-
-
-GOOD_ROWS: dict[str, dict[str, Any]] = {
-    "verification": {
-        "claim": nasty.GOOD[0], "label": "SUPPORTS",
-        "evidence": [{"title": "Nile", "text": nasty.GOOD[0]}, {"title": "", "text": nasty.GOOD[1]}],
-    },
-    "relation": {
-        "tokens": nasty.GOOD[4].split(), "head": {"start": 1, "end": 2, "type": ""}, "tail": {"start": 10, "end": 11, "type": ""},
-        "label": "Entity-Origin(e1,e2)",
-    },
-    "qa": {
-        "title": "", "context": nasty.GOOD[5], "question": "Who is the captain of Richmond Football Club?",
-        "answers": {"text": ["Trent Cotchin"], "answer_start": [0]},
-    },
-}  # fmt: skip
+    assert all(counted[stage] for stage in system.chain)
 
 
 def spoiled(row: dict[str, Any], text: str) -> list[dict[str, Any]]:
@@ -171,9 +196,9 @@ def spoiled(row: dict[str, Any], text: str) -> list[dict[str, Any]]:
 @slow
 @pytest.mark.timeout(3600)
 @every_system
-def test_each_nasty_text_goes_through_every_stage(name: str, task: str, system: System, counted: dict[str, int]) -> None:
+def test_each_nasty_text_goes_through_every_stage(name: str, task: str, system: System, counted: Counter[str]) -> None:
     """Each of the corpus in each place of a good row, mapped over a dataset."""
-    good = GOOD_ROWS[task]
+    good = nasty.GOOD_ROWS[task]
     stored = [text.encode("utf-8", "backslashreplace").decode() for text in nasty.NASTY]
     rows = nasty.numbered([row for text in stored for row in spoiled(good, text)])
     ds = Dataset.from_list(rows, features=get_task(task).features)
@@ -187,5 +212,10 @@ def test_each_nasty_text_goes_through_every_stage(name: str, task: str, system: 
 
 @slow
 @pytest.mark.timeout(3600)
-def test_nasty_pairs_go_through_the_stages_of_checkwhy(server: None, counted: dict[str, int]) -> None:
-    fuzz(CheckWhy.preset("offline", distractors=(2, 3)), nasty.pairs, 30, counted)
+def test_nasty_pairs_go_through_the_stages_of_checkwhy(server: None, counted: Counter[str]) -> None:
+    system = CheckWhy.preset("offline", distractors=(2, 3))
+    pairs = Dataset.from_list(
+        scripted_llm.rows(), features=Features({**get_task("structures").features, "explanation": List(TEXT)})
+    )
+    fuzz(tiny_systems.fitted(system, hfcf.prepare(pairs, for_=system)), nasty.pairs, 30, counted)
+    assert all(counted[stage] for stage in system.chain)

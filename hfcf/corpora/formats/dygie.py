@@ -51,6 +51,11 @@ def _relations(document: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         first += len(tokens)
 
 
+def _is_entity(item: Any) -> bool:
+    """Say whether an entry of `ner` has a place and a type; others are ignored, since a relation's places tell without a type."""
+    return isinstance(item, list) and len(item) > 2 and is_list_of(item[:2], int) and isinstance(item[2], str)
+
+
 def fill(row: dict[str, Any], record: Mapping[str, Any]) -> str:
     """Write one relation's id, group and sentence into `row`, and return its label as in the file."""
     document = str(as_text(record["doc_key"]))
@@ -63,7 +68,7 @@ def fill(row: dict[str, Any], record: Mapping[str, Any]) -> str:
     label = relation[4]
     if not isinstance(label, str):
         raise BadRow(f"{where}: the label is {kind(label)}, not text")
-    types = {tuple(item[:2]): item[2] for item in record["ner"] if isinstance(item, list) and len(item) > 2}
+    types = {tuple(item[:2]): item[2] for item in record["ner"] if _is_entity(item)}
     begin, size = record["first"], len(record["tokens"])
     for name, (start, last) in (("head", relation[:2]), ("tail", relation[2:4])):
         if not begin <= start <= last < begin + size:

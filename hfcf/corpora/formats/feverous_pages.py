@@ -55,7 +55,7 @@ class Pages:
         """Return the pieces of evidence of element ids such as "Anarchism_sentence_0": cells of one table row make one piece."""
         elements: dict[tuple[str, str], list[str]] = {}
         for name in content:
-            match = _ELEMENT.fullmatch(name)
+            match = _ELEMENT.fullmatch(name) if isinstance(name, str) else None
             if not match:
                 raise BadRow(f"the evidence id {name!r} has no known form, such as 'Title_sentence_0' or 'Title_cell_0_1_2'")
             title, element = match.groups()
