@@ -63,8 +63,12 @@ class MRQA(Corpus):
         for path in (
             path for folder in _FOLDERS for ending in mrqa.ENDINGS for path in sorted((data_dir / folder).glob(f"*{ending}"))
         ):
-            if split := mrqa.split_of(path):
-                files.setdefault(split, []).append(path)
+            if mrqa.header(path) is None:
+                continue
+            if (split := mrqa.split_of(path)) is None:
+                cure = f'name it yourself: data_files={{"validation": "{path.name}"}}'
+                raise CorpusError(f"{path}: its header names no split; {cure}")
+            files.setdefault(split, []).append(path)
         return files
 
     @classmethod

@@ -280,6 +280,14 @@ def test_another_layout_of_natural_questions_is_named(copied: Callable[[str], Pa
         hfcf.load("natural_questions", data_files=path)
 
 
+@pytest.mark.parametrize("split", [None, "-LRB-", 3])
+def test_a_header_of_mrqa_without_a_split_ends_the_load(tmp_path: Path, split: Any) -> None:
+    path = tmp_path / "SQuAD.jsonl"
+    path.write_text(json.dumps({"header": {"dataset": "SQuAD", "split": split}}) + "\n")
+    with pytest.raises(CorpusError, match=r"SQuAD\.jsonl: its header names no split.*data_files"):
+        hfcf.load("mrqa", data_dir=tmp_path)
+
+
 def test_mrqa() -> None:
     splits = load("mrqa")
     assert {split: part["id"] for split, part in splits.items()} == {

@@ -13,6 +13,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
@@ -29,6 +30,7 @@ from hfcf.text.check import kind
 EXTRA = {"aliases": List(TEXT)}
 """The columns that this form adds."""
 ENDINGS = (".jsonl", ".jsonl.gz")
+_SPLIT = re.compile(r"\w+(\.\w+)*")
 
 
 def header(path: Path) -> dict[str, Any] | None:
@@ -39,10 +41,10 @@ def header(path: Path) -> dict[str, Any] | None:
 
 
 def split_of(path: Path) -> str | None:
-    """Return the split that the header names, or None."""
+    """Return the split that the header names, or None where it names none that `datasets` allows."""
     found = (header(path) or {}) if path.is_file() else {}
     split = found.get("split", found.get("mrqa_split"))
-    return ALIASES.get(split, split) if isinstance(split, str) else None
+    return ALIASES.get(split, split) if isinstance(split, str) and _SPLIT.fullmatch(split) else None
 
 
 def questions(path: Path) -> Iterator[Record]:
