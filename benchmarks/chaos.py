@@ -340,14 +340,17 @@ def main() -> None:
             whole[name] = ended.seconds, case.rows(), case.calls()
             print(f"{name}: {ended.seconds:.1f} s, {dict(by_engine(case.calls()))}", file=sys.stderr, flush=True)
         seconds, rows, calls = whole[name]
-        folder = root / f"{number} {name} {fault}".replace(" ", "-")
-        folder.mkdir()
-        server = Server(0, folder / "calls")
-        case = Case(name, folder / "case", server.port)
-        case.log = folder / "calls"
         delay = draw.uniform(0.05, 0.9) * seconds
-        broken = case.run(fault, delay, server)
-        server.kill()
+        while True:
+            folder = Path(tempfile.mkdtemp(prefix=f"{number} {name} {fault} ".replace(" ", "-"), dir=root))
+            server = Server(0, folder / "calls")
+            case = Case(name, folder / "case", server.port)
+            case.log = folder / "calls"
+            broken = case.run(fault, delay, server)
+            server.kill()
+            if broken.seconds > delay:
+                break
+            delay = draw.uniform(0.05, 0.9) * broken.seconds  # it ended before the fault: the unbroken run was a slower one
         server = Server(server.port, folder / "calls")
         again = case.run()
         server.kill()

@@ -12,10 +12,11 @@ import torch
 from hfcf.core.model import Model
 from hfcf.engines.base import Encoded, Engine, Usage, request_key, usage
 from hfcf.engines.cache import RequestCache, open_cache
-from hfcf.engines.classifier import ROUND, choose, label_probabilities
-from hfcf.engines.effects import Effects, mean_embeddings
+from hfcf.engines.classifier import ROUND, choose
+from hfcf.engines.effects import Effects
+from hfcf.engines.margins import Margin, Margins, order_fills
 from hfcf.engines.narrow import narrow
-from hfcf.engines.rbert import MARKERS, RBert, collate, mark_pieces, word_pieces
+from hfcf.engines.rbert import MARKERS, mark_pieces, word_pieces
 from hfcf.engines.relation import RelationClassifier
 
 _FULL = 0.25
@@ -80,7 +81,7 @@ class Intervention(Engine):
         cache = open_cache()
         steps = cache.get_steps(sentence.key for sentence in encoded) if cache is not None else {}
         for sentence in encoded:
-            sentence.resume(steps.get(sentence.key, ()), self.patience)
+            sentence.resume(steps.get(sentence.key, ()), self.patience, loaded[0].device)
         places = {id(sentence): place for place, sentence in enumerate(encoded)}
         at_once = [sentence for sentence in encoded if not sentence.open]
         waiting = sorted((sentence for sentence in encoded if sentence.open), key=lambda sentence: -len(sentence))
@@ -88,18 +89,14 @@ class Intervention(Engine):
             answers = [sorted(sentence.flipped) if len(sentence) else None for sentence in sentences]
             yield [places[id(sentence)] for sentence in sentences], answers
 
-    def forward(self, loaded: Any, encoded: Sequence[_Sentence]) -> list[list[_Search]]:
-        """Return for each sentence the searches of its open words."""
+    def forward(self, loaded: Any, encoded: Sequence[_Sentence]) -> list[Margin]:
+        """Return the margin of each sentence, with the gradients of its open words."""
         network, tokenizer, _ = loaded
         margins = Margins(network, tokenizer, [sentence.encoded for sentence in encoded])
-        searches: list[list[_Search]] = [[] for _ in encoded]
-        for i, sentence in enumerate(encoded):
-            for word in sentence.open:
-                ordered, slopes = margins.order(i, sentence.places(word), sentence.fills[word])
-                asked = len(sentence.asked[word])
-                most = None if self.patience is None else self.patience - asked
-                searches[i].append(_Search(sentence, word, margins.answers[i], ordered[:most], slopes[:most], asked))
-        return searches
+        gradients = (
+            {word: margins.gradient(i, sentence.places(word)) for word in sentence.open} for i, sentence in enumerate(encoded)
+        )
+        return [Margin(*one) for one in zip(margins.answers, gradients, strict=True)]
 
     def _search(self, loaded: Any, waiting: Sequence[_Sentence], cache: RequestCache | None) -> Iterator[list[_Sentence]]:
         """Ask fills of the words that have not flipped, those of the longest sentences first; yield sentences that are finished."""
@@ -111,7 +108,7 @@ class Intervention(Engine):
             longest = len(live[0].sentence if live else waiting[0])
             fit = max(1, int(classifier.room(longest) * _FULL))
             while waiting and len(live) < fit:  # gradients of few sentences at a time: they take the most memory
-                live += chain.from_iterable(self._forward(loaded, waiting[:fit]))
+                live += self._begin(loaded, waiting[:fit], cache)
                 waiting = waiting[fit:]
             group = [search for search in live[:fit] if len(search.sentence) >= _LIKE * longest]
             _sort([search for search in group if search.due], effects)
@@ -136,6 +133,18 @@ class Intervention(Engine):
             sentences = {id(search.sentence): search.sentence for search in group}.values()
             if finished := [sentence for sentence in sentences if not sentence.open]:
                 yield finished
+
+    def _begin(self, loaded: Any, sentences: Sequence[_Sentence], cache: RequestCache | None) -> list[_Search]:
+        """Return the searches of the open words of some sentences; store their margins, which a later process need not compute."""
+        if new := [sentence for sentence in sentences if sentence.margin is None]:
+            margins = self._forward(loaded, new)
+            if cache is not None:
+                stored = {sentence.key: margin.to_json() for sentence, margin in zip(new, margins, strict=True)}
+                cache.put_steps(stored, type(self).__name__)
+            for sentence, margin in zip(new, margins, strict=True):
+                sentence.margin = margin
+        table = loaded[0].encoder.get_input_embeddings().weight.detach()
+        return [search for sentence in sentences for search in sentence.searches(table, self.patience)]
 
 
 def _steps(taken: Mapping[_Search, list[Pieces]]) -> dict[str, list[Any]]:
@@ -176,6 +185,7 @@ class _Sentence:
         self.asked: dict[int, set[Pieces]] = {}
         """The fills of each word that a process asked which was stopped."""
         self.fills: dict[int, list[Pieces]] = {}
+        self.margin: Margin | None = None
         for word, fills in todo:
             own, different = tuple(self.words[word]), dict.fromkeys(tuple(pieces[fill]) for fill in fills)
             self.fills[word] = [ids for ids in different if ids != own and len(sentence) - len(own) + len(ids) <= most]
@@ -186,16 +196,30 @@ class _Sentence:
     def __len__(self) -> int:
         return len(self.encoded)
 
-    def resume(self, steps: Iterable[Sequence[Any]], patience: int | None) -> None:
-        """Go on from the steps (see `_steps`) of a process that was stopped."""
-        for word, fills, flips in chain.from_iterable(steps):
-            self.asked[word].update(map(tuple, fills))
-            if flips:
-                self.flipped.add(word)
+    def resume(self, steps: Iterable[Any], patience: int | None, device: torch.device) -> None:
+        """Go on from the steps of a process that was stopped: a margin, and what was asked (see `_steps`)."""
+        for step in steps:
+            if isinstance(step, dict):
+                self.margin = Margin.from_json(step, device)
+                continue
+            for word, fills, flips in step:
+                self.asked[word].update(map(tuple, fills))
+                if flips:
+                    self.flipped.add(word)
         for word, asked in self.asked.items():
             self.fills[word] = [fill for fill in self.fills[word] if fill not in asked]
         ended = {word for word, asked in self.asked.items() if patience is not None and len(asked) >= patience} | self.flipped
         self.open = [word for word in self.open if self.fills[word] and word not in ended]
+
+    def searches(self, table: torch.Tensor, patience: int | None) -> Iterator[_Search]:
+        """Yield the search of each open word, and forget the margin."""
+        assert self.margin is not None
+        margin, self.margin = self.margin, None
+        for word in self.open:
+            ordered, slopes = order_fills(self.fills[word], margin.gradients[word], table)
+            asked = len(self.asked[word])
+            most = None if patience is None else patience - asked
+            yield _Search(self, word, margin.answer, ordered[:most], slopes[:most], asked)
 
     def variant(self, word: int, fill: Pieces) -> Encoded:
         """Return the sentence with a fill in the place of a word."""
@@ -272,43 +296,3 @@ def _sort(searches: Sequence[_Search], effects: Effects) -> None:
 
 def _logs(answer: Mapping[str, float]) -> torch.Tensor:
     return torch.tensor([*answer.values()]).clamp(min=10**-ROUND).log()
-
-
-class Margins:
-    """Predict one batch, and differentiate each margin (the predicted class's logit over the next one's) by the pieces."""
-
-    def __init__(self, network: RBert, tokenizer: Any, encoded: Sequence[Encoded]) -> None:
-        logits, states = with_embeddings(network, collate(tokenizer, encoded, network.device))
-        self.answers = label_probabilities(logits, network.labels)
-        margins = logits.float().topk(min(2, logits.shape[-1])).values
-        (self._gradients,) = torch.autograd.grad((margins[:, 0] - margins[:, -1]).sum(), states)
-        self._table = network.encoder.get_input_embeddings().weight.detach()
-
-    def order(self, sentence: int, places: Sequence[int], fills: Sequence[Pieces]) -> tuple[list[Pieces], torch.Tensor]:
-        """Sort fills by the fall of the margin, were it linear (a stable sort), and return the falls, up to a constant.
-
-        A word of several pieces counts by its mean embedding.
-        """
-        if not fills:
-            return [], torch.zeros(0)
-        gradient = self._gradients[sentence, list(places)].sum(0).float()
-        slopes = mean_embeddings(self._table, fills) @ gradient
-        order = slopes.argsort(stable=True).tolist()
-        return [fills[i] for i in order], slopes[order].cpu()
-
-
-def with_embeddings(network: RBert, batch: Mapping[str, torch.Tensor]) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return the logits of a batch (see `hfcf.engines.rbert.collate`), and its embeddings to differentiate them by."""
-    embeddings: list[torch.Tensor] = []
-
-    def keep(_module: Any, _inputs: Any, output: torch.Tensor) -> torch.Tensor:
-        embeddings.append(output.detach().requires_grad_())
-        return embeddings[0]
-
-    handle = network.encoder.get_input_embeddings().register_forward_hook(keep)
-    try:
-        with torch.enable_grad():
-            logits = network(**batch).logits
-    finally:
-        handle.remove()
-    return logits, embeddings[0]

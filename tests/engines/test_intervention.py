@@ -15,7 +15,8 @@ from hfcf.engines import intervention
 from hfcf.engines.base import usage
 from hfcf.engines.classifier import choose
 from hfcf.engines.effects import Effects
-from hfcf.engines.intervention import Intervention, Margins
+from hfcf.engines.intervention import Intervention
+from hfcf.engines.margins import Margins, order_fills
 from hfcf.engines.narrow import narrow
 from hfcf.engines.rbert import RBert, collate, encode_marked, load_rbert
 from hfcf.engines.relation import RelationClassifier
@@ -84,7 +85,7 @@ def test_groups_and_order_change_nothing(indicator: Model, monkeypatch: pytest.M
     expected = Intervention(indicator=indicator).run(requests())
     monkeypatch.setattr(intervention, "_FULL", full)
     monkeypatch.setattr(intervention, "_LIKE", like)
-    monkeypatch.setattr(Margins, "order", lambda self, sentence, places, fills: (fills[::-1], torch.zeros(len(fills))))
+    monkeypatch.setattr(intervention, "order_fills", lambda fills, gradient, table: (fills[::-1], torch.zeros(len(fills))))
     monkeypatch.setattr(Effects, "guess", lambda self, fills: torch.rand(len(fills), 4))
     assert Intervention(indicator=indicator).run(requests(FILLS[::-1])) == expected
 
@@ -124,7 +125,12 @@ def test_a_kill_costs_the_batch_of_fills_under_way(
     indicator: Model, monkeypatch: pytest.MonkeyPatch, cache: Path, share: float, patience: int | None
 ) -> None:
     engine, asked = Intervention(indicator=indicator, patience=patience), list[tuple[int, ...]]()
-    forward, stop = RelationClassifier.forward, 0
+    forward, stop, differentiated = RelationClassifier.forward, 0, list[tuple[int, ...]]()
+    margins = Margins.__init__
+
+    def differentiate(self: Margins, network: RBert, tokenizer: Any, encoded: Any) -> None:
+        differentiated.extend(tuple(one.features["input_ids"]) for one in encoded)
+        margins(self, network, tokenizer, encoded)
 
     def watched(self: RelationClassifier, loaded: Any, encoded: Any) -> list[Any]:
         if len(asked) >= stop > 0:
@@ -133,10 +139,13 @@ def test_a_kill_costs_the_batch_of_fills_under_way(
         return forward(self, loaded, encoded)
 
     monkeypatch.setattr(RelationClassifier, "forward", watched)
+    monkeypatch.setattr(Margins, "__init__", differentiate)
+    monkeypatch.setenv("HFCF_TOKEN_BUDGET", "800")
     expected = engine.run(requests())
     stop = int(share * len(asked))
     monkeypatch.delenv("HFCF_REQUEST_CACHE")
     asked.clear()
+    differentiated.clear()
     with pytest.raises(KeyboardInterrupt):
         engine.run(requests())
     answered, stop = set(asked), 0
@@ -144,6 +153,7 @@ def test_a_kill_costs_the_batch_of_fills_under_way(
     assert engine.run(requests()) == expected
     assert asked
     assert not answered & set(asked)
+    assert len(differentiated) == len(set(differentiated)) == len(requests())
     with sqlite3.connect(cache / "requests.sqlite") as db:
         assert db.execute("SELECT count(*) FROM steps").fetchone() == (0,)
 
@@ -206,7 +216,7 @@ def test_what_patience_finds_hangs_on_no_other_sentence(indicator: Model, monkey
 
 def test_what_was_learned_spares_calls(indicator: Model, monkeypatch: pytest.MonkeyPatch) -> None:
     # Without a gradient the fills would be asked as they stand, in every sentence anew.
-    monkeypatch.setattr(Margins, "order", lambda self, sentence, places, fills: (fills, torch.zeros(len(fills))))
+    monkeypatch.setattr(intervention, "order_fills", lambda fills, gradient, table: (fills, torch.zeros(len(fills))))
     sizes = counted(monkeypatch)
     asked = requests() * 3
     for number, request in enumerate(asked):
@@ -260,10 +270,10 @@ def test_the_order_is_that_of_the_embedding_s_gradient(indicator: Model) -> None
     [place] = sentence.places(word)
     assert [sentence.encoded.features["input_ids"][place]] == sentence.words[word]
     single = [fill for fill in sentence.fills[word] if len(fill) == 1][:10]
-    ordered, slopes = margins.order(0, [place], single)
+    table = network.encoder.get_input_embeddings().weight
+    ordered, slopes = order_fills(single, margins.gradient(0, [place]), table.detach())
 
     # The same by differences: move the word's embedding a little towards the fill's and look at the margin.
-    table = network.encoder.get_input_embeddings().weight
     batch = collate(tokenizer, [sentence.encoded], network.device)
     label = network.labels.index(choose(margins.answers[0], network.labels))
 

@@ -12,7 +12,8 @@ from torch import nn
 from hfcf.core.model import Model
 from hfcf.engines.base import Encoded, Engine
 from hfcf.engines.classifier import ROUND
-from hfcf.engines.intervention import with_embeddings, word_places
+from hfcf.engines.intervention import word_places
+from hfcf.engines.margins import with_embeddings
 from hfcf.engines.rbert import MARKERS, collate, mark_pieces, word_pieces
 from hfcf.engines.relation import RelationClassifier
 
