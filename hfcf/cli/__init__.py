@@ -11,7 +11,7 @@ import typer
 from hfcf.cli import cache, console, listing, models, new, runs, studies
 from hfcf.cli.console import data_text
 from hfcf.cli.edge import describe, log_to_terminal, plain
-from hfcf.cli.errors import ERRORS, explain, find_fault, is_a_users
+from hfcf.cli.errors import ERRORS, explain, find_fault, is_a_users, is_panic
 from hfcf.cli.launch import LOST, is_launched
 from hfcf.cli.stop import Stop
 from hfcf.core.workers import LostProcessError, process_number
@@ -71,7 +71,9 @@ def _run() -> None:
         if not is_launched() and not process_number():
             console.err.print(data_text(f"hfcf: {error}", "bold red"), soft_wrap=True)
         raise SystemExit(LOST) from error
-    except Exception as error:
+    except BaseException as error:
+        if not (isinstance(error, Exception) or is_panic(error)):
+            raise
         fault = find_fault(error)
         if not fault and (not isinstance(error, (*ERRORS, RemoteError)) or not is_a_users(error)):
             _report(error)
@@ -80,7 +82,7 @@ def _run() -> None:
         raise SystemExit(2) from error
 
 
-def _report(error: Exception) -> NoReturn:
+def _report(error: BaseException) -> NoReturn:
     """End with the traceback of an error that is ours; Python would print it with the secrets in its message."""
     sys.stderr.write(describe(error))
     raise SystemExit(1)

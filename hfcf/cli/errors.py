@@ -76,9 +76,14 @@ def find_fault(error: BaseException) -> str | None:
 
 _NO_MEMORY = (
     "can't allocate memory", "Cannot allocate memory", "realloc of size", "malloc of size", "std::bad_alloc",
-    "Failed to launch worker thread", "can't start new thread",
+    "Failed to launch worker thread", "can't start new thread", "thread pool has not been initialized",
 )  # fmt: skip
-"""What Torch, the operating system, Arrow and C++ say; the last two are of threads without room for a stack."""
+"""What Torch, the operating system, Arrow and C++ say; the last three are of threads without room for a stack."""
+
+
+def is_panic(error: BaseException) -> bool:
+    """Say whether an error is the end of code in Rust, which is no `Exception` in Python; the tokenizers end in this way."""
+    return type(error).__name__ == "PanicException"
 
 
 def explain(error: BaseException) -> str:

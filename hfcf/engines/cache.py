@@ -8,7 +8,8 @@ import logging
 import os
 import sqlite3
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -48,10 +49,11 @@ class RequestCache:
         path.parent.mkdir(parents=True, exist_ok=True)
         self._path, self._number = path, 0
         self._limit, self._stored = size_limit(), 0
-        try:
-            self._connect()
-        except sqlite3.DatabaseError as error:
-            self._start_anew(error)
+        with _raise_os_errors(path):
+            try:
+                self._connect()
+            except sqlite3.DatabaseError as error:
+                self._start_anew(error)
 
     def _connect(self) -> None:
         # Writers of other processes hold the lock for milliseconds; waiting a minute outlasts a slow disk.
@@ -121,11 +123,12 @@ class RequestCache:
 
     def _read(self, query: str, keys: Iterable[str]) -> list[tuple[str, str]]:
         requested = list(keys)
-        try:
-            return self._select(query, requested)
-        except sqlite3.DatabaseError as error:
-            self._start_anew(error)
-            return self._select(query, requested)
+        with _raise_os_errors(self._path):
+            try:
+                return self._select(query, requested)
+            except sqlite3.DatabaseError as error:
+                self._start_anew(error)
+                return self._select(query, requested)
 
     def _select(self, query: str, requested: list[str]) -> list[tuple[str, str]]:
         found: list[tuple[str, str]] = []
@@ -156,17 +159,13 @@ class RequestCache:
         rows = [(key, json.dumps(value, ensure_ascii=False)) for key, value in values.items()]
         origins = [(key, engine, second) for key in values]
         statements: list[_Statement] = [(insert, rows), ("INSERT OR IGNORE INTO origins VALUES (?, ?, ?)", origins), *others]
-        try:
+        with _raise_os_errors(self._path):
             try:
                 self._follow()
                 self._put(statements)
             except sqlite3.DatabaseError as error:
                 self._start_anew(error)
                 self._put(statements)
-        except sqlite3.OperationalError as error:
-            if (number := _FAULTS.get(_code(error))) is None:
-                raise
-            raise OSError(number, os.strerror(number), str(self._path)) from error
 
     def _put(self, statements: Sequence[_Statement]) -> None:
         self._db.execute("BEGIN IMMEDIATE")
@@ -189,6 +188,17 @@ class RequestCache:
     def close(self) -> None:
         """Close the file."""
         self._db.close()
+
+
+@contextmanager
+def _raise_os_errors(path: Path) -> Iterator[None]:
+    """Raise SQLite's errors of the disk as those of the operating system, with the file's name."""
+    try:
+        yield
+    except sqlite3.OperationalError as error:
+        if (number := _FAULTS.get(_code(error))) is None:
+            raise
+        raise OSError(number, os.strerror(number), str(path)) from error
 
 
 def _code(error: sqlite3.Error) -> int:
@@ -218,7 +228,7 @@ def _open(path: Path, pid: int) -> RequestCache | None:
             raise
         why: Exception = error
     except sqlite3.OperationalError as error:
-        if _code(error) not in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY):
+        if _code(error) != sqlite3.SQLITE_CANTOPEN:
             raise
         why = error
     log.warning("%s can't be written to (%s): answers are not stored, and a second run asks again", path, why)

@@ -18,6 +18,10 @@ from hfcf.cli.errors import find_fault
 FULL = OSError(errno.ENOSPC, "No space left on device")
 
 
+class PanicException(BaseException):
+    """What the end of code in Rust is in Python."""
+
+
 def wrapped(inner: Exception, outer: Exception) -> Exception:
     """An error with its cause, as libraries raise it."""
     outer.__cause__ = inner
@@ -37,11 +41,12 @@ def wrapped(inner: Exception, outer: Exception) -> Exception:
         (RuntimeError("[enforce fail at alloc_cpu.cpp:117] DefaultCPUAllocator: can't allocate memory: you tried"), "this machine"),
         (wrapped(OSError(errno.ENOMEM, "Cannot allocate memory"), RuntimeError("in a worker")), "this machine has no memory"),
         (pa.ArrowException("Unknown error: Failed to launch worker thread: Resource temporarily unavailable"), "this machine"),
+        (PanicException("The global thread pool has not been initialized.: ThreadPoolBuildError"), "this machine has no memory"),
         (RuntimeError("CUDA out of memory. Tried to allocate 2.00 GiB"), "the device has no memory left"),
     ],
 )
 def test_a_fault_of_the_machine_is_one_line(
-    error: Exception, told: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    error: BaseException, told: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def app() -> None:
         raise error
@@ -54,6 +59,16 @@ def test_a_fault_of_the_machine_is_one_line(
     assert line.startswith("hfcf: ")
     assert "the same command goes on from here" in line
     assert re.search(told, line)
+
+
+def test_a_panic_of_another_kind_has_its_traceback(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def app() -> None:
+        raise PanicException("index out of bounds")
+
+    monkeypatch.setattr(cli, "app", app)
+    with pytest.raises(SystemExit, match="1"):
+        cli._run()
+    assert "PanicException: index out of bounds" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("error", [ValueError("no column 'claim'"), KeyError("x"), RuntimeError("shapes differ")])
@@ -73,6 +88,11 @@ try:
     cache.put({str(i): "answer" * 1000 for i in range(1000)})
 except OSError as error:
     print(find_fault(error))
+resource.setrlimit(resource.RLIMIT_FSIZE, (1, resource.RLIM_INFINITY))
+try:
+    RequestCache(Path(sys.argv[1] + ".new"))
+except OSError as error:
+    print(find_fault(error))
 resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
 cache.put({"b": 2})
 print(sorted(cache.get(["a", "b", "1"])))
@@ -83,7 +103,9 @@ print(sorted(cache.get(["a", "b", "1"])))
 def test_a_cache_on_a_full_disk_says_so_and_is_whole_afterwards(tmp_path: Path) -> None:
     path = tmp_path / "made" / "requests.sqlite"
     done = subprocess.run([sys.executable, "-c", WRITE, str(path)], capture_output=True, text=True, check=False)
-    fault, kept = done.stdout.splitlines() or [done.stderr, ""]
+    fault, of_new, kept = done.stdout.splitlines() or [done.stderr, "", ""]
     assert "the disk" in fault
     assert str(path) in fault
+    assert "the disk" in of_new
+    assert f"{path}.new" in of_new
     assert kept == "['a', 'b']"
