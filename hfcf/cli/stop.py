@@ -45,6 +45,7 @@ class Stop:
                 signal.signal(number, self._raise)
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_child=_leave_to_parent)
+        sys.unraisablehook = self._report_unraisable
         Thread(target=self._end_in_time, name="hfcf-stop", daemon=True).start()
         return self
 
@@ -61,6 +62,11 @@ class Stop:
         if self.number is None:  # another one would break off the cleaning up
             self.number = number
             raise KeyboardInterrupt
+
+    def _report_unraisable(self, unraisable: sys.UnraisableHookArgs) -> None:
+        """Print what Python can't raise, but the signal: within a `__del__` Python drops it, and the thread ends the process."""
+        if self.number is None or unraisable.exc_type is not KeyboardInterrupt:
+            sys.__unraisablehook__(unraisable)
 
     def _end_in_time(self) -> None:
         while (number := self._awake.recv(1)[0]) not in SIGNALS:

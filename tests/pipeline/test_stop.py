@@ -174,6 +174,37 @@ def test_a_command_that_does_not_end_is_ended(number: signal.Signals, tmp_path: 
     assert not (tmp_path / "clean").exists()
 
 
+DELETE = """
+import time
+from hfcf.cli.stop import Stop
+class Kept:
+    def __del__(self):
+        print("ready", flush=True)
+        time.sleep({seconds})
+        {then}
+with Stop():
+    kept = Kept()
+    del kept
+    time.sleep(100)
+"""
+
+
+@both
+def test_a_signal_that_python_drops_in_a_deletion_says_the_line_alone(number: signal.Signals, tmp_path: Path) -> None:
+    with started(DELETE.format(seconds=100, then="pass"), tmp_path) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        process.send_signal(number)
+        assert process.communicate(timeout=60)[1] == f"{MESSAGE}\n"
+    assert process.returncode == CODES[number]
+
+
+def test_another_error_in_a_deletion_is_printed(tmp_path: Path) -> None:
+    with started(DELETE.format(seconds=0, then="raise ValueError('x')").replace("time.sleep(100)", ""), tmp_path) as process:
+        assert "ValueError: x" in process.communicate(timeout=60)[1]
+    assert process.returncode == 0
+
+
 def test_a_second_signal_ends_it_at_once(tmp_path: Path) -> None:
     then = "print('again', flush=True); time.sleep(100)"
     code = "import hfcf.cli.stop as s; s.SECONDS = 90\n" + STOP.format(then=then)
