@@ -42,6 +42,7 @@ def wrapped(inner: Exception, outer: Exception) -> Exception:
         (wrapped(OSError(errno.ENOMEM, "Cannot allocate memory"), RuntimeError("in a worker")), "this machine has no memory"),
         (pa.ArrowException("Unknown error: Failed to launch worker thread: Resource temporarily unavailable"), "this machine"),
         (PanicException("The global thread pool has not been initialized.: ThreadPoolBuildError"), "this machine has no memory"),
+        (RuntimeError("could not create a primitive"), "this machine has no memory"),
         (RuntimeError("CUDA out of memory. Tried to allocate 2.00 GiB"), "the device has no memory left"),
     ],
 )
