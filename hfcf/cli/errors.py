@@ -75,8 +75,9 @@ def find_fault(error: BaseException) -> str | None:
 
 
 _NO_MEMORY = (
-    "can't allocate memory", "Cannot allocate memory", "realloc of size", "malloc of size", "std::bad_alloc", "could not create a primitive",
-    "Failed to launch worker thread", "can't start new thread", "thread pool has not been initialized",
+    "can't allocate memory", "Cannot allocate memory", "realloc of size", "malloc of size", "std::bad_alloc",
+    "could not create a primitive", "Failed to launch worker thread", "can't start new thread",
+    "thread pool has not been initialized",
 )  # fmt: skip
 """What Torch, the operating system, Arrow, C++ and oneDNN say; the last three are of threads without room for a stack."""
 
