@@ -83,7 +83,7 @@ _NO_MEMORY = (
 
 
 def is_panic(error: BaseException) -> bool:
-    """Say whether an error is the end of code in Rust, which is no `Exception` in Python; the tokenizers end in this way."""
+    """Say whether an error is a panic of Rust code, such as the tokenizers'; it is no `Exception` in Python."""
     return type(error).__name__ == "PanicException"
 
 
@@ -104,15 +104,15 @@ def is_a_users(error: BaseException) -> bool:
 
 
 _PARSERS = ("json", "yaml", "ast")
-_MANY = 20
+_RECURSIVE_CALLS = 20
 """Calls of one function that make a recursion."""
 
 
 def _is_of_deep_input(error: RecursionError) -> bool:
-    """Say whether a parser recursed: its functions did or, where they are written in C and leave no frame, it was called last."""
+    """Say whether a parser recursed too deeply; one that is written in C leaves no frame, and was called last."""
     frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
     calls = Counter(frame.f_code for frame in frames)
-    recursed = [frame for frame in frames if calls[frame.f_code] > _MANY] or frames[-1:]
+    recursed = [frame for frame in frames if calls[frame.f_code] > _RECURSIVE_CALLS] or frames[-1:]
     return all(frame.f_globals.get("__name__", "").partition(".")[0] in _PARSERS for frame in recursed)
 
 

@@ -51,6 +51,7 @@ class Stop:
 
     def __exit__(self, *_: object) -> None:
         """After a signal, print the line and leave with the shell's code, 130 or 143, whatever the interrupted code raised."""
+        sys.unraisablehook = sys.__unraisablehook__
         if self.number is not None:
             self._print()
             for stream in (sys.stdout, sys.stderr):

@@ -61,11 +61,14 @@ def expand(ds: AnyDataset) -> AnyDataset:
 
 
 def _map(ds: Dataset, function: Callable[..., Any], features: Features, **kwargs: Any) -> Dataset:
-    """Make rows of all columns of a dataset."""
+    """Map rows to their counterfactuals; return these without a format."""
     if not len(ds):
         return schema.no_rows(features)
     with quiet_few(len(ds)):
-        rows = ds.map(function, batched=True, remove_columns=ds.column_names, features=features, fn_kwargs=kwargs, desc="expand")
+        rows = ds.map(
+            function, batched=True, remove_columns=ds.column_names, features=features, fn_kwargs=kwargs, desc="expand",
+            load_from_cache_file=not kwargs,  # a task's code, of which they hold the name, is not in the map cache's key
+        )  # fmt: skip
     return rows.with_format(None)
 
 
@@ -86,8 +89,8 @@ def _complete(ds: Dataset, task: Task) -> Dataset:
 def _complete_batch(batch: Mapping[str, list[Any]], name: str, own: Sequence[str]) -> dict[str, list[Any]]:
     task = get_task(name)
     sources = (dict(zip(own, row, strict=True)) for row in zip(*(batch[column] for column in own), strict=True))
-    several = zip(sources, batch["counterfactuals"], strict=True)
-    rows = [task.complete(source, row) for source, made in several for row in made or ()]
+    pairs = zip(sources, batch["counterfactuals"], strict=True)
+    rows = [task.complete(source, row) for source, counterfactuals in pairs for row in counterfactuals or ()]
     return {column: [row.get(column) for row in rows] for column in task.counterfactual}
 
 

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import hashlib
 from array import array
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from datasets import Dataset, DatasetDict
 
-from hfcf.core.columns import decode, iterate
+from hfcf.core.columns import TABLE_ROWS, decode, iterate
 from hfcf.core.task import Task, task_of
 from hfcf.text.normalise import normalise
-
-BATCH = 1000
 
 
 def connected(keys_of_rows: Iterable[Sequence[Hashable]]) -> list[int]:
@@ -54,11 +52,17 @@ def text_keys(ds: Dataset) -> list[list[tuple[str, str]]]:
     """
     task = task_of(ds.column_names)
     rows = ds.select_columns(own_columns(task, ds))
-    return [[(kind, key) for kind, text in task.identity(row) if (key := normalise(text))] for row in rows]
+    return [_keys(task, row) for row in rows]
+
+
+def _keys(task: Task, row: Mapping[str, Any]) -> list[tuple[str, str]]:
+    return [(kind, key) for kind, text in task.identity(row) if (key := normalise(text))]
 
 
 def regroup(ds: Dataset) -> Iterator[str]:
-    """Group rows over several corpora, and yield the name of each row's group, a batch of them in memory.
+    """Group rows over several corpora, and yield the name of each row's group.
+
+    Memory: 16 bytes for each text of a row and the column `group_id`; no texts of all rows.
 
     Rows that share a group or a text of their `identity` belong together; their group has the name of the first one's.
 
@@ -69,14 +73,13 @@ def regroup(ds: Dataset) -> Iterator[str]:
     task = task_of(ds.column_names)
     rows, hashes = array("q"), array("Q")  # 16 bytes a key: the texts themselves take as much memory as the rows
     for i, row in enumerate(iterate(ds, [*own_columns(task, ds), "corpus", "group_id"])):
-        texts = [(kind, key) for kind, text in task.identity(row) if (key := normalise(text))]
-        keys: list[tuple[str, ...]] = [("group", row["corpus"], row["group_id"]), *texts]
+        keys: list[tuple[str, ...]] = [("group", row["corpus"], row["group_id"]), *_keys(task, row)]
         rows.extend([i] * len(keys))
         hashes.extend(map(_hash, keys))
     firsts = _connect_hashes(np.frombuffer(rows, np.int64), np.frombuffer(hashes, np.uint64), len(ds))
     names = ds.select_columns(["group_id"]).with_format("arrow")[:]["group_id"].combine_chunks()
-    for start in range(0, len(ds), BATCH):
-        yield from decode(names.take(pa.array(firsts[start : start + BATCH])))
+    for start in range(0, len(ds), TABLE_ROWS):
+        yield from decode(names.take(pa.array(firsts[start : start + TABLE_ROWS])))
 
 
 def _hash(key: tuple[str, ...]) -> int:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, fields, replace
 from functools import partial
+from numbers import Integral
 from typing import Any, ClassVar, Self, TypeVar
 
 from datasets import Dataset, DatasetDict, Features, IterableDataset, IterableDatasetDict
@@ -293,7 +294,7 @@ def check_limit(limit: Any) -> None:
     Traceback (most recent call last):
     ValueError: limit: a number of rows, 1 or more; this is 0
     """
-    if limit is not None and (type(limit) is not int or limit < 1):
+    if limit is not None and (isinstance(limit, bool) or not isinstance(limit, Integral) or limit < 1):
         raise ValueError(f"limit: a number of rows, 1 or more; this is {limit!r}")
 
 

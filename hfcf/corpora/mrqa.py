@@ -24,7 +24,9 @@ from hfcf.core.schema import TEXT
 from hfcf.corpora.base import Corpus, CorpusError, CorpusInfo, Files, Record, as_text
 from hfcf.corpora.formats import mrqa
 
-_FOLDERS = ("", "train/", "dev/", "test/")
+_UNNAMED = ""
+_FOLDERS = {"": _UNNAMED, "train/": "train", "dev/": "validation", "test/": "test"}
+"""The split of a file whose header names none."""
 
 
 class MRQA(Corpus):
@@ -60,15 +62,11 @@ class MRQA(Corpus):
     @classmethod
     def find(cls, data_dir: Path, name: str) -> Files:
         files: Files = {}
-        for path in (
-            path for folder in _FOLDERS for ending in mrqa.ENDINGS for path in sorted((data_dir / folder).glob(f"*{ending}"))
-        ):
-            if mrqa.header(path) is None:
-                continue
-            if (split := mrqa.split_of(path)) is None:
-                cure = f'name it yourself: data_files={{"validation": "{path.name}"}}'
-                raise CorpusError(f"{path}: its header names no split; {cure}")
-            files.setdefault(split, []).append(path)
+        for folder, split in _FOLDERS.items():
+            for ending in mrqa.ENDINGS:
+                for path in sorted((data_dir / folder).glob(f"*{ending}")):
+                    if (first := mrqa.header(path)) is not None:
+                        files.setdefault(mrqa.named_split(first) or split, []).append(path)
         return files
 
     @classmethod
@@ -86,6 +84,9 @@ class MRQA(Corpus):
                 raise CorpusError(
                     f"{name}: no file is of the dataset {dataset!r}; there are {', '.join(sorted(set(names.values())))}"
                 )
+        if unnamed := files.get(_UNNAMED):
+            cure = f'name it yourself, in the place of data_dir: data_files={{"SPLIT": "{unnamed[0]}"}}'
+            raise CorpusError(f"{unnamed[0]}: its header names no split; {cure}")
         return files, resources
 
     def records(self, path: Path) -> Iterator[Record]:

@@ -138,7 +138,7 @@ class RequestCache:
         return found
 
     def put(self, answers: Mapping[str, Any], engine: str = "") -> None:
-        """Store answers in one transaction, in which their steps go; a key that another process stored first keeps its answer.
+        """Store answers in one transaction, and remove their steps; a key that another process stored first keeps its answer.
 
         Args:
             answers: by key.
@@ -152,7 +152,9 @@ class RequestCache:
 
     def put_steps(self, steps: Mapping[str, Any], engine: str = "") -> None:
         """Store a step towards the answer of each of some requests, until `put` has the answer; arguments and errors as there."""
-        self._write("INSERT OR IGNORE INTO steps VALUES (?, ?)", steps, engine)
+        # A slower process may have a step of what another one has answered.
+        open_ones = "INSERT OR IGNORE INTO steps SELECT ?1, ?2 WHERE NOT EXISTS (SELECT 1 FROM answers WHERE key = ?1)"
+        self._write(open_ones, steps, engine)
 
     def _write(self, insert: str, values: Mapping[str, Any], engine: str, *others: _Statement) -> None:
         second = int(time.time())

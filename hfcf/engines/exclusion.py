@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from difflib import SequenceMatcher
 
-from hfcf.engines.kinds import head_word, place_kind
+from hfcf.engines.kinds import head_noun, place_kind
 from hfcf.engines.sameness import are_inflections, content_words, says_same
 from hfcf.engines.wordnet import wordnet
 from hfcf.text.entities import form
@@ -56,11 +56,8 @@ def why_both(claim: str, other: str) -> str | None:
         old, new = before[i:j], after[k:n]
         if _differ_in_quantity(old, new) or _differ_in_name(before, after, (i, j, k, n)) or _oppose(old, new):
             return None
-        if (
-            _is_predicate(before, i, j)
-            and _is_predicate(after, k, n)
-            and _differ_in_kind(*(head_word(part, _LINKS).casefold() for part in (old, new)))
-        ):
+        nouns = (head_noun(part, _LINKS).casefold() for part in (old, new))
+        if _is_predicate(before, i, j) and _is_predicate(after, k, n) and _differ_in_kind(*nouns):
             return None
     return COMPATIBLE
 

@@ -46,7 +46,7 @@ def place_kind(name: str) -> str | None:
         return kind
     words = name.split()
     if not senses and len(words) > 1:
-        return _kind_of(net.phrase_senses(head_word(words), "n")) if net.is_common(head_word(words)) else ""
+        return _kind_of(net.phrase_senses(head_noun(words), "n")) if net.is_common(head_noun(words)) else ""
     return None if net.is_common(name) else ""
 
 
@@ -69,7 +69,7 @@ def organisation_kind(name: str) -> str:
     >>> organisation_kind("University of Oslo"), organisation_kind("Labour Party"), organisation_kind("RIAA")
     ('school', 'party', '')
     """
-    net, head = wordnet(), head_word(name.split())
+    net, head = wordnet(), head_noun(name.split())
     if not net.is_common(head):
         return ""
     return next(
@@ -86,10 +86,10 @@ def may_be_person(name: str) -> bool:
     return len(name.split()) < 2 or not organisation_kind(name)
 
 
-def head_word(words: Sequence[str], ends: Collection[str] = ("of", "for", "in", "at", "and")) -> str:
+def head_noun(words: Sequence[str], ends: Collection[str] = ("of", "for", "in", "at", "and")) -> str:
     """Return the word that says what a phrase names: the one before the first of `ends`, else the last one.
 
-    >>> head_word("University of Oslo".split()), head_word("New York City".split())
+    >>> head_noun("University of Oslo".split()), head_noun("New York City".split())
     ('University', 'City')
     """
     places = (i for i, word in enumerate(words) if i and word.lower() in ends)

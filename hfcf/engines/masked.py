@@ -17,7 +17,7 @@ from hfcf.engines.classifier import ROUND
 
 _WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
-_AT_ONCE = 64
+_SORTED_PLACES = 64
 """Masked places whose fills are sorted together."""
 
 
@@ -86,9 +86,9 @@ class MaskedLM(Engine):
             logits = logits_at(network, batch, mask)
         owners = [i for i, item in enumerate(encoded) for window in item.windows for _ in window.gaps]
         best: list[list[list[Any]]] = []
-        for start in range(0, len(gaps), _AT_ONCE):  # a softmax over the vocabulary, sorted in double precision, is large
-            kinds = [gap.kind for _, gap in gaps[start : start + _AT_ONCE]]
-            best += fills.best(logits[start : start + _AT_ONCE].float().softmax(-1), kinds, self.top)
+        for start in range(0, len(gaps), _SORTED_PLACES):  # a softmax over the vocabulary, sorted in double precision, is large
+            kinds = [gap.kind for _, gap in gaps[start : start + _SORTED_PLACES]]
+            best += fills.best(logits[start : start + _SORTED_PLACES].float().softmax(-1), kinds, self.top)
         for i, (_, gap), words in zip(owners, gaps, best, strict=True):
             answers[i][gap.number] = words
         return answers

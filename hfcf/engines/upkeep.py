@@ -21,10 +21,8 @@ PRUNED = ("fitted", "indexes")
 """Those whose old entries `prune` removes: a system's fit and a retriever's index are made again."""
 _UNITS = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
 _DAY = 86_400
-_OLDEST = """
-SELECT answers.key FROM answers LEFT JOIN origins ON answers.key = origins.key ORDER BY coalesce(origins.second, 0), answers.key
-LIMIT ?
-"""
+_KEYS = "(SELECT key FROM answers UNION SELECT key FROM steps)"
+_OLDEST = f"SELECT key FROM {_KEYS} LEFT JOIN origins USING (key) ORDER BY coalesce(second, 0), key LIMIT ?"
 
 
 def parse_size(text: str) -> int:
@@ -62,13 +60,15 @@ def used_bytes(db: sqlite3.Connection) -> int:
 
 
 def keep_limit(db: sqlite3.Connection, limit: int) -> int:
-    """Remove the oldest answers until a request cache holds a tenth less than its limit, if it holds more; return how many.
+    """Remove the oldest answers and steps until a request cache holds a tenth less than its limit, if it holds more.
 
-    Answers of which the age is not known, stored by an earlier version, are the oldest.
+    Returns the number of answers that were removed. Those of which the age is not known, stored by an earlier version, are the
+    oldest.
     """
-    removed = 0
-    while used_bytes(db) > (limit if not removed else limit * 0.9):
-        count = int(db.execute("SELECT count(*) FROM answers").fetchone()[0])
+    removed, most = 0, float(limit)
+    while used_bytes(db) > most:
+        most = 0.9 * limit
+        count = int(db.execute(f"SELECT count(*) FROM {_KEYS}").fetchone()[0])
         if not count:
             break
         removed += _remove(db, _OLDEST, (max(1, count // 10),))
@@ -76,7 +76,7 @@ def keep_limit(db: sqlite3.Connection, limit: int) -> int:
 
 
 def prune_answers(path: Path, *, older_than: float | None = None, engine: str | None = None) -> int:
-    """Remove answers from a request cache; return how many, and give the disk its space back.
+    """Remove answers and steps from a request cache; return how many answers, and give the disk its space back.
 
     Args:
         path: the file.
@@ -95,7 +95,7 @@ def prune_answers(path: Path, *, older_than: float | None = None, engine: str | 
     db = open_answers(path)
     try:
         removed = _remove(db, f"SELECT key FROM origins WHERE {' AND '.join(conditions)}", tuple(values))
-        if removed:
+        if int(db.execute("PRAGMA freelist_count").fetchone()[0]):
             db.execute("VACUUM")
         return removed
     finally:
@@ -130,11 +130,11 @@ CREATE TABLE IF NOT EXISTS origins (key TEXT PRIMARY KEY, engine TEXT NOT NULL, 
 """
 """A table beside that of the answers, which earlier versions do not look at."""
 STEPS = "CREATE TABLE IF NOT EXISTS steps (key TEXT, step TEXT, PRIMARY KEY (key, step)) WITHOUT ROWID"
-"""What a kill would lose of a request that takes many batches; its answer takes the place of its steps."""
+"""Partial results of requests that take many batches; they are removed when the answer is stored."""
 
 
 def describe_cache() -> list[dict[str, Any]]:
-    """Return `name`, `entries` and `bytes` of each part of the cache: answers by engine, then folders."""
+    """Return `name`, `entries` and `bytes` of each part of the cache: answers by engine, steps, then folders."""
     parts: list[dict[str, Any]] = []
     path = cache_dir() / "requests.sqlite"
     if path.is_file():
@@ -142,6 +142,8 @@ def describe_cache() -> list[dict[str, Any]]:
         query = """SELECT coalesce(origins.engine, 'of an earlier version'), count(*), sum(length(answers.answer))
             FROM answers LEFT JOIN origins ON answers.key = origins.key GROUP BY 1 ORDER BY 3 DESC"""
         found = [{"name": f"answers: {name}", "entries": n, "bytes": size} for name, n, size in db.execute(query)]
+        [(steps, size)] = db.execute("SELECT count(*), coalesce(sum(length(step)), 0) FROM steps")
+        found += [{"name": "steps of unfinished answers", "entries": steps, "bytes": size}] if steps else []
         db.close()
         total = sum(file.stat().st_size for file in path.parent.glob("requests.sqlite*"))
         parts += [{"name": "requests.sqlite", "entries": sum(one["entries"] for one in found), "bytes": total}, *found]

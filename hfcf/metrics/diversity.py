@@ -174,7 +174,7 @@ class _DistinctNGrams:
         """Count the n-grams of a text."""
         words = [word.lower() for word in bare_words(text)]
         self._new.extend(map(hash, zip(*(words[i:] for i in range(self.n)), strict=False)))
-        if len(self._new) > max(_NEW, len(self._different)):
+        if len(self._new) > max(_MERGE_SIZE, len(self._different)):
             self._merge()
 
     def _merge(self) -> None:
@@ -188,7 +188,7 @@ class _DistinctNGrams:
         return round(len(self._different) / self._count, 5) if self._count else None
 
 
-_NEW = 100_000
+_MERGE_SIZE = 100_000
 """N-grams that are counted before they are merged with those before."""
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
+import pytest
 from datasets import Dataset
 
+from hfcf.core.system import check_limit
 from hfcf.core.task import get_task, problem
 from hfcf.systems.race.edit import _ends, _last, _moved, edits_of
 from hfcf.text.mentions import mentions
@@ -82,3 +85,10 @@ def test_rows_of_a_trained_group_are_no_evaluation_rows() -> None:
 
     training = rows(("a", "1", "x"), ("b", "2", "y"))
     assert drop_related(rows(("a", "9", "z"), ("d", "1", "w"), ("e", "8", "Y."), ("f", "7", "v")), training)["id"] == ["f"]
+
+
+def test_a_limit_of_numpy_is_a_number_of_rows() -> None:
+    check_limit(np.int64(2))
+    for limit in (0, True, 2.0, "2"):
+        with pytest.raises(ValueError, match="limit: a number of rows"):
+            check_limit(limit)

@@ -15,7 +15,7 @@ import pytest
 
 import hfcf
 from hfcf.core.task import get_task, problem
-from hfcf.corpora.base import CorpusError
+from hfcf.corpora.base import CorpusError, json_lines
 from hfcf.pipeline.build_corpus import build
 from hfcf.tasks.qa import why_misplaced
 
@@ -280,12 +280,18 @@ def test_another_layout_of_natural_questions_is_named(copied: Callable[[str], Pa
         hfcf.load("natural_questions", data_files=path)
 
 
-@pytest.mark.parametrize("split", [None, "-LRB-", 3])
+@pytest.mark.parametrize("split", [None, "-LRB-", 3, "all"])
 def test_a_header_of_mrqa_without_a_split_ends_the_load(tmp_path: Path, split: Any) -> None:
-    path = tmp_path / "SQuAD.jsonl"
-    path.write_text(json.dumps({"header": {"dataset": "SQuAD", "split": split}}) + "\n")
-    with pytest.raises(CorpusError, match=r"SQuAD\.jsonl: its header names no split.*data_files"):
+    (tmp_path / "dev").mkdir()
+    for name, folder in (("BioASQ", "dev"), ("HotpotQA", ".")):
+        lines = [line.value for line in json_lines(next((FIXTURES / "mrqa" / "dev").glob(f"{name}.jsonl*")))]
+        lines[0] = {"header": {"dataset": name, "split": split}}
+        (tmp_path / folder / f"{name}.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    with pytest.raises(CorpusError, match=r"HotpotQA\.jsonl: its header names no split.*data_files=(\{.*\})") as error:
         hfcf.load("mrqa", data_dir=tmp_path)
+    assert hfcf.load("mrqa", data_dir=tmp_path, dataset="BioASQ", split="validation")["id"] == ["b1", "b2", "b3"]  # by its folder
+    cure = json.loads(str(error.value).partition("data_files=")[2].replace("SPLIT", "train"))
+    assert hfcf.load("mrqa", data_files=cure, split="train")["id"] == ["h1", "h2", "h3"]
 
 
 def test_mrqa() -> None:

@@ -222,9 +222,9 @@ def test_dense_ties_at_the_last_place_go_to_the_first_passages(tiny_model: Calla
     assert retriever.run([TEXTS[1]]) == hits[2:]  # whatever stands beside it in a batch
 
 
-@pytest.mark.parametrize("cut", [0, 5])
+@pytest.mark.parametrize("tail", [b"", b"x" * 5, bytes(5_000), b"\xff" * 5_000])
 def test_a_dense_index_goes_on_from_the_batch_at_which_it_was_killed(
-    tiny_model: Callable[[str], str], cache: Path, monkeypatch: pytest.MonkeyPatch, cut: int
+    tiny_model: Callable[[str], str], cache: Path, monkeypatch: pytest.MonkeyPatch, tail: bytes
 ) -> None:
     monkeypatch.setenv("HFCF_TOKEN_BUDGET", "60")
     monkeypatch.setattr(dense_module, "CHUNK", 12)
@@ -252,9 +252,9 @@ def test_a_dense_index_goes_on_from_the_batch_at_which_it_was_killed(
     left = 6
     with pytest.raises(KeyboardInterrupt):
         retriever.loaded()
-    [kept] = indexes.glob("*.vectors")
+    [kept] = indexes.glob("*.encoded")
     with kept.open("ab") as file:
-        file.write(b"x" * cut)
+        file.write(tail)
     before, left = len(asked), 1 << 30
     asked.clear()
     retriever.loaded()

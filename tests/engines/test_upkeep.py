@@ -77,6 +77,31 @@ def test_a_limit_removes_the_oldest_answers_first(cache: Path, at: list[float], 
     assert (cache / "requests.sqlite").stat().st_size < 700_000
 
 
+def test_steps_of_killed_runs_go_before_the_answers_that_are_newer(
+    cache: Path, at: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HFCF_CACHE_LIMIT", "1MB")
+    monkeypatch.setattr(cache_module, "_CHECKED", 1)
+    requests = RequestCache(cache / "requests.sqlite")
+    requests.put_steps({f"s{i}": "x" * 20_000 for i in range(100)}, "Intervention")
+    at[0] += 1
+    requests.put({f"a{i}": i for i in range(50)}, "Intervention")
+    assert upkeep.used_bytes(requests._db) <= 1_000_000
+    assert len(requests) == 50
+    assert 0 < len(requests.get_steps(f"s{i}" for i in range(100))) < 50
+
+
+def test_steps_of_an_engine_are_shown_and_removed_and_the_file_shrinks(cache: Path) -> None:
+    requests = RequestCache(cache / "requests.sqlite")
+    requests.put_steps({f"s{i}": "x" * 20_000 for i in range(100)}, "Intervention")
+    requests.put({"a": 1}, "Ner")
+    assert {"name": "steps of unfinished answers", "entries": 100, "bytes": 2_000_200} in upkeep.describe_cache()
+    assert upkeep.prune(engine="Intervention") == {"answers": 0}
+    requests.close()
+    assert (cache / "requests.sqlite").stat().st_size < 100_000
+    assert RequestCache(cache / "requests.sqlite").get(["a"]) == {"a": 1}
+
+
 @pytest.mark.parametrize("text", ["20", "GB", "twenty GB", "-1GB", "1e3MB"])
 def test_a_limit_that_is_no_size_is_refused(text: str, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HFCF_CACHE_LIMIT", text)

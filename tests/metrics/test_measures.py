@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from datasets import ClassLabel, Dataset, DatasetDict, Features, concatenate_datasets
+from datasets import ClassLabel, Dataset, DatasetDict, Features, concatenate_datasets, load_from_disk
 from made_rows import EVIDENCE, claim_row, evidence_row, relation, relation_row, verification
 
 import hfcf
@@ -20,7 +20,7 @@ from hfcf.core import edits, schema
 from hfcf.core.prepare import prepare
 from hfcf.core.recipe import RecipeError
 from hfcf.core.stage import StageError
-from hfcf.core.task import apply_edits, revert_edits
+from hfcf.core.task import Task, apply_edits, revert_edits
 from hfcf.metrics import load, names
 from hfcf.metrics.claim_only import guess, predictability
 from hfcf.metrics.diversity import _against_the_others, distinct, diversity, inverse_bleu, self_bleu
@@ -565,6 +565,16 @@ def test_before_filtering_there_are_the_rejected_candidates_too(made: Dataset) -
     assert told["diversity, whole set"]["before"]["distinct_1"] != told["diversity, whole set"]["after"]["distinct_1"]
     assert told["diversity, whole set"]["after"] == diversity(*reversed(list(zip(*map(changed, made), strict=True))))  # type: ignore[arg-type]
     json.dumps(told)
+
+
+def test_candidates_of_the_disk_follow_a_task_s_new_code(made: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    one = {"claim": "…", "label": "REFUTES", "change": "claim", "scores": [], "edits": made[0]["edits"]}
+    source = json.dumps({**revert_edits(made[0], made[0]["edits"]), "id": "0", "label": "SUPPORTS"})
+    Dataset.from_list([{"level": "candidate", "source": source, "candidate": json.dumps(one)}]).save_to_disk(tmp_path)
+    assert candidates(load_from_disk(tmp_path))["label"][:] == [made[0]["label"]]
+    row = Task.counterfactual_row
+    monkeypatch.setattr(Task, "counterfactual_row", lambda *args, **kwargs: row(*args, **kwargs) | {"label": "changed"})
+    assert candidates(load_from_disk(tmp_path))["label"][:] == ["changed"]
 
 
 def test_candidates_of_many_batches_are_all_there(made: Dataset) -> None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import parrot
 import pytest
-from datasets import Dataset
+from datasets import Dataset, load_from_disk
 from offline_models import installed
 from structure_rows import dataset, row, rows
 
@@ -152,6 +153,14 @@ def test_counterfactuals_have_the_structure_and_what_is_stale(system_task: str) 
     shown = TASK.pair(made[0])
     assert [text["where"] for text in shown["texts"]] == ["evidence 0"]
     assert shown["context"][-1]["after"] == "(s1, s2) → [s3]? → [s4]? ([s4]?, s5) → [Claim]?"
+
+
+def test_a_task_s_new_code_is_used_on_rows_of_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    decided("verification").save_to_disk(tmp_path)
+    assert "changed" not in hfcf.expand(load_from_disk(tmp_path))["cause"]
+    complete = type(TASK).complete
+    monkeypatch.setattr(type(TASK), "complete", lambda self, *given: complete(self, *given) | {"cause": "changed"})
+    assert set(hfcf.expand(load_from_disk(tmp_path))["cause"]) == {"changed"}
 
 
 def test_without_a_counterfactual_the_columns_are_there() -> None:

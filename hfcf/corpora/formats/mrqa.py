@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -41,10 +41,19 @@ def header(path: Path) -> dict[str, Any] | None:
 
 
 def split_of(path: Path) -> str | None:
-    """Return the split that the header names, or None where it names none that `datasets` allows."""
-    found = (header(path) or {}) if path.is_file() else {}
-    split = found.get("split", found.get("mrqa_split"))
-    return ALIASES.get(split, split) if isinstance(split, str) and _SPLIT.fullmatch(split) else None
+    """Return the split that a file's header names, see `named_split`."""
+    return named_split((header(path) or {}) if path.is_file() else {})
+
+
+def named_split(header: Mapping[str, Any]) -> str | None:
+    """Return the split that a header names, or None where it names none that `datasets` allows.
+
+    >>> named_split({"dataset": "SQuAD", "split": "dev"}), named_split({"mrqa_split": "train"}), named_split({"split": "all"})
+    ('validation', 'train', None)
+    """
+    split = header.get("split", header.get("mrqa_split"))
+    allowed = isinstance(split, str) and split != "all" and _SPLIT.fullmatch(split)
+    return ALIASES.get(split, split) if allowed else None
 
 
 def questions(path: Path) -> Iterator[Record]:

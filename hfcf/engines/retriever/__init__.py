@@ -125,8 +125,10 @@ class Retriever(Engine):
         encoder = self._encoder(self.passage_model or self.model)
         name |= {"encoder": encoder.settings(), "dtype": str(encoder.dtype())}
         place = _place(name)
-        kept = place.with_suffix(".vectors")
-        return dense.Index(_built(place, lambda folder: dense.build(folder, passages, encoder, kept)), self._encoder(self.model))
+        kept = place.with_suffix(".encoded")
+        folder = _built(place, lambda folder: dense.build(folder, passages, encoder, kept))
+        kept.unlink(missing_ok=True)
+        return dense.Index(folder, self._encoder(self.model))
 
     def encode(self, loaded: Any, requests: Sequence[Any]) -> list[Any]:
         return [loaded.encode(request) for request in requests]

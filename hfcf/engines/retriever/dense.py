@@ -96,35 +96,41 @@ def build(folder: Path, passages: Dataset, encoder: Encoder, kept: Path) -> None
         folder: of the index.
         passages: the collection.
         encoder: that of the passages.
-        kept: a file for the vectors of every batch, with which a build goes on after a kill; it is removed in the end.
+        kept: a file for the vectors of every batch, with which a build goes on after a kill. The caller
+            removes it when the folder has its name.
 
     Raises:
         ModuleNotFoundError: FAISS is not installed.
         ValueError: the encoder has no such pooling, or gives a vector that is no number.
     """
     faiss = _faiss()
-    records = _encode(passages, encoder, kept)
+    try:
+        records = _encode(passages, encoder, kept)
+    except ValueError:  # another encoder will have another file
+        kept.unlink(missing_ok=True)
+        raise
     places = np.empty(len(passages), dtype=np.int64)
-    places[records["number"]] = np.arange(len(records))
+    places[records["number"] - 1] = np.arange(len(records))
     index = faiss.IndexFlatIP(records["vector"].shape[1])
     for start in range(0, len(passages), CHUNK):
         index.add(records["vector"][places[start : start + CHUNK]])
     folder.mkdir()
     faiss.write_index(index, str(folder / _FILE))
-    kept.unlink()
 
 
 def _encode(passages: Dataset, encoder: Encoder, kept: Path) -> np.ndarray:
-    """Write the vectors that a file lacks, batch by batch; map the file: the `number` and the `vector` of each passage."""
+    """Write the vectors that a file lacks, batch by batch; map the file: the `number`, from 1, and the `vector` of each passage."""
     loaded = encoder.loaded()
     [any_vector] = encoder.forward(loaded, encoder.encode(loaded, [["", "."]]))
     record = np.dtype([("number", np.int64), ("vector", np.float32, any_vector.shape)])
     done = np.zeros(len(passages), dtype=bool)
     with kept.open("ab") as file:
-        whole = file.tell() // record.itemsize
-        file.truncate(whole * record.itemsize)  # a kill may have cut the last record off
-        if whole:
-            done[np.memmap(kept, record, "r")["number"]] = True
+        if whole := file.tell() // record.itemsize:
+            numbers = np.memmap(kept, record, "r", shape=(whole,))["number"].copy()
+            wrong = (numbers < 1) | (numbers > len(passages))
+            whole = int(np.argmax(wrong)) if wrong.any() else whole
+            done[numbers[:whole] - 1] = True
+        file.truncate(whole * record.itemsize)  # a kill may have cut the last record off, a crash of the machine left zeros
         for start in range(0, len(passages), CHUNK):
             if done[start : start + CHUNK].all():
                 continue
@@ -135,7 +141,7 @@ def _encode(passages: Dataset, encoder: Encoder, kept: Path) -> np.ndarray:
                 if done[numbers].all():
                     continue
                 rows = np.empty(len(batch), dtype=record)
-                rows["number"], rows["vector"] = numbers, np.stack(encoder._forward(loaded, [encoded[i] for i in batch]))
+                rows["number"], rows["vector"] = numbers + 1, np.stack(encoder._forward(loaded, [encoded[i] for i in batch]))
                 if not (finite := np.isfinite(rows["vector"]).all(axis=1)).all():
                     number = numbers[np.argmin(finite)]
                     raise ValueError(f'{encoder.model.name} gives passage {number} a vector that is no number; try dtype="float32"')

@@ -28,7 +28,7 @@ class Bands:
         self._shape, self._numbers, self._size = (bands, width), np.arange(bands), 0
         self._keys = np.empty((0, bands), np.uint32)
         self._factors = np.random.default_rng(1).integers(2**62, size=width, dtype=np.uint64) * np.uint64(2) + np.uint64(1)
-        self._resize(_FIRST)
+        self._resize(_FIRST_CAPACITY)
 
     def _resize(self, capacity: int) -> None:
         keys, bands = self._keys, self._shape[0]
@@ -65,5 +65,5 @@ class Bands:
         return found
 
 
-_FIRST = 1024
+_FIRST_CAPACITY = 1024
 """Signatures that an index has room for at first; a power of two, as are all its sizes."""

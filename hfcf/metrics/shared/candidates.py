@@ -35,7 +35,7 @@ def candidates(rejected: Dataset) -> Dataset:
     with quiet_few(len(rejected)):
         return rejected.select_columns(columns).map(
             _edited_columns, batched=True, with_indices=True, remove_columns=columns, features=features,
-            fn_kwargs={"names": list(features)}, desc="candidates",
+            fn_kwargs={"names": list(features)}, desc="candidates", load_from_cache_file=False,  # tasks' code is not in its key
         )  # fmt: skip
 
 
