@@ -85,7 +85,7 @@ def test_groups_are_named_a_batch_at_a_time(monkeypatch: pytest.MonkeyPatch) -> 
     rows = made(*(("a", str(i), f"Claim number {i % 7}.", f"e{i}") for i in range(20))).select(range(19, -1, -1))
     whole = list(regroup(rows))
     assert len(set(whole)) == 7
-    monkeypatch.setattr("hfcf.core.splits.BATCH", 3)
+    monkeypatch.setattr("hfcf.core.splits.TABLE_ROWS", 3)
     assert list(regroup(rows)) == whole
     split = group_safe_split(rows, 0.4, groups=regroup(rows))
     assert sum(map(len, split.values())) == 20
