@@ -9,7 +9,7 @@ from typing import Any
 from datasets import Dataset, Features
 
 from hfcf.core import schema
-from hfcf.core.columns import iterate
+from hfcf.core.columns import iterate, without_format
 from hfcf.core.progress import quiet_few
 from hfcf.core.task import Task, get_task, task_of
 from hfcf.tasks import DEFAULT
@@ -27,7 +27,7 @@ def candidates(rejected: Dataset) -> Dataset:
     >>> len(candidates(Dataset.from_list([{"level": "row", "source": "{}", "candidate": None}])))
     0
     """
-    columns = ["level", "source", "candidate"]
+    rejected, columns = without_format(rejected), ["level", "source", "candidate"]
     first = next(edited_rows(iterate(rejected, columns)), None)
     if first is None:
         return schema.no_rows(candidate_features(get_task(DEFAULT)))
