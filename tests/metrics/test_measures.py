@@ -567,9 +567,7 @@ def test_before_filtering_there_are_the_rejected_candidates_too(made: Dataset) -
     json.dumps(told)
 
 
-def test_candidates_of_the_disk_have_any_format_and_follow_a_task_s_new_code(
-    made: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_candidates_have_any_format_and_follow_new_code(made: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     one = {"claim": "…", "label": "REFUTES", "change": "claim", "scores": [], "edits": made[0]["edits"]}
     source = json.dumps({**revert_edits(made[0], made[0]["edits"]), "id": "0", "label": "SUPPORTS"})
     Dataset.from_list([{"level": "candidate", "source": source, "candidate": json.dumps(one)}]).save_to_disk(tmp_path)
