@@ -47,6 +47,8 @@ class System:
     """Whether a limit cuts the rows before fitting: where stages that cost money make what is fitted."""
     engines: ClassVar[tuple[type[Any], ...]] = ()
     """What its stages ask: their versions are part of what its rows depend on."""
+    engines_of: ClassVar[Mapping[str, type[Any]]] = {}
+    """What they ask besides where a setting, by its name, is not None."""
     VERSION: ClassVar[str] = "1"
     """Raise it when `fit_models` or `fit_resources` makes something else of equal rows; stages have versions of their own."""
     trainings: ClassVar[Mapping[str, str]] = {}

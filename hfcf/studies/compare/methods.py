@@ -23,7 +23,7 @@ from hfcf.systems import system_class
 from hfcf.training.debias import Debias
 
 _NEUTRAL = ("VERSION", "strict", "fitted")  # what it was fitted on are the rows, which a cell knows
-_UNUSED: dict[str, Any] = {"judges": (), "certainty": 0.0, "bf16": False}
+_UNUSED: dict[str, Any] = {"judges": (), "certainty": 0.0, "bf16": False, "fluency_model": None}
 """Settings that change nothing at these values: cells from before there were such settings stay what they are."""
 
 
@@ -156,7 +156,8 @@ def _engines(system: System) -> list[type[Any]]:
     values = [getattr(system, field.name) for field in fields(system)]
     several = [one for value in values for one in (value if isinstance(value, tuple) else (value,))]
     asked = any(is_remote(one) for one in several if isinstance(one, Model))
-    return [*system.engines, *([Remote] if asked and Remote not in system.engines else [])]
+    brought = [engine for name, engine in system.engines_of.items() if getattr(system, name) is not None]
+    return [*system.engines, *brought, *([Remote] if asked and Remote not in system.engines else [])]
 
 
 def _values(state: Mapping[str, Any]) -> list[str]:

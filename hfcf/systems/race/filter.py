@@ -1,8 +1,9 @@
-"""The claim that stays closest to the source's, in meaning and in entities (RACE, section 3.4)."""
+"""The claim that stays closest to the source's, in meaning and in entities (RACE, section 3.4), or the most fluent one."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from math import inf
 from typing import Any, ClassVar
 
 from hfcf.core import schema
@@ -10,6 +11,7 @@ from hfcf.core.candidates import accept, reject, settle, undecided
 from hfcf.core.model import Model
 from hfcf.core.stage import Reject, Stage, StageError
 from hfcf.engines.ner import Ner
+from hfcf.engines.perplexity import Perplexity
 from hfcf.metrics.shared.moverscore import MoverScore
 from hfcf.systems.race.artifacts import word_frequencies
 from hfcf.tasks.judge import counterfactuals
@@ -17,12 +19,14 @@ from hfcf.tasks.verification import CANDIDATES, COUNTERFACTUALS, TASK
 from hfcf.text.entities import overlap
 from hfcf.text.normalise import normalise
 
-SEMANTIC, ENTITY = "semantic fidelity", "entity fidelity"
+SEMANTIC, ENTITY, PERPLEXITY = "semantic fidelity", "entity fidelity", "perplexity"
 
 
 @dataclass(frozen=True, kw_only=True)
 class FilterClaim(Stage):
     """Accept the claim with the highest sum of semantic and entity fidelity; write the row's counterfactuals and decide it.
+
+    With a `fluency_model`, accept the most fluent claim instead, and of equals the one with the highest sum.
 
     Input columns: the task's, `entities`, `candidates`. Output columns: `candidates`, and `counterfactuals` with (c′, E, y′)
     and, for a SUPPORTS row, (c, E′, REFUTES). The row is accepted when it has one of them.
@@ -31,11 +35,15 @@ class FilterClaim(Stage):
     - *Entity fidelity* is the share of c's entities (of the five types, compared by letters and digits) that c′ names; the
       paper says "the overlap rate of entities", and does not say over which set. It is 0 when c has none.
 
-    Equal sums are decided by the claims' text.
+    - *Fluency* is the claim's perplexity by `fluency_model`, see `hfcf.engines.perplexity`; it has no score for a claim of
+      more tokens than are read, which any other claim precedes.
+
+    Equal claims are decided by their text.
 
     Args:
         encoder: MoverScore's model.
         ner: the tagger, the same as `tag_entities` uses.
+        fluency_model: a decoder-only model; None, as in the paper, does not ask how fluent a claim is.
         fitted: the sha256 that `race.fit(ds)` sets.
 
     >>> list(FilterClaim(encoder=Model("distilbert-base-uncased")).outputs)
@@ -48,6 +56,7 @@ class FilterClaim(Stage):
 
     encoder: Model
     ner: Ner = field(default_factory=Ner)
+    fluency_model: Model | None = None
     fitted: str | None = None
 
     def check_fitted(self) -> None:
@@ -61,6 +70,7 @@ class FilterClaim(Stage):
         movers = MoverScore(model=self.encoder, idf=word_frequencies(self.fitted or ""))
         semantic = iter(movers.run([[row["claim"], one["claim"]] for row, one in open_]))
         tagged = iter(self.ner.run([one["claim"] for _, one in open_]))
+        fluency = iter(self._fluency([one["claim"] for _, one in open_]))
         results: list[dict[str, Any] | Reject] = []
         for row in rows:
             names = {normalise(e["text"]) for e in row["entities"] if e["field"] == "claim"}
@@ -69,17 +79,24 @@ class FilterClaim(Stage):
                 if undecided(one):
                     new = {normalise(one["claim"][start:end]) for start, end, _ in next(tagged)}
                     scores = [{"name": SEMANTIC, "value": next(semantic)}, {"name": ENTITY, "value": overlap(names, new) or 0.0}]
-                    one = {**one, "scores": [*one["scores"], *scores]}
+                    one = {**one, "scores": [*one["scores"], *scores, *next(fluency)]}
                 candidates.append(one)
             results.append(self._decide(row, candidates))
         return results
 
+    def _fluency(self, claims: list[str]) -> list[list[dict[str, Any]]]:
+        """Return the score of each claim, of none where there is no language model."""
+        if self.fluency_model is None:
+            return [[] for _ in claims]
+        answers = Perplexity(model=self.fluency_model).run(claims)
+        return [[] if answer is None else [{"name": PERPLEXITY, "value": answer}] for answer in answers]
+
     def _decide(self, row: dict[str, Any], candidates: list[dict[str, Any]]) -> dict[str, Any] | Reject:
-        sums = {i: _sum(one) for i, one in enumerate(candidates) if undecided(one)}
-        best = min(sums, key=lambda i: (-sums[i], candidates[i]["claim"]), default=None)
+        better = "closer to the source's" if self.fluency_model is None else "more fluent"
+        best = min((i for i, one in enumerate(candidates) if undecided(one)), key=lambda i: _rank(candidates[i]), default=None)
         judged = [
             accept(one, self.name) if i == best
-            else reject(one, self.name, "another claim of the row is closer to the source's") if undecided(one)
+            else reject(one, self.name, f"another claim of the row is {better}") if undecided(one)
             else one
             for i, one in enumerate(candidates)
         ]  # fmt: skip
@@ -91,5 +108,7 @@ class FilterClaim(Stage):
         return {**answer, "status": {"accepted": True, "stage": self.name, "reason": None}}
 
 
-def _sum(candidate: dict[str, Any]) -> float:
-    return round(sum(score["value"] for score in candidate["scores"] if score["name"] in (SEMANTIC, ENTITY)), 5)
+def _rank(candidate: dict[str, Any]) -> tuple[float, float, str]:
+    """Return what the best candidate has the least of."""
+    scores = {score["name"]: score["value"] for score in candidate["scores"]}
+    return scores.get(PERPLEXITY, inf), -round(scores[SEMANTIC] + scores[ENTITY], 5), candidate["claim"]

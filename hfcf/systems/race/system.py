@@ -17,6 +17,7 @@ from hfcf.engines.classifier import Classifier
 from hfcf.engines.cure import Cure
 from hfcf.engines.generator import Generator
 from hfcf.engines.ner import Ner
+from hfcf.engines.perplexity import Perplexity
 from hfcf.metrics.shared.moverscore import MoverScore, fit_idf
 from hfcf.systems.race.check import CheckClaim, CheckEdit
 from hfcf.systems.race.edit import EditEvidence
@@ -97,6 +98,8 @@ class RACE(System):
             generator that is told to support or to refute (`prefixed: true` in its recipe).
         constrain: False is the ablation −CONS (section 5.2), plain beam search; both False, −EDIT&CONS.
         num_candidates: k, claims to a row (section 3.3).
+        fluency_model: a decoder-only model, which chooses the most fluent of a row's claims; None, as in the paper, keeps the one
+            closest to the source's, see `FilterClaim`.
         unique: reject a counterfactual that equals one of an earlier row (`hfcf.core.twins.reject_twins`); the paper keeps both.
 
     Raises:
@@ -121,8 +124,12 @@ class RACE(System):
         "explainer_model": "train_explainer",
     }  # fmt: skip
     remote: ClassVar = ("verifier", "judges", "generator", "explainer_model")
-    needs_weights: ClassVar = {"encoder": "MoverScore compares its embeddings of words, which an endpoint does not give"}
+    needs_weights: ClassVar = {
+        "encoder": "MoverScore compares its embeddings of words, which an endpoint does not give",
+        "fluency_model": "the claims are chosen by their perplexity, which an endpoint does not give",
+    }
     engines: ClassVar = (Attribution, Classifier, Cure, Generator, MoverScore, Ner)
+    engines_of: ClassVar = {"fluency_model": Perplexity}
     citation: ClassVar[str] = """@inproceedings{zhu-etal-2023-explain,
   title = {{EXPLAIN, EDIT, GENERATE}: Rationale-Sensitive Counterfactual Data Augmentation for Multi-hop Fact Verification},
   author = {Zhu, Yingjie and Si, Jiasheng and Zhao, Yibo and Zhu, Haiyang and Zhou, Deyu and He, Yulan},
@@ -151,10 +158,11 @@ class RACE(System):
     plausible: bool = False
     exclude_same: bool = False
     restore_letters: bool = False
+    fluency_model: Model | None = None
     unique: bool = False
 
     def __post_init__(self) -> None:
-        self._as_models("verifier", "generator", "encoder", "explainer_model")
+        self._as_models("verifier", "generator", "encoder", "explainer_model", "fluency_model")
         self._as_judges()
         self._as_engine("ner", Ner)
         if not 1 <= self.num_candidates <= self.num_beams:

@@ -14,8 +14,10 @@ from hfcf.core.chain import StageOf
 from hfcf.core.model import Model
 from hfcf.core.stage import Stage
 from hfcf.core.system import System
+from hfcf.engines.ner import Ner
 from hfcf.studies.compare.methods import Method, plain
 from hfcf.studies.compare.samples import Sample
+from hfcf.systems.race.system import RACE
 from hfcf.training.loop import Hyperparameters
 
 
@@ -81,6 +83,15 @@ def test_what_is_trained_on_counts_and_a_name_does_not() -> None:
     assert Method("one", system, copies=True).definition != one
     assert Method("one", system, changes=("claim",)).definition != Method("one", system, changes=("evidence",)).definition
     assert Method("one", system, changes=("claim",)).making == Method("one", system).making
+
+
+def test_a_fluency_model_and_its_engine_count_where_there_is_one() -> None:
+    race = RACE(verifier="m", generator="m", encoder="m", explainer="gradient_x_input", ner=Ner(backend="spacy", model=Model("m")))
+    before, after = Method("RACE", race).making, Method("RACE", replace(race, fluency_model="m")).making
+    assert "fluency_model" not in before["settings"]
+    assert after["settings"]["fluency_model"] == Model("m").key()
+    assert len(after["engines"]) == len(before["engines"]) + 1
+    assert after["stages"] != before["stages"]
 
 
 def test_trainings_without_bf16_keep_the_cells_of_before_there_was_a_choice(tmp_path: Path) -> None:

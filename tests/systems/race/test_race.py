@@ -23,6 +23,7 @@ from hfcf.core.task import apply_edits, get_task, revert_edits
 from hfcf.engines.classifier import Classifier, choose
 from hfcf.engines.generator import Generator
 from hfcf.engines.ner import Ner
+from hfcf.engines.perplexity import Perplexity
 from hfcf.metrics.shared.moverscore import MoverScore
 from hfcf.systems.race.edit import EditEvidence, edits_of
 from hfcf.systems.race.filter import FilterClaim
@@ -447,8 +448,11 @@ def test_an_unknown_flip_is_an_error() -> None:
 # --- filtering
 
 
-def filtered(monkeypatch: pytest.MonkeyPatch, claims: Mapping[str, tuple[float, list[str]]]) -> Any:
+def filtered(
+    monkeypatch: pytest.MonkeyPatch, claims: Mapping[str, tuple[float, list[str]]], perplexities: list[float | None] | None = None
+) -> Any:
     """The filter's answer for claims with these semantic scores and entities; the source names A and B."""
+    monkeypatch.setattr(Perplexity, "run", lambda self, asked: perplexities)
     monkeypatch.setattr(MoverScore, "run", lambda self, asked: [claims[claim][0] for _, claim in asked])
     spans = {claim: [[claim.index(name), claim.index(name) + 1, "ORG"] for name in found] for claim, (_, found) in claims.items()}
     monkeypatch.setattr(Ner, "run", lambda self, asked: [spans[claim] for claim in asked])
@@ -466,7 +470,10 @@ def filtered(monkeypatch: pytest.MonkeyPatch, claims: Mapping[str, tuple[float, 
         for field, text in (("claim", "A"), ("claim", "B"), ("evidence", "C"))
     ]
     made = [candidate(claim, label=SUPPORTS, edits=edits.rewrite("claim", "A B", claim)) for claim in claims]
-    stage = FilterClaim(encoder=Model("e"), ner=Ner(backend="spacy"), fitted=save_artifact({"entities": {}, "idf": "none"}))
+    stage = FilterClaim(
+        encoder=Model("e"), ner=Ner(backend="spacy"), fluency_model=None if perplexities is None else Model("lm"),
+        fitted=save_artifact({"entities": {}, "idf": "none"}),
+    )  # fmt: skip
     return stage.batch([{**source, "entities": tagged, "edits": [], "candidates": made}])[0]
 
 
@@ -486,6 +493,17 @@ def test_equal_sums_are_decided_by_the_text(monkeypatch: pytest.MonkeyPatch) -> 
     for order in (["A x", "A b"], ["A b", "A x"]):
         answer = filtered(monkeypatch, {claim: (0.5, ["A"]) for claim in order})
         assert [one["claim"] for one in answer["counterfactuals"]] == ["A b"]
+
+
+def test_with_a_fluency_model_the_most_fluent_claim_wins(monkeypatch: pytest.MonkeyPatch) -> None:
+    claims = {"A only": (0.7, ["A"]), "A and B": (0.3, ["A", "B"]), "A B": (0.1, ["A", "B"]), "A long": (0.9, ["A"])}
+    answer = filtered(monkeypatch, claims, [9.5, 30.0, 9.5, None])
+    assert [one["claim"] for one in answer["counterfactuals"]] == ["A only"]  # equally fluent, and closer to the source
+    assert [one["scores"][2:] for one in answer["candidates"]][:2] == [[{"name": "perplexity", "value": v}] for v in (9.5, 30.0)]
+    reasons = [one["status"]["reason"] for one in answer["candidates"][1:]]
+    assert reasons == ["another claim of the row is more fluent"] * 3
+    alone = filtered(monkeypatch, {"A long": (0.9, ["A"])}, [None])
+    assert [one["claim"] for one in alone["counterfactuals"]] == ["A long"]
 
 
 # --- the whole chain
