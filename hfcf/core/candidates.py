@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hfcf.core.stage import Reject
+from hfcf.text.check import shorten
 
 Candidate = dict[str, Any]
 
@@ -25,7 +26,7 @@ def accepted(row: Mapping[str, Any]) -> Any:
 
 def reject(candidate: Candidate, stage: str, reason: str) -> Candidate:
     """Return the candidate with a verdict against it."""
-    return {**candidate, "status": {"accepted": False, "stage": stage, "reason": reason}}
+    return {**candidate, "status": {"accepted": False, "stage": stage, "reason": shorten(reason)}}
 
 
 def accept(candidate: Candidate, stage: str) -> Candidate:

@@ -21,6 +21,7 @@ from hfcf.core.columns import Columns, FormatError, encode
 from hfcf.core.names import check_settings
 from hfcf.core.task import nearest_task
 from hfcf.core.workers import bind_workers
+from hfcf.text.check import shorten
 
 
 class StageError(ValueError):
@@ -31,13 +32,13 @@ class Reject(Exception):
     """Raised by `Stage.row`, or returned in a row's place by `Stage.batch`: this row goes no further.
 
     Args:
-        reason: why, in words for a person.
+        reason: why, in words for a person; the middle of one of more than 1,000 characters is cut out.
         outputs: what the stage still fills on that row (a rejected candidate, say).
     """
 
     def __init__(self, reason: str, **outputs: Any) -> None:
         super().__init__(reason)
-        self.reason, self.outputs = reason, outputs
+        self.reason, self.outputs = shorten(reason), outputs
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -34,6 +34,16 @@ def kind(value: Any) -> str:
     return names.get(type(value), type(value).__name__)
 
 
+def shorten(reason: str, limit: int = 1_000) -> str:
+    """Cut the middle out of a reason that quotes a long value.
+
+    >>> shorten("token 2 (aaaaaaaaaaaaaaaa) holds white space", 24)
+    'token 2 (aaa…white space'
+    """
+    half = limit // 2
+    return reason if len(reason) <= limit else f"{reason[:half]}…{reason[1 + half - limit :]}"
+
+
 def text_problem(value: Any, what: str, *, letters: bool = True, limit: int = MAX_CHARACTERS) -> str | None:
     """Say why a text can't be worked on, or None when it can.
 

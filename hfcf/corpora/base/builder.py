@@ -20,6 +20,7 @@ from hfcf.corpora.base.rows import as_texts, content_name, unreadable
 from hfcf.corpora.base.splits import ALIASES
 from hfcf.corpora.base.values import as_text
 from hfcf.corpora.formats.read import BadRow, CorpusError, Record, json_lines
+from hfcf.text.check import shorten
 
 log = logging.getLogger(__name__)
 
@@ -212,7 +213,7 @@ class Corpus(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
                 row["id"] = unused_name(row["id"], places)
             places[row["id"]] = record.place
             if self.config.on_error == "reject":
-                row["status"] = {"accepted": False, "stage": LOAD, "reason": as_text(why)} if why else None
+                row["status"] = {"accepted": False, "stage": LOAD, "reason": shorten(str(as_text(why)))} if why else None
             row |= {name: as_texts(row[name], feature) for name, feature in columns.items()}
             # A number that we assigned may be another row's in another file, so the contents name the group.
             yield {**row, "own": content_name(row, task) if unnamed and not record.unreadable else row["id"]}

@@ -22,6 +22,7 @@ from hfcf.corpora.formats.read import BadRow, CorpusError
 from hfcf.corpora.formats.tokens import EXTRA
 from hfcf.corpora.own.layout import Layout, find_layout
 from hfcf.corpora.own.tables import Table, as_table, first_rows, splits_of
+from hfcf.text.check import shorten
 
 _EXTRA: Mapping[str, Mapping[str, Any]] = {"relation": EXTRA, "qa": {"aliases": List(TEXT)}}
 _ON_ERROR = ("reject", "raise")
@@ -181,7 +182,11 @@ class ReadRows:
             if value is not None and str(value).strip():
                 row[name] = as_text(value)
         row["group_id"] = row["group_id"] or (row["id"] if why else content_name(row, task))
-        status = {"status": {"accepted": False, "stage": LOAD, "reason": as_text(why)} if why else None} if self.reject else {}
+        status = (
+            {"status": {"accepted": False, "stage": LOAD, "reason": shorten(str(as_text(why)))} if why else None}
+            if self.reject
+            else {}
+        )
         return {**row, "corpus": self.corpus, "split": self.split, **status}
 
 
@@ -229,7 +234,7 @@ def _unrepeated(rows: Dataset, reader: ReadRows) -> Dataset:
             why = f"the id {name!r} was used before, at row {places[name] + 1}"
             if not reader.reject:
                 raise CorpusError(f"row {i + 1}: {why}")
-            statuses[i] = statuses[i] or {"accepted": False, "stage": LOAD, "reason": why}
+            statuses[i] = statuses[i] or {"accepted": False, "stage": LOAD, "reason": shorten(why)}
         ids[i] = unused_name(name, used)
         used.add(ids[i])
         places[ids[i]] = i
