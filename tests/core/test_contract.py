@@ -265,7 +265,13 @@ def test_a_new_process_finds_the_rows_in_the_map_cache(chain: Chain, elsewhere: 
 def other(value: Any, name: str, chain: Chain) -> Any:
     """Some other value of the same setting."""
     special: dict[str, Any] = {"method": "integrated_gradients", "flip": "opposite", "script": "HEBREW", "fitted": "0" * 64}
-    special |= {"explainer_model": Model("me/gates"), "no_repeat": 4, "judges": (Model("me/judge"),), "certainty": 0.5}
+    special |= {
+        "explainer_model": Model("me/gates"),
+        "fluency_model": Model("me/lm"),
+        "no_repeat": 4,
+        "judges": (Model("me/judge"),),
+        "certainty": 0.5,
+    }
     if name in special:
         return special[name]
     if isinstance(value, Model):
