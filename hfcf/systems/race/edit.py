@@ -104,6 +104,8 @@ class EditEvidence(Stage):
             )
             raise Reject(reason, causal_entities=causal)
         edited = TASK.apply_edits({"claim": "", "evidence": row["evidence"]}, changed)["evidence"]
+        if why := TASK.validate({"evidence": edited}):  # a long piece with many longer names
+            raise Reject(f"the edited evidence can't be worked on: {why}", causal_entities=causal)
         places = {place: (own, *_ends(own)) for place, own in edits.by_place(changed).items()}
         entities = [_moved(entity, edited, *places.get((entity["field"], entity["piece"]), ((), (), (0,)))) for entity in causal]
         return {"causal_entities": causal, "edits": changed, "edited_evidence": edited, "edited_entities": entities}

@@ -19,6 +19,7 @@ from hfcf.engines.wordnet import wordnet
 from hfcf.systems.race import remote
 from hfcf.systems.race.explain import SENTENCES
 from hfcf.tasks.verification import CANDIDATES, REFUTES, SUPPORTS, generator_prefix, opposite
+from hfcf.text.check import text_problem
 from hfcf.text.evidence import evidence_texts, join
 from hfcf.text.mentions import met
 from hfcf.text.normalise import bare, normalise
@@ -161,6 +162,8 @@ class GenerateClaim(Stage):
         }  # fmt: skip
         if not hypothesis["finished"]:
             return reject(candidate, self.name, f"is cut off at {self.max_new_tokens} tokens")
+        if why := text_problem(text, "the claim"):
+            return reject(candidate, self.name, why)
         if not all(met(text, constraints)):
             return reject(candidate, self.name, "names no causal entity of every piece of evidence")
         if bare(text) == bare(claim):

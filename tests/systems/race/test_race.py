@@ -236,6 +236,14 @@ def test_a_row_without_a_substitute_is_rejected_with_its_entities() -> None:
     assert [e["text"] for e in found["causal_entities"]] == ["3.5", "1994", "2006"]
 
 
+def test_a_row_of_which_the_edited_evidence_is_too_long_is_rejected() -> None:
+    long = "Oslo, " * 3_000
+    found = edit(row([("", long)], {"Oslo": "GPE"}), table={"GPE": {"": ["Minehead"]}})
+    assert found["status"]["stage"] == "edit_evidence"
+    assert "the edited evidence can't be worked on: evidence piece 0 has 30,000 characters" in found["status"]["reason"]
+    assert found["causal_entities"]
+
+
 def test_without_editing_every_row_keeps_its_evidence_and_needs_no_table() -> None:
     stage = EditEvidence(edit=False)
     given = row(JAWS, {"1975": "DATE"})
@@ -298,6 +306,8 @@ def test_claims_that_break_a_rule_are_rejected() -> None:
     assert found_claim("Rome was hurt.") == found_claim("In 4100 Rome was hurt.") == unmet
     assert found_claim("ROME fell in 410") == "repeats the source's claim"
     assert found_claim("Rome in 410 was", finished=False) == "is cut off at 96 tokens"
+    assert found_claim("410") == "the claim has no letters"
+    assert found_claim("") == "the claim is empty"
 
 
 def test_a_claim_that_says_something_twice_is_rejected_where_that_is_asked_for() -> None:
