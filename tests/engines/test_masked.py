@@ -100,7 +100,7 @@ def test_batched_is_one_by_one(folder: str, monkeypatch: pytest.MonkeyPatch) -> 
 def test_sorting_a_part_of_the_places_at_a_time_changes_nothing(folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
     engine = MaskedLM(model=Model(folder), top=20)
     expected = engine.run(REQUESTS)
-    monkeypatch.setattr(masked, "_AT_ONCE", 2)
+    monkeypatch.setattr(masked, "_SORTED_PLACES", 2)
     assert engine.run(REQUESTS) == expected
 
 

@@ -87,7 +87,7 @@ def test_the_corpus_bleu_of_pairs_one_by_one_is_sacrebleus() -> None:
 def test_n_grams_are_counted_in_parts_as_in_one(monkeypatch: pytest.MonkeyPatch) -> None:
     texts = [f"the town of number {i % 7} lies {i % 13} miles away" for i in range(60)]
     whole = distinct(texts, 1), distinct(texts, 2)
-    monkeypatch.setattr("hfcf.metrics.diversity._NEW", 5)
+    monkeypatch.setattr("hfcf.metrics.diversity._MERGE_SIZE", 5)
     assert (distinct(texts, 1), distinct(texts, 2)) == whole
     pairs = {pair for text in texts for pair in zip(text.split(), text.split()[1:], strict=False)}
     assert whole[1] == round(len(pairs) / (60 * 8), 5)
