@@ -58,7 +58,7 @@ def cut(steps: list[int], after: int, train: Callable[[], object]) -> None:
     steps.clear()
 
 
-@pytest.mark.parametrize("after", [2, 3, 7])
+@pytest.mark.parametrize("after", [2, *(pytest.param(n, marks=pytest.mark.slow) for n in (3, 7))])
 def test_it_goes_on_from_the_last_step(
     hp: Hyperparameters, after: int, steps: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -202,6 +202,7 @@ def write(content: dict[str, Any], folder: Path) -> Path:
     return path
 
 
+@pytest.mark.slow  # the other comparisons go this way in the quick tests
 def test_from_the_recipe_to_the_table(content: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     trained, ran = [], []
     train, make = verifier.train_verifier, runner.make_rows

@@ -178,6 +178,7 @@ def test_a_comparison_from_the_recipe_to_the_table(content: dict[str, Any], tmp_
     assert trainings[8:] == [(19, 2)], "only what is missing is trained"
 
 
+@pytest.mark.slow
 def test_what_run_does_not_name_is_marked_and_full_computes_it(
     content: dict[str, Any], tmp_path: Path, trainings: list[Any]
 ) -> None:

@@ -190,6 +190,7 @@ def test_a_corpus_that_is_all_training_rows_is_not_evaluated_on(
     assert "Same is not evaluated on: each of its 50 rows overlaps" in caplog.text
 
 
+@pytest.mark.slow
 def test_intrinsic_scores_are_kept_for_where_no_model_is(content: dict[str, Any], tmp_path: Path, monkeypatch: Any) -> None:
     compare(write(content, tmp_path), tmp_path / "out", results=tmp_path / "results")
     table = (tmp_path / "out" / "table.md").read_text(encoding="utf-8")
