@@ -60,14 +60,14 @@ def expand(ds: AnyDataset) -> AnyDataset:
     return _map(ds.select_columns(["counterfactuals"]).with_format("arrow"), flatten, features)
 
 
-def _map(ds: Dataset, function: Callable[..., Any], features: Features, **kwargs: Any) -> Dataset:
+def _map(ds: Dataset, function: Callable[..., Any], features: Features, *, cached: bool = True, **kwargs: Any) -> Dataset:
     """Map rows to their counterfactuals; return these without a format."""
     if not len(ds):
         return schema.no_rows(features)
     with quiet_few(len(ds)):
         rows = ds.map(
             function, batched=True, remove_columns=ds.column_names, features=features, fn_kwargs=kwargs, desc="expand",
-            load_from_cache_file=not kwargs,  # a task's code, of which they hold the name, is not in the map cache's key
+            load_from_cache_file=cached,
         )  # fmt: skip
     return rows.with_format(None)
 
@@ -83,7 +83,8 @@ def _complete(ds: Dataset, task: Task) -> Dataset:
     """Make rows of the counterfactuals that a system of the task that `task` extends made of its rows."""
     own = ["id", *task.columns]
     columns = ds.select_columns([*own, "counterfactuals"])
-    return _map(columns, _complete_batch, task.counterfactual, name=task.name, own=own)
+    # The task's code, of which the arguments hold the name, is not in the map cache's key.
+    return _map(columns, _complete_batch, task.counterfactual, cached=False, name=task.name, own=own)
 
 
 def _complete_batch(batch: Mapping[str, list[Any]], name: str, own: Sequence[str]) -> dict[str, list[Any]]:

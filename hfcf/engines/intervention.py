@@ -93,9 +93,8 @@ class Intervention(Engine):
         """Return the margin of each sentence, with the gradients of its open words."""
         network, tokenizer, _ = loaded
         margins = Margins(network, tokenizer, [sentence.encoded for sentence in encoded])
-        gradients = (
-            {word: margins.gradient(i, sentence.places(word)) for word in sentence.open} for i, sentence in enumerate(encoded)
-        )
+        places = [sentence.places() for sentence in encoded]
+        gradients = ({word: margins.gradient(i, places[i][word]) for word in sentence.open} for i, sentence in enumerate(encoded))
         return [Margin(*one) for one in zip(margins.answers, gradients, strict=True)]
 
     def _search(self, loaded: Any, waiting: Sequence[_Sentence], cache: RequestCache | None) -> Iterator[list[_Sentence]]:
@@ -225,9 +224,9 @@ class _Sentence:
         """Return the sentence with a fill in the place of a word."""
         return self._mark([*self.words[:word], list(fill), *self.words[word + 1 :]])
 
-    def places(self, word: int) -> list[int]:
-        """Return where the pieces of a word stand."""
-        return word_places(self._mark, self.words)[word]
+    def places(self) -> list[list[int]]:
+        """Return where the pieces of each word stand."""
+        return word_places(self._mark, self.words)
 
 
 def word_places(mark: Any, words: Sequence[Sequence[int]]) -> list[list[int]]:

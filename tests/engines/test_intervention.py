@@ -267,7 +267,7 @@ def test_the_order_is_that_of_the_embedding_s_gradient(indicator: Model) -> None
     [sentence] = engine.encode(loaded, requests()[:1])
     word = next(iter(sentence.fills))
     margins = Margins(network, tokenizer, [sentence.encoded])
-    [place] = sentence.places(word)
+    [place] = sentence.places()[word]
     assert [sentence.encoded.features["input_ids"][place]] == sentence.words[word]
     single = [fill for fill in sentence.fills[word] if len(fill) == 1][:10]
     table = network.encoder.get_input_embeddings().weight

@@ -12,15 +12,14 @@ from typing import Any, ClassVar
 import datasets
 
 from hfcf.core.names import did_you_mean, unused_name
-from hfcf.core.schema import LOAD, STATUS
+from hfcf.core.schema import STATUS
 from hfcf.core.splits import connected
 from hfcf.core.task import Task, get_task, problem
 from hfcf.corpora.base.info import CorpusConfig, CorpusInfo
-from hfcf.corpora.base.rows import as_texts, content_name, unreadable
+from hfcf.corpora.base.rows import as_texts, content_name, load_status, unreadable
 from hfcf.corpora.base.splits import ALIASES
 from hfcf.corpora.base.values import as_text
 from hfcf.corpora.formats.read import BadRow, CorpusError, Record, json_lines
-from hfcf.text.check import shorten
 
 log = logging.getLogger(__name__)
 
@@ -213,7 +212,7 @@ class Corpus(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
                 row["id"] = unused_name(row["id"], places)
             places[row["id"]] = record.place
             if self.config.on_error == "reject":
-                row["status"] = {"accepted": False, "stage": LOAD, "reason": shorten(str(as_text(why)))} if why else None
+                row["status"] = load_status(why)
             row |= {name: as_texts(row[name], feature) for name, feature in columns.items()}
             # A number that we assigned may be another row's in another file, so the contents name the group.
             yield {**row, "own": content_name(row, task) if unnamed and not record.unreadable else row["id"]}

@@ -9,9 +9,10 @@ from typing import Any
 
 import datasets
 
+from hfcf.core.schema import LOAD
 from hfcf.core.task import Task
 from hfcf.corpora.base.values import as_text
-from hfcf.text.check import kind
+from hfcf.text.check import kind, shorten
 
 
 def as_texts(value: Any, feature: Any) -> Any:
@@ -21,6 +22,15 @@ def as_texts(value: Any, feature: Any) -> Any:
     if isinstance(feature, datasets.Value):
         return as_text(value) if feature.dtype == "string" else value
     return value if value is None else [as_texts(item, feature.feature) for item in value]
+
+
+def load_status(why: str | None) -> dict[str, Any] | None:
+    """Return the status of a row that can't be worked on for this reason; None where there is none.
+
+    >>> load_status("the claim is empty"), load_status(None)
+    ({'accepted': False, 'stage': 'load', 'reason': 'the claim is empty'}, None)
+    """
+    return {"accepted": False, "stage": LOAD, "reason": shorten(str(as_text(why)))} if why else None
 
 
 def content_name(row: Mapping[str, Any], task: Task) -> str:

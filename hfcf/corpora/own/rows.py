@@ -13,16 +13,15 @@ from datasets import Dataset, DatasetDict, Features, IterableDataset, IterableDa
 
 from hfcf.core.names import unused_name
 from hfcf.core.progress import quiet_few
-from hfcf.core.schema import LOAD, STATUS, TEXT
+from hfcf.core.schema import STATUS, TEXT
 from hfcf.core.task import get_task, problem, tasks
-from hfcf.corpora.base.rows import as_texts, content_name, unreadable
+from hfcf.corpora.base.rows import as_texts, content_name, load_status, unreadable
 from hfcf.corpora.base.values import as_text
 from hfcf.corpora.formats.groups import text_group
 from hfcf.corpora.formats.read import BadRow, CorpusError
 from hfcf.corpora.formats.tokens import EXTRA
 from hfcf.corpora.own.layout import Layout, find_layout
 from hfcf.corpora.own.tables import Table, as_table, first_rows, splits_of
-from hfcf.text.check import shorten
 
 _EXTRA: Mapping[str, Mapping[str, Any]] = {"relation": EXTRA, "qa": {"aliases": List(TEXT)}}
 _ON_ERROR = ("reject", "raise")
@@ -182,11 +181,7 @@ class ReadRows:
             if value is not None and str(value).strip():
                 row[name] = as_text(value)
         row["group_id"] = row["group_id"] or (row["id"] if why else content_name(row, task))
-        status = (
-            {"status": {"accepted": False, "stage": LOAD, "reason": shorten(str(as_text(why)))} if why else None}
-            if self.reject
-            else {}
-        )
+        status = {"status": load_status(why)} if self.reject else {}
         return {**row, "corpus": self.corpus, "split": self.split, **status}
 
 
@@ -234,7 +229,7 @@ def _unrepeated(rows: Dataset, reader: ReadRows) -> Dataset:
             why = f"the id {name!r} was used before, at row {places[name] + 1}"
             if not reader.reject:
                 raise CorpusError(f"row {i + 1}: {why}")
-            statuses[i] = statuses[i] or {"accepted": False, "stage": LOAD, "reason": shorten(why)}
+            statuses[i] = statuses[i] or load_status(why)
         ids[i] = unused_name(name, used)
         used.add(ids[i])
         places[ids[i]] = i

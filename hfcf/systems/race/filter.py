@@ -34,7 +34,6 @@ class FilterClaim(Stage):
     - *Semantic fidelity* is the MoverScore of c and c′. Its IDF weights come from the claims of the whole set, fitted.
     - *Entity fidelity* is the share of c's entities (of the five types, compared by letters and digits) that c′ names; the
       paper says "the overlap rate of entities", and does not say over which set. It is 0 when c has none.
-
     - *Fluency* is the claim's perplexity by `fluency_model`, see `hfcf.engines.perplexity`; it has no score for a claim of
       more tokens than are read, which any other claim precedes.
 
@@ -67,10 +66,11 @@ class FilterClaim(Stage):
 
     def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
         open_ = [(row, one) for row in rows for one in row["candidates"] if undecided(one)]
+        claims = [one["claim"] for _, one in open_]
         movers = MoverScore(model=self.encoder, idf=word_frequencies(self.fitted or ""))
         semantic = iter(movers.run([[row["claim"], one["claim"]] for row, one in open_]))
-        tagged = iter(self.ner.run([one["claim"] for _, one in open_]))
-        fluency = iter(self._fluency([one["claim"] for _, one in open_]))
+        tagged = iter(self.ner.run(claims))
+        fluency = iter(self._fluency(claims))
         results: list[dict[str, Any] | Reject] = []
         for row in rows:
             names = {normalise(e["text"]) for e in row["entities"] if e["field"] == "claim"}
