@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from functools import lru_cache
 from importlib.metadata import entry_points
 from importlib.util import find_spec
 from pkgutil import iter_modules
@@ -37,4 +39,10 @@ def with_plugins(own: dict[str, str], group: str) -> dict[str, str]:
     >>> with_plugins({"race": "hfcf.systems.race"}, "hfcf.systems")["race"]
     'hfcf.systems.race'
     """
-    return {**own, **{point.name: point.value for point in sorted(entry_points(group=group)) if point.name not in own}}
+    return {**own, **{name: value for name, value in _entry_points(group, tuple(sys.path)) if name not in own}}
+
+
+@lru_cache(maxsize=8)
+def _entry_points(group: str, path: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+    # Each look-up of a name needs them, and reading the metadata of every installed package takes ten milliseconds.
+    return tuple((point.name, point.value) for point in sorted(entry_points(group=group)))
