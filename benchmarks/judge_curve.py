@@ -5,10 +5,12 @@ the judge says the same with at least that probability: what `certainty` and `ju
 of the accepted pairs whose gold label is the verdict, with half the width of its 95 % interval; "left" are the accepted pairs per
 pair that the verifier alone accepts at 0.
 
-Rows are those of FEVER, VitaminC and FEVEROUS that none of the models was trained on (`hfcf.core.seen`), of the recipe
-train_verifier, with its NOT ENOUGH INFO rows and without all that it excludes; `--data-dir` or `HFCF_DATA` names the folder with
-the corpora. A model that does not say what it has seen is refused. Without a folder, or with `--quick`, they are a few claims about
-numbers, which show that the script works and say nothing of the models.
+Rows are those of the recipe train_verifier that none of the models was trained on (`hfcf.core.seen`): of FEVER, VitaminC and
+FEVEROUS, and of its evaluation sets. The verifier and the judge that ship have each half of the groups of the first three, so for
+both there are the evaluation sets alone; `--judge ''` scores the verifier on the other half, too. Corpora without NOT ENOUGH INFO
+rows get some, as in training. `--data-dir` or `HFCF_DATA` names the folder with the corpora. A model that does not say what it has
+seen is refused. Without a folder, or with `--quick`, they are a few claims about numbers, which show that the script works and say
+nothing of the models.
 
 Shares depend on the labels of the rows: here about a third has each label. Candidates of a system are another mix.
 """
@@ -23,16 +25,17 @@ from pathlib import Path
 from typing import Any
 
 from common import show
-from datasets import Dataset
+from datasets import Dataset, concatenate_datasets
 
 from hfcf.core import recipe
 from hfcf.core.model import Model
-from hfcf.core.seen import seen_rows
+from hfcf.core.seen import load_seen, seen_rows
 from hfcf.core.task import get_task
 from hfcf.tasks.panel import Ruling, rule
 from hfcf.tasks.verification import NOT_ENOUGH_INFO, REFUTES, SUPPORTS, TASK
+from hfcf.training.data import drop_related
 
-CERTAINTIES = (0.0, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
+CERTAINTIES = (0.0, 0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9)
 MAX_LENGTH = 160
 SIZE = 3000
 """Rows that are scored at most, each n-th."""
@@ -57,18 +60,26 @@ def numbers() -> Dataset:
 
 
 def held_out(folder: str, models: Sequence[Model]) -> Dataset:
-    """Load the rows of the recipe that no model was trained on."""
+    """Load the rows of the recipe and of its evaluation sets that no model was trained on; no claim or evidence stands twice."""
     from hfcf.pipeline import recipes
-    from hfcf.pipeline.train import select_rows, with_nei
+    from hfcf.pipeline.train import load_evaluation_sets, select_rows, with_nei
 
+    for model in models:
+        if load_seen(model) is None:
+            raise SystemExit(f"{model.name} + {model.adapter}: nothing says what it was trained on, so no row is held out from it")
     content = recipe.read(recipe.find("train_verifier"), ["preset=offline", f"data_dir={folder}"])
     parsed = recipes.parse_train({key: value for key, value in content.items() if key != "half"})
+    assert isinstance(parsed, recipes.VerifierRecipe)
     rows, _ = select_rows(parsed)
-    for model in models:
-        if (seen := seen_rows(rows, model)) is None:
-            raise SystemExit(f"{model.name} + {model.adapter}: nothing says what it was trained on, so no row is held out from it")
-        rows = rows.select([i for i, one in enumerate(seen) if not one])
-    return with_nei(rows, content["nei"], parsed.seed)
+    for part in load_evaluation_sets(parsed.evaluate, folder, rows).values():
+        rows = concatenate_datasets([rows, drop_related(part, rows).cast(rows.features)])
+    seen = [seen_rows(rows, model) or [] for model in models]
+    rows = rows.select([i for i, flags in enumerate(zip(*seen, strict=True)) if not any(flags)])
+    if not len(rows):
+        raise SystemExit("the models have seen every row: give another --verifier or --judge")
+    of_label = zip(rows["corpus"], rows["label"], strict=True)
+    complete = {corpus for corpus, label in of_label if label == NOT_ENOUGH_INFO}
+    return with_nei(rows, sorted(set(rows["corpus"]) - complete), parsed.seed)
 
 
 def accepted(rulings: Sequence[Ruling], judges: int, certainty: float) -> list[str | None]:

@@ -187,7 +187,7 @@ def _train_verifier(recipe: recipes.VerifierRecipe, training: Dataset, held_out:
     if recipe.baselines:
         train_verifier(training, hp, out / "claim-only", labels=LABELS[: recipe.ways], claim_only=True)
         engines["claim only"] = (Classifier(model=trained_model(hp, out / "claim-only"), max_length=hp.max_length), True)
-    sets = {**_by_corpus(held_out), **_evaluation_sets(recipe.evaluate, recipe.data_dir, training)}
+    sets = {**_by_corpus(held_out), **load_evaluation_sets(recipe.evaluate, recipe.data_dir, training)}
     return {
         name: {
             f"{ways}-way": {
@@ -227,7 +227,7 @@ def _train_rewriter(recipe: recipes.RewriterRecipe, training: Dataset, held_out:
             f"{len(training)} rows; rows of one case need a group_id in common"
         )
     train_texts(pairs, hp, out)
-    others = _evaluation_sets(recipe.evaluate, recipe.data_dir, training)
+    others = load_evaluation_sets(recipe.evaluate, recipe.data_dir, training)
     sets = {**_by_corpus(held_out_pairs), **{name: pairs_of(rows) for name, rows in others.items()}}
     scores = {
         name: evaluate_rewriter(rows, trained_model(hp, out), max_length=hp.max_length, judge=engine) for name, rows in sets.items()
@@ -267,10 +267,10 @@ def _train_relation(recipe: recipes.RelationRecipe, training: Dataset, held_out:
 
     hp = recipe.hyperparameters()
     dev = [recipe.dev.model_copy(update={"name": "dev, which chose the epoch"})] if recipe.dev else []
-    chosen_on = _evaluation_sets(dev, recipe.data_dir, training)
+    chosen_on = load_evaluation_sets(dev, recipe.data_dir, training)
     train_relation(training, hp, out, dev=next(iter(chosen_on.values()), None))
     engine = RelationClassifier(model=trained_model(hp, out), max_length=hp.max_length)
-    sets = {**chosen_on, **_by_corpus(held_out), **_evaluation_sets(recipe.evaluate, recipe.data_dir, training)}
+    sets = {**chosen_on, **_by_corpus(held_out), **load_evaluation_sets(recipe.evaluate, recipe.data_dir, training)}
     return {name: evaluate_relation(rows, engine) for name, rows in sets.items()}
 
 
@@ -288,7 +288,7 @@ def _train_reader(recipe: recipes.ReaderRecipe, training: Dataset, held_out: Dat
         sizes = {"trained on": {"clozes": len(training)}}
     train_reader(training, hp, out)
     # With the corpora's own columns: some have aliases of the answers.
-    sets = {**_by_corpus(held_out), **_evaluation_sets(recipe.evaluate, recipe.data_dir, training, None)}
+    sets = {**_by_corpus(held_out), **load_evaluation_sets(recipe.evaluate, recipe.data_dir, training, None)}
     model = trained_model(hp, out)
     return {**sizes, **{name: TRAINER.evaluate(rows, model, max_length=hp.max_length) for name, rows in sets.items()}}
 
@@ -299,7 +299,7 @@ def _train_open_reader(recipe: recipes.OpenReaderRecipe, training: Dataset, held
 
     hp = recipe.open_domain.hyperparameters(recipe.hyperparameters(), recipe.data_dir)
     counts = train_open_reader(training, hp, out)
-    sets = {**_by_corpus(held_out), **_evaluation_sets(recipe.evaluate, recipe.data_dir, training, None)}
+    sets = {**_by_corpus(held_out), **load_evaluation_sets(recipe.evaluate, recipe.data_dir, training, None)}
     model = trained_model(hp, out)
     scores = {name: TRAINER.evaluate(rows, model, max_length=hp.max_length) for name, rows in sets.items()}
     return {"trained on": counts, **scores}
@@ -310,7 +310,7 @@ def _train_question_writer(recipe: recipes.QuestionWriterRecipe, training: Datas
 
     hp = recipe.hyperparameters()
     train_writer(recipe.train, training, hp, out)
-    sets = {**_by_corpus(held_out), **_evaluation_sets(recipe.evaluate, recipe.data_dir, training, recipe.columns())}
+    sets = {**_by_corpus(held_out), **load_evaluation_sets(recipe.evaluate, recipe.data_dir, training, recipe.columns())}
     model = trained_model(hp, out)
     return {name: evaluate_writer(recipe.train, rows, model, max_length=hp.max_length) for name, rows in sets.items()}
 
@@ -320,7 +320,7 @@ def _train_structures(recipe: recipes.StructuresRecipe, training: Dataset, held_
     from hfcf.training.structures import StructureTrainer, train_structures
 
     hp, derive = recipe.hyperparameters(), recipe.derive
-    sets = {**_by_corpus(held_out), **_evaluation_sets(recipe.evaluate, recipe.data_dir, training)}
+    sets = {**_by_corpus(held_out), **load_evaluation_sets(recipe.evaluate, recipe.data_dir, training)}
     if derive:
         training = derive_labels(training, distractors=derive.distractors, seed=hp.seed)
         sets = {name: derive_labels(rows, distractors=derive.distractors, seed=hp.seed) for name, rows in sets.items()}
@@ -363,7 +363,7 @@ def _arguments(
     return [{**locate(source.arguments(), data_dir), **other} for source in sources]
 
 
-def _evaluation_sets(
+def load_evaluation_sets(
     sources: Sequence[recipes.Source], data_dir: str | None, training: Dataset, extra: Sequence[str] | None = ()
 ) -> dict[str, Dataset]:
     """Load the rows to score on, without those that overlap with the training rows."""
