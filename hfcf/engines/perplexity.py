@@ -24,8 +24,9 @@ _DIGITS = 5
 class Perplexity(Engine):
     """Perplexities of texts: the exponential of the mean negative log-likelihood of a text's tokens, the first one included.
 
-    A request is a text, an answer a number of five significant digits: equal however texts are batched. It is None for a text
-    without tokens, and for one of more tokens than are read, since a part says nothing about the complete text.
+    A request is a text, or `[before, text]`: then the text's tokens are scored as they follow `before`, of which the end is read
+    where there is not room for all. An answer is a number of five significant digits: equal however texts are batched. It is None
+    for a text without tokens, and for one of more tokens than are read, since a part says nothing about the complete text.
 
     The token before the first one is the mark between documents, "<|endoftext|>", where the vocabulary has it (GPT-2, Pythia, Qwen,
     SmolLM); else the tokenizer's beginning of text; else its end of text. Chat models name the beginning of a turn as the
@@ -41,6 +42,9 @@ class Perplexity(Engine):
     >>> scores = Perplexity(model=Model("offline:smollm2")).run(["The keys are on the table.", "table the on keys The are.", ""])
     >>> scores[0] < scores[1], scores[2] is None
     (True, True)
+    >>> again, alone = Perplexity(model=Model("offline:smollm2")).run([["Ann is ill.", " Ann is ill."], " Ann is ill."])
+    >>> again < alone
+    True
     """
 
     AHEAD: ClassVar = True
@@ -71,9 +75,16 @@ class Perplexity(Engine):
     def encode(self, loaded: Any, requests: Sequence[Any]) -> list[Encoded]:
         network, tokenizer, first = loaded
         most = min(self.max_length, getattr(network.config, "max_position_embeddings", None) or self.max_length)
-        rows = tokenizer(list(requests), add_special_tokens=False, verbose=False)["input_ids"]
-        read = [[first, *row] if text.strip() and 0 < len(row) < most else [] for text, row in zip(requests, rows, strict=True)]
-        return [Encoded({"input_ids": row}) for row in read]
+        pairs = [("", request) if isinstance(request, str) else request for request in requests]
+        before, rows = (
+            tokenizer(list(texts), add_special_tokens=False, verbose=False)["input_ids"] for texts in zip(*pairs, strict=True)
+        )
+        items = []
+        for ahead, row, (_, text) in zip(before, rows, pairs, strict=True):
+            room = most - 1 - len(row)
+            read = [first, *ahead[max(0, len(ahead) - room) :], *row] if text.strip() and row and room >= 0 else []
+            items.append(Encoded({"input_ids": read}, extra=len(row)))
+        return items
 
     def forward(self, loaded: Any, encoded: Sequence[Any]) -> list[Any]:
         network, tokenizer, _ = loaded
@@ -93,6 +104,9 @@ def _perplexities(network: Any, tokenizer: Any, encoded: Sequence[Encoded]) -> l
         perplexities = []
         for i, item in enumerate(encoded):
             last = len(item) - 1
-            losses = functional.cross_entropy(logits[i, :last].float(), batch["input_ids"][i, 1 : last + 1], reduction="none")
+            start = last - item.extra
+            losses = functional.cross_entropy(
+                logits[i, start:last].float(), batch["input_ids"][i, start + 1 : last + 1], reduction="none"
+            )
             perplexities.append(float(f"{math.exp(losses.double().mean().item()):.{_DIGITS}g}"))
     return perplexities

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections import Counter
 from functools import lru_cache
 from typing import Any
@@ -22,7 +23,8 @@ def lossy_words(text: str, tokenizer: Any) -> dict[str, str]:
         text: what the generator reads.
         tokenizer: the generator's.
     """
-    words = set(_WORD.findall(text))
+    # A letter and its mark may be two characters, of which the mark belongs to no word.
+    words = set(_WORD.findall(unicodedata.normalize("NFC", text)))
     written = {word: _write(word, tokenizer) for word in sorted(words) if not word.isascii()}
     counts = Counter(written.values())
     return {form: word for word, form in written.items() if form and form not in words and counts[form] == 1}

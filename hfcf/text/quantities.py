@@ -10,15 +10,15 @@ from typing import NamedTuple
 from hfcf.text.mentions import WORD_START
 from hfcf.text.normalise import unbracket
 
-_NUMBER = r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?"
+NUMBER = r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?"
 _UNIT = (
     r"(?:sq(?:uare)?\.?[ \-])?(?:km|mi|m|cm|mm|ft|in|yd|nmi|kg|g|t|lb|lbs|oz|st|ha|acres?|l|gal|km/h|mph|hp|kW|kn|knots?|tons?"
     r"|tonnes?|(?:kilo|centi|milli)?(?:met(?:re|er)s?|grams?|lit(?:re|er)s?)|(?:nautical )?miles?|feet|foot|inch(?:es)?|yards?"
     r"|pounds?|ounces?|hectares?|gallons?)[²³23]?"
 )
 _CONVERSION = re.compile(
-    rf"{WORD_START}(?P<one>(?P<n>{_NUMBER})[ \-\u00a0]?{_UNIT})\s*\(\s*(?:about |around |approx\. |~)?"
-    rf"(?P<other>(?P<k>{_NUMBER})[ \-\u00a0]?{_UNIT})\s*\)"
+    rf"{WORD_START}(?P<one>(?P<n>{NUMBER})[ \-\u00a0]?{_UNIT})\s*\(\s*(?:about |around |approx\. |~)?"
+    rf"(?P<other>(?P<k>{NUMBER})[ \-\u00a0]?{_UNIT})\s*\)"
 )  # fmt: skip
 
 
@@ -40,18 +40,21 @@ def find_conversions(text: str) -> list[Conversion]:
     return [Conversion(m["one"], m["n"], m["other"], m["k"]) for m in _CONVERSION.finditer(unbracket(text))]
 
 
-def convert(changes: Mapping[str, str], texts: Iterable[str]) -> dict[str, str]:
+def convert(changes: Mapping[str, str], texts: Iterable[str], tagged: Iterable[str] = ()) -> dict[str, str]:
     """Complete changes so that both sides of a converted quantity stay in proportion.
 
     Args:
         changes: {before: after}, of quantities with their units or of numbers alone.
         texts: where conversions stand.
+        tagged: entities of the texts, which may hold the number of one side, as "about 5" does of "about 5 km (3.1 mi)".
 
     Returns:
         The changes, with those of the other sides. A quantity whose other side cannot follow stays, as one of 0.
 
     >>> convert({"5": "40"}, ["It is 5 km (3.1 mi) long."])
     {'5': '40', '5 km': '40 km', '3.1 mi': '24.8 mi'}
+    >>> convert({"3.1": "6.2"}, ["It is about 5 km (3.1 mi) long."], ["about 5"])
+    {'3.1': '6.2', '3.1 mi': '6.2 mi', '5 km': '10 km', 'about 5': 'about 10'}
     """
     result = dict(changes)
     for text in texts:
@@ -64,7 +67,12 @@ def convert(changes: Mapping[str, str], texts: Iterable[str]) -> dict[str, str]:
                 ratio = _value(new) / _value(n) if new is not None and _value(n) else 0.0
                 ratio = ratio if isfinite(_value(k) * ratio) else 0.0  # a number of more than 300 digits
                 result[here] = here.replace(n, new or n, 1) if ratio else here
-                result[there] = there.replace(k, _written(_value(k) * ratio, k), 1) if ratio else there
+                changed = _written(_value(k) * ratio, k) if ratio else k
+                result[there] = there.replace(k, changed, 1)
+                for entity in tagged:
+                    before = entity.removesuffix(k)
+                    if before not in ("", entity) and before + there in text:
+                        result[entity] = before + changed
                 break
     return result
 
@@ -72,10 +80,10 @@ def convert(changes: Mapping[str, str], texts: Iterable[str]) -> dict[str, str]:
 def _new_number(quantity: str, number: str, changes: Mapping[str, str]) -> str | None:
     """Return what becomes of a quantity's number; None where it stays or its unit would change."""
     if (after := changes.get(quantity)) is not None:
-        match = re.match(_NUMBER, after)
+        match = re.match(NUMBER, after)
         return match[0] if match and after[match.end() :].strip() == quantity[len(number) :].strip() else None
     after = changes.get(number)
-    return after if after is not None and re.fullmatch(_NUMBER, after) else None
+    return after if after is not None and re.fullmatch(NUMBER, after) else None
 
 
 def _value(number: str) -> float:

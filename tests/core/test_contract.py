@@ -268,6 +268,7 @@ def other(value: Any, name: str, chain: Chain) -> Any:
     special |= {
         "explainer_model": Model("me/gates"),
         "fluency_model": Model("me/lm"),
+        "max_perplexity": 5.0,
         "no_repeat": 4,
         "judges": (Model("me/judge"),),
         "certainty": 0.5,

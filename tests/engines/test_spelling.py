@@ -31,3 +31,7 @@ def test_whole_words_alone_are_put_back() -> None:
     texts = ["A club in Valparaso.", "Valparasos are many.", "No such word."]
     assert restore_words(texts, source, t5) == ["A club in Valparaíso.", "Valparasos are many.", "No such word."]
     assert restore_words(texts, "Plain letters.", t5) == texts
+
+
+def test_letters_with_marks_of_their_own_are_known() -> None:
+    assert restore_words(["He plays for Toru."], "He plays for Torun\u0301.", Model("offline:t5")) == ["He plays for Toru\u0144."]

@@ -23,7 +23,10 @@ from hfcf.systems import system_class
 from hfcf.training.debias import Debias
 
 _NEUTRAL = ("VERSION", "strict", "fitted")  # what it was fitted on are the rows, which a cell knows
-_UNUSED: dict[str, Any] = {"judges": (), "certainty": 0.0, "bf16": False, "fluency_model": None}
+_UNUSED: dict[str, Any] = {
+    "judges": (), "certainty": 0.0, "bf16": False, "fluency_model": None, "near": False, "exclude_malformed": False,
+    "max_perplexity": None,
+}  # fmt: skip
 """Settings that change nothing at these values: cells from before there were such settings stay what they are."""
 
 

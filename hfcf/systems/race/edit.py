@@ -6,6 +6,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import accumulate, islice
 from random import Random
 from string import ascii_uppercase
@@ -15,7 +16,7 @@ from hfcf.core import edits, schema
 from hfcf.core.stage import Reject, Stage, StageError
 from hfcf.engines.wordnet import wordnet
 from hfcf.systems.race.artifacts import entity_table
-from hfcf.systems.race.plausible import Draw, divide_names
+from hfcf.systems.race.plausible import Draw, divide_names, is_near
 from hfcf.tasks.verification import SUPPORTS, TASK
 from hfcf.text.entities import IN_DATASET, IN_INSTANCE, cased, is_month
 from hfcf.text.evidence import evidence_texts, why_misplaced
@@ -47,6 +48,10 @@ class EditEvidence(Stage):
       a country, births stay before deaths, only names of one sort change places, an acronym follows its name, and both sides of a
       converted quantity ("5 km (3.1 mi)") change in proportion; see `hfcf.systems.race.plausible`. English WordNet is what is
       known of places and organisations. One that it does not know is replaced as above, first by another unknown one.
+    - *near*, where that is asked for (the paper has no such rule): a year is replaced by one at most 50 years away, a number by one
+      at most ten times larger or smaller. A date or number in a title stays, as does a place in the title that all pieces share:
+      with another year, "2014 World Championship" is another subject, of which the claim says nothing. The years of a row stay in
+      their order, and parts and wholes ("27 of the 60") as they are.
 
     Rows without a causal entity are rejected, and SUPPORTS rows none of whose causal entities has a substitute; also rows whose
     entities or rationales do not stand where they say.
@@ -54,6 +59,7 @@ class EditEvidence(Stage):
     Args:
         edit: False is the ablation −EDIT (section 5.2): every row keeps its evidence, and none is rejected.
         plausible: draw plausible substitutes only; the table must be fitted with the same setting.
+        near: draw near substitutes only.
         fitted: the sha256 of the entity table; `race.fit(ds)` sets it.
 
     >>> EditEvidence()({"id": "1"})  # doctest: +ELLIPSIS
@@ -72,6 +78,7 @@ class EditEvidence(Stage):
 
     edit: bool = True
     plausible: bool = False
+    near: bool = False
     fitted: str | None = None
 
     def check_fitted(self) -> None:
@@ -115,17 +122,22 @@ class EditEvidence(Stage):
         rng, table = self.random(row["id"]), entity_table(self.fitted or "", self.plausible)
         changes: dict[str, str] = {}
         texts = [row["claim"], *(text for _, _, text in evidence_texts(row))]
-        draw = Draw(row, table, rng) if self.plausible else None
+        draw = Draw(row, table, rng, self.near) if self.plausible else None
+        subject, titles = _subject(row), {piece["title"] or "" for piece in row["evidence"]}
+        parts = {number for text in texts for pair in _PART.findall(text) for number in pair} if self.near else ()
         for type_ in IN_DATASET:
             for value in dict.fromkeys(entity["text"] for entity in causal if entity["type"] == type_):
-                if (new := draw(value, type_) if draw else table.substitute(value, type_, texts, rng)) is not None:
+                fixed_in = [subject] if type_ == "GPE" else titles
+                if self.near and (value in parts or any(mentions(title, value) for title in fixed_in)):
+                    continue
+                fits = partial(is_near, value, type_) if self.near else None
+                if (new := draw(value, type_) if draw else table.substitute(value, type_, texts, rng, fits)) is not None:
                     changes[value] = new
                     texts.append(new)
                     # "two parts" and "Two men" are the same number; "May" and "may" are not the same month.
                     if type_ != "GPE" and not is_month(value):
                         other = value[0].swapcase() + value[1:]
                         changes.setdefault(other, cased(new, like=other))
-        subject = _subject(row)
         for type_ in IN_INSTANCE:
             people = type_ == "PERSON"
             names = _groups([entity["text"] for entity in here if entity["type"] == type_], people, self.plausible)
@@ -141,7 +153,7 @@ class EditEvidence(Stage):
                 for old, new in _cycle(sort, pieces, rng):
                     for short in (*names[old], *([last] if people and (last := _last(old)) else ())):
                         changes.setdefault(short, _shorter(new, short, old) if people else new)
-        return convert(changes, texts) if self.plausible else changes
+        return convert(changes, texts, [entity["text"] for entity in here]) if self.plausible else changes
 
 
 def edits_of(row: Mapping[str, Any], changes: Mapping[str, str], protected: Iterable[str]) -> list[edits.Edit]:
@@ -176,6 +188,7 @@ def _in_a_name(text: str, start: int, end: int) -> bool:
     return text[last : last + 1] == " " and any(character in ascii_uppercase for character in text[first:last])
 
 
+_PART = re.compile(r"(?<![\d.,])(\d[\d,.]{0,20}) of (?:the |its |their )?(\d[\d,.]{0,20})")
 _CAPITAL = re.compile(r" [A-Z]")
 
 

@@ -17,8 +17,11 @@ from hfcf.systems.race.artifacts import word_frequencies
 from hfcf.tasks.judge import counterfactuals
 from hfcf.tasks.verification import CANDIDATES, COUNTERFACTUALS, TASK
 from hfcf.text.entities import overlap
+from hfcf.text.evidence import join
 from hfcf.text.normalise import normalise
 
+AHEAD = "\nIn short:"
+"""What a language model reads between the evidence and the claim that it scores."""
 SEMANTIC, ENTITY, PERPLEXITY = "semantic fidelity", "entity fidelity", "perplexity"
 
 
@@ -34,15 +37,17 @@ class FilterClaim(Stage):
     - *Semantic fidelity* is the MoverScore of c and c′. Its IDF weights come from the claims of the whole set, fitted.
     - *Entity fidelity* is the share of c's entities (of the five types, compared by letters and digits) that c′ names; the
       paper says "the overlap rate of entities", and does not say over which set. It is 0 when c has none.
-    - *Fluency* is the claim's perplexity by `fluency_model`, see `hfcf.engines.perplexity`; it has no score for a claim of
-      more tokens than are read, which any other claim precedes.
+    - *Fluency* is the claim's perplexity by `fluency_model` after the evidence, of a SUPPORTS row the edited one, see
+      `hfcf.engines.perplexity`: a claim that says something else, or says it oddly, surprises. It has no score for a claim of more
+      tokens than are read, which any other claim precedes.
 
     Equal claims are decided by their text.
 
     Args:
         encoder: MoverScore's model.
         ner: the tagger, the same as `tag_entities` uses.
-        fluency_model: a decoder-only model; None, as in the paper, does not ask how fluent a claim is.
+        fluency_model: a decoder-only language model; None, as in the paper, does not ask how fluent a claim is.
+        max_perplexity: reject claims of a greater one; None, as in the paper, rejects none. It needs a `fluency_model`.
         fitted: the sha256 that `race.fit(ds)` sets.
 
     >>> list(FilterClaim(encoder=Model("distilbert-base-uncased")).outputs)
@@ -56,6 +61,7 @@ class FilterClaim(Stage):
     encoder: Model
     ner: Ner = field(default_factory=Ner)
     fluency_model: Model | None = None
+    max_perplexity: float | None = None
     fitted: str | None = None
 
     def check_fitted(self) -> None:
@@ -70,7 +76,7 @@ class FilterClaim(Stage):
         movers = MoverScore(model=self.encoder, idf=word_frequencies(self.fitted or ""))
         semantic = iter(movers.run([[row["claim"], one["claim"]] for row, one in open_]))
         tagged = iter(self.ner.run(claims))
-        fluency = iter(self._fluency(claims))
+        fluency = iter(self._fluency(open_))
         results: list[dict[str, Any] | Reject] = []
         for row in rows:
             names = {normalise(e["text"]) for e in row["entities"] if e["field"] == "claim"}
@@ -79,16 +85,28 @@ class FilterClaim(Stage):
                 if undecided(one):
                     new = {normalise(one["claim"][start:end]) for start, end, _ in next(tagged)}
                     scores = [{"name": SEMANTIC, "value": next(semantic)}, {"name": ENTITY, "value": overlap(names, new) or 0.0}]
-                    one = {**one, "scores": [*one["scores"], *scores, *next(fluency)]}
+                    one = self._score(one, [*scores, *next(fluency)])
                 candidates.append(one)
             results.append(self._decide(row, candidates))
         return results
 
-    def _fluency(self, claims: list[str]) -> list[list[dict[str, Any]]]:
-        """Return the score of each claim, of none where there is no language model."""
+    def _score(self, claim: dict[str, Any], scores: list[dict[str, Any]]) -> dict[str, Any]:
+        """Add the scores to a claim, and reject it where it is too perplexing."""
+        claim = {**claim, "scores": [*claim["scores"], *scores]}
+        perplexity = next((score["value"] for score in scores if score["name"] == PERPLEXITY), None)
+        if perplexity is None or self.max_perplexity is None or perplexity <= self.max_perplexity:
+            return claim
+        return reject(
+            claim, self.name, f"reads oddly after its evidence: a perplexity of {perplexity}, {self.max_perplexity} at most"
+        )
+
+    def _fluency(self, claims: list[tuple[dict[str, Any], dict[str, Any]]]) -> list[list[dict[str, Any]]]:
+        """Return the score of each row's claim, of none where there is no language model."""
         if self.fluency_model is None:
             return [[] for _ in claims]
-        answers = Perplexity(model=self.fluency_model).run(claims)
+        evidence = [TASK.apply_edits(row, row["edits"] or [])["evidence"] for row, _ in claims]
+        requests = [[join(pieces)[0] + AHEAD, f" {one['claim']}"] for pieces, (_, one) in zip(evidence, claims, strict=True)]
+        answers = Perplexity(model=self.fluency_model).run(requests)
         return [[] if answer is None else [{"name": PERPLEXITY, "value": answer}] for answer in answers]
 
     def _decide(self, row: dict[str, Any], candidates: list[dict[str, Any]]) -> dict[str, Any] | Reject:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -52,6 +53,37 @@ def says_twice(text: str, words: int) -> bool:
     return len(set(runs)) < len(runs)
 
 
+def why_malformed(claim: str, evidence: Iterable[Mapping[str, Any]]) -> str | None:
+    """Say why a claim can't stand alone: it is a piece of the evidence and not a sentence about it; None if it can.
+
+    >>> evidence = [{"title": "Flowers in Fog", "text": "From then on they never parted."}]
+    >>> why_malformed("Flowers in Fog, from then on they never parted.", evidence)
+    'is the title of a piece of evidence with its text after it'
+    >>> why_malformed("From then on they never parted.", evidence)
+    'is a piece of evidence without its title'
+    >>> why_malformed("Chaozhou (Chinese: ) is a city.", [{"title": "Chaozhou", "text": "It is a city."}])
+    'has empty brackets'
+    """
+    words = normalise(claim)
+    for piece in evidence:
+        title, text = piece["title"] or "", piece["text"]
+        start = next((start for start in (title, f"The {title}") if title and claim.startswith(start)), None)
+        if start is not None:
+            rest = claim.removeprefix(start)
+            copies = normalise(rest).startswith(normalise(" ".join(text.split()[:COPIED])))
+            if rest.startswith(": ") or (rest[:1] in _MARKS and copies):
+                return "is the title of a piece of evidence with its text after it"
+        elif title and words == normalise(text) and normalise(title) not in words:
+            return "is a piece of evidence without its title"
+    return "has empty brackets" if _EMPTY.search(claim) else None
+
+
+COPIED = 2
+"""Words of a piece's text that stand after its title, and a punctuation mark, in a claim that copies both."""
+_MARKS = tuple(",;–—-")
+_EMPTY = re.compile(r"\((?:\w+:)?\s*\)")
+
+
 @dataclass(frozen=True, kw_only=True)
 class GenerateClaim(Stage):
     """Generate k candidate claims from the sentence rationales of E (REFUTES rows) or E′ (SUPPORTS rows).
@@ -76,6 +108,9 @@ class GenerateClaim(Stage):
             `hfcf.engines.sameness.why_same`. The paper has no such check.
         restore_letters: put words of the evidence back that the generator wrote without the letters which its vocabulary lacks:
             "Medelln" becomes "Medellín" (`hfcf.engines.spelling`). The paper does not say that it does.
+        exclude_malformed: reject a claim that is a title with its text after it, the form in which the generator reads evidence, or
+            a piece of evidence that does not name its subject, or that has empty brackets, where the generator could not write what
+            stands in them; see `why_malformed`. The paper has no such check.
         num_candidates: k.
         num_beams: beams of the search.
         max_new_tokens: longest claim, in tokens.
@@ -108,6 +143,7 @@ class GenerateClaim(Stage):
     no_repeat: int | None = None
     exclude_same: bool = False
     restore_letters: bool = False
+    exclude_malformed: bool = False
 
     def __getstate__(self) -> dict[str, Any]:
         return {**super().__getstate__(), **prompts.state([remote.GENERATOR], self.generator)}
@@ -170,6 +206,8 @@ class GenerateClaim(Stage):
             return reject(candidate, self.name, "repeats the source's claim")
         if self.no_repeat and says_twice(text, self.no_repeat):
             return reject(candidate, self.name, f"says {self.no_repeat} words or more twice")
+        if self.exclude_malformed and (why := why_malformed(text, row["edited_evidence"])):
+            return reject(candidate, self.name, why)
         if self.exclude_same and (why := _same_label(row, text)):
             return reject(candidate, self.name, why)
         return candidate

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from random import Random
@@ -12,6 +13,7 @@ from hfcf.engines.sameness import says_same
 from hfcf.text.entities import EntityTable, form
 from hfcf.text.evidence import evidence_texts
 from hfcf.text.lifetimes import find_lifetimes, find_years, keeps_order
+from hfcf.text.quantities import NUMBER
 
 
 def plausible_form(text: str, type_: str) -> str | None:
@@ -23,6 +25,14 @@ def plausible_form(text: str, type_: str) -> str | None:
     return place_kind(text) if type_ == "GPE" else form(text, type_)
 
 
+_NUMBER = re.compile(NUMBER)
+YEARS = 50
+"""A year is near another one that is at most so many years away."""
+_CUT_OFF = (" of", " the", " and", " in")
+TIMES = 10
+"""A number is near another one that is at most so many times larger or smaller."""
+
+
 class Draw:
     """Draws substitutes for the values of one row, each plausible beside the ones before it.
 
@@ -30,16 +40,19 @@ class Draw:
     - Births stay before deaths, and years within the lifetimes and periods that the evidence names; a date and a year that agree
       do so afterwards.
     - A text that most rows of the dataset give another type stays.
+    - With `near`, a year is replaced by one at most `YEARS` away, a number by one that is at most `TIMES` larger or smaller, and
+      the years of the row stay in their order.
 
     Args:
         row: with `claim` and `evidence`.
         table: the fitted one, with `plausible_form`.
         rng: the row's.
+        near: draw near substitutes only.
     """
 
-    def __init__(self, row: Mapping[str, Any], table: EntityTable, rng: Random) -> None:
+    def __init__(self, row: Mapping[str, Any], table: EntityTable, rng: Random, near: bool = False) -> None:
         evidence = [text for _, _, text in evidence_texts(row)]
-        self.table, self.rng, self.texts = table, rng, [row["claim"], *evidence]
+        self.table, self.rng, self.texts, self.near = table, rng, [row["claim"], *evidence], near
         self.lifetimes = find_lifetimes(evidence)
         self.years = {year: year for text in evidence for year in find_years(text)}
         self.changed = dict[int, int]()
@@ -66,12 +79,38 @@ class Draw:
         return new
 
     def _fits(self, value: str, type_: str, years: Sequence[int], new: str) -> bool:
+        if self.near and not is_near(value, type_, new):
+            return False
         if type_ == "GPE":
             return not says_same(value, new, broader=False)
         if not years:
             return True
         others = find_years(new)
-        return len(others) == len(years) and keeps_order(self.lifetimes, {**self.years, **dict(zip(years, others, strict=True))})
+        if len(others) != len(years):
+            return False
+        changed = {**self.years, **dict(zip(years, others, strict=True))}
+        in_order = [changed[year] for year in sorted(changed)]
+        return keeps_order(self.lifetimes, changed) and (not self.near or in_order == sorted(in_order))
+
+
+def is_near(value: str, type_: str, new: str) -> bool:
+    """Say whether the numbers of a substitute are near those that they replace, and of a DATE its years.
+
+    A text that a tagger cut off ("Morioka, Province of") is near none.
+
+    >>> is_near("5 May 1990", "DATE", "7 May 1963"), is_near("5 May 1990", "DATE", "7 May 1539"), is_near("$5", "NUM", "$126")
+    (True, False, False)
+    """
+    if new.endswith(_CUT_OFF):
+        return False
+    # A tagger takes some years for numbers.
+    years = zip(find_years(value), find_years(new), strict=False)
+    if any(abs(one - other) > YEARS for one, other in years):
+        return False
+    if type_ == "DATE":
+        return True
+    numbers = zip(*([float(number.replace(",", "")) for number in _NUMBER.findall(text)] for text in (value, new)), strict=False)
+    return all(other <= TIMES * one and one <= TIMES * other for one, other in numbers)
 
 
 def divide_names(names: Iterable[str], type_: str, table: EntityTable) -> list[list[str]]:

@@ -49,10 +49,15 @@ OFFLINE: dict[str, Any] = {
     "flip": "opposite",
     # Of substitutes that are drawn by type alone, many read as errors: a country in a city's place, a death before a birth.
     "plausible": True,
+    "near": True,
     # A small generator paraphrases, and a small verifier takes a paraphrase for a flip.
     "exclude_same": True,
     # T5's vocabulary lacks many letters with marks: names lose them.
     "restore_letters": True,
+    "exclude_malformed": True,
+    # Of a small generator's claims the closest to the source's is often one with a slip of grammar.
+    "fluency_model": Model("offline:smollm2"),
+    "max_perplexity": 2.5,
     "unique": True,
 }
 """Settings of the offline preset: small models that install from the package registry, with this project's adapters."""
@@ -99,7 +104,7 @@ class RACE(System):
         constrain: False is the ablation −CONS (section 5.2), plain beam search; both False, −EDIT&CONS.
         num_candidates: k, claims to a row (section 3.3).
         fluency_model: a decoder-only model, which chooses the most fluent of a row's claims; None, as in the paper, keeps the one
-            closest to the source's, see `FilterClaim`.
+            closest to the source's, see `FilterClaim`, as for `max_perplexity`.
         unique: reject a counterfactual that equals one of an earlier row (`hfcf.core.twins.reject_twins`); the paper keeps both.
 
     Raises:
@@ -156,9 +161,12 @@ class RACE(System):
     no_repeat: int | None = None
     flip: str = "any"
     plausible: bool = False
+    near: bool = False
     exclude_same: bool = False
     restore_letters: bool = False
+    exclude_malformed: bool = False
     fluency_model: Model | None = None
+    max_perplexity: float | None = None
     unique: bool = False
 
     def __post_init__(self) -> None:
@@ -169,6 +177,8 @@ class RACE(System):
             raise ValueError(
                 f"num_candidates ({self.num_candidates}) is from 1 to num_beams ({self.num_beams}): change one of them"
             )
+        if self.max_perplexity is not None and self.fluency_model is None:
+            raise ValueError(f"max_perplexity={self.max_perplexity}: no fluency_model says how fluent a claim is: give one")
         _ = self.explain  # checks that the verifier has what the explainer reads
 
     @classmethod

@@ -33,9 +33,9 @@ TABLE = {
 }
 
 
-def edit(given: dict[str, Any], seed: int = 13, tags: Mapping[str, str] | None = None, **table: Any) -> Any:
+def edit(given: dict[str, Any], seed: int = 13, tags: Mapping[str, str] | None = None, near: bool = False, **table: Any) -> Any:
     fitted = save_artifact({"entities": {**TABLE, **table}, "tags": tags or {}})
-    found = EditEvidence(fitted=fitted, seed=seed, plausible=True)(given)
+    found = EditEvidence(fitted=fitted, seed=seed, plausible=True, near=near)(given)
     return [piece["text"] for piece in found["edited_evidence"]] if found["edits"] else None
 
 
@@ -109,6 +109,47 @@ def test_a_date_and_its_year_agree_afterwards() -> None:
 def test_both_sides_of_a_converted_quantity_change() -> None:
     given = row([("", "It is 5 km (3.1 mi) long.")], {"5 km": "NUM"})
     assert edit(given) == ["It is 40 km (24.8 mi) long."]
+
+
+def test_both_sides_change_where_a_tagger_took_more_than_the_number() -> None:
+    given = row([("", "It is about 5 km (3.1 mi) long.")], {"about 5": "NUM", "3.1 mi": "NUM"})
+    assert edit(given, NUM={"N.N mi": ["6.2 mi"]}) == ["It is about 10 km (6.2 mi) long."]
+
+
+def test_near_years_and_numbers() -> None:
+    given = row([("", "It opened in 1900 with 30 rooms.")], {"1900": "DATE", "30": "NUM"})
+    far = row([("", "It opened in 1900 with 900 rooms.")], {"900": "NUM"})
+    for seed in range(40):
+        text = edit(given, seed, near=True)[0]
+        assert 1850 <= find_years(text)[0] <= 1950
+        assert " with 12 " in text or " with 40 " in text
+        assert edit(far, seed, near=True) is None  # 12 and 40 are not within ten times of 900
+    assert any(not 1850 <= find_years(edit(given, seed)[0])[0] <= 1950 for seed in range(40))
+
+
+def test_near_years_stay_in_their_order() -> None:
+    given = row([("", "In 1900 it rained, in 1910 it did not.")], {"1900": "DATE", "1910": "DATE"})
+    found = [find_years(edit(given, seed, near=True)[0]) for seed in range(40)]
+    assert all(one <= other for one, other in found)
+    assert any(one > other for one, other in (find_years(edit(given, seed)[0]) for seed in range(40)))
+
+
+@pytest.mark.parametrize(
+    ("pieces", "entities"),
+    [
+        ([("1900 Cup", "The 1900 Cup was won by Ada.")], {"1900": "DATE"}),
+        ([("1900 Cup", "The 1900 Cup was won by Ada."), ("Ada", "She won it.")], {"1900": "DATE"}),
+        ([("Paris", "Paris is old.")], {"Paris": "GPE"}),
+        ([("", "They won 14 of the 60 seats.")], {"14": "NUM"}),
+    ],
+)
+def test_near_leaves_titles_and_parts_of_wholes(pieces: list[tuple[str, str]], entities: dict[str, str]) -> None:
+    assert edit(row(pieces, entities), near=True) is None
+    assert edit(row(pieces, entities)) is not None
+
+
+def test_a_text_that_was_cut_off_is_near_none() -> None:
+    assert edit(row([("", "It is in Foobury.")], {"Foobury": "GPE"}), near=True, GPE={"": ["Morioka, Province of"]}) is None
 
 
 def test_only_names_of_one_sort_change_places() -> None:

@@ -459,10 +459,16 @@ def test_an_unknown_flip_is_an_error() -> None:
 
 
 def filtered(
-    monkeypatch: pytest.MonkeyPatch, claims: Mapping[str, tuple[float, list[str]]], perplexities: list[float | None] | None = None
-) -> Any:
+    monkeypatch: pytest.MonkeyPatch, claims: Mapping[str, tuple[float, list[str]]], perplexities: list[float | None] | None = None,
+    max_perplexity: float | None = None,
+) -> Any:  # fmt: skip
     """The filter's answer for claims with these semantic scores and entities; the source names A and B."""
-    monkeypatch.setattr(Perplexity, "run", lambda self, asked: perplexities)
+
+    def perplexity(self: Perplexity, asked: list[list[str]]) -> Any:
+        assert asked == [["e\nIn short:", f" {claim}"] for claim in claims]
+        return perplexities
+
+    monkeypatch.setattr(Perplexity, "run", perplexity)
     monkeypatch.setattr(MoverScore, "run", lambda self, asked: [claims[claim][0] for _, claim in asked])
     spans = {claim: [[claim.index(name), claim.index(name) + 1, "ORG"] for name in found] for claim, (_, found) in claims.items()}
     monkeypatch.setattr(Ner, "run", lambda self, asked: [spans[claim] for claim in asked])
@@ -482,7 +488,7 @@ def filtered(
     made = [candidate(claim, label=SUPPORTS, edits=edits.rewrite("claim", "A B", claim)) for claim in claims]
     stage = FilterClaim(
         encoder=Model("e"), ner=Ner(backend="spacy"), fluency_model=None if perplexities is None else Model("lm"),
-        fitted=save_artifact({"entities": {}, "idf": "none"}),
+        max_perplexity=max_perplexity, fitted=save_artifact({"entities": {}, "idf": "none"}),
     )  # fmt: skip
     return stage.batch([{**source, "entities": tagged, "edits": [], "candidates": made}])[0]
 
@@ -514,6 +520,20 @@ def test_with_a_fluency_model_the_most_fluent_claim_wins(monkeypatch: pytest.Mon
     assert reasons == ["another claim of the row is more fluent"] * 3
     alone = filtered(monkeypatch, {"A long": (0.9, ["A"])}, [None])
     assert [one["claim"] for one in alone["counterfactuals"]] == ["A long"]
+
+
+def test_claims_that_are_too_perplexing_are_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
+    claims = {"A only": (0.7, ["A"]), "A and B": (0.3, ["A", "B"]), "A long": (0.9, ["A"])}
+    answer = filtered(monkeypatch, claims, [2.6, 2.5, None], max_perplexity=2.5)
+    assert [one["claim"] for one in answer["counterfactuals"]] == ["A and B"]
+    assert "2.6" in answer["candidates"][0]["status"]["reason"]
+    lost = filtered(monkeypatch, {"A only": (0.7, ["A"])}, [2.6], max_perplexity=2.5)
+    assert isinstance(lost, Reject)
+
+
+def test_a_limit_without_a_model_that_knows_it_is_an_error() -> None:
+    with pytest.raises(ValueError, match="max_perplexity=2"):
+        replace(RULES, max_perplexity=2.0)
 
 
 # --- the whole chain
