@@ -20,6 +20,7 @@ from hfcf.systems.race.plausible import Draw, divide_names, is_near
 from hfcf.tasks.verification import SUPPORTS, TASK
 from hfcf.text.entities import IN_DATASET, IN_INSTANCE, cased, is_month
 from hfcf.text.evidence import evidence_texts, why_misplaced
+from hfcf.text.lifetimes import find_years
 from hfcf.text.mentions import WORD_END, WORD_START, mentions
 from hfcf.text.quantities import convert
 
@@ -49,7 +50,7 @@ class EditEvidence(Stage):
       converted quantity ("5 km (3.1 mi)") change in proportion; see `hfcf.systems.race.plausible`. English WordNet is what is
       known of places and organisations. One that it does not know is replaced as above, first by another unknown one.
     - *near*, where that is asked for (the paper has no such rule): a year is replaced by one at most 50 years away, a number by one
-      at most ten times larger or smaller. A date or number in a title stays, as does a place in the title that all pieces share:
+      at most ten times larger or smaller. A number or a year in a title stays, as does a place in the title that all pieces share:
       with another year, "2014 World Championship" is another subject, of which the claim says nothing. The years of a row stay in
       their order, and parts and wholes ("27 of the 60") as they are.
 
@@ -127,8 +128,7 @@ class EditEvidence(Stage):
         parts = {number for text in texts for pair in _PART.findall(text) for number in pair} if self.near else ()
         for type_ in IN_DATASET:
             for value in dict.fromkeys(entity["text"] for entity in causal if entity["type"] == type_):
-                fixed_in = [subject] if type_ == "GPE" else titles
-                if self.near and (value in parts or any(mentions(title, value) for title in fixed_in)):
+                if self.near and (value in parts or _is_fixed(value, type_, titles, subject)):
                     continue
                 fits = partial(is_near, value, type_) if self.near else None
                 if (new := draw(value, type_) if draw else table.substitute(value, type_, texts, rng, fits)) is not None:
@@ -190,6 +190,13 @@ def _in_a_name(text: str, start: int, end: int) -> bool:
 
 _PART = re.compile(r"(?<![\d.,])(\d[\d,.]{0,20}) of (?:the |its |their )?(\d[\d,.]{0,20})")
 _CAPITAL = re.compile(r" [A-Z]")
+
+
+def _is_fixed(value: str, type_: str, titles: Iterable[str], subject: str) -> bool:
+    """Whether a place is in the title that all pieces share, or a number or a year of a date in any."""
+    if type_ == "GPE":
+        return mentions(subject, value)
+    return any(mentions(title, one) for title in titles for one in (value, *map(str, find_years(value))))
 
 
 def _subject(row: Mapping[str, Any]) -> str:

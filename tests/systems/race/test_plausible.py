@@ -139,6 +139,7 @@ def test_near_years_stay_in_their_order() -> None:
     [
         ([("1900 Cup", "The 1900 Cup was won by Ada.")], {"1900": "DATE"}),
         ([("1900 Cup", "The 1900 Cup was won by Ada."), ("Ada", "She won it.")], {"1900": "DATE"}),
+        ([("1900 Cup", "It was won on 3 May 1900.")], {"3 May 1900": "DATE"}),
         ([("Paris", "Paris is old.")], {"Paris": "GPE"}),
         ([("", "They won 14 of the 60 seats.")], {"14": "NUM"}),
     ],
