@@ -55,7 +55,7 @@ bench: $(STAMP)  ## Run every benchmark in its quick form.
 	for file in benchmarks/*.py; do $(BIN)/python $$file --quick || exit 1; done
 
 notebooks: $(STAMP)  ## Run the notebooks and store their outputs.
-	HF_HUB_OFFLINE=1 $(BIN)/jupyter execute --inplace notebooks/*.ipynb
+	HF_HUB_OFFLINE=1 TQDM_DISABLE=1 $(BIN)/jupyter execute --inplace notebooks/*.ipynb
 
 clean:  ## Remove the environment and everything built.
 	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache out

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -19,6 +20,8 @@ from hfcf.core.workers import is_worker, process_number
 
 def is_shown() -> bool:
     """Return whether someone looks at a bar of this process: standard error is a terminal, or this is a notebook."""
+    if os.environ.get("TQDM_DISABLE"):  # tqdm reads it for bars that do not say themselves whether they are shown
+        return False
     return (sys.stderr.isatty() or "ipykernel" in sys.modules) and not is_worker() and process_number() == 0
 
 

@@ -95,3 +95,12 @@ def test_bookkeeping_has_a_bar_only_where_somebody_waits_for_it(
     with progress.quiet_few(rows):
         assert calls == ["off"] * quiet
     assert calls == ["off", "on"] * quiet
+
+
+def test_bars_of_a_terminal_can_be_turned_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    assert progress.is_shown()
+    monkeypatch.setenv("TQDM_DISABLE", "1")
+    assert not progress.is_shown()
+    with StageBar("explain", 20) as bar:
+        assert bar.disable
