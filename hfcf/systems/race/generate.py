@@ -64,18 +64,22 @@ def why_malformed(claim: str, evidence: Iterable[Mapping[str, Any]]) -> str | No
     >>> why_malformed("Chaozhou (Chinese: ) is a city.", [{"title": "Chaozhou", "text": "It is a city."}])
     'has empty brackets'
     """
-    words = normalise(claim)
     for piece in evidence:
         title, text = piece["title"] or "", piece["text"]
         start = next((start for start in (title, f"The {title}") if title and claim.startswith(start)), None)
         if start is not None:
             rest = claim.removeprefix(start)
-            copies = normalise(rest).startswith(normalise(" ".join(text.split()[:COPIED])))
-            if rest.startswith(": ") or (rest[:1] in _MARKS and copies):
+            begins = normalise(" ".join(text.split()[:COPIED]))
+            if rest.startswith(": ") or (rest[:1] in _MARKS and begins and normalise(rest).startswith(begins)):
                 return "is the title of a piece of evidence with its text after it"
-        elif title and words == normalise(text) and normalise(title) not in words:
+        elif normalise(claim) == normalise(text) and (names := _names(title)) and names.isdisjoint(map(normalise, claim.split())):
             return "is a piece of evidence without its title"
     return "has empty brackets" if _EMPTY.search(claim) else None
+
+
+def _names(title: str) -> set[str]:
+    """Return the words of a title that begin with a capital or a digit."""
+    return {normalise(word) for word in title.split() if not word[0].islower()} - {"the", ""}
 
 
 COPIED = 2

@@ -185,8 +185,11 @@ class RACE(System):
     def preset(cls, name: str, **changes: Any) -> Self:
         """Make RACE with a named set of settings: "paper" (give `verifier`, `generator`, `explainer_model`), "offline" or "llm".
 
-        With a verifier of your own, the preset's `judges` and `certainty`, which belong to its own, are left out.
+        With a verifier of your own, the preset's `judges` and `certainty`, which belong to its own, are left out; with another
+        `fluency_model` its `max_perplexity`, since perplexities of two models can't be compared.
         """
+        if "fluency_model" in changes:
+            changes = {"max_perplexity": None, **changes}
         changes = without_judges(cls.presets.get(name, {}), changes)
         if name == "offline" and not changes.get("edit", True):
             changes = {"generator": Model("offline:t5", adapter="hfcf:generator_prefixed"), **changes}

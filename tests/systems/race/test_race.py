@@ -27,7 +27,7 @@ from hfcf.engines.perplexity import Perplexity
 from hfcf.metrics.shared.moverscore import MoverScore
 from hfcf.systems.race.edit import EditEvidence, edits_of
 from hfcf.systems.race.filter import FilterClaim
-from hfcf.systems.race.generate import GenerateClaim, clauses
+from hfcf.systems.race.generate import GenerateClaim, clauses, why_malformed
 from hfcf.systems.race.system import RACE
 from hfcf.tasks.verification import LABELS
 from hfcf.text.entities import ENOUGH, Collector, form
@@ -534,6 +534,34 @@ def test_claims_that_are_too_perplexing_are_rejected(monkeypatch: pytest.MonkeyP
 def test_a_limit_without_a_model_that_knows_it_is_an_error() -> None:
     with pytest.raises(ValueError, match="max_perplexity=2"):
         replace(RULES, max_perplexity=2.0)
+
+
+def test_the_preset_s_limit_belongs_to_its_model() -> None:
+    assert RACE.preset("offline").max_perplexity is not None
+    for model in (None, Model("me/lm")):
+        assert RACE.preset("offline", fluency_model=model).max_perplexity is None
+    assert RACE.preset("offline", fluency_model=Model("me/lm"), max_perplexity=9.0).max_perplexity == 9.0
+
+
+@pytest.mark.parametrize(
+    ("claim", "title", "text", "malformed"),
+    [
+        ("Fog: Then they left.", "Fog", "Then they left.", True),
+        ("The Fog: Then they left.", "Fog", "Then they left.", True),
+        ("Fog, then they left.", "Fog", "Then they left.", True),
+        ("Fog, a film, is old.", "Fog", "It is old.", False),
+        ("Fog, 1975", "Fog", "( ) it is old.", False),  # no word to copy
+        ("Then they left.", "Fog", "Then they left.", True),
+        ("Jaws is old.", "Jaws (film)", "Jaws is old.", False),
+        ("Kadish built cameras.", "George Kadish", "Kadish built cameras.", False),
+        ("Then they left.", "", "Then they left.", False),
+        ("Then they left the town.", "Fog", "Then they left.", False),
+        ("Rome ( ) is old.", "Rome", "It is old.", True),
+        ("Rome (Latin: Roma) is old.", "Rome", "It is old.", False),
+    ],
+)
+def test_claims_that_are_no_sentences_of_their_own(claim: str, title: str, text: str, malformed: bool) -> None:
+    assert (why_malformed(claim, [{"title": title, "text": text}]) is not None) == malformed
 
 
 # --- the whole chain
