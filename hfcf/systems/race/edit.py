@@ -125,7 +125,7 @@ class EditEvidence(Stage):
         texts = [row["claim"], *(text for _, _, text in evidence_texts(row))]
         draw = Draw(row, table, rng, self.near) if self.plausible else None
         subject, titles = _subject(row), {piece["title"] or "" for piece in row["evidence"]}
-        parts = {number for text in texts for pair in _PART.findall(text) for number in pair} if self.near else ()
+        parts = {number for text in texts for pair in _PART_OF.findall(text) for number in pair} if self.near else ()
         for type_ in IN_DATASET:
             for value in dict.fromkeys(entity["text"] for entity in causal if entity["type"] == type_):
                 if self.near and (value in parts or _is_fixed(value, type_, titles, subject)):
@@ -188,7 +188,7 @@ def _in_a_name(text: str, start: int, end: int) -> bool:
     return text[last : last + 1] == " " and any(character in ascii_uppercase for character in text[first:last])
 
 
-_PART = re.compile(r"(?<![\d.,])(\d[\d,.]{0,20}) of (?:the |its |their )?(\d[\d,.]{0,20})")
+_PART_OF = re.compile(r"(?<![\d.,])(\d[\d,.]{0,20}) of (?:the |its |their )?(\d[\d,.]{0,20})")
 _CAPITAL = re.compile(r" [A-Z]")
 
 
