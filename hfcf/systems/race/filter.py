@@ -38,8 +38,8 @@ class FilterClaim(Stage):
     - *Entity fidelity* is the share of c's entities (of the five types, compared by letters and digits) that c′ names; the
       paper says "the overlap rate of entities", and does not say over which set. It is 0 when c has none.
     - *Fluency* is the claim's perplexity by `fluency_model` after the evidence, of a SUPPORTS row the edited one, see
-      `hfcf.engines.perplexity`: a claim that says something else, or says it oddly, surprises. It has no score for a claim of more
-      tokens than are read, which any other claim precedes.
+      `hfcf.engines.perplexity`: a claim that says something else, or says it oddly, surprises. It is rounded to three digits, and
+      there is none for a claim of more tokens than are read, which any other claim precedes.
 
     Equal claims are decided by their text.
 
@@ -107,7 +107,8 @@ class FilterClaim(Stage):
         evidence = [TASK.apply_edits(row, row["edits"] or [])["evidence"] for row, _ in claims]
         requests = [[join(pieces)[0] + AHEAD, f" {one['claim']}"] for pieces, (_, one) in zip(evidence, claims, strict=True)]
         answers = Perplexity(model=self.fluency_model).run(requests)
-        return [[] if answer is None else [{"name": PERPLEXITY, "value": answer}] for answer in answers]
+        # Of a long text further digits differ with the batch that it is in.
+        return [[] if answer is None else [{"name": PERPLEXITY, "value": float(f"{answer:.3g}")}] for answer in answers]
 
     def _decide(self, row: dict[str, Any], candidates: list[dict[str, Any]]) -> dict[str, Any] | Reject:
         better = "closer to the source's" if self.fluency_model is None else "more fluent"

@@ -79,6 +79,7 @@ def content(other: Path, encoder: str, tiny_model: Callable[[str], str], race: R
         "settings": {
             "verifier": tiny_model("verifier"), "generator": tiny_model("t5"), "encoder": tiny_model("classifier"),
             "max_length": 96, "num_beams": 3, "num_candidates": 2, "max_new_tokens": 8, "no_repeat": None, "flip": "any",
+            "fluency_model": None,
         },
         "seeds": [1, 2],
         "baseline": "none",
