@@ -10,15 +10,15 @@ from typing import NamedTuple
 from hfcf.text.mentions import WORD_START
 from hfcf.text.normalise import unbracket
 
-NUMBER = r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?"
+_NUMBER = r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?"
 _UNIT = (
     r"(?:sq(?:uare)?\.?[ \-])?(?:km|mi|m|cm|mm|ft|in|yd|nmi|kg|g|t|lb|lbs|oz|st|ha|acres?|l|gal|km/h|mph|hp|kW|kn|knots?|tons?"
     r"|tonnes?|(?:kilo|centi|milli)?(?:met(?:re|er)s?|grams?|lit(?:re|er)s?)|(?:nautical )?miles?|feet|foot|inch(?:es)?|yards?"
     r"|pounds?|ounces?|hectares?|gallons?)[²³23]?"
 )
 _CONVERSION = re.compile(
-    rf"{WORD_START}(?P<one>(?P<n>{NUMBER})[ \-\u00a0]?{_UNIT})\s*\(\s*(?:about |around |approx\. |~)?"
-    rf"(?P<other>(?P<k>{NUMBER})[ \-\u00a0]?{_UNIT})\s*\)"
+    rf"{WORD_START}(?P<one>(?P<n>{_NUMBER})[ \-\u00a0]?{_UNIT})\s*\(\s*(?:about |around |approx\. |~)?"
+    rf"(?P<other>(?P<k>{_NUMBER})[ \-\u00a0]?{_UNIT})\s*\)"
 )  # fmt: skip
 
 
@@ -80,10 +80,19 @@ def convert(changes: Mapping[str, str], texts: Iterable[str], tagged: Iterable[s
 def _new_number(quantity: str, number: str, changes: Mapping[str, str]) -> str | None:
     """Return what becomes of a quantity's number; None where it stays or its unit would change."""
     if (after := changes.get(quantity)) is not None:
-        match = re.match(NUMBER, after)
+        match = re.match(_NUMBER, after)
         return match[0] if match and after[match.end() :].strip() == quantity[len(number) :].strip() else None
     after = changes.get(number)
-    return after if after is not None and re.fullmatch(NUMBER, after) else None
+    return after if after is not None and re.fullmatch(_NUMBER, after) else None
+
+
+def find_numbers(text: str) -> list[float]:
+    """List the numbers that a text writes in digits, in order.
+
+    >>> find_numbers("$1,500 of 2.5 million")
+    [1500.0, 2.5]
+    """
+    return [_value(number) for number in re.findall(_NUMBER, text)]
 
 
 def _value(number: str) -> float:

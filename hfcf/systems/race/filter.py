@@ -76,7 +76,7 @@ class FilterClaim(Stage):
         movers = MoverScore(model=self.encoder, idf=word_frequencies(self.fitted or ""))
         semantic = iter(movers.run([[row["claim"], one["claim"]] for row, one in open_]))
         tagged = iter(self.ner.run(claims))
-        fluency = iter(self._fluency(open_))
+        fluency = iter(self._fluency(rows))
         results: list[dict[str, Any] | Reject] = []
         for row in rows:
             names = {normalise(e["text"]) for e in row["entities"] if e["field"] == "claim"}
@@ -100,12 +100,15 @@ class FilterClaim(Stage):
             claim, self.name, f"reads oddly after its evidence: a perplexity of {perplexity}, {self.max_perplexity} at most"
         )
 
-    def _fluency(self, claims: list[tuple[dict[str, Any], dict[str, Any]]]) -> list[list[dict[str, Any]]]:
-        """Return the score of each row's claim, of none where there is no language model."""
+    def _fluency(self, rows: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
+        """Return the score of each undecided claim of the rows, none where there is no language model."""
+        claims = [[one["claim"] for one in row["candidates"] if undecided(one)] for row in rows]
         if self.fluency_model is None:
-            return [[] for _ in claims]
-        evidence = [TASK.apply_edits(row, row["edits"] or [])["evidence"] for row, _ in claims]
-        requests = [[join(pieces)[0] + AHEAD, f" {one['claim']}"] for pieces, (_, one) in zip(evidence, claims, strict=True)]
+            return [[] for own in claims for _ in own]
+        requests = []
+        for row, own in zip(rows, claims, strict=True):
+            before = join(TASK.apply_edits(row, row["edits"] or [])["evidence"])[0] + AHEAD if own else ""
+            requests += [[before, f" {claim}"] for claim in own]
         answers = Perplexity(model=self.fluency_model).run(requests)
         # Of a long text further digits differ with the batch that it is in.
         return [[] if answer is None else [{"name": PERPLEXITY, "value": float(f"{answer:.3g}")}] for answer in answers]

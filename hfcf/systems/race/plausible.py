@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from random import Random
@@ -13,7 +12,7 @@ from hfcf.engines.sameness import says_same
 from hfcf.text.entities import EntityTable, form
 from hfcf.text.evidence import evidence_texts
 from hfcf.text.lifetimes import find_lifetimes, find_years, keeps_order
-from hfcf.text.quantities import NUMBER
+from hfcf.text.quantities import find_numbers
 
 
 def plausible_form(text: str, type_: str) -> str | None:
@@ -25,7 +24,6 @@ def plausible_form(text: str, type_: str) -> str | None:
     return place_kind(text) if type_ == "GPE" else form(text, type_)
 
 
-_NUMBER = re.compile(NUMBER)
 YEARS = 50
 """A year is near another one that is at most so many years away."""
 _CUT_OFF = (" of", " the", " and", " in")
@@ -109,7 +107,7 @@ def is_near(value: str, type_: str, new: str) -> bool:
         return False
     if type_ == "DATE":
         return True
-    numbers = zip(*([float(number.replace(",", "")) for number in _NUMBER.findall(text)] for text in (value, new)), strict=False)
+    numbers = zip(find_numbers(value), find_numbers(new), strict=False)
     return all(other <= TIMES * one and one <= TIMES * other for one, other in numbers)
 
 
