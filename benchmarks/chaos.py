@@ -3,7 +3,8 @@
 RACE, CrossAug and CCG with the offline models on a few rows of the demos, and CrossAug with a language model behind a small server
 of this script. Each run is broken once, at a moment drawn from its whole length: by SIGKILL, SIGTERM or SIGINT to the process or
 to its group, by a full disk (no file may grow any more), by memory that can't be had, or by the server's death. Then the same
-command runs again to its end. Rows are equal when the names of the files are, which hold the hashes of their contents.
+command runs again to its end. Rows are equal when all their values are, floats within 1e-4: a repeated batch may hold other rows,
+which moves the last digits.
 
 A request counts as repeated when the broken and the second run together ask an engine the same more than once, and more often than
 the unbroken one. What one kill may cost is the last batch of each engine. Processes are forked from this one, which has the
@@ -175,10 +176,6 @@ class Case:
             sys.stderr.flush()
             os._exit(code)
 
-    def rows(self) -> list[str]:
-        """The names of the files, which hold the hashes of their rows."""
-        return sorted(str(path.relative_to(self.out)) for path in (self.out / "data").rglob("*.parquet"))
-
     def calls(self) -> Counter[tuple[str, str]]:
         """Count by engine and digest what models were asked."""
         time.sleep(0.2)  # the process that writes the log may be late
@@ -191,6 +188,19 @@ class Case:
 
     def _calls(self, broken: bool) -> Path:
         return self.log.with_name(f"{self.log.name}-{'broken' if broken else 'whole'}")
+
+
+def same_rows(one: Path, other: Path) -> bool:
+    """Return whether two results have the same rows, floats within 1e-4."""
+    sys.path.append(str(Path(__file__).parents[1] / "tests"))
+    from same_rows import assert_same_rows
+
+    try:
+        assert_same_rows(one, other)
+    except AssertionError as difference:
+        print(difference, file=sys.stderr)
+        return False
+    return True
 
 
 def limit_later(delay: float, kind: int, size: Callable[[], int]) -> None:
@@ -327,7 +337,7 @@ def main() -> None:
     draw = random.Random(13)
     plan = QUICK if options.quick else draw.sample(PLAN, len(PLAN))  # mixed, so that a part of them is like the whole
     root = Path(tempfile.mkdtemp(prefix="hfcf-chaos-"))
-    whole: dict[str, tuple[float, list[str], Counter[tuple[str, str]]]] = {}
+    whole: dict[str, tuple[float, Path, Counter[tuple[str, str]]]] = {}
     table, figures = [], []
     for number, (name, fault) in enumerate(plan):
         if name not in whole:
@@ -335,9 +345,9 @@ def main() -> None:
             case = Case(name, root / name, server.port)
             ended = case.run()
             server.kill()
-            if ended.code or not case.rows():
+            if ended.code or not list((case.out / "data").rglob("*.parquet")):
                 raise SystemExit("\n".join([f"the unbroken run of {name} ended with {ended.code}:", *ended.lines[-20:]]))
-            whole[name] = ended.seconds, case.rows(), case.calls()
+            whole[name] = ended.seconds, case.out, case.calls()
             print(f"{name}: {ended.seconds:.1f} s, {dict(by_engine(case.calls()))}", file=sys.stderr, flush=True)
         seconds, rows, calls = whole[name]
         delay = draw.uniform(0.05, 0.9) * seconds
@@ -358,7 +368,7 @@ def main() -> None:
         # A language model's batch are the requests that run at once. Trainings go on from their last checkpoint, which is no batch.
         batch = {"requests": 4} if name == "crossaug llm" else case.under_way()
         within = all(count <= batch.get(engine, 0) for engine, count in extra.items() if engine != TRAINING)
-        equal = again.code == 0 and case.rows() == rows
+        equal = again.code == 0 and same_rows(case.out, rows)
         lines = len([line for line in broken.lines if "Traceback" in line])
         expected = CODES.get(fault.partition(" ")[0])
         figures.append(
