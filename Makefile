@@ -9,10 +9,10 @@ WORKERS ?= auto
 PIP := $(BIN)/pip install --quiet --quiet --disable-pip-version-check --root-user-action ignore
 export TOKENIZERS_PARALLELISM := false
 
-.PHONY: help venv demo test slow nightly quality style docs bench notebooks clean
+.PHONY: help venv demo test slow other-cpu nightly quality style docs bench notebooks clean
 
 help:  ## List the targets.
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
 
 venv: $(STAMP)  ## Create the virtual environment, with the versions of constraints.txt and the offline models.
 
@@ -36,7 +36,14 @@ test: $(STAMP)  ## Tests and doctests, without those marked slow, one process a 
 slow: $(STAMP)  ## The tests marked slow: notebooks, training of Stanza, real models; those of Ray after: pip install -c constraints.txt -e '.[ray]'.
 	HF_HUB_OFFLINE=1 $(BIN)/python -m pytest -q -m slow
 
-nightly: test slow  ## Every test.
+# Torch, oneDNN and MKL then compute as on a processor of another kind: last digits of floats differ, and no test may notice.
+other-cpu: export ATEN_CPU_CAPABILITY = default
+other-cpu: export DNNL_MAX_CPU_ISA = SSE41
+other-cpu: export MKL_ENABLE_INSTRUCTIONS = SSE4_2
+other-cpu: $(STAMP)  ## The tests of `make test` once more, with the arithmetic of another processor.
+	HF_HUB_OFFLINE=1 $(BIN)/python -m pytest -q -n $(WORKERS) --maxprocesses 8 --dist worksteal
+
+nightly: test slow other-cpu  ## Every test, and those of `make test` with other arithmetic.
 
 quality: $(STAMP)  ## Lint, types, and imports that run downwards.
 	$(BIN)/ruff check .
