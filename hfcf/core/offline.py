@@ -9,6 +9,8 @@ from __future__ import annotations
 import importlib.util
 import json
 from collections.abc import Callable
+from contextlib import redirect_stderr
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +40,8 @@ def folder(name: str) -> Path:
 
     def fill(out: Path) -> None:
         out.mkdir()
-        convert(source, out)
+        with redirect_stderr(StringIO()):  # Transformers draws bars here that none of its switches turns off
+            convert(source, out)
 
     return fill_once(_target(name), fill)
 

@@ -86,6 +86,14 @@ def test_a_model_is_converted_once(package: Path, empty_cache: Path, monkeypatch
     assert list((empty_cache / "offline").iterdir()) == [folder]
 
 
+def test_a_conversion_draws_no_bar(
+    package: Path, empty_cache: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pretend(monkeypatch, lambda source, out: (print("100%", file=sys.stderr), copy(source, out))[1])
+    offline.folder("pretend")
+    assert capsys.readouterr() == ("", "")
+
+
 @pytest.mark.parametrize(
     "error", [OSError("disk full"), ValueError("odd graph"), KeyboardInterrupt()], ids=lambda e: type(e).__name__
 )
