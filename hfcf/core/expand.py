@@ -17,6 +17,7 @@ from hfcf.core.columns import has_repeats, iterate, without_format
 from hfcf.core.names import number_repeats
 from hfcf.core.prepare import AnyDataset
 from hfcf.core.progress import quiet_few
+from hfcf.core.system import System
 from hfcf.core.task import Task, get_task, nearest_task, problem, task_of, tasks
 
 
@@ -154,7 +155,7 @@ def is_sound(row: Mapping[str, Any]) -> bool:
     return not (status and status["stage"] == schema.LOAD) and problem({k: v for k, v in row.items() if k != "status"}) is None
 
 
-def rejected(ds: AnyDataset, *, system: str = "race") -> AnyDataset:
+def rejected(ds: AnyDataset, *, system: str | None = None) -> AnyDataset:
     """List each rejected source and each rejected candidate as a row, with the stage and the reason.
 
     A source is rejected (`level` "row") exactly when none of its candidates is accepted; its rejected candidates have rows of
@@ -162,7 +163,8 @@ def rejected(ds: AnyDataset, *, system: str = "race") -> AnyDataset:
 
     Args:
         ds: rows on which a system ran, or some of its stages.
-        system: its name.
+        system: the system's name. None reads it from the counterfactuals, or finds the one system that has all stages that decided;
+            the column `system` is null where several have them, or none.
 
     Raises:
         ValueError: no stage ran on the rows, or they are a stream.
@@ -180,6 +182,7 @@ def rejected(ds: AnyDataset, *, system: str = "race") -> AnyDataset:
         return schema.no_rows(features)
     if "status" not in ds.features:
         raise ValueError("there is no column 'status': run a system first, ds = race(ds)")
+    system = system or _find_system(ds)
     canonical: list[str] = source_columns(ds.features)
     columns = [*canonical, *(column for column in ("candidates", "status") if column in ds.features)]
     with quiet_few(len(ds)):
@@ -187,6 +190,24 @@ def rejected(ds: AnyDataset, *, system: str = "race") -> AnyDataset:
             rejections, batched=True, remove_columns=columns, features=features, desc="rejected",
             fn_kwargs={"system": system, "canonical": canonical},
         )  # fmt: skip
+
+
+def _find_system(ds: Dataset) -> str | None:
+    """Find the name of the system that worked on `ds`; None where it can't be told."""
+    stages = set[str]()
+    columns = [column for column in ("candidates", "counterfactuals", "status") if column in ds.features]
+    for row in iterate(ds, columns):
+        if made := row.get("counterfactuals"):
+            return str(made[0]["system"])
+        statuses = [row["status"], *(candidate["status"] for candidate in row.get("candidates") or ())]
+        stages.update(status["stage"] for status in statuses if status)
+    # Rows without a counterfactual come from this process, else they would be read with `load_result`.
+    fitting = {cls.name for cls in _loaded_systems(System) if stages - {schema.LOAD} and stages - {schema.LOAD} <= set(cls.chain)}
+    return fitting.pop() if len(fitting) == 1 else None
+
+
+def _loaded_systems(cls: type[System]) -> list[type[System]]:
+    return [one for sub in cls.__subclasses__() for one in ([sub] if hasattr(sub, "chain") else []) + _loaded_systems(sub)]
 
 
 def source_columns(features: Mapping[str, Any]) -> list[str]:

@@ -35,6 +35,8 @@ class System:
         fitted: the sha256 of what `fit` learned from the whole set; set by `fit`.
     """
 
+    name: ClassVar[str]
+    """The system's name in recipes, provenance and reports; by default the class's in lower case."""
     chain: ClassVar[tuple[str, ...]]
     """The stages' names, in order."""
     by_task: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
@@ -67,6 +69,9 @@ class System:
     strict: bool = False
     fitted: str | None = None
 
+    def __init_subclass__(cls) -> None:
+        cls.name = cls.__dict__.get("name", cls.__name__.lower())
+
     def __new__(cls, *_: Any, **settings: Any) -> Self:
         check_settings(cls, settings)
         return super().__new__(cls)
@@ -87,11 +92,6 @@ class System:
     def unique(self) -> bool:
         """Whether a counterfactual that equals one of an earlier source is rejected: False, or a setting of a system."""
         return False
-
-    @property
-    def name(self) -> str:
-        """The system's name in provenance and reports."""
-        return type(self).__name__.lower()
 
     @classmethod
     def preset(cls, name: str, **changes: Any) -> Self:

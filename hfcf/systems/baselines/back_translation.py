@@ -141,6 +141,7 @@ class BackTranslation(System):
     'back_translation'
     """
 
+    name: ClassVar[str] = "back_translation"
     chain: ClassVar[tuple[str, ...]] = ("rewrite_back_translation", "judge_candidates")
     presets: ClassVar = {"paper": {}}
     by_task: ClassVar = {
@@ -168,10 +169,6 @@ class BackTranslation(System):
     def __post_init__(self) -> None:
         self._as_models("forward", "backward", "verifier")
         _ = self.rewrite_back_translation  # checks the other settings
-
-    @property
-    def name(self) -> str:
-        return "back_translation"
 
     rewrite_back_translation = StageOf(RewriteBackTranslation)
     judge_candidates = StageOf(JudgeCandidates, max_length=lambda system: system.verifier_length)

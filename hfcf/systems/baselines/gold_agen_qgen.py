@@ -31,6 +31,7 @@ class GoldAgenQgen(QuestionChain):
     ['take_context', 'generate_answer', 'generate_question']
     """
 
+    name: ClassVar[str] = "gold_agen_qgen"
     chain: ClassVar[tuple[str, ...]] = (
         "take_context", "generate_answer", "generate_question", "round_trip", "minimality", "categorise",
     )  # fmt: skip
@@ -44,10 +45,6 @@ class GoldAgenQgen(QuestionChain):
     def __post_init__(self) -> None:
         self._as_models("answerer")
         super().__post_init__()
-
-    @property
-    def name(self) -> str:
-        return "gold_agen_qgen"
 
     take_context = StageOf(TakeContext)
     generate_answer = StageOf(GenerateAnswer, num_beams=lambda system: max(system.answers, system.num_beams))

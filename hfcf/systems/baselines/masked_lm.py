@@ -171,6 +171,7 @@ class MaskedLM(System):
     'hfcf:mlm'
     """
 
+    name: ClassVar[str] = "masked_lm"
     chain: ClassVar[tuple[str, ...]] = ("rewrite_masked_lm", "judge_candidates")
     presets: ClassVar = {"paper": {}, "offline": {"model": Model("hfcf:mlm")}}
     by_task: ClassVar = {"relation": {"max_length": 128}}
@@ -187,10 +188,6 @@ class MaskedLM(System):
     def __post_init__(self) -> None:
         self._as_models("model", "verifier")
         _ = self.rewrite_masked_lm  # checks the other settings
-
-    @property
-    def name(self) -> str:
-        return "masked_lm"
 
     rewrite_masked_lm = StageOf(RewriteMaskedLm, max_length=128)  # of the text alone; `max_length` is the verifier's
     judge_candidates = StageOf(JudgeCandidates)

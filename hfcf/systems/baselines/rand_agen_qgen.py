@@ -33,6 +33,7 @@ class RandAgenQgen(QuestionChain):
     ['draw_passage', 'generate_answer', 'generate_question']
     """
 
+    name: ClassVar[str] = "rand_agen_qgen"
     chain: ClassVar[tuple[str, ...]] = (
         "draw_passage", "generate_answer", "generate_question", "round_trip", "minimality", "categorise",
     )  # fmt: skip
@@ -48,10 +49,6 @@ class RandAgenQgen(QuestionChain):
     def __post_init__(self) -> None:
         self._as_models("answerer")
         super().__post_init__()
-
-    @property
-    def name(self) -> str:
-        return "rand_agen_qgen"
 
     draw_passage = StageOf(DrawPassage)
     generate_answer = StageOf(GenerateAnswer, num_beams=lambda system: max(system.answers, system.num_beams))
