@@ -46,7 +46,7 @@ SMALL = {
     "ccg": {
         "recipe": "demo_relations", "limit": 6,
         "settings": {
-            "folds": 1, "least_steps": 6, "top": 3, "num_beams": 4, "num_candidates": 4, "classifier": {"epochs": 1},
+            "folds": 1, "min_steps": 6, "top": 3, "num_beams": 4, "num_candidates": 4, "classifier": {"epochs": 1},
             "editor_training": {"epochs": 1},
         },
     },

@@ -24,9 +24,9 @@ from datasets import Dataset, Features, disable_caching, load_from_disk
 
 import hfcf
 from hfcf.core import schema
+from hfcf.core.mapping import map_stage
 from hfcf.core.model import Model
 from hfcf.core.stage import Stage
-from hfcf.core.system import run_stage
 from hfcf.core.task import get_task
 from hfcf.engines.ner import Ner
 from hfcf.systems.race.tag import TagEntities
@@ -110,13 +110,13 @@ def compare_ner(sentences: int) -> dict[str, float]:
     same = {"evidence": [{"title": "", "text": "2."}], "label": "SUPPORTS", "group_id": "g", "corpus": "made", "split": "train"}
     rows = [{"id": str(i), "claim": text, **same} for i, text in enumerate(texts)]
     stage = TagEntities(ner=Ner(backend="spacy", model=model))
-    ds = hfcf.prepare(Dataset.from_list(rows, features=task.features), for_=stage)
+    ds = hfcf.prepare(Dataset.from_list(rows, features=task.features), stage)
     pipeline = spacy.load(model.source())
-    run_stage(ds.select(range(2)), stage, {})  # loads the model
+    map_stage(ds.select(range(2)), stage, {})  # loads the model
     one_each, by_stage = [], []
     for _ in range(3):
         one_each.append(seconds(lambda: [pipeline(text).ents for text in texts]))
-        by_stage.append(seconds(lambda: run_stage(ds, stage, {})))
+        by_stage.append(seconds(lambda: map_stage(ds, stage, {})))
     return {"one_call_each": sentences / statistics.median(one_each), "stage": sentences / statistics.median(by_stage)}
 
 
@@ -132,13 +132,13 @@ def main() -> None:
         ds, expanding = load_from_disk(Path(folder) / "rows"), load_from_disk(Path(folder) / "expanding")
         size = ds.data.nbytes / n
         one, all_of_it = ReadClaim(), ReadRow()
-        for_one, for_all = hfcf.prepare(ds, for_=one), hfcf.prepare(ds, for_=all_of_it)
+        for_one, for_all = hfcf.prepare(ds, one), hfcf.prepare(ds, all_of_it)
         kwargs = {"batch_size": 1000}
         work: dict[str, Callable[[], Any]] = {
             "map: decode and encode every column": lambda: ds.map(decode_all, batched=True),
             "map: a function that does nothing": lambda: ds.map(lambda batch: batch, batched=True),
-            "stage: reads the claim": lambda: run_stage(for_one, one, kwargs),
-            "stage: reads claim, evidence and label": lambda: run_stage(for_all, all_of_it, kwargs),
+            "stage: reads the claim": lambda: map_stage(for_one, one, kwargs),
+            "stage: reads claim, evidence and label": lambda: map_stage(for_all, all_of_it, kwargs),
             "expand": lambda: hfcf.expand(expanding),
         }
         spent: dict[str, list[float]] = {name: [] for name in work}

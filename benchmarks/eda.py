@@ -43,7 +43,7 @@ Make = Callable[[str], Any]
 
 
 def ours(place: Path) -> Make:
-    from hfcf.systems.baselines._shared.words import eda
+    from hfcf.systems.baselines._shared.word_edits import eda
 
     rng = random.Random(1)
     return lambda claim: eda(claim, rng, alpha=ALPHA, num_augmentations=SENTENCES)
@@ -172,7 +172,7 @@ def main() -> None:
         env = {**os.environ, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "TA_CACHE_DIR": str(place / "textattack")}
         tools = {title: Tool(name, sys.executable, place, env) for title, name in OURS.items()}
         if folder:
-            from hfcf.systems.baselines._shared.words import STOP_WORDS
+            from hfcf.systems.baselines._shared.word_edits import STOP_WORDS
 
             (place / "tagged.json").write_text(json.dumps(tag(texts[-200:])), encoding="utf-8")
             write_stop_words(place, STOP_WORDS)

@@ -73,7 +73,7 @@ def run_system(name: str, ds: Any, **settings: Any) -> Outcome:
     from hfcf.systems import system_class
 
     system = system_class(name).preset("offline", **settings)
-    if not system.trainings:
+    if not system.trainings():
         system(ds.select(range(2)), load_from_cache_file=False)  # loads the models
     trained = 0.0
 
@@ -120,7 +120,7 @@ def methods(quick: bool) -> list[Method]:
     from rewriters import polyjuice, prompted, textattack, textattack_folder
 
     search = {"num_beams": 10, "max_new_tokens": 32} if quick else {}
-    training = {"least_steps": 0} if quick else {}
+    training = {"min_steps": 0} if quick else {}
     attack = Method("TextAttack, PWWS", "verification", lambda ds: run_peer("textattack", textattack, ds), (10, 1))
     return [
         Method("RACE", "verification", lambda ds: run_system("race", ds, **search), (40, 10)),

@@ -34,17 +34,17 @@ FILLS = 3
 """Of each word: few, since memory does not depend on them."""
 
 
-def fitted() -> tuple[CCG, Dataset]:
-    """Return the system with its indicators, and the rows that they were trained on."""
+def fitted() -> tuple[Any, Dataset]:
+    """Return the stage with its indicators, and the rows that they were trained on."""
     train, test, _ = rows()
     ds = Dataset.from_list([*train, *test][:720], features=get_task("relation").features).shuffle(seed=4)
-    return CCG.preset("offline", top=FILLS, classifier={"epochs": 1}, least_steps=0).fit_models(ds), ds
+    return CCG.preset("offline", top=FILLS, classifier={"epochs": 1}, min_steps=0).identify_causal_terms.fit(ds), ds
 
 
 def measure(number: int) -> dict[str, Any]:
     """Run the stage on some rows in this process."""
-    ccg, ds = fitted()
-    ds, stage = hfcf.prepare(ds.select(range(number)), for_=ccg), ccg.identify_causal_terms
+    stage, ds = fitted()
+    ds = hfcf.prepare(ds.select(range(number)), stage)
     before, start = peak(), time.process_time()
     found = ds.map(stage, batched=True, batch_size=stage.batch_size, load_from_cache_file=False)
     seconds = time.process_time() - start

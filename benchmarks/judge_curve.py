@@ -31,7 +31,7 @@ from hfcf.core import recipe
 from hfcf.core.model import Model
 from hfcf.core.seen import load_seen, seen_rows
 from hfcf.core.task import get_task
-from hfcf.tasks.panel import Ruling, rule
+from hfcf.tasks.ensemble import Verdict, vote
 from hfcf.tasks.verification import NOT_ENOUGH_INFO, REFUTES, SUPPORTS, TASK
 from hfcf.training.data import drop_related
 
@@ -82,7 +82,7 @@ def held_out(folder: str, models: Sequence[Model]) -> Dataset:
     return with_nei(rows, sorted(set(rows["corpus"]) - complete), parsed.seed)
 
 
-def accepted(rulings: Sequence[Ruling], judges: int, certainty: float) -> list[str | None]:
+def accepted(rulings: Sequence[Verdict], judges: int, certainty: float) -> list[str | None]:
     """Return the verdict on each row where these many judges agree on it with this certainty, else None."""
     verdicts: list[str | None] = []
     for one in rulings:
@@ -124,7 +124,7 @@ def main() -> None:
     rows = rows.select(range(0, len(rows), -(-len(rows) // SIZE) or 1))
     # Every label is accepted here, so that the judge is asked about all rows; certainty is applied to the scores.
     every = [(SUPPORTS, REFUTES)] * len(rows)
-    rulings, gold = rule(TASK, list(rows), every, judges, MAX_LENGTH), list(rows["label"])
+    rulings, gold = vote(TASK, list(rows), every, judges, MAX_LENGTH), list(rows["label"])
     table, figures = [], []
     first = precision(gold, accepted(rulings, 1, 0.0))["accepted"]
     for number in range(1, len(judges) + 1):

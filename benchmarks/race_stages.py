@@ -20,7 +20,7 @@ from datasets import disable_caching
 
 import hfcf
 from hfcf.core import recipe
-from hfcf.core.system import run_stage
+from hfcf.core.mapping import map_stage
 from hfcf.engines import classifier, generator
 from hfcf.engines.generator import Generator
 from hfcf.engines.ner import Ner
@@ -48,8 +48,8 @@ def main() -> None:
     race(ds.select(range(2)))  # loads and warms every model
     settings = {"num_beams": 10, "num_return_sequences": 10, "max_new_tokens": 32, "max_length": 512}
     writer = Generator(model=race.generator, **settings).loaded()[0]
-    fitted = race.fit(run_stage(hfcf.prepare(ds, for_=race), race.tag_entities, {}))
-    ds = hfcf.prepare(ds, for_=race).select(range(rows))
+    fitted = race.fit(map_stage(hfcf.prepare(ds, race), race.tag_entities, {}))
+    ds = hfcf.prepare(ds, race).select(range(rows))
 
     table: list[list[Any]] = []
     figures: dict[str, Any] = {"rows": rows}
@@ -67,7 +67,7 @@ def main() -> None:
             ds = ds.map(reopen, features=ds.features)
         with patched(*places):
             start = time.perf_counter()
-            ds = run_stage(ds, stage, {"batch_size": rows})
+            ds = map_stage(ds, stage, {"batch_size": rows})
             seconds = time.perf_counter() - start
         inside = search.seconds if stage.name == "generate_claim" else network.seconds or tagger.seconds
         figures[stage.name] = {

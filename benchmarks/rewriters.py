@@ -29,7 +29,7 @@ from hfcf.engines.masked import MaskedLM
 from hfcf.engines.perplexity import Perplexity
 from hfcf.engines.remote.answers import InvalidAnswer, parse_answer
 from hfcf.prompts.relations import SEMEVAL
-from hfcf.systems.baselines._shared.words import STOP_WORDS
+from hfcf.systems.baselines._shared.word_edits import STOP_WORDS
 from hfcf.systems.crossaug import OFFLINE
 from hfcf.tasks.rewriting import rewriting_of
 from hfcf.tasks.verification import LABELS, TASK, opposite, rewritten

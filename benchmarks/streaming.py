@@ -24,7 +24,7 @@ from datasets import Features, IterableDataset
 
 import hfcf
 from hfcf.core import schema
-from hfcf.core.system import run_stage
+from hfcf.core.mapping import map_stage
 from hfcf.core.task import get_task
 from hfcf.pipeline.stream import publish_stream
 from hfcf.systems.baselines.eda import EDA
@@ -89,17 +89,17 @@ def stream_rows(n: int, memory: Memory) -> IterableDataset:
 def through_crossaug(ds: IterableDataset) -> tuple[IterableDataset, str, list[str]]:
     """Modify the evidence and pair crosswise, without a verifier."""
     crossaug = CrossAug.preset("offline", verifier=None)
-    stages = [getattr(crossaug, name) for name in crossaug.chain if name != "generate_negative_claim"]
-    ds = hfcf.prepare(ds, for_=stages)
+    stages = crossaug.stages[1:]
+    ds = hfcf.prepare(ds, stages)
     for stage in stages:
-        ds = run_stage(ds, stage, {})
+        ds = map_stage(ds, stage, {})
     return ds, crossaug.name, [stage.name for stage in stages]
 
 
 def through_eda(ds: IterableDataset) -> tuple[IterableDataset, str, list[str]]:
     """Rewrite claims by EDA."""
     eda = EDA()
-    return eda(ds), eda.name, list(eda.chain)
+    return eda(ds), eda.name, list(eda.parts)
 
 
 def publish(chain: Callable[[IterableDataset], Any], n: int, out: Path) -> dict[str, float]:

@@ -9,8 +9,8 @@ from __future__ import annotations
 import ast
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import MISSING, fields
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import MISSING
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -23,6 +23,7 @@ from hfcf import metrics
 from hfcf.core import recipe, schema
 from hfcf.core.docstrings import arguments, first_sentence, paragraphs
 from hfcf.core.model import Model, is_remote
+from hfcf.core.settings import Endpoint, Setting, settings_of
 from hfcf.core.stage import Stage, StageError
 from hfcf.core.system import System
 from hfcf.core.task import get_task, tasks
@@ -45,6 +46,11 @@ def rewrite(page: str) -> str:
     return "\n".join(with_defaults(line) if line.startswith("| ") and ".py`" in line else line for line in page.split("\n"))
 
 
+def declared(cls: Any) -> Mapping[str, Setting]:
+    """List the settings of a system or of a dataclass."""
+    return cls.schema if issubclass(cls, System) else settings_of(cls)
+
+
 def with_defaults(line: str) -> str:
     """Return a line of a table with the defaults that the classes of its files have."""
     if not (settings := re.compile(r"`(\w+)\.(\w+)=([^`]+)`")).search(line):
@@ -53,11 +59,9 @@ def with_defaults(line: str) -> str:
 
     def setting(stated: re.Match[str]) -> str:
         for module in modules:
-            for one in fields(cls) if (cls := getattr(module, stated[1], None)) else ():
-                if one.name == stated[2]:
-                    default = one.default if one.default is not MISSING else one.default_factory()  # type: ignore[operator]
-                    value = default.name if isinstance(default, Model) else default
-                    return stated[0] if ast.literal_eval(stated[3]) == value else f"`{stated[1]}.{stated[2]}={value!r}`"
+            if (cls := getattr(module, stated[1], None)) and (known := declared(cls).get(stated[2])):
+                value = known.default.name if isinstance(known.default, Model) else known.default
+                return stated[0] if ast.literal_eval(stated[3]) == value else f"`{stated[1]}.{stated[2]}={value!r}`"
         return stated[0]
 
     return settings.sub(setting, line)
@@ -119,7 +123,7 @@ def systems_table() -> str:
             f"`hfcf.{cls.__name__}`",
             ", ".join(sorted(cls.works_on(), reverse=True)),
             paper(cls.citation),
-            code(cls.chain),
+            code(cls.parts),
             code(recipes_of(name)),
         )
         for name, cls in systems(baselines=False)
@@ -131,7 +135,7 @@ def baselines_table() -> str:
     header = ("system", "class", "task", "label", "what it does", "models of the paper", "offline")
     rows = []
     for name, cls in systems(baselines=True):
-        weights = [one.default.name for one in fields(cls) if isinstance(one.default, Model)]
+        weights = [setting.default.name for setting in cls.schema.values() if isinstance(setting.default, Model)]
         where = f"`{cls.__module__}.{cls.__name__}`"
         offline = "yes" if "offline" in cls.presets else "no"
         rows.append(
@@ -152,7 +156,7 @@ def endpoints_table() -> str:
     """List where a language model behind an endpoint may stand, and which models the preset "llm" leaves local."""
     rows = []
     for name, cls in all_systems():
-        places = [place for place in cls.remote if place in {field.name for field in fields(cls)}]
+        places = [setting.name for setting in cls.schema.values() if setting.marker(Endpoint)]
         if places:
             local = code(local_models(cls.preset("llm"))) if "llm" in cls.presets else "no such preset"
             rows.append((f"`{name}`", code(places), local or "none"))
@@ -161,9 +165,9 @@ def endpoints_table() -> str:
 
 def local_models(system: System) -> list[str]:
     """List a system's models that are no language model behind an endpoint, with the settings that name them."""
-    values = {field.name: getattr(system, field.name) for field in fields(system)}
+    values = system.values
     models = {name: value if isinstance(value, Model) else getattr(value, "model", None) for name, value in values.items()}
-    skipped = {*system.trainings, "fitted"}
+    skipped = {*system.trainings()}
     return [
         f"{name}={model.name}"
         for name, model in models.items()
@@ -256,7 +260,7 @@ def metrics_table() -> str:
 
 
 def accepts(cls: Any, task: str) -> bool:
-    required = {one.name: Model("a-model") for one in fields(cls) if one.default is MISSING and one.default_factory is MISSING}
+    required = {name: Model("a-model") for name, setting in settings_of(cls).items() if setting.default is MISSING}
     try:
         return bool(cls(**required, task=task).inputs)
     except StageError:
@@ -272,8 +276,8 @@ def values(cls: Any, name: str) -> str:
 def needs(cls: Any) -> str:
     """List the models that a metric asks, and whether it is fitted to the set."""
     meanings = arguments(cls)
-    models = [meanings[one.name].rstrip(".;") for one in fields(cls) if str(one.type) in ("Model", "Ner")]
-    return "; ".join([re.split(r"[.;] ", one)[0] for one in models] + ["fit"] * hasattr(cls, "fit"))
+    models = [meanings[name].rstrip(".;") for name, setting in settings_of(cls).items() if setting.type in ("Model", "Ner")]
+    return "; ".join([re.split(r"[.;] ", one)[0] for one in models] + ["fit"] * (cls.fit is not Stage.fit))
 
 
 def source(cls: Any) -> str:

@@ -9,12 +9,32 @@ __version__ = "0.1.0"
 
 # Public names and where they live: each is imported when it is first used, so that `hfcf --help` loads no model library.
 _PUBLIC = {
+    "AutoCAD": "hfcf.systems.baselines.autocad",
+    "BackTranslation": "hfcf.systems.baselines.back_translation",
     "CCG": "hfcf.systems.ccg.system",
     "CheckWhy": "hfcf.systems.checkwhy.system",
+    "CoCo": "hfcf.systems.baselines.coco",
+    "Corpus": "hfcf.corpora.base",
+    "CorpusInfo": "hfcf.corpora.base",
     "CrossAug": "hfcf.systems.crossaug",
+    "EDA": "hfcf.systems.baselines.eda",
+    "GoldAgenQgen": "hfcf.systems.baselines.gold_agen_qgen",
+    "JudgeCandidates": "hfcf.tasks.judge",
+    "LLM": "hfcf.systems.baselines.llm",
+    "MICE": "hfcf.systems.baselines.mice",
+    "MaskedLM": "hfcf.systems.baselines.masked_lm",
     "Model": "hfcf.core.model",
+    "Paraphrase": "hfcf.systems.baselines.paraphrase",
+    "Part": "hfcf.core.system",
+    "Polyjuice": "hfcf.systems.baselines.polyjuice",
     "RACE": "hfcf.systems.race.system",
     "RGF": "hfcf.systems.rgf.system",
+    "RandAgenQgen": "hfcf.systems.baselines.rand_agen_qgen",
+    "Reject": "hfcf.core.stage",
+    "Stage": "hfcf.core.stage",
+    "Synonym": "hfcf.systems.baselines.synonym",
+    "System": "hfcf.core.system",
+    "Task": "hfcf.core.task",
     "accepted": "hfcf.core.candidates",
     "build_attack": "hfcf.systems.ccg.attack",
     "checkwhy": "hfcf.checkwhy",
@@ -41,7 +61,11 @@ if TYPE_CHECKING:
     from hfcf.core.model import Model
     from hfcf.core.pairs import pair, pair_within
     from hfcf.core.prepare import prepare
+    from hfcf.core.stage import Reject, Stage
+    from hfcf.core.system import Part, System
+    from hfcf.core.task import Task
     from hfcf.corpora import load
+    from hfcf.corpora.base import Corpus, CorpusInfo
     from hfcf.corpora.own.back import to_dataset
     from hfcf.corpora.own.rows import from_dataset
     from hfcf.engines.constrained import generate_constrained
@@ -49,21 +73,54 @@ if TYPE_CHECKING:
     from hfcf.metrics.shared.measure import measure
     from hfcf.pipeline.run import run
     from hfcf.systems._single import counterfactuals
+    from hfcf.systems.baselines.autocad import AutoCAD
+    from hfcf.systems.baselines.back_translation import BackTranslation
+    from hfcf.systems.baselines.coco import CoCo
+    from hfcf.systems.baselines.eda import EDA
+    from hfcf.systems.baselines.gold_agen_qgen import GoldAgenQgen
+    from hfcf.systems.baselines.llm import LLM
+    from hfcf.systems.baselines.masked_lm import MaskedLM
+    from hfcf.systems.baselines.mice import MICE
+    from hfcf.systems.baselines.paraphrase import Paraphrase
+    from hfcf.systems.baselines.polyjuice import Polyjuice
+    from hfcf.systems.baselines.rand_agen_qgen import RandAgenQgen
+    from hfcf.systems.baselines.synonym import Synonym
     from hfcf.systems.ccg.attack import build_attack
     from hfcf.systems.ccg.system import CCG
     from hfcf.systems.checkwhy.system import CheckWhy
     from hfcf.systems.crossaug import CrossAug
     from hfcf.systems.race.system import RACE
     from hfcf.systems.rgf.system import RGF
+    from hfcf.tasks.judge import JudgeCandidates
     from hfcf.training.consistency import consistency
 
 __all__ = [
     "CCG",
+    "EDA",
+    "LLM",
+    "MICE",
     "RACE",
     "RGF",
+    "AutoCAD",
+    "BackTranslation",
     "CheckWhy",
+    "CoCo",
+    "Corpus",
+    "CorpusInfo",
     "CrossAug",
+    "GoldAgenQgen",
+    "JudgeCandidates",
+    "MaskedLM",
     "Model",
+    "Paraphrase",
+    "Part",
+    "Polyjuice",
+    "RandAgenQgen",
+    "Reject",
+    "Stage",
+    "Synonym",
+    "System",
+    "Task",
     "accepted",
     "build_attack",
     "checkwhy",

@@ -16,7 +16,6 @@ from typing import Any, ClassVar
 import numpy as np
 from datasets import Dataset, List
 
-from hfcf.core.chain import StageOf
 from hfcf.core.edits import by_place, refuse_rest, replace_text
 from hfcf.core.model import Model
 from hfcf.core.schema import TEXT
@@ -120,15 +119,11 @@ class ChangeAnswer(Stage):
         return {"candidates": [{"answer": new, "change": "context", "edits": edits, "scores": [], "status": None}]}
 
 
-@dataclass(frozen=True, kw_only=True)
 class OtherNumber(System):
     """Questions with another answer: `change_answer`, `judge_candidates`."""
 
-    task: ClassVar[str] = "toy"
-    chain: ClassVar[tuple[str, ...]] = ("change_answer", "judge_candidates")
-
-    change_answer = StageOf(ChangeAnswer)
-    judge_candidates = StageOf(JudgeCandidates)
+    task = "toy"
+    chain = (ChangeAnswer, JudgeCandidates)
 
 
 class Reader:

@@ -27,8 +27,7 @@ def print_system(name: str) -> None:
         print_stages(cls, task)
     print_heading("Settings", "in a recipe under settings:, or --set settings.NAME=VALUE")
     for setting in settings(cls):
-        recipe = cls.trained_by.get(setting.name)
-        trained = f" (hfcf train {recipe} trains one)" if recipe else ""
+        trained = f" (hfcf train {setting.trained_by} trains one)" if setting.trained_by else ""
         _print_setting(setting.name, setting.type, setting.default, setting.meaning + trained, setting.presets)
 
 

@@ -63,9 +63,9 @@ def evaluate(
     """
     console.silence_libraries()
     from hfcf import corpora
+    from hfcf.core.mapping import first_rows
     from hfcf.core.model import Model
     from hfcf.core.seen import seen_rows
-    from hfcf.core.system import first_rows
     from hfcf.core.task import task_of
     from hfcf.core.trainer import load_trainer, with_settings
     from hfcf.core.weights import check_weights

@@ -6,46 +6,51 @@ from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from typing import Any, NamedTuple
 
-from hfcf.core.chain import StageOf
 from hfcf.core.docstrings import arguments, first_sentence
 from hfcf.core.model import Model
+from hfcf.core.settings import Flat, settings_of
 from hfcf.core.system import System
 
 
-class Setting(NamedTuple):
-    """A setting of a system."""
+class Description(NamedTuple):
+    """A setting of a system in words."""
 
     name: str
     type: str
     default: str
     """As text; "" where the setting must be given."""
     presets: dict[str, str]
-    """What a preset has in the place of the default, by the preset's name; of a task's own, by "TASK rows"."""
+    """What a preset has instead of the default, by the preset's name; of a task's own, by "TASK rows"."""
     meaning: str
-    """The first sentence of what the docstring says."""
+    """The first sentence of the docstring's text."""
+    trained_by: str
+    """The recipe that trains such a model; "" where there is none."""
 
 
-def settings(cls: type[System]) -> list[Setting]:
-    """List the settings of a system in the order of its class.
+def settings(cls: type[System]) -> list[Description]:
+    """Describe the settings of a system, in the order of its stages, those of every system last.
 
-    A setting that the class does not document has the text of the stage that takes it.
+    The text of a setting is that of the system's docstring, else of the first stage that has it.
 
     >>> from hfcf.systems import system_class
-    >>> next(one for one in settings(system_class("race")) if one.name == "max_new_tokens")._replace(presets={})
-    Setting(name='max_new_tokens', type='int', default='96', presets={}, meaning='longest claim, in tokens')
+    >>> next(text for text in settings(system_class("race")) if text.name == "max_new_tokens")._replace(presets={})
+    Description(name='max_new_tokens', type='int', default='96', presets={}, meaning='longest claim, in tokens', trained_by='')
     """
-    meanings = {**_stage_arguments(cls), **arguments(cls)}
+    meanings = arguments(System)
+    for part in reversed([*cls.parts.values()]):
+        meanings |= {part.names.get(name, name): text for name, text in arguments(part.stage).items()}
+        for setting in settings_of(part.stage).values():
+            meanings |= arguments(type(setting.default)) if setting.marker(Flat) else {}
+    meanings |= arguments(cls)
     variants = {**cls.presets, **{f"{task} rows": changed for task, changed in cls.by_task.items()}}
     described = []
-    for field in sorted(fields(cls), key=lambda one: one.name in System.__dataclass_fields__):  # those of every system last
-        if field.name == "fitted":  # set by `fit`, not by the user
-            continue
-        default = field.default if field.default_factory is MISSING else field.default_factory()
-        changed = {name: values[field.name] for name, values in variants.items() if values.get(field.name, default) != default}
+    for setting in cls.schema.values():
+        default = setting.default
+        changed = {name: values[setting.name] for name, values in variants.items() if values.get(setting.name, default) != default}
         presets = {name: show(_changes(default, value)) for name, value in changed.items()}
-        meaning = first_sentence(meanings.get(field.name, ""))
         text = "" if default is MISSING else show(default)
-        described.append(Setting(field.name, str(field.type), text, presets, meaning))
+        meaning = first_sentence(meanings.get(setting.name, ""))
+        described.append(Description(setting.name, setting.type, text, presets, meaning, cls.recipe_of(setting)))
     return described
 
 
@@ -55,14 +60,6 @@ def _changes(default: Any, value: Any) -> Any:
         return value
     names = (field.name for field in fields(value))
     return {name: getattr(value, name) for name in names if getattr(value, name) != getattr(default, name)}
-
-
-def _stage_arguments(cls: type[System]) -> dict[str, str]:
-    meanings: dict[str, str] = {}
-    for stage in (getattr(cls, name, None) for name in cls.chain):
-        if isinstance(stage, StageOf):
-            meanings = {**arguments(stage.stage), **meanings}
-    return meanings
 
 
 def show(value: Any) -> str:

@@ -202,12 +202,8 @@ def _find_system(ds: Dataset) -> str | None:
         statuses = [row["status"], *(candidate["status"] for candidate in row.get("candidates") or ())]
         stages.update(status["stage"] for status in statuses if status)
     # Rows without a counterfactual come from this process, else they would be read with `load_result`.
-    fitting = {cls.name for cls in _loaded_systems(System) if stages - {schema.LOAD} and stages - {schema.LOAD} <= set(cls.chain)}
+    fitting = {cls.name for cls in System.__subclasses__() if stages - {schema.LOAD} and stages - {schema.LOAD} <= set(cls.parts)}
     return fitting.pop() if len(fitting) == 1 else None
-
-
-def _loaded_systems(cls: type[System]) -> list[type[System]]:
-    return [one for sub in cls.__subclasses__() for one in ([sub] if hasattr(sub, "chain") else []) + _loaded_systems(sub)]
 
 
 def source_columns(features: Mapping[str, Any]) -> list[str]:

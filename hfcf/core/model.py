@@ -11,6 +11,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from hfcf.core.names import check_settings
+
 REMOTE = "llm:"
 """The beginning of the name of a model that is asked over an endpoint, where a stage can."""
 SEEN = "seen.npy"
@@ -63,6 +65,24 @@ class Model:
         if isinstance(value, Model):
             return value
         return cls(value) if isinstance(value, str) else cls(**value)
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
+        """Let a name or a mapping stand for a model in settings that pydantic validates."""
+        from pydantic_core import core_schema
+
+        return core_schema.no_info_plain_validator_function(cls._parse)
+
+    @classmethod
+    def _parse(cls, value: Any) -> Model:
+        if isinstance(value, Mapping):
+            check_settings(cls, map(str, value))
+            if "name" not in value:
+                raise ValueError("the key 'name' is missing")
+            value = dict(value)
+        elif not value or not isinstance(value, str | Model):
+            raise ValueError("give a name, or a mapping such as {name: t5-base, revision: …}")
+        return cls.of(value)
 
     def source(self) -> str:
         """Return what `from_pretrained` takes: a folder or a Hub id."""

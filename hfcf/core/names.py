@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Container, Iterable
+from collections.abc import Collection, Container, Iterable
 from dataclasses import fields
 from itertools import count
 from typing import Any
@@ -28,11 +28,15 @@ def check_settings(cls: type[Any], settings: Iterable[str]) -> None:
     Traceback (most recent call last):
     TypeError: RACE has no setting 'num_beam'; did you mean 'num_beams'?
     """
-    names = [field.name for field in fields(cls) if field.init]
-    for name in settings:
-        if name not in names:
-            near = did_you_mean(name, names) or f"; its settings are {', '.join(sorted(names))}"
-            raise TypeError(f"{cls.__name__} has no setting {name!r}{near}")
+    check_names(cls.__name__, settings, [field.name for field in fields(cls) if field.init])
+
+
+def check_names(owner: str, names: Iterable[str], allowed: Collection[str]) -> None:
+    """Raise `TypeError` for a setting that is not allowed; the message suggests the nearest."""
+    for name in names:
+        if name not in allowed:
+            near = did_you_mean(name, allowed) or f"; its settings are {', '.join(sorted(allowed))}"
+            raise TypeError(f"{owner} has no setting {name!r}{near}")
 
 
 def number_repeats(names: Iterable[str]) -> list[str]:

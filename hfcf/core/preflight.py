@@ -8,24 +8,21 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import fields, is_dataclass
+from collections.abc import Iterable, Mapping
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from datasets import ClassLabel, IterableDataset, LargeList, List, Value
 
-from hfcf.core.model import Model
 from hfcf.core.paths import cache_dir
+from hfcf.core.settings import Judges, Trains, models_in, settings_of
 from hfcf.core.stage import Stage, StageError
 from hfcf.core.task import Task, get_task
 from hfcf.core.weights import NoFolder, can_configure, check_weights
 
 LEAST_DISK = 200_000_000  # bytes
 SAMPLE = 20  # rows of a stream whose labels are looked at
-_JUDGES = ("verifier", "judges", "indicator")
-"""The settings of stages that name classifiers of the task's rows."""
 CURE = "hfcf.from_dataset(ds, columns={…}, labels={…}) makes such rows of yours"
 
 
@@ -84,30 +81,31 @@ def check_disk(folders: Iterable[str | Path] = ()) -> None:
 def check_models(system: Any) -> None:
     """Raise for a model of a system that is not there, or that reads less than a stage hands it."""
     check_trained(system)
-    for where, value in _settings(system):
-        # Settings of engines say themselves what they need, such as a package.
-        if hasattr(value, "check_available"):
-            value.check_available(where)
     task = get_task(system.task)
     for stage in system.stages:
         stage.check_available()
-        for name, model in _models(stage):
-            check_weights(model, f"{stage.name}: {name}")
-            if _setting(name) in _JUDGES and can_configure(model):
-                task.check_model(model, getattr(stage, "max_length", None))
-    for name, instead in system.trainings.items():
-        if system.fitted is None and getattr(system, instead) is None:
-            check_weights(getattr(system, name).model, f"{name}: model")
+        for name, setting in settings_of(type(stage)).items():
+            value, where = getattr(stage, name), f"{stage.name}: {name}"
+            if hasattr(value, "check_available"):  # settings of engines say themselves what they need, such as a package
+                value.check_available(where)
+            mark = setting.marker(Trains)
+            if mark and stage.fitted is None and getattr(stage, mark.instead) is None and stage.fit_inputs:
+                check_weights(value.model, f"{where}: model")
+            for label, model in models_in({name: value}):
+                check_weights(model, f"{stage.name}: {label}")
+                if setting.marker(Judges) and can_configure(model):
+                    task.check_model(model, getattr(stage, "max_length", None))
 
 
 def check_trained(system: Any) -> None:
     """Raise for models of one's own that are not there, with the commands that train them."""
     missing: dict[str, str] = {}
-    for setting, recipe in system.trained_by.items():
-        models = [model for name, model in _models(system) if _setting(name) == setting]
-        for model in models:
+    for name, setting in system.schema.items():
+        if not (recipe := system.recipe_of(setting)):
+            continue
+        for _, model in models_in({name: getattr(system, name)}):
             try:
-                check_weights(model, setting)
+                check_weights(model, name)
             except NoFolder:
                 missing[model.name] = f"  hfcf train {recipe} --out {model.name} --set data_dir=FOLDER"
     if missing:
@@ -165,39 +163,19 @@ def check_labels(task: Task, ds: Any) -> None:
 def check_verdicts(system: Any, ds: Any) -> None:
     """Raise for a language model that judges rows of a task with open labels, and does not know one of theirs."""
     task = get_task(system.task)
-    judges = [model for stage in system.stages for name, model in _models(stage) if _setting(name) in ("verifier", "judges")]
+    judges = [
+        model
+        for stage in system.stages
+        for name, setting in settings_of(type(stage)).items()
+        if setting.marker(Judges)
+        for _, model in models_in({name: getattr(stage, name)})
+    ]
     if not judges or task.labels is not None or "label" not in (ds.features or {}):
         return
     rows = ds.select_columns(["label"])
     labels = {row["label"] for row in (islice(rows, SAMPLE) if isinstance(ds, IterableDataset) else rows) if row["label"]}
     for model in judges:
         task.check_verdicts(model, labels)
-
-
-def _models(value: Any) -> Iterator[tuple[str, Model]]:
-    """Yield the models among the fields of a stage or a system; those of engines and trainings are not looked at."""
-    for field in fields(value):
-        one = getattr(value, field.name)
-        if isinstance(one, Model):
-            yield field.name, one
-        elif isinstance(one, tuple):
-            yield from ((f"{field.name}[{i}]", model) for i, model in enumerate(one) if isinstance(model, Model))
-
-
-def _setting(name: str) -> str:
-    """Return the setting that holds a model as `_models` names it.
-
-    >>> _setting("judges[0]")
-    'judges'
-    """
-    return name.split("[")[0]
-
-
-def _settings(system: Any) -> Iterator[tuple[str, Any]]:
-    for stage in system.stages:
-        for field in fields(stage):
-            if is_dataclass(value := getattr(stage, field.name)):
-                yield f"{stage.name}: {field.name}", value
 
 
 def _mismatch(feature: Any, declared: Any) -> str | None:

@@ -18,12 +18,12 @@ from hfcf.core.task import task_of
 AnyDataset = TypeVar("AnyDataset", Dataset, IterableDataset, DatasetDict, IterableDatasetDict)
 
 
-def prepare(ds: AnyDataset, *, for_: Any) -> AnyDataset:
+def prepare(ds: AnyDataset, system: Any) -> AnyDataset:
     """Add the columns that a system (or stage, or several stages) fills: empty and typed.
 
     Args:
         ds: rows with a task's canonical columns; a stream needs known `features`.
-        for_: a `System`, a `Stage`, or an iterable of stages.
+        system: a `System`, a `Stage`, or an iterable of stages.
 
     Returns:
         The same rows with every missing output column null; columns that are there stay as they are. A format ("pandas", "torch" …)
@@ -35,18 +35,18 @@ def prepare(ds: AnyDataset, *, for_: Any) -> AnyDataset:
     >>> from datasets import Dataset
     >>> import hfcf
     >>> ds = Dataset.from_dict({"id": ["1"], "claim": ["c"], "label": ["SUPPORTS"]})
-    >>> prepare(ds, for_=hfcf.RACE.preset("offline"))["candidates"][0] is None
+    >>> prepare(ds, hfcf.RACE.preset("offline"))["candidates"][0] is None
     True
     """
     if isinstance(ds, DatasetDict | IterableDatasetDict):
-        return type(ds)({split: prepare(part, for_=for_) for split, part in ds.items()})
+        return type(ds)({split: prepare(part, system) for split, part in ds.items()})
     if not isinstance(ds, Dataset | IterableDataset):
         raise ValueError(f"rows are a Dataset, a DatasetDict or an IterableDataset, and this is a {type(ds).__name__}")
     ds = without_format(ds)
     if ds.features is None:
         raise ValueError("the stream's features are unknown: pass features= where it is made, then prepare it")
     task_of(ds.features)  # raises for rows of none
-    stages: Iterable[Any] = getattr(for_, "stages", [for_] if hasattr(for_, "outputs") else for_)
+    stages: Iterable[Any] = getattr(system, "stages", [system] if hasattr(system, "outputs") else system)
     columns = {column: feature for stage in stages for column, feature in stage.columns().items()}
     for column, feature in columns.items():
         if column in ds.features and Features({column: ds.features[column]}).type != Features({column: feature}).type:

@@ -1,24 +1,29 @@
 """The contract of every stage.
 
 A stage is a frozen dataclass of settings that `Dataset.map` calls. It declares the columns it reads and the columns it
-fills, implements `row` or `batch`, and holds nothing that settings do not determine: no model, counter or open file. So
-it pickles in microseconds, hashes the same in every process, and gives equal rows however it is mapped.
+fills, implements `row` or `batch`, and holds nothing but settings and the hash of what it learned from the whole set: no model,
+counter or open file. So it pickles in microseconds, hashes the same in every process, and gives equal rows however it is mapped.
 """
 
 from __future__ import annotations
 
+import copy
 import random
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from operator import itemgetter
 from typing import Any, ClassVar, Self
 
-from datasets import Value
+from datasets import Dataset, DatasetDict, IterableDataset, IterableDatasetDict, Value
 
 from hfcf.core import progress, schema
 from hfcf.core.columns import Columns, FormatError, encode
+from hfcf.core.mapping import map_stage
+from hfcf.core.model import Model
 from hfcf.core.names import check_settings
+from hfcf.core.prepare import prepare
+from hfcf.core.settings import settings_of
 from hfcf.core.task import nearest_task
 from hfcf.core.workers import bind_workers
 from hfcf.text.check import shorten
@@ -45,11 +50,27 @@ class Reject(Exception):
 class Stage:
     """One transform over rows; see the module's docstring.
 
+    A subclass is a frozen dataclass of its settings. It declares `inputs` and `outputs`, implements `row` or `batch`, and may
+    implement `check` (settings that don't fit together) and, with `fit_inputs`, `learn` (what it needs from the whole set).
+
     Args:
         seed: enters every random draw, together with the stage's name and the row's id.
         strict: raise on a bad row, naming it, where the default rejects it with the reason.
+
+    >>> from hfcf.core.schema import TEXT
+    >>> @dataclass(frozen=True, kw_only=True)
+    ... class CountWords(Stage):
+    ...     inputs = {"claim": TEXT}
+    ...     outputs = {"words": Value("int64")}
+    ...     def row(self, row):
+    ...         return {"words": len(row["claim"].split())}
+    >>> ds = Dataset.from_dict({"id": ["1"], "claim": ["Rome is old."], "evidence": [[{"title": "", "text": "It is."}]]})
+    >>> CountWords()(ds)["words"]
+    Column([3])
     """
 
+    name: ClassVar[str]
+    """The stage's name in systems, reports and seeds: the class's in snake case."""
     VERSION: ClassVar[str] = "1"
     """Raise it when the same settings give other rows: it is part of the key of every cache."""
     inputs: ClassVar[Mapping[str, Any]]
@@ -60,20 +81,83 @@ class Stage:
     """Columns that it reads from rows that have them; they are None on others."""
     produced_by: ClassVar[Mapping[str, str]] = {}
     """Which call fills an input that is not a column of the corpus."""
+    engines: ClassVar[tuple[type[Any] | str, ...]] = ()
+    """The engines that it asks, as classes or "module:class": their versions are part of what its rows depend on."""
     batch_size: ClassVar[int] = 256
     """How many rows `System` hands it at once: an engine sorts them by length, so more rows mean less padding."""
 
     seed: int = 13
     strict: bool = False
+    fitted: str | None = field(default=None, init=False, repr=False)
+    """The sha256 of what `fit` learned; None before."""
+
+    def __init_subclass__(cls) -> None:
+        cls.name = re.sub(r"(?<!^)(?=[A-Z])", "_", cls.__name__).lower()
 
     def __new__(cls, *_: Any, **settings: Any) -> Self:
         check_settings(cls, settings)
         return super().__new__(cls)
 
+    def __post_init__(self) -> None:
+        for name, setting in settings_of(type(self)).items():
+            object.__setattr__(self, name, setting.validate(getattr(self, name)))
+        self.check()
+
+    def check(self) -> None:
+        """Raise `ValueError` for settings that don't fit together; types and ranges are checked before."""
+
+    # --- what a stage learns from the whole set
+
     @property
-    def name(self) -> str:
-        """Name the stage in columns, reports and seeds: the class's name in snake case."""
-        return re.sub(r"(?<!^)(?=[A-Z])", "_", type(self).__name__).lower()
+    def fit_inputs(self) -> tuple[str, ...]:
+        """The columns of the whole set that `learn` reads; () where the stage learns nothing."""
+        return ()
+
+    def learn(self, ds: Dataset | IterableDataset) -> str:
+        """Learn from the whole set in one bounded pass, and store it; return the file's sha256.
+
+        Args:
+            ds: rows with the columns `fit_inputs`.
+        """
+        raise NotImplementedError(f"{type(self).__name__} declares fit_inputs and does not implement learn")
+
+    def fit(self, ds: Dataset | IterableDataset) -> Self:
+        """Return the stage with what it learns from the whole set; the stage itself where there is nothing to learn.
+
+        Args:
+            ds: all rows, with the columns `fit_inputs`.
+
+        Raises:
+            StageError: a column is missing.
+        """
+        if not self.fit_inputs:
+            return self
+        if missing := [column for column in self.fit_inputs if column not in (ds.column_names or [])]:
+            filler = self.produced_by.get(missing[0])
+            cure = f"map {filler} first" if filler else "hfcf.load(…) makes rows that have it"
+            raise StageError(f"{self.name}.fit reads the column {missing[0]!r}, which is missing; {cure}")
+        return self.with_fitted(self.learn(ds))
+
+    def with_fitted(self, sha: str | None) -> Self:
+        """Return the stage with what an earlier `fit` learned.
+
+        Args:
+            sha: its `fitted`; None forgets it.
+        """
+        fitted = copy.copy(self)
+        object.__setattr__(fitted, "fitted", sha)
+        return fitted
+
+    def check_fitted(self) -> None:
+        """Raise `StageError` when the stage needs something from the whole set that it did not learn yet."""
+        if self.fit_inputs and self.fitted is None:
+            columns = ", ".join(self.fit_inputs)
+            raise StageError(
+                f"{self.name} learns from the whole set ({columns}) and is not fitted: run system = system.fit(ds), or "
+                f"{self.name} = {self.name}.fit(ds)"
+            )
+
+    # --- what is known of it besides its settings
 
     def columns(self) -> dict[str, Any]:
         """Return every column that the stage writes."""
@@ -93,26 +177,36 @@ class Stage:
                 results.append(rejection)
         return results
 
-    def check_fitted(self) -> None:
-        """Raise `StageError` when the stage needs something fitted to the whole set that it does not have."""
+    def confirming(self) -> tuple[str, list[Model]] | None:
+        """Describe for cards which models must confirm a counterfactual before it is accepted, and list them; None: none must."""
+        return None
 
     def check_available(self) -> None:
-        """Raise when something that the stage reads, which no model of its settings says, is not installed."""
+        """Raise when something that the stage reads, and no model of its settings names, is not installed."""
 
     def random(self, row_id: str) -> random.Random:
         """Return the row's own random generator: the same draws in any order, batch or shard."""
         return random.Random(f"{self.seed}:{self.name}:{row_id}")
 
-    def __call__(self, rows: Any, *_: Any, **__: Any) -> Any:
-        """Fill one row or, if every value is a list, a batch: this is what `map` calls. `rank` and the like are ignored.
+    def __call__(self, rows: Any, *_: Any, **map_kwargs: Any) -> Any:
+        """Fill a dataset, a batch or a row.
+
+        Args:
+            rows: a `Dataset`, a `DatasetDict` or an `IterableDataset`, which gets the stage's columns and is mapped; or what `map`
+                hands over: a batch if every value is a list, else one row (`rank` and the like are then ignored).
+            map_kwargs: of `Dataset.map`, for a dataset.
 
         Returns:
-            The stage's columns; of rows of `Dataset.map` only those that change, and of a dataset of the format "arrow" the table.
+            The dataset; else the stage's columns, of rows of `Dataset.map` only those that change, and of the format "arrow" the table.
 
         Raises:
-            StageError: a column is missing, or the rows come in a format that loses what they hold.
+            StageError: a column is missing, the stage is not fitted, or the rows come in a format that loses what they hold.
         """
         self.check_fitted()
+        if isinstance(rows, DatasetDict | IterableDatasetDict):
+            return type(rows)({split: self(part, **map_kwargs) for split, part in rows.items()})
+        if isinstance(rows, Dataset | IterableDataset):
+            return map_stage(prepare(rows, self), self, map_kwargs)
         try:
             return self._fill_columns(Columns(rows))
         except FormatError as error:
@@ -183,7 +277,7 @@ class Stage:
         for column in outputs:
             if column not in columns:
                 raise StageError(
-                    f"{self.name} fills the column {column!r}, which is not there; run ds = hfcf.prepare(ds, for_=…) first"
+                    f"{self.name} fills the column {column!r}, which is missing; run ds = hfcf.prepare(ds, system) first"
                 )
 
     def _check_filled(self, row: dict[str, Any], produced: Sequence[str]) -> None:

@@ -51,6 +51,7 @@ class Task:
         change_names: what cards call a kind of change, where its name does not say it.
         shared: what rows share, besides a group, that must be on the same side of a split, for cards: "a claim or …".
         candidate: what a candidate of it holds besides edits, scores and verdict.
+        recipe: the recipe that trains what judges its rows: "train_verifier".
         trainer: "module:attribute" of how its models are trained and asked, resolved when it is first used.
         scorer: "module:attribute" of how its models are scored, resolved when it is first used.
         verdict_prompt: "module:attribute" of how a language model behind an endpoint is asked for a row's label
@@ -71,6 +72,7 @@ class Task:
     change_names: Mapping[str, str] = field(default_factory=dict)
     shared: str = "a text"
     candidate: Mapping[str, Any]
+    recipe: str = ""
     trainer: str = ""
     scorer: str = ""
     verdict_prompt: str = ""

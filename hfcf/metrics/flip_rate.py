@@ -8,13 +8,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import evaluate
 from datasets import Dataset
 
 from hfcf.core import schema
 from hfcf.core.model import Model, commit
+from hfcf.core.settings import Endpoint, Models
 from hfcf.core.stage import Stage, StageError
 from hfcf.core.task import TaskColumns, get_task
 from hfcf.core.trainer import load_scorer
@@ -105,8 +106,8 @@ class MeasureFlipRate(Stage):
     outputs: ClassVar = {"flip_rate": {"flipped": schema.BOOL, "predicted": schema.TEXT, "probability": schema.FLOAT}}
 
     task: str = DEFAULT
-    verifier: Model
-    filtered_by: tuple[Model, ...] = ()
+    verifier: Annotated[Model, Endpoint()]
+    filtered_by: Annotated[Models, Endpoint()] = ()
     max_length: int = 256
 
     def check_fitted(self) -> None:

@@ -61,7 +61,7 @@ def dry_run(recipe: str | Path | Mapping[str, Any], *, changes: Sequence[str] = 
             stages.append({"stage": name, "reads": "", "fills": "", **cost})
             continue
         stage = by_name[name]
-        on_all = name in system.fit_after and not system.limit_first
+        on_all = name in system.before_fit and not system.limit_first
         times = len(readable) / len(fitted) if on_all else len(good) / len(rows)
         columns = {"reads": ", ".join(stage.inputs), "fills": ", ".join(stage.outputs)}
         stages.append({"stage": name, **columns, **_estimate(entry, times)})

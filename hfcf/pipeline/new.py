@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -63,7 +63,7 @@ def new_recipe(system: str, file: str | Path, data: str | Path, changes: Sequenc
         raise RecipeError(f"{error.in_recipe()}\nGive it to hfcf new as {keys}") from error
     except CorpusError as error:
         raise RecipeError(f"--data {error}") from error
-    settings = {"task": task} if "task" in {field.name for field in fields(cls)} else {}
+    settings = {"task": task} if "task" in cls.schema else {}
     preset = chosen if named else _preset(cls, settings)
     content = {"name": Path(file).stem, **source, "on_error": "reject", "system": system, "preset": preset, "seed": 13, **given}
     reasons = _reasons(content)
@@ -123,12 +123,12 @@ def _text(content: Mapping[str, Any], file: Path, cls: Any, task: str, rows: str
 def _plain_settings(cls: Any, preset: str, task: str) -> Iterable[tuple[str, Any]]:
     """Yield the settings that are numbers, words or models, as the preset has them for rows of the task."""
     values = {**cls.presets[preset], **cls.by_task.get(task, {})}
-    for field in fields(cls):
-        value = values.get(field.name, field.default)
+    for name, setting in cls.schema.items():
+        value = values.get(name, setting.default)
         if isinstance(value, Model) and not is_remote(value):
             value = {"name": value.name, "adapter": value.adapter} if value.adapter else value.name
-        if field.name not in ("seed", "strict", "fitted", "task") and isinstance(value, str | int | float | dict):
-            yield field.name, value
+        if name not in ("seed", "strict", "task") and isinstance(value, str | int | float | dict):
+            yield name, value
 
 
 def _flow(value: Any) -> str:

@@ -19,8 +19,9 @@ from datasets import Dataset
 from datasets.fingerprint import Hasher
 from torch import distributed
 
+from hfcf.core.mapping import map_stage
 from hfcf.core.stage import Stage, StageError
-from hfcf.core.system import Runner, T, Watch, run_stage
+from hfcf.core.system import Runner, T, Watch
 from hfcf.core.workers import LostProcessError, launched_processes, process_number
 from hfcf.pipeline.shards import WORK, Shards, add_columns, add_costs, piece_size
 
@@ -93,7 +94,7 @@ class Processes(Runner):
             for start, stop in own:
                 piece = ds.select(range(start, stop))
                 for stage in stages:
-                    piece = watch(stage, partial(run_stage, piece, stage, map_kwargs))
+                    piece = watch(stage, partial(map_stage, piece, stage, map_kwargs))
                 shards.write(start, piece.with_format("arrow")[:])
         self._all()
         self.once(partial(shards.join, add_columns(ds.features, stages)))

@@ -33,7 +33,7 @@ class Clock:
     def forget_stages(self) -> None:
         """Remove the costs of stages: those of a stream run later, all together, while its rows are written."""
         for entry in self.stages:
-            if entry["stage"] not in ("fit_models", "fit_resources"):
+            if not entry["stage"].startswith("fit "):
                 entry.update(dict.fromkeys(("seconds", "model_seconds", "calls", "cached", "tokens")))
 
     def forget_models(self) -> None:

@@ -19,9 +19,10 @@ from datasets import Dataset, Features, Value
 from datasets.fingerprint import Hasher
 from datasets.table import InMemoryTable
 
+from hfcf.core.mapping import map_stage
 from hfcf.core.model import Model
 from hfcf.core.stage import Stage, StageError
-from hfcf.core.system import Runner, Watch, run_stage
+from hfcf.core.system import Runner, Watch
 from hfcf.pipeline.profile import Clock
 from hfcf.pipeline.row_recipes import ActorResources, RayResources
 from hfcf.pipeline.shards import ROWS, WORK, Shards, add_columns, add_costs
@@ -189,7 +190,7 @@ def map_block(table: pa.Table, stage: Stage, features: Features, map_kwargs: Map
         return add_columns(features, [stage]).arrow_schema.empty_table().replace_schema_metadata(None)
     clock = Clock()
     rows = Dataset(InMemoryTable(table.select(list(features)).cast(features.arrow_schema)))
-    done = clock(stage, partial(run_stage, rows, stage, map_kwargs)).with_format("arrow")[:]
+    done = clock(stage, partial(map_stage, rows, stage, map_kwargs)).with_format("arrow")[:]
     costs = done[COSTS].to_pylist()
     costs[0] = json.dumps([*json.loads(costs[0]), *clock.stages])
     done = done.set_column(done.column_names.index(COSTS), COSTS, pa.array(costs, pa.string()))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
-from dataclasses import MISSING, fields
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,6 @@ from hfcf.core import recipe as recipes
 from hfcf.core.lock import hold_folder
 from hfcf.core.model import Model, named
 from hfcf.core.preflight import check
-from hfcf.core.stage import Stage
 from hfcf.core.system import Runner, System, Watch, check_limit
 from hfcf.core.task import Task, task_of
 from hfcf.corpora.own.errors import LayoutError
@@ -120,11 +118,11 @@ def _run(
             "citation": system.citation, "corpus": corpora.corpus_name(parsed.corpus), "split": parsed.split or "train",
             "source": {key: corpus[key] for key in ("title", "licence")},
             "role": parsed.role, "preset": parsed.preset, "seed": system.seed, "limit": limit,
-            "settings": system.settings, "models": {**model_names(system), **metric_models(metrics, system.task)},
-            "checked_by": describe_filter(system), "stages": costs,
+            "settings": system.settings, "models": {**model_names(system.values), **metric_models(metrics, system.task)},
+            "checked_by": next(iter(system.confirming() or ()), None), "stages": costs,
         },
         recipe=content, corpus=corpus,
-        command=command, stages=system.chain, metrics=metrics,
+        command=command, stages=list(system.parts), metrics=metrics,
     ))  # fmt: skip
     if not runner.main:
         return report
@@ -224,32 +222,23 @@ def make_system(
         RecipeError: there is no such system, preset or setting, or a value is of another type than its field.
     """
     cls, settings = system_class(name), dict(settings or {})
-    types = {field.name: str(field.type) for field in fields(cls)}
-    recipes.check(settings, types.keys() - {"fitted"}, where)
-    recipes.check_types({"seed": seed, **settings}, types, where)
-    required = [field.name for field in fields(cls) if field.default is MISSING and field.default_factory is MISSING]
-    if preset == "paper" and (absent := [field for field in required if field not in settings]):
-        commands = {field: cls.trained_by.get(field, "RECIPE") for field in absent}
-        trained = [f"  hfcf train {command} --out out/{field} --set data_dir=FOLDER" for field, command in commands.items()]
-        given = " ".join(f"settings.{field}=out/{field}" for field in absent)
-        raise recipes.RecipeError(
-            f"the preset 'paper' of {name} names no {' and no '.join(absent)}, which you train:\n"
-            + "\n".join(trained)
-            + f"\nThen give {given}, or choose preset='offline'"
-        )
+    recipes.check(settings, cls.schema, where)
+    of_rows = {"task": task} if task and "task" in cls.schema else {}
     try:
-        of_rows = {"task": task} if task and "task" in types else {}
         return cls.preset(preset, **{"seed": seed, **of_rows, **settings})
     except (TypeError, ValueError) as error:
         raise recipes.RecipeError(f"{where}: {error}") from error
 
 
-def model_names(system: System | Stage) -> dict[str, str]:
-    """Name the weights that a system (or a stage) reads, with their revision and adapter."""
-    values = {field.name: getattr(system, field.name) for field in fields(system)}
-    several = {f"{name} {i}": one for name, value in values.items() if isinstance(value, tuple) for i, one in enumerate(value, 1)}
-    values |= several
-    models = {name: value if isinstance(value, Model) else getattr(value, "model", None) for name, value in values.items()}
+def model_names(settings: Mapping[str, Any]) -> dict[str, str]:
+    """Name the weights among the values of settings, with their revision and adapter."""
+    several = {
+        f"{name} {i}": item for name, value in settings.items() if isinstance(value, tuple) for i, item in enumerate(value, 1)
+    }
+    models = {
+        name: value if isinstance(value, Model) else getattr(value, "model", None)
+        for name, value in {**settings, **several}.items()
+    }
     return {name: named(model) for name, model in models.items() if isinstance(model, Model)}
 
 
@@ -263,7 +252,7 @@ def metric_models(metrics: Mapping[str, Mapping[str, Any]], task: str) -> dict[s
     for metric, metric_settings in metrics.items():
         settings = dict(metric_settings)
         pop_evaluation_sets(metric, settings)
-        names |= {f"{metric}.{setting}": model for setting, model in model_names(stage_of(metric, task, settings)).items()}
+        names |= {f"{metric}.{setting}": model for setting, model in model_names(vars(stage_of(metric, task, settings))).items()}
     return names
 
 
@@ -277,46 +266,11 @@ def select_metrics(metrics: Metrics | None, system: System) -> dict[str, dict[st
         StageError: a metric does not support the system's task, or would ask the model that filtered.
     """
     selected = parse_metrics(metrics, system.task)
-    if "flip_rate" in selected and (own := filter_models(system)):
-        selected["flip_rate"]["filtered_by"] = [*as_list(selected["flip_rate"].get("filtered_by")), *own]
+    _, confirming = system.confirming() or ("", [])
+    if "flip_rate" in selected and confirming:
+        selected["flip_rate"]["filtered_by"] = [*as_list(selected["flip_rate"].get("filtered_by")), *confirming]
     check_metrics(selected, system.task)
     return selected
-
-
-def filter_models(system: System) -> list[Model]:
-    """List the models of a system's settings that confirm labels or answers; one that the system trains is not among them.
-
-    >>> [one.name for one in filter_models(system_class("coco")(indicator="mine"))]
-    ['mine']
-    >>> filter_models(system_class("ccg")(indicator="mine"))
-    []
-    """
-    consistent = getattr(system, "consistency", False)
-    first = getattr(system, "verifier", None) or (getattr(system, "indicator", None) if consistent else None)
-    return [*([first] if first else ()), *getattr(system, "judges", ()), *(getattr(system, "readers", None) or ())]
-
-
-def describe_filter(system: System) -> str | None:
-    """Name for the card the model that must confirm the label of a counterfactual; None: there is none.
-
-    >>> describe_filter(system_class("mice")()), describe_filter(system_class("ccg")())
-    ('the base model that was trained on these rows', None)
-    >>> describe_filter(system_class("mice")(folds=2)), describe_filter(system_class("ccg")(judge_folds=3))
-    ('the base model that was trained on the other folds of these rows', 'indicators that had no part in making it')
-    """
-    if getattr(system, "verifier", None) is not None:
-        certainty = getattr(system, "certainty", 0.0)
-        sure = f"with a probability of at least {certainty:g}"
-        if getattr(system, "judges", ()):
-            return f"the verifier and the judges named above, which had to agree{f', each {sure}' if certainty else ''},"
-        return f"the verifier named above{f', {sure},' if certainty else ''}"
-    if getattr(system, "readers", None):
-        return "the readers named above"
-    if not getattr(system, "consistency", False):
-        return "indicators that had no part in making it" if getattr(system, "judge_folds", 0) else None
-    if filter_models(system):
-        return "the base model, the indicator named above,"
-    return f"the base model that was trained on {'the other folds of ' if getattr(system, 'folds', 1) > 1 else ''}these rows"
 
 
 def _front_matter(name: Any) -> dict[str, Any]:

@@ -35,7 +35,7 @@ _VERDICTS = {
 """How a yes and a no are said; "" where it goes without saying."""
 _LOG = "log-probability"
 _JUDGE = "judge "
-"""How the scores of judges after the verifier begin; a number follows (`hfcf.tasks.panel`)."""
+"""How the scores of judges after the verifier begin; a number follows (`hfcf.tasks.ensemble`)."""
 
 
 def phrases(row: Mapping[str, Any], columns: Sequence[str]) -> list[str]:

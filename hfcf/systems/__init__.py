@@ -38,7 +38,7 @@ def system_class(name: str) -> type[System]:
     Raises:
         RecipeError: there is no system of that name; the message lists those that there are.
 
-    >>> system_class("race").chain[0]
+    >>> list(system_class("race").parts)[0]
     'tag_entities'
     """
     if (places := systems()).get(name) is None:

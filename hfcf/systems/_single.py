@@ -6,15 +6,12 @@ It stands beside the systems because it chooses one by the task; it is none itse
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
 from typing import Any
 
 from datasets import Dataset
 
 from hfcf.core.expand import expand, rejected
-from hfcf.core.prepare import prepare
 from hfcf.core.system import System
-from hfcf.core.task import task_of
 from hfcf.corpora.formats.answers import places
 from hfcf.corpora.formats.tokens import TAG, untagged
 from hfcf.corpora.own.back import to_dataset
@@ -93,8 +90,8 @@ def counterfactuals(
         raise ValueError(f"label={label!r} is not known: give {names}") from error
     system = _choose(task, row, system, preset)
     if among is not None:
-        system = _fit(system, from_dataset(among, task, on_error="reject"))
-    elif system.trainings:
+        system = system.fit(from_dataset(among, task, on_error="reject"))
+    elif system.trainings():
         raise ValueError(
             f"{system.name} learns from a whole set and can't work on one row alone: give among=, rows of the same kind, "
             "or another system=, such as 'llm'"
@@ -103,7 +100,7 @@ def counterfactuals(
     new = expand(ds)
     if not len(new):
         reasons = dict.fromkeys(row["reason"] for row in rejected(ds, system=system.name) if row["level"] == "row")
-        more = "" if among is not None else "; other rows, among=, may help" if system.fit_after else ""
+        more = "" if among is not None else "; other rows, among=, may help" if system.before_fit else ""
         print(f"hfcf.counterfactuals: {system.name} made none: {'; '.join(reasons)}{more}", file=sys.stderr)
     rows = to_dataset(new, like=own)
     if task == "relation" and "head" in given:
@@ -132,18 +129,6 @@ def _choose(task: str, row: Dataset, system: System | str | None, preset: str) -
     # No indicator learns from this row, so all of the others may teach the same one.
     alone = {"folds": 1} if system == "ccg" else {}
     return system_class(system).preset(preset, **alone)
-
-
-def _fit(system: System, ds: Dataset) -> System:
-    """Return the system with what it learns from other rows."""
-    if "task" in system.settings:
-        of_rows: dict[str, Any] = {"task": task_of(ds.features).system_task}
-        system = replace(system, **of_rows)
-    ds = prepare(ds, for_=system)
-    system = system.fit_models(ds)
-    for name in system.fit_after:
-        ds = ds.map(getattr(system, name), batched=True)
-    return system.fit(ds)
 
 
 def _tagged(given: dict[str, Any]) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """CrossAug (Lee et al. 2021, CIKM): contrastive pairs for fact verification, from SUPPORTS rows.
 
-For (c, e, SUPPORTS) a generator writes a negative claim c′. Where c and c′ differ in a few words that stand in the evidence, the
+For (c, e, SUPPORTS) a generator writes a negative claim c′. Where c and c′ differ in a few words that the evidence has too, the
 same words are replaced there, which gives e′. Paired crosswise: (c′, e, REFUTES), (c, e′, REFUTES) and (c′, e′, SUPPORTS).
 """
 
@@ -11,12 +11,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 from operator import itemgetter
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Literal
 
 from hfcf import prompts
 from hfcf.core import edits, schema
-from hfcf.core.chain import StageOf
 from hfcf.core.model import Model, is_remote
+from hfcf.core.settings import Endpoint, Positive
 from hfcf.core.stage import Reject, Stage
 from hfcf.core.system import System
 from hfcf.engines.classifier import Classifier
@@ -26,8 +26,8 @@ from hfcf.engines.generator import plain_prompt
 from hfcf.engines.remote.slots import ask_texts, failure
 from hfcf.engines.sameness import why_same
 from hfcf.engines.wordnet import wordnet
+from hfcf.tasks.ensemble import Certainty, JudgeModels, VerifierModel, check_judges, vote
 from hfcf.tasks.judge import JudgeCandidates
-from hfcf.tasks.panel import rule, without_judges
 from hfcf.tasks.verification import CANDIDATES, REFUTES, SUPPORTS, TASK, candidate
 from hfcf.text.check import text_problem
 from hfcf.text.evidence import evidence_texts
@@ -35,20 +35,16 @@ from hfcf.text.normalise import bare
 from hfcf.text.words import Word, split
 
 PROMPT = "negative_claims"
-PAIRS = ("claim", "evidence", "both")
+Pair = Literal["claim", "evidence", "both"]
 MODIFIED = "modified"
 
 
-def changed_span(one: str, other: str) -> tuple[str, str, int, int]:
+def changed_span(claim: str, negative: str) -> tuple[str, str, int, int]:
     """Find the texts between the beginning and the ending that two claims share, and the number of words in each.
 
-    A span that touches its neighbour in one claim and not in the other takes that word along: in the place of one another they
-    would leave a space too many or too few, which would tell the label.
-
-    >>> changed_span("He isn't tall.", "He is not tall.")
-    ("isn't", 'is not', 2, 2)
+    A span that touches its neighbour in one claim alone takes that word along: a space too many or too few would tell the label.
     """
-    first, second = split(one), split(other)
+    first, second = split(claim), split(negative)
     head = _equal_words(first, second)
     tail = min(_equal_words(first[::-1], second[::-1]), min(len(first), len(second)) - head)
     if len(first) > head + tail < len(second):
@@ -57,12 +53,12 @@ def changed_span(one: str, other: str) -> tuple[str, str, int, int]:
         while tail and _gap(first, len(first) - tail) != _gap(second, len(second) - tail):
             tail -= 1
     before, after = first[head : len(first) - tail], second[head : len(second) - tail]
-    return _text_of(one, before), _text_of(other, after), len(before), len(after)
+    return _text_of(claim, before), _text_of(negative, after), len(before), len(after)
 
 
-def _equal_words(one: Sequence[Word], other: Sequence[Word]) -> int:
+def _equal_words(first: Sequence[Word], second: Sequence[Word]) -> int:
     """Count the equal words at the beginning."""
-    return sum(1 for _ in takewhile(lambda pair: pair[0].key == pair[1].key, zip(one, other, strict=False)))
+    return sum(1 for _ in takewhile(lambda pair: pair[0].key == pair[1].key, zip(first, second, strict=False)))
 
 
 def _text_of(text: str, words: Sequence[Word]) -> str:
@@ -70,16 +66,12 @@ def _text_of(text: str, words: Sequence[Word]) -> str:
 
 
 def _gap(words: Sequence[Word], i: int) -> bool:
-    """Say whether a space stands before word i."""
+    """Say whether there is a space before word i."""
     return words[i - 1].end < words[i].start
 
 
 def occurrences(text: str, words: str) -> list[tuple[int, int]]:
-    """Find `words` in `text` as whole words of the same case; no place overlaps another.
-
-    >>> occurrences("Over 30 of 130 men, over 30 days.", "over 30")
-    [(20, 27)]
-    """
+    """Find `words` in `text` as whole words of the same case; no place overlaps another."""
     pattern, tokens = [word.key for word in split(words)], split(text)
     places, i, n = [], 0, len(pattern)
     while pattern and i + n <= len(tokens):
@@ -92,11 +84,7 @@ def occurrences(text: str, words: str) -> list[tuple[int, int]]:
 
 
 def spaced_like(text: str, source: str) -> str:
-    """Remove the spaces of tokenised text, which generators learn from it, unless `source` has them too.
-
-    >>> spaced_like("Tom 's film ( 1994 ) is bad .", "Tom's film is good.")
-    "Tom's film (1994) is bad."
-    """
+    """Remove the spaces of tokenised text, which generators learn from it, unless `source` has them too."""
     for wide, narrow in _TOKENISED:  # from where spaces begin: one that is tried at each of many spaces takes quadratic time
         if not wide.search(source):
             text = wide.sub(narrow, text)
@@ -113,7 +101,7 @@ _TOKENISED = (
 
 
 def _loose_quote(text: str, source: str) -> str | None:
-    """Say that a quotation mark has no other, as small generators write it; None where the source has one, too."""
+    """Say that a quotation mark is unpaired, as small generators write it; None where the source has one too."""
     if text.count('"') % 2 and not source.count('"') % 2:
         return "the negative claim has a quotation mark without its other one"
     return None
@@ -123,51 +111,56 @@ def _loose_quote(text: str, source: str) -> str | None:
 class GenerateNegativeClaim(Stage):
     """Write c′, a claim that the evidence refutes, for the claim c of a SUPPORTS row (section 2.2, first stage).
 
-    Input columns: `claim`, `evidence`, `label`. Output column: `negative_claim`. Rows of other labels are rejected, "CrossAug
-    utilizes only positive claims"; so are those whose c′ says what c says, which the paper skips and its released code keeps.
+    Input columns: `claim`, `evidence`, `label`. Output column: `negative_claim`. Rows of other labels are rejected, and rows whose
+    c′ says what c says, which the paper skips and its released code keeps.
 
     Deviations: a c′ that `max_new_tokens` cuts off is rejected too (the released code takes its library's default length and
-    whatever comes), and one that has the spaces of tokenised text where c has none loses them, or they would tell the label. One
-    with a single quotation mark that c does not have is left out.
+    whatever comes). Spaces of tokenised text that c does not have are removed, or they would tell the label. A c′ with an unpaired
+    quotation mark is left out.
 
     Args:
-        generator: an encoder-decoder or decoder-only model, trained on pairs of claims (`recipes/train_negative.yaml`); or
-            "llm:NAME" for a language model behind an endpoint, which reads the evidence, too, and is asked for all candidates
-            at once.
+        generator: an encoder-decoder or decoder-only model, trained on pairs of claims (`recipes/train_negative.yaml`); the paper's
+            is BART-base, trained on WikiFactCheck-English (released). Or "llm:NAME": a language model behind an endpoint reads the
+            evidence too, and is asked for all candidates at once.
         num_beams: beams of the search (5 in the released code).
         num_candidates: how many of the best hypotheses are read: c′ is the first that is whole and not c. The paper's is 1.
         max_new_tokens: longest claim, in tokens.
-        verifier: a three-way verifier, or "llm:NAME"; c′ is then the first of them that, as it says, the evidence refutes. The
-            paper has none.
-        judges: further verifiers, which must say so, too; they are asked only about what it says is refuted.
-        certainty: the least probability of that verdict, of each of them (0–1).
+        verifier: a three-way verifier, or "llm:NAME"; c′ is then the first hypothesis that, by its verdict, the evidence refutes.
+            The paper has none.
+        judges: further verifiers, which must agree; they are asked only about what the verifier says is refuted.
+        certainty: the probability that each of them must give that verdict (0–1).
         max_length: tokens of claim and evidence that the verifier reads.
-        exclude_same: leave out hypotheses that, as far as English WordNet knows, can't be refuted: those that differ from c only in
-            articles, case or inflection, by a synonym or a broader word, or by words that stand in the evidence already; see
-            `hfcf.engines.sameness.why_same`. A row that has no others is rejected with the reason of the first. The paper has no
-            such check.
-        exclusive: keep only hypotheses that exclude c, as far as English words tell (`hfcf.engines.exclusion.why_both`): another
-            number, date, name or nationality, an antonym, a negation, another kind of thing. A person may be an actor and a singer,
-            so the verifiers of the offline preset are wrong about most others. The paper has no such check.
+        exclude_same: leave out hypotheses that can't be refuted, by English WordNet: those that differ from c only in articles,
+            case or inflection, by a synonym or a broader word, or by words of the evidence. The paper has no such check.
+        exclusive: keep only hypotheses that exclude c, by their words: another number, date, name or nationality, an antonym, a
+            negation, another kind of thing. A person may be an actor and a singer, so the verifiers of the offline preset are wrong
+            about most others. The paper has no such check.
 
-    >>> GenerateNegativeClaim(generator=Model("me/negative-claims")).num_beams
-    5
+    >>> GenerateNegativeClaim().generator.name
+    'minwhoo/bart-base-negative-claim-generation'
     """
 
     VERSION: ClassVar[str] = "4"
     inputs: ClassVar = {**TASK.columns, "label": schema.TEXT}
     outputs: ClassVar = {"negative_claim": schema.TEXT}
 
-    generator: Model
-    num_beams: int = 5
-    num_candidates: int = 1
-    max_new_tokens: int = 64
-    verifier: Model | None = None
-    judges: tuple[Model, ...] = ()
-    certainty: float = 0.0
-    max_length: int = 130
+    engines: ClassVar = (Continuation, Classifier)
+
+    generator: Annotated[Model, Endpoint()] = Model("minwhoo/bart-base-negative-claim-generation")
+    num_beams: Positive = 5
+    num_candidates: Positive = 1
+    max_new_tokens: Positive = 64
+    verifier: VerifierModel | None = None
+    judges: JudgeModels = ()
+    certainty: Certainty = 0.0
+    max_length: Positive = 130
     exclude_same: bool = False
     exclusive: bool = False
+
+    def check(self) -> None:
+        check_judges(self.verifier, self.judges, self.certainty)
+        if self.num_candidates > self.num_beams and not is_remote(self.generator):
+            raise ValueError(f"num_candidates must be at most num_beams ({self.num_beams}), got {self.num_candidates}")
 
     def __getstate__(self) -> dict[str, Any]:
         verdicts = TASK.verdict_state(self.verifier, *self.judges)
@@ -211,7 +204,7 @@ class GenerateNegativeClaim(Stage):
         if not results:
             return Reject("the generator wrote nothing")
         first = spaced_like(results[0]["text"], claim)
-        finished = [spaced_like(one["text"], claim) for one in results if one["finished"]]
+        finished = [spaced_like(answer["text"], claim) for answer in results if answer["finished"]]
         if not finished:
             return Reject(f"the negative claim is cut off at {self.max_new_tokens} tokens", negative_claim=first)
         others = [text for text in finished if bare(text) != bare(claim)]
@@ -241,7 +234,8 @@ class GenerateNegativeClaim(Stage):
         if self.verifier is None:
             return [True] * len(pairs)
         judges, accepted = (self.verifier, *self.judges), [(REFUTES,)] * len(pairs)
-        return [one.reason or one.label == REFUTES for one in rule(TASK, pairs, accepted, judges, self.max_length, self.certainty)]
+        verdicts = vote(TASK, pairs, accepted, judges, self.max_length, self.certainty)
+        return [verdict.reason or verdict.label == REFUTES for verdict in verdicts]
 
     def _choose(self, texts: Sequence[str], verdicts: Iterator[bool | str]) -> dict[str, Any] | Reject:
         said = [next(verdicts) for _ in texts]
@@ -255,21 +249,21 @@ class GenerateNegativeClaim(Stage):
 
 @dataclass(frozen=True, kw_only=True)
 class ModifyEvidence(Stage):
-    """Make the change from c to c′ in the evidence, if it is one of a few words that stand there (section 2.2, second stage).
+    """Make the change from c to c′ in the evidence, if it is one of a few words that occur there (section 2.2, second stage).
 
     Input columns: `claim`, `negative_claim`, `evidence`. Output columns: `edits` of the evidence, none if it stays, and
     `modification`: "modified", or why not. A row whose evidence stays goes on: (c′, e, REFUTES) is kept.
 
-    The change is the one span between the beginning and the ending that c and c′ share. It is made where c's words stand in the
-    evidence, compared with case, in pieces' texts and titles; c′'s words are put there as c′ has them.
+    The change is the one span between the beginning and the ending that c and c′ share. It is made where c's words occur in the
+    evidence, compared with case, in texts and titles; c′'s words are put there as c′ has them.
 
     Deviations from the released code, which joins tokens with spaces again: the text around the edit stays as it was, and a span
-    takes along a word that it touches in one claim only (`changed_span`). Words are told apart by a rule of ours that agrees with
-    its tokenizer except in rare abbreviations.
+    takes along a word that it touches in one claim only. Words are split by a rule of ours that agrees with its tokenizer except in
+    rare abbreviations.
 
     Args:
         max_span: τ, the words (and punctuation marks) that either side of the change may have.
-        replace_all: also edit where c's words stand in the evidence several times, at each place; the released code does not.
+        replace_all: also edit evidence in which c's words occur several times, at each place; the released code does not.
 
     >>> row = {"claim": "It has 30 men.", "negative_claim": "It has 9 men.", "evidence": [{"title": "", "text": "Of 30 men…"}]}
     >>> ModifyEvidence().row(row)["edits"][0]["after"]
@@ -281,7 +275,7 @@ class ModifyEvidence(Stage):
     outputs: ClassVar = {"edits": schema.EDITS, "modification": schema.TEXT}
     produced_by: ClassVar = {"negative_claim": "crossaug.generate_negative_claim"}
 
-    max_span: int = 3
+    max_span: Positive = 3
     replace_all: bool = False
 
     def row(self, row: dict[str, Any]) -> dict[str, Any]:
@@ -317,7 +311,7 @@ class CrossPairs(Stage):
         pairs: which changes; ("claim",) and ("evidence",) are the ablations of Table 1.
 
     >>> row = {"claim": "a", "negative_claim": "b", "edits": []}
-    >>> [one["change"] for one in CrossPairs().row(row)["candidates"]]
+    >>> [new["change"] for new in CrossPairs().row(row)["candidates"]]
     ['claim']
     """
 
@@ -325,7 +319,7 @@ class CrossPairs(Stage):
     outputs: ClassVar = {"candidates": CANDIDATES}
     produced_by: ClassVar = {"negative_claim": "crossaug.generate_negative_claim", "edits": "crossaug.modify_evidence"}
 
-    pairs: tuple[str, ...] = PAIRS
+    pairs: tuple[Pair, ...] = ("claim", "evidence", "both")
 
     def row(self, row: dict[str, Any]) -> dict[str, Any]:
         negative = edits.rewrite("claim", row["claim"], row["negative_claim"])
@@ -333,7 +327,7 @@ class CrossPairs(Stage):
         if row["edits"]:
             candidates.append(candidate(row["claim"], REFUTES, "evidence", row["edits"]))
             candidates.append(candidate(row["negative_claim"], SUPPORTS, "both", [*negative, *row["edits"]]))
-        candidates = [one for one in candidates if one["change"] in self.pairs]
+        candidates = [new for new in candidates if new["change"] in self.pairs]
         if not candidates:
             raise Reject("the evidence was not modified", candidates=[])
         return {"candidates": candidates}
@@ -360,76 +354,27 @@ LLM: dict[str, Any] = {"generator": _CHAT, "num_candidates": 3, "verifier": _CHA
 """A language model behind `HFCF_LLM_URL` writes and verifies; no local model is left."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class CrossAug(System):
     """Write a negative claim for each supported one, make the evidence support that, and pair claims and evidence crosswise.
 
     `ds = CrossAug.preset("offline")(ds)` runs the whole chain; each of its stages is an attribute.
 
-    Nothing is checked, as in the paper, unless a verifier is given, as in the offline preset.
+    Nothing is checked, as in the paper, unless a verifier is given, as in the offline preset: c′ is then a claim that the evidence
+    refutes, and only pairs stay on which the verifier and each of the judges agree.
 
-    Args:
-        generator: claim → negative claim; the paper's is BART-base, trained on WikiFactCheck-English (released).
-        verifier: a three-way verifier: c′ is then a claim that the evidence refutes, and only pairs stay on which it agrees; the
-            paper has none.
-        judges: further verifiers, which must agree with it, too.
-        certainty: the least probability that `verifier` and each of `judges` give the label (0–1).
-        max_length: tokens that they read.
-        unique: reject a counterfactual that equals one of an earlier row (`hfcf.core.twins.reject_twins`); the paper keeps both.
-
-    Its other settings are those of the stages of the same name. `generator`, `verifier` and each of `judges` may be "llm:NAME", a
-    language model behind an endpoint (`hfcf.engines.remote.engine.Remote` has its environment variables); the preset "llm" has one
-    for the first two.
+    Its settings are those of its stages. `generator`, `verifier` and each of `judges` may be "llm:NAME", a language model behind an
+    endpoint (`hfcf.engines.remote.engine.Remote` has its environment variables); the preset "llm" has one for the first two.
 
     >>> [stage.name for stage in CrossAug.preset("offline").stages]
     ['generate_negative_claim', 'modify_evidence', 'cross_pairs', 'judge_candidates']
     """
 
-    task: ClassVar[str] = "verification"
-    chain: ClassVar[tuple[str, ...]] = ("generate_negative_claim", "modify_evidence", "cross_pairs", "judge_candidates")
+    task = "verification"
+    chain = (GenerateNegativeClaim, ModifyEvidence, CrossPairs, JudgeCandidates)
     presets: ClassVar = {"paper": {}, "offline": OFFLINE, "llm": LLM}
-    trained_by: ClassVar = {"verifier": "train_verifier", "judges": "train_verifier"}
-    remote: ClassVar = ("generator", "verifier", "judges")
-    engines: ClassVar = (Continuation, Classifier)
-    citation: ClassVar[str] = """@inproceedings{lee-etal-2021-crossaug,
+    citation = """@inproceedings{lee-etal-2021-crossaug,
   title = {{CrossAug}: A Contrastive Data Augmentation Method for Debiasing Fact Verification Models},
   author = {Lee, Minwoo and Won, Seungpil and Kim, Juae and Lee, Hwanhee and Park, Cheoneum and Jung, Kyomin},
   booktitle = {Proceedings of CIKM},
   year = {2021}
 }"""
-
-    generator: Model = Model("minwhoo/bart-base-negative-claim-generation")
-    num_beams: int = 5
-    num_candidates: int = 1
-    max_new_tokens: int = 64
-    max_span: int = 3
-    replace_all: bool = False
-    pairs: tuple[str, ...] = PAIRS
-    verifier: Model | None = None
-    judges: tuple[Model, ...] = ()
-    certainty: float = 0.0
-    max_length: int = 130
-    exclude_same: bool = False
-    exclusive: bool = False
-    unique: bool = False
-
-    def __post_init__(self) -> None:
-        self._as_models("generator", "verifier")
-        self._as_judges()
-        object.__setattr__(self, "pairs", tuple(self.pairs))
-        if unknown := [pair for pair in self.pairs if pair not in PAIRS]:
-            raise ValueError(f"pairs={unknown[0]!r}: choose some of {', '.join(PAIRS)}")
-
-    @classmethod
-    def preset(cls, name: str, **changes: Any) -> Self:
-        """Make CrossAug with a named set of settings: "paper", "offline" or "llm".
-
-        With a verifier of your own, or none, the preset's `judges` and `certainty`, which belong to its own, are left out.
-        """
-        changes = without_judges(cls.presets.get(name, {}), changes)
-        return super().preset(name, **changes)
-
-    generate_negative_claim = StageOf(GenerateNegativeClaim)
-    modify_evidence = StageOf(ModifyEvidence)
-    cross_pairs = StageOf(CrossPairs)
-    judge_candidates = StageOf(JudgeCandidates)

@@ -11,10 +11,11 @@ from datasets import List
 
 from hfcf.core.candidates import Candidate, accept, reject, settle, undecided
 from hfcf.core.model import Model
+from hfcf.core.settings import Positive
 from hfcf.core.stage import Reject, Stage
 from hfcf.core.task import Task, TaskColumns, get_task, problem, task_of
 from hfcf.tasks import DEFAULT
-from hfcf.tasks.panel import Ruling, rule
+from hfcf.tasks.ensemble import Certainty, JudgeModels, Verdict, VerifierModel, check_judges, describe_judges, vote
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,12 +30,12 @@ class JudgeCandidates(Stage):
     Args:
         system: the name in provenance.
         task: of the rows.
-        verifier: what judges: a three-way verifier of claims, a relation classifier, or "llm:NAME" for a language model behind an
-            endpoint (`hfcf.prompts.verdicts`); None accepts every candidate. A candidate is rejected, with the reason, when the
-            model does not know its label or gives no valid answer.
-        judges: further ones, which must give what the verifier accepts its label, too; they are asked about nothing else.
-        certainty: the least probability that the verifier and each of the judges give that label (0–1).
-        max_length: tokens that it reads of a row; `Task.judge` of each task says what becomes of a longer one.
+        verifier: the model that judges: a three-way verifier of claims, a relation classifier, or "llm:NAME" for a language model
+            behind an endpoint; None accepts every candidate. A candidate is rejected, with the reason, when the model does not
+            know its label or gives no valid answer.
+        judges: further models, which must agree with the verifier; they are asked only about what it accepts.
+        certainty: the probability that the verifier and each of the judges must give that label (0–1).
+        max_length: tokens of a row that the verifier reads; `Task.judge` of each task says what happens to longer rows.
 
     >>> JudgeCandidates(system="crossaug").name
     'judge_candidates'
@@ -45,25 +46,33 @@ class JudgeCandidates(Stage):
         lambda task: {"candidates": List(task.candidate_features), "counterfactuals": List(dict(task.counterfactual))}
     )
     produced_by: ClassVar = {"candidates": "the system's stage before it"}
+    # As text, since tasks are looked up where no model is read.
+    engines: ClassVar = ("hfcf.engines.classifier:Classifier", "hfcf.engines.relation:RelationClassifier")
 
-    system: str
+    system: str = ""
     task: str = DEFAULT
-    verifier: Model | None = None
-    judges: tuple[Model, ...] = ()
-    certainty: float = 0.0
-    max_length: int = 130
+    verifier: VerifierModel | None = None
+    judges: JudgeModels = ()
+    certainty: Certainty = 0.0
+    max_length: Positive = 130
+
+    def check(self) -> None:
+        check_judges(self.verifier, self.judges, self.certainty)
+
+    def confirming(self) -> tuple[str, list[Model]] | None:
+        return describe_judges(self.verifier, self.judges, self.certainty)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**super().__getstate__(), **get_task(self.task).verdict_state(self.verifier, *self.judges)}
 
     def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
-        task, rulings = get_task(self.task), None
+        task, verdicts = get_task(self.task), None
         rows = [{**row, "candidates": [_reject_broken(task, row, one, self.name) for one in row["candidates"]]} for row in rows]
         if self.verifier is not None:
             pairs = [(row, one) for row in rows for one in row["candidates"] if undecided(one)]
             edited, meant = [task.counterfactual_row(*pair) for pair in pairs], [(one["label"],) for _, one in pairs]
-            rulings = rule(task, edited, meant, (self.verifier, *self.judges), self.max_length, self.certainty)
-        return decide(self.name, self.system, rows, rulings)
+            verdicts = vote(task, edited, meant, (self.verifier, *self.judges), self.max_length, self.certainty)
+        return decide(self.name, self.system, rows, verdicts)
 
 
 def _reject_broken(task: Task, row: Mapping[str, Any], one: Candidate, stage: str) -> Candidate:
@@ -78,7 +87,7 @@ def _reject_broken(task: Task, row: Mapping[str, Any], one: Candidate, stage: st
 
 
 def decide(
-    stage: str, system: str, rows: Sequence[Mapping[str, Any]], rulings: Sequence[Ruling] | None
+    stage: str, system: str, rows: Sequence[Mapping[str, Any]], verdicts: Sequence[Verdict] | None
 ) -> list[dict[str, Any] | Reject]:
     """Give each undecided candidate its verdict, and each row `candidates`, `counterfactuals` and `status`.
 
@@ -86,10 +95,10 @@ def decide(
         stage: the name of the stage that decides.
         system: the name in provenance.
         rows: with their candidates.
-        rulings: of each undecided candidate, in order; those that get their label are accepted. None in the place of all: every
+        verdicts: of each undecided candidate, in order; those that get their label are accepted. None in the place of all: every
             candidate is accepted.
     """
-    remaining = None if rulings is None else iter(rulings)
+    remaining = None if verdicts is None else iter(verdicts)
     results: list[dict[str, Any] | Reject] = []
     for row in rows:
         judged = [_judge(one, stage, remaining) if undecided(one) else one for one in row["candidates"]]
@@ -100,14 +109,14 @@ def decide(
     return results
 
 
-def _judge(one: Candidate, stage: str, rulings: Iterator[Ruling] | None) -> Candidate:
-    if rulings is None:
+def _judge(one: Candidate, stage: str, verdicts: Iterator[Verdict] | None) -> Candidate:
+    if verdicts is None:
         return accept(one, stage)
-    ruling = next(rulings)
-    one = {**one, "scores": [*one["scores"], *ruling.scores]}
-    if ruling.reason is not None:
-        return reject(one, stage, ruling.reason)
-    return accept(one, stage) if ruling.label == one["label"] else reject(one, stage, f"the verifier says {ruling.label}")
+    verdict = next(verdicts)
+    one = {**one, "scores": [*one["scores"], *verdict.scores]}
+    if verdict.reason is not None:
+        return reject(one, stage, verdict.reason)
+    return accept(one, stage) if verdict.label == one["label"] else reject(one, stage, f"the verifier says {verdict.label}")
 
 
 def counterfactuals(row: Mapping[str, Any], candidates: Sequence[Candidate], system: str) -> list[dict[str, Any]]:

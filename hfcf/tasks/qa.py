@@ -197,6 +197,7 @@ TASK = QuestionAnswering(
     change_names={"both": "the reference and the predicate"},
     shared="a question or a passage",
     candidate={"title": TEXT, "context": TEXT, "question": TEXT, "answers": ANSWERS},
+    recipe="train_reader",
     trainer="hfcf.training.reader_trainer:TRAINER",
     scorer="hfcf.training.scorers:ANSWERS",
     hub=HubNames(categories=("question-answering",), ids=("extractive-qa",), tag="question-answering"),

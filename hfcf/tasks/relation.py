@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
@@ -13,7 +13,7 @@ from datasets import List
 from hfcf.core.candidates import Candidate
 from hfcf.core.edits import Edit, by_place, refuse_rest
 from hfcf.core.model import Model
-from hfcf.core.schema import SPAN, TEXT, TOKENS
+from hfcf.core.schema import LOAD, SPAN, TEXT, TOKENS
 from hfcf.core.segments import Mark, Segment, plain
 from hfcf.core.task import HubNames, Row, Task, problem
 from hfcf.engines.markers import ENTITIES, reads_types
@@ -108,6 +108,7 @@ TASK = Relation(
     empty_row={"tokens": [], "head": None, "tail": None, "label": None},
     shared="a sentence",
     candidate={"text": TEXT, "label": TEXT},
+    recipe="train_relation",
     trainer="hfcf.training.relation:TRAINER",
     scorer="hfcf.training.scorers:RELATIONS",
     verdict_prompt="hfcf.prompts.verdicts:RELATIONS",
@@ -219,20 +220,15 @@ def head_first(row: Row) -> bool:
     return head <= tail
 
 
-def learnable(ds: Iterable[Row], chain: Iterable[str]) -> list[Row]:
-    """Select the rows to learn from: neither broken, nor rejected before the stages of `chain`, as when loaded.
+def learnable(ds: Iterable[Row]) -> list[Row]:
+    """Select the rows to learn from: neither broken nor rejected when they were loaded.
 
     >>> row = {"tokens": ["eggs", "hatch"], "head": {"start": 0, "end": 1}, "tail": {"start": 1, "end": 2}, "label": "a"}
     >>> rejected = {**row, "status": {"accepted": False, "stage": "load", "reason": "the label is unknown"}}
-    >>> len(learnable([row, rejected, {**row, "tokens": []}], chain=[]))
+    >>> len(learnable([row, rejected, {**row, "tokens": []}]))
     1
     """
-    stages = set(chain)
-    return [row for row in ds if not problem(row) and not _rejected_before(row.get("status"), stages)]
-
-
-def _rejected_before(status: Row | None, stages: Collection[str]) -> bool:
-    return status is not None and status["accepted"] is False and status["stage"] not in stages
+    return [row for row in ds if not problem(row) and (row.get("status") or {}).get("stage") != LOAD]
 
 
 def requests(rows: Iterable[Row], model: Model | None = None) -> list[list[Any]]:

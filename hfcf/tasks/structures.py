@@ -167,6 +167,7 @@ TASK = Structures(
     change_names=VERIFICATION.change_names,
     shared=VERIFICATION.shared,
     candidate=VERIFICATION.candidate,
+    recipe="train_structures",
     trainer="hfcf.training.structures:TRAINER",
     scorer="hfcf.training.structure_scorer:STRUCTURES",
     verdict_prompt=VERIFICATION.verdict_prompt,

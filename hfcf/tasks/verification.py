@@ -144,6 +144,7 @@ TASK = Verification(
     change_names={"both": "claim and evidence"},
     shared="a claim or the complete evidence (single pieces of evidence can be on both sides)",
     candidate={"claim": TEXT, "label": TEXT},
+    recipe="train_verifier",
     trainer="hfcf.training.verifier:TRAINER",
     scorer="hfcf.training.scorers:VERDICTS",
     verdict_prompt="hfcf.prompts.verdicts:CLAIMS",

@@ -67,15 +67,6 @@ def check_full_tuning(name: str, hp: Hyperparameters) -> Hyperparameters:
     return hp
 
 
-def parse_trainings(system: Any) -> None:
-    """Turn the `trainings` of a new system, a frozen dataclass, into `Hyperparameters` with the system's seed."""
-    for name in type(system).trainings:
-        value = getattr(system, name)
-        if isinstance(value, Mapping):
-            value = Hyperparameters(**value)
-        object.__setattr__(system, name, replace(check_full_tuning(name, value), seed=system.seed))
-
-
 def ensure_steps(hp: Hyperparameters, steps: int, rows: int) -> Hyperparameters:
     """Return the settings with enough epochs for this number of steps on this number of rows.
 

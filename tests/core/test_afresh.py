@@ -69,7 +69,7 @@ def test_rows_that_could_not_be_read_stay_rejected() -> None:
 
 
 def test_rows_without_a_result_are_left_as_they_are() -> None:
-    ds = hfcf.prepare(rows(), for_=EDA())
+    ds = hfcf.prepare(rows(), EDA())
     assert start_afresh(ds, EDA().stages) is ds
 
 
@@ -136,7 +136,7 @@ def test_verbs_take_several_splits_and_streams_or_say_so() -> None:
     with pytest.raises(ValueError, match="'status': run a system first"):
         hfcf.rejected(rows())
     with pytest.raises(ValueError, match="a Dataset, a DatasetDict or an IterableDataset, and this is a list"):
-        hfcf.prepare([], for_=EDA())
+        hfcf.prepare([], EDA())
 
 
 SPAN = {"field": "evidence", "piece": 0, "start": 4, "end": 8}

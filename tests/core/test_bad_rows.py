@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +16,9 @@ from rich.table import Table
 from rich.text import Text
 
 import hfcf
+from hfcf.core.mapping import map_stage
 from hfcf.core.model import Model
 from hfcf.core.stage import StageError
-from hfcf.core.system import run_stage
 from hfcf.corpora.base import CorpusError
 from hfcf.engines.generator import Generator
 from hfcf.systems.race.system import RACE
@@ -97,9 +96,9 @@ def mixed(tmp_path: Path) -> Path:
 def system(race: RACE, tiny_model: Callable[[str], str], monkeypatch: pytest.MonkeyPatch) -> RACE:
     """RACE whose tiny models decide and name what they must, fitted to the good rows."""
     monkeypatch.setattr(Generator, "forward", parrot.forward)
-    system = replace(race, verifier=Model(tiny_model("verifier")))
-    good = hfcf.prepare(read(FIXTURES / "good_rows.jsonl"), for_=system)
-    return system.fit(run_stage(good, system.tag_entities, {}))
+    system = race.replace(verifier=Model(tiny_model("verifier")))
+    good = hfcf.prepare(read(FIXTURES / "good_rows.jsonl"), system)
+    return system.fit(map_stage(good, system.tag_entities, {}))
 
 
 def read(path: Path) -> Dataset:
@@ -153,16 +152,14 @@ def test_bad_rows_teach_nothing(system: RACE, mixed: Path) -> None:
     (mixed.parent / "fewer.jsonl").write_bytes(b"\n".join(kept))
     ds = read(mixed.parent / "fewer.jsonl")
     assert len(ds) > 25
-    assert (
-        replace(system, fitted=None).fit(run_stage(hfcf.prepare(ds, for_=system), system.tag_entities, {})).fitted == system.fitted
-    )
+    assert RACE(**system.values).fit(map_stage(hfcf.prepare(ds, system), system.tag_entities, {})).fitted == system.fitted
 
 
 def test_strict_names_the_row(system: RACE, tmp_path: Path) -> None:
     line = {"id": "mine", "claim": "הנילוס זורם דרך מצרים", "evidence": ["The Nile."], "label": "SUPPORTS"}
     (tmp_path / "one.jsonl").write_text(json.dumps(line))
     with pytest.raises(StageError, match=r"tag_entities: row 'mine'.*claim.*hebrew"):
-        replace(system, strict=True)(read(tmp_path / "one.jsonl"))
+        system.replace(strict=True)(read(tmp_path / "one.jsonl"))
 
 
 def test_the_default_is_to_raise_and_to_name_the_line(mixed: Path) -> None:

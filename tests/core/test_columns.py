@@ -61,13 +61,9 @@ class Make(Stage):
         return {"counterfactuals": [made], "status": {"accepted": True, "stage": self.name, "reason": None}}
 
 
-@dataclass(frozen=True, kw_only=True)
 class Marks(System):
-    chain: ClassVar = ("mark", "make")
-    task: ClassVar = "verification"
-
-    mark: Mark = Mark()
-    make: Make = Make()
+    task = "verification"
+    chain = (Mark, Make)
 
 
 def made() -> Dataset:
@@ -86,8 +82,8 @@ def test_a_system_works_on_the_plain_rows_of_a_formatted_dataset(kind: str) -> N
     assert hfcf.expand(DatasetDict({"train": found.with_format(kind)}))["train"][:] == hfcf.expand(expected)[:]
     assert hfcf.rejected(found.with_format(kind))[:] == hfcf.rejected(expected)[:]
     assert augmented(found.with_format(kind))[:] == augmented(expected)[:]
-    assert funnel(found.with_format(kind), Marks().chain) == funnel(expected, Marks().chain)
-    assert hfcf.prepare(made().with_format(kind), for_=Marks())[0] == hfcf.prepare(made(), for_=Marks())[0]
+    assert funnel(found.with_format(kind), list(Marks.parts)) == funnel(expected, list(Marks.parts))
+    assert hfcf.prepare(made().with_format(kind), Marks())[0] == hfcf.prepare(made(), Marks())[0]
 
 
 def test_a_stream_with_a_format_gives_the_same_rows() -> None:
@@ -102,7 +98,7 @@ def test_a_format_of_some_columns_hides_none_from_a_system() -> None:
 @pytest.mark.parametrize("batched", [True, False])
 @pytest.mark.parametrize("kind", ["numpy", "arrow", "pandas", "torch"])
 def test_a_bare_map_over_a_format_gives_equal_rows_or_says_what_to_do(kind: str, batched: bool) -> None:
-    prepared = hfcf.prepare(made(), for_=Marks())
+    prepared = hfcf.prepare(made(), Marks())
     marked = prepared.map(Mark(), batched=batched)
     for before, stage in ((prepared, Mark()), (marked, Make())):
         if kind == "pandas" or (kind == "torch" and isinstance(stage, Make)):  # torch leaves texts as they are
@@ -118,15 +114,14 @@ def test_a_stage_leaves_in_arrow_what_it_does_not_change(monkeypatch: pytest.Mon
     returned = []
 
     class Seen(Mark):
-        name = "mark"
-
         def __call__(self, rows: Any, *args: Any, **kwargs: Any) -> Any:
             answer = super().__call__(rows, *args, **kwargs)
             assert isinstance(rows, LazyBatch)
             returned.append((sorted(answer), set(rows) - rows.keys_to_format))
             return answer
 
-    prepared = hfcf.prepare(made(), for_=Mark())
+    Seen.name = "mark"
+    prepared = hfcf.prepare(made(), Mark())
     rows = list(prepared.map(Seen(), batched=True, batch_size=1))
     # Batches without a rejected row don't touch the status; `map` has decoded no column at all.
     assert returned == [(["edits", "size"], set()), (["size", "status"], set())] * 2
@@ -188,4 +183,4 @@ def test_numbers_are_cast_as_declared() -> None:
         def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
             return [{"value": value} for value in (1, 2.5, None, 3.0)]
 
-    assert hfcf.prepare(made(), for_=Numbers()).map(Numbers(), batched=True)["value"][:] == [1.0, 2.5, None, 3.0]
+    assert hfcf.prepare(made(), Numbers()).map(Numbers(), batched=True)["value"][:] == [1.0, 2.5, None, 3.0]

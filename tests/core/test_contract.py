@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -22,10 +22,11 @@ from safetensors.torch import load_file, save_file
 
 import hfcf
 from hfcf.core import recipe, schema
+from hfcf.core.mapping import map_stage
 from hfcf.core.model import Model
 from hfcf.core.paths import cache_dir
+from hfcf.core.settings import settings_of
 from hfcf.core.stage import Reject, Stage, StageError
-from hfcf.core.system import run_stage
 from hfcf.engines import base
 from hfcf.engines.generator import Generator
 from hfcf.engines.ner import Ner
@@ -33,7 +34,7 @@ from hfcf.systems.race.system import RACE
 from hfcf.tasks.verification import NOT_ENOUGH_INFO, REFUTES, SUPPORTS
 
 pytestmark = pytest.mark.usefixtures("no_request_cache")
-every_stage = pytest.mark.parametrize("name", RACE.chain)
+every_stage = pytest.mark.parametrize("name", list(RACE.parts))
 # Of both labels, and of every fate that tiny models can give: kept, rejected as an edit, as a claim, without an entity to edit.
 ROWS = [0, 1, 2, 4, 5, 8, 9, 13]
 
@@ -59,16 +60,16 @@ def chain(tmp_path_factory: pytest.TempPathFactory, tiny_model: Callable[[str], 
             ner=spacy_ner, explainer="gradient_x_input", num_beams=3, num_candidates=2, max_new_tokens=8, max_length=96,
         )  # fmt: skip
         demo = hfcf.load("hover", data_dir=recipe.folder() / "demo", split="train")
-        race = race.fit(run_stage(hfcf.prepare(demo, for_=race), race.tag_entities, {}))
+        race = race.fit(demo)
         rows = list(demo.select(ROWS))
         rows += [{**rows[0], "id": "no claim", "claim": None}, {**rows[0], "id": "no label", "label": NOT_ENOUGH_INFO}]
-        ds = hfcf.prepare(Dataset.from_list(rows, features=demo.features), for_=race)
+        ds = hfcf.prepare(Dataset.from_list(rows, features=demo.features), race)
         before = {}
-        for name in race.chain:
+        for name in race.parts:
             before[name] = Dataset.from_list(list(ds), features=ds.features)
             if name == "generate_claim":  # random models name nothing of what they must
                 patch.setattr(Generator, "forward", parrot.forward)
-            ds = run_stage(ds, getattr(race, name), {})
+            ds = map_stage(ds, getattr(race, name), {})
         before["end"] = ds
     return Chain(race, before, folder)
 
@@ -144,7 +145,7 @@ WAYS: dict[str, Callable[[Dataset, Stage], Any]] = {
     "two processes, row by row": lambda ds, stage: ds.map(stage, num_proc=2),
     "stream": lambda ds, stage: ds.to_iterable_dataset(num_shards=2).map(stage),
     "stream of batches": lambda ds, stage: ds.to_iterable_dataset().map(stage, batched=True, batch_size=4),
-    "the system's own call": lambda ds, stage: run_stage(ds, stage, {}),
+    "the system's own call": lambda ds, stage: map_stage(ds, stage, {}),
 }
 
 
@@ -236,11 +237,11 @@ print(json.dumps(found))
 def elsewhere(chain: Chain, tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
     """What two new processes, one after the other, find when they map every stage over rows on disk."""
     folder = tmp_path_factory.mktemp("elsewhere")
-    for name in RACE.chain:
+    for name in RACE.parts:
         chain.before[name].save_to_disk(folder / name)
         (folder / f"{name}.pickle").write_bytes(pickle.dumps(stage_of(chain, name)))
     environ = {**os.environ, "HFCF_CACHE": str(chain.folder), "HFCF_REQUEST_CACHE": "off"}
-    command = [sys.executable, "-c", ELSEWHERE, json.dumps({name: str(folder / name) for name in RACE.chain})]
+    command = [sys.executable, "-c", ELSEWHERE, json.dumps({name: str(folder / name) for name in RACE.parts})]
     runs = [subprocess.run(command, env=environ, capture_output=True, text=True) for _ in range(2)]
     assert [run.returncode for run in runs] == [0, 0], runs[0].stderr + runs[1].stderr
     return [json.loads(run.stdout.splitlines()[-1]) for run in runs]
@@ -262,14 +263,24 @@ def test_a_new_process_finds_the_rows_in_the_map_cache(chain: Chain, elsewhere: 
     assert_same(rows, list(chain.before[name].map(stage_of(chain, name))))
 
 
+NEUTRAL = {"explain": ("explainer_model",)}
+"""Settings that count for nothing here: gates, where gradients explain."""
+
+
+def again(stage: Any, **changes: Any) -> Any:
+    """The stage with other settings, and what it learned."""
+    return replace(stage, **changes).with_fitted(stage.fitted)
+
+
 def other(value: Any, name: str, chain: Chain) -> Any:
     """Some other value of the same setting."""
-    special: dict[str, Any] = {"method": "integrated_gradients", "flip": "opposite", "script": "HEBREW", "fitted": "0" * 64}
+    special: dict[str, Any] = {"explainer": "integrated_gradients", "flip": "opposite", "script": "HEBREW"}
     special |= {
         "explainer_model": Model("me/gates"),
         "fluency_model": Model("me/lm"),
         "max_perplexity": 5.0,
         "no_repeat": 4,
+        "num_candidates": 1,
         "judges": (Model("me/judge"),),
         "certainty": 0.5,
     }
@@ -285,11 +296,15 @@ def other(value: Any, name: str, chain: Chain) -> Any:
 @every_stage
 def test_any_other_setting_or_version_is_another_hash(chain: Chain, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     stage = stage_of(chain, name)
-    changed = [replace(stage, **{f.name: other(getattr(stage, f.name), f.name, chain)}) for f in fields(stage)]
-    hashes = [Hasher.hash(one) for one in (stage, *changed)]
+    names = [setting for setting in settings_of(type(stage)) if setting not in NEUTRAL.get(name, ())]
+    needed = {"max_perplexity": {"fluency_model": Model("me/lm")}}
+    changed = [
+        again(stage, **needed.get(setting, {}), **{setting: other(getattr(stage, setting), setting, chain)}) for setting in names
+    ]
+    hashes = [Hasher.hash(one) for one in (stage, stage.with_fitted("0" * 64), *changed)]
     monkeypatch.setattr(type(stage), "VERSION", stage.VERSION + "+")
     hashes.append(Hasher.hash(stage))
-    assert len(set(hashes)) == len(fields(stage)) + 2
+    assert len(set(hashes)) == len(names) + 3
 
 
 @every_stage
@@ -303,7 +318,7 @@ def test_another_setting_or_version_misses_the_map_cache(
         return str(ds.map(one, batched=True).cache_files[0]["filename"])
 
     first = file(stage)
-    assert file(stage) == first != file(replace(stage, seed=14))
+    assert file(stage) == first != file(again(stage, seed=14))
     monkeypatch.setattr(type(stage), "VERSION", stage.VERSION + "+")
     assert file(stage) != first
 
@@ -322,8 +337,9 @@ def test_a_checkpoint_trained_again_in_place_is_another_model(
     chain: Chain, name: str, tmp_path: Path, tiny_model: Callable[[str], str]
 ) -> None:
     shutil.copytree(tiny_model(MODELS[name]), tmp_path / "model")
-    field = next(f.name for f in fields(stage_of(chain, name)) if isinstance(getattr(stage_of(chain, name), f.name), Model))
-    stage = replace(stage_of(chain, name), **{field: Model(str(tmp_path / "model"))})
+    old = stage_of(chain, name)
+    field = next(setting for setting in settings_of(type(old)) if isinstance(getattr(old, setting), Model))
+    stage = again(old, **{field: Model(str(tmp_path / "model"))})
     ds = chain.before[name]
     before, rows = Hasher.hash(stage), list(ds.map(stage, batched=True))
     assert_same(rows, list(ds.map(stage_of(chain, name), batched=True)))
@@ -367,8 +383,8 @@ def test_unprepared_rows_are_refused_with_the_cure(chain: Chain, name: str, no_m
 
 @pytest.mark.parametrize("name", ["edit_evidence", "filter_claim"])
 def test_an_unfitted_stage_is_refused_with_the_cure(chain: Chain, name: str, no_model: None) -> None:
-    unfitted = getattr(replace(chain.race, fitted=None), name)
-    with pytest.raises(StageError, match=rf"^{name} .*not fitted: .*race\.fit\(ds\)"):
+    unfitted = stage_of(chain, name).with_fitted(None)
+    with pytest.raises(StageError, match=rf"^{name} .*not fitted: .*system\.fit\(ds\)"):
         chain.before[name].map(unfitted)
 
 
@@ -379,7 +395,7 @@ def test_a_bad_row_is_rejected_and_named_when_strict(chain: Chain, name: str, no
     assert (found["accepted"], found["stage"]) == (False, name)
     assert "empty" in found["reason"] or "no evidence" in found["reason"]
     with pytest.raises(StageError, match=rf"{name}: row 'the bad one': {found['reason']}"):
-        replace(stage, strict=True)(row)
+        again(stage, strict=True)(row)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -422,20 +438,20 @@ def test_a_column_that_stays_null_for_a_thousand_rows_is_filled_at_the_next() ->
     claims = ["bad"] * 1500 + ["c"]
     ds = Dataset.from_dict({"id": [str(i) for i in range(1501)], "claim": claims})
     stage = Careless(answer={"edits": [{"start": 1}]})
-    mapped = hfcf.prepare(ds, for_=stage).map(stage, batched=True, batch_size=100)
+    mapped = hfcf.prepare(ds, stage).map(stage, batched=True, batch_size=100)
     assert mapped[1500]["edits"][0]["start"] == 1
     assert mapped.features["edits"] == schema.EDITS
 
 
 def test_a_map_over_no_rows_keeps_the_columns(chain: Chain) -> None:
-    ds = hfcf.prepare(chain.before["tag_entities"].select([]), for_=chain.race)
+    ds = hfcf.prepare(chain.before["tag_entities"].select([]), chain.race)
     assert set(chain.race(ds).features) >= {"entities", "candidates", "counterfactuals", "status"}
 
 
 def test_prepare_refuses_a_column_of_another_type() -> None:
     ds = Dataset.from_dict({"id": ["1"], "claim": ["c"], "edits": ["mine"]})
     with pytest.raises(ValueError, match=r"'edits'.*rename yours"):
-        hfcf.prepare(ds, for_=Careless())
+        hfcf.prepare(ds, Careless())
 
 
 def test_a_row_draws_the_same_in_any_process_and_place(chain: Chain) -> None:

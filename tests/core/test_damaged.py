@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from datasets import Dataset, load_from_disk
 
-from hfcf.core.map_cache import map_rows
+from hfcf.core.mapping import map_rows
 from hfcf.core.store import artifact_path, read_artifact, save_artifact
 from hfcf.engines import cache as cache_module
 from hfcf.engines.cache import RequestCache, open_cache

@@ -47,7 +47,7 @@ def test_good_rows_pass() -> None:
 
 
 def test_a_column_of_the_last_stage_is_missed_before_the_first_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hfcf.core.system.run_stage", lambda *_: pytest.fail("a stage ran"))
+    monkeypatch.setattr("hfcf.core.system.map_stage", lambda *_: pytest.fail("a stage ran"))
     with pytest.raises(StageError, match=r"lack the column 'group_id', which \w+ and later") as error:
         race()(without("group_id"))
     assert "from_dataset" in str(error.value)
@@ -212,7 +212,7 @@ def test_a_full_disk_is_an_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 
 def test_rows_of_no_task_are_not_prepared() -> None:
     with pytest.raises(ValueError, match=r"premise.*from_dataset"):
-        hfcf.prepare(Dataset.from_dict({"id": ["1"], "premise": ["a"], "hypothesis": ["b"]}), for_=race())
+        hfcf.prepare(Dataset.from_dict({"id": ["1"], "premise": ["a"], "hypothesis": ["b"]}), race())
 
 
 def test_misspelt_settings_have_a_suggestion() -> None:

@@ -10,8 +10,8 @@ import pytest
 from datasets import Dataset, Features, Value, are_progress_bars_disabled
 
 from hfcf.core import progress
+from hfcf.core.mapping import map_stage
 from hfcf.core.progress import StageBar
-from hfcf.core.system import run_stage
 
 
 @pytest.fixture
@@ -60,14 +60,14 @@ def rows() -> Dataset:
 
 
 def test_a_terminal_shows_rows_requests_and_time(terminal: None, rows: Dataset, capsys: pytest.CaptureFixture[str]) -> None:
-    run_stage(rows, Ask(), {"load_from_cache_file": False})  # type: ignore[arg-type]
+    map_stage(rows, Ask(), {"load_from_cache_file": False})  # type: ignore[arg-type]
     shown = capsys.readouterr().err
     assert "ask" in shown
     assert "of 4 rows" in shown
 
 
 def test_a_log_shows_nothing(rows: Dataset, capsys: pytest.CaptureFixture[str]) -> None:
-    run_stage(rows, Ask(), {"load_from_cache_file": False})  # type: ignore[arg-type]
+    map_stage(rows, Ask(), {"load_from_cache_file": False})  # type: ignore[arg-type]
     with progress.count_requests("Generator", 2) as count:  # outside a stage
         count(2)
     assert capsys.readouterr().err == ""

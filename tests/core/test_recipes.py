@@ -66,7 +66,7 @@ def check(content: dict[str, Any], name: str, preset: str) -> None:
     if "compare" in content:
         check_comparison(content, name)
     elif "attack" in content:
-        assert parse_attack(content, name)[1].chain[0] == "identify_causal_terms"
+        assert parse_attack(content, name)[1].stages[0].name == "identify_causal_terms"
     elif "train" in content:
         assert parse_train(content, name).hyperparameters().epochs > 0
     else:
@@ -105,9 +105,9 @@ def test_values_are_read_as_meant_and_checked(tmp_path: Path) -> None:
     assert recipe.read(path, ["epochs=2E1"]) == {"learning_rate": 5e-5, "name": "1e", "epochs": 20.0, "preset": "paper"}
     content = {"corpus": "hover", "data_dir": "recipes:demo", "system": "race", "preset": "offline"}
     for changes, told in (
-        ({"settings": {"num_beams": "ten"}}, r"settings: num_beams is of type int, and was 'ten'"),
-        ({"settings": {"num_beams": True}}, r"num_beams is of type int, and was True"),
-        ({"settings": {"num_beams": 4}}, r"num_candidates \(10\) is from 1 to num_beams \(4\)"),
+        ({"settings": {"num_beams": "ten"}}, r"settings: num_beams must be of type int, got 'ten'"),
+        ({"settings": {"num_beams": True}}, r"num_beams must be of type int, got True"),
+        ({"settings": {"num_beams": 4}}, r"num_candidates must be at most num_beams \(4\), got 10"),
         ({"seed": "x"}, r"seed is of type int"),
         ({"settings": ["num_beams"]}, r"settings is of type mapping \| None, and was \['num_beams'\]"),
         ({"limit": "all"}, r"limit is of type int \| None, and was 'all'"),

@@ -9,7 +9,6 @@ import pytest
 from datasets import Dataset
 
 import hfcf
-from hfcf.core.chain import StageOf
 from hfcf.core.edits import rewrite
 from hfcf.core.funnel import funnel
 from hfcf.core.stage import Stage
@@ -39,13 +38,10 @@ class Write(Stage):
         return {"candidates": [candidate(text, "REFUTES", "claim", rewrite("claim", row["claim"], text)) for text in claims]}
 
 
-@dataclass(frozen=True, kw_only=True)
 class Twice(System):
-    task: ClassVar[str] = "verification"
-    chain: ClassVar[tuple[str, ...]] = ("write", "judge_candidates")
-    unique: bool = True
-    write = StageOf(Write)
-    judge_candidates = StageOf(JudgeCandidates)
+    task = "verification"
+    chain = (Write, JudgeCandidates)
+    defaults: ClassVar = {"unique": True}
 
 
 def rows(*ids: str, evidence: str = "It is so.") -> Dataset:
@@ -70,14 +66,14 @@ def test_the_first_of_equal_counterfactuals_is_kept() -> None:
 
 
 def test_the_funnel_counts_them() -> None:
-    last = funnel(Twice()(rows(*CLAIMS)), Twice.chain)[-1]
+    last = funnel(Twice()(rows(*CLAIMS)), list(Twice.parts))[-1]
     assert (last["rows_in"], last["rows_out"], last["candidates_rejected"]) == (4, 3, 2)
     assert last["candidate_reasons"] == {"the same counterfactual as that of row N": 2}
 
 
 def test_the_funnel_has_one_reason_for_all_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(CLAIMS, "e", ["Rome is big."])
-    last = funnel(Twice()(rows("b", "a", "e")), Twice.chain)[-1]
+    last = funnel(Twice()(rows("b", "a", "e")), list(Twice.parts))[-1]
     assert last["candidate_reasons"] == {"the same counterfactual as that of row N": 2}
 
 

@@ -233,15 +233,15 @@ def test_explaining_replaces_human_rationales(tiny_model: Callable[[str], str]) 
     """The column is of the type that RACE writes: `prepare` keeps it, and a run overwrites it, so rename it to keep it."""
     ds = hfcf.load("scifact", data_dir=FIXTURES / "scifact", split="train")
     assert datasets.Features({"r": ds.features["rationales"]}) == datasets.Features({"r": RATIONALES})
-    explain = Explain(verifier=Model(tiny_model("classifier")), method="gradient_x_input")
-    ready = hfcf.prepare(ds, for_=explain)
+    explain = Explain(verifier=Model(tiny_model("classifier")), explainer="gradient_x_input")
+    ready = hfcf.prepare(ds, explain)
     assert ready["rationales"] == ds["rationales"]
     run = ready.map(explain, batched=True)
     human, predicted = ds["rationales"], run["rationales"]
     assert [status is None for status in run["status"]] == [True, True, True, False]
     assert human[3] == predicted[3]  # A NOT ENOUGH INFO row is rejected as it is.
     assert all({span["score"] for span in spans} != {1.0} for spans in predicted[:3])
-    kept = hfcf.prepare(ds.rename_column("rationales", "human_rationales"), for_=explain)
+    kept = hfcf.prepare(ds.rename_column("rationales", "human_rationales"), explain)
     assert kept.map(explain, batched=True)["human_rationales"] == human
 
 

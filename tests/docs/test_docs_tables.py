@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Sequence
-from dataclasses import MISSING, Field, fields
 from importlib import import_module
 from typing import Any
 
@@ -16,7 +15,9 @@ from pages import ROOT, code, first_column, section, tables, text_of
 import hfcf
 from hfcf.core import recipe, schema
 from hfcf.core.model import Model
+from hfcf.core.settings import Setting, settings_of
 from hfcf.core.stage import Stage
+from hfcf.core.system import System
 from hfcf.core.task import get_task, tasks
 from hfcf.systems import system_class, systems
 from hfcf.text.normalise import normalise
@@ -92,14 +93,13 @@ def in_code(setting: str, files: Sequence[str]) -> bool:
             import_module(file.removesuffix(".py").removesuffix("/__init__").replace("/", ".")) if file.endswith(".py") else None
         )
         if cls := getattr(module, of, None):
-            known = {field.name: field for field in fields(cls)}
+            known = cls.schema if issubclass(cls, System) else settings_of(cls)
             return default(known[attribute]) == ast.literal_eval(value) if value else attribute in known or hasattr(cls, attribute)
     return False
 
 
-def default(field: Field[Any]) -> Any:
-    value = field.default if field.default is not MISSING else field.default_factory()  # type: ignore[misc]
-    return value.name if isinstance(value, Model) else value
+def default(setting: Setting) -> Any:
+    return setting.default.name if isinstance(setting.default, Model) else setting.default
 
 
 @pytest.mark.parametrize("name", ["race", "crossaug", "ccg", "rgf"])

@@ -11,7 +11,7 @@ from hfcf.core.stage import Stage
 Rows = list[dict[str, Any]]
 
 
-def run_stages(stages: Sequence[Stage], rows: Rows, counted: Counter[str]) -> Rows:
+def map_stages(stages: Sequence[Stage], rows: Rows, counted: Counter[str]) -> Rows:
     """Call the stages as `map` does, but without Arrow, which can't hold some of the texts."""
     columns = {name: [row.get(name) for row in rows] for name in {name for row in rows for name in row}}
     for stage in stages:

@@ -13,7 +13,7 @@ from datasets import Dataset, Features
 from hypothesis import given
 from hypothesis import strategies as st
 from offline_models import installed
-from stages import check_reason, run_stages
+from stages import check_reason, map_stages
 
 from hfcf import metrics
 from hfcf.core import edits
@@ -73,7 +73,7 @@ def fuzz(stage: Any, task: str, examples: int, counted: Counter[str]) -> None:
         features = get_task(task).counterfactual
         ds = Dataset.from_list(rows, features=Features({name: features[name] for name in rows[0]}))
         fitted = stage.fit(ds) if hasattr(stage, "fit") else stage
-        done = run_stages([fitted], rows, counted)
+        done = map_stages([fitted], rows, counted)
         for row, result in zip(rows, done, strict=True):
             assert {name: result[name] for name in row} == row
             if result["status"] is None:

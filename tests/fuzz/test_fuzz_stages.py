@@ -21,15 +21,16 @@ from bad_server import Reply, say, starter
 from datasets import Dataset, Features, List
 from hypothesis import given
 from offline_models import installed
-from stages import check_reason, run_stages
+from stages import check_reason, map_stages
 
 import hfcf
 from hfcf import metrics
+from hfcf.core.mapping import map_stage
 from hfcf.core.model import Model
 from hfcf.core.passages import Passages
 from hfcf.core.schema import TEXT
 from hfcf.core.stage import Stage
-from hfcf.core.system import System, run_stage
+from hfcf.core.system import System
 from hfcf.core.task import get_task
 from hfcf.systems import system_class, systems
 from hfcf.systems.checkwhy.system import CheckWhy
@@ -109,7 +110,7 @@ def with_judges(system: System, tiny_model: Callable[[str], str]) -> System:
     """The system with a tiny model in every place where one may judge or choose."""
     judges: dict[str, Any] = {"verifier": Model(tiny_model("rbert" if system.task == "relation" else "verifier"))}
     if system.name == "ccg":
-        judges |= {"editor": Model(tiny_model("t5")), "use_editor": True, "closed": True, "most_loss": 50.0}
+        judges |= {"editor": Model(tiny_model("t5")), "use_editor": True, "closed": True, "max_loss": 50.0}
         judges |= {"language_model": Model(tiny_model("gpt2")), "tagger": {"backend": "spacy", "model": "offline:spacy"}}
     return replace(system, **judges)
 
@@ -125,7 +126,7 @@ def system(
         if name == "rgf":
             of_name = {"reader": "reader", "n_best": 3, "k": 6, "passages": passages}
         elif name == "rand_agen_qgen":
-            of_name |= {"passages": passages, "least_words": 8}
+            of_name |= {"passages": passages, "min_words": 8}
         of_name |= {"generator": "questions", "readers": ["deaf 1000", "deaf 2", "deaf 3"], "agree": 2}
         return system_class(name)(questions=5, num_beams=5, max_new_tokens=4, **of_name)
     if name == "race":
@@ -136,7 +137,7 @@ def system(
     else:
         made = tiny_systems.make(name, task, tiny_model)
     made = with_judges(made, tiny_model)
-    return tiny_systems.fitted(made, hfcf.prepare(tiny_systems.rows(task), for_=made))
+    return tiny_systems.fitted(made, hfcf.prepare(tiny_systems.rows(task), made))
 
 
 def check(system: System, rows: list[dict[str, Any]], done: list[dict[str, Any]], counted: Counter[str]) -> None:
@@ -163,7 +164,7 @@ def fuzz(system: System, strategy: Any, examples: int, counted: Counter[str]) ->
     @nasty.run_examples(examples)
     @given(nasty.rows(strategy, ROWS))
     def run(rows: list[dict[str, Any]]) -> None:
-        check(system, rows, run_stages(system.stages, rows, counted), counted)
+        check(system, rows, map_stages(system.stages, rows, counted), counted)
 
     run()
 
@@ -202,9 +203,9 @@ def test_each_nasty_text_goes_through_every_stage(name: str, task: str, system: 
     stored = [text.encode("utf-8", "backslashreplace").decode() for text in nasty.NASTY]
     rows = nasty.numbered([row for text in stored for row in spoiled(good, text)])
     ds = Dataset.from_list(rows, features=get_task(task).features)
-    done = hfcf.prepare(ds, for_=system)
+    done = hfcf.prepare(ds, system)
     for stage in system.stages:
-        done = run_stage(done, stage, {})
+        done = map_stage(done, stage, {})
     check(system, list(ds), list(done), counted)
     lost = {row["source_id"] for row in hfcf.rejected(done, system=name) if row["level"] == "row"}
     assert lost | set(hfcf.expand(done)["source_id"]) == set(ds["id"])
@@ -217,5 +218,5 @@ def test_nasty_pairs_go_through_the_stages_of_checkwhy(server: None, counted: Co
     pairs = Dataset.from_list(
         scripted_llm.rows(), features=Features({**get_task("structures").features, "explanation": List(TEXT)})
     )
-    fuzz(tiny_systems.fitted(system, hfcf.prepare(pairs, for_=system)), nasty.pairs, 30, counted)
+    fuzz(tiny_systems.fitted(system, hfcf.prepare(pairs, system)), nasty.pairs, 30, counted)
     assert all(counted[stage] for stage in system.chain)

@@ -224,13 +224,13 @@ def test_relations_are_measured_too() -> None:
 def test_every_way_to_map_gives_equal_rows(name: str, made: Dataset) -> None:
     stage = load(name, stage=True)()
     stage = stage.fit(made) if hasattr(stage, "fit") else stage
-    ready = prepare(made, for_=stage)
+    ready = prepare(made, stage)
     wanted = measure(made, {name: None})[name][:]
     assert any(one is not None for one in wanted)
     assert ready.map(stage)[name][:] == wanted
     assert ready.map(stage, batched=True, batch_size=3)[name][:] == wanted
     assert ready.map(stage, batched=True, batch_size=2, num_proc=2)[name][:] == wanted
-    assert [row[name] for row in prepare(made.to_iterable_dataset(), for_=stage).map(stage)] == wanted
+    assert [row[name] for row in prepare(made.to_iterable_dataset(), stage).map(stage)] == wanted
     assert pickle.loads(pickle.dumps(stage)) == stage
 
 
@@ -318,20 +318,20 @@ def test_a_relation_is_a_label_like_another() -> None:
 def test_what_needs_the_whole_set_says_so(name: str, made: Dataset) -> None:
     stage = load(name, stage=True)()
     with pytest.raises(StageError, match=r"stage = stage\.fit\(ds\)"):
-        prepare(made, for_=stage).map(stage)
+        prepare(made, stage).map(stage)
 
 
 @pytest.mark.parametrize("name", ["claim_only", "duplicates"])
 def test_rows_that_a_metric_was_not_fitted_to_are_refused(name: str, made: Dataset) -> None:
     stage = load(name, stage=True)().fit(made.select([0, 1]))
     with pytest.raises(StageError, match=r"fitted.*'2:test:claim'"):
-        prepare(made, for_=stage).map(stage)
+        prepare(made, stage).map(stage)
 
 
 def test_a_label_that_label_balance_was_not_fitted_to_is_refused(made: Dataset) -> None:
     stage = load("label_balance", stage=True)().fit(made.select([0, 1]))
     with pytest.raises(StageError, match=r"fitted.*label 'SUPPORTS'"):
-        prepare(made, for_=stage).map(stage, batched=True)
+        prepare(made, stage).map(stage, batched=True)
 
 
 @pytest.mark.parametrize("name", ["claim_only", "duplicates"])
@@ -359,7 +359,7 @@ def test_what_was_fitted_is_read_once(made: Dataset, monkeypatch: pytest.MonkeyP
     ours = fitting.read_artifact
     monkeypatch.setattr(fitting, "read_artifact", lambda sha, cure: read.append(sha) or ours(sha, cure))
     for stage in stages:
-        prepare(made, for_=stage).map(stage)
+        prepare(made, stage).map(stage)
     assert sorted(read) == sorted(stage.fitted for stage in stages)
 
 

@@ -170,7 +170,7 @@ def test_flip_rate_is_the_share_that_the_verifier_gives_its_label(made: Dataset,
     stage = MeasureFlipRate(verifier=Model(folder))
     for batched in (True, False):
         with pytest.raises(StageError, match=r"measure_flip_rate.*column 'label'.*numbers"):
-            prepare(published, for_=stage).map(stage, batched=batched)
+            prepare(published, stage).map(stage, batched=batched)
     share = sum(one["flipped"] for one in found["flip_rate"]) / 3
     assert summaries(found)["flip_rate"]["after"]["flipped"]["share"] == pytest.approx(share, abs=1e-5)
 

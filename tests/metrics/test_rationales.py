@@ -323,7 +323,7 @@ def test_a_models_probabilities_are_those_of_the_three_inputs(tiny: Classifier, 
 
 def test_what_explain_writes_is_scored(tiny: Classifier, demo: Any) -> None:
     rows = [dict(row) for row in demo.select(range(6))]
-    explained = Explain(verifier=tiny.model, method="gradient_x_input", max_length=128).batch(rows)
+    explained = Explain(verifier=tiny.model, explainer="gradient_x_input", max_length=128).batch(rows)
     marked = [result["rationales"] for result in explained if isinstance(result, dict)]
     rows = [row for row, result in zip(rows, explained, strict=True) if isinstance(result, dict)]
     assert rows

@@ -60,7 +60,7 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *ar
         (["settings.verifier=offline:minlm"], ["no offline model 'minlm'"]),
         (["settings.verifier={name: offline:minilm, adapter: 'hfcf:verifer'}"], ["hfcf:verifier"]),
         (["settings.verifier=*x"], ["not YAML", "quotes"]),
-        (["settings.ner=offline:spacy"], ["no Ner", "backend: spacy"]),
+        (["settings.ner=offline:spacy"], ["type Ner", "backend: …"]),
         (["settings.ner={backnd: spacy}"], ["'backend'"]),
         (["settings.num_beam=3"], ["'num_beams'"]),
         (["settings.max_length=9000"], ["max_length=9000", "512"]),
@@ -92,7 +92,7 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *ar
 def test_settings(
     changes: list[str], facts: list[str], folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("hfcf.core.system.run_stage", lambda *_: pytest.fail("a stage ran"))
+    monkeypatch.setattr("hfcf.core.system.map_stage", lambda *_: pytest.fail("a stage ran"))
     options = [part for change in changes for part in ("--set", change)]
     error = run(monkeypatch, capsys, "run", "mine.yaml", "--out", "out/x", *options)
     assert [fact for fact in facts if fact not in error] == [], error
@@ -169,7 +169,7 @@ def test_a_limit_in_python_is_a_number_of_rows(limit: Any, folder: Path) -> None
         lambda: system_class("eda")()(rows, limit=limit),
     ]
     for call in calls:
-        with pytest.raises(ValueError, match="limit: a number of rows, 1 or more"):
+        with pytest.raises(ValueError, match="limit must be a number of rows from 1 on"):
             call()
     assert not (folder / "out").exists()
 

@@ -25,7 +25,6 @@ from torch.multiprocessing.spawn import ProcessExitedException
 
 import hfcf
 from hfcf.cli import launch as launcher
-from hfcf.core.chain import StageOf
 from hfcf.core.edits import rewrite
 from hfcf.core.stage import Stage
 from hfcf.core.store import read_artifact, save_artifact
@@ -101,7 +100,14 @@ class Write(Stage):
 
     inputs: ClassVar = TASK.columns
     outputs: ClassVar = {"candidates": CANDIDATES}
-    fitted: str | None = None
+
+    @property
+    def fit_inputs(self) -> tuple[str, ...]:
+        return ("claim",)
+
+    def learn(self, ds: Any) -> str:
+        (Path(os.environ[FOLDER]) / f"fitted-{os.getpid()}").touch()
+        return save_artifact({"rows": len(ds)})
 
     def row(self, row: dict[str, Any]) -> dict[str, Any]:
         folder = Path(os.environ[FOLDER])
@@ -115,17 +121,10 @@ class Write(Stage):
         return {"candidates": [candidate(claim, "REFUTES", "claim", edits, scores)]}
 
 
-@dataclass(frozen=True, kw_only=True)
 class Counting(System):
-    task: ClassVar[str] = "verification"
-    chain: ClassVar[tuple[str, ...]] = ("write", "judge_candidates")
-    unique: bool = True
-    write = StageOf(Write)
-    judge_candidates = StageOf(JudgeCandidates)
-
-    def fit_resources(self, ds: Any) -> str:
-        (Path(os.environ[FOLDER]) / f"fitted-{os.getpid()}").touch()
-        return save_artifact({"rows": len(ds)})
+    task = "verification"
+    chain = (Write, JudgeCandidates)
+    defaults: ClassVar = {"unique": True}
 
 
 @pytest.fixture
@@ -174,7 +173,7 @@ def test_an_error_of_the_main_process_ends_the_others(rows: Dataset, tmp_path: P
     def fail(self: Any, ds: Any) -> str:
         raise ValueError("there is nothing to fit")
 
-    monkeypatch.setattr(Counting, "fit_resources", fail)
+    monkeypatch.setattr(Write, "learn", fail)
 
     def run() -> None:
         try:

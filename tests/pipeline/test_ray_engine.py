@@ -17,9 +17,9 @@ from typer.testing import CliRunner
 
 import hfcf
 from hfcf.cli import app
+from hfcf.core.mapping import first_rows
 from hfcf.core.model import Model
 from hfcf.core.recipe import RecipeError
-from hfcf.core.system import first_rows
 from hfcf.engines.ner import Ner
 from hfcf.hub.existing_result import UNCOUNTED
 from hfcf.pipeline import ray_engine
@@ -75,7 +75,7 @@ def test_which_stages_read_models() -> None:
 
 def test_blocks_go_through_a_stage_as_a_dataset_does(demo: Dataset, tmp_path: Path) -> None:
     eda = EDA()
-    ds = hfcf.prepare(demo, for_=eda)
+    ds = hfcf.prepare(demo, eda)
     inputs, shards = Shards(tmp_path / "input", 50), Shards(tmp_path, 50)
     for start, stop in ((0, 20), (20, 50)):
         inputs.write(start, ds.select(range(start, stop)).with_format("arrow")[:])
@@ -89,7 +89,7 @@ def test_blocks_go_through_a_stage_as_a_dataset_does(demo: Dataset, tmp_path: Pa
     # Ray may cut blocks, and join them in another order than that of their places.
     written = write_block(shards, pa.concat_tables([block.slice(30), block.slice(0, 30)]))
     assert written["rows"].to_pylist() == [50]
-    assert [one["stage"] for one in json.loads(written["costs"].to_pylist()[0])] == list(eda.chain)
+    assert [one["stage"] for one in json.loads(written["costs"].to_pylist()[0])] == list(eda.parts)
     assert [stop for _, stop in [(0, 30), (30, 50)] if shards.has(_, stop)] == [30, 50]
     shards.join(add_columns(ds.features, eda.stages))
     assert list(shards.open("key")) == list(eda(demo))
@@ -125,7 +125,7 @@ def test_rows_of_a_cluster_equal_those_of_one_process(
     runner = Cluster(tmp_path, resources)
     assert_near(list(eda(demo, limit=40, runner=runner)), here)
     costs = {entry["stage"]: entry for entry in runner.costs([])}
-    assert list(costs) == list(eda.chain)
+    assert list(costs) == list(eda.parts)
     assert costs["judge_candidates"]["calls"] + costs["judge_candidates"]["cached"] > 30
     for shard in sorted(tmp_path.glob(".shards/*/rows-*.parquet"))[2:4]:
         shard.unlink()

@@ -109,7 +109,7 @@ def test_what_is_published_names_no_folder_of_this_machine(content: dict[str, An
 
 def test_the_funnel_counts_what_each_stage_let_through(first: dict[str, Any]) -> None:
     funnel = first["funnel"]
-    assert [entry["stage"] for entry in funnel] == list(RACE.chain) == [entry["stage"] for entry in first["stages"]]
+    assert [entry["stage"] for entry in funnel] == list(RACE.parts) == [entry["stage"] for entry in first["stages"]]
     assert funnel[0]["rows_in"] == 50
     assert funnel[-1]["rows_out"] == first["sources_accepted"]
     for entry, following in itertools.pairwise(funnel):
@@ -329,23 +329,24 @@ def test_training_is_timed_and_tried(related: Callable[..., dict[str, Any]], tmp
     # What a dry run costs is told of training as well, and not scaled up.
     plan = dry_run(content)
     steps = [
-        "fit_models",
+        "fit identify_causal_terms",
+        "fit edit_minimally",
+        "fit check_relation",
         "identify_causal_terms",
-        "fit_resources",
         "propose_relations",
         "edit_minimally",
         "check_relation",
         "judge_candidates",
     ]
     assert [entry["stage"] for entry in plan["stages"]] == steps
-    trained = [entry for entry in plan["stages"] if entry["stage"] in ("fit_models", "fit_resources")]
-    assert [(entry["reads"], entry["minutes"] >= 0) for entry in trained] == [("", True), ("", True)]
+    trained = [entry for entry in plan["stages"] if entry["stage"].startswith("fit ")]
+    assert [(entry["reads"], entry["minutes"] >= 0) for entry in trained] == [("", True)] * 3
     print_plan(plan)
     found = hfcf.run({**content, "seed": 14}, tmp_path / "out")
     assert [entry["stage"] for entry in found["stages"]] == steps
     assert found["stages"][0]["seconds"] > 0, "another seed is another training"
-    assert [entry["stage"] for entry in found["funnel"]] == [one for one in steps if one not in ("fit_models", "fit_resources")]
-    assert "<td>fit_models<" in (tmp_path / "out" / "report.html").read_text()
+    assert [entry["stage"] for entry in found["funnel"]] == [step for step in steps if not step.startswith("fit ")]
+    assert "<td>fit identify_causal_terms<" in (tmp_path / "out" / "report.html").read_text()
     given = hfcf.run(related("masked_lm"), tmp_path / "given")
     assert [entry["stage"] for entry in given["stages"]] == ["rewrite_masked_lm", "judge_candidates"]
 
@@ -395,7 +396,7 @@ def test_every_recipe_is_valid_under_both_presets(name: str, preset: str) -> Non
             runner.make_system(parsed.system, settings=parsed.settings)
     else:
         system = runner.make_system(parsed.system, preset=preset, settings=parsed.settings)
-        assert tuple(stage.name for stage in system.stages) == system_class(parsed.system).chain
+        assert tuple(stage.name for stage in system.stages) == tuple(system_class(parsed.system).parts)
 
 
 @pytest.mark.parametrize(
@@ -407,7 +408,7 @@ def test_every_recipe_is_valid_under_both_presets(name: str, preset: str) -> Non
         (["system=rase"], r"'rase'.*ccg, checkwhy, crossaug, race"),
         (["seed"], r"--set.*seed.*key=value"),
         (["seed.deep=3"], r"seed\.deep"),
-        (["settings.flip=all"], "flip='all'"),
+        (["settings.flip=all"], "flip must be one of .*, got 'all'"),
         (["settings.explainer=lime"], "explainer|method"),
     ],
 )
@@ -452,7 +453,7 @@ def wide(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_list_shows_every_stage_corpus_and_recipe(capsys: pytest.CaptureFixture[str]) -> None:
     listing.list_("all")
     shown = capsys.readouterr().out
-    for name in (*RACE.chain, *hfcf.corpora.names(), *recipe.names()):
+    for name in (*RACE.parts, *hfcf.corpora.names(), *recipe.names()):
         assert name in shown
 
 
@@ -460,7 +461,7 @@ def test_run_then_peek(content: dict[str, Any], talkative: None, tmp_path: Path,
     out = tmp_path / "out"
     runs.run(written(content, tmp_path / "mine.yaml"), out, None, 12, False)
     shown = capsys.readouterr().out
-    assert [line.split()[1] for line in shown.splitlines() if line.startswith("✓")] == list(RACE.chain)
+    assert [line.split()[1] for line in shown.splitlines() if line.startswith("✓")] == list(RACE.parts)
     assert shown.index("filter_claim") < shown.index(":race:") < shown.index("Funnel"), "stages, pairs, the funnel"
     assert shown.count(":race:") == 3
     assert "minimality" not in shown
@@ -496,7 +497,7 @@ def test_a_dry_run_shows_three_rows_and_costs_and_writes_nothing(
         runs.run(path, None, None, None, True)
         shown = capsys.readouterr().out
         assert "50 rows of hover" in shown
-        assert all(stage in shown for stage in RACE.chain)
+        assert all(stage in shown for stage in RACE.parts)
         assert [name for name in ("demo-01", "demo-02", "demo-03", "demo-04") if name in shown] == ["demo-01", "demo-02", "demo-03"]
         calls = next(line for line in shown.splitlines() if " explain " in line).split("│")[2]
         assert int(calls) == 50

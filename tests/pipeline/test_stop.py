@@ -230,7 +230,7 @@ WORKERS = """
 import os, sys, time
 from pathlib import Path
 from datasets import Dataset, Features, Value
-from hfcf.core.system import run_stage
+from hfcf.core.mapping import map_stage
 class Sleep:
     name, batch_size = "sleep", 1
     def columns(self):
@@ -239,7 +239,7 @@ class Sleep:
         Path(sys.argv[1], str(os.getpid())).touch()
         time.sleep(100)
 if __name__ == "__main__":
-    run_stage(Dataset.from_dict({"id": list("abcd")}), Sleep(), {"num_proc": 2})
+    map_stage(Dataset.from_dict({"id": list("abcd")}), Sleep(), {"num_proc": 2})
 """
 
 

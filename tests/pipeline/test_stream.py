@@ -133,7 +133,7 @@ def test_a_stream_is_read_once_and_never_whole(tmp_path: Path, monkeypatch: pyte
     own = dict.fromkeys(("hub_id", "paper", "citation", "request", "release"))
     corpus = {**own, "title": "HoVer", "licence": "mit", "language": "en", "labels": [], "republish": True}
     about: dict[str, Any] = {"run": run, "recipe": {}, "corpus": corpus, "command": "hfcf run x"}
-    found = stream.publish_stream(made, tmp_path, **about, stages=eda.chain)
+    found = stream.publish_stream(made, tmp_path, **about, stages=list(eda.parts))
     assert (found["rows_in"], read) == (12, list(range(12)))
     assert ahead == [3, 6, 9, 12]
 
@@ -195,4 +195,4 @@ def test_the_command_line_shows_no_seconds_of_a_streams_stages(
     path.write_text(json.dumps({**RECIPE, "metrics": {}}))
     runs.run(str(path), tmp_path / "out", ["streaming=true"], 12, False)
     shown = capsys.readouterr().out.splitlines()
-    assert [line for line in shown if line.startswith("✓")] == [f"✓ {name}" for name in EDA.chain]
+    assert [line for line in shown if line.startswith("✓")] == [f"✓ {name}" for name in EDA.parts]

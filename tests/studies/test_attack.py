@@ -28,7 +28,7 @@ from hfcf.studies.attack.choices import choose_first, export_choices, import_cho
 from hfcf.studies.attack.run import make_attack, make_candidates
 from hfcf.systems.ccg import attack as build
 from hfcf.systems.ccg.attack import ATTACK, CANDIDATES, build_attack, report
-from hfcf.systems.ccg.lenders import collect_lenders, list_options
+from hfcf.systems.ccg.donors import collect_donors, list_options
 from hfcf.tasks.relation import entities, token_edits
 
 DESTINATION, ORIGIN, CAUSE = "Entity-Destination(e1,e2)", "Entity-Origin(e1,e2)", "Cause-Effect(e1,e2)"
@@ -82,7 +82,7 @@ def sentence(one: dict[str, Any]) -> str:
 
 
 def test_a_flipped_sentence_has_the_term_of_another_relation() -> None:
-    lent = collect_lenders(ROWS)
+    lent = collect_donors(ROWS)
     found = {sentence(one): one for one in list_options(ROWS[0], "flipped", lent)}
     # "died"'s row has no term; the one with the tail first means the opposite; its own relation's is not asked.
     assert {text: one["label"] for text, one in found.items()} == {
@@ -97,7 +97,7 @@ def test_a_flipped_sentence_has_the_term_of_another_relation() -> None:
 
 def test_terms_of_both_orders_are_kept_apart() -> None:
     one = row("b", "the {town} sent [mail] .", ORIGIN, [2])
-    lent = collect_lenders([*ROWS, one])
+    lent = collect_donors([*ROWS, one])
     assert [sentence(made) for made in list_options(one, "flipped", lent)] == ["the town started by mail ."]
     assert "sent" not in {word for made in list_options(ROWS[0], "flipped", lent) for word in made["tokens"]}
 
@@ -105,14 +105,14 @@ def test_terms_of_both_orders_are_kept_apart() -> None:
 def test_a_term_stands_for_the_relation_that_has_it_most_often() -> None:
     ties = [row("a", "[x] in {y}", ORIGIN, [1]), row("b", "[x] In {y}", CAUSE, [1])]
     asked = row("q", "[x] of {y}", DESTINATION, [1])
-    assert [made["label"] for made in list_options(asked, "flipped", collect_lenders(ties))] == [CAUSE]
+    assert [made["label"] for made in list_options(asked, "flipped", collect_donors(ties))] == [CAUSE]
     more = [*ties, row("c", "[x] in {z}", ORIGIN, [1])]
-    found = list_options(asked, "flipped", collect_lenders(more))
+    found = list_options(asked, "flipped", collect_donors(more))
     assert [(made["label"], made["donor_id"]) for made in found] == [(ORIGIN, "a")]
 
 
 def test_an_invariant_sentence_has_both_entities_of_one_row_of_its_label() -> None:
-    lent = collect_lenders(ROWS)
+    lent = collect_donors(ROWS)
     (one,) = list_options(ROWS[0], "invariant", lent)
     assert sentence(one) == "wine are moved slowly into cups ."
     assert (one["head"], one["tail"]) == (
@@ -133,7 +133,7 @@ def test_an_invariant_sentence_has_both_entities_of_one_row_of_its_label() -> No
 def test_entities_must_both_be_others() -> None:
     rows = [row("a", "[Mail] of {Rome}", ORIGIN, None), row("b", "[mail] from {Paris}", ORIGIN, None)]
     with pytest.raises(Reject, match="no other row"):
-        list_options(rows[1], "invariant", collect_lenders(rows))
+        list_options(rows[1], "invariant", collect_donors(rows))
 
 
 @pytest.mark.parametrize(
@@ -152,9 +152,9 @@ def test_entities_must_both_be_others() -> None:
 )
 def test_why_a_row_has_no_candidates(one: dict[str, Any], kind: str, reason: str) -> None:
     with pytest.raises(Reject, match=reason):
-        list_options(one, kind, collect_lenders(ROWS))
+        list_options(one, kind, collect_donors(ROWS))
     assert not any(
-        one["id"] == donor["id"] for lent in [collect_lenders([one])] if kind == "invariant" for donor in lent.pairs.values()
+        one["id"] == donor["id"] for lent in [collect_donors([one])] if kind == "invariant" for donor in lent.pairs.values()
     )
 
 
@@ -165,7 +165,7 @@ def test_the_least_perplexing_are_kept_and_nothing_is_lost(model: Model) -> None
     engine = Perplexity(model=model)
     for one in found:
         source = next(its for its in ROWS if its["id"] == one["source_id"])
-        every = list_options(source, one["kind"], collect_lenders(ROWS))
+        every = list_options(source, one["kind"], collect_donors(ROWS))
         scores = engine.run([sentence(made) for made in every])
         assert (one["perplexity"], sentence(one)) == min((score, sentence(m)) for score, m in zip(scores, every, strict=True))
         assert one["source_perplexity"] == engine.run([sentence(source)])[0]
@@ -226,7 +226,7 @@ def test_calls_that_cannot_work(model: Model) -> None:
         build_attack(rows, donors=rows.remove_columns("causal_terms"), model=model)
     with pytest.raises(ValueError, match=r"id '1'.*2 times"):
         build_attack(dataset([ROWS[0], ROWS[0]]), model=model)
-    with pytest.raises(ValueError, match=r"per_row=0.*1"):
+    with pytest.raises(ValueError, match="per_row must be at least 1, got 0"):
         build_attack(rows, model=model, per_row=0)
 
 

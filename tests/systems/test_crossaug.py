@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,7 @@ from hfcf.engines.classifier import Classifier
 from hfcf.engines.continuation import Continuation
 from hfcf.engines.exclusion import COMPATIBLE
 from hfcf.engines.sameness import INFLECTED
-from hfcf.systems.crossaug import CrossAug, GenerateNegativeClaim, ModifyEvidence, changed_span, occurrences
+from hfcf.systems.crossaug import CrossAug, GenerateNegativeClaim, ModifyEvidence, changed_span, occurrences, spaced_like
 from hfcf.tasks.verification import NOT_ENOUGH_INFO, REFUTES, SUPPORTS
 
 ADDED, LEFT_OUT, SAME = "words are only added", "words are only left out", "the words are the same"
@@ -124,8 +123,14 @@ def test_the_span_has_its_limit() -> None:
     assert changed_span(claim, negative) == ("the very big gold cup", "nothing", 5, 1)
 
 
+def test_spaces_of_tokenised_text_go_unless_the_source_has_them() -> None:
+    assert spaced_like("Tom 's film ( 1994 ) is bad .", "Tom's film is good.") == "Tom's film (1994) is bad."
+    assert spaced_like("Tom 's film .", "Ann 's film .") == "Tom 's film ."
+
+
 def test_occurrences_do_not_overlap() -> None:
     assert occurrences("no no no", "no no") == [(0, 5)]
+    assert occurrences("Over 30 of 130 men, over 30 days.", "over 30") == [(20, 27)]
     assert occurrences("words", "") == []
 
 
@@ -207,7 +212,7 @@ def says(*refuted: str) -> Callable[..., Any]:
 
 
 def test_a_verifier_may_check_the_pairs(crossaug: CrossAug, monkeypatch: pytest.MonkeyPatch) -> None:
-    checked = replace(crossaug, verifier=Model("verifier"))
+    checked = crossaug.replace(verifier=Model("verifier"))
     monkeypatch.setattr(Classifier, "run", says("Ann was born in Paris."))
     ds = checked(rows())
     assert hfcf.expand(ds)["change"] == ["claim"]  # (c′, e′) shall be supported, (c, e′) refuted
@@ -230,7 +235,7 @@ def test_the_first_hypothesis_that_may_be_it(crossaug: CrossAug, monkeypatch: py
     best = [CrossAug(generator=crossaug.generator, num_candidates=n)(ds)["negative_claim"][0] for n in (1, 4)]
     assert best == ["Ann was born in Rome.", "Ann is born."]  # the first is rejected: it is the claim
     monkeypatch.setattr(Classifier, "run", says("Ann was born in Oslo."))
-    assert replace(crossaug, num_candidates=4, verifier=Model("v"))(ds)["negative_claim"] == ["Ann was born in Oslo."]
+    assert crossaug.replace(num_candidates=4, verifier=Model("v"))(ds)["negative_claim"] == ["Ann was born in Oslo."]
 
 
 @pytest.mark.skipif(not installed("wordnet"), reason=f"WordNet is not installed: {offline.INSTALL}")
@@ -239,9 +244,9 @@ def test_hypotheses_that_say_the_same_are_left_out(crossaug: CrossAug, monkeypat
     answer = [{"text": text, "score": 0.0, "finished": True} for text in texts]
     monkeypatch.setattr(Continuation, "forward", lambda self, _, encoded: [answer[: self.num_return_sequences]] * len(encoded))
     ds = rows().select([0])
-    assert replace(crossaug, num_candidates=4)(ds)["negative_claim"] == texts[:1]
-    assert replace(crossaug, num_candidates=4, exclude_same=True)(ds)["negative_claim"] == texts[3:]
-    reason = replace(crossaug, num_candidates=3, exclude_same=True)(ds)["status"][0]["reason"]
+    assert crossaug.replace(num_candidates=4)(ds)["negative_claim"] == texts[:1]
+    assert crossaug.replace(num_candidates=4, exclude_same=True)(ds)["negative_claim"] == texts[3:]
+    reason = crossaug.replace(num_candidates=3, exclude_same=True)(ds)["status"][0]["reason"]
     assert reason == f"the negative claim can't be refuted: it {INFLECTED}"
 
 
@@ -251,9 +256,9 @@ def test_a_hypothesis_that_may_be_true_as_well_is_not_chosen(crossaug: CrossAug,
     answer = [{"text": text, "score": 0.0, "finished": True} for text in texts]
     monkeypatch.setattr(Continuation, "forward", lambda self, _, encoded: [answer[: self.num_return_sequences]] * len(encoded))
     ds = rows().select([0])
-    assert replace(crossaug, num_candidates=3)(ds)["negative_claim"] == texts[:1]
-    assert replace(crossaug, num_candidates=3, exclusive=True)(ds)["negative_claim"] == texts[2:]
-    reason = replace(crossaug, num_candidates=2, exclusive=True)(ds)["status"][0]["reason"]
+    assert crossaug.replace(num_candidates=3)(ds)["negative_claim"] == texts[:1]
+    assert crossaug.replace(num_candidates=3, exclusive=True)(ds)["negative_claim"] == texts[2:]
+    reason = crossaug.replace(num_candidates=2, exclusive=True)(ds)["status"][0]["reason"]
     assert reason == f"the negative claim can't be refuted: it {COMPATIBLE}"
 
 
@@ -267,9 +272,9 @@ def test_wordnet_is_missed_before_the_first_row(crossaug: CrossAug, monkeypatch:
     monkeypatch.setenv("HFCF_WORDNET", str(tmp_path))
     monkeypatch.setattr(Continuation, "forward", None)
     with pytest.raises(FileNotFoundError, match="offline-models"):
-        replace(crossaug, exclude_same=True)(rows())
+        crossaug.replace(exclude_same=True)(rows())
     with pytest.raises(FileNotFoundError, match="offline-models"):
-        replace(crossaug, exclusive=True)(rows())
+        crossaug.replace(exclusive=True)(rows())
 
 
 def test_a_negative_claim_without_letters_is_none(crossaug: CrossAug, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -280,7 +285,7 @@ def test_a_negative_claim_without_letters_is_none(crossaug: CrossAug, monkeypatc
 
 def test_the_generator_of_the_paper_and_wrong_settings() -> None:
     assert CrossAug.preset("paper").generator.name == "minwhoo/bart-base-negative-claim-generation"
-    with pytest.raises(ValueError, match="claim, evidence, both"):
+    with pytest.raises(ValueError, match="pairs must be one of 'claim', 'evidence' or 'both', got 'claims'"):
         CrossAug(pairs=("claims",))
     assert isinstance(CrossAug.preset("offline").generate_negative_claim, GenerateNegativeClaim)
 

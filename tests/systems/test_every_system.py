@@ -73,7 +73,7 @@ WAYS: dict[str, Callable[[Dataset, Any], Any]] = {
 
 @every_system
 def test_every_stage_gives_equal_rows_however_it_is_mapped(name: str, task: str, system: System, rows: Dataset) -> None:
-    ds = hfcf.prepare(rows, for_=system)
+    ds = hfcf.prepare(rows, system)
     for stage in tiny_systems.fitted(system, ds).stages:
         expected = ds.map(stage, batched=True)
         assert pickle.loads(pickle.dumps(stage)) == stage
@@ -106,7 +106,7 @@ def test_counterfactuals_lead_back_to_their_source(name: str, task: str, system:
 
 @every_system
 def test_a_stage_that_comes_too_early_says_so(name: str, task: str, system: System, rows: Dataset) -> None:
-    ds = hfcf.prepare(rows, for_=system)
+    ds = hfcf.prepare(rows, system)
     with pytest.raises(StageError, match=r"column 'candidates'.*null"):
         ds.map(system.stages[-1], batched=True)
 

@@ -89,7 +89,7 @@ def test_a_peer_is_judged_by_the_verifier_and_the_judge(
 
     end_to_end, verifier = script("end_to_end"), Model(tiny_model("verifier"))
     monkeypatch.setitem(crossaug.OFFLINE, "verifier", verifier)
-    monkeypatch.setitem(crossaug.OFFLINE, "judges", (verifier,))
+    monkeypatch.setitem(crossaug.OFFLINE, "judges", (Model(verifier.name, dtype="float32"),))
 
     def propose(rows: list[dict[str, Any]]) -> list[list[Any]]:
         return [

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from hfcf.core.model import Model
-from hfcf.tasks.panel import Ruling
+from hfcf.tasks.ensemble import Verdict
 from hfcf.tasks.verification import NOT_ENOUGH_INFO, REFUTES, SUPPORTS
 
 FOLDER = Path(__file__).parents[2] / "benchmarks"
@@ -30,8 +30,8 @@ def script(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     return module
 
 
-def ruling(label: str, *said: tuple[str, float]) -> Ruling:
-    return Ruling(label, tuple({"name": f"judge: {one}", "value": value} for one, value in said))
+def ruling(label: str, *said: tuple[str, float]) -> Verdict:
+    return Verdict(label, tuple({"name": f"judge: {one}", "value": value} for one, value in said))
 
 
 def test_what_is_accepted_alone_and_by_both(script: ModuleType) -> None:
@@ -40,7 +40,7 @@ def test_what_is_accepted_alone_and_by_both(script: ModuleType) -> None:
         ruling(REFUTES, (REFUTES, 0.9), (SUPPORTS, 0.9)),
         ruling(SUPPORTS, (SUPPORTS, 0.55), (SUPPORTS, 0.99)),
         ruling(NOT_ENOUGH_INFO, (NOT_ENOUGH_INFO, 0.99)),
-        Ruling(reason="longer than the verifier reads"),
+        Verdict(reason="longer than the verifier reads"),
     ]
     assert script.accepted(rulings, 1, 0.0) == [REFUTES, REFUTES, SUPPORTS, None, None]
     assert script.accepted(rulings, 1, 0.8) == [REFUTES, REFUTES, None, None, None]

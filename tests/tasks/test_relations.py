@@ -131,7 +131,7 @@ def rows() -> Dataset:
 
 def test_accepted_candidates_become_counterfactuals_and_nothing_is_lost() -> None:
     check = JudgeCandidates(system="ccg", task="relation")
-    ds = hfcf.prepare(rows(), for_=check).map(check, batched=True)
+    ds = hfcf.prepare(rows(), check).map(check, batched=True)
     made = hfcf.expand(ds)
     assert len(made) == 1
     assert made[0]["tokens"] == words("Old eggs are from the large buckets .")
@@ -147,7 +147,7 @@ def test_accepted_candidates_become_counterfactuals_and_nothing_is_lost() -> Non
 
 def test_a_relation_set_is_published_with_its_corpus_labels(tmp_path: Any) -> None:
     check = JudgeCandidates(system="ccg", task="relation")
-    ds = hfcf.prepare(rows(), for_=check).map(check, batched=True)
+    ds = hfcf.prepare(rows(), check).map(check, batched=True)
     run = {
         "name": "made", "system": "ccg", "task": "relation", "citation": "", "corpus": "made", "split": "train", "role": None,
         "preset": "offline", "seed": 13, "settings": {}, "models": {}, "checked_by": None, "stages": [],

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -127,7 +126,7 @@ def test_what_hangs_on_an_edited_piece_is_stale() -> None:
 
 def decided(system_task: str) -> Dataset:
     """Rows as a system's last stage leaves them: an edit of the evidence and one of the claim of each row."""
-    ds = hfcf.prepare(dataset(), for_=JudgeCandidates(system="made", task=system_task))
+    ds = hfcf.prepare(dataset(), JudgeCandidates(system="made", task=system_task))
     rewritten = "The lamp made the seeds rot in the greenhouse."
     claim = {"field": "claim", "piece": -1, "start": 0, "end": len(SUP["claim"]), "before": SUP["claim"], "after": rewritten}
     candidates = [candidate(SUP["claim"], "REFUTES", "evidence", [TWELVE]), candidate(rewritten, "REFUTES", "claim", [claim])]
@@ -190,7 +189,7 @@ def test_race_runs_on_them(race: RACE, demo: Dataset, tiny_model: Callable[[str]
         ids = [f"Sentence{i}" for i in range(len(one["evidence"]))]
         info = [{"id": name, "useful": True, "leaf": True} for name in ids]
         made_rows.append({**one, "cause": None, "effect": None, "evidence_info": info, "structure": [step(*ids, to="claim")]})
-    ds = replace(race, verifier=Model(tiny_model("verifier")))(dataset(made_rows))
+    ds = race.replace(verifier=Model(tiny_model("verifier")))(dataset(made_rows))
     made = hfcf.expand(ds)
     assert len(made)
     for one in made:

@@ -13,7 +13,7 @@ from test_relation import MADE, rows
 from transformers import Trainer
 
 from hfcf.core.model import Model, folder_hash
-from hfcf.systems.ccg.indicator import COLUMNS, train_indicator
+from hfcf.systems.ccg.indicator import COLUMNS, _train
 from hfcf.training import relation
 from hfcf.training.checkpoints import CheckpointError
 from hfcf.training.generator import train_texts
@@ -129,13 +129,13 @@ def test_ccgs_training_goes_on_and_is_stored_once(
     monkeypatch.setattr("hfcf.training.checkpoints._SHARE", 1e9)
     part = [{column: row[column] for column in COLUMNS} for row in rows()]
     labels = sorted({row["label"] for row in part})
-    cut(steps, 5, lambda: train_indicator(part, hp, labels))
-    digest = train_indicator(part, hp, labels)
+    cut(steps, 5, lambda: _train(part, hp, labels))
+    digest = _train(part, hp, labels)
     assert steps == [5, 6, 7, 8]
-    assert train_indicator(part, hp, labels) == digest
+    assert _train(part, hp, labels) == digest
     assert len(steps) == 4
     assert {path.name for path in (cache / "fitted").iterdir()} == {digest}
     cut_off = folder_hash(stored_model(digest).name)
     monkeypatch.setenv("HFCF_CACHE", str(cache / "another"))
-    train_indicator(part, hp, labels)
+    _train(part, hp, labels)
     assert folder_hash(stored_model(digest).name) == cut_off

@@ -11,9 +11,9 @@ from datasets import Dataset, DatasetDict, Features, concatenate_datasets
 
 from hfcf.core import schema
 from hfcf.core.columns import iterate, without_format
+from hfcf.core.mapping import map_stage
 from hfcf.core.prepare import prepare
 from hfcf.core.stage import StageError
-from hfcf.core.system import run_stage
 from hfcf.core.task import task_of
 from hfcf.metrics import load
 from hfcf.metrics.shared.candidates import candidates
@@ -82,11 +82,10 @@ def _measured(ds: Dataset, name: str, settings: dict[str, Any], of: Dataset, map
             raise StageError(
                 f"metrics: {name} reads the column {column!r}, which is missing; hfcf.expand(ds) makes rows that have it"
             )
-    prepared = prepare(ds.remove_columns([c for c in ("status",) if c in ds.features]), for_=stage)
+    prepared = prepare(ds.remove_columns([c for c in ("status",) if c in ds.features]), stage)
     if not len(ds):
         return prepared
-    fitted: Any = stage
-    done = run_stage(prepared, fitted.fit(of, **fit) if hasattr(stage, "fit") else stage, map_kwargs)
+    done = map_stage(prepared, stage.fit(of, **fit), map_kwargs)
     rows = (row["status"] for row in iterate(done, ["status"]))
     lost = Counter(status["reason"] for status in rows if status and status["accepted"] is False)
     if lost:

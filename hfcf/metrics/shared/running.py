@@ -10,6 +10,7 @@ import pyarrow as pa
 from datasets import Dataset, Features, Value
 
 from hfcf.core.columns import decode
+from hfcf.core.stage import Stage
 from hfcf.core.task import Task, task_of
 from hfcf.metrics import is_published, load
 from hfcf.metrics.shared.candidates import candidate_features, edited_rows
@@ -36,7 +37,7 @@ class RunningMetrics:
             settings = dict(given)
             against = pop_evaluation_sets(name, settings)
             cls = load(name, stage=True)
-            if against or hasattr(cls, "fit") or not getattr(cls, "of_candidates", True):
+            if against or cls.fit is not Stage.fit or not getattr(cls, "of_candidates", True):
                 self.left_out.append(name)
             else:
                 self._stages[name] = stage_of(name, task.name, settings)

@@ -76,7 +76,7 @@ def check_metrics(metrics: Metrics | None, task: str) -> None:
                 check_weights(model, f"metrics: {name}")
             except (ValueError, OSError) as error:
                 raise RecipeError(str(error)) from error
-        if not hasattr(stage, "fit"):
+        if type(stage).fit is Stage.fit:
             stage.check_fitted()
         for set_name, source in against.items():
             if (set_task := task_of(load_evaluation_set(source).column_names).name) != task:

@@ -17,8 +17,9 @@ from hfcf import corpora
 from hfcf.core import recipe as recipes
 from hfcf.core.local_paths import publishable_values
 from hfcf.core.lock import hold_folder
+from hfcf.core.mapping import map_stage
 from hfcf.core.prepare import prepare
-from hfcf.core.system import check_limit, run_stage
+from hfcf.core.system import check_limit
 from hfcf.core.task import get_task
 from hfcf.hub.dataset_card import NOT_REPUBLISHED, republish_key
 from hfcf.hub.existing_card import check_overwrite, read_restriction
@@ -27,7 +28,7 @@ from hfcf.hub.render import render
 from hfcf.studies.attack.choices import choose_first, export_choices, import_choices, marked_lines
 from hfcf.studies.attack.recipe import parse_attack
 from hfcf.systems.ccg.attack import CANDIDATES, build_attack, report
-from hfcf.systems.ccg.lenders import KINDS
+from hfcf.systems.ccg.donors import KINDS
 from hfcf.systems.ccg.system import CCG
 
 SHEET, STORE, NOTES = "candidates.csv", "candidates.parquet", "attack.json"
@@ -67,17 +68,17 @@ def _make_candidates(recipe: str | Path, out: Path, changes: Sequence[str], limi
         raise ValueError(f"{out / SHEET} holds {marks} choices, which would be lost: give another --out, or move the file")
     files = {key: value for key in ("data_dir", "data_files") if (value := getattr(parsed, key)) is not None}
     corpus = corpora.load(parsed.corpus, split=parsed.split or "test", **files)
-    clock = time.perf_counter()
+    stage, clock = ccg.identify_causal_terms, time.perf_counter()
     seconds = {}
     if ccg.indicator is None:
         # Whatever the preset, one indicator on all rows: it judges rows of another split, so no cross-fitting is needed.
         training = corpora.load(parsed.corpus, split=parsed.indicator_split or "train", **files)
-        ccg = replace(ccg, folds=1).fit_models(training)
+        stage = ccg.replace(folds=1).identify_causal_terms.fit(training)
         seconds["indicator"] = round(time.perf_counter() - clock, 1)
-    stage, clock = ccg.identify_causal_terms, time.perf_counter()
-    corpus = prepare(corpus, for_=stage)
+    clock = time.perf_counter()
+    corpus = prepare(corpus, stage)
     limit = len(corpus) if limit is None else min(limit, len(corpus))
-    rows = run_stage(corpus.select(range(limit)), stage, {})
+    rows = map_stage(corpus.select(range(limit)), stage, {})
     rest = corpus.select(range(limit, len(corpus)))
     seconds["causal terms"], clock = round(time.perf_counter() - clock, 1), time.perf_counter()
     donors = concatenate_datasets([rows, rest.cast(Features(rows.features))]) if len(rest) else rows

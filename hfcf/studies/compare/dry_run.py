@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 from hfcf.core.model import Model
 from hfcf.core.recipe import locate
+from hfcf.core.settings import models_in
 from hfcf.studies.compare.methods import build_methods
 from hfcf.studies.compare.recipe import ColumnComparison, RationaleComparison, SetComparison
 from hfcf.studies.compare.run import read_comparison
@@ -99,6 +99,5 @@ def _models(recipe: SetComparison | ColumnComparison | RationaleComparison) -> I
     if model := recipe.training.get("model"):
         yield Model.of(model)
     for method in build_methods(recipe):
-        for field in fields(method.system) if method.system else ():
-            value = getattr(method.system, field.name)
-            yield from (one for one in (value if isinstance(value, tuple) else (value,)) if isinstance(one, Model))
+        if method.system:
+            yield from (model for _, model in models_in(method.system.values))

@@ -6,11 +6,13 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from functools import cached_property
+from pkgutil import resolve_name
 from typing import Any
 
 from hfcf.core import recipe as recipes
 from hfcf.core.model import Model, is_remote
 from hfcf.core.recipe import RecipeError
+from hfcf.core.settings import models_in
 from hfcf.core.system import System
 from hfcf.core.task import Task, get_task
 from hfcf.core.trainer import load_trainer
@@ -64,10 +66,7 @@ class Method:
     @property
     def learns(self) -> bool:
         """Whether its system learns something from its rows before it runs on them."""
-        if self.system is None:
-            return False
-        kind = type(self.system)
-        return (kind.fit_resources, kind.fit_models) != (System.fit_resources, System.fit_models)
+        return self.system is not None and any(stage.fit_inputs for stage in self.system.stages)
 
     @property
     def judge(self) -> tuple[Model, int] | None:
@@ -86,7 +85,7 @@ class Method:
             return {}
         return {
             "system": self.system.name, "version": self.system.VERSION,
-            "settings": plain({field.name: getattr(self.system, field.name) for field in fields(self.system)}),
+            "unique": self.system.unique,
             "stages": [[stage.VERSION, _values(stage.__getstate__())] for stage in self.system.stages],
             "engines": sorted(engine.VERSION for engine in _engines(self.system)),
             "dtype": str(Classifier(model=Model("any"), max_length=1).dtype()),  # what "auto" is on this machine
@@ -156,11 +155,10 @@ def check_methods(methods: Sequence[Method], task: Task) -> None:
 
 def _engines(system: System) -> list[type[Any]]:
     """List what a system's stages ask: a language model behind an endpoint only where one of its settings is one."""
-    values = [getattr(system, field.name) for field in fields(system)]
-    several = [one for value in values for one in (value if isinstance(value, tuple) else (value,))]
-    asked = any(is_remote(one) for one in several if isinstance(one, Model))
-    brought = [engine for name, engine in system.engines_of.items() if getattr(system, name) is not None]
-    return [*system.engines, *brought, *([Remote] if asked and Remote not in system.engines else [])]
+    asked = any(is_remote(model) for _, model in models_in(system.values))
+    named = [engine for stage in system.stages for engine in stage.engines]
+    engines = [resolve_name(engine) if isinstance(engine, str) else engine for engine in named]
+    return list(dict.fromkeys([*engines, *([Remote] if asked else [])]))
 
 
 def _values(state: Mapping[str, Any]) -> list[str]:

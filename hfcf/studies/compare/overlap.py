@@ -10,6 +10,7 @@ from datasets import Dataset
 
 from hfcf.core.model import Model, named
 from hfcf.core.seen import load_seen, row_hashes
+from hfcf.core.settings import Trains, settings_of
 from hfcf.core.system import System
 from hfcf.studies.compare import tables
 from hfcf.studies.compare.methods import Method
@@ -82,9 +83,12 @@ def models_of(system: System) -> list[Model]:
     >>> [model.adapter for model in models_of(CrossAug.preset("offline"))]
     ['hfcf:negative', 'hfcf:verifier', 'hfcf:verifier_2']
     """
-    parts: list[Any] = [getattr(stage, field.name) for stage in system.stages for field in fields(stage)]
-    for training, model in system.trainings.items():
-        parts.append(getattr(system, training) if getattr(system, model) is None else getattr(system, model))
+    parts: list[Any] = []
+    for stage in system.stages:
+        for name, setting in settings_of(type(stage)).items():
+            mark = setting.marker(Trains)
+            if mark is None or getattr(stage, mark.instead) is None:  # else nothing is trained
+                parts.append(getattr(stage, name))
     return list(dict.fromkeys(_models(parts)))
 
 

@@ -30,7 +30,7 @@ class Marks(NamedTuple):
 
 def cure(rows: Sequence[Row], verifier: Model, explainer: Model, max_length: int) -> list[Marks | None]:
     """Return what CURE marks; None where it opens the gate of no word of a text."""
-    stage = Explain(verifier=verifier, method="cure", explainer_model=explainer, max_length=max_length)
+    stage = Explain(verifier=verifier, explainer="cure", explainer_model=explainer, max_length=max_length)
     results: list[Marks | None] = []
     for answer in stage.batch([dict(row) for row in rows]):
         marks = {} if isinstance(answer, Reject) else answer

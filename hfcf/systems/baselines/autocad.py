@@ -6,30 +6,39 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar
 
 from datasets import Dataset, IterableDataset, List
+from pydantic import Field
 
 from hfcf.core import schema
 from hfcf.core.candidates import Candidate, reject, settle
-from hfcf.core.chain import StageOf
 from hfcf.core.model import Model
+from hfcf.core.settings import NonNegative, Positive
 from hfcf.core.stage import Reject, Stage
+from hfcf.core.store import save_artifact
 from hfcf.core.system import System
 from hfcf.engines.continuation import Continuation
 from hfcf.engines.generator import load_tokenizer, two_sided
 from hfcf.engines.likelihood import Likelihood
-from hfcf.engines.relation import RelationClassifier
-from hfcf.systems.baselines._shared import relations
-from hfcf.systems.ccg.editor import answer, check_search, prompt, readable
-from hfcf.systems.ccg.gradients import WordGradients
-from hfcf.systems.ccg.indicator import check_folds, fit_indicator
-from hfcf.systems.ccg.system import CLASSIFIER, EDITOR, OFFLINE
+from hfcf.systems.baselines._shared.relation_editing import (
+    CONSISTENT,
+    DEFAULTS,
+    GRADIENT_TERMS,
+    OFFLINE_BASE,
+    ProposeRelations,
+    editor_terms,
+    learn_terms,
+)
+from hfcf.systems.ccg.editor import EDITOR, EditorTraining, answer, check_search, prompt, readable
+from hfcf.systems.ccg.indicator import COLUMNS
+from hfcf.systems.ccg.system import OFFLINE
 from hfcf.systems.ccg.terms import term
+from hfcf.tasks.judge import JudgeCandidates
 from hfcf.tasks.relation import CANDIDATES, TASK, candidate, token_edits
 from hfcf.training.generator import train_texts
 from hfcf.training.loop import Hyperparameters
-from hfcf.training.store import ensure_steps, parse_trainings, train_once
+from hfcf.training.store import check_full_tuning, ensure_steps, train_once
 from hfcf.training.unlikelihood import unlikelihood
 
 
@@ -41,12 +50,15 @@ class FillTerms(Stage):
     new relation; one for which the editor wrote no other term is rejected.
 
     Args:
-        editor: the model that writes terms; None: the one that was fitted.
+        editor: the model that writes terms; None trains it on the rows.
+        editor_training: how the editor is trained.
+        min_steps: of its training, see `IdentifyCausalTerms`.
+        alpha: the weight of unlikelihood.
+        negatives: of a row, under how many other relations its term is unlikely.
         num_beams: beams of the search.
         num_candidates: hypotheses that are read, until one is another term than the row's own.
         closed: instead of the search, take the relation's terms in the training rows that the editor finds likeliest.
         max_new_tokens: of a hypothesis.
-        fitted: the sha256 of the fitted file that names the editor; `fit(ds)` sets it.
 
     >>> FillTerms(num_beams=2).name
     'fill_terms'
@@ -57,19 +69,33 @@ class FillTerms(Stage):
     outputs: ClassVar = {"candidates": CANDIDATES}
     produced_by: ClassVar = {"causal_terms": "autocad.identify_causal_terms", "new_relations": "autocad.propose_relations"}
 
-    editor: Model | None = None
-    num_beams: int = 5
-    num_candidates: int = 2
-    closed: bool = False
-    max_new_tokens: int = 24
-    fitted: str | None = None
+    engines: ClassVar = (Continuation, Likelihood)
 
-    def __post_init__(self) -> None:
+    editor: Model | None = None
+    editor_training: EditorTraining = EDITOR
+    min_steps: NonNegative = 0
+    alpha: Annotated[float, Field(ge=0)] = 1.0
+    negatives: NonNegative = 1
+    num_beams: Positive = 5
+    num_candidates: Positive = 2
+    closed: bool = False
+    max_new_tokens: Positive = 24
+
+    def check(self) -> None:
+        check_full_tuning("editor_training", self.editor_training)
         check_search(self.num_candidates, self.num_beams)
 
-    def check_fitted(self) -> None:
-        if self.editor is None or self.closed:
-            relations.require_fitted(self, self.fitted)
+    @property
+    def fit_inputs(self) -> tuple[str, ...]:
+        return (*COLUMNS, "causal_terms") if self.editor is None or self.closed else ()
+
+    def learn(self, ds: Dataset | IterableDataset) -> str:
+        def train(rows: list[dict[str, Any]]) -> str:
+            # Every row is repeated for each wrong relation.
+            hp = ensure_steps(replace(self.editor_training, seed=self.seed), self.min_steps, len(rows) * (1 + self.negatives))
+            return train_contrastive_editor(rows, hp, alpha=self.alpha, negatives=self.negatives, max_target=self.max_new_tokens)
+
+        return save_artifact(learn_terms(ds, train if self.editor is None else None))
 
     def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
         requests = [(row, relation) for row in rows if row["causal_terms"] for relation in row["new_relations"]]
@@ -81,7 +107,7 @@ class FillTerms(Stage):
         if not requests:
             return []
         results = []
-        written_terms = relations.write_terms(self, requests)
+        written_terms = editor_terms(self, requests)
         for (row, relation), written in zip(requests, written_terms, strict=True):
             others = [(text, score) for text, score in written if text.lower() != term(row).lower()]
             if not others:
@@ -93,7 +119,6 @@ class FillTerms(Stage):
         return results
 
 
-@dataclass(frozen=True, kw_only=True)
 class AutoCAD(System):
     """Replace the words of the highest gradient by the terms of an editor that has learned what does not go with a relation.
 
@@ -107,118 +132,53 @@ class AutoCAD(System):
     Readings and deviations:
 
     - Rationales are the words between the entities, by the gradient of the base model's own prediction.
-    - The editor reads CCG's template, and writes one term in the place of all of them, where AutoCAD's T5 fills each span.
+    - The editor reads CCG's template, and writes one term for all of them, where AutoCAD's T5 fills each span.
     - Unlikelihood is of a row's term under one other relation, drawn for it. AutoCAD takes every other label; its tasks have two
       or three, SemEval has eighteen.
-    - Terms come of a beam search, where AutoCAD samples one.
+    - Terms come from a beam search, where AutoCAD samples one.
 
     Args:
-        indicator: the base model, an R-BERT; None trains one on the rows.
-        classifier: how that one is trained.
-        folds: see `hfcf.systems.ccg.system.CCG`: with 2, no row's candidates are chosen or kept by a base model that has seen it.
-        cross_fitted: the sha256 of the file that says which base model a row has; `fit_models` sets it.
-        editor: a trained editor; None trains one on the rows.
-        editor_training: how that one is trained.
-        least_steps: see `hfcf.systems.ccg.system.CCG`.
-        alpha: the weight of unlikelihood.
-        negatives: of a row, under how many other relations its term is unlikely.
         consistency: filter by the base model; False keeps every candidate.
-        verifier: another R-BERT that filters in its place.
-        max_length: pieces of a sentence that the models read.
+        verifier: another R-BERT that filters instead.
 
-    Its other settings are those of the stages of the same name.
+    Its other settings are those of its stages.
 
     >>> [stage.name for stage in AutoCAD.preset("offline").stages]
     ['identify_causal_terms', 'propose_relations', 'fill_terms', 'check_relation', 'judge_candidates']
     """
 
-    task: ClassVar[str] = "relation"
-    chain: ClassVar[tuple[str, ...]] = (
-        "identify_causal_terms",
-        "propose_relations",
-        "fill_terms",
-        "check_relation",
-        "judge_candidates",
+    task = "relation"
+    chain = (
+        GRADIENT_TERMS,
+        ProposeRelations,
+        FillTerms,
+        CONSISTENT,
+        JudgeCandidates,
     )
+    defaults: ClassVar = DEFAULTS
     presets: ClassVar = {
         "paper": {},
         "offline": {
-            **relations.OFFLINE_BASE,
+            **OFFLINE_BASE,
             "editor_training": OFFLINE["editor_training"],
             "closed": OFFLINE["closed"],
             "num_beams": 4,
         },
     }
-    trainings: ClassVar = {"classifier": "indicator", "editor_training": "editor"}
-    trained_by: ClassVar = {"indicator": "train_relation", "verifier": "train_relation"}
-    engines: ClassVar = (WordGradients, Continuation, Likelihood, RelationClassifier)
-    citation: ClassVar[str] = """@inproceedings{wen-etal-2022-autocad,
+    citation = """@inproceedings{wen-etal-2022-autocad,
   title = {{A}uto{CAD}: Automatically Generating Counterfactuals for Mitigating Shortcut Learning},
   author = {Wen, Jiaxin and Zhu, Yeshuang and Zhang, Jinchao and Zhou, Jie and Huang, Minlie},
   booktitle = {Findings of EMNLP},
   year = {2022}
 }"""
 
-    indicator: Model | None = None
-    classifier: Hyperparameters = CLASSIFIER
-    folds: int = 1
-    cross_fitted: str | None = None
-    editor: Model | None = None
-    editor_training: Hyperparameters = EDITOR
-    least_steps: int = 0
-    alpha: float = 1.0
-    negatives: int = 1
-    words: str = "between"
-    num_beams: int = 5
-    num_candidates: int = 2
-    closed: bool = False
-    max_new_tokens: int = 24
-    consistency: bool = True
-    verifier: Model | None = None
-    max_length: int = 128
-
-    def __post_init__(self) -> None:
-        self._as_models("indicator", "editor", "verifier")
-        check_folds(self)
-        parse_trainings(self)
-
-    identify_causal_terms = relations.GRADIENT_TERMS
-    propose_relations = StageOf(relations.ProposeRelations)
-    fill_terms = StageOf(FillTerms)
-    check_relation = relations.CONSISTENT
-    judge_candidates = relations.JUDGE
-
-    @property
-    def fit_after(self) -> tuple[str, ...]:
-        return ("identify_causal_terms",)
-
-    def fit_models(self, ds: Dataset | IterableDataset) -> Self:
-        """Return AutoCAD with a base model: its own, else one that is trained on `ds`, or one for each of its folds."""
-        return replace(self, **fit_indicator(self, ds))
-
-    def fit_resources(self, ds: Dataset | IterableDataset) -> str:
-        def train(rows: list[dict[str, Any]]) -> str:
-            # Every row is repeated for each wrong relation.
-            hp = ensure_steps(self.editor_training, self.least_steps, len(rows) * (1 + self.negatives))
-            return train_contrastive_editor(rows, hp, alpha=self.alpha, negatives=self.negatives, max_target=self.max_new_tokens)
-
-        return relations.fit_editor(self, ds, train)
-
 
 def train_contrastive_editor(
     rows: Sequence[Mapping[str, Any]], hp: Hyperparameters, *, alpha: float = 1.0, negatives: int = 1, max_target: int = 24
 ) -> str:
-    """Train AutoCAD's editor, once: its terms are likely under a row's relation, unlikely under another; return its digest.
+    """Train AutoCAD's editor, once; return its digest.
 
-    Args:
-        rows: with `id`, `tokens`, `head`, `tail`, `label` and `causal_terms`.
-        hp: how.
-        alpha: see `unlikelihood`.
-        negatives: under how many other relations, drawn for each row.
-        max_target: tokens of an answer.
-
-    Raises:
-        ValueError: no pair is short enough.
+    Its terms become likely under a row's relation, and unlikely under `negatives` others, which are drawn for each row.
     """
     labels = sorted({row["label"] for row in rows})
     requests = [(row, row["label"]) for row in rows]

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from hfcf.core.candidates import settle
-from hfcf.core.chain import StageOf
 from hfcf.core.model import Model
+from hfcf.core.settings import NeedsWeights, Positive
 from hfcf.core.stage import Reject, Stage
-from hfcf.core.system import System
+from hfcf.core.system import Part, System
 from hfcf.core.task import TaskColumns
-from hfcf.engines.classifier import Classifier
 from hfcf.engines.continuation import Continuation
-from hfcf.engines.relation import RelationClassifier
 from hfcf.systems.baselines.paraphrase import check_prompt, rewrites, too_long
 from hfcf.tasks import DEFAULT
 from hfcf.tasks.judge import JudgeCandidates
@@ -25,6 +23,7 @@ TO_GERMAN, TO_ENGLISH = Model("Helsinki-NLP/opus-mt-en-de"), Model("Helsinki-NLP
 TO_CHINESE, FROM_CHINESE = Model("Helsinki-NLP/opus-mt-en-zh"), Model("Helsinki-NLP/opus-mt-zh-en")
 """Translators of CCG's pair of languages; the first writes several kinds of Chinese, and its prompt says which."""
 
+_WEIGHTS = NeedsWeights("the baseline paraphrase asks a language model for other words")
 _TRANSLATION = "the translation into the other language"
 
 
@@ -36,9 +35,8 @@ class RewriteBackTranslation(Stage):
     `candidates`, one. A result that repeats its source, has no letters or was cut off is rejected. A row is rejected when its
     translation is empty or cut off, or a text is longer than its model reads.
 
-    Of a sentence the tokens joined by spaces are translated, brackets and quotes as people write them
-    (`hfcf.tasks.sentence.plain`). A result is rejected in which an entity does not stand exactly once (whatever its capitals),
-    or which has the two in the other order, for edits move no entity.
+    Of a sentence the tokens joined by spaces are translated, brackets and quotes as people write them. A result is rejected unless
+    it has each entity exactly once (whatever its capitals), and both in their order, for edits move no entity.
 
     Args:
         forward: the model from the rows' language: Marian, or any encoder-decoder that a prompt or a language code tells what
@@ -54,9 +52,6 @@ class RewriteBackTranslation(Stage):
         max_new_tokens: longest translation, in tokens.
         max_length: longest prompt, in tokens.
 
-    Raises:
-        ValueError: for a prompt without {}, and for one of `source` and `pivot` without the other.
-
     >>> RewriteBackTranslation(forward=Model("t5-base"), forward_prompt="translate English to German: {}").num_beams
     5
     """
@@ -65,18 +60,20 @@ class RewriteBackTranslation(Stage):
     outputs: ClassVar[Any] = TaskColumns(candidate_columns)
     batch_size: ClassVar[int] = 64
 
-    forward: Model = TO_GERMAN
-    backward: Model = TO_ENGLISH
+    engines: ClassVar = (Continuation,)
+
+    forward: Annotated[Model, _WEIGHTS] = TO_GERMAN
+    backward: Annotated[Model, _WEIGHTS] = TO_ENGLISH
     task: str = DEFAULT
     forward_prompt: str = "{}"
     backward_prompt: str = "{}"
     source: str | None = None
     pivot: str | None = None
-    num_beams: int = 5
-    max_new_tokens: int = 256
-    max_length: int = 512
+    num_beams: Positive = 5
+    max_new_tokens: Positive = 256
+    max_length: Positive = 512
 
-    def __post_init__(self) -> None:
+    def check(self) -> None:
         check_prompt(self.forward_prompt, "forward_prompt")
         check_prompt(self.backward_prompt, "backward_prompt")
         if (self.source is None) != (self.pivot is None):
@@ -105,7 +102,7 @@ class RewriteBackTranslation(Stage):
 
 
 def _problem(answer: Sequence[Mapping[str, Any]] | None, engine: Continuation, rewriting: Rewriting) -> str | None:
-    """Say why a translation into the other language can't be translated back, or None."""
+    """Say why a translation can't be translated back, or None."""
     if answer is None:
         return too_long(engine, rewriting.noun)
     if not answer:
@@ -113,26 +110,25 @@ def _problem(answer: Sequence[Mapping[str, Any]] | None, engine: Continuation, r
     return None if answer[0]["finished"] else f"{_TRANSLATION} is cut off at {engine.max_new_tokens} tokens"
 
 
-@dataclass(frozen=True, kw_only=True)
 class BackTranslation(System):
     """Back translation as augmentation: each row once more, its claim or sentence translated there and back, its label kept.
 
-    Sennrich, Haddow and Birch (2016, "Improving Neural Machine
-    Translation Models with Monolingual Data", ACL) translate back to train translators; Yu et al. (2018, "QANet", ICLR)
-    translate there and back to rewrite training texts. CrossAug (Lee et al. 2021, section 3.6) calls its paraphrasing by this
-    name; see `Paraphrase`. None of them used the models that are the defaults here, and Yu et al. draw from several hypotheses
-    where this keeps the best. CCG (appendix A.2) has English translated into Chinese and back by an online service (Baidu's);
-    the preset for relations, `BackTranslation.preset("paper", task="relation")`, has Marian's models of the same pair. It does
-    not say what becomes of a sentence whose entities do not come back: here such a result is rejected.
+    Sennrich, Haddow and Birch (2016, "Improving Neural Machine Translation Models with Monolingual Data", ACL) translate back to
+    train translators; Yu et al. (2018, "QANet", ICLR) translate there and back to rewrite training texts. CrossAug (Lee et al.
+    2021, section 3.6) calls its paraphrasing by this name; see `Paraphrase`.
 
-    With the package sacremoses installed, Marian's tokenizer also normalises punctuation: keep to one of the two.
+    Deviations: the default models are others than theirs, and Yu et al. draw from several hypotheses where this keeps the best. CCG
+    (appendix A.2) has English translated into Chinese and back by an online service; here `preset("paper", task="relation")` has
+    Marian's models of that pair. CCG does not say what becomes of a sentence whose entities do not come back: it is rejected here.
+
+    With the package sacremoses installed, Marian's tokenizer also normalises punctuation: install it always or never.
 
     Args:
         task: of the rows; called with rows, the system takes it from them.
         verifier: see `JudgeCandidates`; None checks nothing.
-        verifier_length: tokens that it reads.
+        verifier_length: tokens that the verifier reads.
 
-    Its other settings are those of `RewriteBackTranslation`.
+    Its other settings are those of its stages.
 
     No translator installs from the package registry, so there is no preset "offline".
 
@@ -141,34 +137,12 @@ class BackTranslation(System):
     'back_translation'
     """
 
-    name: ClassVar[str] = "back_translation"
-    chain: ClassVar[tuple[str, ...]] = ("rewrite_back_translation", "judge_candidates")
+    name = "back_translation"
+    chain = (RewriteBackTranslation, Part(JudgeCandidates, names={"max_length": "verifier_length"}))
     presets: ClassVar = {"paper": {}}
     by_task: ClassVar = {
         "relation": {
             "forward": TO_CHINESE, "backward": FROM_CHINESE, "forward_prompt": ">>cmn_Hans<< {}", "verifier_length": 128,
         }
     }  # fmt: skip
-    engines: ClassVar = (Continuation, Classifier, RelationClassifier)
-    flips: ClassVar[bool] = False
-    needs_weights: ClassVar = dict.fromkeys(("forward", "backward"), "the baseline paraphrase asks one for other words")
-
-    forward: Model = TO_GERMAN
-    backward: Model = TO_ENGLISH
-    task: str = DEFAULT
-    forward_prompt: str = "{}"
-    backward_prompt: str = "{}"
-    source: str | None = None
-    pivot: str | None = None
-    num_beams: int = 5
-    max_new_tokens: int = 256
-    max_length: int = 512
-    verifier: Model | None = None
-    verifier_length: int = 130
-
-    def __post_init__(self) -> None:
-        self._as_models("forward", "backward", "verifier")
-        _ = self.rewrite_back_translation  # checks the other settings
-
-    rewrite_back_translation = StageOf(RewriteBackTranslation)
-    judge_candidates = StageOf(JudgeCandidates, max_length=lambda system: system.verifier_length)
+    flips = False

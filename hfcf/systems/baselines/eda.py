@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
+
+from pydantic import Field
 
 from hfcf.core import schema
 from hfcf.core.candidates import reject, settle, undecided
-from hfcf.core.chain import StageOf
-from hfcf.core.model import Model
+from hfcf.core.settings import Positive
 from hfcf.core.stage import Reject, Stage
 from hfcf.core.system import System
-from hfcf.engines.classifier import Classifier
-from hfcf.systems.baselines._shared.words import check, eda
+from hfcf.systems.baselines._shared.word_edits import eda
 from hfcf.tasks.judge import JudgeCandidates
 from hfcf.tasks.verification import CANDIDATES, rewritten
 from hfcf.text.normalise import normalise
@@ -38,11 +38,8 @@ class RewriteEda(Stage):
     inputs: ClassVar = {"claim": schema.TEXT, "label": schema.TEXT}
     outputs: ClassVar = {"candidates": CANDIDATES}
 
-    alpha: float = 0.1
-    num_augmentations: int = 1
-
-    def __post_init__(self) -> None:
-        check(self.alpha, self.num_augmentations)
+    alpha: Annotated[float, Field(gt=0, le=1)] = 0.1
+    num_augmentations: Positive = 1
 
     def row(self, row: dict[str, Any]) -> dict[str, Any]:
         claims = eda(row["claim"], self.random(row["id"]), alpha=self.alpha, num_augmentations=self.num_augmentations)
@@ -57,7 +54,6 @@ class RewriteEda(Stage):
         return answer
 
 
-@dataclass(frozen=True, kw_only=True)
 class EDA(System):
     """EDA on claims (Wei and Zou 2019, "EDA: Easy Data Augmentation Techniques …", EMNLP), a baseline that keeps labels.
 
@@ -68,25 +64,12 @@ class EDA(System):
         num_augmentations: the papers that compare with EDA make one new claim a row; EDA's own makes up to sixteen.
         verifier: see `JudgeCandidates`; EDA itself checks nothing.
 
-    Its other settings are those of the stages of the same name.
+    Its other settings are those of its stages.
 
     >>> [stage.name for stage in EDA(alpha=0.2).stages]
     ['rewrite_eda', 'judge_candidates']
     """
 
-    task: ClassVar[str] = "verification"
-    chain: ClassVar[tuple[str, ...]] = ("rewrite_eda", "judge_candidates")
-    flips: ClassVar[bool] = False
-    engines: ClassVar = (Classifier,)
-
-    alpha: float = 0.1
-    num_augmentations: int = 1
-    verifier: Model | None = None
-    max_length: int = 130
-
-    def __post_init__(self) -> None:
-        self._as_models("verifier")
-        _ = self.rewrite_eda  # checks the other settings
-
-    rewrite_eda = StageOf(RewriteEda)
-    judge_candidates = StageOf(JudgeCandidates)
+    task = "verification"
+    chain = (RewriteEda, JudgeCandidates)
+    flips = False

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pkgutil import resolve_name
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
+
+from pydantic import Field
 
 from hfcf import prompts
 from hfcf.core.candidates import settle
-from hfcf.core.chain import StageOf
-from hfcf.core.model import Model
+from hfcf.core.settings import NonNegative, Positive
 from hfcf.core.stage import Reject, Stage
 from hfcf.core.system import System
 from hfcf.core.task import TaskColumns
-from hfcf.engines.classifier import Classifier
-from hfcf.engines.relation import RelationClassifier
 from hfcf.engines.remote.engine import Remote
 from hfcf.engines.remote.slots import failure
 from hfcf.prompts.relations import SEMEVAL
@@ -27,11 +26,10 @@ from hfcf.tasks.rewriting import candidate_columns, model_columns, rewriting_of
 class RewriteLlm(Stage):
     """Ask a language model for a counterfactual of a row: a claim of the opposite label, or a sentence of another relation.
 
-    Input columns: the task's texts and `label`. Output column: `candidates`, one. The task's prompt (`hfcf.prompts.Prompt`)
-    says which rows are asked about: a claim whose label has an opposite; a sentence with one of `relations` and two entities
-    that share no word. It also says which answers are rejected: an empty, overlong or unchanged text; for a sentence also the
-    old relation, a causal term that does not stand outside the entities, and entities that are not there once each and in their
-    order.
+    Input columns: the task's texts and `label`. Output column: `candidates`, one. Asked about are claims whose label has an
+    opposite, and sentences with one of `relations` and two entities that share no word. An empty, overlong or unchanged text is
+    rejected; of a sentence also the old relation, a causal term that is not outside the entities, and entities that are not there
+    once each and in their order.
 
     Args:
         model: the name that the server knows it by; `HFCF_LLM_URL` and `HFCF_LLM_KEY` say where it is (see `Remote`).
@@ -43,10 +41,6 @@ class RewriteLlm(Stage):
         shots: worked examples in the prompt; the first is the paper's own. There are 4 for claims, 3 for relations.
         attempts: how often a row is asked until the answer is valid.
 
-    Raises:
-        ValueError: for a number of examples that there is not, for relations that are fewer than two or get one name, and for a
-            `max_tokens`, `max_words` or `attempts` below 1.
-
     >>> RewriteLlm(model="gpt-4o-mini").name
     'rewrite_llm'
     """
@@ -54,16 +48,18 @@ class RewriteLlm(Stage):
     inputs: ClassVar[Any] = TaskColumns(model_columns)
     outputs: ClassVar[Any] = TaskColumns(candidate_columns)
 
-    model: str
+    engines: ClassVar = (Remote,)
+
+    model: str = "gpt-3.5-turbo-0301"
     task: str = DEFAULT
     relations: tuple[str, ...] = SEMEVAL
-    temperature: float | None = 0.0
-    max_tokens: int = 256
-    max_words: int = 100
-    shots: int = 1
-    attempts: int = 3
+    temperature: Annotated[float, Field(ge=0)] | None = 0.0
+    max_tokens: Positive = 256
+    max_words: Positive = 100
+    shots: NonNegative = 1
+    attempts: Positive = 3
 
-    def __post_init__(self) -> None:
+    def check(self) -> None:
         prompts.check_shots(self._prompt.template, self.shots)
         _ = self._engine  # checks the other settings
 
@@ -99,7 +95,6 @@ class RewriteLlm(Stage):
         return results
 
 
-@dataclass(frozen=True, kw_only=True)
 class LLM(System):
     """One counterfactual to a row, by a prompt, over any OpenAI-compatible endpoint.
 
@@ -117,9 +112,8 @@ class LLM(System):
         task: of the rows; called with rows, the system takes it from them.
         relations: see `RewriteLlm`; SemEval's by default, which are those of CCG's prompt.
         verifier: a model that must give each candidate its new label; None, as in the papers, checks nothing.
-        max_length: tokens that the verifier reads.
 
-    Its other settings are those of `RewriteLlm`.
+    Its other settings are those of its stages.
 
     >>> [stage.name for stage in LLM(model="gpt-4o-mini").stages]
     ['rewrite_llm', 'judge_candidates']
@@ -127,26 +121,6 @@ class LLM(System):
     512
     """
 
-    chain: ClassVar[tuple[str, ...]] = ("rewrite_llm", "judge_candidates")
+    chain = (RewriteLlm, JudgeCandidates)
     presets: ClassVar = {"paper": {}}
     by_task: ClassVar = {"relation": {"model": "gpt-3.5-turbo", "max_tokens": 512, "max_length": 128}}
-    engines: ClassVar = (Remote, Classifier, RelationClassifier)
-
-    model: str = "gpt-3.5-turbo-0301"
-    task: str = DEFAULT
-    relations: tuple[str, ...] = SEMEVAL
-    temperature: float | None = 0.0
-    max_tokens: int = 256
-    max_words: int = 100
-    shots: int = 1
-    attempts: int = 3
-    verifier: Model | None = None
-    max_length: int = 130
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "relations", tuple(self.relations))  # a recipe has a list
-        self._as_models("verifier")
-        _ = self.rewrite_llm  # checks the other settings
-
-    rewrite_llm = StageOf(RewriteLlm)
-    judge_candidates = StageOf(JudgeCandidates)

@@ -4,29 +4,40 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Literal
 
 from datasets import Dataset, IterableDataset, List
+from pydantic import Field
 
 from hfcf.core import schema
 from hfcf.core.candidates import Candidate, reject, settle
-from hfcf.core.chain import StageOf
 from hfcf.core.model import Model
-from hfcf.core.stage import Reject, Stage, StageError
+from hfcf.core.settings import NonNegative, Positive
+from hfcf.core.stage import Reject, Stage
+from hfcf.core.store import save_artifact
 from hfcf.core.system import System
 from hfcf.engines.classifier import choose
 from hfcf.engines.continuation import Continuation
 from hfcf.engines.likelihood import Likelihood
 from hfcf.engines.relation import RelationClassifier
-from hfcf.systems.baselines._shared import relations
-from hfcf.systems.ccg.editor import check_search, train_editor
+from hfcf.systems.baselines._shared.relation_editing import (
+    CONSISTENT,
+    DEFAULTS,
+    GRADIENT_TERMS,
+    OFFLINE_BASE,
+    ProposeRelations,
+    editor_terms,
+    learn_terms,
+    read_fitted,
+)
+from hfcf.systems.ccg.editor import EDITOR, EditorTraining, check_search, train_editor
 from hfcf.systems.ccg.gradients import WordGradients, highest
 from hfcf.systems.ccg.identify import IdentifyCausalTerms
-from hfcf.systems.ccg.indicator import ask_indicators, check_folds, fit_indicator
-from hfcf.systems.ccg.system import CLASSIFIER, EDITOR, OFFLINE
+from hfcf.systems.ccg.indicator import CLASSIFIER, COLUMNS, IndicatorModel, IndicatorTraining, ask_indicators, learn_indicators
+from hfcf.systems.ccg.system import OFFLINE
+from hfcf.tasks.judge import JudgeCandidates
 from hfcf.tasks.relation import CANDIDATES, TASK, candidate, requests, token_edits
-from hfcf.training.loop import Hyperparameters
-from hfcf.training.store import ensure_steps, parse_trainings
+from hfcf.training.store import check_full_tuning, ensure_steps
 
 
 @dataclass
@@ -50,16 +61,16 @@ class _Search:
         results = []
         for text, score in self.terms:
             edited = token_edits(tokens, mask, text)
-            one = candidate(self.row, self.relation, edited, [{"name": "editor", "value": score}])
-            results += [one] if one["text"].lower() != " ".join(tokens).lower() else []
+            new = candidate(self.row, self.relation, edited, [{"name": "editor", "value": score}])
+            results += [new] if new["text"].lower() != " ".join(tokens).lower() else []
         return results
 
-    def judge(self, one: Candidate, answer: Mapping[str, float] | None) -> None:
+    def judge(self, new: Candidate, answer: Mapping[str, float] | None) -> None:
         """Keep the likeliest that flips of the first level that has one, else the likeliest of all."""
         probability = (answer or {}).get(self.relation, -1.0)
         flips = answer is not None and choose(answer, sorted(answer)) == self.relation
         if self.best is None or (flips, probability) > (self.flipped, self.probability):
-            self.best, self.probability, self.flipped = one, probability, flips
+            self.best, self.probability, self.flipped = new, probability, flips
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,10 +82,12 @@ class EditMinimally(Stage):
     consistency filter then rejects. Gradients are those of the model's own prediction, as in MICE.
 
     Args:
-        indicator: the base model.
-        cross_fitted: the sha256 of a file that gives each row a base model which was not trained on it
-            (`hfcf.systems.ccg.indicator.cross_fit`); rows that it does not know have `indicator`.
-        editor: the model that writes terms; None: the one that was fitted.
+        indicator: the base model, an R-BERT; None trains it on the rows.
+        classifier: how the base model is trained.
+        folds: of the base model, see `IdentifyCausalTerms`: with 2, no row's candidates are chosen by a model that has seen it.
+        editor: the model that writes terms; None trains it on the rows.
+        editor_training: how the editor is trained.
+        min_steps: of each training, see `IdentifyCausalTerms`.
         share: the largest share of the words between the entities that is taken out.
         levels: how many shares are tried, in equal steps up to that one; those that come to as many words are one.
         words: "between" the entities or all the "context".
@@ -83,7 +96,6 @@ class EditMinimally(Stage):
         closed: instead of the search, try the relation's terms in the training rows that the editor finds likeliest.
         max_new_tokens: of a hypothesis.
         max_length: pieces of a sentence that the base model reads.
-        fitted: the sha256 of the fitted file that names the editor; `fit(ds)` sets it.
 
     >>> EditMinimally().masks([0.1, 0.9, 0.4, 0.2, 1.0], [1, 2, 3])
     [[1], [1, 2]]
@@ -92,31 +104,53 @@ class EditMinimally(Stage):
     VERSION: ClassVar[str] = "3"
     inputs: ClassVar = {**TASK.columns, "label": schema.TEXT, "new_relations": List(schema.TEXT)}
     outputs: ClassVar = {"candidates": CANDIDATES}
-    produced_by: ClassVar = {"new_relations": "mice.propose_relations"}
+    produced_by: ClassVar = {"causal_terms": "mice.identify_causal_terms", "new_relations": "mice.propose_relations"}
 
-    indicator: Model | None = None
-    cross_fitted: str | None = None
+    engines: ClassVar = (WordGradients, Continuation, Likelihood, RelationClassifier)
+
+    indicator: IndicatorModel | None = None
+    classifier: IndicatorTraining = CLASSIFIER
+    folds: Positive = 1
     editor: Model | None = None
-    share: float = 0.55
-    levels: int = 4
-    words: str = "between"
-    num_beams: int = 15
-    num_candidates: int = 15
+    editor_training: EditorTraining = EDITOR
+    min_steps: NonNegative = 0
+    share: Annotated[float, Field(gt=0, le=1)] = 0.55
+    levels: Positive = 4
+    words: Literal["between", "context"] = "between"
+    num_beams: Positive = 15
+    num_candidates: Positive = 15
     closed: bool = False
-    max_new_tokens: int = 24
-    max_length: int = 128
-    fitted: str | None = None
+    max_new_tokens: Positive = 24
+    max_length: Positive = 128
 
-    def __post_init__(self) -> None:
-        if not 0 < self.share <= 1 or self.levels < 1:
-            raise ValueError(f"share={self.share}, levels={self.levels}: share lies in (0, 1], and levels is at least 1")
+    def check(self) -> None:
+        check_full_tuning("classifier", self.classifier)
+        check_full_tuning("editor_training", self.editor_training)
         check_search(self.num_candidates, self.num_beams)
 
-    def check_fitted(self) -> None:
-        if self.indicator is None and self.cross_fitted is None:
-            raise StageError(f"{self.name} has no indicator: mice(ds) trains one on the rows of ds; or give it an R-BERT")
+    @property
+    def fit_inputs(self) -> tuple[str, ...]:
         if self.editor is None or self.closed:
-            relations.require_fitted(self, self.fitted)
+            return (*COLUMNS, "causal_terms")
+        return COLUMNS if self.indicator is None else ()
+
+    def learn(self, ds: Dataset | IterableDataset) -> str:
+        def train(rows: list[dict[str, Any]]) -> str:
+            hp = ensure_steps(replace(self.editor_training, seed=self.seed), self.min_steps, len(rows))
+            return train_editor(rows, hp, max_target=self.max_new_tokens)
+
+        base = terms = None
+        if self.indicator is None:
+            hp = replace(self.classifier, seed=self.seed)
+            base = learn_indicators(self.name, ds, hp, self.folds, self.min_steps)
+        if self.editor is None or self.closed:
+            terms = learn_terms(ds, train if self.editor is None else None)
+        return save_artifact({"base": base, **(terms or {})})
+
+    @property
+    def _base(self) -> str | None:
+        """The fitted file of the base model."""
+        return read_fitted(self.fitted)["base"] if self.fitted else None
 
     def masks(self, weights: Sequence[float], allowed: Sequence[int]) -> list[list[int]]:
         """List the sets of words that are taken out, growing."""
@@ -126,12 +160,12 @@ class EditMinimally(Stage):
 
     def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
         def weigh(indicator: Model, part: list[Any]) -> list[Any]:
-            return WordGradients(indicator=indicator, max_length=self.max_length).run([[*one, None] for one in part])
+            return WordGradients(indicator=indicator, max_length=self.max_length).run([[*request, None] for request in part])
 
         maskable = IdentifyCausalTerms(words=self.words).maskable
-        weights = ask_indicators(self, [row["id"] for row in rows], requests(rows), weigh, None)
+        weights = ask_indicators(self.indicator, self._base, [row["id"] for row in rows], requests(rows), weigh, None)
         targets = [(i, relation) for i, row in enumerate(rows) if weights[i] for relation in row["new_relations"]]
-        terms = relations.write_terms(self, [(rows[i], relation) for i, relation in targets])
+        terms = editor_terms(self, [(rows[i], relation) for i, relation in targets])
         masks = {i: self.masks(weights[i], maskable(rows[i])) for i in dict(targets)}
         searches: list[list[_Search]] = [[] for _ in rows]
         for (i, relation), written in zip(targets, terms, strict=True):
@@ -147,17 +181,17 @@ class EditMinimally(Stage):
             return RelationClassifier(model=indicator, max_length=self.max_length).run(part)
 
         for level in range(self.levels):
-            tried = [(search, one) for search in searches for one in search.candidates_at(level)]
-            edited = [TASK.apply_edits(search.row, one["edits"]) for search, one in tried]
-            answers = ask_indicators(self, [search.row["id"] for search, _ in tried], requests(edited), judge, None)
-            for (search, one), answer in zip(tried, answers, strict=True):
-                search.judge(one, answer)
+            tried = [(search, new) for search in searches for new in search.candidates_at(level)]
+            edited = [TASK.apply_edits(search.row, new["edits"]) for search, new in tried]
+            ids = [search.row["id"] for search, _ in tried]
+            answers = ask_indicators(self.indicator, self._base, ids, requests(edited), judge, None)
+            for (search, new), answer in zip(tried, answers, strict=True):
+                search.judge(new, answer)
 
     def _candidate(self, search: _Search) -> Candidate:
         return search.best or reject(candidate(search.row, search.relation, []), self.name, "the editor wrote no other term")
 
 
-@dataclass(frozen=True, kw_only=True)
 class MICE(System):
     """Replace the words of the highest gradient by an editor's, as few as make the base model say another relation.
 
@@ -168,99 +202,41 @@ class MICE(System):
     Readings and deviations, where neither paper says how MICE works with entities that stay and with CCG's editor:
 
     - The editor reads CCG's template, which has entities and relation but not the sentence. So it is asked once for a row and a
-      relation, not once for each share; and it is trained on the words that AutoCAD's rule takes (30 %), as a share drawn anew for
-      each example, MICE's way, would change nothing but the answers' lengths. Its term takes the place of the first removed word.
+      relation, not once for each share, and it is trained on the words that AutoCAD's rule takes (30 %): a share drawn for each
+      example, as in MICE, would change only the answers' lengths. Its term replaces the first removed word.
     - Words are masked between the entities alone, as in CCG; shares are of these. Gradients are aggregated as in AutoCAD.
-    - Of MICE's two searches we take the linear one, up to 55 % of the words in four steps: between two entities stand so few words
-      that four steps come to two or three different edits, and the binary one presumes that what flips at a share flips at each
-      larger one. One round of editing, of MICE's three.
-    - Terms come of a beam search (MICE samples 15; beams give the same rows each time).
+    - Of MICE's two searches we take the linear one, up to 55 % of the words in four steps: with so few words between two entities
+      four steps are two or three different edits, and the binary search presumes that what flips at a share flips at each larger
+      one. One round of editing, of MICE's three.
+    - Terms come from a beam search (MICE samples 15; beams give the same rows each time).
 
     Args:
-        indicator: the base model, an R-BERT; None trains one on the rows.
-        classifier: how that one is trained.
-        folds: see `hfcf.systems.ccg.system.CCG`: with 2, no row's candidates are chosen or kept by a base model that has seen it.
-        cross_fitted: the sha256 of the file that says which base model a row has; `fit_models` sets it.
-        editor: a trained editor; None trains one on the rows.
-        editor_training: how that one is trained.
-        least_steps: see `hfcf.systems.ccg.system.CCG`.
         consistency: filter by the base model; False keeps every candidate.
-        verifier: another R-BERT that filters in its place.
-        max_length: pieces of a sentence that the models read.
+        verifier: another R-BERT that filters instead.
 
-    Its other settings are those of the stages of the same name.
+    Its other settings are those of its stages.
 
     >>> [stage.name for stage in MICE.preset("offline").stages]
     ['identify_causal_terms', 'propose_relations', 'edit_minimally', 'check_relation', 'judge_candidates']
     """
 
-    task: ClassVar[str] = "relation"
-    chain: ClassVar[tuple[str, ...]] = (
-        "identify_causal_terms",
-        "propose_relations",
-        "edit_minimally",
-        "check_relation",
-        "judge_candidates",
-    )
+    task = "relation"
+    chain = (
+        GRADIENT_TERMS, ProposeRelations, EditMinimally, CONSISTENT, JudgeCandidates,
+    )  # fmt: skip
+    defaults: ClassVar = DEFAULTS
     presets: ClassVar = {
         "paper": {},
         "offline": {
-            **relations.OFFLINE_BASE,
+            **OFFLINE_BASE,
             "editor_training": OFFLINE["editor_training"],
             "closed": OFFLINE["closed"],
             **dict.fromkeys(("num_beams", "num_candidates"), 4),
         },
     }
-    trainings: ClassVar = {"classifier": "indicator", "editor_training": "editor"}
-    trained_by: ClassVar = {"indicator": "train_relation", "verifier": "train_relation"}
-    engines: ClassVar = (WordGradients, Continuation, Likelihood, RelationClassifier)
-    citation: ClassVar[str] = """@inproceedings{ross-etal-2021-explaining,
+    citation = """@inproceedings{ross-etal-2021-explaining,
   title = {Explaining {NLP} Models via Minimal Contrastive Editing ({M}i{CE})},
   author = {Ross, Alexis and Marasovi{\\'c}, Ana and Peters, Matthew},
   booktitle = {Findings of ACL-IJCNLP},
   year = {2021}
 }"""
-
-    indicator: Model | None = None
-    classifier: Hyperparameters = CLASSIFIER
-    folds: int = 1
-    cross_fitted: str | None = None
-    editor: Model | None = None
-    editor_training: Hyperparameters = EDITOR
-    least_steps: int = 0
-    share: float = 0.55
-    levels: int = 4
-    words: str = "between"
-    num_beams: int = 15
-    num_candidates: int = 15
-    closed: bool = False
-    max_new_tokens: int = 24
-    consistency: bool = True
-    verifier: Model | None = None
-    max_length: int = 128
-
-    def __post_init__(self) -> None:
-        self._as_models("indicator", "editor", "verifier")
-        check_folds(self)
-        parse_trainings(self)
-
-    identify_causal_terms = relations.GRADIENT_TERMS
-    propose_relations = StageOf(relations.ProposeRelations)
-    edit_minimally = StageOf(EditMinimally)
-    check_relation = relations.CONSISTENT
-    judge_candidates = relations.JUDGE
-
-    @property
-    def fit_after(self) -> tuple[str, ...]:
-        return ("identify_causal_terms",)
-
-    def fit_models(self, ds: Dataset | IterableDataset) -> Self:
-        """Return MICE with a base model: its own, else one that is trained on `ds`, or one for each of its folds."""
-        return replace(self, **fit_indicator(self, ds))
-
-    def fit_resources(self, ds: Dataset | IterableDataset) -> str:
-        def train(rows: list[dict[str, Any]]) -> str:
-            hp = ensure_steps(self.editor_training, self.least_steps, len(rows))
-            return train_editor(rows, hp, max_target=self.max_new_tokens)
-
-        return relations.fit_editor(self, ds, train)

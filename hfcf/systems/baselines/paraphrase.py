@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from hfcf import prompts
 from hfcf.core.candidates import log_probability, reject, settle
-from hfcf.core.chain import StageOf
 from hfcf.core.model import Model, is_remote
+from hfcf.core.settings import Endpoint, Positive, TrainedBy
 from hfcf.core.stage import Reject, Stage
-from hfcf.core.system import System
+from hfcf.core.system import Part, System
 from hfcf.core.task import TaskColumns
-from hfcf.engines.classifier import Classifier
 from hfcf.engines.continuation import Continuation
 from hfcf.engines.generator import plain_prompt
-from hfcf.engines.relation import RelationClassifier
 from hfcf.engines.remote.slots import ask_texts, failure
 from hfcf.tasks import DEFAULT
 from hfcf.tasks.judge import JudgeCandidates
@@ -46,9 +44,6 @@ class RewriteParaphrase(Stage):
         max_new_tokens: longest paraphrase, in tokens.
         max_length: longest prompt, in tokens.
 
-    Raises:
-        ValueError: for a prompt without {}.
-
     >>> RewriteParaphrase(generator=Model("t5-base"), prompt="paraphrase: {}").name
     'rewrite_paraphrase'
     """
@@ -57,15 +52,19 @@ class RewriteParaphrase(Stage):
     outputs: ClassVar[Any] = TaskColumns(candidate_columns)
     batch_size: ClassVar[int] = 64
 
-    generator: Model
+    engines: ClassVar = (Continuation,)
+
+    generator: Annotated[Model, Endpoint(), TrainedBy("train_paraphraser")]
     task: str = DEFAULT
     prompt: str | None = None
-    num_beams: int = 5
-    num_return_sequences: int = 1
-    max_new_tokens: int = 96
-    max_length: int = 512
+    num_beams: Positive = 5
+    num_return_sequences: Positive = 1
+    max_new_tokens: Positive = 96
+    max_length: Positive = 512
 
-    def __post_init__(self) -> None:
+    def check(self) -> None:
+        if self.num_return_sequences > self.num_beams and not is_remote(self.generator):
+            raise ValueError(f"num_return_sequences must be at most num_beams ({self.num_beams}), got {self.num_return_sequences}")
         if self.prompt is not None:
             check_prompt(self.prompt, "prompt")
             if is_remote(self.generator):
@@ -97,12 +96,7 @@ class RewriteParaphrase(Stage):
 
 
 def check_prompt(prompt: str, name: str) -> None:
-    """Raise `ValueError` for a prompt that has no place for the text.
-
-    >>> check_prompt("paraphrase:", "prompt")
-    Traceback (most recent call last):
-    ValueError: prompt='paraphrase:' must hold {} once, where the text goes
-    """
+    """Raise `ValueError` for a prompt that has no place for the text."""
     if prompt.count("{}") != 1:
         raise ValueError(f"{name}={prompt!r} must hold {{}} once, where the text goes")
 
@@ -110,83 +104,53 @@ def check_prompt(prompt: str, name: str) -> None:
 def rewrites(
     row: Mapping[str, Any], answer: Any, engine: Continuation, rewriting: Rewriting, stage: str
 ) -> dict[str, Any] | Reject:
-    """Return a stage's answer for a row whose text a model wrote anew under the same label.
+    """Return a stage's answer for a row whose text a model rewrote under the same label.
 
     Args:
-        row: the source.
-        answer: the engine's texts, best first; None: it could not read the row; `{"error": why}` of a language model.
-        engine: the engine that wrote them.
-        rewriting: of the row's task.
-        stage: the name of the stage.
+        answer: the engine's texts, best first; None if it could not read the row; `{"error": why}` of a language model.
     """
     if why := failure(answer):
         return settle([], why)
     if answer is None:
         return settle([], too_long(engine, rewriting.noun))
     candidates = []
-    for one in answer:
-        new = rewriting.rewritten(row, one["text"], row["label"], stage, log_probability(one))
-        if not one["finished"]:
+    for hypothesis in answer:
+        new = rewriting.rewritten(row, hypothesis["text"], row["label"], stage, log_probability(hypothesis))
+        if not hypothesis["finished"]:
             new = reject(new, stage, f"is cut off at {engine.max_new_tokens} tokens")
-        elif problem := text_problem(one["text"], f"the new {rewriting.noun}"):
+        elif problem := text_problem(hypothesis["text"], f"the new {rewriting.noun}"):
             new = reject(new, stage, problem)
         candidates.append(new)
     return settle(candidates, "the model wrote nothing")
 
 
 def too_long(engine: Continuation, noun: str) -> str:
-    """Say why a row has no answer.
-
-    >>> too_long(Continuation(model=Model("t5-base")), "claim")
-    'the claim is longer than the model reads (max_length=512 tokens, or its positions)'
-    """
+    """Say why a row has no answer."""
     return f"the {noun} is longer than the model reads (max_length={engine.max_length} tokens, or its positions)"
 
 
-@dataclass(frozen=True, kw_only=True)
 class Paraphrase(System):
     """Neural paraphrasing as augmentation: each row once more, its claim or sentence in other words, its label kept.
 
-    The paper that compares with it (Lee et al. 2021, section 3.2) names "a
-    GPT-2 model fine-tuned on back-translated data": by its words that of Krishna, Wieting and Iyyer (2020, "Reformulating
-    Unsupervised Style Transfer as Paraphrase Generation", EMNLP). It names no checkpoint, and neither search nor lengths, so
-    `generator` has no default. The GPT-2 of Krishna et al. is public, but reads marks and segments of its own, which a prompt
-    alone does not give it.
+    The paper that compares with it (Lee et al. 2021, section 3.2) names "a GPT-2 model fine-tuned on back-translated data", after
+    Krishna, Wieting and Iyyer (2020, "Reformulating Unsupervised Style Transfer as Paraphrase Generation", EMNLP), but no
+    checkpoint, search or lengths, so `generator` has no default. Krishna et al.'s GPT-2 is public, but reads marks and segments of
+    its own, which a prompt alone does not give it.
 
     Args:
         generator: see `RewriteParaphrase`; the preset "offline" has one trained on claims of equal meaning.
         task: of the rows; called with rows, the system takes it from them.
         num_return_sequences: paraphrases to a row; the paper makes one pair of each.
         verifier: see `JudgeCandidates`; the paper checks nothing.
-        verifier_length: tokens that it reads.
+        verifier_length: tokens that the verifier reads.
 
-    Its other settings are those of `RewriteParaphrase`.
+    Its other settings are those of its stages.
 
     >>> Paraphrase.preset("offline").settings["generator"]["adapter"]
     'hfcf:paraphraser'
     """
 
-    chain: ClassVar[tuple[str, ...]] = ("rewrite_paraphrase", "judge_candidates")
-    trained_by: ClassVar = {"generator": "train_paraphraser", "verifier": "train_verifier"}
+    chain = (RewriteParaphrase, Part(JudgeCandidates, names={"max_length": "verifier_length"}))
     presets: ClassVar = {"paper": {}, "offline": {"generator": Model("offline:t5", adapter="hfcf:paraphraser")}}
     by_task: ClassVar = {"relation": {"verifier_length": 128}}
-    flips: ClassVar[bool] = False
-    remote: ClassVar = ("generator", "verifier")
-    engines: ClassVar = (Continuation, Classifier, RelationClassifier)
-
-    generator: Model
-    task: str = DEFAULT
-    prompt: str | None = None
-    num_beams: int = 5
-    num_return_sequences: int = 1
-    max_new_tokens: int = 96
-    max_length: int = 512
-    verifier: Model | None = None
-    verifier_length: int = 130
-
-    def __post_init__(self) -> None:
-        self._as_models("generator", "verifier")
-        _ = self.rewrite_paraphrase  # checks the other settings
-
-    rewrite_paraphrase = StageOf(RewriteParaphrase)
-    judge_candidates = StageOf(JudgeCandidates, max_length=lambda system: system.verifier_length)
+    flips = False

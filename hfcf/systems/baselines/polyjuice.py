@@ -9,15 +9,14 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from hfcf.core import edits, schema
 from hfcf.core.candidates import Candidate, reject, settle
-from hfcf.core.chain import StageOf
 from hfcf.core.model import Model
+from hfcf.core.settings import Positive
 from hfcf.core.stage import Reject, Stage
 from hfcf.core.system import System
-from hfcf.engines.classifier import Classifier
 from hfcf.engines.continuation import Continuation
 from hfcf.systems.baselines.paraphrase import too_long
 from hfcf.tasks.judge import JudgeCandidates
@@ -27,24 +26,14 @@ from hfcf.text.normalise import normalise
 
 PERTURB, BLANK, SEP, ANSWER, EMPTY = MARKS = ("<|perturb|>", "[BLANK]", "[SEP]", "[ANSWER]", "[EMPTY]")
 """The marks of the model's language, plain text to its tokenizer."""
-CODES = ("negation", "quantifier", "shuffle", "lexical", "resemantic", "insert", "delete", "restructure")
+Code = Literal["negation", "quantifier", "shuffle", "lexical", "resemantic", "insert", "delete", "restructure"]
 """The kinds of change that the published model was trained on."""
-BLANKS = ("random", "model")
 
 
 def fill(text: str) -> str:
-    """Put the answers in a text with blanks, `[SEP]` and answers in the places of the blanks.
+    """Fill the blanks of a text with its answers; raise `ValueError` with a predicate ("has no blank") for a malformed text.
 
     Answers beyond the blanks, and the text after the last `[ANSWER]`, are ignored.
-
-    Raises:
-        ValueError: the text is malformed; the message says how, as a predicate.
-
-    >>> fill("It is [BLANK] great [BLANK]. [SEP] not [ANSWER] [EMPTY] [ANSWER]")
-    'It is not great.'
-    >>> fill("It is [BLANK] great. [SEP] not")
-    Traceback (most recent call last):
-    ValueError: has 0 answers for 1 blanks
     """
     if text.count(SEP) != 1:
         raise ValueError(f"has {text.count(SEP)} times {SEP} where it should stand once")
@@ -68,11 +57,7 @@ def fill(text: str) -> str:
 
 
 def random_blank(claim: str, draw: random.Random) -> str:
-    """Put one blank in a claim: in the place of a word (7 times in 10), or before one.
-
-    >>> random_blank("It is great.", random.Random(6)), random_blank("It is great.", random.Random(9))
-    ('It is [BLANK] great.', 'It [BLANK] great.')
-    """
+    """Put one blank into a claim: instead of a word (7 times in 10), or before a word."""
     parts = edits.words(claim)
     # A letter of the claim is one of a word: punctuation alone was rejected before.
     i = draw.choice([i for i, part in enumerate(parts) if any(character.isalnum() for character in part)])
@@ -91,36 +76,35 @@ class RewritePolyjuice(Stage):
 
     Args:
         generator: the model.
-        code: the kind of change, one of `CODES`.
+        code: the kind of change, one of `Code`.
         blanks: "random", as in the authors' call without blanks: one is placed by chance and the model fills it; "model": the
             model places them itself.
         num_beams: beams of the search.
         num_return_sequences: answers to a claim.
         max_new_tokens: longest answer, in tokens.
 
-    Raises:
-        ValueError: for an unknown code or way to place blanks.
-
     >>> RewritePolyjuice(code="negate")
     Traceback (most recent call last):
-    ValueError: code='negate': choose one of negation, quantifier, shuffle, lexical, resemantic, insert, delete, restructure
+    ValueError: code must be one of 'negation', 'quantifier', 'shuffle', 'lexical', 'resemantic', 'insert', 'delete' or \
+'restructure', got 'negate'
     """
 
     inputs: ClassVar = {"claim": schema.TEXT, "evidence": schema.EVIDENCE, "label": schema.TEXT}
     outputs: ClassVar = {"candidates": CANDIDATES}
     batch_size: ClassVar[int] = 64
 
-    generator: Model = Model("uw-hai/polyjuice")
-    code: str = "negation"
-    blanks: str = "random"
-    num_beams: int = 10
-    num_return_sequences: int = 1
-    max_new_tokens: int = 200
+    engines: ClassVar = (Continuation,)
 
-    def __post_init__(self) -> None:
-        for name, choices in (("code", CODES), ("blanks", BLANKS)):
-            if (value := getattr(self, name)) not in choices:
-                raise ValueError(f"{name}={value!r}: choose one of {', '.join(choices)}")
+    generator: Model = Model("uw-hai/polyjuice")
+    code: Code = "negation"
+    blanks: Literal["random", "model"] = "random"
+    num_beams: Positive = 10
+    num_return_sequences: Positive = 1
+    max_new_tokens: Positive = 200
+
+    def check(self) -> None:
+        if self.num_return_sequences > self.num_beams:
+            raise ValueError(f"num_return_sequences must be at most num_beams ({self.num_beams}), got {self.num_return_sequences}")
 
     def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
         engine = Continuation(
@@ -154,13 +138,13 @@ class RewritePolyjuice(Stage):
     def _candidates(self, row: Mapping[str, Any], beginning: str, hypotheses: list[Mapping[str, Any]]) -> list[Candidate]:
         candidates: list[Candidate] = []
         texts: set[str] = set()
-        for one in hypotheses:
-            text, fault = f"{beginning} {one['text']}".strip(), None
+        for hypothesis in hypotheses:
+            text, fault = f"{beginning} {hypothesis['text']}".strip(), None
             try:
                 text = fill(text)
             except ValueError as error:
-                fault = str(error) if one["finished"] else f"is cut off at {self.max_new_tokens} tokens"
-            scores = [{"name": "log-probability", "value": one["score"]}]
+                fault = str(error) if hypothesis["finished"] else f"is cut off at {self.max_new_tokens} tokens"
+            scores = [{"name": "log-probability", "value": hypothesis["score"]}]
             new = rewritten(row["claim"], text, opposite(row["label"]), self.name, scores=scores)
             if fault is not None:
                 new = reject(new, self.name, fault)
@@ -171,50 +155,32 @@ class RewritePolyjuice(Stage):
         return candidates
 
 
-@dataclass(frozen=True, kw_only=True)
 class Polyjuice(System):
     """Polyjuice as RACE compares with it (Zhu et al. 2023, appendix D): from the claim alone, one negation of each.
 
     The settings are those of RACE: the released model, control code "negation", 10 beams, one counterfactual a claim, its label
     taken to be the opposite and not checked.
 
-    Deviations from the authors' code: it places blanks by a parse of the sentence, on words, subtrees and between words, and asks
-    about up to three blanked sentences; here is one, with its blank on or before a word, in the proportion of its mode without
-    subtrees, and never the whole sentence, which theirs may be. Their search stops as soon as it has as many finished sentences as
-    beams, where this one goes on while a better one can come; their limit is 1,000 tokens for prompt and answer together, here
-    `max_new_tokens` for the answer. Their filters are off: they drop sentences that a GPT-2 finds far less fluent than the source,
-    or whose change they do not recognise as one of the code, and draw among the others; here the best answer stands. So this yields
-    more: by Table 2 of RACE, 18,171 claims gave 7,019.
+    Deviations from the authors' code:
+
+    - It places blanks by a parse, on words, subtrees and between words, in up to three sentences. Here is one blank, on or before a
+      word, in the proportion of its mode without subtrees, and never the whole sentence.
+    - Its search stops as soon as it has as many finished sentences as beams; this one goes on while a better one can come. Its
+      limit is 1,000 tokens for prompt and answer together, here `max_new_tokens` for the answer.
+    - It drops sentences that a GPT-2 finds far less fluent, or whose change it does not recognise as one of the code, and draws
+      among the others; here the best answer is taken. So this makes more: by Table 2 of RACE, 18,171 claims gave 7,019.
 
     Args:
         generator: see `RewritePolyjuice`. The published checkpoint is a pickle, which is never read: Transformers asks the Hub for
             its conversion to safetensors; if there is none, convert it yourself and name the folder.
         verifier: see `JudgeCandidates`; None, as in RACE, checks nothing.
-        max_length: tokens of claim and evidence that it reads.
 
-    Its other settings are those of `RewritePolyjuice`. There is no preset "offline", as no Polyjuice installs from the registry.
+    Its other settings are those of its stages. There is no preset "offline", as no Polyjuice installs from the registry.
 
     >>> Polyjuice.preset("paper", seed=7).rewrite_polyjuice.code
     'negation'
     """
 
-    task: ClassVar[str] = "verification"
-    chain: ClassVar[tuple[str, ...]] = ("rewrite_polyjuice", "judge_candidates")
+    task = "verification"
+    chain = (RewritePolyjuice, JudgeCandidates)
     presets: ClassVar = {"paper": {}}
-    engines: ClassVar = (Continuation, Classifier)
-
-    generator: Model = Model("uw-hai/polyjuice")
-    code: str = "negation"
-    blanks: str = "random"
-    num_beams: int = 10
-    num_return_sequences: int = 1
-    max_new_tokens: int = 200
-    verifier: Model | None = None
-    max_length: int = 130
-
-    def __post_init__(self) -> None:
-        self._as_models("generator", "verifier")
-        _ = self.rewrite_polyjuice  # checks the other settings
-
-    rewrite_polyjuice = StageOf(RewritePolyjuice)
-    judge_candidates = StageOf(JudgeCandidates)

@@ -11,15 +11,12 @@ from typing import Any, ClassVar
 
 from hfcf.core import edits
 from hfcf.core.candidates import settle
-from hfcf.core.chain import StageOf
-from hfcf.core.model import Model
+from hfcf.core.settings import Share
 from hfcf.core.stage import Reject, Stage
 from hfcf.core.system import System
 from hfcf.core.task import TaskColumns
-from hfcf.engines.classifier import Classifier
-from hfcf.engines.relation import RelationClassifier
 from hfcf.engines.wordnet import PARTS, WordNet, wordnet
-from hfcf.systems.baselines._shared.words import article, check_share, goes_with, replaceable, words_to_edit
+from hfcf.systems.baselines._shared.word_edits import article, goes_with, replaceable, words_to_edit
 from hfcf.tasks import DEFAULT
 from hfcf.tasks.judge import JudgeCandidates
 from hfcf.tasks.rewriting import candidate_columns, draws, edit_columns, rewriting_of
@@ -30,25 +27,13 @@ _CAPITAL = re.compile(r"\s+[A-Z]")
 
 
 def synonym_edits(text: str, rng: random.Random, *, share: float = 0.3, protected: Container[int] = ()) -> list[edits.Edit]:
-    """Replace some words of a claim by synonyms; spacing and punctuation stay.
+    """Replace a share of a claim's words by synonyms, at least one; fewer where fewer words have synonyms.
 
     A synonym is any other lemma of any of the word's synsets: no sense and no part of speech is chosen, as in the baselines of the
-    papers. It takes the word's inflection, the capital of the claim's first word, and is left out where it does not go with
-    "a" or "an" before it. Function words, modal verbs and negations stay. So do numbers and capitalised words (but for the
-    claim's first, where it can be no name), and capitalised senses and synonyms are not used: the "synonym" of a name is another
-    name, that of a number another way to write it, and a claim is about exactly these.
+    papers. It takes the word's inflection and the capital of the claim's first word, and must go with the article before it.
 
-    Args:
-        text: the claim.
-        rng: the random generator.
-        share: of all its words, how many to replace; at least one.
-        protected: characters of words that stay.
-
-    Returns:
-        Edits of the field "claim", sorted; fewer than the share where fewer words have synonyms.
-
-    >>> synonym_edits("The quick dogs barked.", random.Random(1))[0]["after"]
-    'franks'
+    Deviation: the words of `UNCHANGED`, words at `protected` characters and capitalised words stay (but for the claim's first,
+    where it can't be a name), and capitalised synonyms are not used: the "synonym" of a name is another name.
     """
     net = wordnet()
     number, places = words_to_edit(text, share), [match for match in _places(net, text) if match.start() not in protected]
@@ -56,7 +41,7 @@ def synonym_edits(text: str, rng: random.Random, *, share: float = 0.3, protecte
     results: list[edits.Edit] = []
     for match in places:
         word, before = match[0], article(text, match.start())
-        synonyms = [one for one in _inflected(net, word.lower()) if goes_with(one, before)]
+        synonyms = [form for form in _inflected(net, word.lower()) if goes_with(form, before)]
         if not synonyms:
             continue
         new = synonyms[int(rng.random() * len(synonyms))]
@@ -78,7 +63,9 @@ def _places(net: WordNet, text: str) -> Iterator[re.Match[str]]:
 
 def _may_be_a_name(net: WordNet, word: str, text: str, end: int) -> bool:
     """Say whether a claim's first word, whose capital says nothing, goes on as a name ("Michael Jordan") or has a sense as one."""
-    return not word[1:].islower() or bool(_CAPITAL.match(text, end)) or any(word in net.names(one) for one in net.synsets(word))
+    if not word[1:].islower() or _CAPITAL.match(text, end):
+        return True
+    return any(word in net.names(synset) for synset in net.synsets(word))
 
 
 @lru_cache(maxsize=1 << 16)
@@ -127,10 +114,7 @@ class RewriteSynonym(Stage):
     outputs: ClassVar[Any] = TaskColumns(candidate_columns)
 
     task: str = DEFAULT
-    share: float = 0.3
-
-    def __post_init__(self) -> None:
-        check_share(self.share)
+    share: Share = 0.3
 
     def row(self, row: dict[str, Any]) -> dict[str, Any]:
         rewriting = rewriting_of(self.task)
@@ -143,40 +127,25 @@ class RewriteSynonym(Stage):
         return answer
 
 
-@dataclass(frozen=True, kw_only=True)
 class Synonym(System):
     """Replace words of a claim, or words around a sentence's entities, by WordNet synonyms: a baseline that keeps labels.
 
     It is a baseline of CCG (appendix A.2; after Zhang, Zhao and LeCun 2015), which takes a random 30 % of a sentence's words,
     synonyms from WordNet, and makes one new sentence of each. It says no more.
 
-    Deviations: 30 % of all words is how many are replaced, but function words, modal verbs, negations, numbers and names are not
-    among them, nor are entities, so a short text may have fewer; a synonym takes its word's inflection and must go with the article
-    before it. `synonym_edits` gives the reasons.
+    Deviations: function words, modal verbs, negations, numbers, names and entities stay, so a short text may have fewer than 30 %
+    replaced; a synonym takes its word's inflection and must go with the article before it.
 
     Args:
         task: of the rows; called with rows, the system takes it from them.
-        share: see `RewriteSynonym`.
         verifier: see `JudgeCandidates`; the baseline itself checks nothing.
-        max_length: see `JudgeCandidates`.
+
+    Its other settings are those of its stages.
 
     >>> [stage.name for stage in Synonym(share=0.1).stages]
     ['rewrite_synonym', 'judge_candidates']
     """
 
-    chain: ClassVar[tuple[str, ...]] = ("rewrite_synonym", "judge_candidates")
+    chain = (RewriteSynonym, JudgeCandidates)
     by_task: ClassVar = {"relation": {"max_length": 128}}
-    flips: ClassVar[bool] = False
-    engines: ClassVar = (Classifier, RelationClassifier)
-
-    task: str = DEFAULT
-    share: float = 0.3
-    verifier: Model | None = None
-    max_length: int = 130
-
-    def __post_init__(self) -> None:
-        self._as_models("verifier")
-        _ = self.rewrite_synonym  # checks the other settings
-
-    rewrite_synonym = StageOf(RewriteSynonym)
-    judge_candidates = StageOf(JudgeCandidates)
+    flips = False

@@ -14,7 +14,7 @@ from hfcf.core import schema
 from hfcf.core.model import Model
 from hfcf.core.stage import Reject
 from hfcf.engines.perplexity import Perplexity
-from hfcf.systems.ccg.lenders import KINDS, Lenders, Option, collect_lenders, list_options
+from hfcf.systems.ccg.donors import KINDS, Donors, Option, collect_donors, list_options
 from hfcf.tasks.relation import TASK, marked
 
 _OWN = {
@@ -42,38 +42,34 @@ def build_attack(
 ) -> Dataset:
     """Build sentences that should mislead a relation classifier; a person chooses among them (`hfcf.studies.attack.choices`).
 
-    Source: Miao, Li and Qian 2023, CCG, appendix A.1, which made RE-Attack from SemEval's test set so. For each row,
+    CCG's authors made RE-Attack from SemEval's test set in this way (Miao, Li and Qian 2023, appendix A.1). For each row the
+    sentences of each kind with the lowest perplexity are returned:
 
-    - "flipped": its causal term is replaced by those of other relations, and its label by that relation;
-    - "invariant": its entities are replaced by those of rows with the same label, which stays;
+    - "flipped": the causal term is replaced by one of another relation, and the label by that relation;
+    - "invariant": both entities are replaced by those of another row with the same label.
 
-    and the sentences of each kind with the lowest perplexity are returned. Rows with the label Other, with overlapping entities,
-    and broken rows give no candidates, and rows without causal terms give no flipped ones: `report` counts them with the reasons.
+    Rows with the label Other, rows with overlapping entities and broken rows have no candidates. `report` counts them.
 
-    Decisions that the paper leaves open:
+    The paper leaves open, and we chose:
 
-    - Both entities come from one row, so they surely have the relation. The released set does otherwise: of its 322 sentences that
-      differ from one of SemEval's test set only in the entities, none has both entities of one row.
-    - A term of several relations belongs to the one that has it most often (`hfcf.systems.ccg.lenders.collect_lenders`). Terms of
-      sentences with the tail first are used only in such sentences.
-    - Sentences are scored as their tokens joined by spaces. `per_row` is ours.
+    - Both entities come from one row, so they have the relation. In the released set no sentence has both from one row.
+    - A term of several relations belongs to the one that has it most often. Terms of sentences with the tail first are used only
+      in such sentences.
+    - Perplexity is that of the tokens joined by spaces. `per_row` is ours.
 
     Args:
-        rows: relation rows with the column `causal_terms`, lists of token indices, null for a row without any. The stage
-            `IdentifyCausalTerms` of CCG fills it; you may fill it yourself.
+        rows: relation rows with `causal_terms`, token indices or null, as the stage `IdentifyCausalTerms` fills it.
         model: the language model; the paper's is "gpt2".
         donors: rows that lend causal terms and entities, with the same columns; by default `rows`.
         candidates: how many to return of each row and kind.
-        per_row: how many to score of each row and kind, drawn at random; None, the paper's, scores all: with a few thousand rows
-            that is thousands for each, and days without a GPU.
+        per_row: how many to score of each row and kind, drawn at random; None scores all, as the paper does. With a few thousand
+            rows that takes days without a GPU.
         max_length: see `Perplexity`; longer sentences are left out.
         seed: of the draw, together with each row's id.
 
     Returns:
-        One row for each candidate, `<source id>:<kind>:<rank>`, the best first: the task's columns, with the source's `group_id`,
-        `corpus` and `split`; `source_id`, `kind`, `rank` from 1, `perplexity`, `source_perplexity`; `source`, the source's sentence
-        with its entities in brackets, and `source_label`; `donor_id`, the lending row; `edits`, null for invariant ones, whose
-        edits would change entities; `chosen`, null.
+        One row for each candidate, `<source id>:<kind>:<rank>`, the best first: the columns of `CANDIDATES`. `edits` is null for
+        invariant ones, whose edits would change entities; `chosen` is null.
 
     Raises:
         ValueError: there is no column `causal_terms`, an id appears twice, or `candidates` or `per_row` is not positive.
@@ -88,19 +84,19 @@ def build_attack(
     """
     for name, value in (("candidates", candidates), ("per_row", per_row)):
         if value is not None and value < 1:
-            raise ValueError(f"{name}={value}: give 1 or more")
+            raise ValueError(f"{name} must be at least 1, got {value}")
     _check(rows, "rows")
     if donors is not None:
         _check(donors, "donors")
     row_id, n = Counter(rows["id"]).most_common(1)[0] if len(rows) else ("", 0)
     if n > 1:
         raise ValueError(f"the id {row_id!r} appears {n} times: give each row its own")
-    lenders = collect_lenders(rows if donors is None else donors)
+    pool = collect_donors(rows if donors is None else donors)
     engine = Perplexity(model=Model.of(model), max_length=max_length)
     ranked: list[dict[str, Any]] = []
     for start in tqdm(range(0, len(rows), _CHUNK), desc="build_attack"):
         chunk = list(rows.select(range(start, min(start + _CHUNK, len(rows)))))
-        ranked += _rank([(row, *each) for row in chunk for each in _draw(row, lenders, per_row, seed)], engine, candidates)
+        ranked += _rank([(row, *each) for row in chunk for each in _draw(row, pool, per_row, seed)], engine, candidates)
     return dataset_of(ranked, CANDIDATES)
 
 
@@ -110,21 +106,16 @@ def dataset_of(rows: Sequence[Mapping[str, Any]], features: Features) -> Dataset
 
 
 def report(rows: Dataset, candidates: Dataset, donors: Dataset | None = None) -> dict[str, Any]:
-    """Count the candidates of every row, and the reasons of rows without any.
-
-    Args:
-        rows: the argument of `build_attack`.
-        candidates: its result.
-        donors: its argument.
+    """Count the candidates of `build_attack`, and the reasons of rows without any.
 
     Returns:
         `rows`; for each kind `{"rows", "candidates", "reasons": {reason for no candidate: rows}}`; and `without`, `{"source_id",
         "kind", "reason"}` of each row and kind without a candidate.
     """
-    lenders = collect_lenders(rows if donors is None else donors)
+    pool = collect_donors(rows if donors is None else donors)
     counts = Counter(zip(candidates["source_id"], candidates["kind"], strict=True))
     without = [
-        {"source_id": row["id"], "kind": kind, "reason": _reason(row, kind, lenders)}
+        {"source_id": row["id"], "kind": kind, "reason": _reason(row, kind, pool)}
         for row in rows
         for kind in KINDS
         if (row["id"], kind) not in counts
@@ -148,10 +139,10 @@ def _check(rows: Dataset, what: str) -> None:
         )
 
 
-def _draw(row: Mapping[str, Any], lenders: Lenders, per_row: int | None, seed: int) -> Iterator[tuple[str, list[Option]]]:
+def _draw(row: Mapping[str, Any], pool: Donors, per_row: int | None, seed: int) -> Iterator[tuple[str, list[Option]]]:
     for kind in KINDS:
         try:
-            options = list_options(row, kind, lenders)
+            options = list_options(row, kind, pool)
         except Reject:
             continue
         if per_row is not None and len(options) > per_row:
@@ -161,7 +152,7 @@ def _draw(row: Mapping[str, Any], lenders: Lenders, per_row: int | None, seed: i
 
 def _rank(drawn: Sequence[tuple[Mapping[str, Any], str, list[Option]]], engine: Perplexity, most: int) -> Iterator[dict[str, Any]]:
     """Yield the best of each row and kind; all are scored at once."""
-    texts = [" ".join(one["tokens"]) for row, _, options in drawn for one in (row, *options)]
+    texts = [" ".join(scored["tokens"]) for row, _, options in drawn for scored in (row, *options)]
     scores = dict(zip(texts, engine.run(texts), strict=True))
     for row, kind, options in drawn:
         scored = [(scores[text], text, option) for option in options if scores[text := " ".join(option["tokens"])] is not None]
@@ -174,9 +165,9 @@ def _rank(drawn: Sequence[tuple[Mapping[str, Any], str, list[Option]]], engine: 
             }  # fmt: skip
 
 
-def _reason(row: Mapping[str, Any], kind: str, lenders: Lenders) -> str:
+def _reason(row: Mapping[str, Any], kind: str, pool: Donors) -> str:
     try:
-        list_options(row, kind, lenders)
+        list_options(row, kind, pool)
     except Reject as rejection:
         return rejection.args[0]
     return "its candidates are longer than the language model reads"

@@ -1,21 +1,22 @@
-"""Train the editor and ask it: a model that writes causal terms for two entities and a relation (CCG, section 3.4)."""
+"""The editor, a model that writes causal terms for two entities and a relation: how it is trained and asked (CCG, section 3.4)."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from datasets import Dataset
 
 from hfcf.core.model import Model
+from hfcf.core.settings import Trains
 from hfcf.core.stage import StageError
 from hfcf.engines.continuation import Continuation
 from hfcf.engines.generator import load_tokenizer, two_sided
 from hfcf.engines.likelihood import Likelihood
-from hfcf.systems.ccg.terms import repeats_a_word, term, tokenised
+from hfcf.systems.ccg.terms import count, repeats_a_word, term, tokenised
 from hfcf.tasks.relation import entities, head_first, roles
 from hfcf.training.generator import train_texts
 from hfcf.training.loop import Hyperparameters
@@ -23,15 +24,19 @@ from hfcf.training.store import stored_model, train_once
 
 log = logging.getLogger(__name__)
 
+EDITOR = Hyperparameters(model=Model("gpt2"), max_length=47, batch_size=1, learning_rate=2e-5, epochs=2)
+"""The released code's, but that the learning rate falls to zero."""
+EditorTraining = Annotated[Hyperparameters, Trains("editor")]
+"""The type of a setting: how an editor is trained on the rows."""
 MASK = "<mask>"
-_TEMPLATE = "sentence1: {one} ({role}) {mask} {other} sentence2: {one} ({role})"
-_SHORT = "{one} ({role}) {mask} {other}"
+_TEMPLATE = "sentence1: {first} ({role}) {mask} {second} sentence2: {first} ({role})"
+_SHORT = "{first} ({role}) {mask} {second}"
 
 
 def check_search(num_candidates: int, num_beams: int) -> None:
     """Raise `ValueError` where a search can't return so many hypotheses."""
-    if not 1 <= num_candidates <= num_beams:
-        raise ValueError(f"num_candidates={num_candidates}: it is at least 1, and num_beams={num_beams} at most")
+    if num_candidates > num_beams:
+        raise ValueError(f"num_candidates must be at most num_beams ({num_beams}), got {num_candidates}")
 
 
 def engine_of(stage: Any, model: Model) -> Continuation:
@@ -44,21 +49,12 @@ def engine_of(stage: Any, model: Model) -> Continuation:
 def prompt(row: Mapping[str, Any], relation: str, model: Model) -> str:
     """Write the editor's prompt: the entities in the order of the sentence, and their roles in the same order.
 
-    Args:
-        row: with `tokens`, `head` and `tail`.
-        relation: that the entities shall have.
-        model: the editor. A decoder-only model goes on with the paper's template, where the second sentence's term begins; an
-            encoder-decoder fills the blank, for which its own sign is taken where it has one.
-
-    >>> row = {"tokens": "eggs in buckets".split(), "head": {"start": 0, "end": 1}, "tail": {"start": 2, "end": 3}}
-    >>> prompt(row, "Entity-Origin(e1,e2)", Model("offline:smollm2"))
-    'sentence1: eggs (entity-origin) <mask> buckets sentence2: eggs (entity-origin)'
-    >>> prompt(row, "Entity-Origin(e1,e2)", Model("offline:t5"))
-    'eggs (entity-origin) <extra_id_0> buckets'
+    A decoder-only model goes on with the paper's template, where the second sentence's term begins; an encoder-decoder fills the
+    blank.
     """
-    one, other = _in_order(row)
+    first, second = _in_order(row)
     template, mask = _form(model)
-    return template.format(one=one, other=other, role=roles(relation, forward=head_first(row)), mask=mask)
+    return template.format(first=first, second=second, role=roles(relation, forward=head_first(row)), mask=mask)
 
 
 def _in_order(row: Mapping[str, Any]) -> tuple[str, str]:
@@ -77,51 +73,31 @@ def _form(model: Model) -> tuple[str, str]:
 
 
 def answer(row: Mapping[str, Any], text: str, model: Model) -> str:
-    """Return what the editor should write for a term: the term, and after the paper's template the second entity too.
-
-    >>> row = {"tokens": "eggs in buckets".split(), "head": {"start": 0, "end": 1}, "tail": {"start": 2, "end": 3}}
-    >>> answer(row, "taken from", Model("offline:smollm2"))
-    'taken from buckets'
-    """
+    """Return what the editor should write for a term: the term, and after the paper's template the second entity too."""
     return text if two_sided(model) else f"{text} {_in_order(row)[1]}"
 
 
 def cut(text: str, row: Mapping[str, Any]) -> str:
     """Return the term in what the editor wrote: its tokens up to the second entity.
 
-    Deviation: the released code deletes the entities' text wherever it stands, inside other words too, and keeps what follows.
-
-    >>> row = {"tokens": "eggs in buckets".split(), "head": {"start": 0, "end": 1}, "tail": {"start": 2, "end": 3}}
-    >>> cut("taken from buckets. sentence3", row), cut("from", row)
-    ('taken from', 'from')
+    Deviation: the released code deletes the entities' text everywhere, inside other words too, and keeps what follows.
     """
     before, _, _ = f" {tokenised(text)} ".partition(f" {tokenised(_in_order(row)[1])} ")
     return before.strip()
 
 
 def hypotheses(answer: Sequence[Mapping[str, Any]], row: Mapping[str, Any]) -> list[tuple[str, float]]:
-    """List the different terms in what the editor wrote, best first, each with the score of its best hypothesis.
-
-    Left out are those without words, and those with a word twice in a row (`hfcf.systems.ccg.terms.repeats_a_word`).
-
-    >>> row = {"tokens": "eggs in buckets".split(), "head": {"start": 0, "end": 1}, "tail": {"start": 2, "end": 3}}
-    >>> hypotheses([{"text": text, "score": score} for text, score in (("by", -1.0), ("of of", -2.0), ("by buckets", -3.0))], row)
-    [('by', -1.0)]
-    """
+    """List the different terms in what the editor wrote, best first, each with the score of its best hypothesis."""
     results: dict[str, float] = {}
-    for one in answer:
-        results.setdefault(cut(one["text"], row), one["score"])
+    for hypothesis in answer:
+        results.setdefault(cut(hypothesis["text"], row), hypothesis["score"])
     return [(text, score) for text, score in results.items() if text and not repeats_a_word(text)]
 
 
 def rank_terms(model: Model, requests: Sequence[tuple[Mapping[str, Any], str, Sequence[str]]]) -> list[list[tuple[str, float]]]:
-    """Rank known terms for rows and relations by the editor's likelihood, best first, each with its score.
+    """Rank the terms of each request (row, relation, terms) by the editor's likelihood, best first, each with its score.
 
-    An exhaustive search would give the same order. Terms that the editor can't read with the row's entities are left out.
-
-    Args:
-        model: the editor.
-        requests: a row, the relation that its entities shall have, and the terms.
+    Terms that the editor can't read with the row's entities are left out.
     """
     # Rows share entities and relations, so many pairs are equal; the engine asks each once.
     pairs = [[prompt(row, relation, model), answer(row, text, model)] for row, relation, texts in requests for text in texts]
@@ -140,22 +116,15 @@ def fitted_editor(stage: str, digest: str | None) -> Model:
     return stored_model(digest)
 
 
-def learned_editor(digest: str | None) -> dict[str, str | None]:
-    """Describe the editor for a fitted file: its digest and its contents, as another training may give other contents."""
-    return {"editor": digest, "editor_contents": digest and stored_model(digest).key()}
+def learn_editor(examples: Sequence[Mapping[str, Any]], train: Callable[[list[Any]], str] | None) -> dict[str, Any]:
+    """Describe for a fitted file the causal terms of rows, and the editor that `train` trains on them, if it is not None."""
+    digest = train(list(examples)) if train is not None and examples else None
+    # Another training of equal rows may give other weights.
+    return {"terms": count(examples), "editor": digest, "editor_contents": digest and stored_model(digest).key()}
 
 
 def readable(pairs: Mapping[str, list[Any]], hp: Hyperparameters, max_target: int) -> dict[str, list[Any]]:
-    """Keep the pairs that fit the editor; log how many others, which training would cut, are left out.
-
-    Args:
-        pairs: columns, `source` and `target` among them.
-        hp: `max_length` tokens of a source are read.
-        max_target: tokens of a target.
-
-    Raises:
-        ValueError: none is left.
-    """
+    """Keep the pairs of `source` and `target` that fit the editor; log how many are left out, raise `ValueError` if all are."""
     tokenizer = load_tokenizer(hp.model)
     sources = tokenizer(pairs["source"])["input_ids"]
     # Tokenised as in `train_texts`.
@@ -179,18 +148,10 @@ def readable(pairs: Mapping[str, list[Any]], hp: Hyperparameters, max_target: in
 
 
 def train_editor(rows: Sequence[Mapping[str, Any]], hp: Hyperparameters, *, max_target: int = 24) -> str:
-    """Train the editor, once; returns its digest (`hfcf.training.store.stored_model` names the model).
+    """Train the editor on rows with `causal_terms`, once; return its digest for `hfcf.training.store.stored_model`.
 
     Deviations: the loss is that of the answer alone, where the released code's is of the template too; an answer ends with one
     end of text, where the released code fills the 47 tokens with them; pairs that are too long are left out, not cut.
-
-    Args:
-        rows: with `tokens`, `head`, `tail`, `label` and `causal_terms`.
-        hp: how.
-        max_target: tokens of an answer: as many as the editor may write.
-
-    Raises:
-        ValueError: no pair is short enough.
     """
     pairs = {
         "source": [prompt(row, row["label"], hp.model) for row in rows],

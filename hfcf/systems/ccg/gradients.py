@@ -22,10 +22,9 @@ from hfcf.engines.relation import RelationClassifier
 class WordGradients(Engine):
     """Weigh each word in a relation classifier's loss: requests `[tokens, [head start, head end], [tail …], label]`.
 
-    The answer has a number for each token: the root mean square, over the dimensions, of the loss's gradient by the input
-    embedding, of the word's pieces the highest (the released code of Wen et al. 2022, "AutoCAD: Automatically Generating
-    Counterfactuals for Mitigating Shortcut Learning", EMNLP Findings); the highest of a sentence's pieces is 1. None where the
-    sentence has more pieces than the classifier reads.
+    The answer has a number for each token: the root mean square of the loss's gradient by the input embedding, the highest of the
+    word's pieces (the released code of AutoCAD, Wen et al. 2022); the highest of a sentence's pieces is 1. None where the sentence
+    has more pieces than the classifier reads.
 
     Args:
         indicator: an R-BERT.
@@ -84,20 +83,10 @@ def _words(sizes: Sequence[float], places: Sequence[Sequence[int]]) -> list[floa
 
 
 def highest(weights: Sequence[float], allowed: Collection[int], *, share: float = 0.3, floor: float = 0.3) -> list[int]:
-    """Choose the words with the highest weights, sorted; at least one, if any may be chosen.
+    """Choose the share of the allowed words with the highest weights, sorted; at least one, if any is allowed.
 
-    AutoCAD's released settings are 30 % of the words, without those below 0.3 of the highest weight. It has no entities that must
-    stay; here the share and the highest weight are those of the words that may be chosen, since the entities' weights are the
-    highest of all. Ties go to the earlier word.
-
-    Args:
-        weights: of each word.
-        allowed: those that may be chosen.
-        share: of these, how many.
-        floor: of the highest weight of these, how much a word must have.
-
-    >>> highest([0.9, 0.1, 0.5, 0.4, 1.0], {1, 2, 3}, share=0.7)
-    [2, 3]
+    The defaults are AutoCAD's released settings: 30 % of the words, without those below 0.3 of the highest weight. Deviation: share
+    and highest weight are those of the allowed words, since the entities, which AutoCAD does not have, have the highest of all.
     """
     ranked = sorted(allowed, key=lambda word: (-weights[word], word))
     chosen = ranked[: max(1, round(share * len(ranked)))]

@@ -1,105 +1,92 @@
 """Train CCG's indicator, an R-BERT, on the given rows; or one for each fold, so that none judges a row it was trained on.
 
-MICE, AutoCAD and CoCo have the same model, with the same folds, as their base model.
+It is the base model of MICE, AutoCAD and CoCo too. Equal rows and settings give the same models, whichever stage asks.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 from datasets import Dataset, Features, IterableDataset
 
 from hfcf.core.model import Model
+from hfcf.core.settings import Judges, TrainedBy, Trains
 from hfcf.core.stage import StageError
 from hfcf.core.store import read_artifact, save_artifact
-from hfcf.core.system import System
 from hfcf.tasks.relation import TASK, learnable, spans
 from hfcf.training.loop import Hyperparameters
 from hfcf.training.store import ensure_steps, stored_model, train_once
 
+CLASSIFIER = Hyperparameters(
+    model=Model("bert-base-uncased"), max_length=128, batch_size=16, learning_rate=2e-5, weight_decay=0.0, epochs=5
+)
+"""R-BERT's own; CCG's paper follows it."""
+IndicatorModel = Annotated[Model, TrainedBy("train_relation"), Judges()]
+"""The type of a setting: an R-BERT."""
+IndicatorTraining = Annotated[Hyperparameters, Trains("indicator")]
+"""The type of a setting: how an indicator is trained on the rows."""
+
 COLUMNS = ("id", "tokens", "head", "tail", "label")
 """What a training reads of a row."""
-
-UNJUDGED = "no indicator was trained for this row: system.fit_models(ds) trains them on the rows of ds"
+UNJUDGED = "no indicator was trained for this row: system.fit(ds) trains them on the rows of ds"
 """Why there is no answer for a row that no fold has."""
 
 Rows = Sequence[Mapping[str, Any]]
 A = TypeVar("A")
 
 
-def training_rows(ds: Dataset | IterableDataset, system: System, **filled: str) -> list[dict[str, Any]]:
-    """Read what a system of relations may learn from (`hfcf.tasks.relation.learnable`): `COLUMNS`, filled ones and any `status`.
+def training_rows(ds: Dataset | IterableDataset, *filled: str) -> list[dict[str, Any]]:
+    """Read what may be learned from (`hfcf.tasks.relation.learnable`): `COLUMNS`, columns that stages filled, and any `status`."""
+    status = ["status"] if "status" in (ds.column_names or []) else []
+    return [dict(row) for row in learnable(ds.select_columns([*COLUMNS, *filled, *status]))]
+
+
+def learn_indicators(
+    stage: str, ds: Dataset | IterableDataset, hp: Hyperparameters, folds: int, min_steps: int, deal: str = ""
+) -> str:
+    """Train an indicator on the rows, or one on the rows outside each fold; return the sha256 of what `ask_indicators` reads.
 
     Args:
-        ds: the system's rows.
-        system: whose own stages may have rejected them.
-        **filled: the stage that fills each further column that is read.
-
-    Raises:
-        StageError: a column is missing.
-    """
-    columns = list(ds.column_names or [])
-    for column in (*COLUMNS, *filled):
-        if column not in columns:
-            stage = filled.get(column)
-            cure = f"map {system.name}.{stage} over the prepared rows first" if stage else "hfcf.load(…) makes rows that have it"
-            raise StageError(f"{system.name}.fit reads the column {column!r}: {cure}")
-    read = ds.select_columns([*COLUMNS, *filled, *(["status"] if "status" in columns else [])])
-    return [dict(row) for row in learnable(read, system.chain)]
-
-
-def check_folds(system: Any) -> None:
-    """Raise `ValueError` if a system's `folds` are no number of folds."""
-    if system.folds < 1:
-        raise ValueError(f"folds is at least 1 and was {system.folds}")
-
-
-def fit_indicator(system: Any, ds: Dataset | IterableDataset) -> dict[str, Any]:
-    """Return the settings of a system that name its indicator: `indicator`, or with folds `cross_fitted`; none if it has one.
-
-    Equal rows and settings give the same models, whichever system asks.
-
-    Args:
-        system: with `indicator`, `cross_fitted`, `classifier`, `folds` and `least_steps`.
-        ds: the rows before any stage.
-
-    Raises:
-        StageError: there is no sound row.
-    """
-    if system.indicator is not None or system.cross_fitted is not None:
-        return {}
-    rows = indicator_rows(system, ds)
-    if system.folds > 1 and len(rows) > 1:
-        return {"cross_fitted": cross_fit(rows, lambda part: _settings(system, part), system.folds)}
-    labels = sorted({row["label"] for row in rows})
-    return {"indicator": stored_model(train_indicator(rows, _settings(system, rows), labels))}
-
-
-def indicator_rows(system: Any, ds: Dataset | IterableDataset) -> list[dict[str, Any]]:
-    """Return the rows that a system's indicators are trained on, with `COLUMNS`; raise `StageError` where there is none."""
-    rows = [{column: row[column] for column in COLUMNS} for row in training_rows(ds, system)]
-    if not rows:
-        raise StageError(f"{system.name} has no row to train its indicator on: in all of them tokens, entities or label are broken")
-    return rows
-
-
-def _settings(system: Any, rows: Rows) -> Hyperparameters:
-    return ensure_steps(system.classifier, system.least_steps, len(rows))
-
-
-def train_indicator(rows: Rows, hp: Hyperparameters, labels: Sequence[str]) -> str:
-    """Train an indicator, once; returns its digest (`hfcf.training.store.stored_model` names the model).
-
-    Args:
-        rows: with `COLUMNS`.
+        stage: the name of the stage that asks, for errors.
+        ds: the rows.
         hp: how.
-        labels: its classes.
+        folds: how many.
+        min_steps: of each training.
+        deal: another text gives other folds.
+
+    Raises:
+        StageError: there is no sound row, or only one for several folds of `deal`.
     """
+    rows = [{column: row[column] for column in COLUMNS} for row in training_rows(ds)]
+    if not rows:
+        raise StageError(f"{stage} has no row to train its indicator on: tokens, entities or label are broken in all of them")
+    if deal and len(rows) < 2:
+        raise StageError(f"{stage} has one row, and can't train an indicator that has not seen it: set judge_folds=0")
+    labels = sorted({row["label"] for row in rows})
+    if folds == 1 or len(rows) == 1:
+        return _save([rows], None, labels, hp, min_steps)
+    # The rows of each label are dealt out to the folds in turn, in the order of a hash of their ids, so that each indicator has
+    # seen every label that has several rows.
+    order = sorted(rows, key=lambda row: (row["label"], hashlib.sha256(f"{deal}{row['id']}".encode()).digest()))
+    fold = {row["id"]: i % min(folds, len(rows)) for i, row in enumerate(order)}
+    parts = [[row for row in rows if fold[row["id"]] != number] for number in sorted(set(fold.values()))]
+    return _save(parts, fold, labels, hp, min_steps)
+
+
+def _save(
+    parts: Sequence[Rows], folds: Mapping[str, int] | None, labels: Sequence[str], hp: Hyperparameters, min_steps: int
+) -> str:
+    digests = [_train(part, ensure_steps(hp, min_steps, len(part)), labels) for part in parts]
+    # Another training of equal rows may give other weights.
+    contents = [stored_model(digest).key() for digest in digests]
+    return save_artifact({"indicators": digests, "contents": contents, "folds": folds})
+
+
+def _train(rows: Rows, hp: Hyperparameters, labels: Sequence[str]) -> str:
     read = [[row["id"], row["tokens"], *spans(row), row["label"]] for row in rows]
 
     def train(out: Path) -> None:
@@ -111,72 +98,31 @@ def train_indicator(rows: Rows, hp: Hyperparameters, labels: Sequence[str]) -> s
     return train_once("indicator 2", {"rows": read, "labels": list(labels)}, hp, train)
 
 
-def fit_judges(system: Any, ds: Dataset | IterableDataset) -> dict[str, Any]:
-    """Return the setting `fold_judges` of a system with `judge_folds`: indicators of other folds and another seed than its own.
-
-    Args:
-        system: with `judge_folds`, `fold_judges`, `seed`, `classifier` and `least_steps`.
-        ds: the rows before any stage.
-
-    Raises:
-        StageError: there is no sound row.
-    """
-    if not system.judge_folds or system.fold_judges is not None:
-        return {}
-    rows = indicator_rows(system, ds)
-    if len(rows) < 2:
-        raise StageError(f"{system.name} has one row, and none to train an indicator on that has not seen it: set judge_folds=0")
-
-    def settings(part: Rows) -> Hyperparameters:
-        return replace(_settings(system, part), seed=system.seed + 1)
-
-    return {"fold_judges": cross_fit(rows, settings, system.judge_folds, deal="judges")}
-
-
-def cross_fit(rows: Rows, hp: Callable[[Rows], Hyperparameters], folds: int, deal: str = "") -> str:
-    """Train an indicator for each fold of the rows, on the rows outside it; return the sha256 of what `indicators_by_row` reads.
-
-    The rows of each label are dealt out to the folds in turn, in the order of a hash of their ids, so that each indicator has seen
-    every label that has several rows.
-
-    Args:
-        rows: with `COLUMNS`; more than one.
-        hp: how to train on some rows.
-        folds: 2 or more.
-        deal: another text gives other folds.
-    """
-    order = sorted(rows, key=lambda row: (row["label"], hashlib.sha256(f"{deal}{row['id']}".encode()).digest()))
-    fold = {row["id"]: i % min(folds, len(rows)) for i, row in enumerate(order)}
-    labels = sorted({row["label"] for row in rows})
-    parts = [[row for row in rows if fold[row["id"]] != number] for number in sorted(set(fold.values()))]
-    return save_artifact({"indicators": [train_indicator(part, hp(part), labels) for part in parts], "folds": fold})
-
-
 @lru_cache(maxsize=4)
-def indicators_by_row(sha: str) -> dict[str, Model]:
-    """Read the indicator of each row of the set that `cross_fit` saw, by the row's id."""
-    content = read_artifact(sha, "run ccg = ccg.fit_models(ds) again")
-    models = [stored_model(digest) for digest in content["indicators"]]
-    return {row_id: models[number] for row_id, number in content["folds"].items()}
+def _fitted(sha: str) -> tuple[list[Model], dict[str, int] | None]:
+    content = read_artifact(sha, "run system = system.fit(ds) again")
+    return [stored_model(digest) for digest in content["indicators"]], content["folds"]
 
 
 def ask_indicators(
-    stage: Any, ids: Sequence[str], items: Sequence[Any], ask: Callable[[Model, list[Any]], Sequence[A]], unjudged: A
-) -> list[A]:
+    indicator: Model | None, fitted: str | None, ids: Sequence[str], items: Sequence[Any],
+    ask: Callable[[Model, list[Any]], Sequence[A]], unjudged: A,
+) -> list[A]:  # fmt: skip
     """Answer items by the indicators of their rows, each indicator asked once.
 
     Args:
-        stage: with `indicator` and `cross_fitted`: the indicator of a row's fold, else `indicator`.
+        indicator: that of all rows; None: those of `fitted`.
+        fitted: the file of `learn_indicators`.
         ids: the row of each item.
         items: what is asked.
         ask: answers items by an indicator, in order.
         unjudged: the answer for a row that has no indicator.
     """
-    of_rows = indicators_by_row(stage.cross_fitted) if stage.cross_fitted else {}
-    indicators = [of_rows.get(row_id, stage.indicator) for row_id in ids]
+    models, folds = ([indicator], None) if indicator is not None else _fitted(fitted or "")
+    numbers = [0 if folds is None else folds.get(row_id, -1) for row_id in ids]
     results = [unjudged] * len(items)
-    for indicator in dict.fromkeys(indicator for indicator in indicators if indicator):
-        places = [i for i, one in enumerate(indicators) if one == indicator]
-        for i, answer in zip(places, ask(indicator, [items[i] for i in places]), strict=True):
+    for number, model in enumerate(models):
+        places = [i for i, own in enumerate(numbers) if own == number]
+        for i, answer in zip(places, ask(model, [items[i] for i in places]) if places else [], strict=True):
             results[i] = answer
     return results

@@ -35,21 +35,16 @@ class Triple(NamedTuple):
 
 
 def head_word(tokens: Sequence[str], entity: Mapping[str, Any]) -> str:
-    """Return the word by which an entity is looked up: its last token's part after the last hyphen, in lower case.
-
-    >>> head_word(["the", "Texas-born", "Singer-Songwriter"], {"start": 1, "end": 3})
-    'songwriter'
-    """
+    """Return the word by which an entity is looked up: its last token's part after the last hyphen, in lower case."""
     return tokens[entity["end"] - 1].rpartition("-")[2].lower()
 
 
 class RelationNet:
     """Counts of relations for every pair of hypernyms of a row's two head words, as arrays.
 
-    For two new words the net is asked with the words themselves, then further and further up, so that relations of close words
-    come first. Where the paper leaves something open, the released code decides: a word's sense is the commonest noun sense of
-    its first lemma, in any part of speech. Of several hypernyms the first in WordNet's file counts, at every level; the released
-    code takes whichever its reader, NLTK, gives first, which is not the same in all versions.
+    Where the paper leaves something open, the released code decides: a word's sense is the commonest noun sense of its first lemma,
+    in any part of speech. Of several hypernyms the first in WordNet's file counts; the released code takes whichever its reader,
+    NLTK, gives first, which is not the same in all versions.
 
     Args:
         relations: the training set's, sorted.
@@ -67,7 +62,7 @@ class RelationNet:
             numbers.append(np.repeat(relation[at], results.shape[1]))
             counts.append(np.repeat(number[at], results.shape[1]))
             firsts.append(np.repeat(place[at], results.shape[1]))
-        # The last pair is none: it stands for all that are not in the net.
+        # The last pair stands for all that are not in the net.
         nothing = np.array([np.iinfo(np.int64).max])
         self._pairs, places = np.unique(np.concatenate([*pairs, nothing]), return_inverse=True)
         self._counts = np.zeros((len(self._pairs), len(self.relations)), dtype=np.int32)
@@ -79,21 +74,14 @@ class RelationNet:
 
     @classmethod
     def collect(cls, triples: Iterable[Triple]) -> Self:
-        """Collect the net of training rows. A row with a word that WordNet doesn't know adds its relation's name alone.
-
-        The rows' order counts where relations are equally frequent (`expand_all`).
-
-        >>> net = RelationNet.collect([Triple("egg", "bucket", "in"), Triple("honey", "jar", "of"), Triple("xyzzyx", "jar", "by")])
-        >>> net.relations, net.expand("honey", "bucket", "by")
-        (['by', 'in', 'of'], ['of', 'in'])
-        """
+        """Collect the net of training rows. A row with a word that WordNet doesn't know adds its relation's name alone."""
         counts, firsts = Counter[tuple[int, int, str]](), dict[tuple[int, int, str], int]()
         relations, noun = set(), wordnet().noun
         for place, (head, tail, relation) in enumerate(triples):
             relations.add(relation)
-            one, other = noun(head), noun(tail)
-            if one is not None and other is not None:
-                counts[key := (one.offset, other.offset, relation)] += 1
+            of_head, of_tail = noun(head), noun(tail)
+            if of_head is not None and of_tail is not None:
+                counts[key := (of_head.offset, of_tail.offset, relation)] += 1
                 firsts.setdefault(key, place)
         names = sorted(relations)
         numbers = {relation: number for number, relation in enumerate(names)}
@@ -102,7 +90,7 @@ class RelationNet:
 
     @property
     def content(self) -> dict[str, Any]:
-        """The arguments of `RelationNet` as plain data: far smaller than the table of pairs, which is built as fast as read."""
+        """The arguments of `RelationNet` as plain data."""
         return {"relations": self.relations, "rows": self._rows}
 
     def table(self) -> dict[tuple[int, int], dict[str, int]]:
@@ -114,24 +102,19 @@ class RelationNet:
         }
 
     def expand(self, head: str, tail: str, relation: str, ratio: float = 0.8, order: str = LCA) -> list[str]:
-        """Rank relations other than `relation` that two words may have; none if WordNet doesn't know them. See `expand_all`.
-
-        >>> RelationNet.collect([Triple("egg", "bucket", "in"), Triple("egg", "hen", "of")]).expand("egg", "jar", "of")
-        ['in']
-        """
+        """Rank relations other than `relation` that two words may have; none if WordNet doesn't know them. See `expand_all`."""
         return self.expand_all([Triple(head, tail, relation)], ratio, order)[0]
 
     def expand_all(self, requests: Iterable[Triple], ratio: float = 0.8, order: str = LCA) -> list[list[str]]:
-        """Rank the relations that the words of many rows may have (`expand`).
+        """Rank the relations that the head words of rows may have.
 
         A pair of hypernyms i and j steps above the words is i + j hops away. From hop 0 up to the threshold the relations of each
         hop's pairs are added, most frequent first (counts summed over its pairs), unless a nearer hop had them. Of equally frequent
-        ones the one that is counted first comes first, as in the released code: pairs of a hop are read from the head's lowest
-        hypernym on, and a pair has its relations in the order of the training rows.
+        ones the first counted comes first, as in the released code: pairs of a hop are read from the head's lowest hypernym on, and
+        a pair has its relations in the order of the training rows.
 
-        The threshold, with paths of m and n synsets: Algorithm 1 goes through `range(len(H1 + H2) * H)`, hops below (m + n)·H,
-        which at the paper's H = 0.8 may be hops that no pair has; the text says only that H controls the scope. As in the released
-        code, the last hop here is ⌈(m − 1 + n − 1)·H⌉, so that H = 1 is all the way up and 0 the words alone.
+        Deviation: Algorithm 1 has the hops below (m + n)·H, with paths of m and n synsets, of which no pair may have the last ones.
+        As in the released code, the last hop here is ⌈(m − 1 + n − 1)·H⌉: H = 1 is all the way up, 0 the words alone.
 
         Args:
             requests: both head words and the row's own relation, which is left out.
@@ -187,7 +170,7 @@ def _by_shape(words: Sequence[tuple[int, int]]) -> Iterator[tuple[list[int], Int
 
 
 def _pairs(heads: Ints, tails: Ints) -> Ints:
-    """Return the number of every pair of a head's hypernym with a tail's: a line for each pair of paths."""
+    """Give every pair of a head's hypernym with a tail's its number: a line for each pair of paths."""
     results: Ints = (heads[:, :, None] << BITS | tails[:, None, :]).reshape(len(heads), -1)
     return results
 
@@ -195,4 +178,4 @@ def _pairs(heads: Ints, tails: Ints) -> Ints:
 @lru_cache(maxsize=4)
 def relation_net(sha: str) -> RelationNet:
     """Read the net in a fitted file."""
-    return RelationNet(**read_artifact(sha, "run ccg.fit(ds) again")["relation_net"])
+    return RelationNet(**read_artifact(sha, "run ccg = ccg.fit(ds) again")["relation_net"])

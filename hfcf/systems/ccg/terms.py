@@ -14,8 +14,7 @@ from hfcf.tasks.relation import head_first
 
 _BE = "be am is are been being was were"
 _DETERMINERS = "a an the this that these those some any every each all both no another either neither"
-"""Those that the Penn Treebank tags DT. The paper tags them with CoreNLP; but a term has no context that a tagger could go by, so
-that a closed list is as good, and needs no model."""
+"""Those that the Penn Treebank tags DT. Deviation: the paper tags them with CoreNLP, but a term alone gives a tagger no context."""
 _LEFT_OUT = frozenset(f"{_BE} {_DETERMINERS}".split())
 
 _SIGN = re.compile(r"``|''|-[LR][RSC]B-", re.IGNORECASE)
@@ -28,72 +27,39 @@ Counts = Mapping[str, Mapping[str, Mapping[str, int]]]
 
 
 def order(row: Mapping[str, Any]) -> str:
-    """Say whether a row's head comes first: "of" between whole and part does not say what it says between part and whole.
-
-    >>> order({"head": {"start": 4, "end": 5}, "tail": {"start": 0, "end": 2}})
-    'backward'
-    """
+    """Say whether a row's head comes first: "of" between whole and part does not say what it says between part and whole."""
     return FORWARD if head_first(row) else BACKWARD
 
 
 def term(row: Mapping[str, Any]) -> str:
-    """Join a row's causal terms to one text.
-
-    >>> term({"tokens": "eggs are moved into buckets".split(), "causal_terms": [2, 3]})
-    'moved into'
-    """
+    """Join a row's causal terms to one text."""
     return " ".join(row["tokens"][i] for i in row["causal_terms"])
 
 
 def tokenised(text: str) -> str:
-    """Put spaces between the tokens of a generated text, as relation corpora divide tokens.
-
-    >>> tokenised("for 10,000 in the U.S., -LRB-")
-    'for 10,000 in the U.S. , -LRB-'
-    """
+    """Put spaces between the tokens of a generated text, as relation corpora divide tokens."""
     chunks = ([chunk] if _SIGN.fullmatch(chunk) else [chunk[start:end] for start, end in tokenise(chunk)] for chunk in text.split())
     return " ".join(chain.from_iterable(chunks))
 
 
 def repeats_a_word(text: str) -> bool:
-    """Say whether a word stands twice in a row: a broken term, or words that were apart in their sentence ("of … of").
-
-    >>> repeats_a_word("made of of"), repeats_a_word("of the of")
-    (True, False)
-    """
-    return any(one == other for one, other in pairwise(text.lower().split()))
+    """Say whether a word occurs twice in a row: a broken term, or words that were apart in their sentence ("of … of")."""
+    return any(word == following for word, following in pairwise(text.lower().split()))
 
 
 def lemma(word: str) -> str:
-    """Return WordNet's first lemma of a word, in any part of speech, nouns first; the word itself if there is none.
-
-    >>> lemma("made"), lemma("of")
-    ('make', 'of')
-    """
+    """Return WordNet's first lemma of a word, in any part of speech, nouns first; the word itself if there is none."""
     return next((form for part in PARTS for form in wordnet().lemmas(word, part)), word)
 
 
 def normalised(text: str) -> str:
-    """Return the form in which terms are compared: lemmas in lower case, without forms of "be", determiners and tense.
-
-    >>> normalised("was caused by the"), normalised("is the")
-    ('cause by', '')
-    """
+    """Return the form in which terms are compared: lemmas in lower case, without forms of "be", determiners and tense."""
     words = text.lower().split()
     return " ".join(lemma(word) for word in words if word not in _LEFT_OUT)
 
 
 def count(rows: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, dict[str, int]]]:
-    """Count the causal terms of each relation in each order; those that repeat a word are left out.
-
-    Args:
-        rows: with `tokens`, `head`, `tail`, `label` and `causal_terms`.
-
-    >>> row = {"tokens": "eggs are moved into buckets".split(), "label": "Entity-Destination(e1,e2)", "causal_terms": [2, 3]}
-    >>> row |= {"head": {"start": 0, "end": 1}, "tail": {"start": 4, "end": 5}}
-    >>> count([row, row])
-    {'Entity-Destination(e1,e2)': {'forward': {'moved into': 2}}}
-    """
+    """Count the causal terms of each relation in each order; those that repeat a word are left out."""
     results: dict[str, dict[str, Counter[str]]] = {}
     for row in rows:
         if not repeats_a_word(text := term(row)):
@@ -105,21 +71,13 @@ def count(rows: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, dict[str, in
 
 
 def most_frequent(counts: Counts, relation: str, way: str) -> str | None:
-    """Return a relation's most frequent causal term in an order, of equal ones the first by name; None if it has none.
-
-    >>> most_frequent({"in": {"forward": {"into": 1, "in": 2}}}, "in", "forward")
-    'in'
-    """
+    """Return a relation's most frequent causal term in an order, of equal ones the first by name; None if it has none."""
     results = counts.get(relation, {}).get(way, {})
     return min(results, key=lambda text: (-results[text], text)) if results else None
 
 
 class KnownTerms:
-    """The normalised causal terms of each relation in each order.
-
-    Args:
-        counts: as `count` returns them.
-    """
+    """The normalised causal terms of each relation in each order."""
 
     def __init__(self, counts: Counts) -> None:
         self.counts = counts
@@ -130,19 +88,11 @@ class KnownTerms:
         }
 
     def of(self, relation: str, way: str) -> set[str]:
-        """Return a relation's terms in an order; none if the training rows had none.
-
-        >>> KnownTerms({"in": {"forward": {"moved into": 1}}}).of("in", "forward")
-        {'move into'}
-        """
+        """Return a relation's terms in an order; none if the training rows had none."""
         return self._terms.get((relation, way), set())
 
     def texts(self, relation: str, way: str) -> dict[str, str]:
-        """Map a relation's terms in an order to their most frequent spelling in the rows.
-
-        >>> KnownTerms({"in": {"forward": {"moved into": 1, "is moved into": 2}}}).texts("in", "forward")
-        {'move into': 'is moved into'}
-        """
+        """Map a relation's terms in an order to their most frequent spelling in the rows."""
         results: dict[str, str] = {}
         counts = self.counts.get(relation, {}).get(way, {})
         for text in sorted(counts, key=lambda text: (-counts[text], text)):

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import Field
 
 from hfcf import prompts
 from hfcf.core.model import REMOTE, Model
+from hfcf.core.settings import Endpoint, NonNegative, Positive
 from hfcf.engines.remote.slots import ask
 
 Values = Mapping[str, Any]
@@ -27,24 +30,21 @@ class Chat:
         shots: worked examples in each question. The paper shows one of each and does not say how many it used.
 
     Raises:
-        ValueError: the model has no name of this form, or a number is less than 1.
+        ValueError: the model has no name of this form.
 
     >>> Chat(model=Model("llm:gpt-4o-mini")).attempts
     3
     """
 
-    model: Model
-    temperature: float | None = 0.1
-    max_tokens: int = 512
-    attempts: int = 3
-    shots: int = 1
+    model: Annotated[Model, Endpoint()] = Model("llm:gpt-4-1106-preview")
+    temperature: Annotated[float, Field(ge=0)] | None = 0.1
+    max_tokens: Positive = 512
+    attempts: Positive = 3
+    shots: NonNegative = 1
 
     def __post_init__(self) -> None:
         if not self.model.name.removeprefix(REMOTE) or not self.model.name.startswith(REMOTE):
-            raise ValueError(f"model={self.model.name!r}: name a language model behind an endpoint, {REMOTE}NAME")
-        for name in ("max_tokens", "attempts"):
-            if (value := getattr(self, name)) < 1:
-                raise ValueError(f"{name}={value}: give at least 1")
+            raise ValueError(f"model must be a language model behind an endpoint, {REMOTE}NAME, got {self.model.name!r}")
 
     def ask(self, template: str, schema: Mapping[str, Any], questions: Sequence[Values], seed: int) -> list[dict[str, Any]]:
         """Ask all questions; return `{"answer": …}` or `{"error": why}` for each.

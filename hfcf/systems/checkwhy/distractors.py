@@ -8,17 +8,19 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, ClassVar
 
+from datasets import Dataset, IterableDataset
+
 from hfcf.core.model import Model
 from hfcf.core.passages import Passages, store
 from hfcf.core.schema import NAMES, TEXT
-from hfcf.core.stage import Reject, Stage, StageError
+from hfcf.core.settings import NonNegative, Positive
+from hfcf.core.stage import Reject, Stage
 from hfcf.core.store import read_artifact, save_artifact
 from hfcf.engines.retriever import Retriever
 from hfcf.engines.retriever.rescorer import Rescorer
 from hfcf.systems.checkwhy.evidence import STEPS, inferences
 from hfcf.text.normalise import normalise
 
-FIT = "run checkwhy.fit(ds) after the stages in checkwhy.fit_after, or call checkwhy(ds)"
 READ = ("id", "group_id", "status", "causal_claim", "support", "refutation")
 """The columns that `fit_pool` reads."""
 
@@ -27,9 +29,6 @@ def fit_pool(rows: Iterable[Mapping[str, Any]]) -> str:
     """Store the evidence of all rows that passed so far, and which of them repeat an earlier row's claim; return the file's sha256.
 
     A row that repeats a claim adds no evidence: one claim gives one set.
-
-    Args:
-        rows: with the columns `READ`.
     """
     first: dict[str, str] = {}
     repeated: dict[str, str] = {}
@@ -55,7 +54,7 @@ def fit_pool(rows: Iterable[Mapping[str, Any]]) -> str:
 @lru_cache(maxsize=4)
 def read_pool(sha: str) -> dict[str, Any]:
     """Read what `fit_pool` stored."""
-    return read_artifact(sha, FIT)
+    return read_artifact(sha, "run checkwhy = checkwhy.fit(ds) again")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,14 +70,14 @@ class AddDistractors(Stage):
     encoder (`hfcf.engines.retriever.rescorer.Rescorer`).
 
     Args:
-        fitted: the sha256 of what `fit_pool` stored.
         scorer: the encoder.
         retrieved: how many pieces BM25 finds; those of the row's own group are then left out.
         distractors: the smallest and largest number, between which one is drawn by the row's id and the seed.
 
     Raises:
         ValueError: the numbers do not fit together.
-        StageError: the stage is not fitted.
+
+    It learns the evidence of all rows that passed the stages before.
 
     >>> AddDistractors(scorer=Model("offline:minilm")).distractors
     (8, 12)
@@ -90,22 +89,25 @@ class AddDistractors(Stage):
         "causal_claim": "checkwhy.write_claim", "support": "checkwhy.support_claim", "refutation": "checkwhy.refute_claim",
     }  # fmt: skip
 
-    scorer: Model
-    fitted: str | None = None
-    retrieved: int = 300
-    distractors: tuple[int, int] = (8, 12)
+    engines: ClassVar = (Retriever, Rescorer)
 
-    def __post_init__(self) -> None:
-        least, most = self.distractors
-        if not 0 <= least <= most <= self.retrieved:
+    scorer: Model = Model("sentence-transformers/all-MiniLM-L6-v2")
+    retrieved: Positive = 300
+    distractors: tuple[NonNegative, NonNegative] = (8, 12)
+
+    def check(self) -> None:
+        low, high = self.distractors
+        if not low <= high <= self.retrieved:
             raise ValueError(
-                f"distractors={list(self.distractors)}, retrieved={self.retrieved}: give the smallest number of distractors, the "
-                "largest, and at least as many retrieved pieces"
+                f"distractors must be the smallest and the largest number, at most retrieved ({self.retrieved}), got {low}, {high}"
             )
 
-    def check_fitted(self) -> None:
-        if self.fitted is None:
-            raise StageError(f"{self.name} has no evidence of other claims to choose from: {FIT}")
+    @property
+    def fit_inputs(self) -> tuple[str, ...]:
+        return (*READ, "support_structure")  # the last: rows whose structures fail add no evidence
+
+    def learn(self, ds: Dataset | IterableDataset) -> str:
+        return fit_pool(ds.select_columns(list(READ)))
 
     def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
         assert self.fitted is not None

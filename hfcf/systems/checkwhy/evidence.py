@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 from datasets import List
 
 from hfcf import prompts
 from hfcf.core.schema import TEXT
+from hfcf.core.settings import Flat, Positive
 from hfcf.core.stage import Reject, Stage
+from hfcf.engines.remote.engine import Remote
 from hfcf.systems.checkwhy.chat import Chat
 from hfcf.systems.checkwhy.predicates import PAIR
 from hfcf.systems.checkwhy.sentences import sentence_problem
@@ -51,16 +53,13 @@ class Loop:
     25
     """
 
-    max_words: int = 25
-    max_steps: int = 9
-    min_inferences: int = 2
+    max_words: Positive = 25
+    max_steps: Positive = 9
+    min_inferences: Positive = 2
 
     def __post_init__(self) -> None:
-        if self.max_words < 1 or not 1 <= self.min_inferences < self.max_steps:
-            raise ValueError(
-                f"max_words={self.max_words}, min_inferences={self.min_inferences}, max_steps={self.max_steps}: "
-                "max_words is 1 or more, and min_inferences from 1 to one less than max_steps"
-            )
+        if self.min_inferences >= self.max_steps:
+            raise ValueError(f"min_inferences must be less than max_steps ({self.max_steps}), got {self.min_inferences}")
 
     def run(self, chat: Chat, arguments: Sequence[Argument], seed: int) -> list[tuple[list[dict[str, str]], str | None]]:
         """Return the steps of each argument, and why it is rejected, or None."""
@@ -124,10 +123,12 @@ class SupportClaim(Stage):
     optional: ClassVar = {"explanation": List(TEXT)}
     outputs: ClassVar = {"support": STEPS}
 
-    chat: Chat
-    loop: Loop = Loop()
+    engines: ClassVar = (Remote,)
 
-    def __post_init__(self) -> None:
+    chat: Annotated[Chat, Flat()] = Chat()
+    loop: Annotated[Loop, Flat()] = Loop()
+
+    def check(self) -> None:
         prompts.check_shots(TEMPLATE, self.chat.shots)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -157,10 +158,12 @@ class RefuteClaim(Stage):
     outputs: ClassVar = {"refutation": STEPS}
     produced_by: ClassVar = {"opposite_effect": "checkwhy.write_opposite_effect"}
 
-    chat: Chat
-    loop: Loop = Loop()
+    engines: ClassVar = (Remote,)
 
-    def __post_init__(self) -> None:
+    chat: Annotated[Chat, Flat()] = Chat()
+    loop: Annotated[Loop, Flat()] = Loop()
+
+    def check(self) -> None:
         prompts.check_shots(TEMPLATE, self.chat.shots)
 
     def __getstate__(self) -> dict[str, Any]:

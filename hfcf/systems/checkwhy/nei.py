@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 from datasets import List
 
 from hfcf.core.schema import TEXT
+from hfcf.core.settings import Share
 from hfcf.core.stage import Stage
 from hfcf.systems.checkwhy.evidence import STEPS, inferences
 from hfcf.tasks.verification import REFUTES, SUPPORTS
@@ -43,11 +44,7 @@ class MakeNei(Stage):
     outputs: ClassVar = {"nei_evidence": PARTS}
     produced_by: ClassVar = {"support": "checkwhy.support_claim", "refutation": "checkwhy.refute_claim"}
 
-    mixed: float = 0.5
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.mixed <= 1:
-            raise ValueError(f"mixed={self.mixed}: a share of the rows, from 0 to 1")
+    mixed: Share = 0.5
 
     def row(self, row: dict[str, Any]) -> dict[str, Any]:
         draw = self.random(row["id"])

@@ -39,6 +39,8 @@ class CheckPredicates(Stage):
     inputs: ClassVar = PAIR
     outputs: ClassVar[Mapping[str, Any]] = {}
 
+    engines: ClassVar = (Parser,)
+
     parser: Parser = field(default_factory=Parser)
     finite: bool = False
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from hfcf import prompts
 from hfcf.core.schema import TEXT
+from hfcf.core.settings import Flat, Positive
 from hfcf.core.stage import Reject, Stage
+from hfcf.engines.remote.engine import Remote
 from hfcf.engines.retriever.bm25 import words_of
 from hfcf.systems.checkwhy.chat import Chat
 from hfcf.systems.checkwhy.predicates import PAIR
@@ -36,10 +38,12 @@ class WriteClaim(Stage):
     inputs: ClassVar = PAIR
     outputs: ClassVar = {"causal_claim": TEXT}
 
-    chat: Chat
-    max_claim: int = 60
+    engines: ClassVar = (Remote,)
 
-    def __post_init__(self) -> None:
+    chat: Annotated[Chat, Flat()] = Chat()
+    max_claim: Positive = 60
+
+    def check(self) -> None:
         prompts.check_shots(CLAIMS, self.chat.shots)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -72,10 +76,12 @@ class WriteOppositeEffect(Stage):
     inputs: ClassVar = {"effect": TEXT}
     outputs: ClassVar = {"opposite_effect": TEXT}
 
-    chat: Chat
-    max_claim: int = 60
+    engines: ClassVar = (Remote,)
 
-    def __post_init__(self) -> None:
+    chat: Annotated[Chat, Flat()] = Chat()
+    max_claim: Positive = 60
+
+    def check(self) -> None:
         prompts.check_shots(OPPOSITES, self.chat.shots)
 
     def __getstate__(self) -> dict[str, Any]:

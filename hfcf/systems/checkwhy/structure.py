@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from hfcf import prompts
 from hfcf.core.schema import NAMES, STRUCTURE, TEXT
+from hfcf.core.settings import Flat
 from hfcf.core.stage import Reject, Stage
 from hfcf.core.structures.legality import problems, repair
 from hfcf.core.structures.model import CLAIM, Structure, StructureError
 from hfcf.core.structures.program import parse_program
+from hfcf.engines.remote.engine import Remote
 from hfcf.systems.checkwhy.chat import Chat
 from hfcf.systems.checkwhy.evidence import STEPS, inferences
 from hfcf.tasks.verification import REFUTES, SUPPORTS
@@ -56,10 +58,12 @@ class LinkEvidence(Stage):
         "causal_claim": "checkwhy.write_claim", "support": "checkwhy.support_claim", "refutation": "checkwhy.refute_claim",
     }  # fmt: skip
 
-    chat: Chat
+    engines: ClassVar = (Remote,)
+
+    chat: Annotated[Chat, Flat()] = Chat()
     repair: bool = False
 
-    def __post_init__(self) -> None:
+    def check(self) -> None:
         prompts.check_shots(TEMPLATE, self.chat.shots)
 
     def __getstate__(self) -> dict[str, Any]:

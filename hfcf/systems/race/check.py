@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from hfcf.core import schema
 from hfcf.core.candidates import accept, reject, settle, undecided
 from hfcf.core.model import Model
+from hfcf.core.settings import Positive
 from hfcf.core.stage import Reject, Stage
-from hfcf.tasks.panel import Ruling, rule
+from hfcf.engines.classifier import Classifier
+from hfcf.tasks.ensemble import Certainty, JudgeModels, Verdict, VerifierModel, check_judges, describe_judges, vote
 from hfcf.tasks.verification import CANDIDATES, LABELS, REFUTES, SUPPORTS, TASK, candidate, opposite
-
-FLIPS = ("any", "opposite")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,8 +25,8 @@ class CheckEdit(Stage):
 
     Args:
         verifier: the three-way verifier, or "llm:NAME".
-        judges: further verifiers, which must give the same verdict as it; they are asked only about what it accepts.
-        certainty: the least probability of that verdict, of each of them (0–1).
+        judges: further verifiers, which must give the same verdict; they are asked only about what the verifier accepts.
+        certainty: the probability that each of them must give that verdict (0–1).
         max_length: tokens of claim and evidence.
 
     >>> list(CheckEdit(verifier=Model("roberta-base")).inputs)
@@ -37,10 +37,14 @@ class CheckEdit(Stage):
     outputs: ClassVar = {"candidates": CANDIDATES}
     produced_by: ClassVar = {"edits": "race.edit_evidence", "edited_evidence": "race.edit_evidence"}
 
-    verifier: Model
-    judges: tuple[Model, ...] = ()
-    certainty: float = 0.0
-    max_length: int = 130
+    verifier: VerifierModel
+    judges: JudgeModels = ()
+    certainty: Certainty = 0.0
+    max_length: Positive = 130
+    engines: ClassVar = (Classifier,)
+
+    def check(self) -> None:
+        check_judges(self.verifier, self.judges, self.certainty)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**super().__getstate__(), **TASK.verdict_state(self.verifier, *self.judges)}
@@ -48,15 +52,15 @@ class CheckEdit(Stage):
     def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
         edited = [{"claim": row["claim"], "evidence": row["edited_evidence"]} for row in rows if row["edits"]]
         accepted = [(REFUTES,)] * len(edited)
-        rulings = iter(rule(TASK, edited, accepted, (self.verifier, *self.judges), self.max_length, self.certainty))
-        return [self._judge(row, next(rulings)) if row["edits"] else {"candidates": []} for row in rows]
+        verdicts = iter(vote(TASK, edited, accepted, (self.verifier, *self.judges), self.max_length, self.certainty))
+        return [self._judge(row, next(verdicts)) if row["edits"] else {"candidates": []} for row in rows]
 
-    def _judge(self, row: dict[str, Any], ruling: Ruling) -> dict[str, Any] | Reject:
-        edited = candidate(row["claim"], REFUTES, "evidence", row["edits"], ruling.scores)
-        if ruling.label == REFUTES and ruling.reason is None:
+    def _judge(self, row: dict[str, Any], verdict: Verdict) -> dict[str, Any] | Reject:
+        edited = candidate(row["claim"], REFUTES, "evidence", row["edits"], verdict.scores)
+        if verdict.label == REFUTES and verdict.reason is None:
             return {"candidates": [accept(edited, self.name)]}
         under, over = "under-edited: the edited evidence still supports", "over-edited: the edited evidence no longer decides"
-        reason = ruling.reason or f"{under if ruling.label == SUPPORTS else over} the claim"
+        reason = verdict.reason or f"{under if verdict.label == SUPPORTS else over} the claim"
         return Reject(reason, candidates=[reject(edited, self.name, reason)])
 
 
@@ -72,29 +76,32 @@ class CheckClaim(Stage):
 
     Args:
         verifier: the three-way verifier, or "llm:NAME".
-        judges: further verifiers, which must give the same verdict as it; they are asked only about what it accepts.
-        certainty: the least probability of that verdict, of each of them (0–1).
+        judges: further verifiers, which must give the same verdict; they are asked only about what the verifier accepts.
+        certainty: the probability that each of them must give that verdict (0–1).
         max_length: tokens of claim and evidence.
         flip: "any" (the paper's) or "opposite".
 
     >>> CheckClaim(verifier=Model("roberta-base"), flip="both")
     Traceback (most recent call last):
-    ValueError: flip='both': choose one of any, opposite
+    ValueError: flip must be one of 'any' or 'opposite', got 'both'
     """
 
     inputs: ClassVar = {"evidence": schema.EVIDENCE, "label": schema.TEXT, "candidates": CANDIDATES}
     outputs: ClassVar = {"candidates": CANDIDATES}
     produced_by: ClassVar = {"candidates": "race.generate_claim"}
 
-    verifier: Model
-    judges: tuple[Model, ...] = ()
-    certainty: float = 0.0
-    max_length: int = 130
-    flip: str = "any"
+    verifier: VerifierModel
+    judges: JudgeModels = ()
+    certainty: Certainty = 0.0
+    max_length: Positive = 130
+    flip: Literal["any", "opposite"] = "any"
+    engines: ClassVar = (Classifier,)
 
-    def __post_init__(self) -> None:
-        if self.flip not in FLIPS:
-            raise ValueError(f"flip={self.flip!r}: choose one of {', '.join(FLIPS)}")
+    def check(self) -> None:
+        check_judges(self.verifier, self.judges, self.certainty)
+
+    def confirming(self) -> tuple[str, list[Model]] | None:
+        return describe_judges(self.verifier, self.judges, self.certainty)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**super().__getstate__(), **TASK.verdict_state(self.verifier, *self.judges)}
@@ -104,10 +111,10 @@ class CheckClaim(Stage):
             {"claim": one["claim"], "evidence": row["evidence"]} for row in rows for one in row["candidates"] if undecided(one)
         ]
         accepted = [self._flipped(row["label"]) for row in rows for one in row["candidates"] if undecided(one)]
-        rulings = iter(rule(TASK, pairs, accepted, (self.verifier, *self.judges), self.max_length, self.certainty))
+        verdicts = iter(vote(TASK, pairs, accepted, (self.verifier, *self.judges), self.max_length, self.certainty))
         results: list[dict[str, Any] | Reject] = []
         for row in rows:
-            judged = [self._judge(one, row["label"], next(rulings)) if undecided(one) else one for one in row["candidates"]]
+            judged = [self._judge(one, row["label"], next(verdicts)) if undecided(one) else one for one in row["candidates"]]
             results.append(settle(judged, "there is no candidate to check"))
         return results
 
@@ -115,10 +122,10 @@ class CheckClaim(Stage):
         """Return the verdicts that flip a label."""
         return (SUPPORTS,) if label == REFUTES else tuple(LABELS[1:] if self.flip == "any" else LABELS[1:2])
 
-    def _judge(self, claim: dict[str, Any], label: str, ruling: Ruling) -> dict[str, Any]:
-        claim = {**claim, "label": opposite(label), "scores": [*claim["scores"], *ruling.scores]}
-        if ruling.reason is not None:
-            return reject(claim, self.name, ruling.reason)
-        if ruling.label in self._flipped(label):
+    def _judge(self, claim: dict[str, Any], label: str, verdict: Verdict) -> dict[str, Any]:
+        claim = {**claim, "label": opposite(label), "scores": [*claim["scores"], *verdict.scores]}
+        if verdict.reason is not None:
+            return reject(claim, self.name, verdict.reason)
+        if verdict.label in self._flipped(label):
             return claim
-        return reject(claim, self.name, f"the label does not flip: the original evidence makes it {ruling.label}")
+        return reject(claim, self.name, f"the label does not flip: the original evidence makes it {verdict.label}")

@@ -6,19 +6,21 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from itertools import accumulate, islice
 from random import Random
 from string import ascii_uppercase
 from typing import Any, ClassVar
 
+from datasets import Dataset, IterableDataset
+
 from hfcf.core import edits, schema
-from hfcf.core.stage import Reject, Stage, StageError
+from hfcf.core.stage import Reject, Stage
+from hfcf.core.store import read_artifact, save_artifact
 from hfcf.engines.wordnet import wordnet
-from hfcf.systems.race.artifacts import entity_table
-from hfcf.systems.race.plausible import Draw, divide_names, is_near
+from hfcf.systems.race.plausible import Draw, divide_names, is_near, plausible_form
 from hfcf.tasks.verification import SUPPORTS, TASK
-from hfcf.text.entities import IN_DATASET, IN_INSTANCE, cased, is_month
+from hfcf.text.entities import IN_DATASET, IN_INSTANCE, Collector, EntityTable, cased, form, is_month
 from hfcf.text.evidence import evidence_texts, why_misplaced
 from hfcf.text.lifetimes import find_years
 from hfcf.text.mentions import WORD_END, WORD_START, mentions
@@ -59,13 +61,14 @@ class EditEvidence(Stage):
 
     Args:
         edit: False is the ablation −EDIT (section 5.2): every row keeps its evidence, and none is rejected.
-        plausible: draw plausible substitutes only; the table must be fitted with the same setting.
+        plausible: draw plausible substitutes only.
         near: draw near substitutes only.
-        fitted: the sha256 of the entity table; `race.fit(ds)` sets it.
+
+    It learns the table of substitutes from the column `entities` of all rows.
 
     >>> EditEvidence()({"id": "1"})  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    hfcf.core.stage.StageError: edit_evidence draws substitutes from the whole dataset's entities and is not fitted: run ...
+    hfcf.core.stage.StageError: edit_evidence learns from the whole set (entities) and is not fitted: run system = system.fit(ds) ...
     """
 
     VERSION = "4"
@@ -80,14 +83,17 @@ class EditEvidence(Stage):
     edit: bool = True
     plausible: bool = False
     near: bool = False
-    fitted: str | None = None
 
-    def check_fitted(self) -> None:
-        if self.edit and self.fitted is None:
-            raise StageError(
-                "edit_evidence draws substitutes from the whole dataset's entities and is not fitted: run "
-                "ds = ds.map(race.tag_entities, …), then race = race.fit(ds)"
-            )
+    @property
+    def fit_inputs(self) -> tuple[str, ...]:
+        return ("entities",) if self.edit else ()
+
+    def learn(self, ds: Dataset | IterableDataset) -> str:
+        collector = Collector(form_of=plausible_form, votes=True) if self.plausible else Collector()
+        for row in ds.select_columns(["entities"]):
+            collector.add(entity for entity in row["entities"] or () if entity["field"] != "claim")
+        table = collector.table()
+        return save_artifact({"entities": table.values, **({"tags": table.tags} if self.plausible else {})})
 
     def check_available(self) -> None:
         """Raise where WordNet, which `plausible` asks, is not installed."""
@@ -120,7 +126,7 @@ class EditEvidence(Stage):
 
     def _changes(self, row: Mapping[str, Any], here: Sequence[Any], causal: Sequence[Any]) -> dict[str, str]:
         """Choose a substitute for every surface form of the causal entities: {before: after}."""
-        rng, table = self.random(row["id"]), entity_table(self.fitted or "", self.plausible)
+        rng, table = self.random(row["id"]), _entity_table(self.fitted or "", self.plausible)
         changes: dict[str, str] = {}
         texts = [row["claim"], *(text for _, _, text in evidence_texts(row))]
         draw = Draw(row, table, rng, self.near) if self.plausible else None
@@ -154,6 +160,12 @@ class EditEvidence(Stage):
                     for short in (*names[old], *([last] if people and (last := _last(old)) else ())):
                         changes.setdefault(short, _shorter(new, short, old) if people else new)
         return convert(changes, texts, [entity["text"] for entity in here]) if self.plausible else changes
+
+
+@lru_cache(maxsize=4)
+def _entity_table(sha: str, plausible: bool) -> EntityTable:
+    content = read_artifact(sha, "run race = race.fit(ds) again")
+    return EntityTable(content["entities"], content.get("tags"), plausible_form if plausible else form)
 
 
 def edits_of(row: Mapping[str, Any], changes: Mapping[str, str], protected: Iterable[str]) -> list[edits.Edit]:

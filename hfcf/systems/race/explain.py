@@ -5,18 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from operator import add
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 from datasets import List
 
 from hfcf import prompts
 from hfcf.core import schema
 from hfcf.core.model import REMOTE, Model, is_remote
+from hfcf.core.settings import Endpoint, Positive, Share, TrainedBy
 from hfcf.core.stage import Reject, Stage
-from hfcf.engines.attribution import METHODS, Attribution
+from hfcf.engines.attribution import Attribution
 from hfcf.engines.cure import Cure
 from hfcf.engines.inputs import join_for
 from hfcf.systems.race import remote
+from hfcf.tasks.ensemble import VerifierModel
 from hfcf.tasks.verification import NOT_ENOUGH_INFO, TASK
 from hfcf.text.evidence import locate
 
@@ -50,51 +52,52 @@ class Explain(Stage):
     Args:
         verifier: a sequence classifier over (claim, evidence); with "llm" it may be any.
         max_length: tokens of the pair.
-        method: "cure", "gradient_x_input" (one pass), "integrated_gradients" or "llm".
+        explainer: "cure", the paper's (section 3.1), "gradient_x_input" (one pass), "integrated_gradients" or "llm".
         token_share: cut of the token rationales, 0–1.
         sentence_share: cut of the sentence rationales, 0–1.
         explainer_model: CURE's gates for this verifier, which `train: explainer` makes and "cure" needs; for "llm" the language
             model, "llm:NAME", else the verifier is asked. The other methods don't read it.
 
-    >>> sorted(Explain(verifier=Model("roberta-base"), method="gradient_x_input").outputs)
+    >>> sorted(Explain(verifier=Model("roberta-base"), explainer="gradient_x_input").outputs)
     ['rationales', 'sentence_rationales']
     """
 
     inputs: ClassVar = {**TASK.columns, "label": schema.TEXT}
     outputs: ClassVar = {"rationales": schema.RATIONALES, "sentence_rationales": SENTENCES}
 
-    verifier: Model
-    max_length: int = 130
-    method: str = CURE
-    token_share: float = 0.6
-    sentence_share: float = 0.8
-    explainer_model: Model | None = None
+    engines: ClassVar = (Attribution, Cure)
 
-    def __post_init__(self) -> None:
-        choices = (*METHODS, CURE, LLM)
-        if self.method not in choices:
-            raise ValueError(f"method={self.method!r}: choose one of {', '.join(choices)}")
-        if self.method == LLM and not is_remote(self.language_model):
+    verifier: VerifierModel
+    max_length: Positive = 130
+    explainer: Literal["cure", "gradient_x_input", "integrated_gradients", "llm"] = "cure"
+    token_share: Share = 0.6
+    sentence_share: Share = 0.8
+    explainer_model: Annotated[Model, Endpoint(), TrainedBy("train_explainer")] | None = None
+
+    def check(self) -> None:
+        if self.explainer == LLM and not is_remote(self.language_model):
             raise ValueError(
-                f"method='llm' asks a language model behind an endpoint, and {self.language_model.name!r} is none: give one as "
-                f"explainer_model, {REMOTE}NAME"
+                f"explainer='llm' needs a language model behind an endpoint, got {self.language_model.name!r}: give "
+                f"explainer_model='{REMOTE}NAME'"
             )
-        if self.method != LLM and is_remote(self.verifier):
+        if self.explainer != LLM and is_remote(self.verifier):
             raise ValueError(
-                f"method={self.method!r} reads the weights of the verifier, which the endpoint of {self.verifier.name!r} does not "
-                "give: the one that works without weights is 'llm' (RACE's setting explainer), which asks which words decide"
+                f"explainer={self.explainer!r} reads the weights of the verifier, which the endpoint of {self.verifier.name!r} does "
+                "not give: give explainer='llm', which asks which words decide"
             )
-        if self.method == CURE and self.explainer_model is None:
+        if self.explainer == CURE and self.explainer_model is None:
             raise ValueError(
-                "the paper's explainer, 'cure', which is the default, reads gates that are trained for a verifier, and "
-                f"explainer_model names none for {self.verifier.name}. Either train them (hfcf train train_explainer --out "
-                f"out/explainer --set verifier={self.verifier.name} --set data_dir=FOLDER) and give "
-                "explainer_model='out/explainer'; "
-                "or take 'gradient_x_input' (RACE's setting explainer, this stage's method), which needs no training"
+                f"explainer='cure', the paper's and the default, needs gates that are trained for the verifier {self.verifier.name}: "
+                f"train them (hfcf train train_explainer --out out/explainer --set verifier={self.verifier.name} --set "
+                "data_dir=FOLDER) and give explainer_model='out/explainer', or give explainer='gradient_x_input', which needs no "
+                "training"
             )
+        if self.explainer not in (CURE, LLM):  # it is not read, and another one is not another result
+            object.__setattr__(self, "explainer_model", None)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**super().__getstate__(), **(prompts.state([remote.EXPLAINER], self.language_model) if self.method == LLM else {})}
+        asked = prompts.state([remote.EXPLAINER], self.language_model) if self.explainer == LLM else {}
+        return {**super().__getstate__(), **asked}
 
     @property
     def language_model(self) -> Model:
@@ -103,13 +106,13 @@ class Explain(Stage):
         return next(filter(is_remote, models), models[0])
 
     def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
-        if self.method == LLM:
+        if self.explainer == LLM:
             labelled = [row for row in rows if row["label"] != NOT_ENOUGH_INFO]
             named = iter(remote.name_rationales(self.language_model, labelled, seed=self.seed))
             return [Reject(NO_LABEL) if row["label"] == NOT_ENOUGH_INFO else next(named) for row in rows]
         joined = [join_for(self.verifier, row["evidence"]) for row in rows]
         two_way = [i for i, row in enumerate(rows) if row["label"] != NOT_ENOUGH_INFO]
-        ask, mark = (self._gates, self._gated) if self.method == CURE else (self._scores, self._attributed)
+        ask, mark = (self._gates, self._gated) if self.explainer == CURE else (self._scores, self._attributed)
         answers = dict(zip(two_way, ask([(rows[i], *joined[i]) for i in two_way]), strict=True))
         return [mark(joined[i][1], answers[i]) if i in answers else Reject(NO_LABEL) for i in range(len(rows))]
 
@@ -128,7 +131,7 @@ class Explain(Stage):
         return {"rationales": spans, "sentence_rationales": [{"piece": n, "score": score} for n, score in opened]}
 
     def _scores(self, rows: Sequence[tuple[dict[str, Any], str, Any]]) -> list[Any]:
-        engine = Attribution(model=self.verifier, max_length=self.max_length, method=self.method)
+        engine = Attribution(model=self.verifier, max_length=self.max_length, method=self.explainer)
         return engine.run([[row["claim"], text, row["label"]] for row, text, _ in rows])
 
     def _attributed(self, parts: Any, words: Sequence[Sequence[Any]]) -> dict[str, Any] | Reject:

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from math import inf
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
+
+from datasets import Dataset, IterableDataset
+from pydantic import Field
 
 from hfcf.core import schema
 from hfcf.core.candidates import accept, reject, settle, undecided
 from hfcf.core.model import Model
-from hfcf.core.stage import Reject, Stage, StageError
+from hfcf.core.settings import GoesWith, NeedsWeights
+from hfcf.core.stage import Reject, Stage
+from hfcf.core.store import save_artifact
 from hfcf.engines.ner import Ner
 from hfcf.engines.perplexity import Perplexity
-from hfcf.metrics.shared.moverscore import MoverScore
-from hfcf.systems.race.artifacts import word_frequencies
+from hfcf.metrics.shared.moverscore import MoverScore, fit_idf
 from hfcf.tasks.judge import counterfactuals
 from hfcf.tasks.verification import CANDIDATES, COUNTERFACTUALS, TASK
 from hfcf.text.entities import overlap
@@ -47,8 +51,9 @@ class FilterClaim(Stage):
         encoder: MoverScore's model.
         ner: the tagger, the same as `tag_entities` uses.
         fluency_model: a decoder-only language model; None, as in the paper, does not ask how fluent a claim is.
-        max_perplexity: reject claims of a greater one; None, as in the paper, rejects none. It needs a `fluency_model`.
-        fitted: the sha256 that `race.fit(ds)` sets.
+        max_perplexity: reject claims of a greater perplexity; None, as in the paper, rejects none. It needs a `fluency_model`.
+
+    It learns from all rows that have entities how common each word piece is in claims.
 
     >>> list(FilterClaim(encoder=Model("distilbert-base-uncased")).outputs)
     ['candidates', 'counterfactuals']
@@ -58,22 +63,36 @@ class FilterClaim(Stage):
     outputs: ClassVar = {"candidates": CANDIDATES, "counterfactuals": COUNTERFACTUALS}
     produced_by: ClassVar = {"entities": "race.tag_entities", "edits": "race.edit_evidence", "candidates": "race.check_claim"}
 
-    encoder: Model
-    ner: Ner = field(default_factory=Ner)
-    fluency_model: Model | None = None
-    max_perplexity: float | None = None
-    fitted: str | None = None
+    engines: ClassVar = (MoverScore, Ner, Perplexity)
 
-    def check_fitted(self) -> None:
-        if self.fitted is None:
-            raise StageError(
-                "filter_claim weighs words by how common they are in all claims and is not fitted: race = race.fit(ds)"
+    encoder: Annotated[Model, NeedsWeights("MoverScore compares its embeddings of words, which an endpoint does not give")] = Model(
+        "distilbert-base-uncased"
+    )
+    ner: Ner = field(default_factory=Ner)
+    fluency_model: (
+        Annotated[Model, NeedsWeights("the claims are chosen by their perplexity, which an endpoint does not give")] | None
+    ) = None
+    max_perplexity: Annotated[float, Field(gt=0), GoesWith("fluency_model")] | None = None
+
+    def check(self) -> None:
+        if self.max_perplexity is not None and self.fluency_model is None:
+            raise ValueError(
+                f"max_perplexity={self.max_perplexity} needs a fluency_model, which says how fluent a claim is: give one"
             )
+
+    @property
+    def fit_inputs(self) -> tuple[str, ...]:
+        return ("claim", "entities")
+
+    def learn(self, ds: Dataset | IterableDataset) -> str:
+        # Rows without entities were rejected: they teach nothing.
+        rows = ds.select_columns(["claim", "entities"])
+        return save_artifact(fit_idf((row["claim"] for row in rows if row["entities"] is not None), self.encoder))
 
     def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
         open_ = [(row, one) for row in rows for one in row["candidates"] if undecided(one)]
         claims = [one["claim"] for _, one in open_]
-        movers = MoverScore(model=self.encoder, idf=word_frequencies(self.fitted or ""))
+        movers = MoverScore(model=self.encoder, idf=self.fitted)
         semantic = iter(movers.run([[row["claim"], one["claim"]] for row, one in open_]))
         tagged = iter(self.ner.run(claims))
         fluency = iter(self._fluency(rows))

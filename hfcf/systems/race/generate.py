@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from hfcf import prompts
 from hfcf.core import edits, schema
 from hfcf.core.candidates import log_probability, reject, settle
 from hfcf.core.model import Model, is_remote
+from hfcf.core.settings import Endpoint, Positive, TrainedBy
 from hfcf.core.stage import Reject, Stage
 from hfcf.engines.generator import Generator
 from hfcf.engines.remote.slots import failure
@@ -102,8 +103,8 @@ class GenerateClaim(Stage):
             an endpoint, which is asked for all k claims at once. The constraints are then in the prompt; claims that miss them are
             rejected in the same way. It has no beams, no log-probabilities, and reads the evidence uncut.
         constrain: False is the ablation −CONS (section 5.2): plain beam search, and no claim is rejected for what it names.
-        prefixed: False asks for a claim that the evidence supports. True is the generator of the ablation −EDIT, trained on rows
-            of both labels (`prefixed: true` in its recipe): it is told to support or to refute, whichever the row's label is not.
+        edit: True asks for a claim that the evidence supports. False is the ablation −EDIT (section 5.2): the generator, trained on
+            rows of both labels (`prefixed: true` in its recipe), is told to support or to refute, whichever the row's label is not.
         no_repeat: a claim that holds a run of this many words twice is rejected: small generators ramble. None, as in the paper,
             rejects none.
         exclude_same: reject a claim that, as far as English WordNet knows, can't have another label than the source's: one that
@@ -118,7 +119,7 @@ class GenerateClaim(Stage):
         num_candidates: k.
         num_beams: beams of the search.
         max_new_tokens: longest claim, in tokens.
-        max_length: tokens of evidence that the generator reads.
+        evidence_length: tokens of evidence that the generator reads.
 
     >>> GenerateClaim(generator=Model("t5-base")).num_beams
     30
@@ -137,17 +138,23 @@ class GenerateClaim(Stage):
     }  # fmt: skip
     batch_size: ClassVar[int] = 32
 
-    generator: Model
+    engines: ClassVar = (Generator,)
+
+    generator: Annotated[Model, Endpoint(), TrainedBy("train_generator")]
+    edit: bool = True
     constrain: bool = True
-    prefixed: bool = False
-    num_candidates: int = 10
-    num_beams: int = 30
-    max_new_tokens: int = 96
-    max_length: int = 512
-    no_repeat: int | None = None
+    num_candidates: Positive = 10
+    num_beams: Positive = 30
+    max_new_tokens: Positive = 96
+    evidence_length: Positive = 512
+    no_repeat: Positive | None = None
     exclude_same: bool = False
     restore_letters: bool = False
     exclude_malformed: bool = False
+
+    def check(self) -> None:
+        if self.num_candidates > self.num_beams:
+            raise ValueError(f"num_candidates must be at most num_beams ({self.num_beams}), got {self.num_candidates}")
 
     def __getstate__(self) -> dict[str, Any]:
         return {**super().__getstate__(), **prompts.state([remote.GENERATOR], self.generator)}
@@ -160,7 +167,7 @@ class GenerateClaim(Stage):
     def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
         required = [clauses(row) if self.constrain else [] for row in rows]
         evidence = [[row["edited_evidence"][s["piece"]] for s in row["sentence_rationales"]] for row in rows]
-        labels = [opposite(row["label"]) if self.prefixed else SUPPORTS for row in rows]
+        labels = [SUPPORTS if self.edit else opposite(row["label"]) for row in rows]
         answers = (self._ask if is_remote(self.generator) else self._search)(evidence, required, labels)
         results: list[dict[str, Any] | Reject] = []
         for row, constraints, answer in zip(rows, required, answers, strict=True):
@@ -173,9 +180,9 @@ class GenerateClaim(Stage):
     def _search(self, evidence: Sequence[Any], required: Sequence[list[list[str]]], labels: Sequence[str]) -> list[Any]:
         engine = Generator(
             model=self.generator, num_beams=self.num_beams, num_return_sequences=self.num_candidates,
-            max_new_tokens=self.max_new_tokens, max_length=self.max_length,
+            max_new_tokens=self.max_new_tokens, max_length=self.evidence_length,
         )  # fmt: skip
-        prefixes = [generator_prefix(label) if self.prefixed else "" for label in labels]
+        prefixes = ["" if self.edit else generator_prefix(label) for label in labels]
         texts = [prefix + join(pieces)[0] for prefix, pieces in zip(prefixes, evidence, strict=True)]
         answers = engine.run([[text, constraints] for text, constraints in zip(texts, required, strict=True)])
         return (

@@ -33,6 +33,7 @@ class TagEntities(Stage):
     inputs: ClassVar = {"claim": schema.TEXT, "evidence": schema.EVIDENCE}
     outputs: ClassVar = {"entities": schema.ENTITIES}
     batch_size: ClassVar[int] = 1000
+    engines: ClassVar = (Ner,)
 
     ner: Ner = field(default_factory=Ner)
     script: str | None = "LATIN"

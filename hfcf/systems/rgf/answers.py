@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from hfcf.core.candidates import Candidate, settle
 from hfcf.core.model import Model
-from hfcf.core.passages import Passages
+from hfcf.core.settings import NonNegative, Positive, TrainedBy
 from hfcf.core.stage import Reject, Stage, StageError
 from hfcf.engines.questions import AnswerGenerator
 from hfcf.systems.rgf.candidates import (
@@ -21,14 +21,12 @@ from hfcf.systems.rgf.candidates import (
     gold_answers,
     passage_problem,
 )
-from hfcf.systems.rgf.retrieve import NO_COLLECTION
+from hfcf.systems.rgf.retrieve import NO_COLLECTION, Collection
 from hfcf.tasks.qa import ANSWERS, TASK
 
 SENTENCE_ENDS = (".", "!", "?", "。", "।", "؟")
 DRAWS = 1_000
 """Passages that are drawn for a row until one will do."""
-ANSWERING = {"answerer": "which writes likely answers of a passage; a model trained on passage → answer"}
-"""What the baselines require besides RGF's settings."""
 OFFLINE_ANSWERING: dict[str, Any] = {"answerer": Model("offline:t5", adapter="hfcf:answer_generator"), "answers": 8}
 
 
@@ -63,24 +61,24 @@ class DrawPassage(Stage):
 
     Deviation: the paper's passages are drawn by PAQ's learned selector, so that they look like those that Natural Questions asks
     about; it is not packaged. Here all passages are equally likely that are text one can ask about: they have at least
-    `least_words` words and end like a sentence, which leaves out headings, stubs and most lists and tables.
+    `min_words` words and end like a sentence, which leaves out headings, stubs and most lists and tables.
 
     Args:
         passages: the collection.
-        least_words: of a passage, as white space divides them.
+        min_words: of a passage, as white space divides them.
 
     Raises:
         StageError: there is no collection.
 
-    >>> DrawPassage(passages=Passages("a sha256")).least_words
+    >>> DrawPassage(passages=Passages("a sha256")).min_words
     20
     """
 
     inputs: ClassVar = TASK.columns
     outputs: ClassVar = {"passages": PASSAGES}
 
-    passages: Passages | None = None
-    least_words: int = 20
+    passages: Collection = None
+    min_words: NonNegative = 20
 
     def check_fitted(self) -> None:
         if self.passages is None:
@@ -92,9 +90,9 @@ class DrawPassage(Stage):
         collection, draw = self.passages.open(), self.random(row["id"])
         for _ in range(DRAWS):
             passage = collection[draw.randrange(len(collection))]
-            if len(passage["text"].split()) >= self.least_words and passage["text"].rstrip(" \"'”’)»").endswith(SENTENCE_ENDS):
+            if len(passage["text"].split()) >= self.min_words and passage["text"].rstrip(" \"'”’)»").endswith(SENTENCE_ENDS):
                 return {"passages": [_passage(passage["id"], passage["title"], passage["text"])]}
-        raise Reject(f"none of {DRAWS} passages that were drawn has {self.least_words} words and ends like a sentence")
+        raise Reject(f"none of {DRAWS} passages that were drawn has {self.min_words} words and ends like a sentence")
 
 
 def check_row(row: Mapping[str, Any]) -> None:
@@ -119,13 +117,10 @@ class GenerateAnswer(Stage):
     Args:
         answerer: an encoder-decoder or decoder-only model, trained on passage → answer.
         answers: how many texts of the search; the paper's are the top 15.
-        num_beams: beams of the search.
+        num_beams: beams of the search; at least as many as `answers` are taken.
         max_length: tokens of title and passage; of a longer one the beginning is read.
         max_answer: tokens of the longest answer.
         keep_partial: keep an answer that holds a gold one, or stands in it; see `hfcf.systems.rgf.retrieve.Read`.
-
-    Raises:
-        ValueError: `answers` is not from 1 to `num_beams`.
 
     >>> GenerateAnswer(answerer=Model("me/t5-answers")).answers
     15
@@ -137,21 +132,19 @@ class GenerateAnswer(Stage):
     produced_by: ClassVar = {"passages": "the stage that chooses passages"}
     batch_size: ClassVar[int] = 32
 
-    answerer: Model
-    answers: int = 15
-    num_beams: int = 15
-    max_length: int = 640
-    max_answer: int = 32
-    keep_partial: bool = True
+    engines: ClassVar = (AnswerGenerator,)
 
-    def __post_init__(self) -> None:
-        if not 1 <= self.answers <= self.num_beams:
-            raise ValueError(f"answers ({self.answers}) is from 1 to num_beams ({self.num_beams}): change one of them")
+    answerer: Annotated[Model, TrainedBy("train_answer_generator")]
+    answers: Positive = 15
+    num_beams: Positive = 15
+    max_length: Positive = 640
+    max_answer: Positive = 32
+    keep_partial: bool = True
 
     def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
         engine = AnswerGenerator(
-            model=self.answerer, num_beams=self.num_beams, num_return_sequences=self.answers, max_new_tokens=self.max_answer,
-            max_length=self.max_length,
+            model=self.answerer, num_beams=max(self.num_beams, self.answers), num_return_sequences=self.answers,
+            max_new_tokens=self.max_answer, max_length=self.max_length,
         )  # fmt: skip
         requests = [
             [passage["title"], passage["text"]] for row in rows for passage in row["passages"] if passage_problem(passage) is None

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from datasets import List
 
 from hfcf.core.candidates import undecided
 from hfcf.core.model import Model
 from hfcf.core.schema import TEXT
+from hfcf.core.settings import Positive, TrainedBy
 from hfcf.core.stage import Reject, Stage
 from hfcf.engines.noun_phrases import NounPhrases
 from hfcf.engines.questions import Decomposer
@@ -56,10 +57,12 @@ class Categorise(Stage):
     }  # fmt: skip
     produced_by: ClassVar = {"candidates": "rgf.minimality"}
 
-    system: str
-    decomposer: Model | None = None
+    engines: ClassVar = (Decomposer, NounPhrases)
+
+    system: str = "rgf"
+    decomposer: Annotated[Model, TrainedBy("train_decomposer")] | None = None
     phrases: Model = Model("offline:spacy")
-    max_length: int = 640
+    max_length: Positive = 640
 
     def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
         questions = [[row, *(one for one in row["candidates"] if undecided(one))] for row in rows]

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from hfcf import prompts
 from hfcf.core.candidates import Candidate, reject, settle, undecided
 from hfcf.core.edits import word_distance
 from hfcf.core.model import Model
+from hfcf.core.settings import Endpoint, Models, NonNegative, Positive, TrainedBy
 from hfcf.core.stage import Reject, Stage
 from hfcf.engines.reader import Reader
+from hfcf.engines.remote.engine import Remote
 from hfcf.systems.rgf.candidates import AGREE, CANDIDATES, DISTANCE, QUESTION, RANK, value
 from hfcf.systems.rgf.remote import PROMPTS, read_answers
 from hfcf.tasks.qa import TASK
@@ -40,7 +42,7 @@ class RoundTrip(Stage):
 
     >>> RoundTrip(readers=(Model("a"), Model("b")), agree=3)
     Traceback (most recent call last):
-    ValueError: agree=3: there are 2 readers, so give a number from 1 to 2
+    ValueError: agree must be at most 2, the number of readers, got 3
     """
 
     inputs: ClassVar = {"candidates": CANDIDATES}
@@ -48,12 +50,17 @@ class RoundTrip(Stage):
     produced_by: ClassVar = {"candidates": "rgf.generate_question"}
     batch_size: ClassVar[int] = 32
 
-    readers: tuple[Model, ...] = ()
-    agree: int = 5
-    reader_length: int = 384
+    engines: ClassVar = (Reader, Remote)
 
-    def __post_init__(self) -> None:
+    readers: Annotated[Models, Endpoint(), TrainedBy("train_reader")]
+    agree: Positive = 5
+    reader_length: Positive = 384
+
+    def check(self) -> None:
         check_agreement(self.readers, self.agree)
+
+    def confirming(self) -> tuple[str, list[Model]] | None:
+        return ("the readers named above", list(self.readers)) if self.readers else None
 
     def __getstate__(self) -> dict[str, Any]:
         return {**super().__getstate__(), **prompts.state(PROMPTS, *self.readers)}
@@ -89,9 +96,9 @@ class RoundTrip(Stage):
 
 def check_agreement(readers: Sequence[Model], agree: int) -> None:
     """Raise `ValueError` when so many readers can't agree, or one of them is named twice and would agree with itself."""
-    if readers and not 1 <= agree <= len(readers):
-        raise ValueError(f"agree={agree}: there are {len(readers)} readers, so give a number from 1 to {len(readers)}")
-    if twice := next((one for i, one in enumerate(readers) if one in readers[:i]), None):
+    if readers and agree > len(readers):
+        raise ValueError(f"agree must be at most {len(readers)}, the number of readers, got {agree}")
+    if twice := next((reader for i, reader in enumerate(readers) if reader in readers[:i]), None):
         raise ValueError(f"readers: {twice.name!r} is named twice: it would only agree with itself")
 
 
@@ -120,16 +127,14 @@ class Minimality(Stage):
     outputs: ClassVar = {"candidates": CANDIDATES}
     produced_by: ClassVar = {"candidates": "rgf.round_trip"}
 
-    keep: int | None = 1
-    distance: tuple[int, int | None] | None = None
+    keep: Positive | None = 1
+    distance: tuple[NonNegative, NonNegative | None] | None = None
 
-    def __post_init__(self) -> None:
-        if self.keep is not None and self.keep < 1:
-            raise ValueError(f"keep={self.keep}: keep at least 1, or None for all")
+    def check(self) -> None:
         if self.distance is not None:
             low, high = self.distance
-            if low < 0 or (high is not None and high < low):
-                raise ValueError(f"distance={self.distance}: give the least and the greatest, such as (1, 4) or (11, None)")
+            if high is not None and high < low:
+                raise ValueError(f"distance must be the least and the greatest, such as (1, 4) or (11, None), got {self.distance}")
 
     def row(self, row: dict[str, Any]) -> dict[str, Any]:
         candidates = [self._measure(row["question"], one) if undecided(one) else one for one in row["candidates"]]

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from hfcf import prompts
 from hfcf.core.candidates import Candidate, reject, settle, undecided
 from hfcf.core.edits import plain_words
 from hfcf.core.model import Model
+from hfcf.core.settings import Endpoint, Positive, TrainedBy
 from hfcf.core.stage import Reject, Stage
 from hfcf.engines.questions import QuestionGenerator
+from hfcf.engines.remote.engine import Remote
 from hfcf.engines.remote.slots import failure
 from hfcf.systems.rgf.candidates import CANDIDATES, QUESTION
 from hfcf.systems.rgf.remote import PROMPTS, write_questions
@@ -37,9 +39,6 @@ class GenerateQuestion(Stage):
         max_new_tokens: of the longest question.
         max_length: tokens of title and passage.
 
-    Raises:
-        ValueError: `questions` is not from 1 to `num_beams`.
-
     >>> GenerateQuestion(generator=Model("me/t5-questions"), questions=1).num_beams
     15
     """
@@ -49,15 +48,17 @@ class GenerateQuestion(Stage):
     produced_by: ClassVar = {"candidates": "the stage that finds answers"}
     batch_size: ClassVar[int] = 32
 
-    generator: Model
-    questions: int = 15
-    num_beams: int = 15
-    max_new_tokens: int = 256
-    max_length: int = 640
+    engines: ClassVar = (QuestionGenerator, Remote)
 
-    def __post_init__(self) -> None:
-        if not 1 <= self.questions <= self.num_beams:
-            raise ValueError(f"questions ({self.questions}) is from 1 to num_beams ({self.num_beams}): change one of them")
+    generator: Annotated[Model, Endpoint(), TrainedBy("train_question_generator")]
+    questions: Positive = 15
+    num_beams: Positive = 15
+    max_new_tokens: Positive = 256
+    max_length: Positive = 640
+
+    def check(self) -> None:
+        if self.questions > self.num_beams:
+            raise ValueError(f"questions must be at most num_beams ({self.num_beams}), got {self.questions}")
 
     def __getstate__(self) -> dict[str, Any]:
         return {**super().__getstate__(), **prompts.state(PROMPTS, self.generator)}

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import BeforeValidator
 
 from hfcf import prompts
 from hfcf.core.candidates import settle
 from hfcf.core.model import Model
 from hfcf.core.passages import Passages
+from hfcf.core.settings import Endpoint, Positive, TrainedBy
 from hfcf.core.stage import Reject, Stage, StageError
 from hfcf.engines.reader import Reader
+from hfcf.engines.remote.engine import Remote
 from hfcf.engines.retriever import Retriever
 from hfcf.systems.rgf.candidates import ALIASES, CANDIDATES, PASSAGES, READER, answer_candidates, gold_answers, passage_problem
 from hfcf.systems.rgf.remote import PROMPTS, read_answers
@@ -21,6 +25,28 @@ NO_COLLECTION = (
     "takes passages from a collection, and has none: give the system passages=…, a file or a "
     "Dataset with the columns title and text"
 )
+
+
+def refer_to(collection: Any) -> Passages | None:
+    """Return the reference to a collection of passages; None stays None.
+
+    Args:
+        collection: a reference, a `Dataset`, a file, or what else a recipe writes: see `hfcf.corpora.passages.from_recipe`.
+
+    >>> refer_to({"sha": "a sha256"})
+    Passages(sha='a sha256')
+    """
+    if collection is None or isinstance(collection, Passages):
+        return collection
+    if isinstance(collection, Mapping) and set(collection) == {"sha"}:  # as `System.settings` writes a reference
+        return Passages(**collection)
+    from hfcf.corpora.passages import from_recipe
+
+    return from_recipe(collection)
+
+
+Collection = Annotated[Passages | None, BeforeValidator(refer_to)]
+"""The type of a setting: a collection of passages."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,7 +60,8 @@ class Retrieve(Stage):
     The default is BM25, which needs no model; `hfcf.engines.retriever.Retriever` says what stands in for the paper's REALM.
 
     Args:
-        passages: the collection.
+        passages: the collection: a `Passages`, a `Dataset` with the column `text` (and `id`, `title`), a file, or what else
+            `hfcf.corpora.passages.from_recipe` reads. Needed when the stage runs, and not before.
         k: passages to a question. The paper does not print its number; its analyses (section 6.2) begin with 20 candidates.
         retrieval: "bm25" or "dense".
         encoder: of "dense": the encoder of questions.
@@ -51,14 +78,16 @@ class Retrieve(Stage):
     inputs: ClassVar = TASK.columns
     outputs: ClassVar = {"passages": PASSAGES}
 
-    passages: Passages | None = None
-    k: int = 20
-    retrieval: str = "bm25"
+    engines: ClassVar = (Retriever,)
+
+    passages: Collection = None
+    k: Positive = 20
+    retrieval: Literal["bm25", "dense"] = "bm25"
     encoder: Model | None = None
     passage_encoder: Model | None = None
-    pooling: str = "mean"
+    pooling: Literal["mean", "cls", "pooler"] = "mean"
 
-    def __post_init__(self) -> None:
+    def check(self) -> None:
         self._engine(Passages(""))  # checks the settings
 
     def check_fitted(self) -> None:
@@ -119,14 +148,12 @@ class Read(Stage):
     produced_by: ClassVar = {"passages": "rgf.retrieve"}
     batch_size: ClassVar[int] = 64
 
-    reader: Model
-    n_best: int = 5
-    reader_length: int = 384
-    keep_partial: bool = True
+    engines: ClassVar = (Reader, Remote)
 
-    def __post_init__(self) -> None:
-        if self.n_best < 1:
-            raise ValueError(f"n_best={self.n_best}: read at least 1 answer in a passage")
+    reader: Annotated[Model, Endpoint(), TrainedBy("train_reader")]
+    n_best: Positive = 5
+    reader_length: Positive = 384
+    keep_partial: bool = True
 
     def __getstate__(self) -> dict[str, Any]:
         return {**super().__getstate__(), **prompts.state(PROMPTS, self.reader)}

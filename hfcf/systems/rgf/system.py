@@ -2,18 +2,35 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from hfcf.core.chain import StageOf
 from hfcf.core.model import Model
-from hfcf.engines.noun_phrases import NounPhrases
-from hfcf.engines.questions import Decomposer, QuestionGenerator
-from hfcf.engines.reader import Reader
-from hfcf.engines.remote.engine import Remote
-from hfcf.engines.retriever import Retriever
-from hfcf.systems.rgf.chain import OFFLINE, QuestionChain
+from hfcf.core.system import System
+from hfcf.systems.rgf.categorise import Categorise
+from hfcf.systems.rgf.filter import Minimality, RoundTrip
+from hfcf.systems.rgf.generate import GenerateQuestion
 from hfcf.systems.rgf.retrieve import Read, Retrieve
+
+CITATION = """@inproceedings{paranjape-etal-2022-retrieval,
+  title = {Retrieval-guided Counterfactual Generation for {QA}},
+  author = {Paranjape, Bhargavi and Lamm, Matthew and Tenney, Ian},
+  booktitle = {Proceedings of ACL},
+  year = {2022}
+}"""
+
+OFFLINE: dict[str, Any] = {
+    "generator": Model("offline:t5", adapter="hfcf:question_generator"),
+    "readers": tuple(Model("offline:minilm", adapter=f"hfcf:reader{number}") for number in ("", "_2", "_3")),
+    "agree": 2,
+    "keep_partial": False,
+    # The paper's search of 15 beams takes seconds of CPU for each answer.
+    "questions": 4,
+    "num_beams": 4,
+    "max_new_tokens": 48,
+    "max_length": 384,
+}
+"""Settings of the offline presets: small models that install from the package registry, with this project's adapters."""
+
 
 PAPER: dict[str, Any] = {
     # The nearest to REALM with open weights; see `hfcf.engines.retriever.Retriever`.
@@ -30,8 +47,7 @@ LLM: dict[str, Any] = {
 """One language model behind `HFCF_LLM_URL` in the place of all three; name yours, or let any of them be a model of yours."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class RGF(QuestionChain):
+class RGF(System):
     """Retrieve passages with other answers to a question, generate a question for each answer, and filter.
 
     `ds = RGF.preset("offline", passages=…)(ds)` runs the whole chain; each of its stages is an attribute.
@@ -46,60 +62,23 @@ class RGF(QuestionChain):
     No checkpoint of the paper is public. The preset "paper" has its settings, and needs models of yours: `reader`, `generator` and
     `readers`, from `recipes/train_reader.yaml` (T5-large for `readers`) and `recipes/train_question_generator.yaml` (T5-3B).
 
-    Args:
-        passages: the collection: a `Passages`, a `Dataset` with the column `text` (and `id`, `title`), a file, or what else
-            `hfcf.corpora.passages.from_recipe` reads. Needed when a stage runs, and not before.
-        k: passages to a question.
-        retrieval: "bm25" or "dense"; with `encoder`, `passage_encoder` and `pooling`, see `Retrieve`.
-        reader: reads near misses: any extractive reader.
-        n_best: answers that are read in each passage.
-        generator: writes the questions.
-        questions: to an answer: 15 in section 3.3, 1 in appendix A.
-        readers: of the round trip, None of them being the same; () goes without it.
-        agree: how many of them must give the answer back: 5 of 6 in section 3.4.
-        keep: counterfactuals to a question: 1 for training; None keeps all, for evaluation sets and analyses.
-        distance: the least and greatest word edit distance, such as (1, 4).
-        decomposer: takes questions apart; the paper's is T5-large, trained on QED. None: noun phrases stand in, and are named.
-
-    Its other settings are those of the stages of the same name. `reader`, `generator` and each of `readers` may be "llm:NAME": a
-    language model behind an OpenAI-compatible endpoint (`hfcf.engines.remote.engine.Remote` has its environment variables). The
-    preset "llm" has one for all; its one reader checks questions of its own, so another model there is better.
+    Its settings are those of its stages. `readers` of the round trip may be (), which goes without it. `reader`, `generator` and each
+    of `readers` may be "llm:NAME": a language model behind an OpenAI-compatible endpoint (`hfcf.engines.remote.engine.Remote` has its
+    environment variables). The preset "llm" has one for all; its one reader checks questions of its own, so another model there is
+    better.
 
     Raises:
         ValueError: a model that has no default is not given, or settings do not fit together.
 
     >>> [stage.name for stage in RGF.preset("offline").stages]
     ['retrieve', 'read', 'generate_question', 'round_trip', 'minimality', 'categorise']
-    >>> RGF.preset("paper", reader="me/reader", generator="me/t5-3b-questions")
-    Traceback (most recent call last):
-    ValueError: rgf needs readers, those of the round trip, six in the paper; hfcf train recipes/train_reader.yaml makes one; () \
-goes without them; the models of preset='offline' are trained
     """
 
-    chain: ClassVar[tuple[str, ...]] = ("retrieve", "read", "generate_question", "round_trip", "minimality", "categorise")
+    task = "qa"
+    chain = (Retrieve, Read, GenerateQuestion, RoundTrip, Minimality, Categorise)
     presets: ClassVar = {
         "paper": PAPER,
         "offline": {**OFFLINE, "reader": Model("offline:minilm", adapter="hfcf:reader"), "k": 10, "n_best": 3},
         "llm": LLM,
     }
-    engines: ClassVar = (Retriever, Reader, QuestionGenerator, Decomposer, NounPhrases, Remote)
-    required: ClassVar = {
-        "reader": "which reads the near misses; hfcf train recipes/train_reader.yaml makes one",
-        **QuestionChain.required,
-    }
-
-    passages: Any = None
-    k: int = 20
-    retrieval: str = "bm25"
-    encoder: Model | None = None
-    passage_encoder: Model | None = None
-    pooling: str = "mean"
-    reader: Model | None = None
-    n_best: int = 5
-
-    def __post_init__(self) -> None:
-        self._as_models("reader", "encoder", "passage_encoder")
-        super().__post_init__()
-
-    retrieve = StageOf(Retrieve)
-    read = StageOf(Read)
+    citation = CITATION

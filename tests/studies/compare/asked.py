@@ -10,7 +10,6 @@ from typing import Any, ClassVar
 
 from datasets import Dataset, Features, List
 
-from hfcf.core.chain import StageOf
 from hfcf.core.model import Model
 from hfcf.core.schema import TEXT
 from hfcf.core.stage import Stage
@@ -60,13 +59,9 @@ class AskAgain(Stage):
         return {"candidates": [{**texts, "change": "question", "edits": edits, "scores": [], "status": None}]}
 
 
-@dataclass(frozen=True, kw_only=True)
 class Again(System):
-    task: ClassVar[str] = get_task("qa").name
-    chain: ClassVar[tuple[str, ...]] = ("ask_again", "judge_candidates")
-
-    ask_again = StageOf(AskAgain)
-    judge_candidates = StageOf(JudgeCandidates)
+    task = get_task("qa").name
+    chain = (AskAgain, JudgeCandidates)
 
 
 class Reader:

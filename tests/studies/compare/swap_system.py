@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
-from hfcf.core.chain import StageOf
 from hfcf.core.model import Model
+from hfcf.core.settings import Trains
 from hfcf.core.stage import Reject, Stage
 from hfcf.core.system import System
 from hfcf.core.task import get_task
@@ -24,6 +24,8 @@ class SwapRelation(Stage):
     outputs: ClassVar = {"candidates": CANDIDATES}
 
     word: str | None = None
+    training: Annotated[Hyperparameters, Trains("classifier")] = TRAINING
+    classifier: Model | None = None
 
     def row(self, row: dict[str, Any]) -> dict[str, Any]:
         if row["label"] == OTHER or self.word == "":
@@ -34,17 +36,6 @@ class SwapRelation(Stage):
         return {"candidates": [candidate(row, label, token_edits(row["tokens"], [at], word))]}
 
 
-@dataclass(frozen=True, kw_only=True)
 class Swap(System):
-    task: ClassVar[str] = "relation"
-    chain: ClassVar[tuple[str, ...]] = ("swap_relation", "judge_candidates")
-
-    word: str | None = None
-    training: Hyperparameters = TRAINING
-
-    def __post_init__(self) -> None:
-        if isinstance(self.training, dict):
-            object.__setattr__(self, "training", Hyperparameters(**self.training))
-
-    swap_relation = StageOf(SwapRelation)
-    judge_candidates = StageOf(JudgeCandidates)
+    task = "relation"
+    chain = (SwapRelation, JudgeCandidates)

@@ -372,7 +372,7 @@ def test_no_arm_has_a_cure_that_the_others_lack(name: str) -> None:
     methods = {one.name: one.system for one in methods_of(recipes.read(recipes.find(name), ["preset=offline"]))}
     ours = methods["CCG"]
     for other in (methods[name] for name in ("MICE", "AutoCAD", "CoCo") if name in methods):
-        for setting in ("folds", "classifier", "least_steps", "editor_training", "closed"):
+        for setting in ("folds", "classifier", "min_steps", "editor_training", "closed"):
             assert getattr(other, setting, None) in (None, getattr(ours, setting)), setting
 
 

@@ -9,9 +9,9 @@ from datasets import Dataset
 
 import hfcf
 from hfcf.core import edits
+from hfcf.core.mapping import map_stage
 from hfcf.core.model import Model
 from hfcf.core.stage import StageError
-from hfcf.core.system import run_stage
 from hfcf.engines.continuation import Continuation
 from hfcf.pipeline import run as runner
 from hfcf.systems.baselines.back_translation import BackTranslation
@@ -132,15 +132,15 @@ def test_a_recipe_can_name_its_models() -> None:
     settings = {"forward": {"name": "nllb", "dtype": "float32"}, "backward": "nllb", "source": "eng_Latn", "pivot": "deu_Latn"}
     found = runner.make_system("back_translation", settings=settings)
     assert isinstance(found, BackTranslation)
-    assert runner.model_names(found) == {"forward": "nllb", "backward": "nllb"}
+    assert runner.model_names(found.values) == {"forward": "nllb", "backward": "nllb"}
     default = runner.make_system("back_translation")
-    assert runner.model_names(default) == {"forward": "Helsinki-NLP/opus-mt-en-de", "backward": "Helsinki-NLP/opus-mt-de-en"}
+    assert runner.model_names(default.values) == {"forward": "Helsinki-NLP/opus-mt-en-de", "backward": "Helsinki-NLP/opus-mt-de-en"}
 
 
 def test_each_translator_is_told_its_direction(demo: Dataset, m2m100: Model) -> None:
     system = BackTranslation(forward=m2m100, backward=m2m100, source="en", pivot="de", num_beams=2, max_new_tokens=20)
     settings: dict[str, Any] = {"model": m2m100, "num_beams": 2, "max_new_tokens": 20}
-    done = run_stage(hfcf.prepare(demo.select(range(8)), for_=system), system.rewrite_back_translation, {})
+    done = map_stage(hfcf.prepare(demo.select(range(8)), system), system.rewrite_back_translation, {})
     claims = list(demo["claim"][:8])
     german = Continuation(**settings, source="en", target="de").run(claims)
     for row, found in zip(done, german, strict=True):
@@ -170,9 +170,9 @@ def test_however_it_is_mapped_the_rows_are_the_same(demo: Dataset, marian: Model
 
     monkeypatch.setattr(Continuation, "forward", ends)
     system = BackTranslation(forward=marian, backward=marian, num_beams=3, max_new_tokens=8)
-    ds = hfcf.prepare(demo.select(range(5)), for_=system)
+    ds = hfcf.prepare(demo.select(range(5)), system)
     stage = system.rewrite_back_translation
-    expected = [texts(row) for row in run_stage(ds, stage, {})]
+    expected = [texts(row) for row in map_stage(ds, stage, {})]
     assert all(len(its) == 1 for its, _ in expected)
     assert [texts(row) for row in ds.map(stage)] == expected
     assert [texts(row) for row in ds.map(stage, batched=True, batch_size=3)] == expected

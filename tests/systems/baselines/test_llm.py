@@ -104,8 +104,8 @@ def test_a_dead_server_rejects_no_row_and_a_second_run_finishes(start: Start) ->
 def test_every_way_of_mapping_gives_the_same_rows(start: Start) -> None:
     server = start(negate)
     system = LLM(model="m")
-    ds = hfcf.prepare(rows(*["SUPPORTS", "REFUTES", "NOT ENOUGH INFO"] * 3), for_=system)
-    stage, features = system.rewrite_llm, hfcf.prepare(ds, for_=system).features
+    ds = hfcf.prepare(rows(*["SUPPORTS", "REFUTES", "NOT ENOUGH INFO"] * 3), system)
+    stage, features = system.rewrite_llm, hfcf.prepare(ds, system).features
     batched = ds.map(stage, batched=True, batch_size=4, features=features)
     assert list(ds.map(stage, features=features)) == list(batched)
     assert list(ds.to_iterable_dataset().map(stage, batched=True, batch_size=4, features=features)) == list(batched)
@@ -131,8 +131,8 @@ def test_shots_are_shown_and_the_papers_is_the_first(start: Start) -> None:
     assert "Bettany Hughes" in texts[1]
     assert all("Label: SUPPORTS\nLabel of the new claim: REFUTES\nAnswer as JSON" in text[-90:] for text in texts)
     assert all("- Rome: Rome was founded in 753 BC.\n" in text for text in texts)
-    for shots in (-1, 5):
-        with pytest.raises(ValueError, match="0 to 4"):
+    for shots, reason in ((-1, "shots must be at least 0, got -1"), (5, "0 to 4")):
+        with pytest.raises(ValueError, match=reason):
             LLM(model="m", shots=shots)
 
 
@@ -146,9 +146,9 @@ def test_the_prompt_is_part_of_the_stages_state(monkeypatch: pytest.MonkeyPatch)
 
 def test_settings_are_those_of_the_paper_unless_told() -> None:
     assert LLM.preset("paper").settings == {
-        "seed": 13, "strict": False, "fitted": None, "model": "gpt-3.5-turbo-0301", "task": "verification",
+        "seed": 13, "strict": False, "unique": False, "model": "gpt-3.5-turbo-0301", "task": "verification",
         "relations": list(SEMEVAL), "temperature": 0.0, "max_tokens": 256, "max_words": 100,
-        "shots": 1, "attempts": 3, "verifier": None, "max_length": 130,
+        "shots": 1, "attempts": 3, "verifier": None, "judges": [], "certainty": 0.0, "max_length": 130,
     }  # fmt: skip
     with pytest.raises(ValueError, match=r"llm.*preset 'offline'"):
         LLM.preset("offline")
@@ -158,7 +158,7 @@ def test_settings_are_those_of_the_paper_unless_told() -> None:
 @pytest.mark.parametrize("name", ["attempts", "max_tokens", "max_words"])
 def test_a_number_that_allows_no_answer_is_refused(name: str) -> None:
     for cls in (LLM, RewriteLlm):
-        with pytest.raises(ValueError, match=rf"{name}=0.*1"):
+        with pytest.raises(ValueError, match=f"{name} must be at least 1, got 0"):
             cls(**{"model": "m", name: 0})  # type: ignore[arg-type]
 
 

@@ -146,7 +146,7 @@ def test_each_row_gets_one_claim_with_its_label_and_exact_edits(system: MaskedLM
 
 
 def test_however_it_is_mapped_the_rows_are_the_same(system: MaskedLM) -> None:
-    ds = hfcf.prepare(rows(CLAIMS * 3), for_=system)
+    ds = hfcf.prepare(rows(CLAIMS * 3), system)
     stage = system.rewrite_masked_lm
     expected = ds.map(stage, batched=True)["candidates"][:]
     assert ds.map(stage)["candidates"][:] == expected
@@ -178,10 +178,10 @@ def test_settings_and_names() -> None:
     system = MaskedLM.preset("offline")
     assert (system.name, system.model.name, system.flips) == ("masked_lm", "hfcf:mlm", False)
     assert MaskedLM().model.name == "bert-base-uncased"
-    assert [stage.name for stage in system.stages] == list(MaskedLM.chain) == ["rewrite_masked_lm", "judge_candidates"]
-    with pytest.raises(ValueError, match="share is a share of words"):
+    assert [stage.name for stage in system.stages] == list(MaskedLM.parts) == ["rewrite_masked_lm", "judge_candidates"]
+    with pytest.raises(ValueError, match="share must be at most 1"):
         MaskedLM(share=1.5)
-    with pytest.raises(ValueError, match=r"top.*1"):
+    with pytest.raises(ValueError, match="top must be at least 1, got 0"):
         MaskedLM(top=0)
 
 

@@ -8,10 +8,10 @@ from datasets import Dataset
 
 import hfcf
 from hfcf.core import edits
+from hfcf.core.mapping import map_stage
 from hfcf.core.model import Model
 from hfcf.core.recipe import RecipeError
 from hfcf.core.stage import StageError
-from hfcf.core.system import run_stage
 from hfcf.engines.continuation import Continuation
 from hfcf.engines.generator import Generator
 from hfcf.pipeline import run as runner
@@ -105,7 +105,7 @@ def test_the_prompt_is_the_models(demo: Dataset, monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_recipe_must_name_a_paraphraser_or_take_the_offline_one() -> None:
-    with pytest.raises(RecipeError, match=r"settings\.generator"):
+    with pytest.raises(RecipeError, match=r"(?s)^settings: paraphrase needs generator,.*train_paraphraser.*choose preset=offline"):
         runner.make_system("paraphrase")
     found = runner.make_system("paraphrase", settings={"generator": "me/bart", "num_beams": 3})
     assert isinstance(found, Paraphrase)
@@ -120,7 +120,7 @@ def test_writes_what_the_models_trainer_measures(demo: Dataset, tiny_model: Call
     claims = list(demo["claim"][:6])
     found = Generator(model=model, num_beams=5, num_return_sequences=1, max_new_tokens=12).run([[claim, []] for claim in claims])
     stage = Paraphrase(generator=model, max_new_tokens=12).rewrite_paraphrase
-    done = run_stage(hfcf.prepare(demo.select(range(6)), for_=stage), stage, {})
+    done = map_stage(hfcf.prepare(demo.select(range(6)), stage), stage, {})
     assert [row["candidates"][0]["claim"] for row in done] == [one[0]["text"] for one in found]
 
 
@@ -128,9 +128,9 @@ def test_writes_what_the_models_trainer_measures(demo: Dataset, tiny_model: Call
 @pytest.mark.parametrize("kind", ["t5", "gpt2"])
 def test_however_it_is_mapped_the_rows_are_the_same(kind: str, demo: Dataset, tiny_model: Callable[[str], str]) -> None:
     system = Paraphrase(generator=Model(tiny_model(kind)), num_beams=3, num_return_sequences=2, max_new_tokens=8)
-    ds = hfcf.prepare(demo.select(range(5)), for_=system)
+    ds = hfcf.prepare(demo.select(range(5)), system)
     stage = system.rewrite_paraphrase
-    expected = [texts(row) for row in run_stage(ds, stage, {})]
+    expected = [texts(row) for row in map_stage(ds, stage, {})]
     assert sum(len(its) for its, _ in expected) >= 5
     assert [texts(row) for row in ds.map(stage)] == expected
     assert [texts(row) for row in ds.map(stage, batched=True, batch_size=3)] == expected

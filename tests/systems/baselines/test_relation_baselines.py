@@ -244,7 +244,7 @@ def test_nested_entities_are_no_trouble_for_words_outside(keeping: System) -> No
 
 
 def test_however_it_is_mapped_the_rows_are_the_same(keeping: System) -> None:
-    ds = hfcf.prepare(rows(*SENTENCES, *SENTENCES), for_=keeping)
+    ds = hfcf.prepare(rows(*SENTENCES, *SENTENCES), keeping)
     stage = keeping.stages[0]
     assert pickle.loads(pickle.dumps(stage)) == stage
     expected = ds.map(stage, batched=True)["candidates"][:]
@@ -478,7 +478,7 @@ def test_relations_of_another_corpus(start: Start) -> None:
 def test_the_prompted_stage_gives_the_same_rows_however_it_is_mapped(start: Start) -> None:
     start(lambda n, asked: told())
     system = language_model()
-    ds = hfcf.prepare(rows(CHEST, (CHEST[0], "Other"), CHEST, CHEST), for_=system)
+    ds = hfcf.prepare(rows(CHEST, (CHEST[0], "Other"), CHEST, CHEST), system)
     stage = system.rewrite_llm
     assert pickle.loads(pickle.dumps(stage)) == stage
     expected = ds.map(stage, batched=True)["candidates"][:]
@@ -497,7 +497,7 @@ def test_settings_of_the_prompted_system() -> None:
                 cls(model="m", relations=relations)
         with pytest.raises(ValueError, match="worked examples"):
             cls(model="m", shots=4)
-        with pytest.raises(ValueError, match="attempts=0"):
+        with pytest.raises(ValueError, match="attempts must be at least 1, got 0"):
             cls(model="m", attempts=0)
 
 
@@ -506,7 +506,7 @@ def test_presets_differ_by_task() -> None:
         cls = system_class(name)
         system = cls.preset("paper", task="relation")
         assert (system.name, system.task) == (name, "relation")
-        assert [stage.name for stage in system.stages] == list(cls.chain) == [f"rewrite_{name}", "judge_candidates"]
+        assert [stage.name for stage in system.stages] == list(cls.parts) == [f"rewrite_{name}", "judge_candidates"]
         json.dumps(system.settings)
         assert cls.flips is (name == "llm")
         assert system.judge_candidates.max_length == 128

@@ -16,20 +16,23 @@ from offline_models import installed
 import hfcf
 from hfcf.core import schema
 from hfcf.core.model import Model
-from hfcf.core.stage import StageError
+from hfcf.core.stage import Stage, StageError
 from hfcf.core.store import save_artifact
+from hfcf.core.system import System
 from hfcf.core.task import apply_edits, get_task
 from hfcf.engines.continuation import Continuation
 from hfcf.engines.likelihood import Likelihood
 from hfcf.engines.parser import Parser
 from hfcf.engines.relation import RelationClassifier
 from hfcf.systems.baselines import autocad
-from hfcf.systems.baselines._shared.relations import ProposeRelations, read_fitted, write_terms
+from hfcf.systems.baselines._shared.dependency_paths import FindPaths, path, semantic, syntactic
+from hfcf.systems.baselines._shared.relation_editing import ProposeRelations, editor_terms, read_fitted
 from hfcf.systems.baselines.autocad import AutoCAD, FillTerms
 from hfcf.systems.baselines.coco import CoCo, SubstituteTerms
-from hfcf.systems.baselines.coco.paths import FindPaths, path, semantic, syntactic
 from hfcf.systems.baselines.mice import MICE, EditMinimally
+from hfcf.systems.ccg.candidate_checks import CheckRelation
 from hfcf.systems.ccg.gradients import WordGradients
+from hfcf.systems.ccg.identify import IdentifyCausalTerms
 from hfcf.systems.ccg.system import CCG
 from hfcf.tasks.relation import candidate, entities, token_edits
 from hfcf.training.loop import Hyperparameters
@@ -97,10 +100,10 @@ def weighs(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_every_other_relation_is_tried_but_other() -> None:
-    stage = ProposeRelations(fitted=save_artifact({"relations": ["from", "of", "to"]}))
+    stage = ProposeRelations().with_fitted(save_artifact({"relations": ["from", "of", "to"]}))
     assert stage(row(new_relations=None))["new_relations"] == ["from", "of"]
     assert stage(row(label="Other", new_relations=None))["status"]["reason"] == "the relation is Other"
-    alone = ProposeRelations(fitted=save_artifact({"relations": ["to"]}))
+    alone = ProposeRelations().with_fitted(save_artifact({"relations": ["to"]}))
     assert alone(row(new_relations=None))["status"]["reason"] == "the training rows have no other relation"
     with pytest.raises(StageError, match=r"propose_relations.*system\.fit\(ds\)"):
         ProposeRelations()(row(new_relations=None))
@@ -117,23 +120,32 @@ def test_the_base_model_is_ccgs_indicator(system: Any, monkeypatch: pytest.Monke
     monkeypatch.setattr("hfcf.training.relation.train_relation", train)
     ds = Dataset.from_list([{**row(), "id": "1"}, {**row(label="Other"), "id": "2"}]).remove_columns(["status", "candidates"])
     hp = Hyperparameters(model=Model(str(Path(__file__).parent)))
-    ccg = CCG(classifier=hp, least_steps=7).fit_models(ds)
-    assert system(classifier=hp, least_steps=7).fit_models(ds).indicator == ccg.indicator
-    assert system(classifier=hp, least_steps=7, indicator=Model("mine")).fit_models(ds).indicator == Model("mine")
-    assert trained == [2]
-    # With folds, too: CCG's, and none is trained again.
-    ccg = CCG(classifier=hp, least_steps=7, folds=2).fit_models(ds)
-    of_folds = system(classifier=hp, least_steps=7, folds=2).fit_models(ds)
-    assert (of_folds.indicator, of_folds.cross_fitted) == (None, ccg.cross_fitted)
-    assert trained == [2, 1, 1]
-    with pytest.raises(ValueError, match=r"folds.*0"):
+    for folds, expected in ((1, [2]), (2, [2, 1, 1])):  # with folds, too, it is CCG's, and none is trained again
+        indicator = CCG(classifier=hp, min_steps=7, folds=folds).identify_causal_terms.fit(ds).fitted
+        assert indicator
+        assert base_models(system(classifier=hp, min_steps=7, folds=folds), ds) == {indicator}
+        assert base_models(system(classifier=hp, min_steps=7, folds=folds, indicator=Model("mine")), ds) == {None}
+        assert trained == expected
+    with pytest.raises(ValueError, match="folds must be at least 1, got 0"):
         system(folds=0)
+
+
+def base_models(system: System, ds: Dataset) -> set[str | None]:
+    """The fitted files of the base model in the stages that ask it; None where it is given."""
+    found: set[str | None] = set()
+    for stage in system.stages:
+        if isinstance(stage, IdentifyCausalTerms | CheckRelation):
+            found.add(stage.fit(ds).fitted)
+        elif isinstance(stage, EditMinimally):
+            sha = replace(stage, editor=Model("mine")).fit(ds).fitted
+            found.add(read_fitted(sha)["base"] if sha else None)
+    return found
 
 
 @pytest.mark.parametrize("system", [MICE, AutoCAD, CoCo])
 def test_what_the_offline_preset_gives_ccg_the_baselines_have_too(system: Any) -> None:
     ours, ccg = system.preset("offline"), CCG.preset("offline")
-    for name in ("folds", "classifier", "least_steps", "editor_training", "closed"):
+    for name in ("folds", "classifier", "min_steps", "editor_training", "closed"):
         assert getattr(ours, name, None) in (getattr(ccg, name), None)
     assert system.preset("paper").folds == CCG.preset("paper").folds == 1
 
@@ -142,8 +154,8 @@ class OfFolds:
     """Row "a" has the model "first", row "b" the model "second"."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        judges = {"a": Model("first"), "b": Model("second")}
-        monkeypatch.setattr("hfcf.systems.ccg.indicator.indicators_by_row", lambda sha: judges)
+        fitted = [Model("first"), Model("second")], {"a": 0, "b": 1}
+        monkeypatch.setattr("hfcf.systems.ccg.indicator._fitted", {"sha": fitted}.__getitem__)
 
 
 @pytest.mark.parametrize("system", [MICE, AutoCAD, CoCo])
@@ -159,7 +171,7 @@ def test_the_filter_asks_the_base_model_that_has_not_seen_the_row(system: Any, m
     rows = [{**row(), "id": name} for name in ("a", "b", "c")]
     for one in rows:
         one["candidates"] = [candidate(one, "of", token_edits(one["tokens"], [3], f"sunk-{one['id']}"))]
-    check = system(cross_fitted="sha").check_relation
+    check = system().check_relation.with_fitted("sha")
     a, b, c = (check(one) for one in rows)
     assert asked == {
         "first": ["the eggs were sunk-a slowly into buckets ."],
@@ -170,8 +182,8 @@ def test_the_filter_asks_the_base_model_that_has_not_seen_the_row(system: Any, m
     assert c["status"]["reason"].startswith("no candidate is left of 1: no indicator was trained for this row")
     # Without the filter, or with another judge, it asks none; unfitted it does not let all pass.
     for settings in ({"consistency": False}, {"verifier": Model("mine")}):
-        assert system(cross_fitted="sha", **settings).check_relation(rows[0])["candidates"][0]["status"] is None
-    with pytest.raises(StageError, match="check_relation has no indicator"):
+        assert system(**settings).check_relation(rows[0])["candidates"][0]["status"] is None
+    with pytest.raises(StageError, match=r"check_relation learns from the whole set .* is not fitted"):
         system().check_relation(rows[0])
 
 
@@ -187,7 +199,8 @@ def test_mice_searches_with_the_base_model_that_has_not_seen_the_row(
         return [{"of": 0.9, "to": 0.1} for _ in requests]
 
     monkeypatch.setattr(RelationClassifier, "run", run)
-    stage = MICE(cross_fitted="sha", editor=Model("offline:t5"), num_beams=1, num_candidates=1).edit_minimally
+    stage = MICE(editor=Model("offline:t5"), num_beams=1, num_candidates=1).edit_minimally
+    stage = stage.with_fitted(save_artifact({"base": "sha"}))
     for name in ("a", "b"):
         assert stage({**row(new_relations=["of"]), "id": name})["candidates"][0]["status"] is None
     assert asked == [(model, "the eggs were moved dropped into buckets .") for model in ("first", "second")]
@@ -200,10 +213,18 @@ def test_nothing_is_learned_from_rows_of_the_relation_other() -> None:
     made = [{key: value for key, value in one.items() if key != "candidates"} for one in rows]
     features = {**get_task("relation").features, "causal_terms": List(schema.INT), "term_places": List(schema.TEXT)}
     ds = Dataset.from_list([{name: one.get(name, "x") for name in features} for one in made], features=schema.Features(features))
-    for system in (MICE(editor=Model("mine")), AutoCAD(editor=Model("mine")), CoCo()):
-        assert read_fitted(system.fit_resources(ds))["relations"] == ["of", "to"]
-        with pytest.raises(StageError, match=rf"{system.name}\.fit.*column 'causal_terms'.*{system.name}\.\w+"):
-            system.fit_resources(ds.remove_columns(["causal_terms"]))
+    settings: dict[str, Any] = {"editor": Model("mine"), "closed": True}
+    for system in (MICE(indicator=Model("i"), **settings), AutoCAD(indicator=Model("i"), **settings), CoCo(indicator=Model("i"))):
+        assert learned(system.propose_relations.fit(ds))["relations"] == ["of", "to"]
+        writing = system.stages[2]
+        known = learned(writing.fit(ds))
+        assert set(known.get("terms", known.get("instances"))) == {"of", "to"}
+        with pytest.raises(StageError, match=rf"{writing.name}\.fit.*column 'causal_terms'.*map {system.name}\.\w+"):
+            writing.fit(ds.remove_columns(["causal_terms"]))
+
+
+def learned(stage: Stage) -> Mapping[str, Any]:
+    return read_fitted(stage.fitted or "")
 
 
 @wordnet
@@ -211,7 +232,7 @@ def test_terms_are_read_of_every_hypothesis_once(says: Any) -> None:
     asked = says({"of": ["sunk in", "sunk  in", "", "buckets", "laid, in buckets", "of of", "sunk in buckets"], "on": ["on"]})
     stage = FillTerms(editor=Model("offline:t5"))
     pairs = [(row(), "of"), (row(), "on"), (row(), "of")]
-    assert write_terms(stage, pairs)[0] == write_terms(stage, pairs)[2] == [("sunk in", 0.0), ("laid , in", -4.0)]
+    assert editor_terms(stage, pairs)[0] == editor_terms(stage, pairs)[2] == [("sunk in", 0.0), ("laid , in", -4.0)]
     assert len(asked) == 4  # two prompts, two calls
 
 
@@ -224,10 +245,17 @@ def test_a_closed_editor_ranks_the_terms_of_the_training_rows(stage: Any, monkey
     monkeypatch.setattr(Likelihood, "run", run)
     terms = {"of": {"forward": {"lost in": 2, "sunk in": 1, "was sunk": 1, "fell": 1}, "backward": {"far": 1}}, "on": {}}
     fitted = save_artifact({"relations": ["of", "on", "to"], "terms": terms, "editor": None})
-    closed = stage(editor=Model("offline:t5"), closed=True, fitted=fitted, num_candidates=2)
-    assert write_terms(closed, [(row(), "of"), (row(), "on")]) == [[("sunk in", -1.0), ("fell", -2.0)], []]
+    given = {"indicator": Model("i")} if stage is EditMinimally else {}
+    closed = stage(editor=Model("offline:t5"), closed=True, num_candidates=2, **given).with_fitted(fitted)
+    assert editor_terms(closed, [(row(), "of"), (row(), "on")]) == [[("sunk in", -1.0), ("fell", -2.0)], []]
     with pytest.raises(StageError, match="not fitted"):
-        replace(closed, fitted=None, **({"indicator": Model("i")} if stage is EditMinimally else {})).check_fitted()
+        closed.with_fitted(None).check_fitted()
+
+
+@pytest.mark.parametrize("system", [MICE, AutoCAD, CoCo])
+def test_the_base_model_is_no_endpoint(system: Any) -> None:
+    with pytest.raises(ValueError, match="indicator='llm:m' can't be a language model behind an endpoint"):
+        system(indicator="llm:m")
 
 
 @pytest.mark.parametrize("system", [MICE, AutoCAD])
@@ -276,7 +304,7 @@ def test_shares_of_words_are_sets_that_grow() -> None:
     weights, allowed = [0.2, 0.9, 0.3, 0.4, 0.8, 0.1, 0.5], [1, 2, 3, 4, 5, 6]
     assert EditMinimally(share=1.0).masks(weights, allowed) == [[1, 4], [1, 4, 6], [1, 3, 4, 6], [1, 2, 3, 4, 5, 6]]
     assert EditMinimally().masks(weights, [3]) == [[3]]
-    with pytest.raises(ValueError, match="share=1"):
+    with pytest.raises(ValueError, match="share must be at most 1"):
         EditMinimally(share=1.2)
 
 
@@ -468,12 +496,12 @@ def test_the_released_paths_are_taken_where_they_are() -> None:
 
 def known(*instances: tuple[str, str, int]) -> str:
     made = [{"words": words.split(), "places": places.split(", "), "count": n} for words, places, n in instances]
-    return save_artifact({"relations": ["of", "to"], "instances": {"of": made}})
+    return save_artifact({"instances": {"of": made}})
 
 
 def substituted(sha: str, **columns: Any) -> dict[str, Any]:
     places = {"causal_terms": [3, 5], "term_places": ["VBN ROOT both", "IN prep both"], "new_relations": ["of"]}
-    (found,) = SubstituteTerms(fitted=sha)(row(EGGS, **{**places, **columns}))["candidates"]
+    (found,) = SubstituteTerms().with_fitted(sha)(row(EGGS, **{**places, **columns}))["candidates"]
     return dict(found)
 
 

@@ -14,7 +14,7 @@ from offline_models import installed
 import hfcf
 from hfcf.core import edits, offline
 from hfcf.core.task import apply_edits, revert_edits
-from hfcf.systems.baselines._shared.words import UNCHANGED, article, words_to_edit
+from hfcf.systems.baselines._shared.word_edits import UNCHANGED, article, words_to_edit
 from hfcf.systems.baselines.synonym import RewriteSynonym, Synonym, synonym_edits
 from hfcf.tasks.verification import LABELS
 
@@ -114,7 +114,7 @@ def test_accents_of_decomposed_text_belong_to_their_letters() -> None:
 
 
 def test_shares_outside_are_refused() -> None:
-    with pytest.raises(ValueError, match="share is a share of words"):
+    with pytest.raises(ValueError, match="share must be at most 1"):
         Synonym(share=1.5)
 
 
@@ -148,7 +148,7 @@ def test_the_system(rows: Dataset) -> None:
 
 def test_rows_are_the_same_however_they_are_mapped(rows: Dataset) -> None:
     system = Synonym(seed=5)
-    prepared = hfcf.prepare(rows, for_=system)
+    prepared = hfcf.prepare(rows, system)
     stage = system.rewrite_synonym
     one = list(prepared.map(stage))
     assert list(prepared.map(stage, batched=True, batch_size=5, num_proc=2)) == one

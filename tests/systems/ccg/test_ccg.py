@@ -15,13 +15,12 @@ from offline_models import installed
 
 import hfcf
 from hfcf.core.model import Model
-from hfcf.core.stage import StageError
-from hfcf.core.store import artifact_path, read_artifact
+from hfcf.core.stage import Stage, StageError
+from hfcf.core.store import artifact_path
 from hfcf.core.task import get_task, revert_edits
 from hfcf.engines.parser import Constituents
 from hfcf.pipeline import run as runner
 from hfcf.systems.ccg import editor as editors
-from hfcf.systems.ccg.indicator import indicators_by_row
 from hfcf.systems.ccg.system import CCG
 from hfcf.tasks.relation import entities
 from hfcf.training import relation as trainer
@@ -82,14 +81,13 @@ def trained_on(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[list[str]]]:
 
 
 def fit(ccg: CCG, ds: Dataset) -> tuple[CCG, Dataset]:
-    ccg = ccg.fit_models(ds)
-    identified = hfcf.prepare(ds, for_=ccg).map(ccg.identify_causal_terms, batched=True)
-    return ccg.fit(identified), identified
+    fitted = ccg.fit(ds)
+    return fitted, hfcf.prepare(ds, fitted).map(fitted.identify_causal_terms, batched=True)
 
 
-def learned(ccg: CCG) -> dict[str, Any]:
-    assert ccg.fitted
-    content: dict[str, Any] = json.loads(artifact_path(ccg.fitted).read_text(encoding="utf-8"))
+def learned(stage: Stage) -> dict[str, Any]:
+    assert stage.fitted
+    content: dict[str, Any] = json.loads(artifact_path(stage.fitted).read_text(encoding="utf-8"))
     return content
 
 
@@ -101,19 +99,19 @@ def test_everything_is_learned_from_the_given_rows(ccg: CCG, trained_on: dict[st
     assert known, "the tiny indicator flips nothing: choose other sentences"
     assert trained_on["indicator"] == [["0", "1", "2", "3"]]
     assert trained_on["editor"] == [[editors.prompt(row, row["label"], ccg.editor_training.model) for row in known]]
-    content = learned(fitted)
+    assert list(fitted.fitted) == ["identify_causal_terms", "expand_relation", "edit_relation"]
+    assert learned(fitted.expand_relation)["relation_net"]["relations"] == sorted({CAUSE, ORIGIN, MAKER})
+    content = learned(fitted.edit_relation)
     assert sum(sum(terms["forward"].values()) for terms in content["terms"].values()) == len(known)
-    assert content["relation_net"]["relations"] == sorted({CAUSE, ORIGIN, MAKER})
     assert content["editor_contents"] == stored_model(content["editor"]).key()
     # The same rows from elsewhere, beside other held-out ones: nothing is trained again, and nothing else is learned.
     for held_out in (SENTENCES[4:], [("the [song] of a {river}", MAKER)]):
         again, _ = fit(ccg, Dataset.from_list([*sample, *relations(held_out, 4)], features=sample.features).select(range(4)))
-        assert (again.fitted, again.indicator) == (fitted.fitted, fitted.indicator)
+        assert again.fitted == fitted.fitted
     assert [len(calls) for calls in trained_on.values()] == [1, 1]
     # One row of the sample itself changes all.
     other, _ = fit(ccg, relations([*SENTENCES[:3], ("the [song] was written by a {singer}", ORIGIN)]))
-    assert other.fitted != fitted.fitted
-    assert other.indicator != fitted.indicator
+    assert set(other.fitted.values()).isdisjoint(fitted.fitted.values())
 
 
 def test_each_split_is_fitted_alone(ccg: CCG, trained_on: dict[str, list[list[str]]]) -> None:
@@ -136,7 +134,7 @@ def test_a_stream_gives_the_same_rows(ccg: CCG) -> None:
 def test_counterfactuals_keep_the_entities(ccg: CCG) -> None:
     # Without the editor, that so short a training teaches nothing.
     ds = relations(SENTENCES)
-    done = replace(ccg, use_editor=False, classifier=replace(ccg.classifier, epochs=20.0))(ds)
+    done = ccg.replace(use_editor=False, classifier=replace(ccg.classifier, epochs=20.0))(ds)
     sources, made = {row["id"]: row for row in ds}, hfcf.expand(done)
     assert len(made), "the tiny indicator flips nothing, or no relation has another term: choose other sentences"
     for row in made:
@@ -168,7 +166,7 @@ def test_bad_rows_come_back_as_they_were(ccg: CCG, tiny_model: Callable[[str], s
     good = [{**row, "id": f"good {i}"} for i, row in enumerate(relations(SENTENCES))]
     common = {"group_id": "g", "corpus": "made", "split": "train"}
     ds = Dataset.from_list([{**row, **common} for row in [*made, *good]], features=get_task("relation").features)
-    given = replace(ccg, indicator=Model(tiny_model("rbert")), use_editor=False)
+    given = ccg.replace(indicator=Model(tiny_model("rbert")), use_editor=False)
     done = given(ds)
     assert list(done.select_columns(ds.column_names)) == list(ds)
     status = {row["id"]: row["status"] for row in done}
@@ -194,13 +192,11 @@ def test_a_word_that_wordnet_does_not_know_is_named(ccg: CCG) -> None:
 
 def test_what_is_missing_is_named(ccg: CCG) -> None:
     ds = relations(SENTENCES)
-    prepared = hfcf.prepare(ds, for_=ccg)
-    with pytest.raises(StageError, match="has no indicator"):
-        ccg.identify_causal_terms(prepared[0])
-    with pytest.raises(StageError, match=r"'causal_terms': map ccg\.identify_causal_terms"):
-        ccg.fit(ds)
-    for stage in (ccg.expand_relation, ccg.edit_relation):
-        with pytest.raises(StageError, match=r"not fitted.*ccg = ccg\.fit"):
+    prepared = hfcf.prepare(ds, ccg)
+    with pytest.raises(StageError, match=r"'causal_terms', which is missing; map ccg\.identify_causal_terms"):
+        ccg.edit_relation.fit(ds)
+    for stage in ccg.stages[:3]:
+        with pytest.raises(StageError, match=rf"{stage.name} .*not fitted: run system = system\.fit"):
             stage(prepared[0])
     broken = Dataset.from_list([{**ds[0], "tokens": []}], features=ds.features)
     with pytest.raises(StageError, match=r"no row.*indicator"):
@@ -210,31 +206,37 @@ def test_what_is_missing_is_named(ccg: CCG) -> None:
 def test_a_given_indicator_or_editor_is_not_trained(
     ccg: CCG, tiny_model: Callable[[str], str], trained_on: dict[str, list[list[str]]]
 ) -> None:
-    given = replace(ccg, indicator=Model(tiny_model("rbert")), editor=Model(tiny_model("t5")))
+    given = ccg.replace(indicator=Model(tiny_model("rbert")), editor=Model(tiny_model("t5")))
     done = given(relations(SENTENCES))
     assert trained_on == {"indicator": [], "editor": []}
     assert all(row["status"]["accepted"] is not None for row in done)
-    assert learned(fit(given, relations(SENTENCES))[0])["editor"] is None
+    fitted = given.fit(relations(SENTENCES))
+    assert list(fitted.fitted) == ["expand_relation", "edit_relation"]
+    assert learned(fitted.edit_relation)["editor"] is None
 
 
-def test_few_rows_are_trained_on_for_least_steps(ccg: CCG, monkeypatch: pytest.MonkeyPatch) -> None:
-    epochs = []
-    train_relation = trainer.train_relation
+def test_few_rows_are_trained_on_for_min_steps_with_the_systems_seed(ccg: CCG, monkeypatch: pytest.MonkeyPatch) -> None:
+    trained: list[tuple[float, int]] = []
 
-    def relation(rows: Dataset, hp: Hyperparameters, *args: Any, **kwargs: Any) -> None:
-        epochs.append(hp.epochs)
-        train_relation(rows, hp, *args, **kwargs)
+    def watched(train: Any) -> Any:
+        def run(rows: Dataset, hp: Hyperparameters, *args: Any, **kwargs: Any) -> None:
+            trained.append((hp.epochs * len(rows), hp.seed))
+            train(rows, hp, *args, **kwargs)
 
-    monkeypatch.setattr(trainer, "train_relation", relation)
-    for steps in (0, 6):
-        replace(ccg, least_steps=steps).fit_models(relations(SENTENCES))
-    assert epochs == [1, 6 * 8 / len(SENTENCES)]
+        return run
+
+    monkeypatch.setattr(trainer, "train_relation", watched(trainer.train_relation))
+    monkeypatch.setattr(editors, "train_texts", watched(editors.train_texts))
+    ccg.replace(min_steps=0, seed=7).identify_causal_terms.fit(relations(SENTENCES))
+    assert trained == [(len(SENTENCES), 7)]
+    ccg.replace(min_steps=6, seed=7).fit(relations(SENTENCES))
+    assert trained[1:] == [(6 * 8, 7)] * 2
 
 
 def test_an_editor_that_was_trained_anew_is_another(ccg: CCG) -> None:
     fitted, identified = fit(ccg, relations(SENTENCES))
     assert ccg.fit(identified).fitted == fitted.fitted
-    config = Path(stored_model(learned(fitted)["editor"]).name) / "config.json"
+    config = Path(stored_model(learned(fitted.edit_relation)["editor"]).name) / "config.json"
     config.write_text(config.read_text() + "\n")
     assert ccg.fit(identified).fitted != fitted.fitted
 
@@ -242,7 +244,7 @@ def test_an_editor_that_was_trained_anew_is_another(ccg: CCG) -> None:
 @pytest.mark.parametrize("name", ["classifier", "editor_training"])
 def test_an_adapter_is_refused_at_once(name: str, ccg: CCG) -> None:
     with pytest.raises(ValueError, match=rf"{name}: tune='lora'.*adapter"):
-        replace(ccg, **{name: replace(getattr(ccg, name), tune="lora")})
+        ccg.replace(**{name: replace(getattr(ccg, name), tune="lora")})
 
 
 def test_a_recipe_may_give_mappings() -> None:
@@ -251,11 +253,10 @@ def test_a_recipe_may_give_mappings() -> None:
     system = runner.make_system(parsed.system, preset=parsed.preset, seed=parsed.seed, settings=parsed.settings)
     assert isinstance(system, CCG)
     assert system.parser == Constituents(backend="spacy", model=Model("mine"))
-    assert system.classifier == replace(CCG.preset("offline").classifier, model=Model("bert"), epochs=2, seed=7)
-    assert system.editor_training.seed == 7
+    assert system.classifier == replace(CCG.preset("offline").classifier, model=Model("bert"), epochs=2)
     assert [stage.seed for stage in system.stages] == [7] * 6
     assert system.edit_relation.top_k == 2
-    assert runner.model_names(system)["editor_training"] == "offline:t5"
+    assert runner.model_names(system.values)["editor_training"] == "offline:t5"
 
 
 def test_the_paper_preset_is_the_papers() -> None:
@@ -267,16 +268,16 @@ def test_the_paper_preset_is_the_papers() -> None:
     hp = paper.classifier
     assert (hp.model.name, hp.epochs, hp.learning_rate, hp.batch_size, hp.max_length) == ("bert-base-uncased", 5, 2e-5, 16, 128)
     assert paper.judge_candidates.verifier is None
-    assert paper.least_steps == 0
+    assert paper.min_steps == 0
 
 
 def test_with_folds_no_row_is_judged_by_an_indicator_that_has_seen_it(ccg: CCG, trained_on: dict[str, list[list[str]]]) -> None:
     ds = relations([*SENTENCES, ("the [film] of a {river}", MAKER), ("a [river] left the {city}", ORIGIN)])
-    begun = replace(ccg, folds=2).fit_models(ds)
-    assert begun.indicator is None
-    judge = indicators_by_row(begun.cross_fitted or "")
+    stage = ccg.replace(folds=2).identify_causal_terms.fit(ds)
+    content = learned(stage)
+    folds = content["folds"]
+    judge = {row_id: stored_model(content["indicators"][fold]) for row_id, fold in folds.items()}
     assert set(judge) == set(ds["id"])
-    folds = read_artifact(begun.cross_fitted or "", "")["folds"]
     seen = [set(ids) for ids in trained_on["indicator"]]
     assert len(seen) == len(set(judge.values())) == 2
     assert all(row_id not in seen[fold] for row_id, fold in folds.items())
@@ -286,22 +287,22 @@ def test_with_folds_no_row_is_judged_by_an_indicator_that_has_seen_it(ccg: CCG, 
     labels = dict(zip(ds["id"], ds["label"], strict=True))
     twice = {label for label in labels.values() if list(labels.values()).count(label) > 1}
     assert all(twice <= {labels[row_id] for row_id in ids} for ids in seen)
-    identified = hfcf.prepare(ds, for_=begun).map(begun.identify_causal_terms, batched=True)
+    identified = hfcf.prepare(ds, stage).map(stage, batched=True)
     alone = {
-        row["id"]: hfcf.prepare(ds.filter(lambda one, row_id=row["id"]: one["id"] == row_id), for_=ccg).map(
-            replace(ccg, indicator=judge[row["id"]]).identify_causal_terms, batched=True
+        row["id"]: hfcf.prepare(ds.filter(lambda one, row_id=row["id"]: one["id"] == row_id), ccg).map(
+            ccg.replace(indicator=judge[row["id"]]).identify_causal_terms, batched=True
         )[0]
         for row in identified
     }
     assert [row["causal_terms"] for row in identified] == [alone[row["id"]]["causal_terms"] for row in identified]
     # The same rows train nothing again, and find the same file.
-    assert replace(ccg, folds=2).fit_models(ds).cross_fitted == begun.cross_fitted
+    assert ccg.replace(folds=2).identify_causal_terms.fit(ds) == stage
     assert len(trained_on["indicator"]) == 2
 
 
 def test_a_row_from_elsewhere_has_no_indicator_of_a_fold(ccg: CCG) -> None:
-    begun = replace(ccg, folds=2).fit_models(relations(SENTENCES))
-    other = hfcf.prepare(relations([SENTENCES[0]], 90), for_=begun).map(begun.identify_causal_terms, batched=True)[0]
+    stage = ccg.replace(folds=2).identify_causal_terms.fit(relations(SENTENCES))
+    other = hfcf.prepare(relations([SENTENCES[0]], 90), stage).map(stage, batched=True)[0]
     assert other["status"]["reason"].startswith("no indicator was trained for this row")
 
 
@@ -310,5 +311,9 @@ def test_training_settings_of_a_preset_may_be_changed_one_by_one() -> None:
     assert made.classifier == replace(CCG.preset("offline").classifier, epochs=3)
     with pytest.raises(ValueError, match="classifier: seed"):
         CCG.preset("offline", classifier={"seed": 3})
-    with pytest.raises(ValueError, match=r"folds.*1"):
+    with pytest.raises(TypeError, match=r"epoch.*epochs"):
+        CCG.preset("offline", classifier={"epoch": 3})
+    with pytest.raises(ValueError, match="epochs must be of type float, got 'x'"):
+        CCG(classifier={"epochs": "x"})
+    with pytest.raises(ValueError, match="folds must be at least 1, got 0"):
         CCG.preset("offline", folds=0)

@@ -55,7 +55,7 @@ def filled(stage: IdentifyCausalTerms, rows: list[dict[str, Any]]) -> list[dict[
     common = {"group_id": "g", "corpus": "c", "split": "train"}
     span = {"start": 0, "end": 0, "type": None}
     full = [{**row, **common, "id": str(i), **{k: {**span, **row[k]} for k in ("head", "tail")}} for i, row in enumerate(rows)]
-    ds = hfcf.prepare(Dataset.from_list(full, features=get_task("relation").features), for_=stage)
+    ds = hfcf.prepare(Dataset.from_list(full, features=get_task("relation").features), stage)
     mapped = ds.map(stage, batched=True, batch_size=4)
     assert mapped["id"] == [row["id"] for row in full]
     return list(mapped)
@@ -208,7 +208,7 @@ def test_the_highest_words_are_a_share_above_a_floor() -> None:
 
 
 def test_without_an_indicator_it_says_what_to_do() -> None:
-    with pytest.raises(StageError, match="train_relation"):
+    with pytest.raises(StageError, match=r"identify_causal_terms .*not fitted.*identify_causal_terms\.fit\(ds\)"):
         IdentifyCausalTerms()({"id": "1"})
 
 

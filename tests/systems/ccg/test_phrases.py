@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from hfcf.systems.ccg.phrases import correct_terms, shift_tree
+from hfcf.systems.ccg.identify import correct_terms, shift_tree
 
 
 def evidence_texts(words: str) -> dict[str, int]:

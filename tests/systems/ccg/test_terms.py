@@ -103,3 +103,5 @@ def test_known_terms_leave_out_what_says_nothing() -> None:
     assert known.of("to", "forward") == {"move into"}
     assert known.of("unheard", "forward") == set()
     assert known.any_of(["to", "of", "unheard"], "forward") == {"move into", "from"}
+    spelt = KnownTerms({"to": {"forward": {"moved into": 1, "is moved into": 2}}})
+    assert spelt.texts("to", "forward") == {"move into": "is moved into"}

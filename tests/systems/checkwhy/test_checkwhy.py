@@ -16,13 +16,13 @@ from offline_models import installed
 
 import hfcf
 from hfcf.core import offline
+from hfcf.core.mapping import map_stage
 from hfcf.core.model import Model
 from hfcf.core.schema import TEXT
 from hfcf.core.splits import group_safe_split
 from hfcf.core.stage import StageError
 from hfcf.core.structures.legality import problems
 from hfcf.core.structures.model import Structure
-from hfcf.core.system import run_stage
 from hfcf.engines.parser import Parser
 from hfcf.engines.remote.settings import RemoteError
 from hfcf.systems.checkwhy.predicates import CheckPredicates
@@ -191,9 +191,9 @@ SPOILED: dict[str, tuple[str, str, Any, str, str]] = {
 def test_a_malformed_answer_rejects_its_row_at_its_stage_and_no_other(start: Start, system: CheckWhy, fault: str) -> None:
     kind, words, answer, stage, reason = SPOILED[fault]
     start(scripted_llm.behave({(kind, words): answer}))
-    ds = hfcf.prepare(pairs(*scripted_llm.rows(3)[1:]), for_=system)
+    ds = hfcf.prepare(pairs(*scripted_llm.rows(3)[1:]), system)
     for name in system.chain[: system.chain.index(stage) + 1]:
-        ds = run_stage(ds, getattr(system, name), {})
+        ds = map_stage(ds, getattr(system, name), {})
     spoiled = ["2"] if words == "wind" else ["1", "2"]
     lost = list(hfcf.rejected(ds, system=system.name))
     assert [(row["source_id"], row["stage"]) for row in lost] == [(name, stage) for name in spoiled]
@@ -288,7 +288,7 @@ def test_every_stage_gives_equal_rows_however_it_is_mapped(start: Start, system:
     )
     monkeypatch.setenv("HFCF_REQUEST_CACHE", "off")
     rows = [*scripted_llm.rows(), {**scripted_llm.rows()[5], "id": "none", "cause": "Fog"}]
-    ds = hfcf.prepare(pairs(*rows), for_=system)
+    ds = hfcf.prepare(pairs(*rows), system)
     for name in system.chain:
         if name == "make_nei":
             system = system.fit(ds)
@@ -329,7 +329,7 @@ def test_a_limit_cuts_the_rows_before_anything_is_asked(start: Start, system: Ch
 
 
 def test_stages_that_come_too_early_say_so(system: CheckWhy) -> None:
-    ds = hfcf.prepare(pairs(), for_=system)
+    ds = hfcf.prepare(pairs(), system)
     for name in system.chain[2:]:
         if system.chain.index(name) >= system.chain.index("link_evidence"):
             with pytest.raises(StageError, match=r"checkwhy\.(write_claim|support_claim|fit)"):

@@ -15,10 +15,10 @@ from tagged_rows import row
 
 import hfcf
 from hfcf.core import edits, schema
+from hfcf.core.mapping import map_stage
 from hfcf.core.model import Model
 from hfcf.core.stage import Reject
 from hfcf.core.store import artifact_path, save_artifact
-from hfcf.core.system import run_stage
 from hfcf.core.task import apply_edits, get_task, revert_edits
 from hfcf.engines.classifier import Classifier, choose
 from hfcf.engines.generator import Generator
@@ -625,7 +625,7 @@ def test_verbs_on_rows_without_a_system_or_without_rows(demo: Dataset, finished:
 
 
 def test_fit_does_not_depend_on_order_or_doubles_and_is_named_by_its_content(race: RACE, demo: Dataset) -> None:
-    tagged = run_stage(hfcf.prepare(demo, for_=race), race.tag_entities, {})
+    tagged = map_stage(hfcf.prepare(demo, race), race.tag_entities, {})
     one, other, stream = race.fit(tagged), race.fit(tagged.shuffle(seed=3)), race.fit(tagged.to_iterable_dataset())
     assert one.fitted
     assert one.fitted == other.fitted == stream.fitted != race.fit(tagged.select(range(20))).fitted

@@ -48,7 +48,7 @@ def make(name: str, passages: Passages | None = None, **changes: Any) -> System:
     if name == "rgf":
         settings |= {"reader": "reader", "n_best": 3, "k": 6, "passages": passages}
     elif name == "rand_agen_qgen":
-        settings |= {"answerer": "answers", "answers": 5, "passages": passages, "least_words": 8}
+        settings |= {"answerer": "answers", "answers": 5, "passages": passages, "min_words": 8}
     else:
         settings |= {"answerer": "answers", "answers": 5}
     return system_class(name)(**{**settings, **changes})
@@ -65,7 +65,7 @@ WAYS: dict[str, Callable[[Dataset, Any], Any]] = {
 @every_system
 def test_every_stage_gives_equal_rows_however_it_is_mapped(name: str, passages: Passages) -> None:
     system = make(name, passages)
-    ds = hfcf.prepare(near_misses.rows(), for_=system)
+    ds = hfcf.prepare(near_misses.rows(), system)
     for i, stage in enumerate(system.stages):
         expected = ds.map(stage, batched=True)
         assert pickle.loads(pickle.dumps(stage)) == stage
@@ -151,7 +151,7 @@ def test_the_funnel_with_and_without_the_round_trip(passages: Passages) -> None:
 @every_system
 def test_a_stage_that_comes_too_early_says_so(name: str, passages: Passages) -> None:
     system = make(name, passages)
-    ds = hfcf.prepare(near_misses.rows(), for_=system)
+    ds = hfcf.prepare(near_misses.rows(), system)
     for stage in system.stages[1:]:
         with pytest.raises(StageError, match=r"reads the column '(passages|candidates)', which is null on the undecided row"):
             ds.map(stage, batched=True)
@@ -198,7 +198,7 @@ def test_a_random_passage_depends_on_row_and_seed_alone(passages: Passages) -> N
     # "The captain of a ship commands it." is too short.
     assert {name for seed in range(20) for name in drawn(seed)} == {"p1", "p2", "p3", "p5", "p6", "p7"}
     with pytest.raises(StageError, match="has 5000 words and ends like a sentence"):
-        make("rand_agen_qgen", passages, least_words=5000, strict=True)(near_misses.rows().select([0]))
+        make("rand_agen_qgen", passages, min_words=5000, strict=True)(near_misses.rows().select([0]))
 
 
 def test_the_public_name() -> None:

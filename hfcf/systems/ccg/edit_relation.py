@@ -3,26 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple
 
-from datasets import List
+from datasets import Dataset, IterableDataset, List
 
 from hfcf import prompts
 from hfcf.core import schema
 from hfcf.core.candidates import Candidate, reject, settle
 from hfcf.core.model import Model, is_remote
-from hfcf.core.stage import Reject, Stage, StageError
-from hfcf.core.store import read_artifact
+from hfcf.core.settings import Endpoint, NonNegative, Positive
+from hfcf.core.stage import Reject, Stage
+from hfcf.core.store import read_artifact, save_artifact
+from hfcf.engines.continuation import Continuation
+from hfcf.engines.likelihood import Likelihood
 from hfcf.engines.remote.slots import failure
 from hfcf.systems.ccg import editor
-from hfcf.systems.ccg.remote import EDITOR, write_terms
+from hfcf.systems.ccg.editor import EDITOR, EditorTraining
+from hfcf.systems.ccg.indicator import COLUMNS, training_rows
+from hfcf.systems.ccg.llm_terms import EDITOR_PROMPT, write_terms
 from hfcf.systems.ccg.terms import KnownTerms, most_frequent, normalised, order, term
 from hfcf.tasks.relation import CANDIDATES, TASK, candidate, token_edits
+from hfcf.training.store import check_full_tuning, ensure_steps
 
 OTHERS = 4
-"""Of how many retrieved relations, the first, a new term must not be known; the released code's number."""
+"""A new term must not be known of any of the first so many retrieved relations; the released code's number."""
 
 Request = tuple[Mapping[str, Any], str]
 """A row, and the relation that its entities shall have."""
@@ -33,7 +39,7 @@ _TOO_LONG = "the entities are longer than the editor reads"
 
 
 class _Written(NamedTuple):
-    """A term for a new relation; with `trouble`, the editor's best and the reason why it is none."""
+    """A term for a new relation; with `trouble`, the editor's best and why it was not taken."""
 
     term: str
     score: float | None = None
@@ -42,43 +48,41 @@ class _Written(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class EditRelation(Stage):
-    """Replace a row's causal terms by some that give its entities each of the first new relations (section 3.4).
+    """Replace a row's causal terms by a term of each of its first new relations (section 3.4).
 
     Input columns: `tokens`, `head`, `tail`, `label`, `causal_terms`, `new_relations`. Output column: `candidates`, one for each of
     the first `top_k` new relations; one without a term is rejected, with the editor's best. A row is rejected when no candidate is
-    left. The new term takes the place of the first causal term, the others are removed; entities stay.
+    left. The new term replaces the first causal term, the others are removed; entities stay.
 
-    The choice among the editor's hypotheses is from the released code, as the paper does not describe it: the first that is a
-    causal term of the new relation in the training rows, and neither of the old one nor of the other relations among the first
-    four that were retrieved. Terms are compared without forms of "be", determiners and tense. Where the tail comes first, only
-    terms of such rows count, for in the other order they would mean the opposite.
+    The paper does not say which hypothesis is taken; in the released code it is the first that is a causal term of the new relation
+    in the training rows, and neither of the old relation nor of the others among the first four that were retrieved. Terms are
+    compared without forms of "be", determiners and tense. Where the tail comes first, only terms of such rows count, for in the
+    other order they would mean the opposite.
 
-    Deviations from that code: determiners are those of a list (`hfcf.systems.ccg.terms`), since a tagger needs more than a
-    fragment; letters' case does not count; the editor goes on where the second sentence's term begins, so that no beam copies the
-    first entity; an encoder-decoder can be the editor too, and fills the blank; and a term that repeats a word is ignored, since
-    words that are apart in a row ("of … of") are no text together ("of of").
+    Deviations from that code: determiners are those of a list (`hfcf.systems.ccg.terms`); case does not count; the editor goes on
+    where the second sentence's term begins, so that no beam copies the first entity; an encoder-decoder can be the editor too; and
+    a term that repeats a word is ignored, since words that are apart in a row ("of … of") are not a term together ("of of").
+
+    It learns the causal terms of each relation, and trains the editor unless one is given.
 
     Args:
-        editor: the model that writes terms, trained on the template (`hfcf.systems.ccg.editor`); None: the one that was fitted. Or
-            "llm:NAME" for a language model behind an endpoint: it is shown the new relation's admissible terms of the training rows
-            and asked for `num_candidates` at once, which the same choice checks; with `closed`, for none but these.
+        editor: the model that writes terms, trained on the template (`hfcf.systems.ccg.editor`); None trains it on the rows. Or
+            "llm:NAME": a language model behind an endpoint is shown the admissible terms and asked for `num_candidates` at once.
+        editor_training: how the editor is trained; the paper's is GPT-2 base.
+        min_steps: of its training, see `IdentifyCausalTerms`.
         num_beams: beams of the search.
         num_candidates: hypotheses that are read.
         top_k: K, how many of the new relations are written.
-        closed: instead of the search, take the new relation's admissible causal term of the training rows that the editor finds
-            likeliest: an exhaustive search's first. A small editor that has seen a few dozen terms seldom has them among its first
-            ten: in 6 of 24 rows of SemEval's 2-shot sample, where with this 19 are written.
+        closed: take the new relation's admissible term that the editor finds likeliest, instead of a search. A small editor seldom
+            has one among its first ten: for 6 of 24 rows of SemEval's 2-shot sample, where this gives 19.
         use_editor: False is the ablation w/o Editor: the new relation's most frequent causal term is taken, unchecked.
         max_new_tokens: of a hypothesis: the term, and after the paper's template the second entity.
-        fitted: the sha256 of the fitted file with the causal terms of each relation; `ccg.fit(ds)` sets it.
 
-    >>> from hfcf.core.store import save_artifact
     >>> row = {"id": "1", "tokens": "eggs moved into buckets".split(), "label": "in", "status": None, "candidates": None}
     >>> row |= {"head": {"start": 0, "end": 1, "type": None}, "tail": {"start": 3, "end": 4, "type": None}}
     >>> row |= {"causal_terms": [1, 2], "new_relations": ["of"]}
-    >>> terms = {"of": {"forward": {"taken from": 2}}}
-    >>> stage = EditRelation(use_editor=False, fitted=save_artifact({"terms": terms, "editor": None}))
-    >>> stage(row)["candidates"][0]["text"]
+    >>> other = {**row, "id": "2", "tokens": "eggs taken from buckets".split(), "label": "of"}
+    >>> EditRelation(use_editor=False).fit(Dataset.from_list([row, other]))(row)["candidates"][0]["text"]
     'eggs taken from buckets'
     """
 
@@ -87,26 +91,37 @@ class EditRelation(Stage):
     outputs: ClassVar = {"candidates": CANDIDATES}
     produced_by: ClassVar = {"causal_terms": "ccg.identify_causal_terms", "new_relations": "ccg.expand_relation"}
 
-    editor: Model | None = None
-    num_beams: int = 100
-    num_candidates: int = 10
-    top_k: int = 1
+    engines: ClassVar = (Continuation, Likelihood)
+
+    editor: Annotated[Model, Endpoint()] | None = None
+    editor_training: EditorTraining = EDITOR
+    min_steps: NonNegative = 0
+    num_beams: Positive = 100
+    num_candidates: Positive = 10
+    top_k: Positive = 1
     closed: bool = False
     use_editor: bool = True
-    max_new_tokens: int = 24
-    fitted: str | None = None
+    max_new_tokens: Positive = 24
 
-    def __post_init__(self) -> None:
-        if self.top_k < 1:
-            raise ValueError(f"top_k is at least 1 and was {self.top_k}")
+    def check(self) -> None:
+        check_full_tuning("editor_training", self.editor_training)
         editor.check_search(self.num_candidates, self.num_beams)
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {**super().__getstate__(), **prompts.state([EDITOR], self.editor)}
+    @property
+    def fit_inputs(self) -> tuple[str, ...]:
+        return (*COLUMNS, "causal_terms")
 
-    def check_fitted(self) -> None:
-        if self.fitted is None:
-            raise StageError(f"{self.name} reads the training set's causal terms and is not fitted: run ccg = ccg.fit(ds)")
+    def learn(self, ds: Dataset | IterableDataset) -> str:
+        def train(rows: list[dict[str, Any]]) -> str:
+            hp = ensure_steps(replace(self.editor_training, seed=self.seed), self.min_steps, len(rows))
+            return editor.train_editor(rows, hp, max_target=self.max_new_tokens)
+
+        rows = [row for row in training_rows(ds, "causal_terms") if row["causal_terms"]]
+        examples = [row for row in rows if (row.get("status") or {}).get("accepted") is not False]
+        return save_artifact(editor.learn_editor(examples, train if self.use_editor and self.editor is None else None))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**super().__getstate__(), **prompts.state([EDITOR_PROMPT], self.editor)}
 
     def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
         terms, fitted_editor = _fitted(self.fitted or "")
@@ -149,7 +164,7 @@ class EditRelation(Stage):
         )
         results = []
         for (row, relation), group in zip(requests, known, strict=True):
-            if not group:  # no answer could be chosen
+            if not group:
                 results.append(_no_term(terms, row, relation))
             elif why := failure(answer := next(answers)):
                 results.append(_Written("", trouble=why))
@@ -168,7 +183,7 @@ def _most_frequent(terms: KnownTerms, requests: Sequence[Request]) -> list[_Writ
 
 
 def _likeliest(terms: KnownTerms, model: Model, requests: Sequence[Request]) -> list[_Written]:
-    """Choose for each request the term that the editor finds likeliest among those of no relation that must not have it."""
+    """Choose for each request the admissible term that the editor finds likeliest."""
     groups = [_admissible(terms, row, relation) for row, relation in requests]
     ranked = editor.rank_terms(model, [(*request, group) for request, group in zip(requests, groups, strict=True)])
     results = []
@@ -187,7 +202,7 @@ def _no_term(terms: KnownTerms, row: Mapping[str, Any], relation: str) -> _Writt
 
 
 def _admissible(terms: KnownTerms, row: Mapping[str, Any], relation: str) -> list[str]:
-    """List the new relation's terms in the training rows that are those of no relation that must not have them."""
+    """List the new relation's terms in the training rows, without those of the relations that must not have them."""
     others = _terms_of_others(terms, row, relation)
     return [text for equal, text in terms.texts(relation, order(row)).items() if equal not in others]
 
@@ -199,20 +214,19 @@ def _terms_of_others(terms: KnownTerms, row: Mapping[str, Any], relation: str) -
 
 
 def _choose(terms: KnownTerms, row: Mapping[str, Any], relation: str, answer: Sequence[Mapping[str, Any]] | None) -> _Written:
-    """Choose the first hypothesis that is a causal term of the new relation, and of no relation that must not have it."""
     if answer is None:
         return _Written("", trouble=_TOO_LONG)
     written = [_Written(text, score) for text, score in editor.hypotheses(answer, row)]
     if not written:
         return _Written("", trouble="the editor wrote no term")
-    fitting = [one for one in written if normalised(one.term) in terms.of(relation, order(row))]
+    fitting = [new for new in written if normalised(new.term) in terms.of(relation, order(row))]
     if not fitting:
         return written[0]._replace(trouble="the editor wrote no causal term of the new relation")
     others = _terms_of_others(terms, row, relation)
-    return next((one for one in fitting if normalised(one.term) not in others), fitting[0]._replace(trouble=_OF_ANOTHER))
+    return next((new for new in fitting if normalised(new.term) not in others), fitting[0]._replace(trouble=_OF_ANOTHER))
 
 
 @lru_cache(maxsize=4)
 def _fitted(sha: str) -> tuple[KnownTerms, str | None]:
-    content = read_artifact(sha, "run ccg.fit(ds) again")
+    content = read_artifact(sha, "run ccg = ccg.fit(ds) again")
     return KnownTerms(content["terms"]), content["editor"]

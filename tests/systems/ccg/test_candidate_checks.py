@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -18,8 +17,7 @@ from hfcf.engines.parser import Parser
 from hfcf.engines.perplexity import Perplexity
 from hfcf.engines.relation import RelationClassifier
 from hfcf.systems.ccg import indicator as indicators
-from hfcf.systems.ccg.check import CheckRelation
-from hfcf.systems.ccg.grammar import CheckGrammar
+from hfcf.systems.ccg.candidate_checks import CheckGrammar, CheckRelation
 from hfcf.systems.ccg.system import CCG
 from hfcf.tasks.relation import candidate, token_edits
 from hfcf.training.loop import Hyperparameters
@@ -55,7 +53,7 @@ def reasons(checked: dict[str, Any]) -> list[str | None]:
 def test_a_relation_that_is_not_said_is_a_verdict_on_the_candidate(monkeypatch: pytest.MonkeyPatch) -> None:
     answers = {"sunk": {"of": 0.9, "to": 0.1}, "lost": {"of": 0.4, "to": 0.6}, "lay": {"of": 0.55, "to": 0.45}, "long": None}
     say(monkeypatch, {**answers, "on": {"to": 1.0}})
-    check = CheckRelation(indicator=Model("i"), least_probability=0.6)
+    check = CheckRelation(consistency=True, indicator=Model("i"), min_probability=0.6)
     checked = check(row("sunk", "lost", "lay", "long", "on"))
     assert reasons(checked) == [
         None,
@@ -77,7 +75,7 @@ def test_candidates_that_are_decided_are_not_asked_for(monkeypatch: pytest.Monke
     source = row("sunk", "lost")
     verdict = {"accepted": False, "stage": "edit_relation", "reason": "why"}
     source["candidates"][0] = {**source["candidates"][0], "status": verdict}
-    assert reasons(CheckRelation(indicator=Model("i"))(source)) == ["why", None]
+    assert reasons(CheckRelation(consistency=True, indicator=Model("i"))(source)) == ["why", None]
     assert asked == [["lost"]]
 
 
@@ -85,10 +83,10 @@ def test_without_models_nothing_is_checked_but_where_one_is_required() -> None:
     source = row("sunk")
     assert CheckRelation()(source) == {"candidates": source["candidates"], "status": None}
     assert CheckRelation()(row()) == {"candidates": [], "status": None}
-    with pytest.raises(StageError, match=r"check_relation has no indicator.*fit_models"):
-        CheckRelation(required=True)(source)
-    with pytest.raises(ValueError, match=r"least_probability=1\.5"):
-        CheckRelation(least_probability=1.5)
+    with pytest.raises(StageError, match=r"check_relation .*not fitted.*system\.fit"):
+        CheckRelation(consistency=True)(source)
+    with pytest.raises(ValueError, match=r"min_probability must be at most 1, got 1\.5"):
+        CheckRelation(min_probability=1.5)
 
 
 def test_a_sentence_that_lost_its_fluency_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -99,7 +97,7 @@ def test_a_sentence_that_lost_its_fluency_is_rejected(monkeypatch: pytest.Monkey
         return [{"moved": 100.0, "sunk": 110.0, "lost": 200.0, "long": None}[text.split()[3]] for text in requests]
 
     monkeypatch.setattr(Perplexity, "run", run)
-    checked = CheckRelation(language_model=Model("lm"), most_loss=2)(row("sunk in", "lost in", "long in"))
+    checked = CheckRelation(language_model=Model("lm"), max_loss=2)(row("sunk in", "lost in", "long in"))
     assert reasons(checked) == [None, "less fluent than its source by more than 2", "longer than the language model reads"]
     assert checked["candidates"][0]["scores"] == [{"name": "loss of fluency", "value": 0.66717}]  # log 1.1, for each of 7 words
     assert "the eggs were sunk in buckets ." in asked
@@ -109,7 +107,8 @@ def test_a_sentence_that_lost_its_fluency_is_rejected(monkeypatch: pytest.Monkey
 def test_of_a_rejected_candidate_the_language_model_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     say(monkeypatch, {"sunk": {"to": 0.9, "of": 0.1}})
     monkeypatch.setattr(Perplexity, "run", lambda self, requests: pytest.fail("asked") if requests else [])
-    assert reasons(CheckRelation(indicator=Model("i"), language_model=Model("lm"))(row("sunk"))) == ["the indicator says to"]
+    check = CheckRelation(consistency=True, indicator=Model("i"), language_model=Model("lm"), max_loss=2)
+    assert reasons(check(row("sunk"))) == ["the indicator says to"]
 
 
 def rows(number: int) -> Dataset:
@@ -127,9 +126,12 @@ def test_the_judges_have_seen_neither_the_row_nor_had_a_part(monkeypatch: pytest
         trained.append(([one["id"] for one in part], hp.seed))
         return f"digest {len(trained)}"
 
-    monkeypatch.setattr(indicators, "train_indicator", train)
-    ccg = CCG(seed=7, folds=2, judge_folds=3).fit_models(rows(24))
-    finders, judges = (read_artifact(sha or "", "") for sha in (ccg.cross_fitted, ccg.fold_judges))
+    monkeypatch.setattr(indicators, "_train", train)
+    monkeypatch.setattr(indicators, "stored_model", lambda digest: Model(f"llm:{digest}"))
+    ccg = CCG(seed=7, folds=2, judge_folds=3)
+    finders, judges = (
+        read_artifact(stage.fit(rows(24)).fitted or "", "") for stage in (ccg.identify_causal_terms, ccg.check_relation)
+    )
     assert [seed for _, seed in trained] == [7, 7, 8, 8, 8]
     assert set(finders["indicators"]).isdisjoint(judges["indicators"])
     parts = [set(ids) for ids, _ in trained[2:]]
@@ -139,27 +141,22 @@ def test_the_judges_have_seen_neither_the_row_nor_had_a_part(monkeypatch: pytest
         (finders["folds"][one] == finders["folds"]["0"]) != (judges["folds"][one] == judges["folds"]["0"])
         for one in judges["folds"]
     )
-    check = ccg.check_relation
-    assert (check.cross_fitted, check.indicator, check.required) == (ccg.fold_judges, None, True)
-    # An indicator of one's own finds the terms; the judges are trained all the same. Trained ones are not trained again.
-    own = CCG(indicator=Model("mine"), judge_folds=2).fit_models(rows(6))
-    assert (own.indicator, own.cross_fitted) == (Model("mine"), None)
-    assert own.fold_judges
-    number = len(trained)
-    assert own.fit_models(rows(6)) == own
-    assert len(trained) == number
+    # An indicator of one's own finds the terms; the judges are trained all the same.
+    own = CCG(indicator=Model("mine"), judge_folds=2)
+    assert own.identify_causal_terms.fit(rows(6)).fitted is own.check_relation.indicator is None
+    assert own.check_relation.fit(rows(6)).fitted
 
 
 def test_the_papers_preset_has_no_such_check() -> None:
     paper = CCG.preset("paper")
-    assert (paper.judge_folds, paper.language_model, paper.check_relation.required) == (0, None, False)
-    with pytest.raises(ValueError, match=r"judge_folds is 0, or at least 2, and was 1"):
-        replace(paper, judge_folds=1)
-    with pytest.raises(ValueError, match="language_model needs most_loss"):
-        replace(paper, language_model=Model("lm"))
+    assert (paper.judge_folds, paper.language_model, paper.check_relation.fit_inputs) == (0, None, ())
+    with pytest.raises(ValueError, match="judge_folds must be 0 or at least 2, got 1"):
+        paper.replace(judge_folds=1)
+    with pytest.raises(ValueError, match="max_loss must be above 0 with a language_model, got 0"):
+        paper.replace(language_model=Model("lm"))
     with pytest.raises(StageError, match=r"set judge_folds=0"):
-        CCG(indicator=Model("mine"), judge_folds=2).fit_models(rows(1))
-    with pytest.raises(StageError, match="check_relation has no indicator"):
+        CCG(indicator=Model("mine"), judge_folds=2).fit(rows(1))
+    with pytest.raises(StageError, match=r"check_relation .*not fitted"):
         hfcf.CCG(judge_folds=2).check_relation(row("sunk"))
 
 

@@ -1,4 +1,4 @@
-"""Collect the causal terms and entities that rows can lend each other, and build a row's candidates from them."""
+"""Build a row's candidates from the causal terms and entities of other rows, its donors."""
 
 from __future__ import annotations
 
@@ -20,33 +20,18 @@ Option = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Lenders:
-    """Terms and entities to lend.
-
-    Args:
-        terms: {whether the head comes first: {normalised term: (its relation, the first row that has it)}}.
-        pairs: {relation: {(head, tail) in lower case: the first row that has them}}.
-    """
+class Donors:
+    """The terms and entities that rows can give to others."""
 
     terms: Mapping[bool, Mapping[str, tuple[str, Row]]]
+    """{whether the head comes first: {normalised term: (its relation, the first row that has it)}}."""
     pairs: Mapping[str, Mapping[tuple[str, str], Row]]
+    """{relation: {(head, tail) in lower case: the first row that has them}}."""
 
 
-def collect_lenders(rows: Iterable[Row]) -> Lenders:
-    """Collect the terms and entities of all valid rows that have a relation.
-
-    Terms that differ only in determiners, tense or forms of "be" count as one (`hfcf.systems.ccg.terms.normalised`): "of the" and
-    "of" do not belong to different relations. A term without other words is ignored.
-
-    A term of several relations belongs to the one that has it in most rows, of equal ones to the alphabetically first: prepositions
-    occur in many relations, and sentences that differ only in their label would crowd out others. Terms of sentences with the head
-    first are separate from those of sentences with the tail first, because in the other order they would mean the opposite.
-
-    >>> row = {"id": "1", "tokens": "eggs moved into buckets".split(), "label": "Entity-Destination(e1,e2)",
-    ...        "head": {"start": 0, "end": 1}, "tail": {"start": 3, "end": 4}, "causal_terms": [1, 2]}
-    >>> list(collect_lenders([row]).terms[True])
-    ['move into']
-    """
+def collect_donors(rows: Iterable[Row]) -> Donors:
+    """Collect the terms and entities of all valid rows that have a relation."""
+    # Terms of sentences with the tail first are kept apart: in the other order they would mean the opposite.
     counts: dict[bool, dict[str, Counter[str]]] = {True: {}, False: {}}
     first: dict[tuple[bool, str, str], Row] = {}
     pairs: dict[str, dict[tuple[str, str], Row]] = {}
@@ -60,48 +45,41 @@ def collect_lenders(rows: Iterable[Row]) -> Lenders:
             forward = head_first(row)
             counts[forward].setdefault(key, Counter())[label] += 1
             first.setdefault((forward, key, label), row)
+    # A term of several relations belongs to the one that has it in most rows: prepositions occur in many relations, and sentences
+    # that differ only in their label would crowd out others.
     terms: dict[bool, dict[str, tuple[str, Row]]] = {True: {}, False: {}}
     for forward, labels_of in counts.items():
         for key, labels in labels_of.items():
             label = min(labels, key=lambda label: (-labels[label], label))
             terms[forward][key] = (label, first[forward, key, label])
-    return Lenders(terms, pairs)
+    return Donors(terms, pairs)
 
 
-def list_options(row: Row, kind: str, lenders: Lenders) -> list[Option]:
-    """List all candidates of one kind for a row, in the order of their sentences.
-
-    Args:
-        row: with `causal_terms`, null or empty if it has none; its `status`, if any, has the reason.
-        kind: one of `KINDS`.
-        lenders: from `collect_lenders`.
-
-    Raises:
-        Reject: there is no candidate; it has the reason.
-    """
+def list_options(row: Row, kind: str, donors: Donors) -> list[Option]:
+    """List all candidates of one kind for a row, in the order of their sentences; raise `Reject` where there is none."""
     if problem := _row_problem(row) or (_term_problem(row) if kind == FLIPPED else None):
         raise Reject(problem)
-    options = _flipped(row, lenders) if kind == FLIPPED else _invariant(row, lenders)
+    options = _flipped(row, donors) if kind == FLIPPED else _invariant(row, donors)
     if not options:
         raise Reject("no other relation lends a term" if kind == FLIPPED else "no other row of its relation lends entities")
     return sorted(options, key=lambda option: (option["tokens"], option["label"]))
 
 
-def _flipped(row: Row, lenders: Lenders) -> list[Option]:
+def _flipped(row: Row, donors: Donors) -> list[Option]:
     own, options = normalised(term(row)), []
-    for key, (label, donor) in lenders.terms[head_first(row)].items():
+    for key, (label, donor) in donors.terms[head_first(row)].items():
         if key != own and label != row["label"]:
             edited = token_edits(row["tokens"], row["causal_terms"], term(donor))
             options.append({**TASK.apply_edits(row, edited), "label": label, "edits": edited, "donor_id": donor["id"]})
     return options
 
 
-def _invariant(row: Row, lenders: Lenders) -> list[Option]:
+def _invariant(row: Row, donors: Donors) -> list[Option]:
     head, tail = (text.lower() for text in entities(row))
     return [
         {**_with_entities(row, donor), "label": row["label"], "edits": None, "donor_id": donor["id"]}
-        for (one, other), donor in lenders.pairs.get(row["label"], {}).items()
-        if one != head and other != tail
+        for (new_head, new_tail), donor in donors.pairs.get(row["label"], {}).items()
+        if new_head != head and new_tail != tail
     ]
 
 
@@ -121,16 +99,16 @@ def _with_entities(row: Row, donor: Row) -> dict[str, Any]:
 
 
 def _row_problem(row: Row) -> str | None:
-    """Return why a row neither lends nor is altered, or None."""
+    """Say why a row neither lends nor is altered."""
     if problem := TASK.validate({column: row[column] for column in (*TASK.columns, "label")}):
         return problem
     return "the relation is Other" if row["label"] == OTHER else overlap(row)
 
 
 def _term_problem(row: Row) -> str | None:
-    """Return why a valid row has no causal terms to lend or to replace, or None."""
+    """Say why a valid row has no causal terms to lend or to replace."""
     if not row["causal_terms"]:
         status = row.get("status") or {}
         return status.get("reason") or "there are no causal terms"
     outside = set(row["causal_terms"]) - set(context(row))
-    return f"the causal term {min(outside)} is no place outside the entities" if outside else None
+    return f"the causal term {min(outside)} is not a place outside the entities" if outside else None

@@ -12,7 +12,7 @@ from hfcf.core.prepare import prepare
 from hfcf.core.stage import StageError
 from hfcf.core.store import save_artifact
 from hfcf.core.task import get_task
-from hfcf.systems.ccg.expand import ExpandRelation, fit_relation_net
+from hfcf.systems.ccg.expand_relation import ExpandRelation, fit_relation_net
 
 pytestmark = pytest.mark.skipif(not installed("wordnet"), reason=f"WordNet is not installed: {offline.INSTALL}")
 
@@ -57,11 +57,11 @@ def answer(stage: ExpandRelation, id_: str) -> dict[str, Any]:
 
 
 def test_relations_come_from_the_nearest_hypernyms_first(fitted: str) -> None:
-    stage = ExpandRelation(fitted=fitted)
+    stage = ExpandRelation().with_fitted(fitted)
     assert answer(stage, "6") == {"new_relations": ["in", "made of"], "status": None}
-    assert answer(ExpandRelation(fitted=fitted, order="pooled"), "6")["new_relations"] == ["made of", "in"]
+    assert answer(ExpandRelation(order="pooled").with_fitted(fitted), "6")["new_relations"] == ["made of", "in"]
     assert answer(stage, "1")["new_relations"] == ["made of"]
-    assert answer(ExpandRelation(fitted=fitted, ratio=0.05), "6")["new_relations"] == ["in", "made of"]
+    assert answer(ExpandRelation(ratio=0.05).with_fitted(fitted), "6")["new_relations"] == ["in", "made of"]
 
 
 @pytest.mark.parametrize(
@@ -76,34 +76,36 @@ def test_relations_come_from_the_nearest_hypernyms_first(fitted: str) -> None:
     ],
 )
 def test_rejections_say_why(fitted: str, id_: str, settings: Mapping[str, Any], reason: str) -> None:
-    found = answer(ExpandRelation(fitted=fitted, **settings), id_)
+    found = answer(ExpandRelation(**settings).with_fitted(fitted), id_)
     assert found == {"new_relations": None, "status": {"accepted": False, "stage": "expand_relation", "reason": reason}}
     with pytest.raises(StageError, match=f"row '{id_}'"):
-        answer(ExpandRelation(fitted=fitted, strict=True, **settings), id_)
+        answer(ExpandRelation(strict=True, **settings).with_fitted(fitted), id_)
 
 
 def test_random_relations_are_all_the_others_and_need_no_wordnet(fitted: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    stage = ExpandRelation(fitted=fitted, order="random")
+    stage = ExpandRelation(order="random").with_fitted(fitted)
     answer(stage, "1")  # the net itself is made with WordNet
-    monkeypatch.setattr("hfcf.systems.ccg.expand.wordnet", lambda: pytest.fail("WordNet was asked"))
+    monkeypatch.setattr("hfcf.systems.ccg.expand_relation.wordnet", lambda: pytest.fail("WordNet was asked"))
     monkeypatch.setattr("hfcf.systems.ccg.relationnet.wordnet", lambda: pytest.fail("WordNet was asked"))
     for id_, label in (("1", "in"), ("5", "breaks"), ("7", "in")):
         assert sorted([*answer(stage, id_)["new_relations"], label]) == ["breaks", "in", "made of"]
     assert answer(stage, "1") == answer(stage, "1")
-    draws = {tuple(answer(ExpandRelation(fitted=fitted, order="random", seed=seed), "1")["new_relations"]) for seed in range(20)}
+    draws = {
+        tuple(answer(ExpandRelation(order="random", seed=seed).with_fitted(fitted), "1")["new_relations"]) for seed in range(20)
+    }
     assert draws == {("breaks", "made of"), ("made of", "breaks")}
 
 
 def test_a_single_relation_leaves_none_to_draw() -> None:
     one = save_artifact({"relation_net": fit_relation_net([row(*TRAIN[0])]).content})
-    found = answer(ExpandRelation(fitted=one, order="random"), "1")
+    found = answer(ExpandRelation(order="random").with_fitted(one), "1")
     assert found["status"]["reason"] == "the training set has no other relation"
 
 
 @pytest.mark.parametrize("order", ["lca", "pooled", "random"])
 def test_it_maps_alike_however_it_is_mapped(fitted: str, order: str) -> None:
-    stage = ExpandRelation(fitted=fitted, order=order)
-    ds = prepare(Dataset.from_list([row(*one) for one in ASKED], features=get_task("relation").features), for_=stage)
+    stage = ExpandRelation(order=order).with_fitted(fitted)
+    ds = prepare(Dataset.from_list([row(*one) for one in ASKED], features=get_task("relation").features), stage)
     features = Features({**ds.features, **stage.columns()})
     whole = ds.map(stage, batched=True, features=features)
     rows = whole.to_list()
@@ -115,11 +117,11 @@ def test_it_maps_alike_however_it_is_mapped(fitted: str, order: str) -> None:
 
 
 def test_settings_that_cannot_work_are_refused(fitted: str) -> None:
-    with pytest.raises(ValueError, match=r"order='best'.*lca, pooled, random"):
+    with pytest.raises(ValueError, match="order must be one of 'lca', 'pooled' or 'random', got 'best'"):
         ExpandRelation(order="best")
-    with pytest.raises(ValueError, match=r"ratio=1\.5:.*from 0 to 1"):
+    with pytest.raises(ValueError, match=r"ratio must be at most 1, got 1\.5"):
         ExpandRelation(ratio=1.5)
-    with pytest.raises(StageError, match=r"not fitted.*ccg = ccg\.fit\(ds\)"):
+    with pytest.raises(StageError, match=r"not fitted.*system = system\.fit\(ds\)"):
         answer(ExpandRelation(), "1")
-    with pytest.raises(FileNotFoundError, match=r"run ccg\.fit\(ds\) again"):
-        answer(ExpandRelation(fitted="0" * 64), "1")
+    with pytest.raises(FileNotFoundError, match=r"run ccg = ccg\.fit\(ds\) again"):
+        answer(ExpandRelation().with_fitted("0" * 64), "1")

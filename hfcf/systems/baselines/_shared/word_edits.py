@@ -48,38 +48,20 @@ _ARTICLE = re.compile(r"(?<![\w'’-])(an?)\s+$", re.IGNORECASE)
 
 
 def replaceable(text: str) -> Iterator[re.Match[str]]:
-    """Find the whole words of two letters and more that edits in place may replace: those that are not in `UNCHANGED`.
-
-    >>> [match[0] for match in replaceable("The dog's well-known owner might not own two cats.")]
-    ['dog', 'owner', 'cats']
-    """
+    """Find the whole words of two letters and more that edits in place may replace: those that are not in `UNCHANGED`."""
     for match in _WORD.finditer(text):
         if match[0].lower() not in UNCHANGED and not (_is_mark(text, match.start() - 1) or _is_mark(text, match.end())):
             yield match
 
 
-def check_share(share: float) -> None:
-    """Raise `ValueError` on a share of words that is not from 0 to 1."""
-    if not 0 <= share <= 1:
-        raise ValueError(f"share is a share of words, from 0 to 1, and was {share}")
-
-
 def words_to_edit(text: str, share: float) -> int:
-    """Count the words that a share of a text's is, at least one; "3.5" and "well-known" are one word each.
-
-    >>> words_to_edit("It earned $3.5 million.", 0.5)
-    2
-    """
+    """Count the words that a share of a text's is, at least one; "3.5" and "well-known" are one word each."""
     words = sum(not _is_mark(text, match.start() - 1) for match in _COUNTED.finditer(text))
     return max(1, int(share * words + 0.5))
 
 
 def article(text: str, start: int) -> str | None:
-    """Return the indefinite article before the word at `start`, in lower case.
-
-    >>> article("An old film", 3), article("the old film", 4)
-    ('an', None)
-    """
+    """Return the indefinite article before the word at `start`, in lower case."""
     # From a little before: a search from the beginning would make many edits of a long text quadratic.
     results = _ARTICLE.search(text, max(0, start - 24), start)
     return None if results is None or _is_mark(text, results.start() - 1) else results[1].lower()
@@ -103,12 +85,12 @@ def eda(text: str, rng: random.Random, *, alpha: float = 0.1, num_augmentations:
     `num_augmentations` of them. Sentences come in lower case and without punctuation, digits and letters outside a–z.
 
     Deviations: only the sentences that are kept are made. An insertion draws any synonym of its word, as the paper says; the
-    code takes the first of a set, which depends on the process's hash seed, and is as likely to be any of them. Synonyms
-    without a letter ("7" for "seven") are left out; there they delete the word.
+    code takes the first of a set, whose order depends on the process's hash seed. Synonyms without a letter ("7" for "seven") are
+    left out; there they delete the word.
 
     Args:
         text: the sentence.
-        rng: where the draws come from.
+        rng: the random generator.
         alpha: the share of words changed.
         num_augmentations: how many sentences to make.
 
@@ -118,7 +100,10 @@ def eda(text: str, rng: random.Random, *, alpha: float = 0.1, num_augmentations:
     >>> eda("The quick fox won the race.", random.Random(3), num_augmentations=3)
     ['the quick fox confuse won the race', 'race quick fox won the the', 'the quick flim flam won the race']
     """
-    check(alpha, num_augmentations)
+    if not 0 < alpha <= 1:
+        raise ValueError(f"alpha must be above 0 and at most 1, got {alpha}")
+    if num_augmentations < 1:
+        raise ValueError(f"num_augmentations must be at least 1, got {num_augmentations}")
     # Its apostrophes join what they stand between ("don't" is "dont"); all else that is no letter parts words.
     words: list[str] = re.findall("[a-z]+", re.sub("['’]", "", text).lower())
     if not words:
@@ -126,14 +111,6 @@ def eda(text: str, rng: random.Random, *, alpha: float = 0.1, num_augmentations:
     net, n = wordnet(), max(1, int(alpha * len(words)))
     drawn = rng.sample("sird" * (num_augmentations // 4 + 1), num_augmentations)
     return [" ".join(_edit(kind, words, n, alpha, net, rng)) for kind in drawn]
-
-
-def check(alpha: float, num_augmentations: int) -> None:
-    """Raise `ValueError` on settings that are out of range."""
-    if not 0 < alpha <= 1:
-        raise ValueError(f"alpha is a share of words, above 0 and up to 1, and was {alpha}")
-    if num_augmentations < 1:
-        raise ValueError(f"num_augmentations is at least 1 and was {num_augmentations}")
 
 
 def _edit(kind: str, words: list[str], n: int, alpha: float, net: WordNet, rng: random.Random) -> list[str]:
@@ -153,7 +130,7 @@ def _replace(words: list[str], n: int, net: WordNet, rng: random.Random) -> list
         candidates.pop()
         if synonyms := _synonyms(net, word):
             new = synonyms[int(rng.random() * len(synonyms))]
-            words = [new if one == word else one for one in words]
+            words = [new if old == word else old for old in words]
             n -= 1
     return words
 

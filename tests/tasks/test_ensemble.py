@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -16,12 +15,11 @@ from hfcf.core.task import get_task
 from hfcf.engines.classifier import Classifier
 from hfcf.engines.continuation import Continuation
 from hfcf.engines.ner import Ner
-from hfcf.pipeline.run import describe_filter, filter_models, model_names, select_metrics
-from hfcf.studies.compare.methods import Method
+from hfcf.pipeline.run import model_names, select_metrics
 from hfcf.systems.crossaug import CrossAug
 from hfcf.systems.race.system import RACE
+from hfcf.tasks.ensemble import vote
 from hfcf.tasks.judge import JudgeCandidates
-from hfcf.tasks.panel import rule
 from hfcf.tasks.verification import LABELS, TASK
 
 SUPPORTS, REFUTES, NEI = LABELS
@@ -81,12 +79,12 @@ def test_whoever_is_uncertain_is_named_and_the_probability_is_a_score(says: Say)
         "first": {"a": (REFUTES, 0.7), "b": (REFUTES, 0.8)}, "second": {"b": (REFUTES, 0.79)}, "third": {}
     }  # fmt: skip
     says(answers)
-    a, b = replace(RULES, certainty=0.8).check_edit.batch([edited("a"), edited("b")])  # 0.8 is enough
+    a, b = RULES.replace(certainty=0.8).check_edit.batch([edited("a"), edited("b")])  # 0.8 is enough
     assert (str(a), str(b)) == ("uncertain: verifier (first)", "uncertain: judge 1 (second)")
     assert b.outputs["candidates"][0]["scores"][1] == {"name": "judge 1: REFUTES", "value": 0.79}  # type: ignore[union-attr]
     # What the verifier says against the claim is the reason, however little it is certain of it.
     says({"first": {"a": (SUPPORTS, 0.4)}, "second": {}, "third": {}})
-    assert str(replace(RULES, certainty=0.8).check_edit.batch([edited("a")])[0]).startswith("under-edited")
+    assert str(RULES.replace(certainty=0.8).check_edit.batch([edited("a")])[0]).startswith("under-edited")
 
 
 def test_a_claim_needs_the_same_verdict_of_all_and_not_only_one_that_flips(says: Say) -> None:
@@ -100,7 +98,7 @@ def test_a_claim_needs_the_same_verdict_of_all_and_not_only_one_that_flips(says:
             {"claim": claim, "label": None, "change": "claim", "edits": [], "scores": [], "status": None} for claim in claims
         ],
     }  # fmt: skip
-    (answer,) = replace(RULES, judges=JUDGES[:1], flip="any").check_claim.batch([row])
+    (answer,) = RULES.replace(judges=JUDGES[:1], flip="any").check_claim.batch([row])
     reasons = {one["claim"]: one["status"] and one["status"]["reason"] for one in answer["candidates"]}  # type: ignore[index]
     assert reasons == {
         "both": None, "split": "judge 1 (second) says NOT ENOUGH INFO",
@@ -113,9 +111,9 @@ def test_a_judge_without_an_answer_or_without_the_label_rejects(monkeypatch: pyt
     answers: dict[str, Any] = {"v": {REFUTES: 0.4, SUPPORTS: 0.6}, "w": None, "two": {"yes": 1.0}}
     monkeypatch.setattr(Classifier, "run", lambda self, asked: [answers[self.model.name]] * len(asked))
     row = {"claim": "c", "evidence": [{"title": "", "text": "e"}]}
-    (long,) = rule(TASK, [row], [(SUPPORTS,)], [Model("v"), Model("w")], 130)
+    (long,) = vote(TASK, [row], [(SUPPORTS,)], [Model("v"), Model("w")], 130)
     assert (long.label, long.reason) == (SUPPORTS, "longer than judge 1 (w) reads")
-    (unknown,) = rule(TASK, [row], [(SUPPORTS,)], [Model("v"), Model("two")], 130)
+    (unknown,) = vote(TASK, [row], [(SUPPORTS,)], [Model("v"), Model("two")], 130)
     assert unknown.reason == "judge 1 (two) does not know SUPPORTS"
 
 
@@ -144,7 +142,7 @@ def test_crossaug_chooses_the_claim_on_which_all_agree(
     says({"first": both, "second": dict.fromkeys(both, (SUPPORTS, 0.9))})
     assert system(source())["status"][0]["reason"] == "judge 1 (second) says SUPPORTS"
     says({"first": both, "second": both})
-    assert replace(system, certainty=0.95)(source())["status"][0]["reason"] == "uncertain: verifier (first)"
+    assert system.replace(certainty=0.95)(source())["status"][0]["reason"] == "uncertain: verifier (first)"
 
 
 def test_the_last_stage_of_any_system_takes_judges(says: Say) -> None:
@@ -178,7 +176,7 @@ def test_the_offline_preset_has_a_second_judge_unless_it_goes_without_a_verifier
 @pytest.mark.parametrize("system", [RACE, CrossAug])
 def test_a_verifier_of_ones_own_drops_the_second_judge_with_a_warning(system: Any, caplog: pytest.LogCaptureFixture) -> None:
     assert system.preset("offline", verifier="me/nli").judges == ()
-    assert "the preset's further judge (offline:minilm + hfcf:verifier_2) is not asked" in caplog.text
+    assert "the preset's setting 'judges' goes with its own verifier and is left out" in caplog.text
     caplog.clear()
     assert system.preset("offline", verifier="me/nli", judges=["me/b"]).judges == (Model("me/b"),)
     assert system.preset("offline").judges
@@ -187,11 +185,11 @@ def test_a_verifier_of_ones_own_drops_the_second_judge_with_a_warning(system: An
 
 
 def test_settings_that_mean_nothing_are_refused() -> None:
-    with pytest.raises(ValueError, match=r"certainty=1\.5: a probability is from 0 to 1"):
+    with pytest.raises(ValueError, match=r"certainty must be at most 1, got 1\.5"):
         RACE(verifier="v", generator="g", explainer=GRADIENT, certainty=1.5)
-    with pytest.raises(ValueError, match="judges: there is no verifier beside which they count"):
+    with pytest.raises(ValueError, match="judges needs a verifier: give verifier="):
         CrossAug(judges=("w",))
-    with pytest.raises(ValueError, match="certainty: there is no verifier"):
+    with pytest.raises(ValueError, match="certainty needs a verifier: give verifier="):
         CrossAug(certainty=0.9)
     with pytest.raises(ValueError, match=r"judges: offline:minilm \+ hfcf:verifier would agree with itself"):
         CrossAug.preset("offline", judges=(Model("offline:minilm", adapter="hfcf:verifier"),))
@@ -202,29 +200,17 @@ def test_a_judge_is_checked_before_the_first_stage() -> None:
         preflight.check_models(RACE.preset("offline", judges=("out/no-judge",)))
     long = CrossAug.preset("offline", judges=(Model("offline:minilm", adapter="hfcf:nli"),), max_length=600)
     with pytest.raises(ValueError, match="max_length=600 is more than the 512 tokens"):
-        preflight.check_models(replace(long, verifier=Model("llm:m")))
+        preflight.check_models(long.replace(verifier=Model("llm:m")))
     with pytest.raises(ValueError, match=r"no sequence classifier|which text it reads|classes"):
         preflight.check_models(CrossAug.preset("offline", judges=("offline:minilm",)))
 
 
 def test_cards_name_each_judge() -> None:
     system = CrossAug.preset("offline", judges=(Model("offline:minilm", adapter="hfcf:nli"),), certainty=0.9)
-    assert model_names(system)["judges 1"] == "offline:minilm + hfcf:nli"
-    assert [one.adapter for one in filter_models(system)] == ["hfcf:verifier", "hfcf:nli"]
-    agreed = "the verifier and the judges named above, which had to agree, each with a probability of at least 0.9,"
-    assert describe_filter(system) == agreed
-    assert describe_filter(replace(system, judges=())) == "the verifier named above, with a probability of at least 0.9,"
+    assert model_names(system.values)["judges 1"] == "offline:minilm + hfcf:nli"
+    text, models = system.confirming()
+    assert [model.adapter for model in models] == ["hfcf:verifier", "hfcf:nli"]
+    assert text == "the verifier and the judges named above, which had to agree, each with a probability of at least 0.9,"
+    assert system.replace(judges=()).confirming()[0] == "the verifier named above, with a probability of at least 0.9,"
     with pytest.raises(ValueError, match="would agree with itself"):
         select_metrics({"flip_rate": {"verifier": {"name": "offline:minilm", "adapter": "hfcf:nli"}}}, system)
-
-
-def test_without_judges_a_cell_of_a_comparison_is_what_it_was() -> None:
-    offline = CrossAug.preset("offline", judges=())
-    plain, judged = (
-        Method("m", replace(offline, judges=judges)) for judges in ((), (Model("offline:minilm", adapter="hfcf:nli"),))
-    )
-    assert "judges" not in plain.making["settings"]
-    assert "certainty" not in plain.making["settings"]
-    assert len(plain.making["stages"][-1][1]) < len(judged.making["stages"][-1][1])
-    remote = Method("m", replace(offline, judges=(Model("llm:m"),)))
-    assert len(remote.making["engines"]) == len(plain.making["engines"]) + 1

@@ -24,56 +24,41 @@ _BY = "by"
 
 
 def syntactic(parse: Mapping[str, Any]) -> Edges:
-    """List the edges of a dependency tree.
-
-    Args:
-        parse: an answer of `hfcf.engines.parser.Parser`.
-
-    >>> sorted(syntactic({"heads": [1, -1, 1]}))
-    [(0, 1), (1, 2)]
-    """
+    """List the edges of a dependency tree, an answer of `hfcf.engines.parser.Parser`."""
     return {_edge(i, head) for i, head in enumerate(parse["heads"]) if head >= 0}
 
 
 def semantic(parse: Mapping[str, Any], tokens: Sequence[str]) -> Edges:
-    """Derive the edges of a predicate–argument graph from a dependency parse: our stand-in for a semantic parser's.
+    """Derive the edges of a predicate–argument graph from a dependency parse: our substitute for a semantic parser's.
 
-    As in the graphs that semantic dependency parsers draw (DM), determiners, auxiliaries, conjunctions and relative pronouns have
-    no edges; a form of "be" has none unless it joins two nouns, and its subject is joined with what is said of it; a preposition is
-    a predicate, joined with what it goes with and with its object, but "by" of a passive is not; a verb without a subject gets that
-    of the verb that it hangs on or stands beside. Names of dependencies may be ClearNLP's or Universal Dependencies'.
+    As in the graphs of semantic dependency parsers (DM), determiners, auxiliaries, conjunctions and relative pronouns have no
+    edges. A form of "be" has none unless it joins two nouns; its subject is joined with what is said of it. A preposition is a
+    predicate, joined with its governor and its object, but "by" of a passive is not. A verb without a subject gets that of the verb
+    that governs it or is coordinated with it. Names of dependencies may be ClearNLP's or Universal Dependencies'.
 
-    Of 651 sentences of CCG's SemEval (the 10 % sample) 81 % have by spaCy's parses the very path that the release has by a semantic
-    parser's; of its words 97 % are found, and 86 % of those that are found are its.
-
-    Args:
-        parse: an answer of `hfcf.engines.parser.Parser`.
-        tokens: the sentence.
-
-    >>> parse = {"heads": [1, -1, 1, 2], "deps": ["nsubj", "ROOT", "prep", "pobj"], "tags": ["NNS", "VBP", "IN", "NN"]}
-    >>> sorted(semantic({**parse, "lemmas": ["standard", "be", "under", "discussion"]}, "standards are under discussion".split()))
-    [(0, 2), (2, 3)]
+    Of 651 sentences of CCG's SemEval (the 10 % sample), 81 % have by spaCy's parses the very path that the release has by those of
+    a semantic parser.
     """
     heads, deps = list(parse["heads"]), [dep.split(":")[0] for dep in parse["deps"]]
     tags, lemmas = parse["tags"], parse["lemmas"]
     subjects = {heads[i]: i for i, dep in reversed(list(enumerate(deps))) if dep in _SUBJECT and tags[i] not in _RELATIVE}
     _share_subjects(heads, deps, tags, subjects)
-    # What stands for a word in the graph: for "be" its subject or, in a relative clause, the noun; for a passive's "by" its verb.
-    stands: dict[int, int] = {}
+    # What replaces a word in the graph: for "be" its subject or, in a relative clause, the noun; for a passive's "by" its verb.
+    replaced_by: dict[int, int] = {}
     equations = {heads[i] for i, dep in enumerate(deps) if dep == "attr" and tags[i].startswith("NN")}
     for i, (head, dep) in enumerate(zip(heads, deps, strict=True)):
         if lemmas[i] == "be" and dep not in ("aux", "auxpass", "cop") and i not in equations:
-            stands[i] = subjects.get(i, head if dep == "relcl" else -1)
+            replaced_by[i] = subjects.get(i, head if dep == "relcl" else -1)
         elif dep == "agent" or (dep in ("prep", "case") and tokens[i].lower() == _BY and _passive(i, heads, deps, tags)):
-            stands[i] = head
-    cased = {heads[i]: i for i, dep in enumerate(deps) if dep == "case" and tags[i] in ("IN", "TO") and i not in stands}
+            replaced_by[i] = head
+    cased = {heads[i]: i for i, dep in enumerate(deps) if dep == "case" and tags[i] in ("IN", "TO") and i not in replaced_by}
     edges: Edges = set()
 
-    def join(one: int, other: int) -> None:
-        for _ in heads:  # what stands for a word may be stood for, too
-            one, other = stands.get(one, one), stands.get(other, other)
-        if one >= 0 and other >= 0 and one != other:
-            edges.add(_edge(one, other))
+    def join(i: int, j: int) -> None:
+        for _ in heads:  # what replaces a word may be replaced, too
+            i, j = replaced_by.get(i, i), replaced_by.get(j, j)
+        if i >= 0 and j >= 0 and i != j:
+            edges.add(_edge(i, j))
 
     for i, (head, dep) in enumerate(zip(heads, deps, strict=True)):
         if head < 0 or dep in _EMPTY or tags[i] in (*_RELATIVE, "POS"):
@@ -93,7 +78,7 @@ def semantic(parse: Mapping[str, Any], tokens: Sequence[str]) -> Edges:
 
 
 def _share_subjects(heads: Sequence[int], deps: Sequence[str], tags: Sequence[str], subjects: dict[int, int]) -> None:
-    """Give verbs without a subject that of the verb that they hang on, or its object where it has one ("told him to go")."""
+    """Give verbs without a subject that of the verb that governs them, or its object where it has one ("told him to go")."""
     objects = {heads[i]: i for i, dep in enumerate(deps) if dep in ("dobj", "obj")}
     for i, dep in enumerate(deps):
         if i in subjects or not tags[i].startswith("VB") or dep not in ("xcomp", "conj"):
@@ -104,7 +89,7 @@ def _share_subjects(heads: Sequence[int], deps: Sequence[str], tags: Sequence[st
 
 
 def _passive(i: int, heads: Sequence[int], deps: Sequence[str], tags: Sequence[str]) -> bool:
-    """Say whether a "by" depends on a past participle, itself or through its noun."""
+    """Say whether a "by" depends on a past participle, directly or through its noun."""
     above = heads[i] if deps[i] == "prep" else heads[heads[i]] if heads[i] >= 0 else -1
     return above >= 0 and tags[above] == "VBN"
 
@@ -113,19 +98,11 @@ def path(edges: Iterable[tuple[int, int]], head: Span, tail: Span) -> list[int] 
     """Find the words on a shortest path from one entity to the other, sorted, without the entities'; None if there is no path.
 
     A path starts and ends at any word of an entity; of equally short ones it is the first in the order of the sentence.
-
-    Args:
-        edges: pairs of places.
-        head: where an entity stands, end-exclusive.
-        tail: where the other stands.
-
-    >>> path([(0, 1), (1, 2), (2, 3)], (0, 1), (3, 4)), path([(0, 1)], (0, 1), (3, 4))
-    ([1, 2], None)
     """
     near: dict[int, list[int]] = {}
-    for one, other in sorted(edges):
-        near.setdefault(one, []).append(other)
-        near.setdefault(other, []).append(one)
+    for i, j in sorted(edges):
+        near.setdefault(i, []).append(j)
+        near.setdefault(j, []).append(i)
     goal, entities = set(range(*tail)), {*range(*head), *range(*tail)}
     before: dict[int, int] = dict.fromkeys(range(*head), -1)
     reached = list(before)
@@ -146,8 +123,8 @@ def path(edges: Iterable[tuple[int, int]], head: Span, tail: Span) -> list[int] 
     return None
 
 
-def _edge(one: int, other: int) -> tuple[int, int]:
-    return min(one, other), max(one, other)
+def _edge(i: int, j: int) -> tuple[int, int]:
+    return min(i, j), max(i, j)
 
 
 STANZA = Parser()
@@ -163,7 +140,7 @@ class FindPaths(Stage):
     entities overlap, and those that have no word on a path.
 
     CCG's release of SemEval has the paths that its authors' parsers found (`hfcf.load("ccg_semeval", …)` from the .json); they are
-    taken as they are. Else the syntactic graph is the dependency tree, and the semantic one a stand-in (`semantic`).
+    taken as they are. Else the syntactic graph is the dependency tree, and the semantic one a substitute (`semantic`).
 
     Args:
         parser: the dependency parser.

@@ -4,38 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
-from datasets import List
+from datasets import Dataset, IterableDataset, List
 
 from hfcf.core import schema
-from hfcf.core.stage import Reject, Stage, StageError
+from hfcf.core.settings import Share
+from hfcf.core.stage import Reject, Stage
+from hfcf.core.store import save_artifact
 from hfcf.engines.wordnet import wordnet
-from hfcf.systems.ccg.relationnet import LCA, ORDERS, RelationNet, Triple, head_word, relation_net
+from hfcf.systems.ccg.indicator import COLUMNS, training_rows
+from hfcf.systems.ccg.relationnet import RelationNet, Triple, head_word, relation_net
 from hfcf.tasks.relation import OTHER, TASK
 
 RANDOM = "random"
 
 
 def triple(row: Mapping[str, Any]) -> Triple:
-    """Return a relation row's head words and its label.
-
-    >>> triple({"tokens": "red eggs in a bucket".split(), "head": {"end": 2}, "tail": {"end": 5}, "label": "in"})
-    Triple(head='eggs', tail='bucket', relation='in')
-    """
+    """Return a relation row's head words and its label."""
     return Triple(head_word(row["tokens"], row["head"]), head_word(row["tokens"], row["tail"]), row["label"])
 
 
 def fit_relation_net(rows: Iterable[Mapping[str, Any]]) -> RelationNet:
-    """Collect the RelationNet of training rows; those of the label "Other" do not count.
-
-    Args:
-        rows: with `tokens`, `head`, `tail` and `label`.
-
-    >>> row = {"tokens": "eggs in buckets".split(), "head": {"end": 1}, "tail": {"end": 3}, "label": "in"}
-    >>> fit_relation_net([row, {**row, "label": "Other"}]).relations
-    ['in']
-    """
+    """Collect the RelationNet of training rows; those of the label "Other" do not count."""
     return RelationNet.collect(triple(row) for row in rows if row["label"] != OTHER)
 
 
@@ -46,22 +37,20 @@ class ExpandRelation(Stage):
     Input columns: `tokens`, `head`, `tail`, `label`. Output column: `new_relations`, all of them, ranked; `EditRelation` applies
     the paper's K.
 
-    The two head words' hypernyms are looked up in the training set's RelationNet, nearest first; `RelationNet.expand_all`
-    describes how, and where text, algorithm and released code differ. Rejected are rows of the label "Other", rows with a head
-    word that WordNet knows no noun for, and rows whose words have no other relation within the threshold.
+    The two head words' hypernyms are looked up in the training set's RelationNet, which it learns, nearest first;
+    `RelationNet.expand_all` says how. Rejected are rows of the label "Other", rows with a head word that WordNet knows no noun for,
+    and rows whose words have no other relation within the threshold.
 
     Args:
-        ratio: H, the share of the way up to the root, from 0 to 1 (section 5.8).
+        ratio: H, the share of the way up to the root (section 5.8).
         order: "lca" is the paper's, from the bottom up. "pooled" is the ablation w/o LCA (section 5.4), which the paper does not
             describe: we rank the relations of all hops up to the threshold by their count alone. "random" is the ablation w/o
-            WBR: all other relations of the training set in random order for each row, also for words that WordNet doesn't know.
-        fitted: the sha256 of the fitted file with the RelationNet; `ccg.fit(ds)` sets it.
+            WBR: all other relations of the training set in random order, also for words that WordNet doesn't know.
 
-    >>> from hfcf.core.store import save_artifact
     >>> row = {"id": "1", "tokens": "eggs in buckets".split(), "label": "in", "status": None, "new_relations": None}
     >>> row |= {"head": {"start": 0, "end": 1, "type": None}, "tail": {"start": 2, "end": 3, "type": None}}
-    >>> net = fit_relation_net([row, {**row, "label": "made of"}])
-    >>> ExpandRelation(fitted=save_artifact({"relation_net": net.content}))(row)["new_relations"]
+    >>> rows = Dataset.from_list([row, {**row, "id": "2", "label": "made of"}])
+    >>> ExpandRelation().fit(rows)(row)["new_relations"]
     ['made of']
     """
 
@@ -69,19 +58,15 @@ class ExpandRelation(Stage):
     inputs: ClassVar = {**TASK.columns, "label": schema.TEXT}
     outputs: ClassVar = {"new_relations": List(schema.TEXT)}
 
-    ratio: float = 0.8
-    order: str = LCA
-    fitted: str | None = None
+    ratio: Share = 0.8
+    order: Literal["lca", "pooled", "random"] = "lca"
 
-    def __post_init__(self) -> None:
-        if self.order not in (*ORDERS, RANDOM):
-            raise ValueError(f"order={self.order!r}: choose one of {', '.join((*ORDERS, RANDOM))}")
-        if not 0 <= self.ratio <= 1:
-            raise ValueError(f"ratio={self.ratio}: it is a share of the way up to WordNet's root, from 0 to 1")
+    @property
+    def fit_inputs(self) -> tuple[str, ...]:
+        return COLUMNS
 
-    def check_fitted(self) -> None:
-        if self.fitted is None:
-            raise StageError("expand_relation asks the training set's RelationNet and is not fitted: run ccg = ccg.fit(ds)")
+    def learn(self, ds: Dataset | IterableDataset) -> str:
+        return save_artifact({"relation_net": fit_relation_net(training_rows(ds)).content})
 
     def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
         net, requests = relation_net(self.fitted or ""), [triple(row) for row in rows]

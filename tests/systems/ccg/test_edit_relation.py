@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from hfcf.core.task import apply_edits, revert_edits
 from hfcf.engines.continuation import Continuation
 from hfcf.engines.likelihood import Likelihood
 from hfcf.systems.ccg import editor as editors
-from hfcf.systems.ccg.edit import EditRelation
+from hfcf.systems.ccg.edit_relation import EditRelation
 from hfcf.systems.ccg.terms import term
 from hfcf.tasks.relation import entities
 from hfcf.training import store
@@ -62,7 +63,7 @@ def says(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[str]]:
 
 @pytest.fixture
 def stage(tiny_model: Callable[[str], str]) -> EditRelation:
-    return EditRelation(editor=Model(tiny_model("t5")), fitted=save_artifact({"terms": TERMS, "editor": None}))
+    return EditRelation(editor=Model(tiny_model("t5"))).with_fitted(save_artifact({"terms": TERMS, "editor": None}))
 
 
 def test_the_first_hypothesis_that_is_a_term_of_the_new_relation_replaces_the_old_terms(says: Any, stage: EditRelation) -> None:
@@ -122,7 +123,7 @@ def test_a_term_that_the_row_has_already_is_none(says: Any, stage: EditRelation)
 
 def test_each_of_the_first_k_relations_has_a_candidate(says: Any, stage: EditRelation) -> None:
     says("inside", "made of")
-    made = EditRelation(editor=stage.editor, fitted=stage.fitted, top_k=3)(row(new_relations=["from", "in", "of"]))
+    made = replace(stage, top_k=3).with_fitted(stage.fitted)(row(new_relations=["from", "in", "of"]))
     assert [one["label"] for one in made["candidates"]] == ["from", "in", "of"]
     assert [one["status"] is None for one in made["candidates"]] == [False, True, True]
     assert made["status"] is None
@@ -137,7 +138,7 @@ def test_nothing_written_is_told(says: Any, stage: EditRelation, monkeypatch: py
 
 def test_the_answer_ends_at_the_second_entity(says: Any, stage: EditRelation, tiny_model: Callable[[str], str]) -> None:
     asked = says("old buckets from", "taken from old buckets . sentence3 : eggs")
-    gpt = EditRelation(editor=Model(tiny_model("gpt2")), fitted=stage.fitted)
+    gpt = EditRelation(editor=Model(tiny_model("gpt2"))).with_fitted(stage.fitted)
     assert gpt(row())["candidates"][0]["text"] == "the eggs were taken from slowly old buckets ."
     assert asked == ["sentence1: eggs (from) <mask> old buckets sentence2: eggs (from)"]
 
@@ -150,8 +151,7 @@ def test_a_repeated_term_keeps_its_best_place(says: Any, stage: EditRelation) ->
 
 
 def test_a_term_with_a_word_twice_in_a_row_is_none(says: Any, stage: EditRelation) -> None:
-    fitted = save_artifact({"terms": {"of": {"forward": {"of of": 9, "of": 1}}}, "editor": None})
-    stage = EditRelation(editor=stage.editor, fitted=fitted)
+    stage = stage.with_fitted(save_artifact({"terms": {"of": {"forward": {"of of": 9, "of": 1}}}, "editor": None}))
     says("of of", "of")
     assert stage(row(new_relations=["of"]))["candidates"][0]["text"] == "the eggs were of slowly old buckets ."
     says("of of", "Of of")
@@ -161,12 +161,12 @@ def test_a_term_with_a_word_twice_in_a_row_is_none(says: Any, stage: EditRelatio
 def test_the_order_of_the_entities_is_told_from_the_other(says: Any, stage: EditRelation) -> None:
     asked = says("from", "away from")
     both = {"PART-WHOLE": {"forward": {"away from": 1}, "backward": {"from": 1}}}
-    stage = EditRelation(editor=stage.editor, fitted=save_artifact({"terms": both, "editor": None}))
+    stage = stage.with_fitted(save_artifact({"terms": both, "editor": None}))
     head = row("[eggs] into {buckets}", 1, new_relations=["PART-WHOLE"])
     tail = row("{eggs} into [buckets]", 1, new_relations=["PART-WHOLE"])
     assert [stage(one)["candidates"][0]["text"] for one in (head, tail)] == ["eggs away from buckets", "eggs from buckets"]
     assert asked == ["eggs (part-whole) <mask> buckets"] * 2
-    plain = EditRelation(use_editor=False, fitted=stage.fitted)
+    plain = EditRelation(use_editor=False).with_fitted(stage.fitted)
     assert [plain(one)["candidates"][0]["text"] for one in (head, tail)] == ["eggs away from buckets", "eggs from buckets"]
 
 
@@ -186,7 +186,7 @@ def test_roles_stand_in_the_order_of_the_sentence(relation: str, stage: EditRela
 def test_a_head_behind_the_tail_stays_there(says: Any, stage: EditRelation) -> None:
     says("taken from")
     terms = {"from": {"backward": {"take from": 1}}}
-    stage = EditRelation(editor=stage.editor, fitted=save_artifact({"terms": terms, "editor": None}))
+    stage = stage.with_fitted(save_artifact({"terms": terms, "editor": None}))
     made = stage(row("{buckets} into which [eggs] were moved", 1, 2, 5))
     edited = apply_edits(row("{buckets} into which [eggs] were moved"), made["candidates"][0]["edits"])
     assert edited["tokens"] == ["buckets", "taken", "from", "eggs", "were"]
@@ -195,7 +195,7 @@ def test_a_head_behind_the_tail_stays_there(says: Any, stage: EditRelation) -> N
 
 def test_without_editor_the_commonest_term_is_taken(says: Any, stage: EditRelation) -> None:
     asked = says("never")
-    plain = EditRelation(use_editor=False, fitted=stage.fitted)
+    plain = EditRelation(use_editor=False).with_fitted(stage.fitted)
     assert plain(row(new_relations=["of"]))["candidates"][0]["text"] == "the eggs were from slowly old buckets ."
     assert plain(row(new_relations=["unheard"]))["candidates"][0]["status"]["reason"] == "the new relation has no causal term"
     same = plain(row("[eggs] by {hens}", 1, new_relations=["by"]))
@@ -214,19 +214,19 @@ def test_rows_without_terms_or_relations_are_rejected(says: Any, stage: EditRela
 
 
 def test_what_is_missing_is_named(stage: EditRelation) -> None:
-    with pytest.raises(StageError, match=r"not fitted.*ccg = ccg\.fit"):
+    with pytest.raises(StageError, match=r"not fitted.*system = system\.fit"):
         EditRelation()(row())
     with pytest.raises(StageError, match=r"'causal_terms'.*null.*ccg\.identify_causal_terms"):
         stage(row(causal_terms=None))
     with pytest.raises(StageError, match=r"'new_relations'.*null.*ccg\.expand_relation"):
         stage(row(new_relations=None))
     with pytest.raises(StageError, match=r"none.*fitted"):
-        EditRelation(fitted=stage.fitted)(row())
+        EditRelation().with_fitted(stage.fitted)(row())
     with pytest.raises(FileNotFoundError, match=r"ccg\.fit"):
-        EditRelation(fitted="0" * 64)(row())
-    with pytest.raises(ValueError, match=r"num_candidates=10.*1.*num_beams=5"):
+        EditRelation().with_fitted("0" * 64)(row())
+    with pytest.raises(ValueError, match=r"num_candidates must be at most num_beams \(5\), got 10"):
         EditRelation(num_beams=5)
-    with pytest.raises(ValueError, match=r"top_k.*1"):
+    with pytest.raises(ValueError, match="top_k must be at least 1, got 0"):
         EditRelation(top_k=0)
 
 
@@ -325,7 +325,7 @@ def test_a_training_that_fails_leaves_nothing(
 
 def test_a_closed_editor_ranks_the_known_terms(tiny_model: Callable[[str], str], no_request_cache: None) -> None:
     model = Model(tiny_model("t5"))
-    stage = EditRelation(editor=model, closed=True, top_k=5, fitted=save_artifact({"terms": TERMS, "editor": None}))
+    stage = EditRelation(editor=model, closed=True, top_k=5).with_fitted(save_artifact({"terms": TERMS, "editor": None}))
     made = stage(row())["candidates"]
     # Of "from" two terms are left, as "the" is none; "into" is the old relation's, "inside" and "from" are others' too.
     scores = Likelihood(model=model).run([[editors.prompt(row(), "from", model), text] for text in ("taken from", "from")])
@@ -340,7 +340,8 @@ def test_a_closed_editor_ranks_the_known_terms(tiny_model: Callable[[str], str],
 
 
 def test_a_closed_editor_says_why_there_is_no_term(tiny_model: Callable[[str], str], no_request_cache: None) -> None:
-    stage = EditRelation(editor=Model(tiny_model("t5")), closed=True, fitted=save_artifact({"terms": TERMS, "editor": None}))
+    stage = EditRelation(editor=Model(tiny_model("t5")), closed=True)
+    stage = stage.with_fitted(save_artifact({"terms": TERMS, "editor": None}))
     for relation, reason in (("nowhere", "the new relation has no causal term"), ("for", "one of another relation")):
         found = stage(row(new_relations=[relation, "in"]))
         assert found["status"]["accepted"] is False

@@ -1,0 +1,79 @@
+"""Map one stage over rows: with its types, a bar, and a map cache whose damaged files are computed again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from datasets import Dataset, Features, IterableDataset
+
+from hfcf.core.columns import as_tables
+from hfcf.core.damaged import set_aside
+from hfcf.core.progress import quiet_map, stage_bar
+from hfcf.core.workers import end_workers
+
+
+def map_stage(ds: Any, stage: Any, map_kwargs: Mapping[str, Any]) -> Any:
+    """Map one stage over prepared rows, with the types that it declares.
+
+    Args:
+        ds: a `Dataset` or an `IterableDataset` with every column that the stage fills.
+        stage: a `Stage`.
+        map_kwargs: of `Dataset.map`.
+    """
+    kwargs = {"batched": True, "batch_size": stage.batch_size, **map_kwargs}
+    features = Features({**ds.features, **stage.columns()})
+    # As Arrow, what a stage does not change is neither decoded nor encoded, and a stream passes rows on in batches.
+    if isinstance(ds, IterableDataset):
+        return as_tables(ds).with_format("arrow").map(stage, features=features, **kwargs).with_format(None)
+    tables = ds.with_format("arrow")
+    if (kwargs.get("num_proc") or 1) > 1:  # the bar of `map` hears of its workers' rows
+        with end_workers():
+            return map_rows(tables, stage, features=features, desc=stage.name, **kwargs).with_format(None)
+    with quiet_map(), stage_bar(stage.name, len(ds)):
+        return map_rows(tables, stage, features=features, **kwargs).with_format(None)
+
+
+def map_rows(ds: Dataset, function: Any, **kwargs: Any) -> Dataset:
+    """Map a function over rows; quarantine a damaged file of the map cache with a warning, and compute it again.
+
+    A file is damaged when it ends too early or is not Arrow's; changed bytes within a file are not noticed.
+    """
+    try:
+        return ds.map(function, **kwargs)
+    except (OSError, pa.ArrowException) as error:
+        if not _set_aside_damaged(ds):
+            raise
+        # A traceback would keep what is half read open.
+        error.__traceback__ = None
+    return ds.map(function, **kwargs)
+
+
+def first_rows(ds: Any, limit: int | None) -> Any:
+    """Return the first rows of a dataset or stream; all of them if there is no limit."""
+    if limit is None:
+        return ds
+    return ds.take(limit) if isinstance(ds, IterableDataset) else ds.select(range(min(limit, len(ds))))
+
+
+def _set_aside_damaged(ds: Dataset) -> bool:
+    """Quarantine the damaged files in the cache of a dataset's maps; return whether there was one."""
+    damaged = False
+    for folder in {Path(file["filename"]).parent for file in ds.cache_files}:
+        for path in folder.glob("cache-*.arrow"):
+            if why := _fault(path):
+                damaged = True
+                set_aside(path, why)
+    return damaged
+
+
+def _fault(path: Path) -> str | None:
+    """Say what is wrong with an Arrow file; its batches are not read, only where they are."""
+    try:
+        with pa.memory_map(str(path)) as file, pa.ipc.open_stream(file) as stream:
+            stream.read_all()
+    except (OSError, ValueError) as error:
+        return str(error)
+    return None

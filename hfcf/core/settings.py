@@ -1,0 +1,213 @@
+"""What is known of a setting, declared once: at its field, as the field's annotation.
+
+A field such as `verifier: Annotated[Model, Endpoint(), TrainedBy("train_verifier")]` says the type, whether a language model behind an
+endpoint may stand there, and which recipe trains it. Systems, recipes, errors, `hfcf list` and the docs read it from there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import MISSING, dataclass, fields, is_dataclass
+from functools import lru_cache
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
+
+from pydantic import BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic_core import ErrorDetails
+
+from hfcf.core.model import Model, is_remote
+from hfcf.core.names import check_settings
+
+Positive = Annotated[int, Field(ge=1)]
+"""A whole number from 1 on."""
+NonNegative = Annotated[int, Field(ge=0)]
+"""A whole number from 0 on."""
+Share = Annotated[float, Field(ge=0, le=1)]
+"""A number from 0 to 1."""
+Models = Annotated[tuple[Model, ...], BeforeValidator(lambda value: [value] if isinstance(value, Model | str | Mapping) else value)]
+"""Several models; a single one counts as a list of one."""
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """Mark a model that may be "llm:NAME", a language model behind an endpoint."""
+
+
+@dataclass(frozen=True)
+class NeedsWeights:
+    """Say why a model can't be "llm:NAME", where users ask for it."""
+
+    reason: str
+
+
+@dataclass(frozen=True)
+class TrainedBy:
+    """Name the recipe that trains such a model; "" is the recipe of the rows' task."""
+
+    recipe: str = ""
+
+
+@dataclass(frozen=True)
+class GoesWith:
+    """Mark a setting whose value in a preset holds for the preset's own value of another setting alone."""
+
+    setting: str
+
+
+@dataclass(frozen=True)
+class Trains:
+    """Mark the hyper-parameters of a model that is trained on the rows, unless another setting names that model."""
+
+    instead: str
+
+
+@dataclass(frozen=True)
+class Flat:
+    """Mark a group of settings, a dataclass, whose fields are settings of the system."""
+
+
+@dataclass(frozen=True)
+class Judges:
+    """Mark a model that gives rows of the task their labels, so that its classes and its longest input can be checked."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A setting of a stage or a system."""
+
+    name: str
+    annotation: Any
+    default: Any
+    """`dataclasses.MISSING` where it must be given."""
+
+    def marker(self, kind: type[Any]) -> Any:
+        """Return what the annotation says of one kind, such as `TrainedBy`; None where it says nothing."""
+        return next((mark for mark in _marks(self.annotation) if isinstance(mark, kind)), None)
+
+    @property
+    def type(self) -> str:
+        """The type in plain words: "int | None"."""
+        return _type_name(self.annotation)
+
+    def validate(self, value: Any) -> Any:
+        """Return a value as the type that is declared: a `Model` of its name, a tuple of a list.
+
+        Raises:
+            TypeError: a mapping has a key that is not a setting of the type.
+            ValueError: it is of another type or out of range; the message names the setting.
+        """
+        kind: Any = next((kind for kind in _kinds(self.annotation) if is_dataclass(kind)), None)
+        if isinstance(value, Mapping) and kind not in (None, Model) and self.marker(BeforeValidator) is None:
+            check_settings(kind, map(str, value))
+            value = kind(**{name: settings_of(kind)[name].validate(own) for name, own in value.items()})
+        elif isinstance(value, str) and kind not in (None, Model) and self.marker(BeforeValidator) is None:
+            example = ", ".join(f"{name}: …" for name in list(settings_of(kind))[:2])
+            raise ValueError(f"{self.name} must be of type {self.type} or a mapping such as {{{example}}}, got {value!r}")
+        try:
+            value = _adapter(self.annotation).validate_python(value)
+        except ValidationError as error:
+            raise ValueError(f"{self.name} {_problem(error.errors(include_url=False)[0], self.type)}") from None
+        for model in value if isinstance(value, tuple) else (value,):
+            if isinstance(model, Model) and is_remote(model) and self.marker(Endpoint) is None:
+                why = self.marker(NeedsWeights)
+                reason = f": {why.reason}" if why else ""
+                raise ValueError(f"{self.name}={model.name!r} can't be a language model behind an endpoint{reason}")
+        return value
+
+
+def settings_of(cls: Any) -> dict[str, Setting]:
+    """List the settings of a dataclass by name: its fields that the constructor takes.
+
+    >>> from hfcf.systems.race.generate import GenerateClaim
+    >>> settings_of(GenerateClaim)["generator"].marker(TrainedBy)
+    TrainedBy(recipe='train_generator')
+    """
+    return _settings_of(cls)
+
+
+@lru_cache(maxsize=256)
+def _settings_of(cls: Any) -> dict[str, Setting]:
+    hints = get_type_hints(cls, include_extras=True)
+    defaults = {field.name: field.default for field in fields(cls) if field.init}
+    defaults |= {field.name: field.default_factory() for field in fields(cls) if field.default_factory is not MISSING}
+    return {name: Setting(name, hints[name], default) for name, default in defaults.items()}
+
+
+def models_in(values: Mapping[str, Any]) -> Iterator[tuple[str, Model]]:
+    """Yield the models among settings: "verifier", "judges[0]" …; those inside engines and trainings are left out."""
+    for name, value in values.items():
+        if isinstance(value, Model):
+            yield name, value
+        elif isinstance(value, tuple):
+            yield from ((f"{name}[{i}]", model) for i, model in enumerate(value) if isinstance(model, Model))
+
+
+def plain(value: Any) -> Any:
+    """Return the value of a setting as plain data, for cards and `run.json`."""
+    if hasattr(value, "__dataclass_fields__"):
+        return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, Mapping):
+        return {key: plain(item) for key, item in value.items()}
+    return [plain(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+@lru_cache(maxsize=1024)
+def _adapter(annotation: Any) -> TypeAdapter[Any]:
+    # Numbers and texts are not converted ("3" is no number); a list does for a tuple, a mapping for a dataclass.
+    plain_types = _kinds(annotation) <= {int, float, bool, str, type(None)}
+    return TypeAdapter(annotation, config=ConfigDict(strict=True) if plain_types else None)
+
+
+def _kinds(annotation: Any) -> set[Any]:
+    """Return the plain types of which an annotation is the union."""
+    if get_origin(annotation) is Annotated:
+        return _kinds(get_args(annotation)[0])
+    if get_origin(annotation) is None:
+        return {annotation}
+    options = get_args(annotation)
+    return set().union(*map(_kinds, options)) if type(None) in options else {annotation}
+
+
+def _marks(annotation: Any) -> Iterator[Any]:
+    if get_origin(annotation) is Annotated:
+        yield from annotation.__metadata__
+        annotation = get_args(annotation)[0]
+    for part in get_args(annotation):
+        yield from _marks(part)
+
+
+def _type_name(annotation: Any) -> str:
+    if get_origin(annotation) is Annotated:
+        return _type_name(get_args(annotation)[0])
+    if annotation in (None, type(None)):
+        return "None"
+    origin, parts = get_origin(annotation), get_args(annotation)
+    if origin is None:
+        return getattr(annotation, "__name__", str(annotation))
+    if origin is tuple:
+        return f"tuple of {_type_name(parts[0])}"
+    names = [repr(part) if isinstance(part, str) else _type_name(part) for part in parts]
+    return " | ".join(names)
+
+
+_BOUNDS = {
+    "greater_than_equal": ("at least", "ge"), "greater_than": ("above", "gt"),
+    "less_than_equal": ("at most", "le"), "less_than": ("below", "lt"),
+}  # fmt: skip
+
+
+def _problem(error: ErrorDetails, type_name: str) -> str:
+    """Say what is wrong with a value: "must be at least 1, got -3"."""
+    got, kind = _quote(error["input"]), error["type"]
+    if kind in _BOUNDS:
+        words, bound = _BOUNDS[kind]
+        return f"must be {words} {error['ctx'][bound]:g}, got {got}"
+    if kind == "literal_error":
+        return f"must be one of {error['ctx']['expected']}, got {got}"
+    if kind == "value_error":
+        return f"can't be {got}: {error['ctx']['error']}"
+    return f"must be of type {type_name}, got {got}"
+
+
+def _quote(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 300 else f"{text[:300]} …"

@@ -1,0 +1,135 @@
+"""An ensemble of judges: a verifier and, about what it accepts, further models that must agree with it and be certain."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Annotated, Any
+
+from hfcf.core.describe import show
+from hfcf.core.model import Model
+from hfcf.core.settings import Endpoint, GoesWith, Judges, Models, Share, TrainedBy
+from hfcf.core.task import Row, Task
+
+VerifierModel = Annotated[Model, Endpoint(), TrainedBy(), Judges()]
+"""The type of a setting: a model that gives rows of the task their labels."""
+JudgeModels = Annotated[Models, Endpoint(), TrainedBy(), Judges(), GoesWith("verifier")]
+"""The type of a setting: further such models, which must agree with the verifier."""
+Certainty = Annotated[Share, GoesWith("verifier")]
+"""The type of a setting: the probability that each of them must give the label."""
+
+
+def check_judges(verifier: Model | None, judges: Sequence[Model], certainty: float) -> None:
+    """Check the judges of a stage.
+
+    Raises:
+        ValueError: there is no verifier with which they judge, or one of them is named twice.
+    """
+    if verifier is None and (judges or certainty):
+        raise ValueError(f"{'judges' if judges else 'certainty'} needs a verifier: give verifier=…")
+    everyone = [*([verifier] if verifier else []), *judges]
+    if twice := next((judge for i, judge in enumerate(everyone) if judge in everyone[:i]), None):
+        raise ValueError(f"judges: {show(twice)} would agree with itself: name another model")
+
+
+def describe_judges(verifier: Model | None, judges: Sequence[Model], certainty: float) -> tuple[str, list[Model]] | None:
+    """Describe for cards which models confirm a label, and list them; None where no model does."""
+    if verifier is None:
+        return None
+    sure = f"with a probability of at least {certainty:g}"
+    if judges:
+        text = f"the verifier and the judges named above, which had to agree{f', each {sure}' if certainty else ''},"
+    else:
+        text = f"the verifier named above{f', {sure},' if certainty else ''}"
+    return text, [verifier, *judges]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What the judges of a row decide together.
+
+    Args:
+        label: the verifier's; None where it gave none.
+        scores: `{"name", "value"}` of each judge that was asked: the label that it gives, and its probability.
+        reason: why the label does not count: a judge gave none, gave another label or is uncertain; None where it counts.
+    """
+
+    label: str | None = None
+    scores: tuple[dict[str, Any], ...] = ()
+    reason: str | None = None
+
+
+def vote(
+    task: Task, rows: Sequence[Row], accepted: Sequence[Sequence[str]], judges: Sequence[Model], max_length: int,
+    certainty: float = 0.0,
+) -> list[Verdict]:  # fmt: skip
+    """Ask the judges for the label of each row, each judge only about the rows that those before it accept.
+
+    A label that is not among those accepted is given without a reason: what it means is for the caller to say.
+
+    Args:
+        task: of the rows.
+        rows: what is judged.
+        accepted: for each row the labels that the caller accepts.
+        judges: the verifier, then those that must give the same label; local or "llm:NAME".
+        max_length: tokens that they read of a row.
+        certainty: the probability that every judge must give an accepted label.
+
+    >>> from hfcf.tasks.verification import TASK
+    >>> vote(TASK, [], [], [Model("llm:gpt-4o-mini")], 130)
+    []
+    """
+    verdicts = [Verdict() for _ in rows]
+    asked = list(range(len(rows)))
+    for number, judge in enumerate(judges):
+        answers = task.verdicts([rows[i] for i in asked], judge, max_length) if asked else []
+        for i, answer in zip(asked, answers, strict=True):
+            verdicts[i] = _add_vote(verdicts[i], answer, task.labels, accepted[i], _Judge(number, judge), certainty)
+        asked = [i for i in asked if verdicts[i].reason is None and verdicts[i].label in accepted[i]]
+    return verdicts
+
+
+@dataclass(frozen=True)
+class _Judge:
+    number: int
+    """0 is the verifier."""
+    model: Model
+
+    @property
+    def name(self) -> str:
+        return f"judge {self.number}" if self.number else "verifier"
+
+    @property
+    def title(self) -> str:
+        """As reasons call it; the verifier has one name in all of them."""
+        return f"judge {self.number} ({show(self.model)})" if self.number else "the verifier"
+
+
+def _add_vote(
+    verdict: Verdict, answer: Mapping[str, float] | str | None, labels: Sequence[str] | None, accepted: Sequence[str],
+    judge: _Judge, certainty: float,
+) -> Verdict:  # fmt: skip
+    from hfcf.engines.classifier import choose
+
+    if not isinstance(answer, Mapping):
+        return replace(verdict, reason=no_label(answer, judge.title))
+    agreed = accepted if verdict.label is None else (verdict.label,)
+    if not any(label in answer for label in agreed):
+        return replace(verdict, reason=f"{judge.title} does not know {' or '.join(agreed)}")
+    label = choose(answer, labels or list(answer))
+    scores = (*verdict.scores, {"name": f"{judge.name}: {label}", "value": answer[label]})
+    verdict = replace(verdict, label=verdict.label or label, scores=scores)
+    if label != verdict.label:
+        return replace(verdict, reason=f"{judge.title} says {label}")
+    if label in accepted and answer[label] < certainty:
+        return replace(verdict, reason=f"uncertain: {judge.name} ({show(judge.model)})")
+    return verdict
+
+
+def no_label(answer: str | None, judge: str = "the verifier") -> str:
+    """Say why a judge gave no label: the text that `Task.verdicts` has instead, or None for a text that is too long.
+
+    >>> no_label(None)
+    'longer than the verifier reads'
+    """
+    return f"longer than {judge} reads" if answer is None else f"{judge} gives no label: {answer}"
